@@ -89,7 +89,7 @@ function gpu.cublas(t)
   return ask(t.ordinal, "cublas", t)
 end
 
---- The same by cublasLt: a list of products, one for each algorithm that its
+--- Products by cublasLt: a list, one for each algorithm that its
 --- heuristics propose, most promising first.
 --
 -- e4m3 and e5m2 too (not e5m2 with e5m2), in "tn", extents multiples of 16:

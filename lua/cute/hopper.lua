@@ -77,7 +77,7 @@ end
 ---@return cute.Layout
 hopper.make_smem_layout_a = operand_layout(1)
 
---- The same of B, (N,K,stages).
+--- The shared layout of B's stages, (N,K,stages).
 hopper.make_smem_layout_b = operand_layout(2)
 
 --- The shared layout of the buffers that a result leaves through,

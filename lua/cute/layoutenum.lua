@@ -10,7 +10,7 @@ Layout.__index = Layout
 --- The major of an operand, A (M,K) or B (N,K), that lies so.
 ---@return "K"|"MN" of OperandMajorMode
 function Layout:mma_major_mode() return smem.major(self) end
---- The same, by the name of Hopper's helpers.
+--- mma_major_mode, by the name of Hopper's helpers.
 function Layout:sm90_mma_major_mode() return smem.major(self) end
 
 local function is(name) return function(self) return self.name == name end end

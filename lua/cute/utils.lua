@@ -144,7 +144,7 @@ end
 ---@return cute.Layout
 utils.make_smem_layout_a = operand_layout(1)
 
---- The same of operand B: (N, K, stages).
+--- The shared layout of operand B of a tile: (N, K, stages).
 utils.make_smem_layout_b = operand_layout(2)
 
 --- The shared layout of tiles of the result: (M, N, stages).
@@ -266,7 +266,8 @@ end
 ---@return table op
 utils.cluster_shape_to_tma_atom_A = operand_op(2)
 
---- The same of B: multicast where CTAs lie along M.
+--- The TMA operation that loads B for a cluster {M, N, K}: multicast where CTAs
+-- lie along M.
 utils.cluster_shape_to_tma_atom_B = operand_op(1)
 
 --- Is M of an MMA's tile 64 or 128 a CTA, and do clusters have whole pairs of

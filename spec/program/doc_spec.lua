@@ -32,6 +32,8 @@ m.plus = m.add
     assert.equal(10, list[1].line)
     assert.same({"Adds. It is exact."}, d.text)
     assert.equal("Adds.", comments.summary(d))
+    assert.equal("It (a; b) is c: d.", comments.summary {text = {
+      "It (a; b) is c: d. Then e."}})
     assert.same({"m.add(1, 2)  --> 3"}, d.example)
     assert.same({
       {name = "x", optional = false, type = "integer|table<string, integer>",

@@ -24,7 +24,7 @@ function cluster.cluster_arrive(opts)
   core.effect("cluster_arrive" .. aligned("cluster_arrive", opts), 0)
 end
 
---- The same, but orders nothing; fence what matters before it.
+--- cluster_arrive that orders nothing; fence what matters before it.
 ---@param opts? {aligned: boolean}
 function cluster.cluster_arrive_relaxed(opts)
   core.effect("cluster_arrive_relaxed"
@@ -89,7 +89,8 @@ function cluster.setmaxregister_increase(reg_count)
                                           reg_count))
 end
 
---- The same, fewer than before.
+--- Each thread of this warpgroup has so many registers from now on, fewer than
+-- before: others may have the rest.
 ---@param reg_count integer a multiple of 8, 24 to 256
 function cluster.setmaxregister_decrease(reg_count)
   core.effect("setmaxnreg_dec", registers("setmaxregister_decrease",

@@ -143,11 +143,14 @@ end
 --- What this thread did to memory, others of its block see before what it does
 -- next (__threadfence_block).
 function arch.fence_acq_rel_cta() core.fence "cta" end
---- The same for the threads of the cluster (sm_90).
+--- What this thread did to memory, others of its cluster see before what it
+-- does next (sm_90).
 function arch.fence_acq_rel_cluster() core.fence "cluster" end
---- The same for the threads of the device (__threadfence).
+--- What this thread did to memory, others of its device see before what it does
+-- next (__threadfence).
 function arch.fence_acq_rel_gpu() core.fence "gpu" end
---- The same for the host and other devices, too (__threadfence_system).
+--- What this thread did to memory, the host and other devices see, too, before
+-- what it does next (__threadfence_system).
 function arch.fence_acq_rel_sys() core.fence "sys" end
 
 local PROXIES = {alias = true, async = true, ["async.global"] = true,

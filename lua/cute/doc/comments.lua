@@ -95,18 +95,20 @@ local function parse(lines)
   return doc
 end
 
---- The first sentence of a doc.
+--- The first sentence of a doc, as far as a semicolon outside of brackets.
 ---@param doc table
 ---@return string
 function comments.summary(doc)
   local text = doc.text[1] or ""
   local at = 1
   while true do
-    local stop = text:find("[.?:;]%f[%s\0]", at)
-    if not stop then return text end
+    local stop = text:find("[.?!;]%f[%s\0]", at)
+    if not stop then return (text:gsub(":$", ".")) end
     local before = text:sub(1, stop)
-    if not before:find "%f[%w]e%.g%.$" and not before:find "%f[%w]i%.e%.$" then
-      return (before:gsub("[:;]$", "."))
+    local _, open = before:gsub("%(", "")
+    local _, shut = before:gsub("%)", "")
+    if open <= shut and not before:find "%f[%w]e%.g%.$" then
+      return (before:gsub(";$", "."))
     end
     at = stop + 1
   end

@@ -56,7 +56,7 @@ function cpasync.CopyBulkTensorTileG2SOp()
   return op_of {name = "CopyBulkTensorTileG2SOp"}
 end
 
---- The same, into the shared memory of all CTAs of a mask.
+--- Boxes from global memory into the shared memory of all CTAs of a mask.
 function cpasync.CopyBulkTensorTileG2SMulticastOp()
   return op_of {name = "CopyBulkTensorTileG2SMulticastOp", multicast = true}
 end
@@ -70,7 +70,7 @@ end
 cpasync.ReductionKind = {ADD = "add", MIN = "min", MAX = "max", AND = "and",
                          OR = "or", XOR = "xor"}
 
---- The same, combined with what is there.
+--- Boxes from shared to global memory, combined with what is there.
 ---@param reduction_kind? string one of ReductionKind, "add" when absent
 function cpasync.CopyReduceBulkTensorTileS2GOp(reduction_kind)
   local kind = reduction_kind or "add"
@@ -90,7 +90,7 @@ function cpasync.CopyBulkG2SOp()
   return op_of {name = "CopyBulkG2SOp", runs = "G2S"}
 end
 
---- The same, into the shared memory of all CTAs of a mask (mcast_mask).
+--- Runs of bytes into the shared memory of all CTAs of a mask (mcast_mask).
 function cpasync.CopyBulkG2SMulticastOp()
   return op_of {name = "CopyBulkG2SMulticastOp", runs = "G2S",
                 multicast = true}
@@ -106,7 +106,8 @@ function cpasync.CopyBulkTensorIm2ColG2SOp()
   return op_of {name = "CopyBulkTensorIm2ColG2SOp", im2col = true}
 end
 
---- The same, into the shared memory of all CTAs of a mask.
+--- Loads of a convolution's operand into the shared memory of all CTAs of a
+-- mask.
 function cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
   return op_of {name = "CopyBulkTensorIm2ColG2SMulticastOp", im2col = true,
                 multicast = true}

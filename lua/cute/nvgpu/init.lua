@@ -65,9 +65,10 @@ end
 -- have tiles of mma_tiler_mnk; of a multicast it is shared along N of the
 -- cluster (V,M,N,K).
 nvgpu.make_tiled_tma_atom_A = atom_of(1, 3, 3)
---- The same for the operand B (N,K), shared along M of the cluster.
+--- make_tiled_tma_atom_A for the operand B (N,K), shared along M of the
+-- cluster.
 nvgpu.make_tiled_tma_atom_B = atom_of(2, 3, 2)
---- The same for the result C (M,N), which each CTA writes by itself.
+--- make_tiled_tma_atom_A for the result C (M,N), which each CTA writes itself.
 nvgpu.make_tiled_tma_atom_C = atom_of(1, 2)
 
 -- {d, h, w}, {h, w} or {w} the other way round, by f.

@@ -476,11 +476,11 @@ function stages.PipelineConsumer(pipeline, state)
                       Consumer)
 end
 
---- See PipelineProducer.
+--- A PipelineProducer: who fills stages, with a state of its own.
 function Async:make_producer() return stages.PipelineProducer(self) end
---- See PipelineConsumer.
+--- A PipelineConsumer: who reads stages, with a state of its own.
 function Async:make_consumer() return stages.PipelineConsumer(self) end
---- Both.
+--- make_producer and make_consumer: both of them.
 function Async:make_participants()
   return self:make_producer(), self:make_consumer()
 end
@@ -499,7 +499,8 @@ function Producer:acquire(token)
   return self:current_handle()
 end
 
---- The same, and on to the stage behind it.
+--- Waits until the next stage is empty, and goes on to the one behind it: its
+-- handle.
 ---@param token? any of try_acquire
 function Producer:acquire_and_advance(token)
   local h = self:acquire(token)
@@ -543,7 +544,8 @@ function Consumer:wait(token)
   return self:current_handle()
 end
 
---- The same, and on to the stage behind it.
+--- Waits until the next stage is full, and goes on to the one behind it: its
+-- handle.
 ---@param token? any of try_wait
 function Consumer:wait_and_advance(token)
   local h = self:wait(token)

@@ -24,7 +24,8 @@ function SyncObject:arrive() lacks(self, "arrive()") end
 --- Waits until all have come.
 function SyncObject:wait() lacks(self, "wait()") end
 
---- Both. The arguments are those of arrive and wait.
+--- Arrives, and waits until all have come: arrive and wait, with their
+-- arguments.
 function SyncObject:arrive_and_wait(...)
   self:arrive(...)
   self:wait(...)
@@ -84,7 +85,7 @@ function Barrier:arrive_and_wait()
 end
 Barrier.sync = Barrier.arrive_and_wait
 
---- The same where lanes of a warp may come one by one.
+--- Arrives where lanes of a warp may come one by one.
 function Barrier:arrive_unaligned()
   arch.barrier_arrive(self.barrier_id, self.num_threads, {aligned = false})
 end
@@ -104,7 +105,7 @@ end
 
 function Barrier:get_barrier() return self.barrier_id end
 
---- The same without an object.
+--- Arrives at a named barrier without waiting there.
 ---@param barrier_id integer|cute.Value
 ---@param num_threads integer
 function sync.arrive(barrier_id, num_threads)
@@ -118,7 +119,7 @@ function sync.arrive_and_wait(barrier_id, num_threads)
   arch.barrier(barrier_id, num_threads)
 end
 
---- See NamedBarrier:arrive_unaligned and wait_unaligned.
+--- arrive where lanes of a warp may come one by one.
 ---@param barrier_id integer|cute.Value
 ---@param num_threads integer
 function sync.arrive_unaligned(barrier_id, num_threads)
@@ -136,7 +137,8 @@ end
 ---@param barrier_id? integer|cute.Value 0 when absent
 function sync.sync(barrier_id) arch.barrier(barrier_id or 0) end
 
---- See NamedBarrier:wait.
+--- Raises [bad-argument]: a named barrier is arrived at and waited for at once,
+-- by arrive_and_wait.
 function sync.wait() setmetatable({barrier_id = 0}, Barrier):wait() end
 
 ---------------------------------------------------------------------------
@@ -210,7 +212,8 @@ function sync.pipeline_init_wait(cluster)
   if clustered(cluster) then arch.cluster_wait() else arch.sync_threads() end
 end
 
---- Both at once: of the block, or of the cluster.
+--- pipeline_init_arrive and pipeline_init_wait at once, of the block, or of the
+-- cluster.
 ---@param group? string|boolean|integer[]|cute.Layout of pipeline.Agent, or the
 -- cluster's shape
 ---@param is_relaxed? boolean
@@ -292,7 +295,7 @@ function Array:arrive_and_expect_tx(index, bytes)
   arch.mbarrier_arrive_and_expect_tx(self.storage + index, bytes)
 end
 
---- The same in another block of the cluster.
+--- arrive_and_expect_tx in another block of the cluster.
 ---@param index integer|cute.Value
 ---@param bytes integer|cute.Value
 ---@param rank? integer|cute.Value

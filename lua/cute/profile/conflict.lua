@@ -285,8 +285,8 @@ function Conflict.__draw(c, opts)
   return p
 end
 
---- The same as a picture: the elements that lanes ask for, and a row for each
--- pass with a column for each bank.
+--- The conflict as a picture: the elements that lanes ask for, and a row for
+-- each pass with a column for each bank.
 ---@return string svg
 function Conflict:svg()
   return require "cute.draw".draw(self, {as = "svg"})

@@ -349,7 +349,7 @@ function cli.write_file(path, ...)
   return write_aside(path, false, ...)
 end
 
---- The same for a plain file that only this user may read.
+--- Writes a plain file that only this user may read, as write_file does.
 ---@param path string
 ---@param ... string
 ---@return boolean? ok, string? message

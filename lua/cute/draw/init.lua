@@ -24,6 +24,7 @@ local ENDS = {txt = "text", svg = "svg", tex = "latex", html = "html",
 local OPTIONS = {as = true, file = true, by = true, labels = true,
   limit = true, width = true, colour = true, title = true, tile = true,
   dtype = true, tensor = true, line = true, blocks = true}
+draw.OPTIONS = OPTIONS
 
 local function sorted(t)
   local list = {}

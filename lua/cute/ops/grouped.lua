@@ -32,6 +32,7 @@ local OPTIONS = {
   device = "string table device", arch = "string", stream = "stream table",
   epilogue = "function", gated = "boolean", seed = "integer",
   scale_a = "number tensor", scale_b = "number tensor", group = "integer"}
+grouped.OPTIONS = OPTIONS
 
 ---------------------------------------------------------------------------
 -- Experts

@@ -48,7 +48,8 @@ local OPTIONS = {
   timeline = LAUNCH, preflight = LAUNCH,
   check = LAUNCH .. "cute.check OPTIONS",
   estimate = LAUNCH .. "cute.profile.estimate OPTIONS",
-  kernel = "cute.lang.kernel OWN", gemm = "cute.ops.gemm OPTIONS"}
+  kernel = "cute.lang.kernel OWN", gemm = "cute.ops.gemm OPTIONS",
+  grouped_gemm = "cute.ops.grouped OPTIONS", draw = "cute.draw OPTIONS"}
 
 local ATOMS = {make_mma_atom = {"mma"}, make_copy_atom = {"copy"},
                make_atom = {"mma", "copy"}}
@@ -57,7 +58,7 @@ local ATOMS = {make_mma_atom = {"mma"}, make_copy_atom = {"copy"},
 local WORDS = {
   device = "auto sim gpu", to = "host gpu", on_device = "gpu",
   arch = "sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100a sm_103a sm_120a",
-  faults = "raise return",
+  faults = "raise return", as = "text svg latex html",
 }
 WORDS.preflight = WORDS.arch
 

@@ -456,6 +456,8 @@ describe("draw", function()
       and tex:find("\\documentclass[border=4pt]{standalone}\n\\usepackage{tikz}"
         .. "\n\n\\begin{document}\n\\begin{tikzpicture}", 1, true))
     assert.is_truthy(tex:find "\\end{tikzpicture}\n\\end{document}\n$")
+    assert.is_truthy(tex:find("at (-3.6,-1) {\\texttt{Sw\\textless{}1,0,1"
+      .. "\\textgreater{} o 0 o (2,2):(2,1)}};", 1, true), tex)
     local odd = setmetatable({}, {__draw = function()
       local panel = {name = "a_b", rows = 1, columns = 1, label = {"50%&#"},
                      class = {0}, ids = {}}

@@ -86,6 +86,10 @@ end
 
 -- A time line: 16 cm from begin to end, half a centimetre a row.
 local function bars(out, panel, m0, fill)
+  if panel.name then
+    out[#out + 1] = ("\\node[anchor=west,minimum size=0] at (%.1f,0) "
+      .. "{\\small %s};\n"):format(m0, escape(panel.name))
+  end
   for i, name in ipairs(panel.row_labels) do
     out[#out + 1] = ("\\node[anchor=east,minimum size=0] at (%.1f,-0.1) "
       .. "{\\small\\texttt{%s}};\n"):format(m0 + i / 2, escape(name))
@@ -136,24 +140,40 @@ local function comment(out, s)
   end
 end
 
+-- Title, captions and what panels are, as comments and above the picture.
+local function head(out, p)
+  local lines = {p.title}
+  table.move(p.captions, 1, #p.captions, #lines + 1, lines)
+  for _, panel in ipairs(p.panels) do
+    lines[#lines + 1] = picture.caption(panel)
+  end
+  local shown = {}
+  for _, line in ipairs(lines) do
+    for part in line:gmatch "[^\n]+" do shown[#shown + 1] = part end
+  end
+  for i, line in ipairs(shown) do
+    comment(out, line)
+    shown[i] = ("\\node[anchor=west,minimum size=0] at (%.1f,-1) "
+      .. "{\\texttt{%s}};\n"):format(-3 - 0.6 * (#shown - i), escape(line))
+  end
+  return table.concat(shown)
+end
+
 --- The LaTeX of a picture.
 ---@param p table see cute.draw.picture
 ---@return string
 function latex.of(p)
-  local out, fill, at = {}, fills(p), 0
+  local out, fill, at, above = {}, fills(p), 0, ""
   if p.cute then
     for _, line in ipairs(p.cute.comments) do comment(out, line) end
   else
-    if p.title then comment(out, p.title) end
-    for _, line in ipairs(p.captions) do comment(out, line) end
-    for _, panel in ipairs(p.panels) do
-      comment(out, picture.caption(panel) or "")
-    end
+    above = head(out, p)
   end
   -- `convert` asks standalone for a picture file, as CuTe's texts do
   out[#out + 1] = p.cute and "\\documentclass[convert]{standalone}\n"
     or "\\documentclass[border=4pt]{standalone}\n"
   out[#out + 1] = HEAD
+  out[#out + 1] = above
   places(p)
   for _, panel in ipairs(p.panels) do
     if panel.bars then

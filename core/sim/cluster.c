@@ -102,6 +102,7 @@ static void init_warp(SimCluster *c, int id) {
   w->issued = w->teamwork = w->wider = w->fresh[0] = w->fresh[1] = 0;
   w->met = w->came = w->passed = 0;
   w->refused = w->polling = false;
+  w->ring = 0;
   w->registers = p->registers;
   memset(w->groups, 0, sizeof w->groups);
   w->nfence = 0;

@@ -212,6 +212,47 @@ describe("the surgeon", function()
     assert.matches('mended by sem = "acquire", scope = "gpu" at', text)
   end)
 
+  it("gives back an order that it took, and waits in every block", function()
+    local function one(f, o, ...)
+      local p = cute.kernel("k", f)(...):compile(o)
+      local run = check.runner(p.program, kernel.sim_launch(p, {}, p.values,
+                                                            p.grid))
+      for _, n in ipairs(surgeon.needs(run, p.program.fn)) do
+        if n.op.op == "order" or n.op.op == "mbarrier.wait" then
+          assert.equal("needed", n.need)
+          local m = surgeon.mend(surgeon.edited(run, surgeon.without(n.op)),
+                                 p.program.fn, n.fault, 20, n.op)
+          assert.is_table(m, n.words)
+          assert.is_true(surgeon.finds(p.program.fn, n.op, m), n.words)
+          return m.words
+        end
+      end
+    end
+    local how = {grid = 4, block = 64, device = "sim"}
+    assert.equal('sem = "acq_rel"', one(function(x, y, c)
+      cute.when(arch.thread_idx():eq(0), function()
+        x[arch.block_idx()] = 1
+        local n = arch.atomic_add(c.iterator, 1, {sem = "acq_rel",
+                                                  scope = "gpu"})
+        cute.when(n:eq(3), function() y[0] = x[0] + x[3] end)
+      end)
+    end, how, ints(4), ints(1), ints(1)))
+    local want = "mbarrier_wait%(bar %+ n %% 1, n // 1 %% 2%)"
+    assert.matches(want, one(function(x)
+      local t, b = arch.thread_idx(), arch.block_idx()
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout(64))
+      local bar = arch.alloc_smem(cute.i64, 1)
+      cute.when(t:eq(0), function()
+        arch.mbarrier_init(bar, 64)
+      end)
+      arch.sync_threads()
+      s[t] = t
+      arch.mbarrier_arrive(bar)
+      arch.mbarrier_wait(bar, 0)
+      x[b * 64 + t] = s[63 - t]
+    end, how, ints(256)))
+  end)
+
   it("puts in a wait at a ring of mbarriers", function()
     local function ring(full_is, empty_is)
       return function(x, y)

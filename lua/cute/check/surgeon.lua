@@ -145,15 +145,14 @@ function surgeon.without(o)
   return edits_of(o, "drop")
 end
 
--- Runs with edits beside those that there are.
---- A run of a launch that is changed.
+--- A run of a launch that is changed; changes that it is asked for come after.
 ---@param run fun(o: table): table
 ---@param edits table[]
 ---@return fun(o: table): table
 function surgeon.edited(run, edits)
   return function(o)
-    local all = table.move(o.edits or {}, 1, #(o.edits or {}), 1, {})
-    table.move(edits, 1, #edits, #all + 1, all)
+    local more, all = o.edits or {}, table.move(edits, 1, #edits, 1, {})
+    table.move(more, 1, #more, #all + 1, all)  -- the last one counts
     local words = {edits = all}
     for k, v in pairs(o) do if k ~= "edits" then words[k] = v end end
     return run(words)

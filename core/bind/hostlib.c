@@ -449,8 +449,18 @@ void tensorlib_check_options(lua_State *L, int idx, const char *const *keys) {
     const char *k = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
     int i = 0;
     while (keys[i] && strcmp(keys[i], k) != 0) i++;
-    if (!keys[i])
-      face_error(L, ERR_NAME, "no option %s here", face_show(L, -2));
+    if (keys[i]) continue;
+    luaL_Buffer b;
+    const char *shown = *k ? lua_pushfstring(L, "'%s'", k)
+                           : face_show(L, -2);
+    luaL_buffinit(L, &b);
+    for (i = 0; keys[i]; i++) {
+      luaL_addchar(&b, ' ');
+      luaL_addstring(&b, keys[i]);
+    }
+    luaL_pushresult(&b);
+    face_error(L, ERR_NAME, "no option %s: there %s%s", shown,
+               i > 1 ? "are" : "is", lua_tostring(L, -1));
   }
 }
 

@@ -61,8 +61,8 @@ static bool check_fastmath(lua_State *L, int idx, bool otherwise) {
     const char *name =
       lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
     if (strcmp(name, "fastmath") != 0)
-      face_error(L, ERR_NAME, "a function has no option %s: there is fastmath",
-                 face_show(L, -2));
+      face_error(L, ERR_NAME, "no option %s: there is fastmath", *name
+                 ? lua_pushfstring(L, "'%s'", name) : face_show(L, -2));
     if (!lua_isboolean(L, -1))
       face_error(L, ERR_ARG, "fastmath = %s: a boolean is needed",
                  face_show(L, -1));

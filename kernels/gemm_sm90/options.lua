@@ -3,6 +3,7 @@
 local check = require "kernels.check"
 local core = require "cute.core"
 local cute = require "cute"
+local sign = require "cute.lang.sign"
 local wrong = require "kernels.gemm_sm90.check"
 
 local options = {}
@@ -66,7 +67,11 @@ function options.complete(given)
   for k, v in pairs(DEFAULTS) do o[k] = v end
   for k, v in pairs(given) do
     if o[k] == nil and not FURTHER[k] then
-      core.fail("unknown-name", ("gemm_sm90: no option '%s'"):format(k))
+      local known = {}
+      for _, t in ipairs {DEFAULTS, FURTHER} do
+        for name in pairs(t) do known[name] = true end
+      end
+      sign.unknown("option", k, known, "gemm_sm90")
     end
     o[k] = v
   end

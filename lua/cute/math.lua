@@ -65,8 +65,7 @@ local function rounded(name, plain, count)
         :format(name, tostring(mode)))
     end
     if opts.fastmath and name ~= "div" then
-      core.fail("unknown-name", name .. ": no option 'fastmath': there are "
-        .. "rounding and ftz")
+      sign.unknown("option", "fastmath", {rounding = true, ftz = true}, name)
     end
     if opts.ftz then for i = 1, count do args[i] = flush(args[i]) end end
     local r

@@ -9,6 +9,7 @@
 -- such as "m", with what divides it behind a `%`. One symbol is one number,
 -- wherever it stands among the arguments of a launch.
 local core = require "cute.core"
+local sign = require "cute.lang.sign"
 
 local symbolic = {}
 
@@ -41,7 +42,7 @@ function symbolic.sym_int(width, opts)
   end
   for k in pairs(opts or {}) do
     if k ~= "divisibility" then
-      core.fail("unknown-name", "sym_int has no option " .. core.show(k))
+      sign.unknown("option", k, {divisibility = true}, "sym_int")
     end
   end
   return new_symbol(width, check_divisibility(opts and opts.divisibility))
@@ -209,8 +210,7 @@ end
 local function check_names(what, given, known)
   for name in pairs(given or {}) do
     if not known[name] then
-      core.fail("unknown-name", ("%s has no option %s"):format(what,
-        core.show(name)))
+      sign.unknown("option", name, known, what)
     end
   end
   local space = given and given.memspace

@@ -358,7 +358,7 @@ describe("draw", function()
   end)
 
   it("offers the nearest of names that are unknown", function()
-    raises("no form 'sgv': there are html latex svg text (did you mean svg?)",
+    raises("no form 'sgv' (did you mean svg?): there are html latex svg text",
            said("8:1", {as = "sgv"}))
     raises("no option 'tilde'", said("8:1", {tilde = {2, 4}}))
     raises("(did you mean tile?)", said("8:1", {tilde = {2, 4}}))

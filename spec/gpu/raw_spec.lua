@@ -101,7 +101,7 @@ describe("raw kernels", function()
     support.raises("raw_kernel: no kernel 'sub' stands in the text: there are "
       .. "add, none, each [bad-argument]",
       function() cute.raw_kernel(ADD, {name = "sub"}) end)
-    support.raises("no raw_kernel option 'nmae' (did you mean name?)",
+    support.raises("raw_kernel: no option 'nmae' (did you mean name?)",
       function() cute.raw_kernel(ADD, {nmae = "add"}) end)
     support.raises("raw_kernel: smem = 1.5: integer is needed",
       function() cute.raw_kernel(ADD, {smem = 1.5}) end)
@@ -122,7 +122,7 @@ describe("raw kernels", function()
       .. "run: the simulator runs traced kernels [bad-launch]", function()
       k(X, X, 4, pair):launch {grid = 1, block = 32, device = "sim"}
     end)
-    support.raises("no launch option 'budget'", function()
+    support.raises("no option 'budget'", function()
       k(X, X, 4, pair):launch {grid = 1, block = 32, budget = 1}
     end)
     local run = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.f32)

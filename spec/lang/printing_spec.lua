@@ -262,8 +262,8 @@ describe("printf", function()
   it("says what is wrong with options", function()
     local t = printing.tensor("i32", cute.make_layout {4})
     local function fails(want, f) raises(want, T.launch, f, {t}) end
-    fails("printf: no option 'threads': there are limit, when, thread and "
-      .. "block [unknown-name]", function(_)
+    fails("printf: no option 'threads' (did you mean thread?): there are "
+      .. "block limit thread when [unknown-name]", function(_)
       cute.printf("a\n", {threads = 1})
     end)
     fails("printf: limit = 0: 1 or more elements", function(x)

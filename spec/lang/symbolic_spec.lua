@@ -219,7 +219,8 @@ describe("a kernel compiled for symbolic tensors", function()
       ["cute.symbolic: an alignment of 3 bytes: a power of two, 4 to 256 "
         .. "[bad-argument]"] =
         function() cute.symbolic {dtype = cute.f32, shape = {4}, align = 3} end,
-      ["cute.symbolic has no option \"alig\" [unknown-name]"] =
+      ["cute.symbolic: no option 'alig' (did you mean align?): there are "
+        .. "align dtype shape stride [unknown-name]"] =
         function() cute.symbolic {dtype = cute.f32, shape = {4}, alig = 3} end,
       ["cute.symbolic: symbolic tensor: no element type \"f33\" "
         .. "[bad-argument]"] =

@@ -29,7 +29,8 @@ describe("cute.range", function()
       ["bad argument #1 to 'cute.range' (number or traced value expected, got "
         .. "nil) [bad-argument]"] =
         function() for _ in cute.range do error "never" end end,
-      ["cute.range: no option 'unrol': there is unroll [unknown-name]"] =
+      ["cute.range: no option 'unrol' (did you mean unroll?): there is unroll "
+        .. "[unknown-name]"] =
         function() for _ in cute.range(4, {unrol = 2}) do error "no" end end,
       ["cute.range: unroll = 0: 1 to 1024 expected [bad-argument]"] =
         function() for _ in cute.range(4, {unroll = 0}) do error "no" end end,
@@ -678,7 +679,7 @@ describe("a kernel", function()
     local closed = io.tmpfile()
     closed:close()
     for text, opts in pairs {
-      ["no launch option 'sed' (did you mean seed?): there are arch block "
+      ["no option 'sed' (did you mean seed?): there are arch block "
         .. "budget cluster device fastmath faults fmad grid output pdl "
         .. "progress record seed stream threads [unknown-name]"] = {sed = 1},
       ["seed of x: an integer is needed [bad-launch]"] = {seed = "x"},
@@ -721,7 +722,7 @@ describe("a kernel", function()
       .. '128}, not "sim" [bad-argument]', function() k():launch "sim" end)
     says("call:launch: device of 5: a string or table is needed [bad-launch]",
       function() k():launch {grid = 1, block = 1, device = 5} end)
-    says("cute.kernel: no kernel option 'blok' (did you mean block?): there "
+    says("cute.kernel: no option 'blok' (did you mean block?): there "
       .. "are block fastmath fmad min_blocks [unknown-name]", function()
       cute.kernel("k", {blok = 3}, function() end)
     end)

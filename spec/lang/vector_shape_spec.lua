@@ -266,7 +266,7 @@ describe("shapes of vectors", function()
       function(v) return v(_, 0, 0) end)
     refuses("the reduction profile ((_,1),1) does not fit the shape (4,3)",
       function(v) return v:reduce("add", 0, {{_, 1}, 1}) end)
-    refuses('no option "kept" here',
+    refuses("no option 'kept': there",
       function(v) return v:reduce("add", 0, {_, 1}, {kept = true}) end)
     refuses("a vector of 6400 elements (at most 4096)", function(_, iota)
       return iota({80}, 1) + iota({1, 80}, 1)

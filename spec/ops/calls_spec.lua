@@ -275,7 +275,7 @@ describe("calls that are known", function()
       print((message(ops.gemm, A, B, {out = D})))]]
     local found = support.lines(out)
     for i, want in ipairs {
-      "no option of ops.gemm 'alfa'", "ops.gemm: out shares memory with A",
+      "ops.gemm: no option 'alfa'", "ops.gemm: out shares memory with A",
       "ops.gemm: tf32 = 1: a boolean is needed",
       "assigns 'k', which is outside of it: it keeps no state",
       "the device buffer was closed"} do

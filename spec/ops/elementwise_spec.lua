@@ -276,7 +276,7 @@ describe("cute.ops.elementwise", function()
       {"ops.elementwise: operand 1 is 1.0; a tensor among the operands is "
        .. "needed", add, 1.0, 2.0},
       {"ops.elementwise: operand 2 is \"x\"; a tensor is needed", add, X, "x"},
-      {"no option of ops.elementwise 'ot' (did you mean out?)", add, X, X,
+      {"ops.elementwise: no option 'ot' (did you mean out?)", add, X, X,
        {ot = X}},
       {"ops.elementwise: dtype = 3: a dtype or string is needed", add, X, X,
        {dtype = 3}},

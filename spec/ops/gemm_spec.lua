@@ -386,7 +386,7 @@ describe("ops.gemm refuses", function()
   end)
 
   it("options that there are not, or of another type", function()
-    refuses("no option of ops.gemm 'alhpa' (did you mean alpha?)", A, B,
+    refuses("ops.gemm: no option 'alhpa' (did you mean alpha?)", A, B,
       {alhpa = 2})
     refuses("alpha = \"x\": a number is needed", A, B, {alpha = "x"})
     refuses("beta without C", A, B, {beta = 2})

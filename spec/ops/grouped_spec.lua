@@ -152,7 +152,7 @@ describe("what is wrong with groups", function()
   it("is told: options", function()
     refuses("ops.grouped_gemm: alpha = \"x\": a number is needed", A, B,
             ends(0, 5, 10), {device = "sim", alpha = "x"})
-    refuses("no option of ops.grouped_gemm 'beta'", A, B, ends(0, 5, 10),
+    refuses("ops.grouped_gemm: no option 'beta'", A, B, ends(0, 5, 10),
             {device = "sim", beta = 2})
     refuses("scale_b is (8):(1): (1), (2,8), (2,8,1) or (2,1,1) is needed for "
       .. "2 x 8 rows and 16 elements of K", A, B, ends(0, 5, 10),

@@ -322,8 +322,8 @@ describe("cute.ops.reduce", function()
   it("says what is wrong", function()
     local X = matrix {4, 6}
     for _, c in ipairs {
-      {"no operation of ops.reduce 'som' (did you mean sum?)", X, "som"},
-      {"no way 'by' of ops.reduce 'rows' (did you mean row?)", X, "sum",
+      {"ops.reduce: no operation 'som' (did you mean sum?)", X, "som"},
+      {"ops.reduce: no way 'by' 'rows' (did you mean row?)", X, "sum",
        {by = "rows"}},
       {"by = 2: modes of x, (4,6):(6,1), are 0 to 1, each once", X, "sum",
        {by = {2}}},
@@ -339,7 +339,7 @@ describe("cute.ops.reduce", function()
       {"out is (4):(0): several of its elements lie in one place", X, "sum",
        {by = "row", out = cute.make_tensor(cute.zeros({1}, cute.f32).iterator,
                                            cute.make_layout({4}, {0}))}},
-      {"no option of ops.reduce 'bye' (did you mean by?)", X, "sum",
+      {"ops.reduce: no option 'bye' (did you mean by?)", X, "sum",
        {bye = 1}},
     } do
       assert.matches(c[1], support.message(reduce, c[2], c[3], c[4]), 1, true)

@@ -206,7 +206,7 @@ describe("an estimate refuses", function()
   end)
 
   it("options that are none", function()
-    refused("no launch option 'crad'", {crad = "h200"})
+    refused("no option 'crad'", {crad = "h200"})
     refused("card of 7: a string is needed", {card = 7})
   end)
 

@@ -158,7 +158,7 @@ describe("preflight", function()
   end)
 
   it("refuses what is no option", function()
-    raises("no launch option 'blok' (did you mean block?)", function()
+    raises("no option 'blok' (did you mean block?)", function()
       local x = plain():preflight("sm_80", {blok = 3})
       return x
     end)

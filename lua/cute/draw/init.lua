@@ -26,27 +26,12 @@ local OPTIONS = {as = true, file = true, by = true, labels = true,
   dtype = true, tensor = true, line = true, blocks = true}
 draw.OPTIONS = OPTIONS
 
-local function sorted(t)
-  local list = {}
-  for name in pairs(t) do list[#list + 1] = name end
-  table.sort(list)
-  return list
-end
-
-local function unknown(what, name, known)
-  local list = sorted(known)
-  local near = type(name) == "string" and sign.nearest(name, list)
-  core.fail("unknown-name", ("draw: no %s %s: there are %s%s"):format(what,
-    type(name) == "string" and "'" .. name .. "'" or core.show(name),
-    table.concat(list, " "), near and " (did you mean " .. near .. "?)" or ""))
-end
-
 local function check_options(opts)
   for name in pairs(opts) do
-    if not OPTIONS[name] then unknown("option", name, OPTIONS) end
+    if not OPTIONS[name] then sign.unknown("option", name, OPTIONS, "draw") end
   end
   if opts.as ~= nil and not FORMS[opts.as] then
-    unknown("form", opts.as, FORMS)
+    sign.unknown("form", opts.as, FORMS, "draw")
   end
   if opts.file ~= nil and (type(opts.file) ~= "string" or opts.file == "") then
     core.fail("bad-argument", "draw: file = " .. core.show(opts.file)

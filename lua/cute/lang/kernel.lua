@@ -185,18 +185,6 @@ local NUMERICS = {"fmad", "fastmath"}
 local OPTIONAL = ""
 for name in pairs(LAUNCH) do OPTIONAL = OPTIONAL .. " " .. name end
 
-function kernel.unknown(what, name, known)
-  local names = {}
-  for n in pairs(known) do names[#names + 1] = n end
-  table.sort(names)
-  local near = sign.nearest(tostring(name), names)
-  core.fail("unknown-name", ("no %s '%s'%s: there %s %s")
-    :format(what, tostring(name), near and " (did you mean " .. near .. "?)"
-    or "", #names > 1 and "are" or "is", table.concat(names, " ")))
-end
-
-local unknown = kernel.unknown
-
 -- What a type alone does not say of an option's value; false: it is good.
 local function is_odd(name, value)
   if name == "faults" then
@@ -226,7 +214,7 @@ function kernel.check_options(opts, known)
   end
   for name, value in pairs(opts or {}) do
     local types = known[name]
-    if not types then unknown("launch option", name, known) end
+    if not types then sign.unknown("option", name, known) end
     local t = math.type(value) or type(value)
     if t == "integer" and value < 0 and name ~= "seed" and types == t then
       core.fail("bad-launch", ("%s of %d: 0 (the default) or more is needed")
@@ -799,7 +787,7 @@ kernel.OWN = KERNEL
 
 local function check_kernel_options(name, opts)
   for k in pairs(opts or {}) do
-    if not KERNEL[k] then unknown("kernel option", k, KERNEL) end
+    if not KERNEL[k] then sign.unknown("option", k, KERNEL) end
   end
   local n = opts and opts.min_blocks
   if n ~= nil and (math.type(n) ~= "integer" or n < 1 or n > 32) then

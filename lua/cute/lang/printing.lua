@@ -4,6 +4,7 @@
 -- do, and the lanes of a warp print one after the other.
 local core = require "cute.core"
 local draw = require "cute.draw.print"
+local sign = require "cute.lang.sign"
 
 local printing = {}
 
@@ -59,8 +60,7 @@ end
 local function read_options(what, opts, otherwise)
   for name in pairs(opts) do
     if not OPTIONS[name] then
-      core.fail("unknown-name", ("%s: no option '%s': there are limit, when, "
-        .. "thread and block"):format(what, tostring(name)))
+      sign.unknown("option", name, OPTIONS, what)
     end
   end
   local limit = opts.limit or otherwise

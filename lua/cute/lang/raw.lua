@@ -308,7 +308,7 @@ local OPTIONS = {name = "string", options = "table", block = "integer table",
 function raw.raw_kernel(text, opts)
   for k, v in pairs(opts or {}) do
     local t = math.type(v) or type(v)
-    if not OPTIONS[k] then kernel.unknown("raw_kernel option", k, OPTIONS) end
+    if not OPTIONS[k] then sign.unknown("option", k, OPTIONS, "raw_kernel") end
     if not OPTIONS[k]:find(t, 1, true) then
       core.fail("bad-argument", ("raw_kernel: %s = %s: %s is needed"):format(
         k, core.show(v), (OPTIONS[k]:gsub(" ", " or "))))

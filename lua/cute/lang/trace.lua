@@ -97,8 +97,7 @@ local function limits(what, a, b, step, opts)
   opts = opts or {}
   for name, v in pairs(opts) do
     if name ~= "unroll" then
-      core.fail("unknown-name", ("%s: no option '%s': there is unroll")
-        :format(what, tostring(name)))
+      sign.unknown("option", name, {unroll = true}, what)
     elseif math.type(v) ~= "integer" or v < 1 or v > 1024 then
       core.fail("bad-argument", ("%s: unroll = %s: 1 to 1024 expected")
         :format(what, tostring(v)))

@@ -6,8 +6,8 @@
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
-local kernel = require "cute.lang.kernel"
 local report = require "cute.lang.report"
+local sign = require "cute.lang.sign"
 
 local operand = {}
 
@@ -126,7 +126,7 @@ end
 function operand.check_options(what, known, o)
   for name, v in pairs(o) do
     local want = known[name]
-    if not want then kernel.unknown("option of " .. what, name, known) end
+    if not want then sign.unknown("option", name, known, what) end
     local t = type(v) == "number" and "number" or core.typename(v)
     local fits = false
     for w in want:gmatch "%a+" do

@@ -9,7 +9,7 @@ local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local cute = require "cute"
 local fold = require "kernels.fold"
-local kernel = require "cute.lang.kernel"
+local sign = require "cute.lang.sign"
 local modes = require "cute.ops.modes"
 local operand = require "cute.ops.operand"
 local whole = require "cute.ops.whole"
@@ -49,8 +49,8 @@ local function gone_of(x, by)
     end
     if next(gone) == nil then fail "by = {}: modes to fold are needed" end
   else
-    kernel.unknown("way 'by' of ops.reduce", tostring(by),
-                   {row = true, column = true, all = true})
+    sign.unknown("way 'by'", by, {row = true, column = true, all = true},
+                 "ops.reduce")
   end
   return gone
 end
@@ -330,7 +330,7 @@ end
 
 local function run(x, op, o, plan)
   whole.options("ops.reduce", o, OPTIONS)
-  if not OPS[op] then kernel.unknown("operation of ops.reduce", op, OPS) end
+  if not OPS[op] then sign.unknown("operation", op, OPS, "ops.reduce") end
   local call = {operands = {x}, o = o, out = whole.outputs(o)}
   if not plan then
     plan = plan_of(op, call)

@@ -20,12 +20,10 @@ local function count_of(what, opts, least)
 end
 
 local function known(what, opts, names)
+  local set = {}
+  for name in names:gmatch "%S+" do set[name] = true end
   for name in pairs(opts) do
-    if not (" " .. names .. " "):find(" " .. tostring(name) .. " ", 1, true)
-    then
-      core.fail("unknown-name", ("%s: no option '%s': there are %s"):format(
-        what, tostring(name), names))
-    end
+    if not set[name] then sign.unknown("option", name, set, what) end
   end
 end
 

@@ -13,11 +13,26 @@ local rows = require "kernels.rows"
 local LOG2E = math.log(math.exp(1), 2)
 local LEAST = -math.huge
 
--- e^(x - m): the difference is scaled, since m log2 e may be infinite where m
--- is not. A maximum of nothing but -inf is none.
-local function exp(x, m)
-  return cute.exp2((x - cute.where(cute.eq(m, LEAST), 0, m)) * LOG2E)
+-- Numbers beyond that times log2 e are infinite, and so far apart that any
+-- factor does.
+local FAR = 2.3e38
+
+local function scale(m)
+  return cute.where(cute.gt(cute.abs(m), FAR), 1, LOG2E)
 end
+
+-- What is taken from the exponents of a row whose maximum is m: one of nothing
+-- but -inf is none. It is rounded once, and the same everywhere: hence no sum
+-- that becomes an FMA by itself (fmad = false).
+local function base(m)
+  return cute.where(cute.eq(m, LEAST), 0, m * scale(m))
+end
+
+-- e^(x - m): of elements, and of a smaller maximum.
+local function powers(x, m)
+  return cute.exp2(cute.fma(x, scale(m), -base(m)))
+end
+local function power(x, m) return cute.exp2(x * scale(x) - base(m)) end
 
 -- The largest of a row and its sum of e^(x - largest), of those of a thread's
 -- warp.
@@ -26,7 +41,7 @@ local function of_row(plan, m, s, turn)
   if warps == 1 then return m, s end
   local most = cute.arch.warp_reduction_max(all[1], warps)
   return most, cute.arch.warp_reduction_sum(
-    all[2] * exp(all[1], most), warps)
+    all[2] * power(all[1], most), warps)
 end
 
 -- The row in registers: each warp's exponentials are of its own maximum, so
@@ -36,10 +51,10 @@ local function held(plan, X, Y)
   plan:each(X.shape[1], sources, function(at)
     local x = sources[1]:get(at, nil, "last")                      -- (W,S)
     local m = plan:warp(rows.fold(x, "max", LEAST), cute.max)
-    local e = exp(x, m)
+    local e = powers(x, m)
     local most, s = of_row(plan, m, plan:warp(rows.fold(e, "add", 0),
                                               rows.add), at.turn)
-    plan:store(Y, at, e * (exp(m, most) / s))
+    plan:store(Y, at, e * (power(m, most) / s))
   end)
 end
 
@@ -51,16 +66,16 @@ local function pieces(plan, X, Y)
     plan:chunk(function(chunk)
       local x = sources[1]:get(at, chunk)
       local most = cute.max(m.value, rows.fold(x, "max", LEAST))
-      s.value = s.value * exp(m.value, most)
-        + rows.fold(exp(x, most), "add", 0)
+      s.value = s.value * power(m.value, most)
+        + rows.fold(powers(x, most), "add", 0)
       m.value = most
     end)
     local most = plan:warp(m.value, cute.max)
-    local sum = plan:warp(s.value * exp(m.value, most), rows.add)
+    local sum = plan:warp(s.value * power(m.value, most), rows.add)
     most, sum = of_row(plan, most, sum, at.turn)
     plan:chunk(function(chunk)
       local x = sources[1]:get(at, chunk, "last")
-      plan:store(Y, at, exp(x, most) * (1 / sum), chunk)
+      plan:store(Y, at, powers(x, most) * (1 / sum), chunk)
     end)
   end)
 end
@@ -94,7 +109,7 @@ return function(o)
   local name = o.backward and "softmax_backward" or "softmax"
   return {plan = plan, block = plan.block,
           grid = function(m) return plan:grid(m, o.resident) end,
-          kernel = cute.kernel(name, {fastmath = true,
+          kernel = cute.kernel(name, {fastmath = true, fmad = false,
             min_blocks = plan.min_blocks}, function(...)
     local what, got = o.backward and "Y, dY, dX" or "X, Y", select("#", ...)
     check.need(got == (o.backward and 3 or 2), name, "%s are needed, not %d "

@@ -166,6 +166,7 @@ ladders: setup-build
 docs: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(BUILD)/cutelua tools/reference.lua $(BUILD)/docs $(BUILD)/cutelua
+	@$(BUILD)/cutelua tools/tutorial.lua $(BUILD)/docs
 
 # Random input for FUZZ_SECONDS: one target a file spec/fuzz/*.lua.
 fuzz: setup-fuzz

@@ -253,6 +253,30 @@ build = {
         "lua/cute/lang/trace.lua",
       ["cute.layoutenum"] =
         "lua/cute/layoutenum.lua",
+      ["cute.learn"] =
+        "lua/cute/learn/init.lua",
+      ["cute.learn.lessons.algebra"] =
+        "lua/cute/learn/lessons/algebra.lua",
+      ["cute.learn.lessons.bugs"] =
+        "lua/cute/learn/lessons/bugs.lua",
+      ["cute.learn.lessons.copies"] =
+        "lua/cute/learn/lessons/copies.lua",
+      ["cute.learn.lessons.epilogues"] =
+        "lua/cute/learn/lessons/epilogues.lua",
+      ["cute.learn.lessons.hopper"] =
+        "lua/cute/learn/lessons/hopper.lua",
+      ["cute.learn.lessons.layouts"] =
+        "lua/cute/learn/lessons/layouts.lua",
+      ["cute.learn.lessons.pipelines"] =
+        "lua/cute/learn/lessons/pipelines.lua",
+      ["cute.learn.lessons.swizzles"] =
+        "lua/cute/learn/lessons/swizzles.lua",
+      ["cute.learn.lessons.tensorcores"] =
+        "lua/cute/learn/lessons/tensorcores.lua",
+      ["cute.learn.lessons.tensors"] =
+        "lua/cute/learn/lessons/tensors.lua",
+      ["cute.learn.main"] =
+        "lua/cute/learn/main.lua",
       ["cute.math"] =
         "lua/cute/math.lua",
       ["cute.meta.arch"] =

@@ -231,6 +231,8 @@ program.commands = {
    run = session "cute.check.main"},
   {"explain", "script [arguments] -o FILE", "writes a page of its kernels",
    run = session "cute.page.main"},
+  {"learn", "[lesson]", "the tutorial, with exercises",
+   run = plain "cute.learn.main"},
   {"doc", "[names]", "says what names are", run = plain "cute.doc"},
 }
 

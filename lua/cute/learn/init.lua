@@ -1,0 +1,175 @@
+--- `cutelua learn`: the tutorial. A lesson is a page of text with Lua that
+-- runs, pictures, and exercises that are checked; each is a file of lessons/,
+-- which says everything of it. The terminal (main.lua), the documents (`make
+-- docs`) and the specs read lessons through this module.
+--
+-- In a lesson's text, ```lua is run (`EXPR --> TEXT` says what it gives),
+-- ```draw is an expression that is drawn, and ```exercise NAME is what a
+-- learner begins with. `exercises[NAME]` has `check(env)`, which gets the
+-- learner's globals and raises or gives nil and a sentence where something is
+-- not right, `hints`, and a `solution`.
+local cute = require "cute"
+local report = require "cute.lang.report"
+local sign = require "cute.lang.sign"
+local source = require "cute.lang.source"
+
+local learn = {}
+
+--- The lessons' names, in order.
+learn.names = {"layouts", "algebra", "tensors", "copies", "swizzles",
+  "tensorcores", "pipelines", "hopper", "epilogues", "bugs"}
+
+--- A lesson by its name or number; nil and a message where there is none.
+---@param name string|integer
+---@return table? lesson, string? message
+function learn.lesson(name)
+  local number = math.tointeger(tonumber(name) or name)
+  local known = number and learn.names[number]
+  for i, n in ipairs(learn.names) do
+    if n == name then known, number = n, i end
+  end
+  if not known then
+    local near = sign.nearest(tostring(name), learn.names)
+    return nil, ("no lesson '%s'%s"):format(name, near
+      and (" (did you mean %s?)"):format(near) or "; there are "
+      .. table.concat(learn.names, ", "))
+  end
+  local lesson = require("cute.learn.lessons." .. known)
+  lesson.name, lesson.number = known, number
+  return lesson
+end
+
+--- The blocks of a lesson: {kind =, text =, name = of an exercise}, kind
+-- "text", "lua", "draw" or "exercise".
+---@param lesson table
+---@return table[]
+function learn.blocks(lesson)
+  local list, lines, block = {}, {}, {kind = "text"}
+  local function close()
+    block.text = table.concat(lines, "\n"):gsub("^\n+", ""):gsub("\n+$", "")
+    if block.text ~= "" then list[#list + 1] = block end
+    lines = {}
+  end
+  for line in lesson.text:gmatch "([^\n]*)\n" do
+    local kind, name = line:match "^```(%a+) ?(%a*)$"
+    if kind or line == "```" then
+      close()
+      block = {kind = kind or "text", name = kind and name}
+    else
+      lines[#lines + 1] = line
+    end
+  end
+  close()
+  return list
+end
+
+--- The globals of a learner: cute's names and Lua's.
+---@return table
+function learn.env()
+  return setmetatable({cute = cute, _ = cute._, X = cute.X}, {__index = _G})
+end
+
+-- A line `EXPR --> TEXT` becomes a call that keeps the values.
+local function showing(text)
+  local n = 0
+  return (text .. "\n"):gsub("([^\n]*)\n", function(line)
+    n = n + 1
+    local code = line:match "^(.-)%s*%-%-> ?.*$"
+    if code == "" then return "\n" end
+    return (code and ("shown(%d, %s)"):format(n, code) or line) .. "\n"
+  end)
+end
+
+local function load_in(text, chunk, env)
+  source.add(chunk, text)
+  local f, message = load(text, chunk, "t", env)
+  if not f then error(message, 0) end
+  return f
+end
+
+--- Runs a block of Lua: its lines, those with `-->` with what they gave.
+---@param block table
+---@param env table
+---@return string
+function learn.run(block, env)
+  local got = {}
+  env.shown = function(n, ...)
+    local list = table.pack(...)
+    for i = 1, list.n do list[i] = tostring(list[i]) end
+    got[n] = table.concat(list, ", ")
+  end
+  load_in(showing(block.text), "=lesson.lua", env)()
+  local out, n = {}, 0
+  for line in (block.text .. "\n"):gmatch "([^\n]*)\n" do
+    n = n + 1
+    local code = line:match "^(.-)%s*%-%-> ?.*$"
+    if not code then
+      out[#out + 1] = line
+    elseif code ~= "" then
+      if got[n]:find "\n" then
+        out[#out + 1] = code .. "  -->"
+        for l in got[n]:gmatch "[^\n]+" do out[#out + 1] = "--> " .. l end
+      else
+        out[#out + 1] = ("%-45s --> %s"):format(code, got[n])
+      end
+    end
+  end
+  return table.concat(out, "\n")
+end
+
+--- The picture of a ```draw block.
+---@param block table
+---@param env table
+---@param as string a form of cute.draw
+---@return string
+function learn.draw(block, env, as)
+  local x = load_in("return " .. block.text, "=lesson.lua", env)()
+  return cute.draw(x, {as = as})
+end
+
+--- A lesson as markdown, its Lua with what it gives, its pictures as text.
+---@param lesson table
+---@param picture? fun(block: table, env: table): string other pictures
+---@return string
+function learn.markdown(lesson, picture)
+  local env, out = learn.env(), {}
+  local function put(...)
+    table.move({...}, 1, select("#", ...), #out + 1, out)
+  end
+  put(("# %d. %s"):format(lesson.number, lesson.title), "")
+  for _, block in ipairs(learn.blocks(lesson)) do
+    if block.kind == "lua" then
+      put("```lua", learn.run(block, env), "```", "")
+    elseif block.kind == "exercise" then
+      put("**Exercise " .. block.name .. "**", "", "```lua", block.text, "```",
+        "")
+    elseif block.kind == "draw" then
+      if picture then put(picture(block, env), "")
+      else put("```", (learn.draw(block, env, "text"):gsub("\n$", "")), "```",
+        "") end
+    else
+      put(block.text, "")
+    end
+  end
+  return table.concat(out, "\n")
+end
+
+--- Is a learner's text the answer to an exercise? nil and a sentence if not.
+---@param lesson table
+---@param name string of the exercise
+---@param text string Lua
+---@param env? table what the lesson's blocks left
+---@return boolean? right, string? message
+function learn.check(lesson, name, text, env)
+  local e = lesson.exercises[name]
+  local own = setmetatable({}, {__index = env or learn.env()})
+  local ok, right, message = xpcall(function()
+    load_in(text, ("=%s.lua"):format(name), own)()
+    return e.check(own)
+  end, report.capture)
+  if not ok then return nil, report.format(right, {}) end
+  if not right then return nil, message end
+  return true
+end
+
+return learn

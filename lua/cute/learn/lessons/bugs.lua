@@ -1,0 +1,109 @@
+--- Lesson: finding a bug with the simulator.
+local cute = require "cute"
+
+-- A sum of each row by a tree in shared memory.
+local function tree(last)
+  return [[
+k = cute.kernel("sum", function(x, total)
+  local row, tid = cute.arch.block_idx(), cute.arch.thread_idx()
+  local s = cute.make_smem_tensor(cute.f32, cute.make_layout(128))
+  s[tid] = x[{row, tid}]
+  cute.arch.sync_threads()
+  for _, half in ipairs {64, 32, 16, 8, 4, 2, 1} do
+    cute.when(tid:lt(half), function() s[tid] = s[tid] + s[tid + half] end)
+]] .. last .. [[
+  end
+  cute.when(tid:eq(0), function() total[row] = s[0] end)
+end)
+]]
+end
+
+-- A tile that is shifted by one, through shared memory, again and again.
+local function shift(barrier)
+  return [[
+k = cute.kernel("shift", function(x, y)
+  local tid = cute.arch.thread_idx()
+  local s = cute.make_smem_tensor(cute.f32, cute.make_layout(128))
+  for i in cute.range(cute.size(x, 0)) do
+    s[tid] = x[{i, tid}]
+    cute.arch.sync_threads()
+    y[{i, tid}] = s[(tid + 1) % 128]
+]] .. barrier .. [[
+  end
+end)
+]]
+end
+
+return {
+  title = "Finding a bug with the simulator",
+  text = [==[
+The worst bugs of kernels give right results nearly always. A sum by a tree,
+with its barrier forgotten:
+
+```lua
+]==] .. tree "" .. [==[
+x, total = cute.full({2, 128}, 1, cute.f32), cute.zeros({2}, cute.f32)
+ok, message = pcall(function()
+  k(x, total):launch {grid = 2, block = 128, device = "sim"}
+end)
+ok  --> false
+message:match "%[race%]"  --> [race]
+```
+
+The report names both lines, the tensor, the element and the threads. It does
+not depend on luck: the simulator keeps who wrote and read each element, and
+what orders them, so one run tells what any schedule could do wrong at these
+lines.
+
+Some things do depend on the order: flags, atomics, barriers that are met by
+different warps. `k(...):check {...}` tries all orders that matter, and says
+ok, bug (with the schedule), or incomplete (and what was not covered):
+
+```lua
+]==] .. tree "    cute.arch.sync_threads()\n" .. [==[
+k(x, total):check({grid = 2, block = 128}).verdict  --> ok
+```
+
+`cutelua check SCRIPT` does that with every kernel that a script launches; with
+`--surgeon` it takes out each barrier to see whether it is needed, and for a
+bug proposes the line that mends it. `cutelua debug SCRIPT` steps through a
+kernel, forward and back, and knows who wrote an element last
+(docs/debugging.md). And `cutelua explain SCRIPT -o k.html` puts all that is
+known of a kernel on a page.
+
+Sizes hide bugs, too: 256^3 has no ragged edge. Try 1, and one more and one
+less than a tile.
+
+Exercise: this kernel shifts rows, one after another, through the same shared
+memory. Find the missing barrier.
+
+```exercise barrier
+]==] .. shift "" .. [==[
+```
+]==],
+  exercises = {
+    barrier = {
+      hints = {"Run it: which two lines race?", "A fast warp comes to the next "
+        .. "row while a slow one still reads this one."},
+      solution = shift "    cute.arch.sync_threads()\n",
+      check = function(env)
+        local x = cute.zeros({3, 128}, cute.f32)
+        local y = cute.zeros({3, 128}, cute.f32)
+        for i = 0, 2 do
+          for j = 0, 127 do x[{i, j}] = 128 * i + j end
+        end
+        env.k(x, y):launch {grid = 1, block = 128, device = "sim"}
+        for i = 0, 2 do
+          for j = 0, 127 do
+            if y(i, j) ~= x(i, (j + 1) % 128) then
+              return nil, ("y(%d, %d) is %s, and should be %s"):format(i, j,
+                y(i, j), x(i, (j + 1) % 128))
+            end
+          end
+        end
+        local verdict = env.k(x, y):check {grid = 1, block = 128}
+        return verdict.verdict == "ok", tostring(verdict)
+      end,
+    },
+  },
+}

@@ -1,0 +1,162 @@
+--- Lesson: pipelines.
+local cute = require "cute"
+
+-- Does k(A, B, C) multiply, as cute.ops.gemm does? Its report, or nil and what
+-- is wrong.
+local function multiplied(k, depth)
+  local A, B = cute.randint(-3, 4, {128, depth}, cute.bf16),
+    cute.randint(-3, 4, {128, depth}, cute.bf16)
+  local C = cute.zeros({128, 128}, cute.f32)
+  local report = k(A, B, C):launch {grid = 1, block = 128, device = "sim:sm_80"}
+  local D = cute.ops.gemm(A, B, {device = "sim:sm_80", dtype = cute.f32})
+  for i = 0, 127 do
+    for j = 0, 127 do
+      if C(i, j) ~= D(i, j) then
+        return nil, ("K = %d: C(%d, %d) is %s, and should be %s"):format(depth,
+          i, j, C(i, j), D(i, j))
+      end
+    end
+  end
+  return report
+end
+
+local HEAD = [[
+tiles = require "cute.tiles"
+mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN", 
+  {2, 2, 1}, {32, 32, 16})
+]]
+
+local TWO = [[
+k = cute.kernel("two", function(mA, mB, mC)
+  local A = tiles.operand(mA, {of = mma, which = "A", tile = {128, 32},
+                               at = 0, stages = 2})
+  local B = tiles.operand(mB, {of = mma, which = "B", tile = {128, 32},
+                               at = 0, stages = 2})
+  local C = tiles.result(mC, mma, {128, 128}, {0, 0})
+  C.acc:fill(0)
+  A.load(0, 0)
+  B.load(0, 0)
+  cute.arch.cp_async_commit_group()
+  for k_tile in cute.range(A.k_tiles) do
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.sync_threads()
+    cute.when(cute.lt(k_tile + 1, A.k_tiles), function()
+      A.load(k_tile + 1, (k_tile + 1) % 2)
+      B.load(k_tile + 1, (k_tile + 1) % 2)
+    end)
+    cute.arch.cp_async_commit_group()
+    for kb = 0, A.k_blocks - 1 do
+      A.fetch(k_tile % 2, kb)
+      B.fetch(k_tile % 2, kb)
+      cute.gemm(mma, C.acc, A.frag(_, _, kb), B.frag(_, _, kb), C.acc)
+    end
+  end
+  C.store(1, 0)
+end)
+]]
+
+return {
+  title = "Pipelines",
+  text = [==[
+A block that loads a tile, waits, multiplies, and only then loads the next one
+leaves the tensor cores idle most of the time. A *pipeline* asks for tiles
+ahead of time. `cp.async` makes that possible: a thread asks for bytes to come
+into shared memory, and goes on. `cp_async_commit_group` closes a group of what
+was asked; `cp_async_wait_group(n)` waits until at most n groups are under way.
+What a thread waited for is its own; behind `sync_threads` it is everybody's.
+
+`cute.tiles` has the parts of a GEMM that always are the same: `A.load(k_tile,
+stage)` asks for a tile, `A.fetch(stage, kb)` brings a block of it to
+registers, `A.frag`. With two stages, the next tile comes while this one is
+multiplied:
+
+```lua
+]==] .. HEAD .. TWO .. [==[
+A, B = cute.full({128, 96}, 2, cute.bf16), cute.full({128, 96}, 1, cute.bf16)
+C = cute.zeros({128, 128}, cute.f32)
+k(A, B, C):launch {grid = 1, block = 128, device = "sim:sm_80"}
+C(127, 127)  --> 192.0
+```
+
+One barrier a tile is enough: behind it the tile is there for all, and all have
+read the one before, whose place the next copies take. Is that so in every
+order in which warps and copies may be? `check` tries them:
+
+```lua
+k(A, B, C):check({grid = 1, block = 128}).verdict  --> ok
+```
+
+More stages hide more waiting. On an H200, at 8192^3, the second stage gains 11
+% and the third 5 % (docs/ladders.md).
+
+Exercise: make the pipeline three stages deep. Two tiles are under way while
+one is multiplied: who is waited for? Empty groups are no fault: commit one
+each round.
+
+```exercise three
+]==] .. HEAD .. TWO .. [==[
+```
+]==],
+  exercises = {
+    three = {
+      hints = {"Before the loop load tiles 0 and 1, each with a commit of its "
+        .. "own; K may have a single tile: cute.lt(1, A.k_tiles).",
+        "wait_group(1): all but the newest group have landed. That is tile "
+        .. "k_tile.", "In the loop load tile k_tile + 2 into stage "
+        .. "(k_tile + 2) % 3."},
+      solution = HEAD .. [[
+k = cute.kernel("three", function(mA, mB, mC)
+  local A = tiles.operand(mA, {of = mma, which = "A", tile = {128, 32},
+                               at = 0, stages = 3})
+  local B = tiles.operand(mB, {of = mma, which = "B", tile = {128, 32},
+                               at = 0, stages = 3})
+  local C = tiles.result(mC, mma, {128, 128}, {0, 0})
+  C.acc:fill(0)
+  local function load(k_tile)
+    cute.when(cute.lt(k_tile, A.k_tiles), function()
+      A.load(k_tile, k_tile % 3)
+      B.load(k_tile, k_tile % 3)
+    end)
+    cute.arch.cp_async_commit_group()
+  end
+  load(0)
+  load(1)
+  for k_tile in cute.range(A.k_tiles) do
+    cute.arch.cp_async_wait_group(1)
+    cute.arch.sync_threads()
+    load(k_tile + 2)
+    for kb = 0, A.k_blocks - 1 do
+      A.fetch(k_tile % 3, kb)
+      B.fetch(k_tile % 3, kb)
+      cute.gemm(mma, C.acc, A.frag(_, _, kb), B.frag(_, _, kb), C.acc)
+    end
+  end
+  C.store(1, 0)
+end)
+]],
+      check = function(env)
+        for _, depth in ipairs {32, 64, 160} do
+          local report, why = multiplied(env.k, depth)
+          if not report then return nil, why end
+        end
+        local A, B = cute.zeros({128, 160}, cute.bf16),
+          cute.zeros({128, 160}, cute.bf16)
+        local launch = env.k(A, B, cute.zeros({128, 128}, cute.f32))
+        local program = launch:trace {block = 128, arch = "sm_80"}
+        -- three stages of (128 + 128) x 32 bf16
+        local bytes = 3 * 256 * 32 * 2
+        local has = program.info.smem
+        if has < bytes then
+          return nil, ("%d bytes of shared memory are no three stages, which "
+            .. "take %d"):format(has, bytes)
+        end
+        if program:cuda():find("wait_group 0", 1, true) then
+          return nil, "the loop waits for all groups: with wait_group(0) the "
+            .. "copies of two tiles never overlap the product"
+        end
+        local verdict = launch:check {grid = 1, block = 128}
+        return verdict.verdict == "ok", tostring(verdict)
+      end,
+    },
+  },
+}

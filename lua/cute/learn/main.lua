@@ -1,0 +1,238 @@
+--- `cutelua learn`: a lesson in the terminal. Text comes a piece at a time, its
+-- Lua is run, and an exercise waits for an answer: a line of Lua, or the file
+-- that was laid down for it.
+local cli = require "cute.program.cli"
+local core = require "cute.core"
+local learn = require "cute.learn"
+
+local main = {}
+
+local SPEC = {
+  name = "learn", script = "learn",
+  about = "The tutorial: lessons with pictures and exercises that the "
+    .. "simulator checks. Without a lesson it lists them; what was solved is "
+    .. "kept in cutelua/learned in $XDG_STATE_HOME.",
+  args = {name = "LESSON", help = "its number or name"},
+  options = {
+    {"--check", "file", help = "checks that file as the answer to --exercise, "
+      .. "and stops: 0 right, 1 not yet"},
+    {"--exercise", "string", help = "the exercise of the lesson; the first "
+      .. "without it"},
+    {"--print", "flag", help = "prints the whole lesson as markdown"},
+  },
+}
+
+-- ---- progress ----
+
+local function learned_path()
+  local state = os.getenv "XDG_STATE_HOME"
+  if not state or state:sub(1, 1) ~= "/" then
+    local home = os.getenv "HOME"
+    if not home or home == "" then return nil end
+    state = home .. "/.local/state"
+  end
+  return state .. "/cutelua", state .. "/cutelua/learned"
+end
+
+local function learned()
+  local _, path = learned_path()
+  local set = {}
+  local f <close> = path and io.open(path)
+  if f then
+    for line in f:lines() do set[line] = true end
+  end
+  return set
+end
+
+-- A progress that cannot be kept is no reason to stop learning.
+local function remember(lesson, name)
+  local folder, path = learned_path()
+  local set = learned()
+  set[lesson.name .. "/" .. name] = true
+  local has_sys, sys = pcall(require, "cute.sys")
+  if not (path and has_sys and sys.mkdirs(folder)) then return end
+  local list = {}
+  for line in pairs(set) do list[#list + 1] = line end
+  table.sort(list)
+  cli.write_file(path, table.concat(list, "\n"), "\n")
+end
+
+local function exercises(lesson)
+  local list = {}
+  for _, block in ipairs(learn.blocks(lesson)) do
+    if block.kind == "exercise" then list[#list + 1] = block end
+  end
+  return list
+end
+
+local function list_lessons()
+  local done = learned()
+  io.write "Lessons; cutelua learn NUMBER begins one.\n\n"
+  for i, name in ipairs(learn.names) do
+    local lesson = learn.lesson(name)
+    local all, solved = exercises(lesson), 0
+    for _, e in ipairs(all) do
+      if done[name .. "/" .. e.name] then solved = solved + 1 end
+    end
+    io.write(("  %2d  %-12s  %-48s  %d of %d\n"):format(i, name, lesson.title,
+      solved, #all))
+  end
+end
+
+-- ---- a lesson ----
+
+local function colours()
+  return core.isatty(1) and (os.getenv "NO_COLOR" or "") == ""
+    and os.getenv "TERM" ~= "dumb"
+end
+
+local function say(text, colour)
+  if colour and colours() then text = colour .. text .. "\27[0m" end
+  io.write(text, "\n\n")
+end
+local BOLD, DIM, GREEN, RED = "\27[1m", "\27[36m", "\27[32m", "\27[31m"
+
+-- Waits for Enter where somebody reads; false at the end of input.
+local function pause()
+  if not core.isatty(0) then return true end
+  io.write "-- Enter goes on, q leaves -- "
+  io.flush()
+  local line = io.read()
+  io.write "\n"
+  return line and line ~= "q"
+end
+
+local HELP = [[
+Enter checks the file; a line of Lua is an answer, too. :hint gives a hint,
+:solution shows one, :skip goes on, :quit leaves, :help says this.]]
+
+-- Lays the exercise's text down, unless the learner's own is there.
+local function lay(lesson, block)
+  local path = ("%s-%s.lua"):format(lesson.name, block.name)
+  if core.file_kind(path) then
+    io.write(("Your %s is there; edit it.\n"):format(path))
+  else
+    local ok, why = cli.write_file(path, block.text, "\n")
+    if not ok then
+      io.write(why, "\n")
+      return nil
+    end
+    io.write(("It is in %s now; edit it.\n"):format(path))
+  end
+  return path
+end
+
+local function read(path)
+  local f <close> = path and io.open(path, "rb")
+  return f and f:read "a"
+end
+
+-- Asks until the exercise is solved or left; false: leave the lesson.
+local function exercise(lesson, block, env)
+  local e, hint = lesson.exercises[block.name], 0
+  say("Exercise " .. block.name, BOLD)
+  say(block.text, DIM)
+  local path = lay(lesson, block)
+  io.write(HELP, "\n")
+  while true do
+    io.write "learn> "
+    io.flush()
+    local line = io.read()
+    if not line or line == ":quit" then return false end
+    if line == ":skip" then return true end
+    if line == ":hint" then
+      hint = math.min(hint + 1, #e.hints)
+      say(e.hints[hint])
+    elseif line == ":solution" then
+      say(e.solution, DIM)
+    elseif line == ":help" then
+      say(HELP)
+    elseif line:sub(1, 1) == ":" then
+      say(("no command %s; :help lists them"):format(core.visible(line)))
+    else
+      local text = line:find "%S" and line or read(path)
+      local right, why = nil, "the file cannot be read"
+      if text then right, why = learn.check(lesson, block.name, text, env) end
+      if right then
+        say("Right.", GREEN)
+        remember(lesson, block.name)
+        return true
+      end
+      say("Not yet: " .. tostring(why), RED)
+    end
+  end
+end
+
+local function walk(lesson)
+  local env = learn.env()
+  say(("%d. %s"):format(lesson.number, lesson.title), BOLD)
+  for _, block in ipairs(learn.blocks(lesson)) do
+    if block.kind == "exercise" then
+      if not exercise(lesson, block, env) then return end
+    elseif block.kind == "lua" then
+      say(learn.run(block, env), DIM)
+      if not pause() then return end
+    elseif block.kind == "draw" then
+      io.write(learn.draw(block, env, "text"), "\n")
+    else
+      say(block.text)
+    end
+  end
+  local next_name = learn.names[lesson.number + 1]
+  if next_name then
+    io.write(("Next: cutelua learn %d, %s\n"):format(lesson.number + 1,
+      next_name))
+  end
+end
+
+local function check_file(lesson, opt)
+  local name = opt.exercise or exercises(lesson)[1].name
+  if not lesson.exercises[name] then
+    return 2, ("no exercise '%s' in lesson %s"):format(name, lesson.name)
+  end
+  local f <close>, why = core.open_input(opt.check)
+  if not f then
+    return 2, ("cannot open %s: %s [io]"):format(core.visible(opt.check), why)
+  end
+  local env = learn.env()
+  for _, block in ipairs(learn.blocks(lesson)) do
+    if block.kind == "lua" then learn.run(block, env) end
+    if block.name == name then break end
+  end
+  local right, message = learn.check(lesson, name, f:read "a", env)
+  if right then remember(lesson, name) end
+  return right and 0 or 1, right and "right" or message
+end
+
+--- Runs the command; returns its exit code.
+---@param words string[]
+---@return integer
+function main.main(words)
+  local opt = cli.parse(words, SPEC)
+  if not opt.args[1] then
+    if opt.check or opt.exercise or opt.print then
+      io.stderr:write "cutelua learn: of which lesson?\n"
+      return 2
+    end
+    list_lessons()
+    return 0
+  end
+  local lesson, why = learn.lesson(opt.args[1])
+  if not lesson then
+    io.stderr:write("cutelua learn: ", core.visible(why), "\n")
+    return 2
+  end
+  if opt.check then
+    local code, message = check_file(lesson, opt)
+    local out = code == 2 and io.stderr or io.stdout
+    out:write(message, "\n")
+    return code
+  elseif opt.print then
+    io.write(learn.markdown(lesson))
+    return 0
+  end
+  walk(lesson)
+  return 0
+end
+
+return main

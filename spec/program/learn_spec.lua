@@ -1,0 +1,151 @@
+-- The tutorial: its Lua gives what it says, its exercises are what a learner
+-- has to do, and `cutelua learn` takes answers.
+local learn = require "cute.learn"
+local support = require "spec.support"
+
+describe("lesson", function()
+  for _, name in ipairs(learn.names) do
+    local lesson = learn.lesson(name)
+    local env, named = learn.env(), {}
+    for i, block in ipairs(learn.blocks(lesson)) do
+      local what = ("%s, block %d: "):format(name, i)
+      if block.kind == "lua" then
+        it(what .. "gives what it says", function()
+          local want = {}
+          for code, text in block.text:gmatch "([^\n]-)%s*%-%-> ?([^\n]*)" do
+            want[#want + 1] = {code, text}
+          end
+          local got = {}
+          for code, text in learn.run(block, env)
+              :gmatch "([^\n]-)%s*%-%-> ?([^\n]*)" do
+            got[#got + 1] = {code, text}
+          end
+          assert.same(want, got)
+        end)
+      elseif block.kind == "draw" then
+        it(what .. "is drawn", function()
+          assert.is_true(#learn.draw(block, env, "text") > 100)
+          assert.truthy(learn.draw(block, env, "svg"):find "^<svg")
+        end)
+      elseif block.kind == "exercise" then
+        named[block.name] = true
+        it(what .. "begins wrong, and can be solved", function()
+          local e = lesson.exercises[block.name]
+          local right, why = learn.check(lesson, block.name, block.text, env)
+          assert.is_nil(right)
+          assert.is_true(#why > 10)
+          assert.is_true(learn.check(lesson, block.name, e.solution, env))
+          assert.is_true(#e.hints > 0)
+        end)
+      end
+    end
+    it(name .. " has an exercise, and no answers to others", function()
+      local count = 0
+      for exercise in pairs(lesson.exercises) do
+        assert.is_true(named[exercise], exercise)
+        count = count + 1
+      end
+      assert.is_true(count > 0)
+    end)
+  end
+
+  it("answers that are no Lua, raise, or leave nothing are told", function()
+    local lesson = learn.lesson "layouts"
+    for text, want in pairs {["l ="] = "unexpected symbol",
+        ["error 'mine'"] = "mine", ["l = nil"] = "attempt to call a nil value",
+        ["l = 5"] = "attempt to call a number value"} do
+      local right, why = learn.check(lesson, "rows", text)
+      assert.is_nil(right)
+      assert.truthy(why:find(want, 1, true), why)
+    end
+  end)
+end)
+
+describe("cutelua learn", function()
+  local dir
+  setup(function() dir = support.folder() end)
+  teardown(function() support.remove(dir) end)
+
+  local program = support.program
+  if program:sub(1, 1) ~= "/" then
+    program = support.exec({"pwd"}):gsub("%s+$", "") .. "/" .. program
+  end
+
+  -- Runs it in `dir` with these lines as input: output and exit code.
+  local function run(words, input)
+    local p <close> = io.popen(("cd '%s' && HOME='%s' XDG_STATE_HOME= "
+      .. "NO_COLOR=1 '%s' learn %s 2>&1 <<'END'\n%sEND\necho \"code $?\"")
+      :format(dir, dir, program, words, input or ""))
+    local text, code = p:read("a"):match "^(.-)code (%d+)\n$"
+    return text, tonumber(code)
+  end
+
+  it("lists the lessons, and what was solved of them", function()
+    local text, code = run ""
+    assert.equal(0, code)
+    for _, name in ipairs(learn.names) do assert.truthy(text:find(name)) end
+    assert.truthy(text:find "layouts .* 0 of 2\n")
+    text = run("layouts", ":hint\n\n:hm\nl = cute.make_layout({6, 10}, {16, 1})"
+      .. "\n:solution\n:skip\n")
+    for _, want in ipairs {"learn> One row further is 16",
+        "Not yet: l(1, 0) is 10, and should be 16", "no command :hm",
+        "learn> Right.", "4,16", "Next: cutelua learn 2, algebra"} do
+      assert.truthy(text:find(want, 1, true), want)
+    end
+    assert.truthy(run "":find "layouts [^\n]* 1 of 2\n")
+  end)
+
+  it("takes an answer from the file, and leaves it as it is", function()
+    local path = dir .. "/layouts-rows.lua"
+    support.write(path, "l = cute.layout '(6,10):(16,1)'\n")
+    local text = run("1", "\n:quit\n")
+    assert.truthy(text:find("Your layouts-rows.lua is there", 1, true))
+    assert.truthy(text:find("learn> Right.", 1, true))
+    assert.equal("l = cute.layout '(6,10):(16,1)'\n", support.read(path))
+    assert.same({"right\n", 0}, {run "1 --check layouts-rows.lua"})
+    text = run "1 --check layouts-rows.lua --exercise blocks"
+    assert.truthy(text:find "l%(%d, %d%) is %d+, and should be")
+  end)
+
+  it("ends with its input", function()
+    local text, code = run("1", "")
+    assert.equal(0, code)
+    assert.truthy(text:find "learn> $")
+  end)
+
+  it("is written as pages, with pictures", function()
+    if os.getenv "CUTE_SANITIZED" then return end
+    local out, err, code = support.exec {support.program,
+      "tools/tutorial.lua", dir .. "/docs"}
+    assert.same({"", "", 0}, {out, err, code})
+    local page = support.read(dir .. "/docs/tutorial.html")
+    for i, name in ipairs(learn.names) do
+      assert.truthy(page:find(('<section id="%s">'):format(name), 1, true))
+      local file = ("%s/docs/tutorial/%02d-%s"):format(dir, i, name)
+      local text = support.read(file .. ".md")
+      assert.truthy(text:find("^# " .. i .. "%. "))
+      local pictures = 0
+      for picture in text:gmatch "!%[[^\n]*%]%(([^)]*)%)" do
+        pictures = pictures + 1
+        local svg = support.read(dir .. "/docs/tutorial/" .. picture)
+        assert.truthy(svg:find "^<svg")
+        assert.truthy(page:find(svg, 1, true))
+      end
+      local _, drawn = learn.lesson(i).text:gsub("\n```draw\n", "")
+      assert.equal(drawn, pictures)
+    end
+    assert.is_nil(page:find "src=")
+  end)
+
+  it("says what is wrong with its words", function()
+    for words, want in pairs {["layuots"] = "did you mean layouts",
+        ["99"] = "no lesson '99'; there are layouts",
+        ["--check x"] = "of which lesson", ["1 2"] = "unexpected argument",
+        ["1 --check nowhere"] = "cannot open nowhere: No such file",
+        ["1 --check . --exercise none"] = "no exercise 'none'"} do
+      local text, code = run(words)
+      assert.equal(2, code, words)
+      assert.truthy(text:find(want, 1, true), text)
+    end
+  end)
+end)

@@ -1,0 +1,100 @@
+-- tutorial.lua FOLDER: the lessons of `cutelua learn` as pages of markdown with
+-- pictures beside them, and as one page of HTML. `make docs` runs it by the
+-- program.
+local html = require "cute.html"
+local learn = require "cute.learn"
+
+local folder = arg[1] or "build/docs"
+local e = html.escape
+
+local function write(path, text)
+  local f <close> = assert(io.open(path, "w"))
+  assert(f:write(text))
+end
+
+-- A paragraph of markdown as HTML: code, emphasis.
+local function inline(text)
+  return (e(text):gsub("`([^`]+)`", "<code>%1</code>")
+    :gsub("%*(%a[^*]*)%*", "<em>%1</em>"))
+end
+
+local function paragraphs(out, text)
+  for p in (text .. "\n\n"):gmatch "(.-)\n\n" do
+    out[#out + 1] = "<p>" .. inline(p) .. "</p>"
+  end
+end
+
+local function exercise(out, lesson, block)
+  local x = lesson.exercises[block.name]
+  out[#out + 1] = ('<div class="exercise"><h3>Exercise: %s</h3><p>To be tried '
+    .. "with <code>cutelua learn %s</code>. Begin with</p>"):format(
+    e(block.name), e(lesson.name))
+  out[#out + 1] = '<pre class="scroll">' .. e(block.text) .. "</pre>"
+  for i, hint in ipairs(x.hints) do
+    out[#out + 1] = ("<details><summary>Hint %d</summary><p>%s</p></details>")
+      :format(i, inline(hint))
+  end
+  out[#out + 1] = ('<details><summary>A solution</summary><pre class="scroll">'
+    .. "%s</pre></details></div>"):format(e(x.solution))
+end
+
+local function section(out, lesson)
+  local env = learn.env()
+  out[#out + 1] = ('<section id="%s"><h2>%d. %s</h2>'):format(lesson.name,
+    lesson.number, e(lesson.title))
+  for _, block in ipairs(learn.blocks(lesson)) do
+    if block.kind == "lua" then
+      out[#out + 1] = '<pre class="scroll">' .. e(learn.run(block, env))
+        .. "</pre>"
+    elseif block.kind == "draw" then
+      out[#out + 1] = "<figure>" .. learn.draw(block, env, "svg") .. "</figure>"
+    elseif block.kind == "exercise" then
+      exercise(out, lesson, block)
+    else
+      paragraphs(out, block.text)
+    end
+  end
+  out[#out + 1] = "</section>"
+end
+
+local STYLE = [[
+main { max-width: 860px; margin: 0 auto; }
+pre { background: var(--panel); border-radius: 6px; padding: 10px 12px;
+  margin: 12px 0; }
+figure { margin: 16px 0; overflow-x: auto; }
+nav { display: flex; flex-wrap: wrap; gap: 4px 16px; margin: 16px 0; }
+.exercise { border-left: 3px solid var(--link); padding: 0 14px;
+  margin: 20px 0; }
+.exercise h3 { margin: 0; font-size: 15px; }
+summary { cursor: pointer; color: var(--link); }
+]]
+
+local function lessons()
+  local i = 0
+  return function()
+    i = i + 1
+    return learn.names[i] and assert(learn.lesson(i))
+  end
+end
+
+os.execute(("mkdir -p '%s/tutorial'"):format(folder))
+local body = {"<nav>"}
+for lesson in lessons() do
+  body[#body + 1] = ('<a href="#%s">%d. %s</a>'):format(lesson.name,
+    lesson.number, e(lesson.title))
+end
+body[#body + 1] = "</nav>"
+for lesson in lessons() do
+  section(body, lesson)
+  local pictures = 0
+  write(("%s/tutorial/%02d-%s.md"):format(folder, lesson.number, lesson.name),
+    learn.markdown(lesson, function(block, env)
+      pictures = pictures + 1
+      local name = ("%02d-%s-%d.svg"):format(lesson.number, lesson.name,
+        pictures)
+      write(folder .. "/tutorial/" .. name, learn.draw(block, env, "svg"))
+      return ("![%s](%s)"):format(block.text:gsub("%s+", " "), name)
+    end))
+end
+write(folder .. "/tutorial.html", html.page {title = "cutelua: tutorial",
+  style = STYLE, body = table.concat(body, "\n")})

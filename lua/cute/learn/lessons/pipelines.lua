@@ -22,7 +22,7 @@ end
 
 local HEAD = [[
 tiles = require "cute.tiles"
-mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN", 
+mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
   {2, 2, 1}, {32, 32, 16})
 ]]
 

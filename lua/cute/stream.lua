@@ -221,6 +221,14 @@ sign.class("graph", Graph, [[
 -- again; update(f) makes it another. Numbers and tensors are those of the
 -- recording, and their memory stays with the graph; tensors that f makes are
 -- the same ones in each launch. f may not wait, nor read what the GPU has.
+--
+--     k = cute.kernel(function(x) x[0] = x[0] + 1 end)
+--     x = cute.zeros({1}, cute.f32)
+--     g = cute.graph(function()
+--       k(x):launch {grid = 1, block = 1, device = "sim"}
+--     end, {device = "sim"})
+--     g:launch_n(5)
+--     x(0)  --> 5.0
 ---@param f function
 ---@param opts? {device: any, stream: any} the GPU where there is one, when
 -- absent; the stream that is recorded, where f's launches name one

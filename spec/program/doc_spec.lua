@@ -6,6 +6,7 @@ local cute = require "cute"
 local doc = require "cute.doc"
 local environment = require "cute.doc.environment"
 local names = require "cute.doc.names"
+local repl = require "cute.program.repl"
 local source = require "cute.lang.source"
 local support = require "spec.support"
 
@@ -161,13 +162,13 @@ local function run(name, lines)
     if #waiting == 0 then return end
     local text = table.concat(waiting, "\n")
     if not want then
-      assert(chunk(text:gsub("%f[%w_]local ", "")))()
+      assert(chunk(repl.globalize(text)))()
     else
       -- the statements in front of the expression, then the expression
       for first = 1, #waiting do
         local f = chunk("return " .. table.concat(waiting, "\n", first))
-        local before = chunk((table.concat(waiting, "\n", 1, first - 1)
-          :gsub("\n?local ", "\n")))
+        local before = chunk(repl.globalize(
+          table.concat(waiting, "\n", 1, first - 1)))
         if f and before then
           before()
           local got = table.pack(f())

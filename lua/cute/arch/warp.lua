@@ -218,6 +218,14 @@ function warp.warp_reduction_max(value, width)
 end
 
 --- The sum over groups of `width` lanes, on all of them.
+--
+--     k = cute.kernel(function(y)
+--       local lane = cute.arch.lane_idx()
+--       y[lane] = cute.arch.warp_reduction_sum(lane)
+--     end)
+--     y = cute.zeros({32}, cute.i32)
+--     k(y):launch {grid = 1, block = 32, device = "sim"}
+--     y(0), y(31)  --> 496, 496
 ---@param value any
 ---@param width? integer 32 when absent
 function warp.warp_reduction_sum(value, width)

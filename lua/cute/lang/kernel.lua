@@ -850,6 +850,13 @@ sign.class("prepared", Prepared,
 
 --- A prepared launch of a kernel with these arguments; a last table with
 -- grid, block, device, arch, seed are the launch's options.
+--
+--     k = cute.kernel(function(x) x[0] = x[0] + 1 end)
+--     x = cute.zeros({1}, cute.f32)
+--     run = cute.compile(k, x, {grid = 1, block = 1, device = "sim"})
+--     run:launch()
+--     run:launch()
+--     x(0)  --> 2.0
 function kernel.compile(k, ...)
   local n = select("#", ...)
   local opts = n > 0 and select(n, ...)

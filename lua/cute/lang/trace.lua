@@ -108,6 +108,15 @@ end
 
 --- A device loop: `for k in cute.range(n) do`, `cute.range(lo, hi[, step])`.
 -- The counter runs from lo to hi - 1. Outside a kernel it is a plain loop.
+--
+--     k = cute.kernel(function(x, y, n)
+--       local sum = 0.0
+--       for i in cute.range(n) do sum = sum + x[i] end
+--       y[0] = sum
+--     end)
+--     x, y = cute.ones({100}, cute.f32), cute.zeros({1}, cute.f32)
+--     k(x, y, 100):launch {grid = 1, block = 1, device = "sim"}
+--     y(0)  --> 100.0
 ---@param a integer|cute.Value hi, or lo when b is given
 ---@param b? integer|cute.Value
 ---@param step? integer positive
@@ -294,6 +303,14 @@ local function trace_when(cond, f, g)
 end
 
 --- if / else of the kernel. Locals that f and g assign are merged.
+--
+--     k = cute.kernel(function(y)
+--       local i = cute.arch.thread_idx()
+--       cute.when(i:lt(4), function() y[i] = 1 end, function() y[i] = 2 end)
+--     end)
+--     y = cute.zeros({8}, cute.f32)
+--     k(y):launch {grid = 1, block = 8, device = "sim"}
+--     y(3), y(4)  --> 1.0, 2.0
 ---@param cond boolean|cute.Value a plain boolean decides while tracing
 ---@param f fun()
 ---@param g? fun()
@@ -329,6 +346,15 @@ local function condition(c)
 end
 
 --- The dynamic while: repeats body while cond() holds.
+--
+--     k = cute.kernel(function(y, n)
+--       local i = n
+--       cute.loop(function() return i:gt(1) end, function() i = i // 2 end)
+--       y[0] = i
+--     end)
+--     y = cute.zeros({1}, cute.i32)
+--     k(y, 100):launch {grid = 1, block = 1, device = "sim"}
+--     y(0)  --> 1
 ---@param cond fun(): cute.Value
 ---@param body fun()
 function trace.loop(cond, body)
@@ -378,6 +404,18 @@ end
 
 --- Leaves the innermost traced loop where the condition holds. What has been
 -- assigned by then is what the loop leaves behind.
+--
+--     k = cute.kernel(function(y, n)
+--       local last = 0
+--       for i in cute.range(n) do
+--         last = i
+--         cute.break_if((i * i):gt(50))
+--       end
+--       y[0] = last
+--     end)
+--     y = cute.zeros({1}, cute.i32)
+--     k(y, 100):launch {grid = 1, block = 1, device = "sim"}
+--     y(0)  --> 8
 ---@param cond boolean|cute.Value
 function trace.break_if(cond)
   local region = core.tracing() and regions.innermost()
@@ -464,6 +502,12 @@ end
 
 --- A function from which cute.return_if(condition, results...) returns early,
 -- where the condition holds. What it assigns outside of itself comes out of it.
+--
+--     sign = cute.func(function(x)
+--       cute.return_if(cute.lt(x, 0), -1)
+--       return 1
+--     end)
+--     sign(-5), sign(5)  --> -1, 1
 ---@param f function
 ---@return function
 function trace.func(f)
@@ -512,6 +556,15 @@ sign.class("var", Var, [[
 ]])
 
 --- An explicit mutable scalar: `local v = cute.var(0); v.value = v.value + 1`.
+--
+--     k = cute.kernel(function(y)
+--       local v = cute.var(0)
+--       for i in cute.range(5) do v.value = v.value + i end
+--       y[0] = v.value
+--     end)
+--     y = cute.zeros({1}, cute.i32)
+--     k(y):launch {grid = 1, block = 1, device = "sim"}
+--     y(0)  --> 10
 ---@param x number|cute.Value initial value
 ---@param dtype? cute.DType its type (of x when absent)
 function trace.var(x, dtype)

@@ -156,6 +156,11 @@ function cute.make_tiled_copy_tv(atom, thr_layout, val_layout) end
 
 ---A copy atom spread over threads and values that are given by their offsets in
 ---the data.
+---
+---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)
+---     cute.make_cotiled_copy(atom, cute.layout "(32,4):(4,1)",
+---       cute.layout "(8,16):(16,1)").layout_tv_tiled
+---     --> ((4,8),4):((8,1),32)
 ---@param atom cute.CopyAtom
 ---@param tv cute.Layout (thread,value) -> offset
 ---@param data cute.Layout the layout of the data
@@ -164,6 +169,13 @@ function cute.make_cotiled_copy(atom, tv, data) end
 
 ---A copy whose threads and values are those that hold A in an MMA: for loads of
 ---fragments.
+---
+---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
+---       cute.layout "(2,2,1):(1,2,4)")
+---     atom = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
+---     c = cute.make_tiled_copy_A(atom, mma)
+---     cute.size(c)
+---     c.tiler_mn[1], c.tiler_mn[2]  --> 32, 16
 ---@param atom cute.CopyAtom
 ---@param mma cute.TiledMma
 ---@return cute.TiledCopy
@@ -177,6 +189,11 @@ function cute.make_tiled_copy_B(atom, mma) end
 
 ---A copy whose threads and values are those that hold C in an MMA: for stores
 ---of accumulators.
+---
+---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
+---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 64)
+---     cute.make_tiled_copy_C(atom, mma).layout_tv_tiled
+---     --> ((4,8),((2,2),(1,1))):((32,1),((16,8),(0,0)))
 ---@param atom cute.CopyAtom
 ---@param mma cute.TiledMma
 ---@return cute.TiledCopy
@@ -213,6 +230,11 @@ function TiledMma:size() end
 function TiledMma:get_slice(thread, ...) end
 
 ---Extent of the tile's mode 0, 1, 2 (M, N, K).
+---
+---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
+---       cute.layout "(2,2,1):(1,2,4)")
+---     mma:get_tile_size(0), mma:get_tile_size(1), mma:get_tile_size(2)
+---     --> 32, 16, 16
 ---@param mode integer
 ---@return integer
 function TiledMma:get_tile_size(mode) end
@@ -229,6 +251,12 @@ function TiledMma:set(field, value) end
 function TiledMma:get(field) end
 
 ---This thread's part of a tile of A: (V,M,K,..) of an (M,K) tensor.
+---
+---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
+---       cute.layout "(2,2,1):(1,2,4)")
+---     t = cute.zeros({128, 32}, cute.bf16)
+---     mma:get_slice(0):partition_A(t)
+---     --> ptr[bf16,host] o ((2,2,2),4,2):((1,256,8),1024,16)
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor|cute.Layout
 function TiledMma:partition_A(t) end
@@ -239,6 +267,12 @@ function TiledMma:partition_A(t) end
 function TiledMma:partition_B(t) end
 
 ---This thread's part of a tile of C: (V,M,N,..) of an (M,N) tensor.
+---
+---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
+---       cute.layout "(2,2,1):(1,2,4)")
+---     t = cute.zeros({128, 64}, cute.f32)
+---     mma:get_slice(1):partition_C(t)
+---     --> ptr[f32,host]+2 o ((2,2),4,4):((1,512),2048,16)
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor|cute.Layout
 function TiledMma:partition_C(t) end
@@ -260,6 +294,10 @@ function TiledMma:partition_shape_A(shape) end
 function TiledMma:partition_shape_B(shape) end
 
 ---The shape (V,M,N,..) of a thread's part of an (M,N,..) shape.
+---
+---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
+---       cute.layout "(2,2,1):(1,2,4)")
+---     mma:partition_shape_C({128, 64})  --> ((2,2),4,4)
 ---@param shape cute.Tuple
 ---@return cute.Tuple
 function TiledMma:partition_shape_C(shape) end
@@ -326,6 +364,10 @@ function TiledMma:thrfrg_B(layout) end
 
 ---A layout of C by threads and fragments:
 ---((ThrV,(ThrM,ThrN)),(FrgV,(RestM,RestN,..))).
+---
+---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
+---     mma:thrfrg_C(cute.layout "(32,16):(16,1)")
+---     --> (((4,8),(1,1)),((2,2),(2,2))):(((2,16),(0,0)),((1,128),(256,8)))
 ---@param layout cute.Layout
 ---@return cute.Layout
 function TiledMma:thrfrg_C(layout) end
@@ -347,6 +389,12 @@ function TiledCopy:size() end
 function TiledCopy:get_slice(thread, ...) end
 
 ---This thread's part of a source: (CPY,CPY_M,CPY_N,..).
+---
+---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)
+---     c = cute.make_tiled_copy(atom, cute.layout "(32,8):(8,1)",
+---       cute.layout "(1,4):(4,1)")
+---     c:get_slice(1):partition_S(cute.zeros({128, 64}, cute.f32))
+---     --> ptr[f32,host]+4 o ((4,1),4,2):((1,0),2048,32)
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor|cute.Layout
 function TiledCopy:partition_S(t) end
@@ -373,6 +421,12 @@ function TiledCopy:retile_D(t) end
 
 ---A layout of the source by threads and fragments:
 ---(thr,(FrgV,FrgX),(RestM,RestN,..)).
+---
+---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)
+---     c = cute.make_tiled_copy(atom, cute.layout "(32,8):(8,1)",
+---       cute.layout "(1,4):(4,1)")
+---     c:tidfrg_S(cute.layout "(128,64):(64,1)")
+---     --> ((8,32),(4,1),(4,2)):((4,64),(1,0),(2048,32))
 ---@param layout cute.Layout
 ---@return cute.Layout
 function TiledCopy:tidfrg_S(layout) end
@@ -390,6 +444,17 @@ function TiledCopy:tidfrg_D(layout) end
 ---Copies tensors by an atom, over all modes behind the first. Without an atom's
 ---rights (a tensor in a space that it does not read or write, an alignment that
 ---it needs and that is not known) it raises [bad-argument] or [misaligned].
+---
+---     k = cute.kernel(function(x, y)
+---       local atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)
+---       local c = cute.make_tiled_copy(atom, cute.layout "32:1",
+---         cute.layout "4:1")
+---       local thr = c:get_slice((cute.arch.thread_idx()))
+---       cute.copy(c, thr:partition_S(x), thr:partition_D(y))
+---     end)
+---     x, y = cute.ones({256}, cute.f32), cute.zeros({256}, cute.f32)
+---     k(x, y):launch {grid = 1, block = 32, device = "sim"}
+---     y(255)  --> 1.0
 ---@param atom cute.CopyAtom|cute.TiledCopy what moves; a tiled copy, or what
 ---cute.nvgpu made
 ---@param src cute.Tensor a thread's part: (V,Rest..)
@@ -403,6 +468,18 @@ cute.copy_atom_call = cute.copy
 
 ---Copies where a predicate is true, by an atom or as wide as layouts and
 ---alignment allow.
+---
+---     k = cute.kernel(function(x, y)
+---       local tid = cute.arch.thread_idx()
+---       local p = cute.make_rmem_tensor({1}, cute.boolean)
+---       p[0] = cute.lt(tid, 5)
+---       local one = cute.layout "1:1"
+---       cute.copy_if(p, cute.make_tensor(x.iterator + tid, one),
+---         cute.make_tensor(y.iterator + tid, one))
+---     end)
+---     x, y = cute.ones({8}, cute.f32), cute.zeros({8}, cute.f32)
+---     k(x, y):launch {grid = 1, block = 8, device = "sim"}
+---     y(4), y(5)  --> 1.0, 0.0
 ---@param atom? cute.CopyAtom|cute.TiledCopy
 ---@param pred cute.Tensor booleans of the rest modes
 ---@param src cute.Tensor
@@ -410,6 +487,15 @@ cute.copy_atom_call = cute.copy
 function cute.copy_if(atom, pred, src, dst) end
 
 ---Copies as wide as layouts and known alignment allow, up to 128 bits.
+---
+---     k = cute.kernel(function(x, y)
+---       local r = cute.make_fragment_like(x)
+---       cute.autovec_copy(x, r)
+---       cute.autovec_copy(r, y)
+---     end)
+---     x, y = cute.ones({8}, cute.f32), cute.zeros({8}, cute.f32)
+---     k(x, y):launch {grid = 1, block = 1, device = "sim"}
+---     y(7)  --> 1.0
 ---@param src cute.Tensor
 ---@param dst cute.Tensor
 function cute.autovec_copy(src, dst) end
@@ -436,6 +522,23 @@ function cute.basic_copy_if(pred, src, dst) end
 ---
 ---Atoms with a byte a value (SM120) take values of 6 and 4 bits in fragments of
 ---u8: 6 bits at bit 0, 4 bits at bit 2.
+---
+---     k = cute.kernel(function(a, b, d)
+---       local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
+---       local thr = mma:get_slice((cute.arch.thread_idx()))
+---       local ra = thr:partition_fragment_A(a)
+---       local rb = thr:partition_fragment_B(b)
+---       local acc = thr:partition_fragment_C(d)
+---       cute.basic_copy(thr:partition_A(a), ra)
+---       cute.basic_copy(thr:partition_B(b), rb)
+---       acc:fill(0)
+---       cute.gemm(mma, acc, ra, rb, acc)
+---       cute.basic_copy(acc, thr:partition_C(d))
+---     end)
+---     a, b = cute.ones({16, 16}, cute.bf16), cute.ones({8, 16}, cute.bf16)
+---     d = cute.zeros({16, 8}, cute.f32)
+---     k(a, b, d):launch {grid = 1, block = 32, device = "sim"}
+---     d(15, 7)  --> 16.0
 ---@param mma cute.MmaAtom|cute.TiledMma
 ---@param d cute.Tensor accumulators that are written
 ---@param a cute.Tensor|cute.Tensor[] fragments; of wgmma shared memory, too

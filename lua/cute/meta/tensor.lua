@@ -331,11 +331,14 @@ function cute.full_like(x, value, dtype) end
 ---until written. Indices are known while tracing, or the elements go to local
 ---memory.
 ---
----     k = cute.kernel(function(x)
+---     k = cute.kernel(function(y)
 ---       local r = cute.make_rmem_tensor({2, 4}, cute.f32)
----       r:fill(0)
----       x[0] = r(1, 3)
+---       r:fill(3)
+---       y[0] = r(1, 3)
 ---     end)
+---     y = cute.zeros({1}, cute.f32)
+---     k(y):launch {grid = 1, block = 1, device = "sim"}
+---     y(0)  --> 3.0
 ---@param layout cute.Layout|cute.Tuple
 ---@param dtype cute.DType
 ---@return cute.Tensor
@@ -352,10 +355,16 @@ function cute.make_rmem_tensor_like(x, dtype) end
 ---Shared memory of the block, in a kernel, under a layout; undefined until
 ---written. Raises [smem-budget] at the launch where the target has less.
 ---
----     k = cute.kernel(function(x)
----       local s = cute.make_smem_tensor(cute.f32, {32, 4})
----       s[{0, 0}] = x[0]
+---     k = cute.kernel(function(x, y)
+---       local tid = cute.arch.thread_idx()
+---       local s = cute.make_smem_tensor(cute.f32, {32})
+---       s[tid] = x[tid]
+---       cute.arch.sync_threads()
+---       y[tid] = s[31 - tid]
 ---     end)
+---     x, y = cute.rand({32}, cute.f32), cute.zeros({32}, cute.f32)
+---     k(x, y):launch {grid = 1, block = 32, device = "sim"}
+---     y(0) == x(31)  --> true
 ---@param dtype cute.DType
 ---@param layout cute.Layout|cute.Tuple
 ---@param alignment? integer bytes; what the layout's swizzle and wide copies
@@ -475,16 +484,27 @@ function cute.constexpr(x) end
 function Tensor:set(...) end
 
 ---Writes a number to every element; the tensor is given back.
+---
+---     cute.zeros({4, 6}, cute.f32):fill(3)(2, 5)  --> 3.0
 ---@param x any the number
 ---@return cute.Tensor self
 function Tensor:fill(x) end
 
 ---Iterates over all elements, the first mode fastest: `for i, x in t:elements()
 ---do`.
+---
+---     sum = 0
+---     for i, x in cute.ones({4, 6}, cute.f32):elements() do sum = sum + x end
+---     sum  --> 24.0
 ---@return fun(): integer, any
 function Tensor:elements() end
 
 ---The elements as a vector, in a kernel: arithmetic works on whole vectors.
+---
+---     k = cute.kernel(function(x, y) y:store(x:load() * 2 + 1) end)
+---     x, y = cute.ones({8}, cute.f32), cute.zeros({8}, cute.f32)
+---     k(x, y):launch {grid = 1, block = 1, device = "sim"}
+---     y(7)  --> 3.0
 ---@return cute.Vector
 function Tensor:load() end
 
@@ -501,12 +521,21 @@ function Tensor:store(vector) end
 function Tensor:to(device, opts) end
 
 ---The same view of a copy of its memory, where it is.
+---
+---     t = cute.zeros({4}, cute.f32)
+---     u = t:clone()
+---     u[0] = 1
+---     t(0), u(0)  --> 0.0, 1.0
 ---@param opts? {stream: any}
 ---@return cute.Tensor
 function Tensor:clone(opts) end
 
 ---Takes all elements of a tensor of its shape and type, from any device. Where
 ---layouts differ or have gaps a kernel moves them on the GPU they go to.
+---
+---     t = cute.zeros({4, 6}, cute.f32)
+---     t:copy_from(cute.ones({4, 6}, cute.f32))
+---     t(3, 5)  --> 1.0
 ---@param source cute.Tensor
 ---@param opts? {stream: any} with a stream the copy is only queued
 ---@return cute.Tensor self
@@ -546,6 +575,11 @@ function Vector:bitcast(dtype) end
 
 ---Folds its elements, in order from init. A profile such as `{_, 1}` keeps the
 ---modes with `_`, at any depth; `keep` keeps the others, too, with extent 1.
+---
+---     k = cute.kernel(function(x, y) y[0] = x:load():reduce("add", 0.0) end)
+---     x, y = cute.ones({8}, cute.f32), cute.zeros({1}, cute.f32)
+---     k(x, y):launch {grid = 1, block = 1, device = "sim"}
+---     y(0)  --> 8.0
 ---@param op "add"|"mul"|"max"|"min"|"and"|"or" how two are folded
 ---@param init cute.Int|number what to begin with
 ---@param modes? cute.Coord a profile; a scalar is the result without one

@@ -11,16 +11,16 @@ local model = {}
 
 model.constants = {
   launch = 1.2e-6,    -- begin and end of a kernel
-  cluster = 6.83e-7,  -- until the sums of its blocks have met
-  latency = 6.5e-7,   -- from asking memory for a run to having it,
-  hit = 6.91e-7,      -- and L2
-  ask = 5e-9,         -- for each of those on their way at once
-  run = 1.06e-7,      -- of a warp, for what it has
-  join = 2.51e-8,     -- for each warp whose sums are added
-  each = 7.14e10,     -- bytes a second that a multiprocessor can ask for
-  memory = 4.07e12,   -- bytes a second
-  l2 = 1.84e13,       -- bytes a second of operands that stay in L2
-  beside = 0.00767,   -- a row of A read beside B costs, of what B takes
+  cluster = 7.68e-7,  -- until the sums of its blocks have met
+  latency = 5.89e-7,  -- from asking memory for a run to having it,
+  hit = 5.8e-7,       -- and L2
+  ask = 4.86e-9,      -- for each of those on their way at once
+  run = 1.22e-7,      -- of a warp, for what it has
+  join = 3.78e-8,     -- for each warp whose sums are added
+  each = 7.92e10,     -- bytes a second that a multiprocessor can ask for
+  memory = 4.59e12,   -- bytes a second
+  l2 = 1.89e13,       -- bytes a second of operands that stay in L2
+  beside = 0.0103,    -- a row of A read beside a tile of B, of what that takes
 }
 local C = model.constants
 
@@ -46,7 +46,8 @@ function model.time(p, batches, sms)
   local bytes = (row * p.n + of_a * p.m) * batches
   local stays = bytes < STAYS
   local latency = stays and C.hit or C.latency
-  local memory = bytes / (stays and C.l2 or C.memory) * (1 + C.beside * p.m)
+  local memory = bytes / (stays and C.l2 or C.memory)
+    * (1 + C.beside * p.m / p.count)
   local each = tiles.count(blocks, sms)
   local read = each * (row * p.tile[1] + of_a * math.min(p.m, p.tile[2]))
     / p.splits / C.each

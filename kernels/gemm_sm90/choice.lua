@@ -59,9 +59,11 @@ local function for_groups(t, o)
     and not (o.groups == "list" and t.schedule == "pingpong")
 end
 
--- Is a tile of the list meant for these complete options, and n?
-local function meant(t, o, n)
-  return (not t.bits or t.bits == o.a_dtype.bits)
+-- Is a tile of the list meant for these complete options, m and n? One that is
+-- mostly rows that are not there is not.
+local function meant(t, o, m, n)
+  return (t[1] < 128 or 4 * m > t[1])
+    and (not t.bits or t.bits == o.a_dtype.bits)
     and (not t.few or n <= t[2] and t[2] <= 2 * math.max(n, 8))
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
@@ -70,12 +72,12 @@ local function meant(t, o, n)
     and (not t.grouped or o.groups)
 end
 
--- Choices that gemm_sm90 takes, less stages, for n columns: with the options of
--- `fixed`, which are o when complete.
-local function listed(fixed, o, n)
+-- Choices that gemm_sm90 takes, less stages, for m rows and n columns: with the
+-- options of `fixed`, which are o when complete.
+local function listed(fixed, o, m, n)
   local list = {}
   for _, t in ipairs(TILES) do
-    if meant(t, o, n) then
+    if meant(t, o, m, n) then
       local c = {}
       for name, v in pairs(fixed) do c[name] = v end
       for name, v in pairs(t) do
@@ -135,7 +137,7 @@ function choice.candidates(m, n, k, o)
   for name, v in pairs(o or {}) do
     if name == "sms" then sms = v else fixed[name] = v end
   end
-  for _, c in ipairs(listed(fixed, options.complete(fixed), n)) do
+  for _, c in ipairs(listed(fixed, options.complete(fixed), m, n)) do
     if fixed.batches then c.split = nil end
     if c.split == "stream" then c.sources = nil end
     local full = options.complete(c)

@@ -3,7 +3,8 @@ return {
   clock = 1.85e9,       -- without a power limit
   fmas = 2048,          -- of 16 bits, a cycle and multiprocessor
   fill = 98.9,          -- bytes into shared memory, a cycle
-  missing = 6.86,       -- cycles of 128 bytes that are not there
+  missing = 6.86,       -- cycles of 128 bytes that are not there,
+  few_missing = 3,      -- and of those that few blocks ask for
   memory = 4.43e12,     -- bytes a second
   far = 0.381,          -- of an operand that blocks far apart read, again
   together = 12,        -- blocks side by side that share a way to L2,

@@ -121,11 +121,15 @@ function model.time(o, m, n, k, sms)
   local pace = math.max(step * abreast,
     (stays and C.hit or C.latency) / math.min(o.stages, steps))
   local main = steps * pace
+  -- What the slowest tile takes more, which the last wave has.
+  local gone = tiles_m * bm - m + tiles_n * bn - n
+  local slow = steps * math.max(0, pieces * ((bm + bn - gone) * 128 / C.fill
+    + gone * C.few_missing) - pace)
   -- What begins and ends a block's tile, beside which nothing is loaded.
   local edges = epilogue + (o.split > 1 and C.exchange or 0)
   local tile = o.pingpong and math.max(main, (main + epilogue) / 2)
     or main + edges
-  local cycles = math.ceil(waves) * tile - (o.pingpong and 0 or edges)
+  local cycles = math.ceil(waves) * tile - (o.pingpong and 0 or edges) + slow
   local busy, late = math.min(waves / math.ceil(waves), 1), 0
   local single = waves <= 1 and not o.pingpong
   local parts = 1  -- of the tiles past whole waves
@@ -135,7 +139,7 @@ function model.time(o, m, n, k, sms)
     parts = rest > 0 and math.min(o.equal, slots // rest, steps) or 1
     if parts > 1 then
       waves, busy = whole + 1 / parts, 1
-      cycles = whole * tile + ceil_div(steps, parts) * pace
+      cycles = whole * tile + ceil_div(steps, parts) * pace + slow / parts
       late = C.leave + (parts - 1) * (C.part + bm * bn * 4 / C.fill)
     end
   end

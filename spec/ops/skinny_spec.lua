@@ -329,6 +329,25 @@ describe("ops.gemm of few rows", function()
     end
   end)
 
+  it("takes few rows with gates, and no tiles that are mostly missing",
+     function()
+    local gemm = require "cute.ops.gemm"
+    local function like(rows, columns)
+      return cute.make_tensor(cute.empty({1}, cute.bf16).iterator,
+        cute.make_layout({rows, columns}, {columns, 1}))
+    end
+    -- measured: 225 us, by tiles of 128 rows 281; 59 and 76
+    for _, s in ipairs {{16, 57344, 8192}, {16, 28672, 4096}} do
+      local _, list = gemm.offers(like(s[1], s[3]), like(s[2], s[3]),
+        {out = like(s[1], s[2] // 2), gated = true, device = "sim:sm_90a",
+         epilogue = function(gate, up) return gate * up end})
+      assert.equal("gemm_skinny", list[1].base)
+      for _, c in ipairs(list) do
+        assert.is_true(c.base ~= "gemm_sm90" or c.tile[1] < 128)
+      end
+    end
+  end)
+
   it("leaves to others what it cannot take", function()
     local function why(text, A, B, o)
       for _, r in ipairs(explain(A, B, o).refused) do

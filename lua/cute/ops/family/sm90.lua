@@ -171,7 +171,8 @@ end
 function sm90.list(p)
   local out = candidates(p, false)
   if p.gated or p.group or p.ragged then return out end
-  return table.move(candidates(p, true), 1, #out, #out + 1, out)
+  local turned = candidates(p, true)
+  return table.move(turned, 1, #turned, #out + 1, out)
 end
 
 return sm90

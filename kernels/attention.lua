@@ -110,8 +110,8 @@ local DEFAULT = {
 
 --- A kernel of (Q, K, V, O, LSE, scale[, cu_q, cu_k]) and what its launch
 -- needs.
----@param o {head: integer, causal: boolean?, window: any[]?, name: string?,
--- tile: integer[]?, warps: integer?, held: boolean?}
+---@param o table {head: integer, causal: boolean?, window: any[]?,
+-- name: string?, tile: integer[]?, warps: integer?, held: boolean?}
 -- causal: a row sees the keys up to its own place; window: {left, right}, so
 -- many keys before and behind it, where false sees all; held: Q stays in
 -- registers

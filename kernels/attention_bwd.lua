@@ -246,8 +246,8 @@ local DEFAULT = {
 }
 
 --- The kernels, in the order in which they run; grid(S, T, H, G, B).
----@param o {head: integer, causal: boolean?, window: any[]?, tile: integer[]?,
--- warps: integer?} as for kernels/attention.lua
+---@param o table {head: integer, causal: boolean?, window: any[]?,
+-- tile: integer[]?, warps: integer?} as for kernels/attention.lua
 ---@return {kernel: any, block: integer, grid: function}[]
 return function(o)
   local p = flash.options("attention_bwd", o, DEFAULT)

@@ -106,7 +106,8 @@ end
 
 --- A kernel of (x, w, y), or of (x, w, y, ...) with an epilogue, and what its
 -- launch needs: grid(y) and block; shape(x, w) is that of y.
----@param options? {stride: integer|integer[]?, padding: integer|integer[]?,
+---@param options? table {stride: integer|integer[]?,
+-- padding: integer|integer[]?,
 -- dilation: integer|integer[]?} and what kernels.gemm_sm80 takes
 ---@return {kernel: any, shape: function, grid: function, block: integer}
 return function(options)

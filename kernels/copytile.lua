@@ -45,7 +45,7 @@ end
 
 --- Predicates of a thread's accesses, (atoms,CPY_M,CPY_N), to the tile `at`
 -- of t; nil when every tile of t is whole, and nothing needs one.
----@param thr cute.ThrCopy
+---@param thr cute.TiledCopy
 ---@param t cute.Tensor (M,N)
 ---@param tiler integer[] {BM, BN}
 ---@param at table {bm, bn}

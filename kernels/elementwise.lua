@@ -437,7 +437,7 @@ local function sizes(p)
 end
 
 --- A kernel of inputs, results and scalars, and what its launch needs.
----@param o {f: function, n: integer?, inputs: any[], outputs: any[]?,
+---@param o table {f: function, n: integer?, inputs: any[], outputs: any[]?,
 -- scalars: integer?, steps: integer?, block: integer?, width: integer?,
 -- fastmath: boolean?, name: string?, extents: integer[]?, index: integer[]?,
 -- across: integer?, tile: integer[]?, pdl: boolean?, as_is: boolean?}

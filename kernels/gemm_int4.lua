@@ -471,7 +471,7 @@ end
 
 --- A kernel of (A, W, S, [Z,] C, [work, turns,] ...) for n columns and k: see
 -- join.launches.
----@param o {n: integer, k: integer, m: integer?, group: integer?,
+---@param o table {n: integer, k: integer, m: integer?, group: integer?,
 -- zeros: boolean?, rows: integer?, columns: integer?, warps: integer[]?,
 -- slice: integer?, stages: integer?, splits: integer?, cluster: boolean?,
 -- name: string?, arch: string?, min_blocks: integer?, epilogue: function?,

@@ -274,7 +274,7 @@ local CHOICES = {
 
 --- What there is to try for m rows of A, n and k: a list of {options, tile,
 -- seconds = those that a rule expects on an H200}.
----@param o {dtype: any, b_dtype: any?, sms: integer, batches: integer?,
+---@param o table {dtype: any, b_dtype: any?, sms: integer, batches: integer?,
 -- clusters: boolean?, gated: boolean?, group: integer?}
 -- clusters: can blocks form some?
 function gemm_skinny.candidates(m, n, k, o)
@@ -306,10 +306,10 @@ end
 
 --- A kernel of (A, B, [S,] D, [work, turns,] ...) for n columns and k: see
 -- join.launches.
----@param o {n: integer, k: integer, m: integer?, dtype: any?, b_dtype: any?,
--- group: integer?, side: string?, count: integer?, rows: integer?,
--- warps: integer[]?, unroll: integer?, splits: integer?, name: string?,
--- min_blocks: integer?, cluster: boolean?, epilogue: function?,
+---@param o table {n: integer, k: integer, m: integer?, dtype: any?,
+-- b_dtype: any?, group: integer?, side: string?, count: integer?,
+-- rows: integer?, warps: integer[]?, unroll: integer?, splits: integer?,
+-- name: string?, min_blocks: integer?, cluster: boolean?, epilogue: function?,
 -- gated: boolean?, prefetch: string?, pdl: boolean?}
 -- m: the rows that it is meant for; dtype: of A, and of B, if b_dtype does not
 -- say another; group: elements of K that share a factor of a row of B, with

@@ -316,7 +316,7 @@ end
 -- tile {bm, bn}, from =, k_tiles = the tiles of K, meet = function(C, block):
 -- what happens before C leaves, and whether this block writes it, batch(t) =
 -- part.batch of an epilogue, and part.l = l, where these are not of batch z}.
----@param o? {name: string?, tile: integer[]?, stages: integer?,
+---@param o? table {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
 -- rows: boolean?, epilogue: function?, gated: boolean?, piece: integer?,
 -- fetch: any?, blocks: integer?, as: any?,
@@ -326,7 +326,7 @@ end
 -- memory; piece, fetch, lead, slots, plain, halves: of cute.tiles (fetch: its
 -- atom, or a function of an operand's type); min_blocks: on a multiprocessor,
 -- which limits the registers
----@return {kernel: any, run: function, grid: function, tile: integer[],
+---@return table {kernel: any, run: function, grid: function, tile: integer[],
 -- block: integer, mma: any}
 return function(o)
   local p = setmetatable({}, {__index = DEFAULT})

@@ -77,7 +77,7 @@ local function count(h, X, H)
 end
 
 --- A kernel of (X, H) and what its launch needs.
----@param o {n: integer, dtype: any, bins: integer, bin: function?,
+---@param o table {n: integer, dtype: any, bins: integer, bin: function?,
 -- copies: integer?, steps: integer?, block: integer?, grid: integer?}
 -- bin: of an element (a traced value) its bin, the element's value when absent;
 -- copies: tables of a block (8, or as many as 32 KiB hold); steps: vectors of

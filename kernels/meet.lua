@@ -16,7 +16,7 @@ end
 
 --- Gathers the sums of tile `at` in acc; true in the block that has all.
 ---@param acc any a fragment
----@param o {work: any, turns: any, at: any, splits: integer,
+---@param o table {work: any, turns: any, at: any, splits: integer,
 -- threads: integer, of: any?}
 -- work: f32, as many as all fragments of all blocks have; turns: i32, one for
 -- each tile; threads: that have fragments, the first of the block; of: whether

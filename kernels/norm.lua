@@ -195,7 +195,7 @@ local function maker(layer)
 end
 
 --- Kernels and what their launch needs; args: names of the arguments.
----@param o {n: integer, dtype: any, weight: boolean?, bias: boolean?,
+---@param o table {n: integer, dtype: any, weight: boolean?, bias: boolean?,
 -- residual: boolean?, save: boolean?} and what kernels/rows.lua takes
 norm.rms = maker(false)
 norm.layer = maker(true)

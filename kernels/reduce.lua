@@ -144,8 +144,8 @@ local function last_of(o, plan, op, Y, Parts, Tickets, value)
 end
 
 --- Y (1) of all n elements of X, which lie side by side, in any shape.
----@param o {op: any, n: integer, dtype: any, grid: integer?, block: integer?,
--- steps: integer?}
+---@param o table {op: any, n: integer, dtype: any, grid: integer?,
+-- block: integer?, steps: integer?}
 function reduce.all(o)
   local op = fold.op(o.op)
   check.given("reduce", o, "n", "dtype")

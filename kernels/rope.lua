@@ -49,7 +49,7 @@ local function neighbours(_, X, Y, from, j, width, c, s)
 end
 
 --- A kernel of (X, Cos, Sin, Y[, P]) and what its launch needs.
----@param o {dtype: any, m: integer, heads: integer, d: integer,
+---@param o table {dtype: any, m: integer, heads: integer, d: integer,
 -- positions: integer, interleaved: boolean?, inverse: boolean?, at: boolean?,
 -- block: integer?}
 return function(o)

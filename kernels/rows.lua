@@ -65,7 +65,7 @@ end
 -- persistent: blocks walk the rows, and stage the next one while they write;
 -- `blocks` that share a row (1), each with `threads` of its own and some of
 -- `stages` rows (2).
----@param o {n: integer, dtype: any, sources: integer?, values: integer?,
+---@param o table {n: integer, dtype: any, sources: integer?, values: integer?,
 -- threads: integer?, block: integer?, staged: boolean?, min_blocks: any?,
 -- smem: integer?, persistent: boolean?, width: integer?, blocks: integer?,
 -- stages: integer?}

@@ -295,12 +295,12 @@ end
 
 --- A kernel of (X, Y), or with one_pass of (X, Y, state), and what its launch
 -- needs. X and Y may differ in type.
----@param o {dtype: any, n: integer, op: string?, exclusive: boolean?,
+---@param o table {dtype: any, n: integer, op: string?, exclusive: boolean?,
 -- one_pass: boolean?, values: integer?, block: integer?}
 -- dtype: the widest of the operands; n: elements of a row; op: "add" "mul"
 -- "max" "min"; exclusive: Y[j] has what comes before X[j]; values: elements of
 -- a thread (16); block: threads, a power of two, in one pass at least 64 (512)
----@return {kernel: any, grid: fun(m: integer?): integer, block: integer,
+---@return table {kernel: any, grid: fun(m: integer?): integer, block: integer,
 -- states: integer?}
 return function(o)
   local op = OPS[o.op or "add"]

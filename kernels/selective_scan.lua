@@ -301,12 +301,12 @@ end
 
 --- A kernel of (u, delta, A, B, C, y [, z, D, bias, h0, h1]) and what its
 -- launch needs.
----@param o {dtype: any, states: integer?, softplus: boolean?, lanes: integer?,
--- channels: integer?, time: integer?}
+---@param o table {dtype: any, states: integer?, softplus: boolean?,
+-- lanes: integer?, channels: integer?, time: integer?}
 -- dtype: of u, delta, z, B, C, y; states: 16; softplus: of delta + bias; lanes:
 -- 1, 2 or 4 threads a channel (4); channels: of a block (32); time: steps of a
 -- tile (32)
----@return {kernel: any, block: integer,
+---@return table {kernel: any, block: integer,
 -- grid: fun(batch: integer, channels: integer): integer[]}
 return function(o)
   local s = setmetatable({dtype = o.dtype, states = o.states or 16,

@@ -99,10 +99,10 @@ local function backward(plan, Y, dY, dX)
 end
 
 --- A kernel of (X, Y), or of (Y, dY, dX), and what its launch needs.
----@param o {n: integer, dtype: any, backward: boolean?, values: integer?,
+---@param o table {n: integer, dtype: any, backward: boolean?, values: integer?,
 -- threads: integer?, block: integer?, persistent: boolean?}
 -- dtype: the widest of the operands; the rest: see kernels/rows.lua
----@return {kernel: any, grid: fun(m: integer): integer, block: integer}
+---@return table {kernel: any, grid: fun(m: integer): integer, block: integer}
 return function(o)
   local plan = rows.plan(setmetatable({sources = o.backward and 2 or 1},
                                       {__index = o}))

@@ -204,11 +204,11 @@ function Top:run(X, Y, I)
 end
 
 --- A kernel of (X, Y, I) and what its launch needs.
----@param o {n: integer, dtype: any, k: integer, smallest: boolean?,
+---@param o table {n: integer, dtype: any, k: integer, smallest: boolean?,
 -- warps: integer?, block: integer?}
 -- dtype: bf16, f16 (n up to 65535) or f32; warps: of a row (as many as have
 -- 1024 elements each, at most 8); block: threads (128)
----@return {kernel: any, grid: fun(m: integer): integer, block: integer}
+---@return table {kernel: any, grid: fun(m: integer): integer, block: integer}
 return function(o)
   check.given("topk", o, "n", "dtype", "k")
   check.integers("topk", o, {"warps"}, 1, 32, "power")

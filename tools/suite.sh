@@ -8,7 +8,7 @@
 #   asan     every spec, through a program built with the sanitizers and a
 #            Lua that checks how its C API is used
 #   rules    the rules of the house that need no build: tools/check.lua,
-#            luacheck
+#            luacheck, tools/annotations.lua
 #   check    the rules, -Werror under gcc and clang, the rock
 #   memerr   a script, with allocation 1, 2, 3, ... failing
 # SPECS="spec/layout/swizzle_spec.lua ..." narrows all of them.
@@ -131,6 +131,7 @@ run_rules() {
   sed -n 's/^counts //p' "$work/check" >>"$counts"
   count "luacheck" luacheck -q --cache "$build/luacheck" \
     core lua kernels scripts spec tools
+  count "annotations and what editors would mark" lua5.4 tools/annotations.lua
 }
 
 run_check() {

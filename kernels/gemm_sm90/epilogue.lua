@@ -26,7 +26,7 @@ local function store_atom(o)
 end
 
 --- The way out of a warpgroup's sums.
----@param x {mma: any, atom: any, coords: any, smem: any, group: any,
+---@param x table {mma: any, atom: any, coords: any, smem: any, group: any,
 -- thread: any, half: any, sources: any?, D: any, alpha: any, beta: any,
 -- more: any[], atoms: any[]?, maps: any?}
 -- mma: of 64 rows and o.epi[2] columns; atom, coords: of D's map; smem: the

@@ -62,7 +62,7 @@ local function make_turns(o, warp, maker)
 end
 
 --- The kernel of complete choices.
----@return {f: function, a: any, b: any, d: any, epi_mma: any} a, b, d: layouts
+---@return table {f =, a =, b =, d =, epi_mma =}: a, b and d are layouts
 -- of stages and buffers; epi_mma: of 64 rows and o.epi[2] columns
 return function(o)
   local bm, bn, bk = table.unpack(o.tile)

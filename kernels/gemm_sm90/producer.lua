@@ -12,8 +12,8 @@ local producer = {}
 --- An operand that TMA loads: from coordinates (rows,K[,L]) of its map to
 -- stages s, in tiles of `rows` rows. Blocks of a cluster that are side by side
 -- along `mode` (1: M, 2: N) load a part each for all of these.
----@param how {atom: any, coords: any, smem: any, rows: integer, mode: integer,
--- block: any[], hint: integer?, atoms: any[]?, maps: any?}
+---@param how table {atom: any, coords: any, smem: any, rows: integer,
+-- mode: integer, block: any[], hint: integer?, atoms: any[]?, maps: any?}
 -- block: this one's place in the cluster; atoms, maps: of groups.map
 function producer.load(o, how)
   local mode, block = how.mode, how.block

@@ -196,7 +196,7 @@ end
 
 --- Median and spread of a list of numbers.
 ---@param list number[]
----@return table median, min, max, q1, q3, n
+---@return table {median =, min =, max =, q1 =, q3 =, n =}
 function gpu.stats(list)
   for i = 1, math.max(#list, 1) do
     if type(list[i]) ~= "number" then

@@ -115,7 +115,7 @@ local THEME = [[
 
 --- A whole page. title is a text, body and style and script are what they are;
 -- data is a value that the script finds as `page`.
----@param p {title: string, body: string, style: string?, script: string?,
+---@param p table {title: string, body: string, style: string?, script: string?,
 -- data: any}
 ---@return string
 function html.page(p)

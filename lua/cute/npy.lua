@@ -316,7 +316,7 @@ end
 
 --- Writes a file, aside first.
 ---@param path string
----@param array {dtype: string, shape: integer[], fortran: boolean?,
+---@param array table {dtype: string, shape: integer[], fortran: boolean?,
 -- bytes: string}
 ---@return boolean? ok, string? message
 function npy.write(path, array)

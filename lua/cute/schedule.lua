@@ -61,7 +61,7 @@ end
 -- along M, N (K: 1).
 ---@param problem_shape_ntile_mnl any[] integers, or values of the kernel
 ---@param cluster_shape_mnk? integer[] {1, 1, 1} when absent
----@param opts? integer|{swizzle_size: integer, raster_along_m: boolean,
+---@param opts? integer|table {swizzle_size: integer, raster_along_m: boolean,
 -- order: table}
 -- swizzle_size 1 and raster_along_m = true when absent; order: a tensor of i32
 -- instead, of cluster places m + n * 65536 in their order (see
@@ -238,8 +238,8 @@ Dynamic.__index = Dynamic
 -- The counter, an i32, is 0 before and after a launch: whoever draws last puts
 -- it back.
 ---@param params table of PersistentTileSchedulerParams
----@param opts {counter: table, consumer_group: table, num_stages: integer?,
--- maker: cute.Value?, defer_sync: boolean?}
+---@param opts table {counter: table, consumer_group: table,
+-- num_stages: integer?, maker: cute.Value?, defer_sync: boolean?}
 -- counter: a tensor of global memory; num_stages: numbers on their way, 2 when
 -- absent; maker, defer_sync: see pipeline.MbarrierArray, PipelineAsync
 ---@param block_idx? any[]

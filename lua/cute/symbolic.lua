@@ -237,7 +237,7 @@ end
 -- absent). Its strides have 32 bits unless use_32bit_stride = false.
 ---@param dtype cute.DType|string
 ---@param shape any
----@param opts? {stride_order: integer[], assumed_align: integer,
+---@param opts? table {stride_order: integer[], assumed_align: integer,
 -- use_32bit_stride: boolean, memspace: string}
 function symbolic.make_fake_compact_tensor(dtype, shape, opts)
   opts = check_names("make_fake_compact_tensor", opts, {stride_order = true,

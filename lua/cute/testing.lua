@@ -112,7 +112,7 @@ end
 -- clock, averaged; on the simulator the instructions that its warps execute
 -- (the same every time); a function without a device microseconds of the host.
 ---@param x table|function a prepared launch (cute.compile), or a function
----@param opts? {warmup_iterations: integer, iterations: integer,
+---@param opts? table {warmup_iterations: integer, iterations: integer,
 ---   device: string} 10 and 100 when absent; device "gpu" for a function
 ---@return number|nil value
 ---@return string unit or message

@@ -482,7 +482,7 @@ end
 -- registers, and put(stage). Where K is (BK,k), a tile may be named by its
 -- coordinates in k, of which there are k_shape.
 ---@param t any the matrix, (M,K) or (N,K)
----@param o {of: any, which: string, tile: integer[], at: any,
+---@param o table {of: any, which: string, tile: integer[], at: any,
 -- stages: integer, from: any?, k_tiles: any?, thread: any?, valid: function?,
 -- cached: boolean?, arch: integer?, atom: any?, piece: any?, lead: integer?,
 -- slots: integer?, plain: boolean?, halves: boolean?, as: any?,

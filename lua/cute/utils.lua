@@ -301,9 +301,9 @@ end
 
 --- Can TMA read A (M,K), B (N,K) and write C (M,N), each contiguous along the
 -- mode that is its major: "m", "n" or "k"? Rows are then multiples of 16 bytes.
----@param problem {m: integer, n: integer, k: integer, a_dtype: cute.DType,
--- b_dtype: cute.DType, c_dtype: cute.DType, a_major: string, b_major: string,
--- c_major: string}
+---@param problem table {m: integer, n: integer, k: integer,
+-- a_dtype: cute.DType, b_dtype: cute.DType, c_dtype: cute.DType,
+-- a_major: string, b_major: string, c_major: string}
 ---@return boolean
 function utils.is_valid_tensor_alignment(problem)
   local a = rows_fit(problem, "a", {"m", "k"})

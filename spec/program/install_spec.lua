@@ -74,3 +74,20 @@ describe("completion", function()
     assert.same({}, complete("other.lua", "--tr"))
   end)
 end)
+
+describe("docs/editors.md", function()
+  it("names the folder in which make install puts what scripts require",
+    function()
+      local json = support.read "docs/editors.md":match "```json\n(.-)```"
+      local makes = support.exec {"make", "-n", "install",
+        "PREFIX=/usr/local"}
+      local folder = json:match '"workspace.library": %["([^"]+)"%]'
+      assert.truthy(makes:find(folder .. "/$f", 1, true), folder)
+      local path = json:match '"runtime.path": %[([^%]]+)%]'
+        :gsub('[" ]', ""):gsub(",", ";")
+      for _, name in ipairs {"cute", "cute.tiles", "kernels.gemm_sm90"} do
+        local file = assert(package.searchpath(name, path))
+        assert.truthy(makes:find(" " .. file .. "%f[%s;]"), file)
+      end
+    end)
+end)

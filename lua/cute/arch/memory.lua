@@ -237,7 +237,7 @@ end
 -- .. both (opts.read_write_args). Gives what was written, in that order. Runs
 -- on a GPU only: the simulator says that it cannot.
 ---@param text string
----@param opts? {write_only_types: table, read_only_args: table,
+---@param opts? table {write_only_types: table, read_only_args: table,
 ---   read_write_args: table, predicate: any}
 function memory.inline_ptx(text, opts)
   opts = opts or {}
@@ -262,7 +262,7 @@ end
 
 --- Is the NVRTC that compiles here of such a version? The simulator's answer
 -- is the same, so that a kernel is one text for both; false without NVRTC.
----@param opts {min_version: string?, max_version: string?,
+---@param opts table {min_version: string?, max_version: string?,
 ---   exact_version: string?}
 ---@return boolean
 function memory.target_version(opts)

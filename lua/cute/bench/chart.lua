@@ -64,7 +64,7 @@ local function group(out, g, y, most)
 end
 
 --- A chart of horizontal bars, one group of bars below the other.
----@param spec {title: string, unit: string?, series: string[],
+---@param spec table {title: string, unit: string?, series: string[],
 -- groups: table[], mark: number?, rival: string?}
 ---@return string svg
 function chart.bars(spec)

@@ -127,7 +127,7 @@ end
 --- A problem of a lesson: operands and what they hold.
 ---@param spec table see above
 ---@param size integer[] one for each of spec.dims
----@param o? {dtype: string?, seed: integer?, opt: table?, bare: boolean?,
+---@param o? table {dtype: string?, seed: integer?, opt: table?, bare: boolean?,
 -- job: table?, sm: integer?} bare: nobody looks at the elements
 ---@return table p
 function harness.problem(spec, size, o)

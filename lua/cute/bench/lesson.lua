@@ -173,7 +173,7 @@ end
 --- A problem: host tensors A, B, C, their buffers a, b, c and strides.
 ---@param rung table of lesson.rung
 ---@param size integer[] {M, N, K}
----@param o? {layout: string, seed: integer, alpha: number, beta: number,
+---@param o? table {layout: string, seed: integer, alpha: number, beta: number,
 -- dynamic: boolean, a: table, b: table, empty: boolean} layout: tn (A and B
 -- with K contiguous), nt, nn or tt; empty: without data
 function lesson.problem(rung, size, o)

@@ -266,7 +266,7 @@ end
 ---@param v table a verdict without a bug
 ---@param program table
 ---@param launch table as core.sim_run takes it
----@param o {reference: function?, arguments: table?, tolerance: number?,
+---@param o table {reference: function?, arguments: table?, tolerance: number?,
 -- gpu: boolean?}
 function compare.launch(v, program, launch, o)
   local device, why

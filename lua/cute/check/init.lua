@@ -243,7 +243,7 @@ end
 --- Every schedule of a launch as core.sim_run takes it.
 ---@param program table
 ---@param launch table
----@param opts? {orders: integer, seconds: number, surgeon: boolean,
+---@param opts? table {orders: integer, seconds: number, surgeon: boolean,
 -- reference: function, tolerance: number, gpu: boolean}
 ---@param arguments? table of reference
 ---@return table verdict

@@ -69,7 +69,7 @@ local function check_running(session)
 end
 
 --- The element that an expression names, as a goal has it.
----@return {mem: integer, element: integer, cta: integer, warp: integer,
+---@return table {mem: integer, element: integer, cta: integer, warp: integer,
 -- lane: integer}
 function show.element(session, what)
   check_running(session)

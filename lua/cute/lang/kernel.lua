@@ -732,7 +732,7 @@ end
 
 --- Traces (no device needed): a program with .source, .ir, .resources, those
 -- of `arch` (sm_90a when absent).
----@param opts {block: integer|integer[], arch: string, fmad: boolean,
+---@param opts table {block: integer|integer[], arch: string, fmad: boolean,
 -- fastmath: boolean}
 function Call:trace(opts)
   return view((traced(self, opts or {})), opts and opts.arch or devices.ARCH)
@@ -806,7 +806,7 @@ end
 --- Makes a kernel of a Lua function. fmad = true: a product and a sum are one
 -- FMA; fastmath = true: that, and approximations of the hardware for f32.
 ---@param name string its name in CUDA C
----@param opts? {block: any, min_blocks: integer, fmad: boolean,
+---@param opts? table {block: any, min_blocks: integer, fmad: boolean,
 -- fastmath: boolean}|fun(...)
 ---@param func? fun(...)
 function kernel.kernel(name, opts, func)

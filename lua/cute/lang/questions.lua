@@ -30,7 +30,7 @@ function questions.add(Call, Prepared, run, check_options)
   end
 
   --- Every schedule of a launch on the simulator: see cute.check.
-  ---@param opts {grid: any, block: any, orders: integer, seconds: number,
+  ---@param opts table {grid: any, block: any, orders: integer, seconds: number,
   -- surgeon: boolean, reference: fun(...) which stores into the arguments what
   -- is right, tolerance: number, gpu: boolean, sizes: fun(...): table
   -- arguments, with options of their launch, of a size, tile: integer[],
@@ -45,7 +45,7 @@ function questions.add(Call, Prepared, run, check_options)
   end
 
   --- Prepares it and estimates that: see Prepared:estimate.
-  ---@param opts {grid: any, block: any, card: string, cold: boolean,
+  ---@param opts table {grid: any, block: any, card: string, cold: boolean,
   -- registers: integer, at: integer} and options of a launch on the simulator
   ---@return table
   function Call:estimate(opts)

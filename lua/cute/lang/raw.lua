@@ -214,7 +214,7 @@ end
 
 --- Prepares a launch: compiled, loaded and packed. smem: bytes of dynamic
 -- shared memory.
----@param opts {grid: any, block: any, smem: integer, cluster: any,
+---@param opts table {grid: any, block: any, smem: integer, cluster: any,
 -- pdl: boolean, stream: table, device: any}
 ---@return table? prepared
 ---@return string? message

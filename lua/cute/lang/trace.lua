@@ -646,7 +646,7 @@ end
 --- Traces func as kernel `name` with these arguments. opts.missing: a
 -- sentence that says which are nil; opts.numbers: are there numbers among
 -- them? opts.in_table: in tables? opts.held: see reach.take.
----@return cute.Fn fn, table read what cute.lang.reach noted
+---@return userdata fn, table read what cute.lang.reach noted
 function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}
   opts.state = {watched = {}, lines = {}, memo = {}, ran = ran,

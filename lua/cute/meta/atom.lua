@@ -72,7 +72,7 @@ function cute.make_mma_atom(name) end
 ---@param name string|table a C++ name, or an operation of cute.nvgpu and
 ---cute.nvgpu.cpasync
 ---@param dtype? cute.DType what values are; an operation may know it
----@param bits? integer|{num_bits_per_copy: integer?,
+---@param bits? integer|table {num_bits_per_copy: integer?,
 --- level_prefetch_size: string?} how wide one copy is
 ---@return cute.CopyAtom
 function cute.make_copy_atom(name, dtype, bits) end

@@ -144,7 +144,7 @@ function cute.make_layout_like(layout) end
 ---     --> (2,4,8):(1,16,2)
 ---@param x cute.Shaped|cute.Tuple a layout or shape; a tensor
 ---@param dtype? any of the registers; the tensor's own when absent
----@return cute.Layout
+---@return cute.Layout|cute.Tensor
 function cute.make_fragment_like(x, dtype) end
 
 ---The layout that gives each coordinate itself: its strides are bases.

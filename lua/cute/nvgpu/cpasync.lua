@@ -320,7 +320,7 @@ end
 ---@param smem_layout table of one stage
 ---@param cta_tiler any the tile, {BM, BK}
 ---@param num_multicast? integer
----@param opts? {l2_promotion: integer, oob_fill: string,
+---@param opts? table {l2_promotion: integer, oob_fill: string,
 -- internal_type: cute.DType}
 ---@return table atom, table coordinates
 function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,

@@ -124,7 +124,7 @@ end
 ---@param list table arguments {n =}; its `from` is that of known:ready
 ---@param o table device, stream, seed, reads = look at what traces read
 ---@param check? fun() called before there is a new launch
----@return table launch, for known:ready
+---@return table launch for known:ready
 ---@return table ready
 function calls.launch(step, list, o, check)
   for _, ready in ipairs(step.ready) do

@@ -151,7 +151,7 @@ end
 --
 -- A group's threads all call its functions; where its agent is Warp, one lane
 -- arrives for the warp, whose lanes have met before (arch.sync_warp).
----@param opts {num_stages: integer, producer_group: table,
+---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?, cp_async: boolean?}
 -- barrier_storage: 2 * num_stages i64 of shared memory; with defer_sync the
@@ -253,7 +253,7 @@ Tma.__index = Tma
 -- A stage that wgmma has read is handed back to another block by a plain
 -- arrival. What threads read themselves (ldmatrix, loads), they hand over to
 -- other blocks with scope = "cluster" only, which costs a fence.
----@param opts {num_stages: integer, producer_group: table,
+---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, tx_count: integer, cluster_shape_mn: integer[]?,
 -- scope: "cta"|"cluster"?, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?}
@@ -368,7 +368,7 @@ Order.__index = Order
 --- `length` groups of threads that do `depth` things each in turns: group 0
 -- first, then group 1 ... Each group makes one with its own group_id (which
 -- may be traced), on the same storage; `group` says who arrives.
----@param opts {depth: integer, length: integer, group_id: any,
+---@param opts table {depth: integer, length: integer, group_id: any,
 -- producer_group: table, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?}
 -- barrier_storage: depth * length i64 of shared memory

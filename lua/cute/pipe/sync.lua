@@ -253,7 +253,7 @@ end
 --- One mbarrier a stage, in which a phase ends after `arrivals`, and all bytes
 -- that were expected. One thread makes them; nobody else may use them before
 -- agent_sync, or what orders the others behind it.
----@param opts {num_stages: integer, arrivals: integer, storage: table?,
+---@param opts table {num_stages: integer, arrivals: integer, storage: table?,
 -- maker: cute.Value?}
 -- storage: a pointer to num_stages i64 of shared memory; maker: is this the
 -- thread that makes them? The block's first one when absent

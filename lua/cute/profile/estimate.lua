@@ -221,7 +221,7 @@ end
 
 --- Estimates a prepared launch on the simulator.
 ---@param p any what call:compile gives
----@param opts? {card: string?, cold: boolean?, registers: integer?,
+---@param opts? table {card: string?, cold: boolean?, registers: integer?,
 -- at: integer?}
 -- card: of cute.profile.targets, "h200" when absent; cold: nothing is in L2
 -- before it (what fits there is, else); registers: of a thread, where they are

@@ -104,7 +104,7 @@ local function round_up(x, unit) return (x + unit - 1) // unit * unit end
 -- threads =, blocks =, barriers =}}. by: the limits that are reached; blocks of
 -- 0: not even one fits.
 ---@param sm integer
----@param block {threads: integer, registers: integer?, shared: integer?,
+---@param block table {threads: integer, registers: integer?, shared: integer?,
 -- barriers: integer?} registers: of a thread, nil where they are not known;
 -- shared: bytes of a block
 ---@return table

@@ -176,8 +176,10 @@ end
 --- Compiles an input: as an expression if it is one, else as statements.
 -- The chunk gives nil before its values, so that a call is no tail call and
 -- stays in the traceback.
----@return function? chunk, string? message, boolean? unfinished,
--- integer? first which of its values is the first to print
+---@return function? chunk
+---@return string? message
+---@return boolean? unfinished
+---@return integer? first which of its values is the first to print
 function repl:compile(text)
   local chunk = ("=(prompt):%d"):format(self.count + 1)
   local expression = text:gsub("^%s*=", "")

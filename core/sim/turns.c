@@ -135,7 +135,7 @@ SimTurns *simturns_new(const SimProg *p, const SimOpts *o) {
   t->warps = alike_warps(p);
   size_t ranks = t->units * (size_t)(2 * p->nall + p->ncta + 1);
   t->rank = base_realloc(NULL, 2 * ranks * sizeof *t->rank);
-  t->name = t->rank + ranks;
+  if (t->rank) t->name = t->rank + ranks;
   if (t->actor && t->causes && t->rank) return t;
   simturns_free(t);
   return NULL;

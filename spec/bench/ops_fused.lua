@@ -244,8 +244,8 @@ local function compete(shape, sets, row)
 end
 
 print(("%s; power limit, clock, draw: %s"):format(device.name, card.state()))
-print "problem                         ours      beside                  ratio\z
-   most    share   spread"
+print("problem                         ours      beside                  ratio"
+  .. "   most    share   spread")
 for _, shape in ipairs(SHAPES) do
   local name = ("%dx%dx%d"):format(table.unpack(shape))
   if options.only == "" or options.only == name then

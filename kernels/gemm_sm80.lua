@@ -63,11 +63,12 @@ local function store_rows(C, mma, tile, at, stages, finish)
   tiles.put_rows(sC, C.tensor, {tile[1], tile[2]}, at, mma:size())
 end
 
--- Asks for tile k of an operand: cp.async into its stage, or loads into
+-- Asks for tile k of operands: cp.async into its stage, or loads into
 -- registers, for arrived() to put there.
-local function ask(X, walk, k, stage)
+local function ask(list, walk, k, stage)
   cute.when(walk.has(k), function()
-    if X.halves then X.take(k) else tiles.load({X}, k, stage) end
+    if list[1].halves then list[1].take(k)
+    else tiles.load(list, k, stage) end
   end)
 end
 
@@ -83,8 +84,9 @@ end
 -- The loop over tiles, blocks of K unrolled, from the first tile k that was not
 -- asked for. Stages: `at` is multiplied, `read` comes next, `write` is free. A
 -- and B are asked for between blocks, one after the other, for fetches queue
--- behind the copies before them; at once what goes through registers.
-local function main_loop(mma, A, B, C, stages, walk, k, passed)
+-- behind the copies before them, or `both` together; at once what goes through
+-- registers.
+local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
   local at, read, write = 0, 0, stages - 1
   cute.arch.cp_async_wait_group(stages - 2)
   cute.arch.sync_threads()
@@ -96,7 +98,7 @@ local function main_loop(mma, A, B, C, stages, walk, k, passed)
   local function early(kb)  -- before the last one waits
     return (A.halves or B.halves) and 0 or math.max(math.min(kb, last - 1), 0)
   end
-  local ask_a, ask_b = early(1), early(2)
+  local ask_a, ask_b = early(1), early(both and 1 or 2)
   for k_tile in cute.range(A.k_tiles) do
     local asked  -- the stage that this pass fills
     for kb = 0, last do
@@ -111,9 +113,11 @@ local function main_loop(mma, A, B, C, stages, walk, k, passed)
       if kb == 0 then
         asked, write, read = write, read, (read + 1) % stages
       end
-      if kb == ask_a then ask(A, walk, k, asked) end
+      if kb == ask_a then
+        ask(both and {A, B} or {A}, walk, k, asked)
+      end
       if kb == ask_b then
-        ask(B, walk, k, asked)
+        if not both then ask({B}, walk, k, asked) end
         cute.arch.cp_async_commit_group()
       end
       cute.gemm(mma, C.acc, A.block(kb), B.block(kb), C.acc)
@@ -196,6 +200,14 @@ local function scaler(o, C, SA, SB, from)
   end
 end
 
+-- Are both operands waited for at once? Where elements come one by one and
+-- sums leave them the registers, that is up to 1.3 times as fast.
+local function waits_once(mA, mB, C, async, way, o)
+  return not (async or o.halves or way.at or way.from or o.gated)
+    and mA.element_type.bits == 16 and mB.element_type.bits == 16
+    and C.crd ~= nil and cute.size(C.acc) <= 64
+end
+
 -- finish(C[, like]): the fragment that leaves; way: of gemm.run.
 local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   local BM, BN, BK = table.unpack(o.tile)
@@ -248,7 +260,8 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   end
   local passed, done
   if o.blocks then passed, done = scaler(o, C, SA, SB, way.from) end
-  main_loop(mma, A, B, C, stages, walk, k, passed)
+  main_loop(mma, A, B, C, stages, walk, k,
+            waits_once(mA, mB, D, async_a or async_b, way, o), passed)
   if done then done(A.k_tiles) end
 
   local tile = {BM, o.gated and BN // 2 or BN}

@@ -228,6 +228,9 @@ static inline unsigned ptx_cvt_rn_f16x2_f32(float hi, float lo) {
 static inline unsigned ptx_cvt_rn_bf16x2_f32(float hi, float lo) {
   return (unsigned)bfloat_bits(hi) << 16 | bfloat_bits(lo);
 }
+static inline float ptx_fma_rn_f32(float a, float b, float c) {
+  return fmaf(a, b, c);
+}
 static inline half_t ptx_fma_rn_f16(half_t a, half_t b, half_t c) {
   return half_bits(fma_odd(half_value(a), half_value(b), half_value(c)));
 }

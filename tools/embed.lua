@@ -51,7 +51,8 @@ if arg[2]:find "%.cu$" then
   local f <close> = assert(io.open(arg[2], "rb"))
   local out = {}
   for id, text in (f:read "a" .. "\n"):gmatch "//: ([%w_]+)\n(.-\n)\n" do
-    local name = assert(text:match "__forceinline__ [^\n(]-([%w_]+)%(", id)
+    local name = assert(text:match "__forceinline__ [^\n(]-([%w_]+)%("
+      or text:match "#define ([%w_]+)%(", id)
     out[#out + 1] = ("HELPER(%s, \"%s\",\n%s)\n")
       :format(id:upper(), name, c_string(text))
   end

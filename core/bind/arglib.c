@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "bind/row.h"
+#include "bind/tensorlib.h"
 
 #define NAMES "cute.names"
 
@@ -445,7 +446,7 @@ void face_setrows(lua_State *L, const FnRow *rows) {
 
 // Is the value at idx of the type that a word names?
 static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
-  const char *t = face_typename(L, idx);
+  const char *t = tensorlib_box(L, idx) ? "tensor" : face_typename(L, idx);
   if (lua_type(L, idx) == LUA_TTABLE) {  // objects of lua/cute are no tables
     int what = luaL_getmetafield(L, idx, "__name");
     if (what == LUA_TSTRING && !strstr(lua_tostring(L, -1), "cute."))
@@ -502,19 +503,30 @@ static void wanted(const Param *p, char *out, size_t size) {
   }
 }
 
+// What a check looks at: the parameters of a signature behind a receiver.
+typedef struct Checks {
+  int most, method;  // arguments; 1: there is a receiver
+  int n;
+  Param param[];     // of which the last may take the rest
+} Checks;
+
+static void check_argument(lua_State *L, int arg, const Param *p) {
+  char want[160];
+  if (fits(L, arg, p)) return;
+  wanted(p, want, sizeof want);
+  bad_argument(L, 1, arg, want);
+}
+
 // check(...), made by checker(signature [, class]): raises unless the
 // arguments fit the signature; the first of a method has metatable `class`.
-// Its caller is the public function. Upvalues: signature, most arguments,
-// class.
+// Its caller is the public function. Upvalues: signature, Checks, class.
 static int check_call(lua_State *L) {
-  const char *sig = lua_tostring(L, lua_upvalueindex(1));
-  const char *s = strchr(sig, '(');
-  int most = (int)lua_tointeger(L, lua_upvalueindex(2)), n = lua_gettop(L);
-  int method = has_colon(sig), arg = 1;
-  char want[160];
-  Param q = {0};
-  if (n > most) too_many(L, 1, most, method);
-  if (method) {
+  const Checks *c = lua_touserdata(L, lua_upvalueindex(2));
+  int n = lua_gettop(L), arg = 1;
+  if (n > c->most) too_many(L, 1, c->most, c->method);
+  if (c->method) {
+    const char *sig = lua_tostring(L, lua_upvalueindex(1));
+    char want[160];
     bool own = lua_getmetatable(L, 1) &&
                lua_rawequal(L, -1, lua_upvalueindex(3));
     lua_settop(L, n);
@@ -522,24 +534,27 @@ static int check_call(lua_State *L) {
     if (!own) bad_argument(L, 1, 1, want);
     arg = 2;
   }
-  for (; next_param(&s, &q) && !q.rest; arg++)
-    if (!fits(L, arg, &q)) {
-      wanted(&q, want, sizeof want);
-      bad_argument(L, 1, arg, want);
-    }
-  for (; q.rest && arg <= n; arg++)
-    if (!fits(L, arg, &q)) {
-      wanted(&q, want, sizeof want);
-      bad_argument(L, 1, arg, want);
-    }
+  for (int i = 0; i < c->n; i++) {
+    const Param *p = &c->param[i];
+    if (!p->rest) check_argument(L, arg++, p);
+    else while (arg <= n) check_argument(L, arg++, p);
+  }
   return 0;
 }
 
 static int l_checker(lua_State *L) {
-  const char *sig = luaL_checkstring(L, 1);
+  const char *sig = luaL_checkstring(L, 1), *s = strchr(sig, '(');
+  Param p;
+  int n = 0;
   lua_settop(L, 2);
+  while (next_param(&s, &p)) n++;
   lua_pushvalue(L, 1);
-  lua_pushinteger(L, count_params(sig) + has_colon(sig));
+  Checks *c = lua_newuserdatauv(L, sizeof *c + (size_t)n * sizeof p, 0);
+  c->method = has_colon(sig);
+  c->most = count_params(sig) + c->method;
+  c->n = n;
+  s = strchr(sig, '(');
+  for (int i = 0; i < n; i++) next_param(&s, &c->param[i]);
   lua_pushvalue(L, 2);
   lua_pushcclosure(L, check_call, 3);
   return 1;

@@ -165,9 +165,11 @@ void callslib_walk(Walk *w, int idx) {
 
 // ---- finding ----
 
-// A walk over arguments first..last, for the calls at index 1.
+// A walk over arguments first..last, for the calls at index 1. Those that end
+// in nil need not be said.
 static Walk walk_call(Ctx *cx, lua_State *L, int first, int last, int hold) {
   Walk w = kind_begin(cx, L, 0);
+  while (last >= first && lua_isnil(L, last)) last--;
   w.calls = 1;
   w.hold = hold;
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a call");
@@ -253,10 +255,16 @@ typedef struct Step {
   size_t n;
 } Step;
 
+// A tensor that a call makes.
+typedef struct Made {
+  Tensor t;
+  size_t count;  // elements of its memory
+} Made;
+
 // Uservalues: what it holds; its GPU; what it reads, or nil.
 typedef struct Run {
   Step *step;
-  Tensor *made;      // tensors that a call makes
+  Made *made;
   DevBuf **kept;     // memory that is always the same
   size_t nstep, nmade, nkept;
   size_t work;       // bytes that blocks share
@@ -416,7 +424,7 @@ static void make_results(Make *m) {
     face_push_layout(L, t.l);
     keep_alive(L, m->hold, lua_gettop(L));
     t.l = laylib_box(L, -1)->l;
-    r->made[i] = t;
+    r->made[i] = (Made){t, (size_t)dim_value(layout_cosize(m->cx, t.l))};
     lua_settop(L, list);
   }
   lua_pop(L, 1);
@@ -548,15 +556,14 @@ static void push_results(Going *c, int run) {
   c->made = NEW(c->cx, DevBuf *, c->r->nmade + 1);
   luaL_checkstack(L, (int)c->r->nmade + LUA_MINSTACK, "results of a call");
   for (size_t i = 0; i < c->r->nmade; i++) {
-    const Tensor *t = &c->r->made[i];
+    const Made *m = &c->r->made[i];
     Why why;
     lua_getiuservalue(L, run, RUN_GPU);
-    c->made[i] = devlib_new(L, lua_gettop(L), t->type, (size_t)dim_value(
-      layout_cosize(c->cx, t->l)), &why);
+    c->made[i] = devlib_new(L, lua_gettop(L), m->t.type, m->count, &why);
     if (!c->made[i]) face_error(L, why.kind, "%s", why.msg);
-    face_push_tensor(L, t, -1);
-    lua_insert(L, -3);
-    lua_pop(L, 2);
+    tensorlib_push_of(L, &m->t, c->made[i], -1);
+    lua_replace(L, -3);
+    lua_pop(L, 1);
   }
 }
 

@@ -706,11 +706,14 @@ static BlasSpec check_spec(lua_State *L, bool asked) {
   if (s.fast_accum && !dtype_is_float8(s.ta))
     face_error(L, ERR_TYPE, "fast_accum: only sums of 8-bit floats are kept "
                "fast, not of %s", dtype_name(s.ta));
+  lua_getfield(L, 2, "alpha");
   lua_getfield(L, 2, "beta");
+  s.alpha = face_optnum(L, -2, 1);
   s.beta = face_optnum(L, -1, 0);
-  lua_pop(L, 1);
-  if (s.beta != 0 && !dtype_is_float(s.td))
-    face_error(L, ERR_TYPE, "beta is of floats, D of %s", dtype_name(s.td));
+  lua_pop(L, 2);
+  if ((s.alpha != 1 || s.beta != 0) && !dtype_is_float(s.td))
+    face_error(L, ERR_TYPE, "%s is of floats, D of %s",
+               s.beta != 0 ? "beta" : "alpha", dtype_name(s.td));
   check_epilogue(L, &s);
   lua_getfield(L, 2, "layout");
   const char *layout = face_optstr(L, -1, "tn");
@@ -742,7 +745,7 @@ static BlasGemm *new_blas(lua_State *L, int workspace) {
   return g;
 }
 
-// gpu:cublas{m=, n=, k=, A=, B=, D=, layout=, m_major=, tf32=, beta=}
+// gpu:cublas{m=, n=, k=, A=, B=, D=, layout=, m_major=, tf32=, alpha=, beta=}
 static int gpu_cublas(lua_State *L) {
   Gpu *gpu = gpulib_check(L, 1);
   BlasSpec s = check_spec(L, false);

@@ -55,6 +55,13 @@ void face_push_tensor(lua_State *L, const Tensor *t, int owner) {
   lua_setiuservalue(L, -2, 1);
 }
 
+void tensorlib_push_of(lua_State *L, const Tensor *t, DevBuf *dev, int owner) {
+  owner = lua_absindex(L, owner);
+  push_box(L, t)->dev = dev;
+  lua_pushvalue(L, owner);
+  lua_setiuservalue(L, -2, 1);
+}
+
 void tensorlib_push_view(lua_State *L, const Tensor *t, int src) {
   src = lua_absindex(L, src);
   TensorBox *b = push_box(L, t);

@@ -21,6 +21,9 @@ TensorBox *tensorlib_box(lua_State *L, int idx);  // unchecked; NULL: none
 Tup tensorlib_coord(Ctx *cx, lua_State *L, int first);
 // The options table at idx, if there is one, has these keys only.
 void tensorlib_check_options(lua_State *L, int idx, const char *const *keys);
+// Pushes a tensor of the device buffer at a stack index.
+void tensorlib_push_of(lua_State *L, const Tensor *t, struct DevBuf *dev,
+                       int owner);
 // Pushes a view of the tensor at src: the same buffer behind it.
 void tensorlib_push_view(lua_State *L, const Tensor *t, int src);
 

@@ -67,10 +67,37 @@ static void store_pair(Emit *e, Ref r, Ref r2) {
   text_end(e);
 }
 
+// Does a store to one of many registers add a product to it?
+static bool grows(const Emit *e, const Ins *i) {
+  const Ins *m = ir_get(e->fn, i->a[0]), *v = ir_get(e->fn, i->a[2]);
+  if (m->op != OP_RMEM || m->type != DT_F32 || !e->regs[m->imm].scalars ||
+      v->op != OP_FMA || e->use[i->a[2]].how != HOW_INLINE)
+    return false;
+  const Ins *c = ir_get(e->fn, v->a[2]);
+  return c->op == OP_LD && e->use[v->a[2]].how == HOW_INLINE &&
+         c->a[0] == i->a[0] && uses_int(e, c->a[1]) == uses_int(e, i->a[1]);
+}
+
+static void put_growth(Emit *e, const Ins *i) {
+  const Ins *v = ir_get(e->fn, i->a[2]);
+  text_printf(e, "%s(", helper_use(e, H_FMA_TO));
+  expr_reg(e, i->a[0], uses_int(e, i->a[1]), DT_F32);
+  for (int k = 0; k < 2; k++) {
+    text_puts(e, ", ");
+    expr_val(e, v->a[k], PR_ANY);
+  }
+  text_puts(e, ")");
+  text_end(e);
+}
+
 // Returns the last instruction that was written.
 Ref stmt_store(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   text_begin(e, i);
+  if (grows(e, i)) {
+    put_growth(e, i);
+    return r;
+  }
   const Ins *m = ir_get(e->fn, i->a[0]);
   if (m->op == OP_RMEM) {
     Ref other = e->use[r].pair;

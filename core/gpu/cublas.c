@@ -93,17 +93,17 @@ static bool fill_in(BlasGemm *g, Gpu *gpu, const BlasSpec *s, Why *w) {
   if (s->ta == DT_F64) {
     g->compute = CUBLAS_COMPUTE_64F;
     g->scale = CUDA_R_64F;
-    g->one.d = 1;
+    g->alpha.d = s->alpha;
     g->beta.d = s->beta;
   } else if (s->td == DT_I32) {
     g->compute = CUBLAS_COMPUTE_32I;
     g->scale = CUDA_R_32I;
-    g->one.i = 1;
+    g->alpha.i = 1;
   } else {
     bool tf32 = s->tf32 || s->ta == DT_TF32;
     g->compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     g->scale = CUDA_R_32F;
-    g->one.f = 1;
+    g->alpha.f = (float)s->alpha;
     g->beta.f = (float)s->beta;
   }
   return true;
@@ -148,7 +148,7 @@ static cublasStatus_t run_gemm(BlasGemm *g, CUstream s) {
   if (r != CUBLAS_STATUS_SUCCESS) return r;
   return api->cublasGemmEx(
     g->own.gpu->blas, o.am ? CUBLAS_OP_N : CUBLAS_OP_T,
-    o.bn ? CUBLAS_OP_T : CUBLAS_OP_N, o.m, o.n, p->k, &g->one, at(o.a),
+    o.bn ? CUBLAS_OP_T : CUBLAS_OP_N, o.m, o.n, p->k, &g->alpha, at(o.a),
     data_type(o.ta), o.am ? o.m : p->k, at(o.b), data_type(o.tb),
     o.bn ? o.n : p->k, &g->beta,
     (void *)(uintptr_t)p->d->ptr, data_type(p->td), o.m, g->compute,
@@ -274,7 +274,7 @@ static cublasStatus_t run_lt(BlasGemm *g, CUstream s) {
   void *d = (void *)(uintptr_t)p->d->ptr;
   Gpu *gpu = g->own.gpu;
   return gpu->lt_api->cublasLtMatmul(
-    gpu->lt, g->desc, &g->one, at(o.a), g->la, at(o.b), g->lb, &g->beta, d,
+    gpu->lt, g->desc, &g->alpha, at(o.a), g->la, at(o.b), g->lb, &g->beta, d,
     g->ld, d, g->ld, &g->algo.algo, ws ? (void *)(uintptr_t)ws->ptr : NULL,
     ws ? ws->bytes : 0, s);
 }

@@ -1,5 +1,5 @@
 // Matrix products of cuBLAS and cublasLt, to verify against and to be
-// compared with: D[m,n] = sum over k of A[m,k] * B[n,k] + beta D[m,n].
+// compared with: D[m,n] = alpha * sum over k of A[m,k] * B[n,k] + beta D[m,n].
 #ifndef CUTE_CUBLAS_H
 #define CUTE_CUBLAS_H
 
@@ -16,7 +16,7 @@ typedef struct BlasSpec {
   // sums are left to the tensor cores, which keep fewer bits than f32 has
   DevBuf *scale_a, *scale_b;
   bool fast_accum;
-  double beta;    // of floats
+  double alpha, beta;  // of floats
   // cublasLt, D with N contiguous: what is added to each column (or NULL), of
   // D's type, and what follows (0: nothing; cublasLtEpilogue_t)
   DevBuf *bias;
@@ -29,7 +29,7 @@ typedef struct BlasGemm {
   bool lt;
   BlasSpec spec;
   int compute, scale;  // cublasComputeType_t, cudaDataType
-  union { float f; double d; int32_t i; } one, beta;
+  union { float f; double d; int32_t i; } alpha, beta;
   // cublasLt only
   cublasLtMatmulDesc_t desc;
   cublasLtMatrixLayout_t la, lb, ld;

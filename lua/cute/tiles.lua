@@ -237,9 +237,9 @@ local function tiles_of(t, tile, at)
 end
 
 -- Elements that a thread has in registers on their way at a time: as many as
--- hide memory's latency; where this is met once, a few. Compilers take half a
--- millisecond for each, so a loop goes over parts of a tile.
-local AT_ONCE, FEW = 96, 48
+-- hide memory's latency; where this is met once, or not at all, few. Compilers
+-- take half a millisecond for each, so a loop goes over parts of a tile.
+local AT_ONCE, FEW, LEAVE = 96, 48, 16
 
 -- Part i of n of a thread's (CPY,M,K,..), along the larger of M and K.
 local function part_of(x, i, n)
@@ -272,10 +272,12 @@ local function in_parts(list, most, f)
   for i in cute.range(n) do f(i, n) end
 end
 
+local function is_true(ok) return ok == true or core.known(ok) == true end
+
 -- Which pieces of a tile of t lie inside: of the tile's K index, conditions
--- with their layout (M,K), where what does not change along a mode stands once;
--- nil where all always do. part: of partitions (CPY,M,K,k), what of them is in
--- question.
+-- with their layout (M,K), where what does not change along a mode stands once,
+-- and one that all have besides; nil where they always do. part: of partitions
+-- (CPY,M,K,k), what of them is in question.
 local function conditions(thr, t, tile, at, valid, part)
   local M, K = t.shape[1], t.shape[2]
   local rows = not tiles.divides(tile[1], M)
@@ -287,6 +289,7 @@ local function conditions(thr, t, tile, at, valid, part)
   local shape = {cute.size(crd, 1), cute.size(crd, 2)}
   local m, n = (rows or valid) and shape[1] or 1,
                (cols or valid) and shape[2] or 1
+  local alike = cols and n == 1
   local row = {}
   for i = 1, m do row[i] = crd(0, i - 1, 0, zeros(crd.shape[4]))[1] end
   local there = valid and valid(row)
@@ -298,22 +301,35 @@ local function conditions(thr, t, tile, at, valid, part)
       for i = 1, m do
         local ok = true
         if rows then ok = cute.lt(row[i], M) end
-        if cols then ok = ok & cute.lt(c[2], K) end
+        if cols and not alike then ok = ok & cute.lt(c[2], K) end
         if valid then ok = ok & there(k, i) end
         list[j * m + i] = ok
-        all = all and (ok == true or core.known(ok) == true)
+        all = all and is_true(ok)
       end
     end
-    if all then return nil end
-    return list, cute.make_layout(shape, {m > 1 and 1 or 0, n > 1 and m or 0})
+    local common = alike and cute.lt(crd(0, 0, 0, k_tile)[2], K)
+    return not all and list or nil,
+      cute.make_layout(shape, {m > 1 and 1 or 0, n > 1 and m or 0}),
+      common and not is_true(common) and common or nil
   end
 end
 
-local function predicates(list, layout)
-  local p = cute.make_rmem_tensor(layout, cute.Boolean)     -- (M,K)
-  local flat = cute.make_tensor(p.iterator, cute.make_layout(#list))
-  for i, ok in ipairs(list) do flat[i - 1] = ok end
+local function predicates(list, layout, common)
+  if not (list or common) then return nil end
+  local p = cute.make_rmem_tensor(list and layout
+    or cute.make_layout(layout.shape, {0, 0}), cute.Boolean)  -- (M,K)
+  local flat = cute.make_tensor(p.iterator,
+                                cute.make_layout(list and #list or 1))
+  for i, ok in ipairs(list or {true}) do
+    flat[i - 1] = common and ok & common or ok
+  end
   return p
+end
+
+-- f(predicate tensor) under the condition that all pieces have in common.
+local function guarded_by(list, layout, common, f, otherwise)
+  local function run() f(predicates(list, layout)) end
+  if common then cute.when(common, run, otherwise) else run() end
 end
 
 --- Which pieces of a tile of t lie inside: a function of the tile's K index
@@ -326,10 +342,7 @@ end
 -- tile k
 function tiles.inside(thr, t, tile, at, valid)
   local ask = conditions(thr, t, tile, at, valid)
-  return function(k_tile)
-    local list, layout = ask(k_tile)
-    return list and predicates(list, layout)
-  end
+  return function(k_tile) return predicates(ask(k_tile)) end
 end
 
 --- A tile in shared memory, (BM,BN), to its place in t, (M,N), whose rows are
@@ -346,12 +359,15 @@ function tiles.put_rows(s, t, tile, at, threads)
   local thr = s2g:get_slice((cute.arch.thread_idx()))
   local src = thr:partition_S(s)                            -- (CPY,M,N)
   local dst = thr:partition_D(cute.local_tile(t, tile, at))
-  in_parts({src}, FEW, function(i, n)
+  in_parts({src}, LEAVE, function(i, n)
     local function part(x) return part_of(x, i, n) end
-    local list, layout = conditions(thr, t, tile, at[1], nil, part)(at[2])
+    local list, layout, common = conditions(thr, t, tile, at[1], nil,
+                                            part)(at[2])
     local r = cute.make_fragment_like(part(src))
     cute.copy(s2g, part(src), r)
-    cute.copy(s2g, r, part(dst), list and predicates(list, layout))
+    guarded_by(list, layout, common, function(pred)
+      cute.copy(s2g, r, part(dst), pred)
+    end)
   end)
 end
 
@@ -419,16 +435,12 @@ local function way_in(t, s, o, w)
     local function part(x) return part_of(x, i, n) end
     local from_tile = part(src)(_, _, _, from(k_tile))
     held = held or cute.make_fragment_like(from_tile)
-    local list, layout = conditions(thr, t, o.tile, o.at, o.valid,
-                                    part)(from(k_tile))
-    if not list then cute.copy(g2s, from_tile, held)
-    elseif #list == 1 then
-      cute.when(list[1], function() cute.copy(g2s, from_tile, held) end,
-                function() held:fill(0) end)
-    else
-      held:fill(0)
-      cute.copy(g2s, from_tile, held, predicates(list, layout))
-    end
+    local list, layout, common = conditions(thr, t, o.tile, o.at, o.valid,
+                                            part)(from(k_tile))
+    guarded_by(list, layout, common, function(pred)
+      if pred then held:fill(0) end
+      cute.copy(g2s, from_tile, held, pred)
+    end, function() held:fill(0) end)
     return held
   end
   local function put(held, stage, i, n)

@@ -763,6 +763,30 @@ describe("registers", function()
     find(text, "*(float4 *)b = make_float4(y_0, y_1, y_2, y_3);")
   end)
 
+  it("grow by products through a macro in many places", function()
+    local function text_of_sums(dtype, n)
+      local p = cute.kernel("k", function(a, b)
+        local x, y = cute.make_rmem_tensor({4}, dtype),
+          cute.make_rmem_tensor({4}, dtype)
+        cute.autovec_copy(a, x)
+        y:fill(0)
+        for k = 1, n do
+          y[k % 4] = cute.fma(x[(k + 1) % 4], x[k % 4], y[k % 4])
+        end
+        y[0] = cute.fma(x[1], x[2], y[3])
+        cute.autovec_copy(y, b)
+      end)(cute.zeros({4}, dtype), cute.zeros({4}, dtype)):trace {block = 32}
+      compiles(p)
+      return p:cuda "sm_90a"
+    end
+    local text = text_of_sums(cute.f32, 400)
+    assert.equal(400, select(2, text:gsub("FMA_TO%(y_%d, x_%d, x_%d%);", "")))
+    find(text, "FMA_TO(y_3, x_0, x_3);")
+    find(text, "y_0 = fmaf(x_1, x_2, y_3);")
+    find(text_of_sums(cute.f32, 50), "y[3] = fmaf(x[0], x[3], y[3]);")
+    find(text_of_sums(cute.f64, 400), "y_3 = fma(x_0, x_3, y_3);")
+  end)
+
   it("move as vectors of their own type", function()
     for name, vector in pairs {f64 = "double2", i32 = "int4", u32 = "uint4",
                                i64 = "longlong2", u64 = "ulonglong2"} do

@@ -50,6 +50,7 @@ describe("the prelude", function()
     for name, text in prelude:gmatch "//: ([%l%d_]+)\n(.-\n)\n" do
       blocks = blocks + 1
       local called = text:match "__forceinline__ [^\n(]-([%w_]+)%("
+        or text:match "#define ([%w_]+)%(":lower()
       assert.equal(called, name:sub(1, #called))
       local _, opened = text:gsub("#if ", "")
       local _, closed = text:gsub("#endif", "")

@@ -136,6 +136,8 @@ describe("a product of cuBLAS", function()
                  (asked("cublas", "bf16 bf16 bf16", "beta = -0.5")))
     assert.truthy(asked("cublas", "f64 f64 f64", "beta = 2"):find(
       " and 2 D", 1, true))
+    assert.equal(asked("cublas", "bf16 bf16 bf16") .. " by 0.5 and 2 D",
+                 (asked("cublas", "bf16 bf16 bf16", "alpha = 0.5, beta = 2")))
     local plain = asked("cublaslt", "bf16 bf16 bf16")
     local function with(lines)
       return (plain:gsub("(  attribute 4 = %d\n)", "%1" .. lines))
@@ -163,5 +165,7 @@ describe("a product of cuBLAS", function()
     end
     assert.equal("gpu.cublas: beta is of floats, D of i32 [type-mismatch]",
                  (asked("cublas", "i8 i8 i32", "beta = 1")))
+    assert.equal("gpu.cublas: alpha is of floats, D of i32 [type-mismatch]",
+                 (asked("cublas", "i8 i8 i32", "alpha = 2")))
   end)
 end)

@@ -17,12 +17,17 @@ static int say(const char *format, ...) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// The factor of what D was, of these sums: none where it is 0.
-static int say_factor(int compute, const void *beta) {
-  double x = compute == CUBLAS_COMPUTE_32I ? *(const int *)beta
-           : compute == CUBLAS_COMPUTE_64F ? *(const double *)beta
-                                           : (double)*(const float *)beta;
-  return x != 0 ? say(" and %g D\n", x) : say("\n");
+static double factor(int compute, const void *p) {
+  return compute == CUBLAS_COMPUTE_32I ? *(const int *)p
+       : compute == CUBLAS_COMPUTE_64F ? *(const double *)p
+                                       : (double)*(const float *)p;
+}
+
+// The factors of these sums and of what D was: none where they are 1 and 0.
+static int say_factors(int compute, const void *alpha, const void *beta) {
+  double x = factor(compute, alpha), y = factor(compute, beta);
+  if (x != 1) say(" by %g", x);
+  return y != 0 ? say(" and %g D\n", y) : say("\n");
 }
 
 static int some;  // what handles point at
@@ -47,12 +52,12 @@ int cublasGemmEx(cublasHandle_t h, int opa, int opb, int m, int n, int k,
                  const void *alpha, const void *a, int ta, int lda,
                  const void *b, int tb, int ldb, const void *beta, void *d,
                  int td, int ldd, int compute, int algo) {
-  (void)h, (void)alpha, (void)a, (void)b, (void)d, (void)algo;
+  (void)h, (void)a, (void)b, (void)d, (void)algo;
   if (opa == CUBLAS_OP_N && ta == CUDA_R_8I)
     return CUBLAS_STATUS_NOT_SUPPORTED;
   say("gemm %d%d %dx%dx%d types %d %d %d leading %d %d %d sums %d", opa, opb,
       m, n, k, ta, tb, td, lda, ldb, ldd, compute);
-  return say_factor(compute, beta);
+  return say_factors(compute, alpha, beta);
 }
 
 // ---- cublasLt ----

@@ -258,6 +258,19 @@ describe("calls that are known", function()
     end)
   end
 
+  it("are the same without options, with less of Lua", function()
+    if not require "cute.jit".version() then return pending "needs NVRTC" end
+    local out, parts = run [[
+      local A, B = new(nil, 64, 64), new(nil, 64, 64)
+      for _, o in ipairs {{}, {alpha = 1}} do ops.gemm(A, B, o) end
+      ops.gemm(A, B, nil, nil)
+      print(instructions(function() ops.gemm(A, B) end))
+      print(instructions(function() ops.gemm(A, B, {}) end))]]
+    local none, empty = out:match "(%d+)\n(%d+)"
+    assert.is_true(tonumber(none) < 0.7 * tonumber(empty), out)
+    assert.equal("AAAAA", letters(parts[1]))
+  end)
+
   it("are checked as those that are not", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out = run [[

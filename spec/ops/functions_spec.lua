@@ -36,9 +36,9 @@ local EXACT = {
   relu = function(x) return math.max(x, 0) end,
 }
 
--- f of each element of a list, in this type.
+-- f of each element of a list, in this type; in vectors of so many.
 local function values(f, list, dtype, vectors)
-  local n, each = #list, vectors and 4 or 1
+  local n, each = #list, vectors or 1
   local x, y = cute.tensor(list, dtype), cute.zeros({n}, dtype)
   cute.kernel("f", function(a, b)
     local i = cute.arch.block_idx() * 32 + cute.arch.thread_idx()
@@ -47,7 +47,7 @@ local function values(f, list, dtype, vectors)
       return
     end
     local function part(t)
-      return cute.make_tensor(t.iterator + i * 4, cute.make_layout {4})
+      return cute.make_tensor(t.iterator + i * each, cute.make_layout {each})
     end
     part(b):store(f(part(a):load()))
   end)(x, y):launch {grid = n // (32 * each), block = 32,
@@ -73,7 +73,7 @@ describe("functions of epilogues", function()
       for _, r in ipairs {{-4, 8, 2 ^ -19}, {-12, -4, 2 ^ -16}} do
         local list = range(r[1], r[2], 4096)
         local got, again = values(f, list, cute.f32), values(f, list, cute.f32,
-                                                             true)
+                                                             4)
         for i, x in ipairs(list) do
           local want = exact(x)
           assert.is_true(math.abs(got[i] - want) <= r[3] * math.abs(want)
@@ -109,6 +109,25 @@ describe("functions of epilogues", function()
       end
     end)
   end
+
+  it("are the same of long vectors, in few copies where they are long",
+     function()
+    local list = range(-8, 8, 64 * 32)
+    local want = values(ops.gelu, list, cute.f32)
+    for _, each in ipairs {8, 16, 32, 64} do
+      assert.same(want, values(ops.gelu, list, cute.f32, each), each)
+    end
+    local function unrolled(name, n)
+      local x = cute.zeros({n}, cute.f32)
+      local text = cute.kernel("f", function(a)
+        a:store(ops[name](a:load()))
+      end)(x):trace {block = 32}:cuda()
+      return text:match "#pragma unroll (%d+)\n[^\n]*\n[^}]*ex2_approx"
+    end
+    assert.equal("16", unrolled("gelu", 64))
+    assert.equal("40", unrolled("gelu", 40))
+    assert.equal("64", unrolled("silu", 64))
+  end)
 
   it("take two of the special function unit, and do not divide", function()
     local kernel = cute.kernel("f", function(a, b)

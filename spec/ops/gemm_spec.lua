@@ -282,6 +282,45 @@ describe("ops.explain", function()
       assert.equal(c[4], found)
     end)
   end
+
+  it("waits once for both operands where their elements come one by one",
+     function()
+    local k = require "kernels.gemm_sm80" {tile = {64, 128, 64}}
+    for _, c in ipairs {{70, 130, 133, true}, {64, 128, 133, false}} do
+      local m, n, depth, once = table.unpack(c)
+      local A, B = matrix {m, depth}, matrix({n, depth}, nil, 2)
+      local C = cute.zeros({m, n}, cute.f32)
+      local call = k.kernel(A, B, C)
+      call:launch {grid = k.grid(m, n), block = k.block, device = "sim:sm_80"}
+      assert.is_nil(ops.differs(A, B, C, function(_, _, _, sum) return sum end))
+      local text = call:trace({block = k.block}):cuda "sm_80"
+      local loop = text:match "for %(int k_tile.*"
+      assert.equal(once, loop:find "mB%[" < loop:find "A_smem%[%w+%] = ")
+    end
+  end)
+
+  it("takes shorter tiles of bytes that come one by one, and is right",
+     function()
+    -- type, K, elements between rows of A and of B, K of a tile
+    for _, c in ipairs {{"i8", 131, 131, 131, 64}, {"i8", 128, 132, 131, 128},
+                        {"i8", 128, 130, 129, 64}, {"i8", 132, 132, 132, 128},
+                        {"e4m3", 131, 131, 131, 128},
+                        {"bf16", 131, 131, 131, 64}} do
+      local t, k, a, b, want = table.unpack(c)
+      local function rows(n, apart, seed)
+        local whole = matrix({n, apart}, t, seed)
+        return cute.make_tensor(whole.iterator, cute.make_layout({n, k},
+                                                                 {apart, 1}))
+      end
+      local A, B = rows(33, a, 1), rows(20, b, 2)
+      local o = {device = "sim:sm_80"}
+      if t == "e4m3" then o = {device = "sim:sm_90a", dtype = cute.f32} end
+      assert.equal(want, cute.ops.explain(A, B, o).tile[3],
+                   table.concat(c, " "))
+      assert.is_nil(ops.differs(A, B, cute.ops.gemm(A, B, o),
+        function(_, _, _, sum) return sum end), table.concat(c, " "))
+    end
+  end)
 end)
 
 describe("what ops.gemm runs", function()

@@ -514,8 +514,18 @@ describe("like = cublas", function()
       .. "with K contiguous", 16, 4096, 4096, "e4m3")
     raises("known are products of bf16, f16 and e4m3, not of f32 by f32", 16,
            4096, 4096, "f32")
-    raises("it is of D = A B^T, without factors, C and epilogue", 16, 4096,
-           4096, "bf16", {alpha = 2})
+    raises("it is of D = alpha A B^T + beta C, without scales", 16, 4096,
+           4096, "bf16", {scale_a = 2})
+    raises("it is of D = alpha A B^T + beta C, without an epilogue: cuBLAS "
+      .. "divides K otherwise then", 16, 4096, 4096, "bf16",
+      {epilogue = function(acc) return acc end})
+    support.raises("like = \"cublas\": beta = 1: where K is in one piece "
+      .. "cuBLAS does not add C to its sums", function()
+        local A, B = cute.empty({16, 4096}, cute.bf16),
+          cute.empty({6144, 4096}, cute.bf16)
+        ops.explain(A, B, cute.empty({16, 6144}, cute.bf16),
+                    {like = "cublas", device = "sim:sm_90a"})
+      end)
     raises("its order of sums is known on sm_90a, and the device is sm_80", 16,
            4096, 4096, "bf16", {device = "sim:sm_80"})
     local A = cute.empty({16, 4104}, cute.bf16)
@@ -544,6 +554,73 @@ describe("like = cublas", function()
       cute.ops.gemm(A, B, {like = "cublas", device = "sim:sm_90a",
         out = cute.make_tensor(b, cute.make_layout({m, n}, {n, 1}))})
       assert.equal(want, hash(b:bytes()))
+    end)
+  end
+
+  local function f32(x) return (string.unpack("f", string.pack("f", x))) end
+
+  -- What alpha and beta make of sums, in which order cuBLAS rounds.
+  for _, c in ipairs {{1, 6144, 4096, 1}, {1, 1024, 4096, 3}} do
+    local m, n, k, parts = table.unpack(c)
+    it(("rounds alpha and beta as it does: %dx%dx%d"):format(m, n, k),
+       function()
+      local A, B = normal({m, k}, cute.bf16, 1), normal({n, k}, cute.bf16, 2)
+      local C, o = normal({m, n}, cute.bf16, 3), {device = "sim:sm_90a"}
+      local want = explained(m, n, k, "bf16")
+      assert.equal(parts, want.split)
+      o.dtype = cute.f32
+      local _, list = gemm.offers(A, B, o)
+      local sums
+      for i, x in ipairs(list) do
+        if x.order == want.order and not sums then
+          local p, again, call = gemm.offers(A, B, o)
+          sums = plans.new(p, again[i], call):run(call, none)
+        end
+      end
+      local alpha, beta = f32(0.7), f32(-1.3)
+      local rounded = cute.zeros({m, n}, cute.bf16)
+      local D = ops.gemm(A, B, C, {alpha = 0.7, beta = -1.3, like = "cublas",
+                                   device = "sim:sm_90a"})
+      local single = ops.gemm(A, B, {alpha = 0.7, like = "cublas",
+                                     device = "sim:sm_90a"})
+      for j = 0, n - 1 do
+        local x, was = sums(0, j), C(0, j)
+        rounded[{0, j}] = f32(parts == 1 and alpha * x + f32(beta * was)
+          or beta * was + f32(alpha * x))
+        assert.equal(rounded(0, j), D(0, j), j)
+        rounded[{0, j}] = f32(alpha * x)
+        assert.equal(rounded(0, j), single(0, j), j)
+      end
+    end)
+  end
+
+  for _, c in ipairs {{8, 10240, 8192, true}, {16, 1024, 8192, true},
+                      {64, 1024, 4096, true}, {512, 512, 512},
+                      {1000, 1000, 1000}, {2048, 2048, 2048},
+                      {128, 8192, 8192}, {4096, 4096, 128}} do
+    local m, n, k, divided = table.unpack(c)
+    it(("has its bits on a card with alpha and C: %dx%dx%d #gpu"):format(m, n,
+        k), function()
+      local dev = cute.device "gpu".dev
+      for _, t in ipairs {"bf16", "f16"} do
+        local A, B = card.matrix(dev, t, m * k, 1),
+          card.matrix(dev, t, n * k, 1 << 40)
+        local D, want = card.matrix(dev, t, m * n), card.matrix(dev, t, m * n)
+        local C = card.matrix(dev, t, m * n, 3)
+        for _, by in ipairs {{0.7, -1.3}, {0.3}, {1, 0.4},
+                             divided and {1, 1}} do
+          card.tensor(want, m, n):copy_from(card.tensor(C, m, n))
+          gpu.cublas({m = m, n = n, k = k, A = A, B = B, D = want,
+                      alpha = by[1], beta = by[2]}):launch()
+          ops.gemm(card.tensor(A, m, k), card.tensor(B, n, k),
+            by[2] and card.tensor(C, m, n), {device = "gpu", like = "cublas",
+            alpha = by[1], beta = by[2], out = card.tensor(D, m, n)})
+          dev:sync()
+          local _, wrong = card.difference(dev, D, want, 0, 0)
+          assert.equal(0, wrong, ("%s, alpha %s, beta %s"):format(t, by[1],
+                                                                  by[2]))
+        end
+      end
     end)
   end
 

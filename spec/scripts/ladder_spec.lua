@@ -281,12 +281,13 @@ describe("the ladder's predicates are needed:", function()
   for _, f in ipairs {
     {"rows of A and B", "if rows then ok = cute.lt(row[i], M) end", 1,
      ""},
-    {"columns of A and B", "if cols then ok = ok & cute.lt(c[2], K) end", 1,
-     ""},
-    {"of a tile through registers", "held, predicates(list, layout))", 1,
-     "held, predicates(list, layout) and nil)"},
-    {"zeros behind it", "held:fill(0)", 2, ""},
-    {"zeros where all lies behind", "held:fill(0)", 1, ""},
+    {"columns of A and B",
+     "local common = alike and cute.lt(crd(0, 0, 0, k_tile)[2], K)", 1,
+     "local common"},
+    {"of a tile through registers", "cute.copy(g2s, from_tile, held, pred)", 1,
+     "cute.copy(g2s, from_tile, held)"},
+    {"zeros behind it", "held:fill(0)", 1, ""},
+    {"zeros where all lies behind", "held:fill(0)", 2, ""},
     {"of C", "local pred = inside_result(C, C.width)", 1, "local pred"},
   } do
     it(f[1], function()

@@ -50,10 +50,13 @@ end
 
 local ROOM = 227 * 1024  -- bytes of shared memory of a multiprocessor
 
+-- Elements of K in a tile, as the constants were fitted.
+local function along(tile) return tile.timed or tile[3] end
+
 -- Nanoseconds of `steps` along K of so many tiles beside each other, one on its
 -- way less than there are stages.
 local function along_k(p, tile, stages, rate, steps, beside)
-  local step = 2 * tile[1] * tile[2] * tile[3] / rate * beside
+  local step = 2 * tile[1] * tile[2] * along(tile) / rate * beside
   return steps * math.max(step, C.latency / math.min(stages - 1, steps))
     + beside * tile[1] * tile[2] * p.d.bits / 8 / C.drain
 end
@@ -67,8 +70,8 @@ end
 function blocks.time(p, tile, stages, rate, splits)
   local count = tiles.count(rows(p), tile[1]) * tiles.count(p.n, tile[2])
     * p.batches * splits
-  local steps = tiles.count(tiles.count(p.k, tile[3]), splits)
-  local bytes = (tile[1] * p.a.bits + tile[2] * p.b.bits) * tile[3] // 8
+  local steps = tiles.count(tiles.count(p.k, along(tile)), splits)
+  local bytes = (tile[1] * p.a.bits + tile[2] * p.b.bits) * along(tile) // 8
   local room = math.max(1, ROOM // (stages * bytes + 1024))
   local each = tiles.count(count, p.sms)
   local work = each // room * along_k(p, tile, stages, rate, steps, room)
@@ -98,7 +101,7 @@ function blocks.candidates(p, family, list, make)
     for _, splits in ipairs(p.splits and {p.splits} or SPLITS) do
       local o, tile, rate = make(t)
       local alone = splits == 1
-      if alone or can and splits <= tiles.count(p.k, tile[3]) // 2 then
+      if alone or can and splits <= tiles.count(p.k, along(tile)) // 2 then
         o.splits = not alone and splits or nil
         out[#out + 1] = {
           family = alone and family or "gemm_splitk", options = o, tile = tile,

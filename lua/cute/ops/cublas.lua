@@ -5,7 +5,9 @@
 -- 128 go on in f32. For some products K is divided: in parts of whole tiles of
 -- 128 bytes, all as long but the last, which are added in f32, in their order.
 -- Other kernels of it (for rows that are no multiples of 16 bytes) add up in
--- ways of their own.
+-- ways of their own. With C a sum is fma(alpha, sum, beta C), rounded once more
+-- to D's type; where K is divided, fma(beta, C, alpha sum); with beta = 1 and K
+-- in one piece it has bits of its own.
 --
 -- On a card its heuristics are asked, which cublasGemmEx follows; without one
 -- there is a record of what they said on an H200.
@@ -109,7 +111,7 @@ local function asked(p, leads)
   return math.max(said.split, 1)
 end
 
--- A product, and nothing with it.
+-- A product, its factors and C, and nothing else with it.
 local function check(p, call)
   local o = call.o
   if p.arch ~= "sm_90a" then
@@ -117,8 +119,12 @@ local function check(p, call)
   elseif p.a ~= p.b or p.a.name ~= "bf16" and p.a.name ~= "f16"
     and p.a.name ~= "e4m3" then
     like("known are products of bf16, f16 and e4m3, not of %s by %s", p.a, p.b)
-  elseif call.alpha or p.c or call.f or o.scale_a or o.scale_b then
-    like "it is of D = A B^T, without factors, C and epilogue"
+  elseif call.f or o.scale_a or o.scale_b then
+    like("it is of D = alpha A B^T + beta C, without %s: cuBLAS divides K "
+      .. "otherwise then", call.f and "an epilogue" or "scales")
+  elseif p.c and (call.C.element_type ~= p.d or p.a.bits ~= 16) then
+    like("C of %s with D of %s, of products of %s: C is of D's type, and the "
+      .. "product of 16-bit floats", call.C.element_type, p.d, p.a)
   elseif p.batches > 1 then
     like("it is of one product, not of %d", p.batches)
   end
@@ -133,6 +139,9 @@ function cublas.order(p, call)
   local leads = {lead_of("A", p.A), lead_of("B", p.B), lead_of("D", p.D)}
   local split = (p.device.dev and asked or recorded)(p, leads)
   local bk = 1024 // p.a.bits
+  if p.c and call.beta == nil and split == 1 then
+    like "beta = 1: where K is in one piece cuBLAS does not add C to its sums"
+  end
   return order.in_parts(p.a.bits == 16 and order.SIXTEEN
     or order.EIGHT:format(128), p.k,
     tiles.count(tiles.count(p.k, bk), split) * bk), split

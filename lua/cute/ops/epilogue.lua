@@ -316,11 +316,21 @@ function epilogue.new(p, c, call)
       end
       return x * by
     end
+    -- alpha sum + beta C as cuBLAS rounds it: p.splits says which product is
+    -- rounded by itself
+    local function like_cublas(acc_)
+      local alpha = has_alpha and number(p.value, true) or 1.0
+      local was = fetch(at, next_one(), brought.C)
+      local beta = has_beta and number(p.value, true) or 1.0
+      if p.splits == 1 then return cute.fma(acc_, alpha, was * beta) end
+      return cute.fma(was, beta, acc_ * alpha)
+    end
     if acc.dtype ~= p.value then acc = acc:to(p.value) end
     for _, is_number in ipairs(factors) do
       if is_number then acc = scaled(acc)
       else acc = acc * fetch(at, next_one()) end
     end
+    if p.like and has_c then return like_cublas(acc) end
     if has_alpha then acc = scaled(acc) end
     if has_c then
       local was = fetch(at, next_one(), brought.C)

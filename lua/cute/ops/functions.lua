@@ -73,6 +73,25 @@ end
 
 ---------------------------------------------------------------------------
 
+-- A function of so many instructions that compilers should not see it for each
+-- element: AT_ONCE are computed in a pass of a loop, and go behind the others,
+-- which move up, so that all registers are known.
+local LONG, AT_ONCE = {gelu = true}, 16
+
+local function in_turn(r, n, f)
+  local some = cute.make_rmem_tensor({AT_ONCE}, cute.f32)
+  local rest = n - AT_ONCE
+  for _ in cute.range(n // AT_ONCE) do
+    for i in cute.range(AT_ONCE, {unroll = AT_ONCE}) do some[i] = f(r[i]) end
+    for i in cute.range(rest, {unroll = math.min(rest, 1024)}) do
+      r[i] = r[i + AT_ONCE]
+    end
+    for i in cute.range(AT_ONCE, {unroll = AT_ONCE}) do
+      r[rest + i] = some[i]
+    end
+  end
+end
+
 local function of(name)
   return function(x)
     local kind = core.typename(x)
@@ -81,8 +100,12 @@ local function of(name)
       local r = cute.make_rmem_tensor({n}, cute.f32)
       local shaped = cute.make_tensor(r.iterator, cute.make_layout(x.shape))
       shaped:store(x)
-      for i in cute.range(n, {unroll = math.min(n, 1024)}) do
-        r[i] = lean[name](r[i])
+      if LONG[name] and n > AT_ONCE and n % AT_ONCE == 0 then
+        in_turn(r, n, lean[name])
+      else
+        for i in cute.range(n, {unroll = math.min(n, 1024)}) do
+          r[i] = lean[name](r[i])
+        end
       end
       return shaped:load()
     end

@@ -182,7 +182,9 @@ local fixed = setmetatable({}, {__mode = "v", __index = function(t, n)
 end})
 
 local function arguments(A, B, C, o, alpha, beta)
-  local packed, stream, group = type(B) == "table", o.stream, o.group
+  local packed = type(B) == "table" or nil
+  if o == NONE and not packed then return A, B, C end  -- the rest is nil
+  local stream, group = o.stream, o.group
   if type(stream) == "table" then stream = tostring(stream) end
   return A, packed and B.packed or B, C, o.out, o.epilogue, alpha, beta,
     o.scale_a, o.scale_b, o.zeros, group and fixed[group], packed, o.dtype,
@@ -192,6 +194,7 @@ end
 
 -- alpha and beta as they count: nil where they change nothing.
 local function normal(C, o)
+  if o == NONE then return C end
   local alpha, beta = o.alpha, o.beta
   if alpha == 1 then alpha = nil end
   if o.accumulate then
@@ -213,10 +216,11 @@ local function ordered(B, C, o)
     fail("B is %s; a tensor is needed, or what ops.int4 gives", core.show(B))
   end
   if type(C) == "table" and o == nil then C, o = nil, C end
-  for name in next, o or NONE do
+  if o == nil then return C, NONE end
+  for name in next, o do
     if not OPTIONS[name] then check_options(o) end
   end
-  return C, o or NONE
+  return C, o
 end
 
 -- A call as plans take it: see cute.ops.plan.

@@ -76,7 +76,7 @@ function promise.look(p, call)
     if o.like ~= "cublas" then
       fail("like = %q: what there is to be like is \"cublas\"", o.like)
     end
-    p.promise = "like cuBLAS"
+    p.promise, p.like = "like cuBLAS", true
     p.order, p.splits = cublas.order(p, call)
   end
 end

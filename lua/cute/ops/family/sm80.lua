@@ -90,16 +90,24 @@ function sm80.takes(p)
   end
 end
 
+-- Do bytes of a matrix come one by one? By cp.async four do, along K.
+local function one_by_one(t)
+  return t.stride[2] ~= 1 or t.stride[1] % 4 ~= 0 or t.alignment % 4 ~= 0
+end
+
 function sm80.list(p)
   local atom, k, as = atom_of(p)
   local bits, room = math.max(p.a.bits, p.b.bits, as and 16 or 8), smem(p.arch)
-  local bk = bits == 64 and 16 or 1024 // bits
-  if p.group then bk = core.gcd(bk, p.group) end
+  local whole = bits == 64 and 16 or 1024 // bits
+  if p.group then whole = core.gcd(whole, p.group) end
+  -- half as much text, and as fast
+  local short = p.sums.is_integer and one_by_one(p.A) and one_by_one(p.B)
+  local bk = short and whole // 2 or whole
   local list = bits == 64 and TILES64 or TILES
   if p.gated then list = for_gates(list) end
   return blocks.candidates(p, p.ragged and "gemm_grouped" or "gemm_sm80", list,
     function(t)
-      local bytes = (t[1] * p.a.bits + t[2] * p.b.bits) * bk // 8
+      local bytes = (t[1] * p.a.bits + t[2] * p.b.bits) * whole // 8
       local stages = math.max(2, math.min(t.stages, room // bytes))
       local o = {name = p.ragged and "gemm_grouped" or "gemm_sm80",
         form = p.ragged, tile = {t[1], t[2], bk}, stages = stages,
@@ -108,7 +116,7 @@ function sm80.list(p)
         permutation = {t.each[1], t.each[2], k},
         rows = p.d.bits <= 16 or nil,
         piece = bits == 64 and 32 or nil}
-      return o, setmetatable({t[1], t[2], bk}, {__index = t}),
+      return o, setmetatable({t[1], t[2], bk, timed = whole}, {__index = t}),
              blocks.constants.rate[bits] * (p.group and BY_FACTORS or 1)
     end)
 end

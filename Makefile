@@ -20,8 +20,10 @@ CSTD    := -std=c11 -fvisibility=hidden -fPIC -fno-asynchronous-unwind-tables \
 LIBS    := -lm -ldl -lpthread
 
 # What only the program has; everything else is the library too.
-PROGRAM := $(addprefix core/bind/,main.c embedded.c replib.c proclib.c)
-CORE    := $(filter-out $(PROGRAM),$(sort $(wildcard core/*/*.c)))
+PROGRAM := $(addprefix core/bind/,main.c embedded.c replib.c proclib.c \
+             linelib.c)
+CORE    := $(filter-out $(PROGRAM) core/bind/weblib.c, \
+             $(sort $(wildcard core/*/*.c)))
 OBJ     := $(CORE:core/%.c=$(BUILD)/%.o)
 POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
 # Wildcards by level: what lies in lua/ and kernels/ goes into the program.
@@ -208,6 +210,16 @@ rock: setup-check
 packages: setup-deb deb rock
 	@sh tools/packages.sh $(BUILD)
 
+# $(BUILD)/web/cutelua.js and .wasm: the program for browsers and node.
+web: setup-web
+	@$(MAKE) --no-print-directory -j$(JOBS) -f tools/web.mk \
+	  BUILD=$(BUILD) web-files
+
+# It against the program of this machine, under node.
+web-test: web
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@sh tools/suite.sh $(BUILD) web
+
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-memerr $(BUILD)-gcc $(BUILD)-clang
 
@@ -223,11 +235,13 @@ setup-rules:
 	@sh tools/setup.sh rules
 setup-check:
 	@sh tools/setup.sh build test check
+setup-web:
+	@sh tools/setup.sh build web
 setup-deb:
 	@sh tools/setup.sh build deb
 
 FORCE:
 
 .PHONY: all demo test gpu gpu-kit golden names docs rules hooks check asan memerr \
-  bench ladders fuzz install deb rock packages clean setup-build setup-test setup-fuzz \
-  setup-asan setup-rules setup-check setup-deb
+  bench ladders fuzz install deb rock packages web web-test clean setup-build setup-test setup-fuzz \
+  setup-asan setup-rules setup-check setup-web setup-deb

@@ -56,6 +56,13 @@ rules() {
   need lua5.4 have lua5.4
   need lua-check have luacheck
 }
+# Emscripten with its clang and node: 110 MB to fetch, 870 MB installed;
+# Lua and zlib from source.sh: 10 MB.
+web() {
+  need emscripten have emcc
+  need node-acorn node -e 'require("acorn")'
+  need dpkg-dev have dpkg-source
+}
 deb() {
   need dpkg-dev have dpkg-shlibdeps
   need debootstrap have debootstrap

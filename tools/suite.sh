@@ -10,6 +10,7 @@
 #   rules    the rules of the house that need no build: tools/check.lua,
 #            luacheck, tools/annotations.lua
 #   check    the rules, -Werror under gcc and clang, the rock
+#   web      the program as WebAssembly, under node
 #   memerr   a script, with allocation 1, 2, 3, ... failing
 # SPECS="spec/layout/swizzle_spec.lua ..." narrows all of them.
 build=$1
@@ -20,7 +21,7 @@ mkdir -p "$work"
 counts=$work/counts
 : >"$counts"
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-specs=${SPECS:-$(ls spec/*/*_spec.lua)}
+specs=${SPECS:-$(ls spec/*/*_spec.lua | grep -v ^spec/web/)}
 program_specs="cute/npy lang/report program/cli program/program program/repl"
 make=${MAKE:-make}
 
@@ -59,6 +60,7 @@ clean_build() {
 }
 
 run_specs() { busted "$build" lua5.4 gpu $specs; }
+run_web() { busted "$build" lua5.4 gpu spec/web/web_spec.lua; }
 run_gpu() { busted "$build" "$build/cutelua" none $specs; }
 
 # (Its racecheck ends by itself on kernels with cp.async; races are the

@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/platform.h"
 // ---- loads and stores of runs ----
 
 #define RUN 256  // elements that stand in a local array at a time
@@ -322,8 +322,7 @@ static void *call(void *p) {
 void bulk_parallel(void (*run)(void *arg), void *arg) {
   Call c = {run, arg};
   pthread_t t[64];
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  int want = cores < 1 ? 1 : cores > 64 ? 64 : (int)cores, got = 0;
+  int cores = platform_cores(), want = cores > 64 ? 64 : cores, got = 0;
   while (got < want - 1 && pthread_create(&t[got], NULL, call, &c) == 0) got++;
   run(arg);
   for (int i = 0; i < got; i++) pthread_join(t[i], NULL);

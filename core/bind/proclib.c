@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/platform.h"
 #include "base/signals.h"
 #include "bind/program.h"
 
@@ -56,7 +56,7 @@ static int sys_divert(lua_State *L) {
 
 // In the child: it ends with its parent, whatever it is doing.
 static _Noreturn void become(char **words, int fd, pid_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  platform_end_with_parent();
   if (getppid() == parent && dup2(fd, 0) == 0 && dup2(fd, 1) == 1 &&
       dup2(fd, 2) == 2)
     execvp(words[0], words);

@@ -25,8 +25,10 @@ void embedded_push(lua_State *L, const Embedded *e);
 void embedded_open(lua_State *L);
 
 // require "cute.sys": terminal, signals, folders, embedded files; child
-// processes are proclib.c's.
+// processes are proclib.c's, line editing linelib.c's (or weblib.c's, where
+// there is no terminal): these add their functions to the table on top.
 int luaopen_cute_sys(lua_State *L);
-void proclib_open(lua_State *L);  // adds its functions to the table on top
+void proclib_open(lua_State *L);
+void linelib_open(lua_State *L);
 
 #endif

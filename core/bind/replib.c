@@ -1,11 +1,9 @@
-// require "cute.sys" inside the program: line editing, Ctrl-C, folders, and
+// require "cute.sys" inside the program: the terminal, Ctrl-C, folders, and
 // the embedded files. The core library and the rock have none of this.
 #define _XOPEN_SOURCE 700
 #define _DEFAULT_SOURCE
 #include <dirent.h>
 #include <errno.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,33 +13,16 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
-#include <wchar.h>
-
-#include <histedit.h>
 
 #include "atoms/atom.h"
 #include "base/signals.h"
 #include "bind/program.h"
 #include "bind/stop.h"
+#include "bind/terminal.h"
 
-// libtinfo's; its header would define names such as `lines` as macros.
-int tgetent(char *bp, const char *name);
+// ---- the terminal ----
 
-// ---- line editing ----
-
-#define MT_EDITOR "cute.editor"
-
-// Uservalue 1: the function that completes.
-typedef struct Editor {
-  EditLine *el;
-  History *hist;
-  char *prompt;
-  sigset_t mask;  // while waiting for a key; Ctrl-C is blocked otherwise
-  lua_State *L;   // of the read that waits, the editor at 1
-} Editor;
-
-// Characters in a line of the terminal; 80 where standard output is none.
-static int terminal_columns(void) {
+int replib_columns(void) {
   if (!isatty(STDOUT_FILENO)) return 80;
   const char *asked = getenv("COLUMNS");
   int n = face_terminal_columns(STDOUT_FILENO);
@@ -49,22 +30,14 @@ static int terminal_columns(void) {
   return n > 0 ? n : 80;
 }
 
-static char *editor_prompt(EditLine *el) {
-  Editor *e = NULL;
-  el_get(el, EL_CLIENTDATA, &e);
-  return e->prompt;
-}
-
-static void hold_interrupt(sigset_t *old) {
+void replib_hold(sigset_t *old) {
   sigset_t block;
   sigemptyset(&block);
   sigaddset(&block, SIGINT);
   sigprocmask(SIG_BLOCK, &block, old);
 }
 
-// Waits for a key, with the signals of `mask` blocked; false after Ctrl-C.
-// SIGINT is blocked outside, so that none comes between looking and waiting.
-static bool wait_key(const sigset_t *mask) {
+bool replib_wait(const sigset_t *mask) {
   for (;;) {
     fd_set in;
     FD_ZERO(&in);
@@ -73,202 +46,6 @@ static bool wait_key(const sigset_t *mask) {
     if (signals_asked) return false;
     if (n > 0 || errno != EINTR) return true;
   }
-}
-
-// One character of the terminal; Ctrl-C ends the line.
-static int editor_getc(EditLine *el, wchar_t *out) {
-  Editor *e = NULL;
-  el_get(el, EL_CLIENTDATA, &e);
-  mbstate_t st;
-  memset(&st, 0, sizeof st);
-  for (;;) {
-    char c;
-    if (!wait_key(&e->mask)) return -1;
-    ssize_t n = read(STDIN_FILENO, &c, 1);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return (int)n;
-    size_t used = mbrtowc(out, &c, 1, &st);
-    if (used == (size_t)-2) continue;
-    if (used == (size_t)-1) *out = L'?';
-    return 1;
-  }
-}
-
-// ---- completion ----
-
-// Rows between the prompt and the end of s, as they stand on the terminal.
-static int rows_above(const char *prompt, const char *s, size_t n) {
-  int columns = terminal_columns(), row = 0, at = (int)strlen(prompt);
-  mbstate_t st;
-  memset(&st, 0, sizeof st);
-  for (size_t i = 0; i < n;) {
-    wchar_t c = L'?';
-    size_t used = mbrtowc(&c, s + i, n - i, &st);
-    if (used == 0 || used > n - i) used = 1;
-    i += used;
-    int width = wcwidth(c);
-    if (c == L'\t') width = 8 - at % 8;
-    if (c == L'\n') at = columns;
-    else at += width < 0 ? 2 : width;  // control characters show as ^A
-    if (at < columns) continue;
-    at = c == L'\n' ? 0 : at - columns;
-    row++;
-  }
-  return row;
-}
-
-static bool is_pasted(void) {
-  struct pollfd in = {STDIN_FILENO, POLLIN, 0};
-  return poll(&in, 1, 0) > 0;
-}
-
-static unsigned char insert(EditLine *el, const char *text) {
-  return el_insertstr(el, text) == 0 ? CC_REFRESH : CC_ERROR;
-}
-
-// The TAB key: f(text before the cursor, columns) -> text to insert | nil,
-// text to show below the line | nil. A tab of a paste is a tab.
-static unsigned char editor_complete(EditLine *el, int key) {
-  (void)key;
-  if (is_pasted()) return insert(el, "\t");
-  Editor *e = NULL;
-  el_get(el, EL_CLIENTDATA, &e);
-  lua_State *L = e->L;
-  const LineInfo *line = el_line(el);
-  size_t n = (size_t)(line->cursor - line->buffer);
-  int top = lua_gettop(L), above = rows_above(e->prompt, line->buffer, n);
-  unsigned char code = CC_ERROR;
-  if (!lua_checkstack(L, 8)) return code;
-  lua_getiuservalue(L, 1, 1);
-  lua_pushlstring(L, line->buffer, n);
-  lua_pushinteger(L, terminal_columns());
-  if (lua_pcall(L, 2, 2, 0) == LUA_OK) {
-    const char *text = lua_tostring(L, -2), *shown = lua_tostring(L, -1);
-    if (text) code = insert(el, text);
-    if (shown) {
-      printf("\n%s", shown);
-      for (int i = 0; i < above; i++) putchar('\n');  // libedit goes up again
-      code = CC_REDISPLAY;
-    }
-  }
-  lua_settop(L, top);
-  return code;
-}
-
-// ---- its methods ----
-
-static int editor_close(lua_State *L) {
-  Editor *e = luaL_checkudata(L, 1, MT_EDITOR);
-  if (e->el) el_end(e->el);
-  if (e->hist) history_end(e->hist);
-  free(e->prompt);
-  e->el = NULL;
-  e->hist = NULL;
-  e->prompt = NULL;
-  return 0;
-}
-
-static Editor *check_editor(lua_State *L) {
-  Editor *e = luaL_checkudata(L, 1, MT_EDITOR);
-  if (!e->el) luaL_error(L, "the editor is closed");
-  return e;
-}
-
-// ed:read(prompt) -> line | nil at the end of input | false after Ctrl-C
-static int editor_read(lua_State *L) {
-  Editor *e = check_editor(L);
-  const char *prompt = luaL_checkstring(L, 2);
-  char *copy = malloc(strlen(prompt) + 1);
-  if (!copy) return luaL_error(L, "not enough memory");
-  strcpy(copy, prompt);
-  free(e->prompt);
-  e->prompt = copy;
-  stop_answered();
-  hold_interrupt(&e->mask);
-  el_set(e->el, EL_PREP_TERM, 1);  // before the prompt shows, not after
-  el_resize(e->el);
-  int n = 0;
-  e->L = L;
-  const char *s = el_gets(e->el, &n);
-  sigprocmask(SIG_SETMASK, &e->mask, NULL);
-  if (signals_asked) {
-    stop_answered();
-    el_reset(e->el);
-    lua_pushboolean(L, 0);
-  } else if (!s || n <= 0) {
-    lua_pushnil(L);
-  } else {
-    size_t len = strlen(s);
-    if (len > 0 && s[len - 1] == '\n') len--;
-    lua_pushlstring(L, s, len);
-  }
-  return 1;
-}
-
-// ed:add(entry) puts an entry at the end of the history.
-static int editor_add(lua_State *L) {
-  Editor *e = check_editor(L);
-  HistEvent ev;
-  history(e->hist, &ev, H_ENTER, luaL_checkstring(L, 2));
-  return 0;
-}
-
-// libedit's own settings, $EDITRC or ~/.editrc, if that is a plain file: it
-// would wait for a pipe.
-static void read_settings(EditLine *el) {
-  const char *name = getenv("EDITRC"), *home = getenv("HOME");
-  char path[1024];
-  struct stat st;
-  int n = name && *name ? snprintf(path, sizeof path, "%s", name)
-                        : snprintf(path, sizeof path, "%s/.editrc",
-                                   home ? home : "");
-  if (n > 0 && (size_t)n < sizeof path && stat(path, &st) == 0 &&
-      S_ISREG(st.st_mode))
-    el_source(el, path);
-}
-
-// What is typed is UTF-8 in the locale C, too.
-static void set_locale(void) {
-  setlocale(LC_CTYPE, "");
-  if (strcmp(nl_langinfo(CODESET), "ANSI_X3.4-1968") == 0)
-    setlocale(LC_CTYPE, "C.UTF-8");
-}
-
-// editor(complete) -> an editor, or nil where the terminal is none or unknown;
-// complete: see editor_complete.
-static int sys_editor(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  const char *term = getenv("TERM");
-  if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) return 0;
-  if (!term || !*term || tgetent(NULL, term) != 1) return 0;
-  Editor *e = lua_newuserdatauv(L, sizeof *e, 1);
-  memset(e, 0, sizeof *e);
-  luaL_setmetatable(L, MT_EDITOR);
-  lua_pushvalue(L, 1);
-  lua_setiuservalue(L, -2, 1);
-  set_locale();
-  e->hist = history_init();
-  e->el = e->hist ? el_init("cutelua", stdin, stdout, stderr) : NULL;
-  if (!e->el) return 0;
-  stop_watch();
-  HistEvent ev;
-  history(e->hist, &ev, H_SETSIZE, 10000);
-  history(e->hist, &ev, H_SETUNIQUE, 1);
-  el_set(e->el, EL_CLIENTDATA, e);
-  el_set(e->el, EL_PROMPT, editor_prompt);
-  el_set(e->el, EL_EDITOR, "emacs");
-  el_set(e->el, EL_HIST, history, e->hist);
-  el_set(e->el, EL_GETCFN, editor_getc);
-  el_set(e->el, EL_SIGNAL, 0);
-  // Of plain strings libedit makes wide ones, and loses them.
-  el_wset(e->el, EL_ADDFN, L"complete", L"completes a name", editor_complete);
-  el_set(e->el, EL_BIND, "^I", "complete", NULL);
-  el_set(e->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
-  el_set(e->el, EL_BIND, "\033[1~", "ed-move-to-beg", NULL);
-  el_set(e->el, EL_BIND, "\033[4~", "ed-move-to-end", NULL);
-  el_set(e->el, EL_BIND, "\033[3~", "ed-delete-next-char", NULL);
-  read_settings(e->el);
-  return 1;
 }
 
 // ---- the rest ----
@@ -280,10 +57,10 @@ static int sys_ask(lua_State *L) {
   sigset_t mask;
   stop_watch();
   stop_answered();
-  hold_interrupt(&mask);
+  replib_hold(&mask);
   fputs(prompt, stdout);
   fflush(stdout);
-  bool ready = wait_key(&mask);
+  bool ready = replib_wait(&mask);
   sigprocmask(SIG_SETMASK, &mask, NULL);
   stop_answered();
   lua_pushboolean(L, ready);
@@ -308,7 +85,7 @@ static int sys_mkdirs(lua_State *L) {
 
 // columns() -> characters in a line of the terminal, 80 where there is none
 static int sys_columns(lua_State *L) {
-  lua_pushinteger(L, terminal_columns());
+  lua_pushinteger(L, replib_columns());
   return 1;
 }
 
@@ -419,23 +196,16 @@ static int sys_modules(lua_State *L) {
 }
 
 int luaopen_cute_sys(lua_State *L) {
-  static const luaL_Reg methods[] = {
-    {"read", editor_read}, {"add", editor_add}, {"close", editor_close},
-    {"__gc", editor_close}, {"__close", editor_close}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
-    {"call", stop_call}, {"editor", sys_editor}, {"ask", sys_ask},
+    {"call", stop_call}, {"ask", sys_ask},
     {"mkdirs", sys_mkdirs}, {"columns", sys_columns}, {"files", sys_files},
     {"stamp", sys_stamp}, {"heard", sys_heard},
     {"atoms", sys_atoms}, {"embedded", sys_embedded},
     {"modules", sys_modules}, {NULL, NULL}};
   stop_open(L);
-  luaL_newmetatable(L, MT_EDITOR);
-  luaL_setfuncs(L, methods, 0);
-  lua_pushvalue(L, -1);
-  lua_setfield(L, -2, "__index");
-  lua_pop(L, 1);
   luaL_newlib(L, funcs);
   proclib_open(L);
+  linelib_open(L);
   lua_pushliteral(L, CUTE_VERSION);
   lua_setfield(L, -2, "version");
   return 1;

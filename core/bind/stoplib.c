@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/platform.h"
 #include "base/signals.h"
 
 // Instructions of Lua between the first raise and the next ones, in steps:
@@ -78,7 +79,7 @@ static void on_interrupt(int sig) {
     "\n(stopping; Ctrl-C once more ends the program)\n";
   int e = errno;
   if (!pthread_equal(pthread_self(), stop.thread)) {
-    pthread_kill(stop.thread, sig);
+    platform_signal(stop.thread, sig);
     errno = e;
     return;
   }

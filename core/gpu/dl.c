@@ -1,15 +1,14 @@
 // Finds and opens the CUDA libraries, and fills their tables of functions.
-#define _GNU_SOURCE
+#define _POSIX_C_SOURCE 200809L
 #include "gpu/dl.h"
 
-#include <dlfcn.h>
 #include <glob.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/platform.h"
 #include "base/signals.h"
 
 typedef struct DlSym {
@@ -117,7 +116,7 @@ static void *open_in(const Dl *lib, const char *folder) {
     const char *v = lib->versions[i];
     snprintf(file, sizeof file, "%s%slib%s.so%s%s", folder, *folder ? "/" : "",
              lib->name, *v ? "." : "", v);
-    void *h = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
+    void *h = platform_open(file);
     if (h) return h;
   }
   return NULL;
@@ -129,7 +128,7 @@ static void *open_anywhere(const Dl *lib) {
   int n = h ? 0 : folder_patterns(patterns);
   for (int i = 0; i < n && !h; i++) {
     glob_t g;
-    if (glob(patterns[i], GLOB_ONLYDIR, NULL, &g) == 0)
+    if (glob(patterns[i], platform_glob_folders(), NULL, &g) == 0)
       for (size_t j = g.gl_pathc; j-- > 0 && !h;)  // newest version first
         h = open_in(lib, g.gl_pathv[j]);
     globfree(&g);
@@ -146,6 +145,9 @@ static bool not_found(Dl *lib) {
                           *lib->versions[i] ? "." : "", lib->versions[i]);
   const char *what = lib->kind == ERR_NOGPU ? "the NVIDIA driver"
                    : lib->kind == ERR_NONVRTC ? "NVRTC" : "cuBLAS";
+  const char *never = platform_no_libraries();
+  if (never)
+    return why(&lib->why, lib->kind, "%s is not here: %s", what, never);
   return why(&lib->why, lib->kind,
              "%s was not found (looked for %s in the loader's path, "
              "$CUDA_HOME, $CUDA_PATH, /usr/local/cuda* and python's nvidia "
@@ -154,13 +156,11 @@ static bool not_found(Dl *lib) {
 }
 
 static bool load(Dl *lib) {
-  void *h = open_anywhere(lib);
+  void *h = platform_no_libraries() ? NULL : open_anywhere(lib);
   if (!h) return not_found(lib);
-  struct link_map *map = NULL;
-  if (dlinfo(h, RTLD_DI_LINKMAP, &map) == 0 && map)
-    snprintf(lib->path, sizeof lib->path, "%s", map->l_name);
+  platform_path(h, lib->path, sizeof lib->path);
   for (const DlSym *s = lib->syms; s->name; s++) {
-    void *p = dlsym(h, s->name);
+    void *p = platform_symbol(h, s->name);
     if (!p && !s->optional)
       return why(&lib->why, lib->kind, "%s is too old: it has no %s",
                  lib->path, s->name);

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/platform.h"
 #include "base/signals.h"
 #include "sim/access.h"
 #include "sim/async.h"
@@ -437,8 +437,7 @@ static void worker_free(Worker *w) {
 static int thread_count(const Run *r) {
   bool one = r->prog->relay || r->prog->launch->debug || r->requests;
   long n = one ? 1 : r->opts->threads;
-  if (n <= 0) n = sysconf(_SC_NPROCESSORS_ONLN);
-  if (n < 1) n = 1;
+  if (n <= 0) n = platform_cores();
   if (n > MAX_THREADS) n = MAX_THREADS;
   uint64_t most = r->total - r->first;
   return (uint64_t)n > most ? (int)most : (int)n;

@@ -1,0 +1,17 @@
+// The terminal, for the prompt (replib.c) and its lines (linelib.c). Files that
+// include this define _POSIX_C_SOURCE, or more.
+#ifndef CUTE_TERMINAL_H
+#define CUTE_TERMINAL_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+// Characters in a line of the terminal; 80 where standard output is none.
+int replib_columns(void);
+// Blocks Ctrl-C; `old`: the signals that were blocked.
+void replib_hold(sigset_t *old);
+// Waits for a key, with the signals of `mask` blocked; false after Ctrl-C.
+// SIGINT is blocked outside, so that none comes between looking and waiting.
+bool replib_wait(const sigset_t *mask);
+
+#endif

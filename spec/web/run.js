@@ -1,0 +1,44 @@
+// run.js CUTELUA.JS FILE... [--out FOLDER] -- ARGUMENT...: the program under
+// node, which finds these files in its memory under their names. What it
+// writes to /out comes to FOLDER.
+const fs = require("fs"), path = require("path");
+const [program, ...rest] = process.argv.slice(2);
+const cut = rest.indexOf("--"), words = rest.slice(cut + 1);
+let files = rest.slice(0, cut), out = null;
+const at = files.indexOf("--out");
+if (at >= 0) [, out] = files.splice(at, 2);
+
+let memory = null;
+
+// Bytes as they come: without these there would be a terminal.
+function stream(fd) {
+  const bytes = [];
+  return {
+    put: byte => { if (byte !== null) bytes.push(byte); },
+    flush: () => fs.writeSync(fd, Buffer.from(bytes)),
+  };
+}
+const streams = [stream(1), stream(2)];
+
+require(path.resolve(program))({
+  arguments: words,
+  preRun: [module => {
+    memory = module.FS;
+    memory.mkdir("/out");
+    for (const file of files) {
+      memory.mkdirTree(path.posix.dirname("/" + file));
+      memory.writeFile("/" + file, fs.readFileSync(file));
+    }
+  }],
+  stdin: () => null,
+  stdout: streams[0].put,
+  stderr: streams[1].put,
+  onExit: () => {
+    for (const s of streams) s.flush();
+    if (out === null) return;
+    for (const name of memory.readdir("/out"))
+      if (name[0] !== ".")
+        fs.writeFileSync(path.join(out, name),
+                         memory.readFile("/out/" + name));
+  },
+});

@@ -1,0 +1,45 @@
+-- told.lua SCRIPT ARGUMENT...: a lesson, and behind what it says every report
+-- that its launches had on the simulator: all texts and numbers in it.
+local lib = require "cute.bench.lessonlib"
+
+local told, report = {}, lib.report
+
+-- What follows from the launch alone: not the time, not the kernel itself.
+local OTHER = {seconds = true, program = true}
+
+local function ordered(a, b)
+  if math.type(a) ~= math.type(b) then return math.type(a) ~= nil end
+  return a < b
+end
+
+-- Numbers, texts and truth values of a table and those in it, by names.
+local function write(v, name, seen)
+  local t = type(v)
+  if t == "number" or t == "string" or t == "boolean" then
+    local text = math.type(v) == "float" and ("%a"):format(v) or tostring(v)
+    told[#told + 1] = ("%s = %s"):format(name, text)
+  elseif t == "table" and not seen[v] then
+    seen[v] = true
+    local keys = {}
+    for k in next, v do
+      if type(k) == "string" or math.type(k) == "integer" then
+        keys[#keys + 1] = k
+      end
+    end
+    table.sort(keys, ordered)
+    for _, k in ipairs(keys) do
+      if not OTHER[k] then write(v[k], name .. "." .. k, seen) end
+    end
+  end
+end
+
+function lib.report(run)
+  local r = report(run)
+  write(r, "report", {})
+  write(tostring(r), "text", {})
+  return r
+end
+
+local script = table.remove(arg, 1)
+dofile(script)
+print(table.concat(told, "\n"))

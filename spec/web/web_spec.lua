@@ -1,0 +1,75 @@
+-- build/web/cutelua.js under node beside the program of this machine.
+-- `make web-test` runs this; `make test` has no emscripten and skips it.
+local support = require "spec.support"
+
+local web = (os.getenv "CUTE_BUILD" or "build") .. "/web/cutelua"
+local GEMM = {"scripts/gemm3stage.lua", "--device", "sim", "--m", "256",
+              "--n", "256", "--k", "256"}
+local FILES = "spec/web/told.lua scripts/gemm3stage.lua"
+
+local function output(command)
+  local p <close> = io.popen(command .. " 2>&1")
+  local text = p:read "a"
+  return text, (p:close())
+end
+
+-- node's own fetch would read the program as if from a server.
+local function node(files, words)
+  return output(("node --no-experimental-fetch spec/web/run.js %s.js %s -- %s")
+    :format(web, files, words))
+end
+
+local function size(path)
+  local f <close> = assert(io.open(path, "rb"))
+  return f:seek "end"
+end
+
+describe("the program as WebAssembly", function()
+  it("gives the same C, report and counters", function()
+    local dir = support.folder()
+    finally(function() support.remove(dir) end)
+    local words = "spec/web/told.lua " .. table.concat(GEMM, " ") .. " --out "
+    local native, ok = output(("%s %s%s/c.npy")
+      :format(support.program, words, dir))
+    assert.is_true(ok, native)
+    local text, fine = node(FILES .. " --out " .. dir, words .. "/out/web.npy")
+    assert.is_true(fine, text)
+    local seconds = text:match "simulated%s+([%d.]+) s"
+    print(("        256^3 under node: %s s simulated"):format(seconds))
+    local function told(s) return assert(s:match "report%.ctas.*", s) end
+    local function verified(s) return s:match "verified[^\n]*" end
+    assert.truthy(verified(native):find ": ok$")
+    assert.equal(verified(native), verified(text))
+    assert.truthy(told(native):find "report.lines.9.sectors = %d+\n")
+    assert.equal(told(native), told(text))
+    local c = assert(support.read(dir .. "/c.npy"))
+    assert.is_true(#c > 2 * 256 * 256)
+    assert.is_true(c == support.read(dir .. "/web.npy"), "C differs")
+  end)
+
+  it("says in a sentence why there is no GPU", function()
+    local text = node("", [[-e 'print(require("cute").device "gpu")']])
+    assert.equal("nil\tthe NVIDIA driver is not here: WebAssembly runs on "
+      .. "the CPU and cannot open the libraries of a GPU [no-gpu]\n", text)
+  end)
+
+  it("says so of bad scripts, with their exit code", function()
+    local text, ok = node("", [[-e 'error "planted"']])
+    assert.falsy(ok)
+    assert.truthy(text:find("planted", 1, true), text)
+  end)
+
+  it("is at most 2.5 MB, packed", function()
+    local bytes = 0
+    for _, name in ipairs {".js", ".wasm"} do
+      local packed = os.tmpname()
+      finally(function() os.remove(packed) end)
+      assert(os.execute(("gzip -9nc %s%s >%s"):format(web, name, packed)))
+      bytes = bytes + size(packed)
+      print(("        %s%s: %d bytes"):format("cutelua", name,
+                                              size(web .. name)))
+    end
+    print(("        packed: %d bytes"):format(bytes))
+    assert.is_true(bytes <= 2.5e6)
+  end)
+end)

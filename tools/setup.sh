@@ -60,7 +60,7 @@ rules() {
 # Lua and zlib from source.sh: 10 MB.
 web() {
   need emscripten have emcc
-  need node-acorn node -e 'require("acorn")'
+  need node-acorn test -e /usr/share/nodejs/acorn
   need dpkg-dev have dpkg-source
 }
 deb() {

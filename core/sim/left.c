@@ -1,7 +1,8 @@
 // Outputs that a kernel leaves unwritten. An output is a tensor that nobody
 // wrote before the launch, which the kernel has stores to and reads nothing of:
 // who makes cute.empty says that all of it is to be written. Of a kernel that
-// does nothing that anybody can see it is each such tensor. Parts of a tensor
+// does nothing that anybody can see it is each such tensor (a tensor map does not
+// say what it is for). Parts of a tensor
 // are arguments of their own; cute.undefined_ok says that it is meant.
 #include "sim/bulk.h"
 #include "sim/left.h"
@@ -56,7 +57,8 @@ static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem, bool idle) {
   const Mem *m = &p->fn->mem.p[mem];
   if (m->space != SP_GMEM && m->space != SP_TMAP) return NULL;
   const LaunchArg *a = &p->launch->arg[m->arg];
-  bool written = idle || p->fn->arg.p[m->arg].written;
+  bool written = (idle && m->space == SP_GMEM) ||
+                 p->fn->arg.p[m->arg].written;
   if (!a->defined || !written || is_free(p, m->arg)) return NULL;
   SimLeft *t = arena_zero(cx, &cx->scratch, sizeof *t);
   const char *text = ir_str(p->fn, m->layout);

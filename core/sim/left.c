@@ -1,9 +1,9 @@
 // Outputs that a kernel leaves unwritten. An output is a tensor that nobody
 // wrote before the launch, which the kernel has stores to and reads nothing of:
 // who makes cute.empty says that all of it is to be written. Of a kernel that
-// does nothing that anybody can see it is each such tensor (a tensor map does not
-// say what it is for). Parts of a tensor
-// are arguments of their own; cute.undefined_ok says that it is meant.
+// does nothing that anybody can see it is each such tensor (no tensor map: that
+// does not say what it is for). Parts of a tensor are arguments of their own;
+// cute.undefined_ok says that it is meant.
 #include "sim/bulk.h"
 #include "sim/left.h"
 #include "sim/members.h"

@@ -270,6 +270,39 @@ describe("a GPU", function()
     end).not_compared)
   end)
 
+  it("is not asked where several results are right", function()
+    local ticket = cute.kernel("ticket", function(c, y)
+      cute.when((arch.thread_idx() % 32):eq(0), function()
+        y[arch.atomic_add(c.iterator, 1)] = arch.thread_idx()
+      end)
+    end)
+    local v = pretend(nil, function()  -- whose launch would fail
+      return ticket(cute.zeros({1}, cute.i32), cute.zeros({2}, cute.i32))
+        :check {grid = 1, block = 64}
+    end)
+    assert.same({"ok", 2}, {v.verdict, v.results})
+    assert.equal("results depend on the order of threads", v.not_compared)
+  end)
+
+  it("sees no phase of an mbarrier that is said not to be over by chance",
+     function()
+    local k = cute.kernel("phases", function(_, y)
+      local bar = arch.alloc_smem(cute.i64, 1)
+      cute.when(arch.thread_idx():eq(0), function()
+        arch.mbarrier_init(bar, 1)
+      end)
+      arch.sync_threads()
+      y[arch.thread_idx()] = cute.where(arch.mbarrier_test_wait(bar, 1), 2, 1)
+    end)
+    for seed = 0, 9 do
+      local v = pretend(function() return 2 end, function()
+        return k(cute.zeros({64}, cute.i32), cute.zeros({64}, cute.i32)):check {
+          grid = 1, block = 64, device = "sim:sm_90a", seed = seed}
+      end)
+      assert.equal("ok", v.verdict, tostring(v))
+    end
+  end)
+
   it("has the simulator's bits #gpu", function()
     local k = unary(function(x) return cute.exp2(x) / 3 + x * x end)
     local v = of(k, 256, {gpu = true})

@@ -283,10 +283,12 @@ function compare.launch(v, program, launch, o)
   local results, words = results_of(program, launch, all), {}
   for k, x in pairs(launch) do words[k] = x end
   words.sm = device and device.sm or launch.sm
-  local ours = assert(after(restore, results, function()
-    core.sim_run(program.fn, words)
-  end))
   local writer = {restore, program, words}
+  -- As `ok` was found: no try_wait is false by chance.
+  local decided = setmetatable({decided = true}, {__index = words})
+  local ours = assert(after(restore, results, function()
+    core.sim_run(program.fn, decided)
+  end))
   if device then
     local theirs, failed = after(restore, results, function()
       on_gpu(program, words, device)

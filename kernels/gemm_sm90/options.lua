@@ -71,7 +71,7 @@ function options.complete(given)
       for _, t in ipairs {DEFAULTS, FURTHER} do
         for name in pairs(t) do known[name] = true end
       end
-      sign.unknown("option", k, known, "gemm_sm90")
+      core.fail("unknown-name", sign.no_such("option", k, known, "gemm_sm90"))
     end
     o[k] = v
   end

@@ -129,22 +129,28 @@ function sign.nearest(name, list)
   return at
 end
 
---- Raises: there is no option (or other `kind`) of that name; `of`: whose,
+--- A sentence: there is no option (or other `kind`) of that name; `of`: whose,
 -- where the caller's name does not say it.
 ---@param kind string
 ---@param name any
 ---@param known table its keys are the names that there are
 ---@param of? string
-function sign.unknown(kind, name, known, of)
+---@return string
+function sign.no_such(kind, name, known, of)
   local names = {}
   for n in pairs(known) do names[#names + 1] = n end
   table.sort(names)
   local near = type(name) == "string" and sign.nearest(name, names)
-  core.fail("unknown-name", ("%sno %s %s%s: there %s %s"):format(
+  return ("%sno %s %s%s: there %s %s"):format(
     of and of .. ": " or "", kind,
     type(name) == "string" and "'" .. name .. "'" or core.show(name),
     near and " (did you mean " .. near .. "?)" or "",
-    #names > 1 and "are" or "is", table.concat(names, " ")))
+    #names > 1 and "are" or "is", table.concat(names, " "))
+end
+
+--- Raises it, for those in lua/cute: an error is where its library was called.
+function sign.unknown(kind, name, known, of)
+  core.fail("unknown-name", sign.no_such(kind, name, known, of))
 end
 
 -- Is it lua/cute itself that reads a field of t? It looks for what may be

@@ -1,5 +1,6 @@
 -- The tutorial: its Lua gives what it says, its exercises are what a learner
 -- has to do, and `cutelua learn` takes answers.
+local browser = require "spec.browser"
 local learn = require "cute.learn"
 local support = require "spec.support"
 
@@ -135,6 +136,21 @@ describe("cutelua learn", function()
       assert.equal(drawn, pictures)
     end
     assert.is_nil(page:find "src=")
+    if not browser.find() then return end
+    local found = browser.visit {{html = page, width = 390, script = [[
+      $("details").open = true;
+      return [count("section"), count(".exercise"), count("figure svg"),
+              $("details p").offsetHeight > 0,
+              document.documentElement.scrollWidth <= 390];]]}}
+    assert.same({}, found[1].errors)
+    local exercises, drawn = 0, 0
+    for _, name in ipairs(learn.names) do
+      for _, block in ipairs(learn.blocks(learn.lesson(name))) do
+        if block.kind == "exercise" then exercises = exercises + 1 end
+        if block.kind == "draw" then drawn = drawn + 1 end
+      end
+    end
+    assert.same({#learn.names, exercises, drawn, true, true}, found[1].value)
   end)
 
   it("says what is wrong with its words", function()

@@ -223,6 +223,8 @@ build = {
         "lua/cute/lang/devices.lua",
       ["cute.lang.fields"] =
         "lua/cute/lang/fields.lua",
+      ["cute.lang.folders"] =
+        "lua/cute/lang/folders.lua",
       ["cute.lang.kernel"] =
         "lua/cute/lang/kernel.lua",
       ["cute.lang.lex"] =

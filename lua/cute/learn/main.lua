@@ -3,6 +3,7 @@
 -- that was laid down for it.
 local cli = require "cute.program.cli"
 local core = require "cute.core"
+local folders = require "cute.lang.folders"
 local learn = require "cute.learn"
 
 local main = {}
@@ -24,20 +25,9 @@ local SPEC = {
 
 -- ---- progress ----
 
-local function learned_path()
-  local state = os.getenv "XDG_STATE_HOME"
-  if not state or state:sub(1, 1) ~= "/" then
-    local home = os.getenv "HOME"
-    if not home or home == "" then return nil end
-    state = home .. "/.local/state"
-  end
-  return state .. "/cutelua", state .. "/cutelua/learned"
-end
-
 local function learned()
-  local _, path = learned_path()
-  local set = {}
-  local f <close> = path and io.open(path)
+  local folder, set = folders.state(), {}
+  local f <close> = folder and io.open(folder .. "/learned")
   if f then
     for line in f:lines() do set[line] = true end
   end
@@ -46,15 +36,14 @@ end
 
 -- A progress that cannot be kept is no reason to stop learning.
 local function remember(lesson, name)
-  local folder, path = learned_path()
-  local set = learned()
+  local folder, set = folders.state(), learned()
   set[lesson.name .. "/" .. name] = true
   local has_sys, sys = pcall(require, "cute.sys")
-  if not (path and has_sys and sys.mkdirs(folder)) then return end
+  if not (folder and has_sys and sys.mkdirs(folder)) then return end
   local list = {}
   for line in pairs(set) do list[#list + 1] = line end
   table.sort(list)
-  cli.write_file(path, table.concat(list, "\n"), "\n")
+  cli.write_file(folder .. "/learned", table.concat(list, "\n"), "\n")
 end
 
 local function exercises(lesson)

@@ -18,6 +18,7 @@
 -- a problem is not made, so a table can be old or of another card, but not
 -- wrong.
 local core = require "cute.core"
+local folders = require "cute.lang.folders"
 
 local tuned = {FORMAT = 1}
 
@@ -59,13 +60,8 @@ end
 --- The user's own folder of tables; nil where there is no home.
 ---@return string?
 function tuned.folder()
-  local base = os.getenv "XDG_DATA_HOME"
-  if not base or base:sub(1, 1) ~= "/" then
-    local home = os.getenv "HOME"
-    if not home or home == "" then return nil end
-    base = home .. "/.local/share"
-  end
-  return base .. "/cutelua/tuned"
+  local data = folders.data()
+  return data and data .. "/tuned"
 end
 
 ---------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 local cli = require "cute.program.cli"
 local complete = require "cute.program.complete"
 local core = require "cute.core"
+local folders = require "cute.lang.folders"
 local lex = require "cute.lang.lex"
 local report = require "cute.lang.report"
 local runs = require "cute.lang.runs"
@@ -97,13 +98,6 @@ function repl.show(v)
 end
 
 -- ---- history ----
-
-local function state_folder()
-  local base = os.getenv "XDG_STATE_HOME"
-  if base and base:sub(1, 1) == "/" then return base .. "/cutelua" end
-  local home = os.getenv "HOME"
-  return home and home ~= "" and home .. "/.local/state/cutelua" or nil
-end
 
 local function encode(entry)
   return (entry:gsub("\\", "\\\\"):gsub("\n", "\\n"))
@@ -302,7 +296,7 @@ function repl:run()
     if terminal then print() end
     return not terminal and self.failed and 1 or 0
   end
-  local folder = state_folder()
+  local folder = folders.state()
   local path = folder and sys.mkdirs(folder) and folder .. "/history"
   for _, entry in ipairs(read_history(path)) do editor:add(entry) end
   self:loop(function(prompt) return editor:read(prompt) end, function(text)

@@ -108,6 +108,14 @@ describe("cutelua learn", function()
     assert.truthy(text:find "l%(%d, %d%) is %d+, and should be")
   end)
 
+  it("is interrupted in an answer without end", function()
+    support.write(dir .. "/endless.lua", "while true do end\n")
+    local p <close> = io.popen(("cd '%s' && HOME='%s' timeout -s INT "
+      .. "--preserve-status 1 '%s' learn 1 --check endless.lua 2>&1; "
+      .. "echo $?"):format(dir, dir, program))
+    assert.matches("interrupted.*\n130\n$", p:read "a")
+  end)
+
   it("ends with its input", function()
     local text, code = run("1", "")
     assert.equal(0, code)

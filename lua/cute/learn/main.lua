@@ -189,8 +189,11 @@ local function check_file(lesson, opt)
     if block.name == name then break end
   end
   local right, message = learn.check(lesson, name, f:read "a", env)
-  if right then remember(lesson, name) end
-  return right and 0 or 1, right and "right" or message
+  if right then
+    remember(lesson, name)
+    return 0, "right"
+  end
+  return message:find "^interrupted" and 130 or 1, message
 end
 
 --- Runs the command; returns its exit code.
@@ -213,7 +216,7 @@ function main.main(words)
   end
   if opt.check then
     local code, message = check_file(lesson, opt)
-    local out = code == 2 and io.stderr or io.stdout
+    local out = code >= 2 and io.stderr or io.stdout
     out:write(message, "\n")
     return code
   elseif opt.print then

@@ -345,6 +345,7 @@ describe("variables of the environment", function()
     end
     assert.is_true(read.CUTELUA_CACHE and read.NO_COLOR and read.TERM)
     for _, row in ipairs(environment) do
+      assert.is_nil(known[row[1]], row[1] .. " is there twice")
       known[row[1]] = true
       assert.is_true(#row[2] > 10 and row[2]:sub(-1) == ".", row[1])
     end

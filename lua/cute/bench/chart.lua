@@ -6,19 +6,16 @@
 --       groups = {{label = "gemm_base", values = {0.52, 0.54}}},
 --       mark = 1.0,  -- a line across, with the name `rival`
 --     }
+local html = require "cute.html"
+
 local chart = {}
 
 local COLORS = {"#4c78a8", "#f58518", "#54a24b", "#b279a2", "#9d755d"}
 local BAR, GAP, LEFT, PLOT, TOP = 14, 12, 150, 420, 56
 
-local function escape(text)
-  return (tostring(text):gsub("[&<>\"]", {["&"] = "&amp;", ["<"] = "&lt;",
-    [">"] = "&gt;", ['"'] = "&quot;"}))
-end
-
 local function text(out, x, y, words, more)
   out[#out + 1] = ('<text x="%g" y="%g"%s>%s</text>'):format(x, y,
-    more and " " .. more or "", escape(words))
+    more and " " .. more or "", html.escape(words))
 end
 
 -- The end of the axis: a round number from the largest value on.

@@ -31,14 +31,12 @@ return {
   {"XDG_DATA_HOME", "Holds `cutelua/tuned`, what `cutelua tune` measured; "
     .. "`~/.local/share` when absent. A relative one is ignored."},
   {"NO_COLOR", "Anything but nothing: no colours in the terminal."},
-  {"COLUMNS", "How wide pictures in the terminal are; its own width when "
-    .. "absent."},
   {"COLORTERM", "`truecolor` or `24bit`: pictures in the terminal have more "
     .. "than 256 colours."},
   {"TERM", "The terminal's kind; `dumb` has no colours, and one that is "
     .. "unknown no line editor."},
-  {"COLUMNS", "How wide pictures in the terminal may be, where the terminal "
-    .. "does not say."},
+  {"COLUMNS", "How wide pictures in the terminal are; its own width when "
+    .. "absent."},
   {"EDITRC", "Settings of the prompt's line editor; `~/.editrc` when "
     .. "absent."},
   {"LUA_PATH", "Where `require` looks for Lua files, as in stock Lua."},

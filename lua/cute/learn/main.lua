@@ -3,6 +3,7 @@
 -- that was laid down for it.
 local cli = require "cute.program.cli"
 local core = require "cute.core"
+local drawn = require "cute.draw.text"
 local folders = require "cute.lang.folders"
 local learn = require "cute.learn"
 
@@ -70,13 +71,8 @@ end
 
 -- ---- a lesson ----
 
-local function colours()
-  return core.isatty(1) and (os.getenv "NO_COLOR" or "") == ""
-    and os.getenv "TERM" ~= "dumb"
-end
-
 local function say(text, colour)
-  if colour and colours() then text = colour .. text .. "\27[0m" end
+  if colour and drawn.coloured() then text = colour .. text .. "\27[0m" end
   io.write(text, "\n\n")
 end
 local BOLD, DIM, GREEN, RED = "\27[1m", "\27[36m", "\27[32m", "\27[31m"

@@ -387,6 +387,17 @@ describe("sizes of its own choice", function()
     assert.same({{8}, {1}, {24}}, sizes.around({8}))
   end)
 
+  it("leave the tables of their options as they are", function()
+    local k = cute.kernel("fill", function(x) x[arch.thread_idx()] = 1 end)
+    local tile, size = {}, {3}
+    local v = k(cute.zeros({8}, cute.i32)):check {grid = 1, block = 8,
+      gpu = false, tile = tile, size = size, sizes = function(n, m)
+        return {cute.zeros({n * m}, cute.i32), block = n * m}
+      end}
+    assert.equal("ok", v.verdict, tostring(v))
+    assert.same({{}, {3}}, {tile, size})
+  end)
+
   it("are ok for a kernel that is", function()
     local v = at_sizes(tiled(by_rows, within), 64)
     assert.equal("ok", v.verdict, tostring(v))

@@ -310,10 +310,10 @@ end
 -- launch; tile: extents by which it grows; size: what is odd around (2 tiles)
 function check.sizes(v, k, opts)
   local n = debug.getinfo(opts.sizes, "u").nparams
-  local tile, base = opts.tile or {}, opts.size or {}
+  local tile, base = {}, {}
   for i = 1, n do
-    tile[i] = positive("tile", tile[i], 16)
-    base[i] = positive("size", base[i], 2 * tile[i])
+    tile[i] = positive("tile", opts.tile and opts.tile[i], 16)
+    base[i] = positive("size", opts.size and opts.size[i], 2 * tile[i])
   end
   v.sizes = {}
   for _, size in ipairs(sizes.around(base, tile)) do

@@ -35,8 +35,9 @@ return {
     .. "than 256 colours."},
   {"TERM", "The terminal's kind; `dumb` has no colours, and one that is "
     .. "unknown no line editor."},
-  {"COLUMNS", "How wide pictures in the terminal are; its own width when "
-    .. "absent."},
+  {"COLUMNS", "How wide pictures in the terminal are, its own width when "
+    .. "absent; and the prompt's lists and values where the terminal does not "
+    .. "say."},
   {"EDITRC", "Settings of the prompt's line editor; `~/.editrc` when "
     .. "absent."},
   {"LUA_PATH", "Where `require` looks for Lua files, as in stock Lua."},

@@ -59,7 +59,8 @@ local function declared(colours)
   return table.concat(out, " ")
 end
 
-local STYLE = ":root { color-scheme: light; " .. declared(LIGHT) .. [[ }
+--- Colours, and how things look that all pages have.
+html.style = ":root { color-scheme: light; " .. declared(LIGHT) .. [[ }
 @media (prefers-color-scheme: dark) {
   :root:not([data-theme=light]) { color-scheme: dark; ]] .. declared(DARK)
   .. [[ }
@@ -126,7 +127,7 @@ function html.page(p)
     '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
       .. 'style-src \'unsafe-inline\'; script-src \'unsafe-inline\'; '
       .. 'img-src data:">\n',
-    "<title>", title, "</title>\n<style>\n", STYLE, p.style or "",
+    "<title>", title, "</title>\n<style>\n", html.style, p.style or "",
     '</style>\n</head>\n<body>\n<header class="top"><h1>', title,
     '</h1><button id="theme" title="light or dark" aria-label="light or dark">',
     "\u{25D0}</button></header>\n<main>\n", p.body, "\n</main>\n<script>\n",

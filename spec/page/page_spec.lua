@@ -363,10 +363,11 @@ describe("the page of a kernel in a browser", function()
       {file = file, width = 800, script = LOOK},
       {file = file, width = 390, script = LOOK},
       {file = dir .. "/race.html", width = 390, script = [[
-        var was = kernel.name, box = $("#kernels");
+        function name() { return box.selectedOptions[0].text.split(",")[0]; }
+        var box = $("#kernels"), was = name();
         box.value = "1";
         box.dispatchEvent(new Event("change", {bubbles: true}));
-        return [was, kernel.name, count(".note.bad"), $(".note").textContent,
+        return [was, name(), count(".note.bad"), $(".note").textContent,
           $("#pane-lua .r.pick").dataset.n]; ]]}}
     local k = data_of(file).kernels[1]
     local lit, luas, all, helpers = {}, {}, 0, 0

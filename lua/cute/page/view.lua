@@ -1,13 +1,18 @@
 --- The page of cute.page as HTML: its style and its script. What is shown is
--- drawn in the browser, from what cute.page gathered.
+-- drawn in the browser, from what cute.page gathered. The workshop (web/) shows
+-- the same beside its editor: view.style and view.script are both pages'.
 local html = require "cute.html"
 
 local view = {}
 
-local STYLE = [[
+local OWN = [[
 body { height: 100vh; height: 100dvh; display: flex; flex-direction: column; }
-main { flex: 1; min-height: 0; display: flex; flex-direction: column;
-  padding: 0; }
+main { flex: 1; min-height: 0; padding: 0; }
+]]
+
+--- What the view needs besides html.style and the pictures' style.
+view.style = [[
+.view { display: flex; flex-direction: column; min-height: 0; }
 #bar { display: flex; flex-wrap: wrap; gap: 6px 14px; align-items: center;
   padding: 8px 16px; border-bottom: 1px solid var(--rule); }
 #kernels { max-width: 100%; font-weight: 600; }
@@ -92,17 +97,14 @@ dialog .close { float: right; }
 }
 ]]
 
-local BODY = [[
-<div id="bar"></div>
-<div id="tabs" role="tablist"></div>
-<div id="panes"></div>
-<div id="line" aria-live="polite"></div>
-<div id="more" hidden></div>
-<dialog id="picture"></dialog>
-<noscript>This page is drawn by its script, which is part of it.</noscript>
-]]
-
-local SCRIPT = [=[
+--- cutePage(root, page, opt) draws a page into an element. With opt it stands
+-- beside an editor that has the script: {beside = true, one text at a time;
+-- view: its name; kernel: a number; lit(place, stays): what is pointed at is of
+-- place = {file, line} or null; go(place): true where the editor went there;
+-- shown(kernel, number)}. It gives {light(file, line), pick(file, line)}:
+-- lines of the editor are pointed at or chosen.
+view.script = [=[
+var cutePage = (function () {
 "use strict";
 var NAMES = {lua: "Lua", cu: "CUDA C", ptx: "PTX", sass: "SASS"};
 var COLUMNS = [
@@ -120,7 +122,6 @@ var WORDS = new RegExp("(--[^\n]*|//[^\n]*)"
   + "continue __global__ __device__ __shared__ __forceinline__")
   .replace(/ /g, "|") + ")\\b", "g");
 
-function el(id) { return document.getElementById(id); }
 function esc(s) { return String(s).replace(/[&<>"]/g, function (c) {
   return {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}[c]; }); }
 function tint(s, pane) {
@@ -141,22 +142,46 @@ function number(name, x) {
   return x >= 1e7 ? (x / 1e6).toFixed(0) + "M"
     : x >= 1e5 ? (x / 1e3).toFixed(0) + "k" : String(x);
 }
-function place(k, key) {
+function columnsOf(k) {
+  var most = {};
+  Object.keys(k.counts).forEach(function (key) {
+    COLUMNS.forEach(function (col) {
+      var x = k.counts[key][col[0]] || 0;
+      if (x > (most[col[0]] || 0)) most[col[0]] = x;
+    });
+  });
+  return [COLUMNS.filter(function (col) { return most[col[0]]; }), most];
+}
+
+function draw(root, page, opt) {
+opt = opt || {};
+function el(id) { return root.querySelector("#" + id); }
+function all(css) { return root.querySelectorAll(css); }
+root.classList.add("view");
+root.innerHTML = '<div id="bar"></div><div id="tabs" role="tablist"></div>'
+  + '<div id="panes"></div><div id="line" aria-live="polite"></div>'
+  + '<div id="more" hidden></div><dialog id="picture"></dialog>';
+
+function where(k, key) {
   var at = k.keys[key - 1];
-  return at ? page.files[at[0] - 1].name + ":" + at[1] : "";
+  return at ? {file: page.files[at[0] - 1].name, line: at[1]} : null;
+}
+function place(k, key) {
+  var at = where(k, key);
+  return at ? at.file + ":" + at.line : "";
 }
 
 // ---- state: which kernel, which panes, which line ----
 
-var kernel, rows, view = "lua", asm, picked = null;
+var kernel, rows, view = opt.view || "lua", asm, picked = null;
 
 function panesOf(k) {
   return ["lua", "cu", "ptx", "sass"].filter(function (p) {
     return p == "lua" || k[p]; });
 }
 function shown() {
-  var all = panesOf(kernel), w = innerWidth;
-  var n = w >= 1700 ? 4 : w >= 1100 ? 3 : w >= 720 ? 2 : 1;
+  var all = panesOf(kernel), w = root.clientWidth || innerWidth;
+  var n = opt.beside ? 1 : w >= 1700 ? 4 : w >= 1100 ? 3 : w >= 720 ? 2 : 1;
   if (n >= all.length) return all;
   if (n == 1) return [all.indexOf(view) < 0 ? "lua" : view];
   var last = view == "ptx" || view == "sass" ? view : asm;
@@ -231,17 +256,6 @@ function textRows(k, pane) {
   }
   return out.join("");
 }
-function columnsOf(k) {
-  var most = {};
-  Object.keys(k.counts).forEach(function (key) {
-    COLUMNS.forEach(function (col) {
-      var x = k.counts[key][col[0]] || 0;
-      if (x > (most[col[0]] || 0)) most[col[0]] = x;
-    });
-  });
-  return [COLUMNS.filter(function (col) { return most[col[0]]; }), most];
-}
-
 function drawPanes() {
   var k = kernel, both = columnsOf(k), html = "";
   panesOf(k).forEach(function (pane) {
@@ -264,7 +278,7 @@ function drawPanes() {
 }
 function index() {
   rows = {};
-  document.querySelectorAll(".pane").forEach(function (p) {
+  all(".pane").forEach(function (p) {
     var by = rows[p.dataset.pane] = {key: {}, cu: {}};
     p.querySelectorAll(".r.on").forEach(function (r) {
       (by.key[r.dataset.k] = by.key[r.dataset.k] || []).push(r);
@@ -278,15 +292,19 @@ function index() {
 
 var lit = [];
 function light(r) {
+  lightAs(r ? r.dataset.k : 0, r ? r.dataset.c : "0");
+  if (opt.lit) opt.lit(r ? where(kernel, r.dataset.k) : null, r == picked);
+}
+function lightAs(key, cu) {
   lit.forEach(function (x) { x.classList.remove("lit", "same"); });
   lit = [];
-  if (!r) return;
+  if (!+key) return;
   function add(list, name) {
     (list || []).forEach(function (x) { x.classList.add(name); lit.push(x); });
   }
   Object.keys(rows).forEach(function (p) {
-    add(rows[p].key[r.dataset.k], "lit");
-    if (r.dataset.c != "0") add(rows[p].cu[r.dataset.c], "same");
+    add(rows[p].key[key], "lit");
+    if (cu != "0") add(rows[p].cu[cu], "same");
   });
 }
 function matches(pane, r) {
@@ -299,7 +317,7 @@ function reveal(r, pane) {
     p.scrollTop = Math.max(0, top - h / 3);
 }
 function pick(r) {
-  document.querySelectorAll(".r.pick").forEach(function (x) {
+  all(".r.pick").forEach(function (x) {
     x.classList.remove("pick"); });
   picked = r;
   light(r);
@@ -443,7 +461,7 @@ function drawTabs() {
 }
 function fit() {
   var on = shown();
-  document.querySelectorAll(".pane").forEach(function (p) {
+  all(".pane").forEach(function (p) {
     p.hidden = on.indexOf(p.dataset.pane) < 0; });
   drawTabs();
 }
@@ -452,14 +470,16 @@ function show(i) {
   asm = kernel.sass ? "sass" : "ptx";
   picked = null; lit = [];
   drawBar(); drawPanes(); fit(); drawLine(); drawMore();
+  if (opt.shown) opt.shown(kernel, i);
   var bad = kernel.notes.filter(function (n) { return n.key; })[0];
   var first = rows.lua.key[bad ? bad.key : 1];
   if (bad && first) pick(first[0]);
 }
 function go(key) {
+  if (opt.go && opt.go(where(kernel, key))) return;
   var r = rows.lua.key[key] && rows.lua.key[key][0];
   if (!r) {
-    document.querySelectorAll(".skip").forEach(open);
+    all(".skip").forEach(open);
     r = rows.lua.key[key] && rows.lua.key[key][0];
   }
   if (r) { view = "lua"; fit(); pick(r); }
@@ -508,7 +528,7 @@ panes.addEventListener("keydown", function (e) {
     e.preventDefault();
   } else if (e.key == "Escape") pick(null);
 });
-document.addEventListener("click", function (e) {
+root.addEventListener("click", function (e) {
   var b = e.target.closest("button");
   if (!b) return;
   if (b.dataset.view) {
@@ -523,11 +543,33 @@ document.addEventListener("click", function (e) {
   else if (b.dataset.thing) picture(kernel.things[b.dataset.thing]);
   else if (b.className == "close") el("picture").close();
 });
-document.addEventListener("change", function (e) {
+root.addEventListener("change", function (e) {
   if (e.target.id == "kernels") show(+e.target.value);
 });
-addEventListener("resize", function () { fit(); });
-show(0);
+new ResizeObserver(function () { fit(); if (picked) pick(picked); })
+  .observe(root);
+show(opt.kernel || 0);
+
+// The key of a line of a file; 0 where nothing came of it.
+function keyOf(file, line) {
+  return 1 + kernel.keys.findIndex(function (at) {
+    return at[1] == line && page.files[at[0] - 1].name == file; });
+}
+function firstRow(key) {
+  var pane = shown()[0];
+  return rows[pane].key[key] && rows[pane].key[key][0];
+}
+return {
+  light: function (file, line) { lightAs(keyOf(file, line), "0"); },
+  pick: function (file, line) {
+    var r = firstRow(keyOf(file, line));
+    if (r && r != picked) pick(r);
+  }};
+}
+draw.columns = columnsOf;
+draw.number = number;
+return draw;
+})();
 ]=]
 
 --- The whole page.
@@ -536,8 +578,12 @@ show(0);
 ---@return string
 function view.html(title, model)
   local drawing = require "cute.draw.html"
-  return html.page {title = title, body = BODY,
-    style = drawing.style .. STYLE, script = drawing.script .. SCRIPT,
+  return html.page {title = title,
+    body = "<noscript>This page is drawn by its script, which is part of it."
+      .. "</noscript>",
+    style = drawing.style .. OWN .. view.style,
+    script = drawing.script .. view.script
+      .. 'cutePage(document.querySelector("main"), page);\n',
     data = {files = model.files, kernels = model.kernels,
             pictures = model.pictures}}
 end

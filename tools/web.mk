@@ -1,24 +1,27 @@
 # web.mk, called by `make web`: the program as WebAssembly, by emscripten, with
-# Lua and zlib from the sources of Debian's packages. Objects, sources and
-# emscripten's own library lie in $(BUILD)/wasm, what is served in $(BUILD)/web.
-WEB   := $(BUILD)/web
-WASM  := $(BUILD)/wasm
-override BUILD := $(WASM)
+# Lua and zlib from the sources of Debian's packages, and the workshop's page.
+# Objects lie in $(BUILD)/wasm, sources in its source/, what is served in
+# $(BUILD)/web. With THREADS=-threads it is the program whose simulator has
+# threads, in a folder of objects of its own.
+WEB     := $(BUILD)/web
+SOURCE  := $(BUILD)/wasm/source
+PROGRAM_JS := $(WEB)/cutelua$(THREADS).js
+ALL     := $(BUILD)
+override BUILD := $(ALL)/wasm$(THREADS)
 override CC := emcc
-override CFLAGS := -O2
-STAMP := $(WASM)/source/stamp
-LUA_INC = $(wildcard $(WASM)/source/lua5.4-*/src)
-Z_INC = $(wildcard $(WASM)/source/zlib-*)
+override CFLAGS := -O2 $(if $(THREADS),-pthread)
+LUA_INC = $(wildcard $(SOURCE)/lua5.4-*/src)
+Z_INC = $(wildcard $(SOURCE)/zlib-*)
 DEFS = -I$(Z_INC)
 export NODE_PATH ?= /usr/share/nodejs
 
-web-files: $(WEB)/cutelua.js
+web-program: $(PROGRAM_JS)
 include Makefile
 # Code that can be anywhere is slower code here.
 CSTD := $(filter-out -fPIC -I%,$(CSTD)) -Icore -I$(BUILD)
 CSTD += $(addprefix -I,$(LUA_INC)) $(DEFS)
 
-$(STAMP): tools/source.sh
+$(SOURCE)/stamp: tools/source.sh
 	sh tools/source.sh $(@D) lua5.4 liblua5.4-dev
 	sh tools/source.sh $(@D) zlib zlib1g-dev
 	cd $(@D)/lua5.4-*/src && \
@@ -27,24 +30,62 @@ $(STAMP): tools/source.sh
 
 # Sources are there only now: what they are is asked in a second make.
 ifeq ($(LUA_INC),)
-$(WEB)/cutelua.js: $(STAMP) FORCE
-	@$(MAKE) --no-print-directory -f tools/web.mk \
-	  BUILD=$(patsubst %/wasm,%,$(BUILD)) web-files
+$(PROGRAM_JS): $(SOURCE)/stamp FORCE
+	@$(MAKE) --no-print-directory -f tools/web.mk BUILD=$(ALL) web-program
 else
-LUA_C := $(filter-out %/lua.c %/luac.c,$(wildcard $(LUA_INC)/*.c))
-Z_C   := $(addprefix $(Z_INC)/,adler32.c crc32.c inffast.c inflate.c \
-           inftrees.c zutil.c)
-THEIRS := $(patsubst %.c,%.o,$(LUA_C) $(Z_C))
-$(THEIRS): %.o: %.c
+LUA_C := $(filter-out lua.c luac.c,$(notdir $(wildcard $(LUA_INC)/*.c)))
+Z_C   := adler32.c crc32.c inffast.c inflate.c inftrees.c zutil.c
+THEIRS := $(patsubst %.c,$(BUILD)/theirs/%.o,$(LUA_C) $(Z_C))
+vpath %.c $(LUA_INC) $(Z_INC)
+$(THEIRS): $(BUILD)/theirs/%.o: %.c tools/web.mk
+	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -DLUA_USE_POSIX -DLUA_COMPAT_5_3 -c $< -o $@
 
 WEB_OBJ := $(OBJ) $(filter-out %/linelib.o,$(POBJ)) $(BUILD)/bind/weblib.o \
              $(THEIRS)
-$(WEB)/cutelua.js: $(WEB_OBJ) tools/web.mk
-	@mkdir -p $(@D)
+$(PROGRAM_JS): $(WEB_OBJ) tools/web.mk | $(WEB)
 	$(CC) $(CFLAGS) -o $@ $(WEB_OBJ) -lm -sALLOW_MEMORY_GROWTH=1 \
 	  -sMODULARIZE=1 -sEXPORT_NAME=cutelua -sEXIT_RUNTIME=1 \
-	  -sEXPORTED_RUNTIME_METHODS=FS
+	  -sEXPORTED_FUNCTIONS=_main,_malloc,_free \
+	  -sEXPORTED_RUNTIME_METHODS=FS,ccall,UTF8ToString,stringToUTF8,lengthBytesUTF8
 -include $(BUILD)/bind/weblib.d
 endif
-.PHONY: web-files
+
+# ---- the page ----
+
+# CodeMirror 5 of Debian's libjs-codemirror, in one file.
+EDITOR := /usr/share/javascript/codemirror
+EDITOR_JS := $(addprefix $(EDITOR)/,lib/codemirror.js mode/lua/lua.js \
+  $(addprefix addon/,hint/show-hint.js edit/matchbrackets.js \
+    search/searchcursor.js search/search.js dialog/dialog.js \
+    comment/comment.js))
+EDITOR_CSS := $(addprefix $(EDITOR)/,lib/codemirror.css \
+  addon/hint/show-hint.css addon/dialog/dialog.css)
+
+$(WEB):
+	mkdir -p $@
+$(WEB)/codemirror.js: $(EDITOR_JS) tools/web.mk | $(WEB)
+	cat $(EDITOR_JS) >$@
+$(WEB)/codemirror.css: $(EDITOR_CSS) tools/web.mk | $(WEB)
+	cat $(EDITOR_CSS) >$@
+$(WEB)/codemirror-LICENSE.txt: /usr/share/doc/libjs-codemirror/copyright | $(WEB)
+	cp $< $@
+
+PAGE := $(patsubst web/%,$(WEB)/%,$(wildcard web/*))
+$(PAGE): $(WEB)/%: web/% | $(WEB)
+	cp $< $@
+
+$(BUILD)/wasm.txt: $(PROGRAM_JS)
+	gzip -9nc $(PROGRAM_JS:.js=.wasm) | base64 -w0 >$@
+
+SHOWN := $(wildcard scripts/*.lua kernels/*.lua)
+$(WEB)/workshop.html: tools/web.lua spec/web/run.js $(BUILD)/wasm.txt \
+  $(PAGE) $(WEB)/codemirror.js $(WEB)/codemirror.css $(PROGRAM_JS) $(SHOWN)
+	node --no-experimental-fetch spec/web/run.js $(PROGRAM_JS) $^ \
+	  --out $(WEB) -- $< /out $(filter-out $< %/run.js,$^)
+
+web-files: $(WEB)/workshop.html $(WEB)/codemirror-LICENSE.txt
+	@cd $(WEB) && for f in *; do \
+	  printf '%9d bytes, %8d packed  %s\n' "$$(wc -c <$$f)" \
+	    "$$(gzip -9nc $$f | wc -c)" "$(WEB)/$$f"; done
+.PHONY: web-program web-files

@@ -1,0 +1,101 @@
+-- web.lua OUT WASM FILE...: writes to the folder OUT what of the workshop's
+-- page comes from Lua; the program itself runs this, under node (web.mk).
+--   view.css, view.js  what draws kernels and pictures, as in other pages
+--   shelf-data.js      SHELF: texts of scripts and kernels, names of lessons
+--   parts.js           workshopParts: what a page of file:// cannot fetch
+--   workshop.html      the page with all of it inside
+-- FILE... are scripts/, kernels/ and the files of the page; WASM is the
+-- program as base64 of gzip.
+local drawing = require "cute.draw.html"
+local html = require "cute.html"
+local learn = require "cute.learn"
+local sys = require "cute.sys"
+local view = require "cute.page.view"
+
+local folder, wasm = arg[1], arg[2]
+local page, shelf = {}, {scripts = {}, kernels = {}, lessons = {}}
+
+local function read(path)
+  local f <close> = assert(io.open(path, "rb"))
+  return f:read "a"
+end
+
+local function write(name, text)
+  local f <close> = assert(io.open(folder .. "/" .. name, "wb"))
+  assert(f:write(text))
+end
+
+local function constant(name, value)
+  return ("var %s = %s;\n"):format(name, html.json(value))
+end
+
+-- What the comment at the head of a file says first.
+local function about(text)
+  local words = {}
+  for line in text:gmatch "([^\n]*)\n" do
+    local said = line:match "^%-%-%-? (.*)"
+    if not said then break end
+    words[#words + 1] = said
+  end
+  local all = table.concat(words, " ")
+  return all:match "^(.-[%.:]) " or all
+end
+
+for i = 3, #arg do
+  local path = arg[i]
+  local room, name = path:match "^(%a+)/(.+)$"
+  local list = shelf[room]
+  if list then
+    local text = read(path)
+    list[#list + 1] = {name = name:gsub("%.lua$", ""), path = path,
+      about = about(text), text = text}
+  else
+    page[path:match "[^/]+$"] = read(path)
+  end
+end
+for i in ipairs(learn.names) do
+  local lesson = assert(learn.lesson(i))
+  shelf.lessons[i] = {name = lesson.name, number = i, title = lesson.title}
+end
+shelf.version = sys.version
+page["shelf-data.js"] = constant("SHELF", shelf)
+
+page["view.css"] = html.style .. drawing.style .. view.style
+page["view.js"] = drawing.script .. view.script
+page["parts.js"] = constant("workshopParts", {wasm = read(wasm),
+  program = page["cutelua.js"], worker = page["worker.js"]})
+
+local function file(name)
+  return page[name] or error("web/index.html names " .. name)
+end
+
+-- A script as it can stand in a page.
+local function inside(text)
+  return (text:gsub("</([sS][cC][rR][iI][pP][tT])", "<\\/%1")
+    :gsub("<!%-%-", "<\\!--"))
+end
+
+-- The page with its files in it; parts.js goes before the first script.
+local function whole(text)
+  local first = true
+  text = text:gsub('<link rel="stylesheet" href="([^"]+)">', function(name)
+    return "<style>\n" .. file(name) .. "</style>"
+  end)
+  return (text:gsub('<script([^>]-) ?src="([^"]+)"></script>',
+    function(_, name)
+      local out = "<script>\n" .. inside(file(name))
+        .. "</script>"
+      if first then
+        out = "<script>\n" .. page["parts.js"] .. "</script>\n" .. out
+        first = false
+      end
+      return out
+    end))
+end
+
+for _, name in ipairs {"view.css", "view.js", "shelf-data.js", "parts.js"} do
+  write(name, page[name])
+end
+if page["index.html"] then
+  write("workshop.html", whole(page["index.html"]))
+end

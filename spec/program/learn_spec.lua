@@ -53,7 +53,7 @@ describe("lesson", function()
   it("answers that are no Lua, raise, or leave nothing are told", function()
     local lesson = learn.lesson "layouts"
     for text, want in pairs {["l ="] = "unexpected symbol",
-        ["error 'mine'"] = "mine", ["l = nil"] = "attempt to call a nil value",
+        ["error 'mine'"] = "mine", ["l = nil"] = "makes no global l",
         ["l = 5"] = "attempt to call a number value"} do
       local right, why = learn.check(lesson, "rows", text)
       assert.is_nil(right)

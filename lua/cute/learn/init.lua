@@ -5,9 +5,10 @@
 --
 -- In a lesson's text, ```lua is run (`EXPR --> TEXT` says what it gives),
 -- ```draw is an expression that is drawn, and ```exercise NAME is what a
--- learner begins with. `exercises[NAME]` has `check(env)`, which gets the
--- learner's globals and raises or gives nil and a sentence where something is
--- not right, `hints`, and a `solution`.
+-- learner begins with. `exercises[NAME]` has `makes`, the global that an answer
+-- has to make, `check(env)`, which gets the learner's globals and raises or
+-- gives nil and a sentence where something is not right, `hints`, and a
+-- `solution`.
 local cute = require "cute"
 local report = require "cute.lang.report"
 local sign = require "cute.lang.sign"
@@ -39,16 +40,18 @@ function learn.lesson(name)
   return lesson
 end
 
---- The blocks of a lesson: {kind =, text =, name = of an exercise}, kind
--- "text", "lua", "draw" or "exercise".
+--- The blocks of a lesson: {kind =, text =, name = of an exercise, chunk = of
+-- Lua, as load takes it}, kind "text", "lua", "draw" or "exercise".
 ---@param lesson table
 ---@return table[]
 function learn.blocks(lesson)
   local list, lines, block = {}, {}, {kind = "text"}
   local function close()
     block.text = table.concat(lines, "\n"):gsub("^\n+", ""):gsub("\n+$", "")
-    if block.text ~= "" then list[#list + 1] = block end
     lines = {}
+    if block.text == "" then return end
+    list[#list + 1] = block
+    block.chunk = ("=%s-%d.lua"):format(lesson.name, #list)
   end
   for line in lesson.text:gmatch "([^\n]*)\n" do
     local kind, name = line:match "^```(%a+) ?(%a*)$"
@@ -69,13 +72,18 @@ function learn.env()
   return setmetatable({cute = cute, _ = cute._, X = cute.X}, {__index = _G})
 end
 
--- A line `EXPR --> TEXT` becomes a call that keeps the values.
+-- The expression of a line `EXPR --> TEXT`; nil: it is none such.
+local function shown_of(line)
+  local code = line:match "^(.-)%s*%-%-> ?.*$"
+  return code and load("return " .. code) and code:find "%S" and code
+end
+
+-- Such a line becomes a call that keeps the values.
 local function showing(text)
   local n = 0
   return (text .. "\n"):gsub("([^\n]*)\n", function(line)
     n = n + 1
-    local code = line:match "^(.-)%s*%-%-> ?.*$"
-    if code == "" then return "\n" end
+    local code = shown_of(line)
     return (code and ("shown(%d, %s)"):format(n, code) or line) .. "\n"
   end)
 end
@@ -87,31 +95,37 @@ local function load_in(text, chunk, env)
   return f
 end
 
---- Runs a block of Lua: its lines, those with `-->` with what they gave.
+--- Runs a block of Lua: what its lines with `-->` gave, by their numbers.
 ---@param block table
 ---@param env table
----@return string
-function learn.run(block, env)
+---@return table<integer, string>
+function learn.values(block, env)
   local got = {}
   env.shown = function(n, ...)
     local list = table.pack(...)
     for i = 1, list.n do list[i] = tostring(list[i]) end
     got[n] = table.concat(list, ", ")
   end
-  load_in(showing(block.text), "=lesson.lua", env)()
-  local out, n = {}, 0
+  load_in(showing(block.text), block.chunk, env)()
+  return got
+end
+
+--- The same as text: the block's lines, those with `-->` with what they gave.
+---@param block table
+---@param env table
+---@return string
+function learn.run(block, env)
+  local got, out, n = learn.values(block, env), {}, 0
   for line in (block.text .. "\n"):gmatch "([^\n]*)\n" do
     n = n + 1
-    local code = line:match "^(.-)%s*%-%-> ?.*$"
+    local code = shown_of(line)
     if not code then
-      out[#out + 1] = line
-    elseif code ~= "" then
-      if got[n]:find "\n" then
-        out[#out + 1] = code .. "  -->"
-        for l in got[n]:gmatch "[^\n]+" do out[#out + 1] = "--> " .. l end
-      else
-        out[#out + 1] = ("%-45s --> %s"):format(code, got[n])
-      end
+      if not line:find "^%-%->" then out[#out + 1] = line end
+    elseif got[n]:find "\n" then
+      out[#out + 1] = code .. "  -->"
+      for l in got[n]:gmatch "[^\n]+" do out[#out + 1] = "--> " .. l end
+    else
+      out[#out + 1] = ("%-45s --> %s"):format(code, got[n])
     end
   end
   return table.concat(out, "\n")
@@ -123,8 +137,25 @@ end
 ---@param as string a form of cute.draw
 ---@return string
 function learn.draw(block, env, as)
-  local x = load_in("return " .. block.text, "=lesson.lua", env)()
+  local x = load_in("return " .. block.text, block.chunk, env)()
   return cute.draw(x, {as = as})
+end
+
+--- The globals of a learner who has read a lesson as far as to a block.
+---@param lesson table
+---@param index integer of the block, which is not run
+---@param texts? table<integer, string> the learner's own of blocks before
+---@return table
+function learn.before(lesson, index, texts)
+  local env = learn.env()
+  for i, block in ipairs(learn.blocks(lesson)) do
+    if i == index then break end
+    if block.kind == "lua" then
+      local text = texts and texts[i] or block.text
+      learn.values({text = text, chunk = block.chunk}, env)
+    end
+  end
+  return env
 end
 
 --- A lesson as markdown, its Lua with what it gives, its pictures as text.
@@ -165,6 +196,10 @@ function learn.check(lesson, name, text, env)
   local own = setmetatable({}, {__index = env or learn.env()})
   local ok, right, message = xpcall(function()
     load_in(text, ("=%s.lua"):format(name), own)()
+    if rawget(own, e.makes) == nil then
+      return nil, ("the answer makes no global %s, which is what is asked for")
+        :format(e.makes)
+    end
     return e.check(own)
   end, report.capture)
   if not ok then return nil, report.format(right, {}) end

@@ -179,12 +179,12 @@ local function check_file(lesson, opt)
   if not f then
     return 2, ("cannot open %s: %s [io]"):format(core.visible(opt.check), why)
   end
-  local env = learn.env()
-  for _, block in ipairs(learn.blocks(lesson)) do
-    if block.kind == "lua" then learn.run(block, env) end
-    if block.name == name then break end
+  local at
+  for i, block in ipairs(learn.blocks(lesson)) do
+    if block.name == name then at = i end
   end
-  local right, message = learn.check(lesson, name, f:read "a", env)
+  local right, message = learn.check(lesson, name, f:read "a",
+                                     learn.before(lesson, at))
   if right then
     remember(lesson, name)
     return 0, "right"

@@ -84,6 +84,7 @@ l = cute.logical_divide(a, {2, 4})
 ]==],
   exercises = {
     every = {
+      makes = "l",
       hints = {"As a coordinate of a, one row further is 1, one column 8.",
         "Compose a with a layout of shape (4,8)."},
       solution = [[
@@ -94,6 +95,7 @@ l = cute.composition(a, cute.layout "(4,8):(2,8)")]],
       end,
     },
     tiles = {
+      makes = "l",
       hints = {"logical_divide leaves each mode where it is: (tile, rest) by "
         .. "mode.", "zipped_divide gathers the tiles' modes."},
       solution = [[

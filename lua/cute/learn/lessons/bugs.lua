@@ -83,6 +83,7 @@ memory. Find the missing barrier.
 ]==],
   exercises = {
     barrier = {
+      makes = "k",
       hints = {"Run it: which two lines race?", "A fast warp comes to the next "
         .. "row while a slow one still reads this one."},
       solution = shift "    cute.arch.sync_threads()\n",
@@ -100,6 +101,10 @@ memory. Find the missing barrier.
                 y(i, j), x(i, (j + 1) % 128))
             end
           end
+        end
+        if env.k(x, y):trace({block = 128}).info.smem == 0 then
+          return nil, "rows do not go through shared memory any more; the "
+            .. "exercise is who waits for whom there"
         end
         local verdict = env.k(x, y):check {grid = 1, block = 128}
         return verdict.verdict == "ok", tostring(verdict)

@@ -115,6 +115,7 @@ end)
 ]==],
   exercises = {
     vectors = {
+      makes = "k",
       hints = {"128 bits are 16 bytes: 8 elements of bf16.",
         "The atom's 128 bits, and a value layout of {1, 8}."},
       solution = [[
@@ -143,6 +144,7 @@ end)]],
       end,
     },
     coalesce = {
+      makes = "k",
       hints = {"Threads of a warp shall be neighbours in memory: along a row.",
         "Let tid be the column, and let the loop go over the block's rows."},
       solution = [[

@@ -54,6 +54,7 @@ end
 ]==],
   exercises = {
     layer = {
+      makes = "layer",
       hints = {"cute.ops.relu(x) is max(x, 0); at:tile(R) is what R has there.",
         'The second result: at:row_reduce("amax", y).'},
       solution = [[

@@ -111,6 +111,7 @@ and then the next 32, with a grid of 1.
 ]==],
   exercises = {
     parity = {
+      makes = "k",
       hints = {"The first phase of a barrier has parity 0; when it is over, "
         .. "the next has 1.", "A wait for a phase that is over goes on at "
         .. "once: that is why the second one comes too early."},

@@ -64,6 +64,7 @@ l = cute.layout "((2,2),(4,2)):((1,1),(1,1))"
 ]==],
   exercises = {
     rows = {
+      makes = "l",
       hints = {"One row further is 16 elements further.",
         "The stride of the rows need not be the number of columns."},
       solution = "l = cute.make_layout({6, 10}, {16, 1})",
@@ -82,6 +83,7 @@ l = cute.layout "((2,2),(4,2)):((1,1),(1,1))"
       end,
     },
     blocks = {
+      makes = "l",
       hints = {"Write what each of the four numbers of a coordinate adds: row "
         .. "in the block, block row, column in the block, block column.",
         "A row of a block has 4 elements, a block 8, a row of blocks 16."},

@@ -101,6 +101,7 @@ end)
 ]==],
   exercises = {
     deep = {
+      makes = "k",
       hints = {"cute.local_tile(A, {16, 16}, {0, cute._}) has a mode more: "
         .. "which piece. partition_A of it is (MMA, M, K, piece).",
         "In the loop: copy tCgA(_, _, _, k) to rA, the same for B, and gemm.",

@@ -84,6 +84,7 @@ end)
 ]==],
   exercises = {
     axpy = {
+      makes = "k",
       hints = {"cute.when(i:lt(cute.size(x)), function() ... end)",
         "Inside: y[i] = a * x[i] + y[i]"},
       solution = [[
@@ -108,6 +109,7 @@ end)]],
       end,
     },
     rows = {
+      makes = "k",
       hints = {"d[row] is the same for all threads of the block.",
         "x[{row, j}] = x[{row, j}] / d[row]"},
       solution = [[

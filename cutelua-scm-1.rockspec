@@ -375,6 +375,8 @@ build = {
         "lua/cute/ops/whole.lua",
       ["cute.page"] =
         "lua/cute/page/init.lua",
+      ["cute.page.link"] =
+        "lua/cute/page/link.lua",
       ["cute.page.main"] =
         "lua/cute/page/main.lua",
       ["cute.page.view"] =

@@ -90,7 +90,7 @@ describe("find the missing barrier", function()
     {"one barrier at the wrong place", with(start, sync, "", last,
       last .. sync), "[race]"},
     {"a barrier for some", with(start, last, last
-      .. "    cute.when(tid:lt(64), function() cute.arch.sync_threads() end)\n"),
+      .. "    cute.when(tid:lt(64), function()\n" .. sync .. "    end)\n"),
       "where 64 threads came and 128 are needed"},
     {"no shared memory", [[
 k = cute.kernel("shift", function(x, y)

@@ -10,6 +10,8 @@ return {
   {"CUTELUA_DEBUG", "What to tell on standard error, with commas between: "
     .. "`trace` says which locals and fields loops and branches carry and why, "
     .. "`sim` prints the simulator's program."},
+  {"CUTELUA_WORKSHOP", "Where the workshop is, for links to it: an address, "
+    .. "or a file; where `cutelua web` serves it when absent."},
   {"CUTELUA_NO_CUDA", "`1` hides the driver, NVRTC and cuBLAS, as if they "
     .. "were not installed."},
   {"CUDA_HOME", "A CUDA toolkit, absolute: where NVRTC and cuBLAS are looked "

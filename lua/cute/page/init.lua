@@ -439,14 +439,15 @@ end
 
 --- The page as a file.
 ---@param title string
+---@param workshop? {address: string, script: table} what its button opens there
 ---@return string html
-function Page:html(title)
+function Page:html(title, workshop)
   for _, k in ipairs(self.kernels) do  -- fields of JSON have names
     local counts = {}
     for key, c in pairs(k.counts) do counts[tostring(key)] = c end
     k.counts = counts
   end
-  return require "cute.page.view".html(title, self)
+  return require "cute.page.view".html(title, self, workshop)
 end
 
 return page

@@ -8,6 +8,15 @@
 --     cuteUnlink("#s=...")  a promise of the object; its error is a sentence
 local link = {}
 
+--- The workshop's address, before the "#": what was given, or where it is.
+---@param given? string
+---@return string
+function link.address(given)
+  local address = given or os.getenv "CUTELUA_WORKSHOP" or ""
+  address = address:gsub("#.*", "")
+  return address ~= "" and address or "http://127.0.0.1:5454/"
+end
+
 link.script = [==[
 function cuteLink(script) {
   "use strict";

@@ -4,6 +4,7 @@ local cli = require "cute.program.cli"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"
+local link = require "cute.page.link"
 local page = require "cute.page"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
@@ -21,6 +22,8 @@ else; docs/explain.md says how to read it.
   -o FILE        the page; the last two words of the line, or in front of the
                  script; "-" is standard output
   --kernel NAME  this kernel only
+  --workshop ADDRESS  of the workshop in which the page's button opens the
+                 script; $CUTELUA_WORKSHOP, or where cutelua web serves it
   --help         prints this text and stops
 
 PTX and registers come from NVRTC, SASS from nvdisasm, where they are found.
@@ -36,7 +39,8 @@ local MOST = 16  -- launches of a page
 ---@param words string[]
 function main.options(words)
   local opt, i = {}, 1
-  local named = {["-o"] = "output", ["--kernel"] = "kernel"}
+  local named = {["-o"] = "output", ["--kernel"] = "kernel",
+                 ["--workshop"] = "workshop"}
   while words[i] and words[i]:sub(1, 1) == "-" do
     local a = words[i]
     if a == "--help" or a == "-h" then
@@ -59,6 +63,7 @@ function main.options(words)
     return nil, "explain: where to? -o FILE behind the script's arguments"
   end
   opt.script, opt.name = i, words[i]
+  opt.words = table.move(words, i + 1, #words, 1, {})
   return opt
 end
 
@@ -119,6 +124,13 @@ function Session:write(text)
   return ok, why
 end
 
+-- The script as a link carries it; nil: its text cannot be read again.
+local function in_workshop(opt)
+  local text = source.text("@" .. opt.name)
+  return text and {address = link.address(opt.workshop), script = {
+    name = source.short(opt.name), text = text, words = opt.words}}
+end
+
 --- Writes the page; the exit code.
 ---@param code integer of the script
 ---@param message? string its error
@@ -143,7 +155,8 @@ function Session:finish(code, message)
     table.insert(kernels[1].missing, ("%d more launches are left out: "
       .. "--kernel NAME chooses"):format(self.left))
   end
-  local text = self.page:html(source.short(self.opt.name))
+  local text = self.page:html(source.short(self.opt.name),
+                              in_workshop(self.opt))
   local ok, why = self:write(text)
   if not ok then
     report.tell("cutelua: explain: " .. (why or "cannot write"))

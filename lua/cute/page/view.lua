@@ -572,20 +572,38 @@ return draw;
 })();
 ]=]
 
+-- A button in the page's head, where the browser can pack the script.
+local WORKSHOP = [=[
+if (page.workshop && window.CompressionStream) {
+  cuteLink(page.workshop.script).then(function (fragment) {
+    var a = document.createElement("a");
+    a.id = "workshop";
+    a.textContent = "open in the workshop";
+    a.title = "to edit and run it in the browser, at " + page.workshop.address;
+    a.href = page.workshop.address + fragment;
+    a.target = "_blank";
+    a.rel = "noreferrer";
+    document.querySelector(".top h1").after(a);
+  });
+}
+]=]
+
 --- The whole page.
 ---@param title string
 ---@param model table of cute.page
+---@param workshop? {address: string, script: table} where a button leads
 ---@return string
-function view.html(title, model)
+function view.html(title, model, workshop)
   local drawing = require "cute.draw.html"
+  local link = require "cute.page.link"
   return html.page {title = title,
     body = "<noscript>This page is drawn by its script, which is part of it."
       .. "</noscript>",
     style = drawing.style .. OWN .. view.style,
-    script = drawing.script .. view.script
-      .. 'cutePage(document.querySelector("main"), page);\n',
+    script = drawing.script .. view.script .. link.script
+      .. 'cutePage(document.querySelector("main"), page);\n' .. WORKSHOP,
     data = {files = model.files, kernels = model.kernels,
-            pictures = model.pictures}}
+            pictures = model.pictures, workshop = workshop}}
 end
 
 return view

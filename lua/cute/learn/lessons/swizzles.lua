@@ -1,7 +1,7 @@
 --- Lesson: shared memory, its banks, and swizzles.
 local cute = require "cute"
 
--- The line of a report with the most of something, and how many that are in all.
+-- How much of something there is in all, and the line with the most of it.
 local function worst(report, of)
   local most, line, sum = 0, nil, 0
   for _, l in ipairs(report.lines) do

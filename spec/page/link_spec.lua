@@ -1,0 +1,115 @@
+-- A script in a link: the page of a kernel writes it, the workshop reads it.
+local browser = require "spec.browser"
+local html = require "cute.html"
+local link = require "cute.page.link"
+local support = require "spec.support"
+
+-- Of Python's zlib and base64.
+local OBJECT = "#s=eNqrVspLzE1VslJQytbLKU1U0lFQKkmtKAEJFBRl5pUoqKcXHd5zeH6qek"
+  .. "weSLI8vyilGCgbraSrmwsSMDNRigVSxampKUBh41oAFPUYYg"
+local BAD = {
+  {"#s=eNqLNowFAAHTAOo", "it has no text."},
+  {"#s=eNqrVipJrShRAgAKegKF", "what it holds is no JSON."},
+  {"#s=eNqLVipJrShRAgAKegKF", "it was cut, or changed on its way."},
+  {"#s=eNqrVipJrShRslJQqlDSUVAqzy9KKQbyog1jawFyWQga",
+   "its arguments are no list of words."},
+  {OBJECT:sub(1, -2), "it was cut."},
+  {OBJECT:sub(1, -3), "it was cut, or changed on its way."},
+  {OBJECT:sub(1, 9), "it was cut, or changed on its way."},
+  {OBJECT:sub(1, 8), "it was cut."},
+  {"#s=a", "it was cut."}, {"#s=", "it was cut, or changed on its way."},
+  {OBJECT .. "!", "it has other characters than a link is made of."},
+}
+
+-- Awaits what other threads of the browser do: while messages go about, its
+-- virtual time stands still.
+local REAL = [[
+async function real(promise) {
+  var done = false, channel = new MessageChannel();
+  promise.finally(function () { done = true; }).catch(function () {});
+  while (!done) await new Promise(function (f) {
+    channel.port1.onmessage = f;
+    channel.port2.postMessage(0);
+  });
+  return promise;
+}
+]]
+
+describe("a link with a script", function()
+  it("is what zlib and base64url make, and is read again", function()
+    if not browser.find() then pending "no Chromium" end
+    local cases = {}
+    for i, row in ipairs(BAD) do cases[i] = row[1] end
+    local found = browser.visit {{html = html.page {title = "", body = "",
+      script = link.script, data = {bad = cases, object = OBJECT}},
+      script = REAL .. [[
+      async function told(f) {
+        try { await cuteUnlink(f); return "nothing"; }
+        catch (e) { return e.message; }
+      }
+      async function all() {
+        var long = "-- " + "\u20AC\u0000\\\"<\/script>".repeat(20000) + "\n";
+        var own = {name: "a b.lua", text: long, words: [], seed: 0};
+        var link = await cuteLink(own);
+        return [await cuteUnlink(page.object),
+          await Promise.all(page.bad.map(told)),
+          JSON.stringify(await cuteUnlink(link)) == JSON.stringify(own),
+          await told(await cuteLink({text: " ".repeat(5 << 20)})),
+          await cuteUnlink(await cuteLink({text: ""})), link.length < 4000];
+      }
+      return real(all());]]}}[1]
+    assert.same({}, found.errors)
+    local object, told, same, huge, least, short = table.unpack(found.value)
+    assert.same({name = "k.lua", text = "print 'grüße'\n",
+                 words = {"--m", "64"}, seed = 3}, object)
+    for i, row in ipairs(BAD) do
+      assert.equal("This link holds no script: " .. row[2], told[i])
+    end
+    assert.is_true(same)
+    assert.truthy(huge:find "larger than 4 MB")
+    assert.same({name = "script.lua", text = "", words = {}}, least)
+    assert.is_true(short)
+  end)
+
+  it("is on the page of a kernel, with its words, for any workshop", function()
+    if not browser.find() then pending "no Chromium" end
+    local dir = support.folder()
+    local script = dir .. "/k.lua"
+    local text = [[
+local cute, n = require "cute", tonumber((select(2, ...))) -- "</script>" €
+local k = cute.kernel("k", function(x)
+  x[cute.arch.thread_idx()] = 1
+end)
+k(cute.zeros({n}, cute.f32)):launch {grid = 1, block = n, device = "sim"}
+]]
+    support.write(script, text)
+    local pages = {}
+    for i, words in ipairs {{}, {"--workshop", "w.html#old"}} do
+      local command = {support.program, "explain"}
+      table.move(words, 1, #words, #command + 1, command)
+      table.move({script, "--n", "32", "-o", dir .. "/k.html"}, 1, 5,
+                 #command + 1, command)
+      local _, err, code = support.exec(command, {env = {
+        CUTELUA_NO_CUDA = "1",
+        CUTELUA_WORKSHOP = i == 2 and "https://x.example/" or nil}})
+      assert.same({"", 0}, {err, code})
+      pages[i] = {html = support.read(dir .. "/k.html"), script = REAL .. [[
+        await real(new Promise(function (f) {
+          function look() { if (count("#workshop")) f(); }
+          new MutationObserver(look).observe(document.body, {childList: true,
+            subtree: true});
+          look();
+        }));
+        var a = $("#workshop");
+        return [a.textContent, a.getAttribute("href").split("#")[0],
+                await real(cuteUnlink(a.hash))];]]}
+    end
+    support.remove(dir)
+    local want = {name = "k.lua", text = text, words = {"--n", "32"}}
+    local found = browser.visit(pages)
+    for i, address in ipairs {"http://127.0.0.1:5454/", "w.html"} do
+      assert.same({}, found[i].errors)
+      assert.same({"open in the workshop", address, want}, found[i].value)
+    end
+  end)
+end)

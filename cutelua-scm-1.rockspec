@@ -381,6 +381,8 @@ build = {
         "lua/cute/page/main.lua",
       ["cute.page.view"] =
         "lua/cute/page/view.lua",
+      ["cute.page.watch"] =
+        "lua/cute/page/watch.lua",
       ["cute.pipe.stages"] =
         "lua/cute/pipe/stages.lua",
       ["cute.pipe.state"] =
@@ -419,6 +421,8 @@ build = {
         "lua/cute/program/main.lua",
       ["cute.program.repl"] =
         "lua/cute/program/repl.lua",
+      ["cute.program.script"] =
+        "lua/cute/program/script.lua",
       ["cute.program.show"] =
         "lua/cute/program/show.lua",
       ["cute.program.topics"] =
@@ -457,6 +461,12 @@ build = {
         "lua/cute/tuple.lua",
       ["cute.utils"] =
         "lua/cute/utils.lua",
+      ["cute.workshop.globals"] =
+        "lua/cute/workshop/globals.lua",
+      ["cute.workshop"] =
+        "lua/cute/workshop/init.lua",
+      ["cute.workshop.run"] =
+        "lua/cute/workshop/run.lua",
     },
   },
 }

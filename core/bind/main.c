@@ -34,15 +34,26 @@ static void preload(lua_State *L, const char *name, lua_CFunction open) {
   lua_pop(L, 1);
 }
 
-// (argc, argv) -> exit code
-static int main_protected(lua_State *L) {
-  int argc = (int)lua_tointeger(L, 1);
-  char **argv = lua_touserdata(L, 2);
+lua_State *program_state(void) {
+  lua_State *L = lua_newstate(main_alloc, NULL);
+  if (L) lua_atpanic(L, main_panic);
+  return L;
+}
+
+int program_open(lua_State *L) {
   luaL_checkversion(L);
   luaL_openlibs(L);
   preload(L, "cute.core", luaopen_cute_core);
   preload(L, "cute.sys", luaopen_cute_sys);
   embedded_open(L);
+  return 0;
+}
+
+// (argc, argv) -> exit code
+static int main_protected(lua_State *L) {
+  int argc = (int)lua_tointeger(L, 1);
+  char **argv = lua_touserdata(L, 2);
+  program_open(L);
   lua_getglobal(L, "require");
   lua_pushliteral(L, "cute.program.main");
   lua_call(L, 1, 1);
@@ -57,12 +68,11 @@ static int main_protected(lua_State *L) {
 }
 
 int main(int argc, char **argv) {
-  lua_State *L = lua_newstate(main_alloc, NULL);
+  lua_State *L = program_state();
   if (!L) {
     fputs("cutelua: not enough memory\n", stderr);
     return EXIT_FAILURE;
   }
-  lua_atpanic(L, main_panic);
   lua_pushcfunction(L, main_protected);
   lua_pushinteger(L, argc);
   lua_pushlightuserdata(L, argv);

@@ -19,10 +19,20 @@ typedef struct Embedded {
 extern const Embedded embedded_files[];  // sorted by name
 extern const size_t embedded_count;
 
+// A Lua state with nothing in it yet; NULL: no memory.
+lua_State *program_state(void);
+// Opens Lua's libraries, the faces and the embedded files: a lua_CFunction.
+int program_open(lua_State *L);
+
 // Pushes the text of an embedded file.
 void embedded_push(lua_State *L, const Embedded *e);
 // package.searchers: preload, embedded, then the file system as in lua.
 void embedded_open(lua_State *L);
+
+// In WebAssembly, weblib.c: a state that a page asks, see there.
+const char *web_open(void);
+const char *web_ask(const char *request);
+double web_memory(void);
 
 // require "cute.sys": terminal, signals, folders, embedded files; child
 // processes are proclib.c's, line editing linelib.c's (or weblib.c's, where

@@ -1,4 +1,11 @@
-// In place of linelib.c in a browser, where a page edits lines.
+// The program in a browser, where a page edits lines in place of linelib.c and
+// asks instead of a command line: web_open makes a Lua state that lives on,
+// web_ask answers requests in it (lua/cute/workshop/).
+#include <emscripten.h>
+#include <emscripten/heap.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "bind/program.h"
 
 // editor(complete) -> nil: there is no terminal
@@ -10,4 +17,69 @@ static int web_editor(lua_State *L) {
 void linelib_open(lua_State *L) {
   lua_pushcfunction(L, web_editor);
   lua_setfield(L, -2, "editor");
+}
+
+// ---- the page's end ----
+
+static lua_State *web;  // a page has one
+static char failed[1024];
+
+// What answers where Lua cannot.
+static const char *failure(const char *message) {
+  char *p = failed;
+  p += sprintf(p, "{\"ok\":false,\"error\":{\"message\":\"");
+  for (; *message && p < failed + sizeof failed - 8; message++)
+    if (*message >= ' ' && *message < 127 && *message != '"' &&
+        *message != '\\')
+      *p++ = *message;
+  strcpy(p, "\"}}");
+  return failed;
+}
+
+static const char *failure_of(int status, const char *message) {
+  return failure(status == LUA_ERRMEM ? "not enough memory [out-of-memory]"
+                 : message ? message : "error object not a string");
+}
+
+// request -> answer, which stays in the registry until the next one
+static int web_protected(lua_State *L) {
+  lua_pushstring(L, lua_touserdata(L, 1));
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "cute.workshop");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "answer");
+  lua_pushvalue(L, 2);
+  lua_call(L, 1, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, "cute.web");
+  return 0;
+}
+
+// Makes the state; NULL, or why it could not be made.
+EMSCRIPTEN_KEEPALIVE const char *web_open(void) {
+  static char lines[1 << 12];
+  setvbuf(stdout, lines, _IOLBF, sizeof lines);
+  web = program_state();
+  if (!web) return "not enough memory";
+  lua_pushcfunction(web, program_open);
+  int status = lua_pcall(web, 0, 0, 0);
+  return status == LUA_OK ? NULL : failure_of(status, lua_tostring(web, -1));
+}
+
+// Answers a request, both JSON (see lua/cute/workshop/init.lua): the answer is
+// there until the next one. No error leaves this.
+EMSCRIPTEN_KEEPALIVE const char *web_ask(const char *request) {
+  if (!web) return failure("web_open was not called, or failed");
+  lua_settop(web, 0);
+  lua_pushcfunction(web, web_protected);
+  lua_pushlightuserdata(web, (void *)request);
+  int status = lua_pcall(web, 1, 0, 0);
+  fflush(stdout);
+  if (status != LUA_OK) return failure_of(status, lua_tostring(web, -1));
+  lua_getfield(web, LUA_REGISTRYINDEX, "cute.web");
+  return lua_tostring(web, -1);
+}
+
+// Bytes that the program's memory may grow to.
+EMSCRIPTEN_KEEPALIVE double web_memory(void) {
+  return (double)emscripten_get_heap_max();
 }

@@ -1,4 +1,5 @@
---- Lua values as JSON: what reports and verdicts are for programs.
+--- Lua values as JSON: what reports and verdicts are for programs, and what
+-- programs ask.
 local json = {}
 
 local ESCAPES = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n",
@@ -38,6 +39,125 @@ function json.encode(v)
   if #names > 0 then return "{" .. table.concat(out, ",") .. "}" end
   for i, x in ipairs(v) do out[i] = json.encode(x) end
   return "[" .. table.concat(out, ",") .. "]"
+end
+
+---------------------------------------------------------------------------
+-- Reading
+---------------------------------------------------------------------------
+
+local MOST_LEVELS = 100  -- of values in values
+local LITERALS = {["true"] = true, ["false"] = false}
+local PLAIN = {b = "\b", f = "\f", n = "\n", r = "\r", t = "\t", ['"'] = '"',
+               ["\\"] = "\\", ["/"] = "/"}
+
+local function wrong(at, what)
+  error(("byte %d: %s"):format(at, what), 0)
+end
+
+-- \uXXXX behind the backslash at `at`, two of them where they are a pair;
+-- halves of pairs become U+FFFD.
+local function escaped(text, at)
+  local first = text:match("^u(%x%x%x%x)", at + 1)
+  if not first then
+    local c = PLAIN[text:sub(at + 1, at + 1)]
+    if not c then wrong(at, "no such escape") end
+    return c, at + 2
+  end
+  local code, after = tonumber(first, 16), at + 6
+  local low = code >> 10 == 0x36
+    and tonumber(text:match("^\\u([dD][c-fC-F]%x%x)", after) or "", 16)
+  if low then
+    return utf8.char(0x10000 + ((code & 0x3ff) << 10 | low & 0x3ff)), after + 6
+  end
+  return utf8.char(code >> 11 == 0x1b and 0xfffd or code), after
+end
+
+-- The string whose quote is at `at`, and where it ends.
+local function read_string(text, at)
+  local out = {}
+  at = at + 1
+  while true do
+    local stop = text:find('[%c"\\]', at)
+    if not stop then wrong(at, "a string without an end") end
+    if stop > at then out[#out + 1] = text:sub(at, stop - 1) end
+    local c = text:sub(stop, stop)
+    if c == '"' then return table.concat(out), stop + 1 end
+    if c == "\\" then
+      out[#out + 1], at = escaped(text, stop)
+    elseif c == "\x7f" then
+      out[#out + 1], at = c, stop + 1
+    else
+      wrong(stop, "a control character in a string")
+    end
+  end
+end
+
+local read
+
+-- What stands between two brackets: `item(at)` reads one, and gives where it
+-- ends; the place behind the bracket that closes.
+local function read_list(text, at, close, item)
+  at = text:match("^[ \t\r\n]*()", at + 1)
+  if text:sub(at, at) == close then return at + 1 end
+  while true do
+    at = text:match("^[ \t\r\n]*()", item(at))
+    local c = text:sub(at, at)
+    if c == close then return at + 1 end
+    if c ~= "," then wrong(at, "',' or '" .. close .. "' expected") end
+    at = text:match("^[ \t\r\n]*()", at + 1)
+  end
+end
+
+local function read_object(text, at, level)
+  local out = {}
+  return out, read_list(text, at, "}", function(from)
+    if text:sub(from, from) ~= '"' then wrong(from, "a name expected") end
+    local name, to = read_string(text, from)
+    to = text:match("^[ \t\r\n]*:[ \t\r\n]*()", to) or wrong(to, "':' expected")
+    out[name], to = read(text, to, level + 1)
+    return to
+  end)
+end
+
+local function read_array(text, at, level)
+  local out, n = {}, 0
+  return out, read_list(text, at, "]", function(from)
+    local to
+    n = n + 1
+    out[n], to = read(text, from, level + 1)
+    return to
+  end)
+end
+
+-- The value that begins at `at`, and where it ends.
+function read(text, at, level)
+  if level > MOST_LEVELS then wrong(at, "too many levels") end
+  local c = text:sub(at, at)
+  if c == '"' then return read_string(text, at) end
+  if c == "{" then return read_object(text, at, level) end
+  if c == "[" then return read_array(text, at, level) end
+  local word = text:match("^%a+", at)
+  if word == "null" then return nil, at + 4 end
+  if LITERALS[word] ~= nil then return LITERALS[word], at + #word end
+  local digits = text:match("^-?%d+%.?%d*[eE]?[+-]?%d*", at)
+  local value = digits and tonumber(digits)
+  if not value or digits:find "^-?0%d" then wrong(at, "a value expected") end
+  return value, at + #digits
+end
+
+--- The Lua value of a JSON text; null is nil. nil and a message where it is
+-- none.
+---@param text string
+---@return any
+---@return string? message
+function json.decode(text)
+  local ok, value, at = pcall(read, text, text:match "^[ \t\r\n]*()", 1)
+  if not ok then return nil, "no JSON: " .. tostring(value) end
+  at = text:match("^[ \t\r\n]*()", at)
+  if at <= #text then
+    return nil, ("no JSON: byte %d: more behind its end"):format(at)
+  end
+  return value
 end
 
 return json

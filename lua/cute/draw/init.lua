@@ -44,6 +44,9 @@ local function check_options(opts)
   end
 end
 
+--- What shows pictures that would be printed, f(picture): the workshop's.
+draw.screen = nil
+
 -- The form that options ask for; nil: to be printed.
 local function form_of(opts)
   if opts.as or not opts.file then return opts.as end
@@ -122,6 +125,7 @@ function draw.draw(x, opts)
   local form, text = form_of(opts), require "cute.draw.text"
   local p = draw.picture(x, opts)
   local how = {width = opts.width, colour = opts.colour}
+  if not form and draw.screen then return draw.screen(p) end
   if not form then
     if how.colour == nil then how.colour = text.coloured() end
     how.width = how.width or text.width()

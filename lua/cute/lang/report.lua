@@ -257,6 +257,10 @@ local function add_faults(out, rest, limit)
     math.max(#others - room, 0), report.suggestions["kernel-fault"])
 end
 
+local function hint_of(parts)
+  return not has_advice(parts.rest) and report.suggestions[parts.kind] or nil
+end
+
 local function misuse(failure, parts, out, max)
   local frame = blamed(failure, parts)
   if frame then out[#out + 1] = place(frame) end
@@ -267,7 +271,7 @@ local function misuse(failure, parts, out, max)
   for _, line in ipairs(frame and excerpt(frame) or {}) do
     out[#out + 1] = line
   end
-  local hint = not has_advice(parts.rest) and report.suggestions[parts.kind]
+  local hint = hint_of(parts)
   add_all(out, parts.rest, max - #out - (hint and 1 or 0))
   if hint then out[#out + 1] = "  hint: " .. hint end
 end
@@ -302,6 +306,19 @@ function report.format(failure, opt)
     out[#out + 1] = failure.traceback
   end
   return table.concat(out, "\n")
+end
+
+--- A failure for programs that show it themselves: its sentence, the user's
+-- line that it belongs to, the suggestion, and all that `format` says.
+---@param failure table of report.capture
+---@return table told {message =, kind =, file =, line =, hint =, text =}
+function report.told(failure)
+  local parts = report.parse(failure.message)
+  local frame = blamed(failure, parts)
+  local hint = parts.kind ~= "kernel-fault" and hint_of(parts) or nil
+  return {message = core.visible(parts.sentence, true), kind = parts.kind,
+    file = frame and frame.short, line = frame and frame.line, hint = hint,
+    text = report.format(failure)}
 end
 
 return report

@@ -16,6 +16,9 @@
 --   things    {{name =, kind =, space =, layout =, key =, more =, picture =}}
 --   conflicts {{key =, text =, picture =}, ...}
 --   estimate, log   texts
+-- A picture is the number of one of the page's. In a lazy page, what a program
+-- asks as it shows it, pictures are drawn (page:picture) and estimates made
+-- (page:costs) only when they are asked for, and there is no compiler.
 local asm = require "cute.asm"
 local core = require "cute.core"
 local json = require "cute.json"
@@ -32,10 +35,12 @@ local Page = {}
 Page.__index = Page
 
 --- An empty page: files = {{name =, lines =}, ...}, kernels, pictures.
+---@param lazy? boolean
 ---@return table
-function page.new()
-  return setmetatable({files = {}, kernels = {}, pictures = {},
-                       known = {}, drawn = 0, drawings = {}}, Page)
+function page.new(lazy)
+  return setmetatable({files = {}, kernels = {}, pictures = {}, lazy = lazy,
+                       known = {}, drawn = 0, drawings = {}, asked = {},
+                       launches = {}}, Page)
 end
 
 -- The number of a chunk among the page's files; its text goes with it.
@@ -239,6 +244,14 @@ end
 local function picture(self, x, label)
   local known = self.drawings[label]
   if known ~= nil then return known or nil end
+  if self.lazy and type(x) == "string" and not pcall(core.parse, x) then
+    self.drawings[label] = false  -- it is dynamic
+    return nil
+  elseif self.lazy then
+    self.asked[#self.asked + 1] = x
+    self.drawings[label] = #self.asked
+    return #self.asked
+  end
   local ok, data = pcall(drawn, x)
   local size = ok and #json.encode(data) or 0
   ok = ok and self.drawn + size <= MOST_BYTES
@@ -248,6 +261,15 @@ local function picture(self, x, label)
   end
   self.drawings[label] = ok and #self.pictures
   return ok and #self.pictures or nil
+end
+
+--- The n-th picture of a lazy page, as cute.draw's script takes it; raises
+-- where it cannot be drawn.
+---@param n integer
+---@return table? data nil: there is no such picture
+function Page:picture(n)
+  local x = self.asked[n]
+  return x and drawn(x)
 end
 
 -- What a tensor of a kernel is, from its text, which is all that is left of it
@@ -354,16 +376,20 @@ end
 
 local CARDS = {[80] = "a100", [89] = "l40s", [90] = "h200"}
 
+-- A launch as cute.profile takes it.
+local function prepared(program, launch)
+  return {program = program, values = launch.args, grid = launch.grid,
+    block = launch.block, device = {sm = launch.sm}, seed = launch.seed,
+    budget = launch.budget, pdl = launch.pdl}
+end
+
 -- How long it takes on a card; nil, why: that is not known.
 local function estimate_of(program, launch, made)
   local card = CARDS[launch.sm]
   if not card then return nil, "no estimate: no card of " .. program.arch end
   local r = made.compiled and made.compiled.resources
-  local ok, e = pcall(require "cute.profile.estimate".of, {program = program,
-    values = launch.args, grid = launch.grid, block = launch.block,
-    device = {sm = launch.sm}, seed = launch.seed, budget = launch.budget,
-    pdl = launch.pdl},
-    {card = card, registers = r and r.registers})
+  local ok, e = pcall(require "cute.profile.estimate".of,
+    prepared(program, launch), {card = card, registers = r and r.registers})
   if ok then return e end
   return nil, "no estimate: " .. core.visible(tostring(e), true)
 end
@@ -378,19 +404,18 @@ local function conflicts_of(self, report, key)
   return out
 end
 
---- Adds a launch on the simulator.
----@param program table
----@param launch table as core.sim_run took it, with record = true
----@param report table what that gave
----@return table kernel of the page
-function Page:add(program, launch, report)
+local NO_COMPILER = "registers, PTX and SASS: cutelua explain shows them where "
+  .. "CUDA's compiler is"
+
+-- A launch as the page has it; with what it costs, or without.
+local function kernel_of(self, program, launch, report, costs)
   local keys, counts, notes = {}, {}, {}
   local key = key_maker(self, keys)
-  simreport.attach(report, program)
   local cu = cuda(program, program.arch, key)
-  local made = asm.of(program, program.arch)
+  local made = self.lazy and {missing = {NO_COMPILER}}
+    or asm.of(program, program.arch)
   local e, why
-  if report.ok then
+  if report.ok and costs then
     e, why = estimate_of(program, launch, made)
     made.missing[#made.missing + 1] = why
   end
@@ -407,13 +432,38 @@ function Page:add(program, launch, report)
     facts[#facts + 1] = {"on " .. e.card,
       ("%.3g us, bound by %s"):format(e.seconds * 1e6, e.bound)}
   end
-  self.kernels[#self.kernels + 1] = {name = program.info.name, launches = 1,
+  return {name = program.info.name, launches = 1,
     facts = facts, missing = made.missing, keys = keys, lines = lines,
     cu = cu, ptx = ptx, sass = sass, counts = counts, notes = notes,
     things = things_of(self, program, key),
     conflicts = conflicts_of(self, report, key),
     estimate = e and tostring(e), log = made.compiled and made.compiled.log}
-  return self.kernels[#self.kernels]
+end
+
+--- Adds a launch on the simulator.
+---@param program table
+---@param launch table as core.sim_run took it, with record = true
+---@param report table what that gave
+---@return table kernel of the page
+function Page:add(program, launch, report)
+  simreport.attach(report, program)
+  local n = #self.kernels + 1
+  self.launches[n] = self.lazy and {program, launch, report} or nil
+  self.kernels[n] = kernel_of(self, program, launch, report, not self.lazy)
+  return self.kernels[n]
+end
+
+--- The n-th kernel of a lazy page with what it costs, in the place of the one
+-- that was there.
+---@param n integer
+---@return table? kernel nil: there is no such launch
+function Page:costs(n)
+  local known, before = self.launches[n], self.kernels[n]
+  if not known then return nil end
+  local k = kernel_of(self, known[1], known[2], known[3], true)
+  k.launches = before.launches
+  self.kernels[n] = k
+  return k
 end
 
 --- Adds what stopped the script: at its line, where it names one.
@@ -437,17 +487,46 @@ function Page:fail(message)
     notes = {{kind = "bad", key = at, text = core.visible(text, true)}}}
 end
 
+--- When the warps and agents of a lazy page's n-th launch worked: see
+-- cute.profile.timeline. Raises where there is no estimate of it.
+---@param n integer
+---@return table? timeline nil: there is no such launch
+function Page:timeline(n)
+  local known = self.launches[n]
+  if not known then return nil end
+  local program, launch = known[1], known[2]
+  if not CARDS[launch.sm] then
+    core.fail("wrong-arch", "no timeline: no card of " .. program.arch)
+  end
+  return require "cute.profile.timeline".by_model(prepared(program, launch),
+    {card = CARDS[launch.sm]})
+end
+
+--- A kernel of a page for JSON, whose fields have names.
+---@param k table
+---@return table
+function page.plain(k)
+  local out, counts = {}, {}
+  for name, v in pairs(k) do out[name] = v end
+  for key, c in pairs(k.counts) do counts[tostring(key)] = c end
+  out.counts = counts
+  return out
+end
+
+--- The page for JSON: what its script draws.
+---@return table
+function Page:plain()
+  local kernels = {}
+  for i, k in ipairs(self.kernels) do kernels[i] = page.plain(k) end
+  return {files = self.files, kernels = kernels, pictures = self.pictures}
+end
+
 --- The page as a file.
 ---@param title string
 ---@param workshop? {address: string, script: table} what its button opens there
 ---@return string html
 function Page:html(title, workshop)
-  for _, k in ipairs(self.kernels) do  -- fields of JSON have names
-    local counts = {}
-    for key, c in pairs(k.counts) do counts[tostring(key)] = c end
-    k.counts = counts
-  end
-  return require "cute.page.view".html(title, self, workshop)
+  return require "cute.page.view".html(title, self:plain(), workshop)
 end
 
 return page

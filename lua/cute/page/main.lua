@@ -2,13 +2,12 @@
 -- simulator, each kernel and grid once.
 local cli = require "cute.program.cli"
 local core = require "cute.core"
-local devices = require "cute.lang.devices"
-local kernel = require "cute.lang.kernel"
 local link = require "cute.page.link"
 local page = require "cute.page"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
 local sys = require "cute.sys"
+local watch = require "cute.page.watch"
 
 local main = {}
 
@@ -30,8 +29,6 @@ PTX and registers come from NVRTC, SASS from nvdisasm, where they are found.
 Exit code: 0 all well, 1 an error (the page says which, if there is one) or
 nothing launched, 2 a wrong command line, 130 interrupted.
 ]==]
-
-local MOST = 16  -- launches of a page
 
 --- Reads the words behind `explain`: options, with `script` the number of the
 -- word that is the script; nil and a message. `-o FILE` behind its arguments is
@@ -73,48 +70,15 @@ Session.__index = Session
 --- A session that watches launches; nil, a message and an exit code.
 ---@param opt table
 function main.start(opt)
-  local s = setmetatable({opt = opt, page = page.new(), known = {}, stop = {},
-                          exit = os.exit, left = 0}, Session)
+  local s = setmetatable({opt = opt, page = page.new()}, Session)
   if opt.output ~= "-" then
     local ok, why = cli.writable(opt.output)
     if not ok then return nil, "explain: " .. why, 1 end
   end
   s.out = opt.output == "-" and assert(sys.divert()) or nil
-  devices.simulates = true
-  kernel.runner = {record = require "cute.debug.locals".new,
-    run = function(program, launch) return s:watch(program, launch) end}
-  -- A script that leaves has its page, too.
-  os.exit = function(code)  -- luacheck: ignore 122
-    s.code = code == true and 0 or code == false and 1
-      or math.tointeger(code) or 0
-    error(s.stop, 0)
-  end
+  s.watch = watch.start(s.page, opt.kernel)
+  s.stop = s.watch.stop
   return s
-end
-
--- Launches of one program and grid are one.
-function Session:watch(program, launch)
-  local key = ("%s %s"):format(program.fn, table.concat(launch.grid, ","))
-  local k = self.known[key]
-  if k then k.launches = k.launches + 1 end
-  local wanted = not k
-    and (self.opt.kernel or program.info.name) == program.info.name
-  if wanted and #self.page.kernels == MOST then
-    self.left = self.left + 1
-    wanted = false
-  end
-  launch.record = wanted or launch.record
-  local found = core.sim_run(program.fn, launch)
-  if wanted then
-    self.known[key] = self.page:add(program, launch, found)
-  end
-  return found
-end
-
--- Is that failure of a launch whose reports the page has?
-local function is_told(kernels, message)
-  local last = kernels[#kernels]
-  return last and #last.notes > 0 and message:find("[kernel-fault]", 1, true)
 end
 
 function Session:write(text)
@@ -135,15 +99,11 @@ end
 ---@param code integer of the script
 ---@param message? string its error
 function Session:finish(code, message)
-  kernel.runner, devices.simulates = nil, nil
-  os.exit = self.exit  -- luacheck: ignore 122
-  code = self.code or code
+  code = self.watch.code or code
+  if code == 130 then message = nil end
+  self.watch:finish(message, message and report.parse(message).line)
   local kernels = self.page.kernels
   if code == 130 then return code end
-  if message and not is_told(kernels, message)
-    and (#kernels > 0 or report.parse(message).line) then
-    self.page:fail(message)
-  end
   if #kernels == 0 then
     if message then return code end  -- which was told
     report.tell(("cutelua: explain: the script launched %s; nothing was "
@@ -151,9 +111,9 @@ function Session:finish(code, message)
       .. self.opt.kernel or "nothing"))
     return code ~= 0 and code or 1
   end
-  if self.left > 0 then
+  if self.watch.left > 0 then
     table.insert(kernels[1].missing, ("%d more launches are left out: "
-      .. "--kernel NAME chooses"):format(self.left))
+      .. "--kernel NAME chooses"):format(self.watch.left))
   end
   local text = self.page:html(source.short(self.opt.name),
                               in_workshop(self.opt))

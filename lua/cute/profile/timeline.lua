@@ -69,13 +69,11 @@ end
 -- The model's
 ---------------------------------------------------------------------------
 
-local function by_model(call, opts)
-  local own, launch = {}, {}
-  for k, v in pairs(opts) do
-    if estimate.OPTIONS[k] then own[k] = v else launch[k] = v end
-  end
-  launch.device = launch.device or "sim"
-  local p = assert(call:compile(launch))
+--- The timeline of a prepared launch, or of what estimate.of takes.
+---@param p table
+---@param own table options of estimate
+---@return table timeline
+function timeline.by_model(p, own)
   local e, found = estimate.of(p, own, true)
   local ncta = p.program.cluster[1] * p.program.cluster[2]
     * p.program.cluster[3]
@@ -111,6 +109,15 @@ local function by_model(call, opts)
     end)
   end
   return finish(self)
+end
+
+local function of_call(call, opts)
+  local own, launch = {}, {}
+  for k, v in pairs(opts) do
+    if estimate.OPTIONS[k] then own[k] = v else launch[k] = v end
+  end
+  launch.device = launch.device or "sim"
+  return timeline.by_model(assert(call:compile(launch)), own)
 end
 
 ---------------------------------------------------------------------------
@@ -231,7 +238,7 @@ end
 ---@return table? timeline nil, message where there is no GPU, or no compiler
 function timeline.of(call, opts)
   local device = require "cute.lang.devices".device(opts.device or "sim")
-  if device and device.kind == "sim" then return by_model(call, opts) end
+  if device and device.kind == "sim" then return of_call(call, opts) end
   return by_gpu(call, opts)
 end
 

@@ -1,6 +1,7 @@
 --- The command line of the `cutelua` program.
 local core = require "cute.core"
 local report = require "cute.lang.report"
+local script = require "cute.program.script"
 local source = require "cute.lang.source"
 local sys = require "cute.sys"
 
@@ -77,29 +78,6 @@ local function protected(opt, f, ...)
   return text and text:find "%f[%a]interrupted$" and 130 or 1, text
 end
 
-local function load_text(text, chunk)
-  source.add(chunk, text)
-  local f, message = load(text, chunk, "t")
-  if not f then error(message, 0) end
-  return f
-end
-
--- A script that the prompt follows leaves its locals there: a call behind
--- its last line hands them over, unless it ends in a `return`.
-local function load_keeping(text, chunk, env)
-  _G["cutelua keep"] = function()
-    local i = 1
-    while true do
-      local name, value = debug.getlocal(2, i)
-      if not name then break end
-      if not name:find "^%(" then env[name] = value end
-      i = i + 1
-    end
-  end
-  local f = load(text .. '\n_G["cutelua keep"]()', chunk, "t")
-  return f or load_text(text, chunk)
-end
-
 local LARGEST = 64 << 20  -- bytes of a script: a device has no end
 
 local function read_script(name)
@@ -135,20 +113,17 @@ local function script_function(opt, name, env)
   look_beside(name)
   local text = read_script(name)
   if text:sub(1, 1) == "\27" then return assert(load(text, "@" .. name)) end
-  text = text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "")
+  text = script.plain(text)
   local chunk = name == "-" and "=stdin" or "@" .. name
   if name == "-" or core.file_kind(name) ~= "file" then
     source.add(chunk, text)
   end
-  if opt.interactive then return load_keeping(text, chunk, env) end
-  local f, message = load(text, chunk, "t")
-  if not f then error(message, 0) end
-  return f
+  return script.load(text, chunk, opt.interactive and env or nil)
 end
 
-local function set_arg(argv, script)
+local function set_arg(argv, at)
   local arg = {}
-  for i = 0, #argv do arg[i - (script or 0)] = argv[i] end
+  for i = 0, #argv do arg[i - (at or 0)] = argv[i] end
   _G.arg = arg
   return arg
 end
@@ -161,7 +136,7 @@ local function run_steps(opt)
         return
       end
       local many = n > 1 and " " .. n or ""
-      load_text(step[2], "=(command line" .. many .. ")")()
+      script.add(step[2], "=(command line" .. many .. ")")()
     end)
     if code ~= 0 then return code end
   end
@@ -191,8 +166,8 @@ end
 local function debugged(opt, words)
   local result
   local code = protected(opt, function()
-    result = require "cute.debug.prompt".main(words, function(script)
-      return run_script(opt, script, 1)
+    result = require "cute.debug.prompt".main(words, function(own)
+      return run_script(opt, own, 1)
     end)
   end)
   return code ~= 0 and code or result

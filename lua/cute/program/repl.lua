@@ -133,14 +133,18 @@ end
 
 -- ---- the loop ----
 
+--- Says what failed: of report.capture.
+---@param failure table
+function repl:tell(failure)
+  self.failed = true
+  report.tell(report.format(failure, self.opt))
+end
+
 -- Runs f under Ctrl-C; shows its failure.
 function repl:call(f, ...)
   local call = has_sys and sys.call or xpcall
   local out = table.pack(call(f, report.capture, ...))
-  if not out[1] then
-    self.failed = true
-    report.tell(report.format(out[2], self.opt))
-  end
+  if not out[1] then self:tell(out[2]) end
   return table.unpack(out, 1, out.n)
 end
 
@@ -227,8 +231,7 @@ function repl:eval(text)
   self.count = self.count + 1
   source.add(("=(prompt):%d"):format(self.count), text)
   if not f then
-    self.failed = true
-    report.tell(report.format({message = message, frames = {}}, self.opt))
+    self:tell {message = message, frames = {}}
     return false
   end
   local out = table.pack(self:call(f))

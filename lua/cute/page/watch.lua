@@ -1,0 +1,71 @@
+--- Watches what a script launches on the simulator, each kernel and grid once:
+-- what `cutelua explain` and the workshop make pages of.
+local core = require "cute.core"
+local devices = require "cute.lang.devices"
+local kernel = require "cute.lang.kernel"
+
+local watch = {}
+
+local MOST = 16  -- launches of a page
+
+local Watch = {}
+Watch.__index = Watch
+
+--- From now on all launches are on the simulator and are watched, and os.exit
+-- ends the script alone: it raises `stop`, and keeps the exit code in `code`.
+---@param page table of cute.page
+---@param name? string of the kernels that are wanted; all when absent
+---@return table watch with left: how many launches had no room
+function watch.start(page, name)
+  local w = setmetatable({page = page, name = name, known = {}, stop = {},
+                          exit = os.exit, left = 0}, Watch)
+  devices.simulates = true
+  kernel.runner = {record = require "cute.debug.locals".new,
+    run = function(program, launch) return w:run(program, launch) end}
+  os.exit = function(code)  -- luacheck: ignore 122
+    w.code = code == true and 0 or code == false and 1
+      or math.tointeger(code) or 0
+    error(w.stop, 0)
+  end
+  return w
+end
+
+-- Launches of one program and grid are one.
+function Watch:run(program, launch)
+  local key = ("%s %s"):format(program.fn, table.concat(launch.grid, ","))
+  local k = self.known[key]
+  if k then k.launches = k.launches + 1 end
+  local wanted = not k
+    and (self.name or program.info.name) == program.info.name
+  if wanted and #self.page.kernels == MOST then
+    self.left = self.left + 1
+    wanted = false
+  end
+  launch.record = wanted or launch.record
+  local found = core.sim_run(program.fn, launch)
+  if wanted then
+    self.known[key] = self.page:add(program, launch, found)
+  end
+  return found
+end
+
+-- Is that failure of a launch whose reports the page has?
+local function is_told(kernels, message)
+  local last = kernels[#kernels]
+  return last and #last.notes > 0 and message:find("[kernel-fault]", 1, true)
+end
+
+--- Ends it; the page says what stopped the script.
+---@param message? string what stopped the script
+---@param at_line? boolean does the message name a line?
+function Watch:finish(message, at_line)
+  kernel.runner, devices.simulates = nil, nil
+  os.exit = self.exit  -- luacheck: ignore 122
+  local kernels = self.page.kernels
+  if message and not is_told(kernels, message)
+    and (#kernels > 0 or at_line) then
+    self.page:fail(message)
+  end
+end
+
+return watch

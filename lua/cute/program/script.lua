@@ -1,0 +1,51 @@
+--- Texts of scripts as functions: the program's, and the workshop's.
+local source = require "cute.lang.source"
+
+local script = {}
+
+--- A script's text as Lua loads it: without a byte order mark, and without the
+-- words behind "#" in its first line, which is for the shell.
+---@param text string
+---@return string
+function script.plain(text)
+  return (text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", ""))
+end
+
+-- A script that the prompt follows leaves its locals there: a call behind
+-- its last line hands them over, unless it ends in a `return`.
+local function load_keeping(text, chunk, env)
+  _G["cutelua keep"] = function()
+    local i = 1
+    while true do
+      local name, value = debug.getlocal(2, i)
+      if not name then break end
+      if not name:find "^%(" then env[name] = value end
+      i = i + 1
+    end
+  end
+  return load(text .. '\n_G["cutelua keep"]()', chunk, "t")
+end
+
+--- The function of a text; raises what is wrong with its syntax.
+---@param text string
+---@param chunk string its name, with "@" or "="
+---@param env? table takes the locals that it has at its end
+---@return function
+function script.load(text, chunk, env)
+  local f, message = env and load_keeping(text, chunk, env), nil
+  if not f then f, message = load(text, chunk, "t") end
+  if not f then error(message, 0) end
+  return f
+end
+
+--- That of a text which has no file: reports and traces find it.
+---@param text string
+---@param chunk string
+---@param env? table
+---@return function
+function script.add(text, chunk, env)
+  source.add(chunk, text)
+  return script.load(text, chunk, env)
+end
+
+return script

@@ -1,0 +1,288 @@
+// The page's end of the workshop's Worker: starts it, asks it, stops it.
+//
+//   const engine = new Engine({seconds: 60, onstate: state => ...});
+//   await engine.ready;       // {version, lua, threads, memory: bytes}
+//   const answer = await engine.ask("run", {name, text, words: []},
+//                                   (text, fd) => ...);
+//   await engine.stop();      // what runs is answered {stopped: true}
+//
+// What can be asked says lua/cute/workshop/init.lua. A second Worker stands by:
+// it takes the place of one that is stopped, and answers syntax, complete and
+// about while the first is busy.
+"use strict";
+
+// Asks that take long, of which one runs at a time.
+const RUNS = new Set(["run", "prompt", "block", "exercise"]);
+// Those that need nothing of a run.
+const LIGHT = new Set(["syntax", "complete", "about"]);
+
+// ---- where the program comes from ----
+
+// On file:// nothing can be fetched, but a script may be loaded.
+function loadParts(base) {
+  return new Promise((done, fail) => {
+    const script = document.createElement("script");
+    script.src = base + "parts.js";
+    script.onload = () => done(window.workshopParts);
+    script.onerror = () => fail(new Error("parts.js is not beside this page"));
+    document.head.append(script);
+  });
+}
+
+async function unpacked(base64) {
+  const packed = Uint8Array.from(atob(base64), c => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream()
+    .pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).arrayBuffer();
+}
+
+async function fetched(url) {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url}: ${response.status}`);
+  return response.arrayBuffer();
+}
+
+// {worker: URL of its text, start: what it is told first}
+async function load(options) {
+  const base = new URL(options.base || "", location.href).href
+    .replace(/[^/]*$/, "");
+  let parts = options.parts || window.workshopParts;
+  if (!parts && location.protocol === "file:") parts = await loadParts(base);
+  if (parts) {
+    const text = new Blob([parts.program, "\n", parts.worker],
+                          {type: "text/javascript"});
+    const module = await WebAssembly.compile(await unpacked(parts.wasm));
+    return {worker: URL.createObjectURL(text),
+            start: {program: null, module, base}};
+  }
+  let name = window.crossOriginIsolated ? "cutelua-threads" : "cutelua";
+  let bytes;
+  try {
+    bytes = await fetched(`${base}${name}.wasm`);
+  } catch (e) {
+    if (name === "cutelua") throw e;
+    name = "cutelua";
+    bytes = await fetched(`${base}${name}.wasm`);
+  }
+  return {worker: base + "worker.js", start: {program: `${base}${name}.js`,
+    module: await WebAssembly.compile(bytes), base}};
+}
+
+// ---- a Worker ----
+
+// One Worker and what it is doing. job: {id, ask, fields, onOutput, resolve}.
+class Hand {
+  constructor(source, ondead) {
+    this.job = null;
+    this.queue = [];
+    this.ondead = ondead;
+    this.worker = new Worker(source.worker);
+    this.ready = new Promise((done, fail) => {
+      this.worker.onmessage = ({data}) => {
+        if (data.ready) done(data);
+        else if (data.failed) fail(new Error(data.failed));
+        else this.hear(data);
+      };
+      this.worker.onerror = e => {
+        fail(new Error(e.message || "the Worker could not be started"));
+        this.die(e.message);
+      };
+    });
+    this.ready.catch(() => {});
+    this.worker.postMessage({start: source.start});
+  }
+
+  hear({id, out, fd, answer, dead}) {
+    const job = this.job;
+    if (!job || job.id !== id) return;
+    if (out !== undefined) {
+      if (job.onOutput) job.onOutput(out, fd);
+      return;
+    }
+    clearTimeout(job.timer);
+    this.job = null;
+    if (dead) this.ondead();
+    job.resolve(answer);
+    this.next();
+  }
+
+  die(message) {
+    if (this.job) this.job.resolve({ok: false, error: {message}});
+    this.job = null;
+    this.ondead();
+  }
+
+  take(job) {
+    this.queue.push(job);
+    this.next();
+  }
+
+  async next() {
+    if (this.job || !this.queue.length) return;
+    const job = this.job = this.queue.shift();
+    try {
+      await this.ready;
+    } catch (e) {
+      this.job = null;
+      job.resolve({ok: false, error: {message: e.message}});
+      return;
+    }
+    if (this.job !== job) return;  // stopped meanwhile
+    if (job.begin) job.begin();
+    this.worker.postMessage({id: job.id, ask: job.ask, ...job.fields});
+  }
+
+  // Ends the Worker; what it was asked is answered so.
+  end(answer) {
+    this.worker.terminate();
+    const jobs = this.job ? [this.job, ...this.queue] : this.queue;
+    this.job = null;
+    this.queue = [];
+    for (const job of jobs) {
+      clearTimeout(job.timer);
+      job.resolve(answer);
+    }
+  }
+}
+
+// ---- the engine ----
+
+class Engine {
+  // options: seconds that a run may take, base: URL of the files' folder,
+  // parts: {program, worker, wasm} where these are in the page, onstate: told
+  // "starting", "ready", "busy", "failed" (then `reason` says why).
+  constructor(options = {}) {
+    this.options = options;
+    this.seconds = options.seconds || 60;
+    this.files = new Map();  // what was put
+    this.count = 0;
+    this.tell("starting");
+    this.ready = load(options).then(source => {
+      this.source = source;
+      this.hand = this.start();
+      return this.hand.ready;
+    }).then(about => {
+      this.spare = this.start();
+      this.tell("ready");
+      return about;
+    });
+    this.ready.catch(e => {
+      this.reason = e.message;
+      this.tell("failed");
+    });
+  }
+
+  tell(state) {
+    if (this.state === state) return;
+    this.state = state;
+    if (this.options.onstate) this.options.onstate(state);
+  }
+
+  // A Worker that has all files.
+  start() {
+    const hand = new Hand(this.source, () => {
+      if (this.hand === hand) this.replace({ok: false, error: {message:
+        "the program ended and was started anew"}});
+      else if (this.spare === hand) this.spare = null;
+    });
+    for (const [name, bytes] of this.files)
+      hand.take(this.job("put", {name, bytes}));
+    return hand;
+  }
+
+  job(ask, fields, onOutput) {
+    const job = {id: ++this.count, ask, fields, onOutput};
+    job.done = new Promise(resolve => { job.resolve = resolve; });
+    return job;
+  }
+
+  // The spare Worker takes the place of the one that is ended.
+  replace(answer) {
+    const old = this.hand;
+    this.hand = this.spare || this.start();
+    this.spare = null;
+    old.end(answer);
+    const hand = this.hand;
+    hand.ready.then(() => {
+      if (this.hand === hand && !this.spare) this.spare = this.start();
+      this.settle();
+    }, e => {
+      this.reason = e.message;
+      this.tell("failed");
+    });
+    return hand.ready;
+  }
+
+  settle() {
+    if (this.state !== "failed")
+      this.tell(this.hand.job || this.hand.queue.length ? "busy" : "ready");
+  }
+
+  // Asks the Worker; its answer, in which ok = false and error say what is
+  // wrong. What it prints meanwhile goes to onOutput(text, fd).
+  async ask(name, fields = {}, onOutput) {
+    try {
+      await this.ready;
+    } catch (e) {
+      return {ok: false, error: {message: e.message}};
+    }
+    if (name === "put") return this.put(fields.name, fields.bytes);
+    if (name === "complete") return this.complete(fields);
+    return this.send(name, fields, onOutput);
+  }
+
+  async send(name, fields, onOutput) {
+    const busy = this.hand.job;
+    if (RUNS.has(name) && [busy, ...this.hand.queue].some(
+        job => job && RUNS.has(job.ask)))
+      return {ok: false, busy: true, error: {message:
+        "something runs: wait for its end, or stop it"}};
+    const job = this.job(name, fields, onOutput);
+    if (busy && this.spare && LIGHT.has(name)) {
+      this.spare.take(job);
+      return job.done;
+    }
+    job.begin = () => {
+      job.timer = setTimeout(() => this.late(job), this.seconds * 1000);
+    };
+    this.hand.take(job);
+    this.settle();
+    const answer = await job.done;
+    this.settle();
+    return answer;
+  }
+
+  late(job) {
+    if (this.hand.job !== job) return;
+    const message = `this took longer than ${this.seconds} s, the limit of `
+      + "time, and was stopped";
+    this.replace({ok: false, stopped: true, error: {message}});
+  }
+
+  // Candidates behind `at` characters of a text: {from, list}.
+  async complete({text, at = text.length}) {
+    const answer = await this.send("complete", {text: text.slice(0, at)});
+    answer.from = at - (answer.word || "").length;
+    answer.list = answer.list || [];
+    return answer;
+  }
+
+  // Gives all Workers a file: a Uint8Array, or text.
+  async put(name, bytes) {
+    await this.ready;
+    if (typeof bytes === "string") bytes = new TextEncoder().encode(bytes);
+    const answer = await this.send("put", {name, bytes});
+    if (answer.ok) {
+      this.files.set(name, bytes);
+      if (this.spare) this.spare.take(this.job("put", {name, bytes}));
+    }
+    return answer;
+  }
+
+  // Ends what runs; done when the next ask can begin.
+  async stop() {
+    await this.ready;
+    if (!this.hand.job) return;
+    await this.replace({ok: false, stopped: true});
+  }
+}

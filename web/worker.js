@@ -1,0 +1,214 @@
+// The workshop's Worker: the program as WebAssembly, which answers what the
+// page asks (lua/cute/workshop/init.lua says what that is), with its files in
+// memory. web/engine.js is the page's end.
+//
+// The page says {start: {program: URL or null where it is in this text, module,
+// base}} and then {id, ask: NAME, ...}; the Worker {ready: true, version, lua,
+// threads, memory}, or {failed: message}; {id, out: text, fd: 1 or 2} while
+// something runs, and {id, answer: {...}}; with dead: true the program is no
+// more. Of the asks, `put` and `files` are the Worker's own.
+"use strict";
+(() => {
+const PAUSE = 50;        // ms between two messages of output
+const MOST = 1 << 20;    // bytes of output that an ask may have
+const FOLDER = "/work";  // what `put` writes and the script finds
+
+let program = null;      // the Module
+let output = null;       // of what runs
+
+// ---- output ----
+
+// What an ask writes, as text, in bundles; what is too much is counted.
+class Output {
+  constructor(id) {
+    this.id = id;
+    this.left = MOST;
+    this.dropped = 0;
+    this.decoders = [];
+    this.pieces = [];   // [fd, text], not yet posted
+    this.posted = 0;    // when the last was
+  }
+
+  write(fd, bytes) {
+    const kept = bytes.slice(0, this.left);
+    this.left -= kept.length;
+    this.dropped += bytes.length - kept.length;
+    if (!kept.length) return;
+    if (!this.decoders[fd]) this.decoders[fd] = new TextDecoder();
+    this.add(fd, this.decoders[fd].decode(kept, {stream: true}));
+    if (performance.now() - this.posted >= PAUSE) this.post();
+  }
+
+  add(fd, text) {
+    const last = this.pieces[this.pieces.length - 1];
+    if (last && last[0] === fd) last[1] += text;
+    else if (text) this.pieces.push([fd, text]);
+  }
+
+  post() {
+    for (const [fd, text] of this.pieces)
+      if (text) self.postMessage({id: this.id, out: text, fd});
+    this.pieces = [];
+    this.posted = performance.now();
+  }
+
+  end() {
+    this.decoders.forEach((decoder, fd) => this.add(fd, decoder.decode()));
+    if (this.dropped)
+      this.add(2, `\n... ${this.dropped} bytes more are not shown: `
+        + `${MOST >> 20} MiB are kept of what a run prints\n`);
+    this.post();
+  }
+}
+
+// Instead of terminals: standard output and error in whole pieces.
+function replaceStreams(fs) {
+  for (const fd of [1, 2]) {
+    const stream = fs.streams[fd];
+    stream.tty = null;
+    stream.stream_ops = {
+      write(_, buffer, offset, length) {
+        if (output)
+          output.write(fd, new Uint8Array(buffer.buffer,
+            buffer.byteOffset + offset, length));
+        return length;
+      },
+    };
+  }
+}
+
+function noInput() {
+  if (output && !output.asked)
+    output.add(2, "cutelua: there is no standard input here, io.read gives "
+      + "nil\n");
+  if (output) output.asked = true;
+  return null;
+}
+
+// ---- the program ----
+
+async function start({program: url, module, base}) {
+  if (url) importScripts(url);
+  program = await cutelua({
+    noInitialRun: true,
+    stdin: noInput,
+    mainScriptUrlOrBlob: url || undefined,
+    locateFile: name => base + name,
+    instantiateWasm(imports, done) {
+      WebAssembly.instantiate(module, imports).then(
+        instance => done(instance, module),
+        e => self.postMessage({failed: e.message}));
+      return {};
+    },
+  });
+  replaceStreams(program.FS);
+  program.FS.mkdirTree(FOLDER);
+  program.FS.chdir(FOLDER);
+  const why = program.ccall("web_open", "number", [], []);
+  if (why) throw new Error(program.UTF8ToString(why));
+  const hello = asked({ask: "hello"});
+  const threads = typeof SharedArrayBuffer !== "undefined"
+    && program.HEAP8.buffer instanceof SharedArrayBuffer
+    ? navigator.hardwareConcurrency : 1;
+  self.postMessage({ready: true, version: hello.version, lua: hello.lua,
+    threads, memory: program.ccall("web_memory", "number", [], [])});
+}
+
+// What the program answers.
+function asked(request) {
+  const text = JSON.stringify(request);
+  const size = program.lengthBytesUTF8(text) + 1;
+  const at = program._malloc(size);
+  if (!at) return wrong(`a request of ${size} bytes does not fit into memory`);
+  program.stringToUTF8(text, at, size);
+  try {
+    return JSON.parse(program.UTF8ToString(program._web_ask(at)));
+  } finally {
+    program._free(at);
+  }
+}
+
+function wrong(message) {
+  return {ok: false, error: {message, text: message}};
+}
+
+// ---- files ----
+
+const mine = new Map();  // files that were put, and when they were written
+
+// A file's name within FOLDER; null where it is none.
+function inside(name) {
+  const parts = String(name).split("/").filter(p => p !== "" && p !== ".");
+  return parts.length && !parts.includes("..") ? parts.join("/") : null;
+}
+
+function put({name, bytes}) {
+  const fs = program.FS, path = inside(name);
+  if (!path) return wrong(`no name of a file: '${name}'`);
+  try {
+    const folder = path.replace(/[^/]*$/, "");
+    if (folder) fs.mkdirTree(`${FOLDER}/${folder}`);
+    fs.writeFile(`${FOLDER}/${path}`, bytes);
+  } catch (e) {
+    return wrong(`${path} of ${bytes.length} bytes cannot be kept: `
+      + (e.errno ? "there is something else of that name"
+                 : "there is no memory for it"));
+  }
+  mine.set(path, +fs.stat(`${FOLDER}/${path}`).mtime);
+  return /\.npy$/i.test(path) ? asked({ask: "npy", name: path}) : {ok: true};
+}
+
+// What scripts wrote: all files that were not put, or were written since.
+function files() {
+  const fs = program.FS, found = [];
+  const walk = folder => {
+    for (const name of fs.readdir(`${FOLDER}/${folder}`)) {
+      if (name === "." || name === "..") continue;
+      const path = folder + name, {mode, mtime} = fs.stat(`${FOLDER}/${path}`);
+      if (fs.isDir(mode)) walk(`${path}/`);
+      else if (mine.get(path) !== +mtime)
+        found.push({name: path, bytes: fs.readFile(`${FOLDER}/${path}`)});
+    }
+  };
+  walk("");
+  return {files: found};
+}
+
+// ---- asks ----
+
+const OWN = {put, files};
+
+// What is left to say where the program itself went down.
+function ended(e) {
+  if (e instanceof RangeError)
+    return "this went deeper than the browser's stack: fewer calls in calls";
+  const text = String(e && e.message || e);
+  if (/out of memory|OOM|memory\.grow|allocation failed/i.test(text))
+    return "not enough memory [out-of-memory]";
+  return `the program ended: ${text}`;
+}
+
+self.onmessage = async ({data}) => {
+  if (data.start) {
+    try {
+      await start(data.start);
+    } catch (e) {
+      self.postMessage({failed: String(e && e.message || e)});
+    }
+    return;
+  }
+  const {id, ...request} = data;
+  output = new Output(id);
+  let answer, dead = false;
+  try {
+    answer = (OWN[request.ask] || asked)(request);
+  } catch (e) {
+    answer = wrong(ended(e));
+    dead = true;
+  }
+  output.end();
+  if (output.dropped) answer.dropped = output.dropped;
+  output = null;
+  self.postMessage({id, answer, dead});
+};
+})();

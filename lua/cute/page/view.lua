@@ -101,8 +101,10 @@ dialog .close { float: right; }
 -- beside an editor that has the script: {beside = true, one text at a time;
 -- view: its name; kernel: a number; lit(place, stays): what is pointed at is of
 -- place = {file, line} or null; go(place): true where the editor went there;
--- shown(kernel, number)}. It gives {light(file, line), pick(file, line)}:
--- lines of the editor are pointed at or chosen.
+-- shown(kernel, number); picture(n), costs(number): promises of a picture, of a
+-- kernel with its estimate, which the page lacks}. It gives {light(file, line),
+-- pick(file, line), costs()}: lines of the editor are pointed at or chosen, and
+-- costs are asked for.
 view.script = [=[
 var cutePage = (function () {
 "use strict";
@@ -398,7 +400,9 @@ var MORE = {
         ? '<div class="drawn" data-picture="' + c.picture + '"></div>' : "");
     }).join("");
   },
-  estimate: function (k) { return "<pre>" + esc(k.estimate) + "</pre>"; },
+  estimate: function (k) { return k.estimate ? "<pre>" + esc(k.estimate)
+    + "</pre>" : "<p class=dim>" + (k.asked ? "reckoning ..." : "none")
+    + "</p>"; },
   compiler: function (k) { return "<pre>" + esc(k.log) + "</pre>"; },
   notes: function (k) {
     return k.notes.map(function (n) {
@@ -411,7 +415,8 @@ function moreOf(k) {
   return [k.things.length && ["tensors", k.things.length],
     k.notes.length && ["notes", k.notes.length],
     k.conflicts.length && ["conflicts", k.conflicts.length],
-    k.estimate && ["estimate", 0], k.log && ["compiler", 0]]
+    (k.estimate || opt.costs && !k.failed) && ["estimate", 0],
+    k.log && ["compiler", 0]]
     .filter(Boolean);
 }
 var more = null;
@@ -423,7 +428,35 @@ function drawMore() {
   box.innerHTML = more ? '<div class="scroll" id="more-' + more + '">'
     + MORE[more](kernel) + "</div>" : "";
   box.querySelectorAll("[data-picture]").forEach(function (e) {
-    cutePicture(e, page.pictures[e.dataset.picture - 1]); });
+    drawn(e, e.dataset.picture); });
+  if (more == "estimate") costs();
+}
+// A picture that the page has, or that is asked for.
+function drawn(e, n, then) {
+  var data = page.pictures && page.pictures[n - 1];
+  if (data) {
+    cutePicture(e, data);
+    return then && then(data);
+  }
+  e.innerHTML = "<p class=dim>drawing ...</p>";
+  opt.picture(n).then(function (data) {
+    cutePicture(e, data);
+    if (then) then(data);
+  }, function (error) {
+    e.innerHTML = "<p class=bad>" + esc(error.message) + "</p>";
+  });
+}
+function costs() {
+  var k = kernel, i = page.kernels.indexOf(k);
+  if (!opt.costs || k.estimate || k.asked || k.failed) return;
+  k.asked = true;
+  opt.costs(i).then(function (got) {
+    page.kernels[i] = got;
+    got.asked = true;
+    if (kernel == k) show(i, picked && picked.dataset.k);
+  }, function () {
+    k.asked = false;
+  });
 }
 
 // ---- bars ----
@@ -465,18 +498,21 @@ function fit() {
     p.hidden = on.indexOf(p.dataset.pane) < 0; });
   drawTabs();
 }
-function show(i) {
+function show(i, key) {
   kernel = page.kernels[i];
   asm = kernel.sass ? "sass" : "ptx";
   picked = null; lit = [];
   drawBar(); drawPanes(); fit(); drawLine(); drawMore();
   if (opt.shown) opt.shown(kernel, i);
   var bad = kernel.notes.filter(function (n) { return n.key; })[0];
-  var first = rows.lua.key[bad ? bad.key : 1];
-  if (bad && first) pick(first[0]);
+  var r = firstRow(key || bad && bad.key);
+  if (r) pick(r);
 }
 function go(key) {
-  if (opt.go && opt.go(where(kernel, key))) return;
+  if (opt.go && opt.go(where(kernel, key))) {
+    var own = firstRow(key);
+    return own && pick(own);
+  }
   var r = rows.lua.key[key] && rows.lua.key[key][0];
   if (!r) {
     all(".skip").forEach(open);
@@ -486,13 +522,12 @@ function go(key) {
 }
 function open(b) { b.outerHTML = b.dataset.rows; index(); }
 function picture(t) {
-  var data = page.pictures[t.picture - 1];
   el("picture").innerHTML = '<button class="close" autofocus>close</button><b>'
     + esc(t.name) + '</b> <span class="mono">' + esc(t.layout || t.kind)
-    + '</span><p class="dim">' + esc(data.part || "")
-    + '</p><div class="drawn"></div>';
+    + '</span><p class="dim"></p><div class="drawn"></div>';
   el("picture").showModal();
-  cutePicture(el("picture").lastChild, data);
+  drawn(el("picture").lastChild, t.picture, function (data) {
+    el("picture").querySelector("p").textContent = data.part || ""; });
 }
 
 // ---- what a reader does ----
@@ -564,7 +599,8 @@ return {
   pick: function (file, line) {
     var r = firstRow(keyOf(file, line));
     if (r && r != picked) pick(r);
-  }};
+  },
+  costs: costs};
 }
 draw.columns = columnsOf;
 draw.number = number;

@@ -1,0 +1,396 @@
+// The editor: CodeMirror with Lua's colours, what the program knows of names,
+// errors and reports at their lines, and a column of counters.
+//
+//     editor = cuteEditor(element, {ask, run, changed, pointed, chosen, say})
+//
+// ask(name, fields) is the engine's; run() runs; changed() follows an edit;
+// pointed(line) and chosen(line) follow pointer and caret: lines as they were
+// when the script ran; say(text) is what stands below the editor.
+// cuteEditor.small(element, text, host) is one for a step of a lesson.
+"use strict";
+var cuteEditor = (function () {
+  var SYNTAX_MS = 350, ABOUT_MS = 450;
+  var bytes = new TextEncoder();
+
+  function options(text) {
+    return {value: text || "", mode: "lua", theme: "cute", tabSize: 2,
+      indentUnit: 2, lineNumbers: true, matchBrackets: true,
+      inputStyle: "contenteditable", viewportMargin: 60, spellcheck: false,
+      autocorrect: false, autocapitalize: false};
+  }
+  function element(tag, name, text) {
+    var e = document.createElement(tag);
+    e.className = name;
+    if (text !== undefined) e.textContent = text;
+    return e;
+  }
+
+  // Tab indents once something was typed or chosen; it moves the focus on when
+  // that has just come, and behind Escape.
+  function tabs(cm) {
+    var armed = false;
+    cm.on("blur", function () { armed = false; });
+    cm.on("mousedown", function () { armed = true; });
+    cm.on("change", function (_, change) {
+      if (change.origin != "setValue") armed = true; });
+    cm.addKeyMap({
+      Tab: function () {
+        if (!armed) return CodeMirror.Pass;
+        if (cm.somethingSelected()) cm.indentSelection("add");
+        else cm.execCommand("insertSoftTab");
+      },
+      "Shift-Tab": function () {
+        if (!armed) return CodeMirror.Pass;
+        cm.indentSelection("subtract");
+      },
+      Esc: function () {
+        armed = false;
+        return CodeMirror.Pass;
+      }});
+    var leave = {Tab: false, "Shift-Tab": false};
+    cm.on("keydown", function () { cm.setOption("extraKeys",
+      Object.assign({}, cm.own, armed ? {} : leave)); });
+  }
+
+  // ---- names ----
+
+  // The dotted name around a place, "cute.make_layout"; "" where there is none.
+  function nameAt(cm, at) {
+    var token = cm.getTokenAt({line: at.line, ch: at.ch + 1});
+    if (/comment|string/.test(token.type || "")) return "";
+    var line = cm.getLine(at.line), end = at.ch, start = at.ch;
+    while (/\w/.test(line.charAt(end))) end++;
+    while (/[\w.:]/.test(line.charAt(start - 1))) start--;
+    var name = line.slice(start, end);
+    return /^[A-Za-z_][\w.:]*$/.test(name) ? name.replace(/:/g, ".") : "";
+  }
+  function words(cm, ask) {
+    var tip = document.getElementById("about"), timer, shown = "", asked = "";
+    function hide() {
+      clearTimeout(timer);
+      tip.hidden = true;
+      shown = asked = "";
+    }
+    async function show(at, missing) {
+      var name = nameAt(cm, at);
+      if (!name) return hide();
+      if (name == shown) return;
+      asked = name;
+      var got = await ask("about", {name: name}).catch(function () {});
+      if (asked != name) return;
+      if (!got || !got.text) {
+        if (!missing) return hide();
+        got = {text: name + ": nothing is written about it"};
+      }
+      shown = name;
+      tip.textContent = got.text;
+      tip.hidden = false;
+      var box = cm.charCoords(at, "window"), high = tip.offsetHeight;
+      tip.style.left = Math.max(8, Math.min(box.left,
+        innerWidth - tip.offsetWidth - 8)) + "px";
+      tip.style.top = (box.bottom + high + 12 < innerHeight ? box.bottom + 4
+        : Math.max(8, box.top - high - 4)) + "px";
+    }
+    cm.getWrapperElement().addEventListener("mousemove", function (e) {
+      clearTimeout(timer);
+      if (e.buttons || !e.target.closest(".CodeMirror-line")) return;
+      var at = cm.coordsChar({left: e.clientX, top: e.clientY}, "window");
+      if (at.outside || at.xRel > 0 && at.ch == cm.getLine(at.line).length)
+        return;
+      timer = setTimeout(function () { show(at); }, ABOUT_MS);
+    });
+    cm.getWrapperElement().addEventListener("mouseleave", function (e) {
+      if (e.relatedTarget != tip) hide(); });
+    tip.addEventListener("mouseleave", hide);
+    cm.on("change", hide);
+    cm.on("scroll", hide);
+    cm.on("blur", hide);
+    cm.on("keydown", function (_, e) { if (e.key != "F1") hide(); });
+    return function () {
+      var at = cm.getCursor(), line = cm.getLine(at.line);
+      if (!/\w/.test(line.charAt(at.ch)) && at.ch > 0) at.ch--;
+      show(at, true);
+    };
+  }
+  function inBytes(text) { return bytes.encode(text).length; }
+  // The place of a byte of a text, counted from 0.
+  function place(cm, text, at) {
+    var part = new TextDecoder().decode(bytes.encode(text).slice(0, at));
+    return cm.posFromIndex(part.length);
+  }
+  function hints(ask) {
+    return async function (cm) {
+      var to = cm.getCursor(), text = cm.getValue();
+      var got = await ask("complete", {text: text,
+        at: inBytes(text.slice(0, cm.indexFromPos(to)))});
+      if (!got || !got.list || !got.list.length) return null;
+      return {from: place(cm, text, got.from), to: to,
+        list: got.list.map(function (x) {
+          return {text: x[0], render: function (item) {
+            item.appendChild(element("span", "word", x[0]));
+            if (x[1]) item.appendChild(element("span", "what",
+              String(x[1]).split("\n")[0]));
+          }};
+        })};
+    };
+  }
+  function completes(cm, ask) {
+    var hint = hints(ask);
+    function complete(single) {
+      cm.showHint({hint: hint, completeSingle: single,
+        closeCharacters: /[\s()[\]{};>,"']/,
+        extraKeys: {Tab: function (_, h) { h.pick(); }}});
+    }
+    cm.on("inputRead", function (_, change) {
+      var typed = change.text[change.text.length - 1];
+      if (/[.:]$/.test(typed) && !cm.state.completionActive) {
+        var token = cm.getTokenAt(cm.getCursor());
+        if (!/comment|string|number/.test(token.type || "")) complete(false);
+      }
+    });
+    return function () { complete(true); };
+  }
+
+  // ---- errors ----
+
+  function underline(cm, line, kind) {
+    var text = cm.getLine(line);
+    if (text === undefined) return null;
+    return cm.markText({line: line, ch: text.search(/\S|$/)},
+      {line: line, ch: text.length || 1}, {className: kind});
+  }
+  function checks(cm, ask, host) {
+    var timer, mark, last = "";
+    function clear() {
+      if (mark) { mark.mark.clear(); cm.setGutterMarker(mark.line, "reports",
+        null); }
+      mark = null;
+    }
+    function tell(text) {
+      if (text != last) host.say(text);
+      last = text;
+    }
+    async function check() {
+      var text = cm.getValue();
+      var got = await ask("syntax", {text: text, name: host.name()})
+        .catch(function () {});
+      if (!got || text != cm.getValue()) return;
+      clear();
+      if (!got.message) return tell("");
+      var n = Math.min(Math.max((got.line || 1) - 1, 0), cm.lineCount() - 1);
+      mark = {mark: underline(cm, n, "wrong"), line: cm.getLineHandle(n)};
+      if (!mark.mark) mark = null;
+      else cm.setGutterMarker(n, "reports", gutterMark("bad", got.message));
+      tell("line " + (n + 1) + ": " + got.message);
+    }
+    cm.on("change", function () {
+      clearTimeout(timer);
+      timer = setTimeout(check, SYNTAX_MS);
+    });
+    return check;
+  }
+  function gutterMark(kind, text) {
+    var e = element("span", "mark " + kind, kind == "bad" ? "\u25CF"
+      : "\u25B2");
+    e.title = text;
+    return e;
+  }
+
+  // ---- what a run says of lines ----
+
+  function reports(cm) {
+    var made = [];
+    function clear() {
+      cm.operation(function () {
+        made.forEach(function (m) { m(); });
+        made = [];
+      });
+    }
+    function widget(line, note) {
+      var cut = note.text.indexOf("\n"), e = element("div", "note "
+        + note.kind);
+      e.appendChild(element("div", "", cut < 0 ? note.text
+        : note.text.slice(0, cut)));
+      if (cut > 0) e.appendChild(element("div", "rest",
+        note.text.slice(cut + 1)));
+      if (note.hint) e.appendChild(element("div", "rest", note.hint));
+      var close = element("button", "dismiss", "\u00D7");
+      close.title = "hide";
+      close.setAttribute("aria-label", "hide this report");
+      e.insertBefore(close, e.firstChild);
+      var w = cm.addLineWidget(line, e, {coverGutter: false,
+        noHScroll: true});
+      close.onclick = function () { w.clear(); };
+      return w;
+    }
+    // notes: {{line, kind, text, hint, also}}, lines counted from 1.
+    function show(notes) {
+      clear();
+      var kinds = {};
+      cm.operation(function () {
+        notes.forEach(function (note) {
+          var n = note.line - 1;
+          if (n < 0 || n >= cm.lineCount()) return;
+          var w = widget(n, note), u = underline(cm, n,
+            note.kind == "bad" ? "wrong" : "minded");
+          made.push(function () { w.clear(); if (u) u.clear(); });
+          if (kinds[n] != "bad") kinds[n] = note.kind;
+          if (note.also && note.also <= cm.lineCount()
+              && !notes.some(function (x) { return x.line == note.also; })) {
+            var v = underline(cm, note.also - 1, "minded");
+            made.push(function () { if (v) v.clear(); });
+            kinds[note.also - 1] = kinds[note.also - 1] || "warn";
+          }
+        });
+        Object.keys(kinds).forEach(function (n) {
+          var line = cm.getLineHandle(+n);
+          cm.setGutterMarker(line, "reports", gutterMark(kinds[n],
+            "reported here"));
+          made.push(function () { cm.setGutterMarker(line, "reports", null); });
+        });
+      });
+    }
+    return {show: show, clear: clear};
+  }
+
+  // cells: {line: {text, part of the most, bad, colour}}
+  function heat(cm) {
+    var lines = [];
+    return function (cells) {
+      cm.operation(function () {
+        cm.clearGutter("heat");
+        lines = Object.keys(cells);
+        lines.forEach(function (n) {
+          if (n < 1 || n > cm.lineCount()) return;
+          var c = cells[n], e = element("span", "cell c" + c.colour
+            + (c.bad ? " bad" : ""), c.text);
+          if (c.part >= 0.05) e.style.setProperty("--w",
+            Math.round(100 * c.part) + "%");
+          if (c.title) e.title = c.title;
+          cm.setGutterMarker(n - 1, "heat", e);
+        });
+        cm.getWrapperElement().classList.toggle("heated", lines.length > 0);
+      });
+      cm.refresh();
+    };
+  }
+
+  // Lines as they were when the script ran, whatever was typed since.
+  function lineNumbers(cm) {
+    var was = new Map();
+    return {
+      keep: function () {
+        was = new Map();
+        cm.eachLine(function (h) { was.set(h, was.size + 1); });
+      },
+      was: function (n) { return was.get(cm.getLineHandle(n)) || 0; },
+      now: function (line) {
+        var found = null;
+        was.forEach(function (n, h) { if (n == line) found = h; });
+        return found ? cm.getLineNumber(found) : line - 1;
+      }};
+  }
+
+  // ---- the editor ----
+
+  function make(root, host) {
+    var cm = CodeMirror(root, Object.assign(options(), {
+      gutters: ["reports", "CodeMirror-linenumbers", "heat"],
+      screenReaderLabel: "Lua source. Tab indents once you have typed; Escape,"
+        + " then Tab leaves."}));
+    var about = words(cm, host.ask), complete = completes(cm, host.ask);
+    cm.own = {"Ctrl-Enter": host.run, "Cmd-Enter": host.run, F1: about,
+      "Ctrl-Space": complete, "Ctrl-/": "toggleComment",
+      "Cmd-/": "toggleComment", "Ctrl-]": "indentMore",
+      "Ctrl-[": "indentLess"};
+    cm.setOption("extraKeys", cm.own);
+    tabs(cm);
+    var check = checks(cm, host.ask, host), told = reports(cm);
+    var column = heat(cm), numbers = lineNumbers(cm), lit = [], quiet = false;
+
+    function light(line, stays) {
+      cm.operation(function () {
+        lit.forEach(function (h) {
+          cm.removeLineClass(h, "background", "lit");
+          cm.removeLineClass(h, "background", "picked");
+        });
+        lit = [];
+        var n = line ? numbers.now(line) : null;
+        if (n === null || n < 0 || n >= cm.lineCount()) return;
+        lit.push(cm.addLineClass(n, "background", stays ? "picked" : "lit"));
+      });
+    }
+    cm.on("change", function (_, change) {
+      host.changed(change.origin != "setValue"); });
+    var over = -1;
+    cm.getWrapperElement().addEventListener("mousemove", function (e) {
+      var n = cm.lineAtHeight(e.clientY, "window");
+      if (n != over) host.pointed(numbers.was(over = n));
+    });
+    cm.getWrapperElement().addEventListener("mouseleave", function () {
+      host.pointed(0);
+      over = -1;
+    });
+    cm.on("cursorActivity", function () {
+      if (cm.hasFocus() && !quiet)
+        host.chosen(numbers.was(cm.getCursor().line));
+    });
+    return {
+      cm: cm,
+      text: function () { return cm.getValue(); },
+      set: function (text) {
+        told.clear();
+        column({});
+        light(0);
+        cm.setValue(text);
+        cm.clearHistory();
+        numbers.keep();
+        cm.scrollTo(0, 0);
+        check();
+      },
+      ran: function () { numbers.keep(); told.clear(); column({}); light(0); },
+      reports: told.show,
+      heat: column,
+      light: light,
+      // Goes to a line of the text that ran.
+      go: function (line, focus) {
+        var n = Math.min(Math.max(numbers.now(line), 0), cm.lastLine());
+        quiet = true;
+        cm.setCursor({line: n, ch: Math.max(0, cm.getLine(n).search(/\S/))});
+        quiet = false;
+        var mid = cm.getScrollerElement().clientHeight / 2;
+        var y = cm.heightAtLine(n, "local"), at = cm.getScrollInfo();
+        if (y < at.top + 20 || y > at.top + at.clientHeight - 60)
+          cm.scrollTo(null, y - mid);
+        light(line, true);
+        if (focus) cm.focus();
+      },
+      check: check,
+      focus: function () { cm.focus(); },
+      refresh: function () { cm.refresh(); }};
+  }
+
+  // As high as its text; errors under their line.
+  make.small = function (root, text, host) {
+    var cm = CodeMirror(root, Object.assign(options(text), {
+      viewportMargin: Infinity, gutters: ["reports", "CodeMirror-linenumbers"],
+      screenReaderLabel: host.label || "Lua"}));
+    cm.getWrapperElement().classList.add("small");
+    var about = words(cm, host.ask), told = reports(cm);
+    cm.own = {"Ctrl-Enter": host.run, "Cmd-Enter": host.run, F1: about,
+      "Ctrl-Space": completes(cm, host.ask)};
+    cm.setOption("extraKeys", cm.own);
+    tabs(cm);
+    return {
+      cm: cm,
+      text: function () { return cm.getValue(); },
+      set: function (s) { told.clear(); cm.setValue(s); },
+      fail: function (line, message) {
+        told.show([{line: line, kind: "bad", text: message}]); },
+      clear: told.clear,
+      focus: function () { cm.focus(); },
+      refresh: function () { cm.refresh(); }};
+  };
+  make.nameAt = nameAt;
+  return make;
+})();

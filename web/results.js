@@ -1,0 +1,407 @@
+// What runs and prompts gave: what they printed, the kernels beside the editor,
+// pictures and timelines.
+//
+//     results = cuteResults({ask, name, editor, say, busy})
+//
+// ask(name, fields) is the engine's; name() says which script the editor has;
+// editor is cuteEditor's; say(text) is for the line at the foot. begin(title),
+// out(text, fd) and done(answer) tell of a run.
+"use strict";
+var cuteResults = (function () {
+  var MOST = 400000;  // characters of output that are kept
+  var VIEWS = ["output", "kernel", "drawn", "timeline"];
+
+  function el(id) { return document.getElementById(id); }
+  function make(tag, name, text) {
+    var e = document.createElement(tag);
+    if (name) e.className = name;
+    if (text !== undefined) e.textContent = text;
+    return e;
+  }
+  function plural(n, word) { return n + " " + word + (n == 1 ? "" : "s"); }
+  function seconds(s) {
+    return s < 1 ? Math.max(1, Math.round(1000 * s)) + " ms"
+      : s.toFixed(s < 10 ? 2 : 1) + " s";
+  }
+
+  // ---- what was printed ----
+
+  function logOf(log) {
+    var pre = null, kept = 0, dropped = 0;
+    function end() { log.scrollTop = log.scrollHeight; }
+    function add(e) {
+      log.appendChild(e);
+      pre = null;
+      end();
+    }
+    // The oldest go when there is too much.
+    function trim() {
+      while (kept > MOST && log.firstChild) {
+        var first = log.firstChild, n = first.textContent.length;
+        if (first.classList.contains("dropped")) {
+          if (!first.nextSibling) return;
+          first = first.nextSibling;
+          n = first.textContent.length;
+        }
+        if (first == pre && pre.childNodes.length > 1) {
+          n = pre.firstChild.textContent.length;
+          pre.firstChild.remove();
+        } else if (first == pre) return;
+        else first.remove();
+        kept -= n;
+        dropped += n;
+      }
+      if (!dropped) return;
+      var note = log.querySelector(".dropped") || log.insertBefore(
+        make("div", "dropped dim"), log.firstChild);
+      note.textContent = dropped + " characters of output in front were "
+        + "dropped";
+    }
+    return {
+      clear: function () {
+        log.textContent = "";
+        pre = null;
+        kept = dropped = 0;
+      },
+      add: function (e) { kept += e.textContent.length; add(e); trim(); },
+      // What is longer than what is kept loses its front.
+      text: function (text, fd) {
+        if (text.length > MOST) {
+          dropped += text.length - MOST;
+          text = text.slice(-MOST);
+        }
+        var kind = fd == 2 ? "warned" : "said";
+        if (!pre || pre.className != kind) log.appendChild(pre = make("pre",
+          kind));
+        pre.appendChild(document.createTextNode(text));
+        kept += text.length;
+        trim();
+        end();
+      }};
+  }
+
+  // ---- pictures ----
+
+  function panelsOf(data) {
+    return Math.max.apply(null, data.panels.map(function (p) {
+      return p.place ? p.place[1] : 1; }).concat(1));
+  }
+  function picture(data, title) {
+    var figure = make("figure"), box = make("div", "drawn");
+    if (title) figure.appendChild(make("figcaption", "", title));
+    if (data.part) figure.appendChild(make("p", "dim", data.part));
+    figure.appendChild(box);
+    box.style.setProperty("--panels", panelsOf(data));
+    cutePicture(box, data);
+    return figure;
+  }
+
+  return function (host) {
+    var log = logOf(el("log")), answer = null, pictures = [], at = 0;
+    var view = null, times = {}, wanted = null;
+
+    // ---- tabs ----
+
+    function tab(v) { return document.querySelector("[aria-controls=" + v
+      + "]"); }
+    function show(v, focus) {
+      VIEWS.forEach(function (x) {
+        el(x).hidden = x != v;
+        tab(x).setAttribute("aria-selected", x == v);
+        tab(x).tabIndex = x == v ? 0 : -1;
+      });
+      if (focus) tab(v).focus();
+      if (v == "drawn") drawPictures();
+      if (v == "timeline") drawTimeline();
+      if (v == "output") el("log").scrollTop = el("log").scrollHeight;
+    }
+    function shown() {
+      return VIEWS.filter(function (x) { return !el(x).hidden; })[0];
+    }
+    el("views").addEventListener("click", function (e) {
+      var b = e.target.closest("[role=tab]");
+      if (b) show(b.getAttribute("aria-controls"));
+    });
+    el("views").addEventListener("keydown", function (e) {
+      var d = {ArrowLeft: -1, ArrowRight: 1}[e.key];
+      if (!d) return;
+      var n = VIEWS.length;
+      show(VIEWS[(VIEWS.indexOf(shown()) + d + n) % n], true);
+      e.preventDefault();
+    });
+    function count(v, n) {
+      var b = tab(v), mark = b.querySelector(".n");
+      if (mark) mark.remove();
+      if (n) b.appendChild(make("span", "n", n));
+    }
+
+    // ---- errors ----
+
+    function mine(file) { return file == host.name(); }
+    function failure(error) {
+      var e = make("div", "error");
+      e.setAttribute("role", "alert");
+      e.appendChild(make("span", "", error.message || "it failed"));
+      if (error.hint) e.appendChild(make("div", "dim", error.hint));
+      if (error.line && (!error.file || mine(error.file))) {
+        var b = make("button", "", "line " + error.line);
+        b.onclick = function () { host.go(error.line); };
+        e.insertBefore(b, e.firstChild);
+      }
+      return e;
+    }
+
+    // ---- the kernels ----
+
+    // What was reported of the script, of all kernels, each once.
+    function notesOf(a) {
+      var out = [], known = {};
+      function add(note) {
+        var id = note.line + note.text;
+        if (!known[id]) out.push(known[id] = note);
+      }
+      ((a.page || {}).kernels || []).forEach(function (k) {
+        k.notes.forEach(function (n) {
+          var at = k.keys[n.key - 1], also = n.also && k.keys[n.also - 1];
+          if (!at || !mine(a.page.files[at[0] - 1].name)) return;
+          add({line: at[1], kind: n.kind, text: n.text.replace(
+              host.name() + ":" + at[1] + ": ", ""),
+            also: also && also[0] == at[0] ? also[1] : 0});
+        });
+      });
+      var e = a.error;
+      if (e && e.line && (!e.file || mine(e.file))
+          && !out.some(function (n) { return n.line == e.line
+            || n.also == e.line; }))
+        add({line: e.line, kind: "bad", text: e.message, hint: e.hint});
+      return out;
+    }
+    // No page has NVRTC.
+    function tidy(k) {
+      k.missing = k.missing.filter(function (m) {
+        return m.indexOf("[no-nvrtc]") < 0; });
+      return k;
+    }
+    function drawKernel() {
+      var root = el("kernel"), p = answer && answer.page;
+      root.textContent = "";
+      view = null;
+      count("kernel", p ? p.kernels.length : 0);
+      if (p) p.kernels.forEach(tidy);
+      if (!p || !p.kernels.length) {
+        root.appendChild(make("p", "none", "A script that launches a kernel "
+          + "has its CUDA C here, line by line, with tensors, layouts, "
+          + "conflicts and an estimate."));
+        heat();
+        return;
+      }
+      var box = root.appendChild(make("div"));
+      view = cutePage(box, p, {beside: true, view: "cu", kernel: at,
+        shown: function (k, i) {
+          at = i;
+          heat(k);
+        },
+        lit: function (place, stays) {
+          host.editor.light(place && mine(place.file) ? place.line : 0, stays);
+        },
+        picture: async function (n) {
+          var got = await host.ask("picture", {number: n});
+          if (got && got.picture) return got.picture;
+          throw new Error(got && got.error ? got.error.message
+            : "something runs: ask again when it has ended");
+        },
+        costs: async function (i) {
+          var got = await host.ask("costs", {kernel: i + 1});
+          if (got && got.kernel) return tidy(got.kernel);
+          throw new Error(got && got.error ? got.error.message : "");
+        },
+        go: function (place) {
+          if (!place || !mine(place.file)) return false;
+          host.go(place.line);
+          return true;
+        }});
+    }
+
+    // The chosen counter at the lines of the script.
+    function heat(k) {
+      var select = el("heat");
+      var both = k ? cutePage.columns(k) : [[], {}];
+      el("heat-label").hidden = !both[0].length;
+      select.textContent = "";
+      both[0].forEach(function (c) {
+        var o = make("option", "", c[1]);
+        o.value = c[0];
+        o.title = c[2];
+        select.appendChild(o);
+      });
+      var names = both[0].map(function (c) { return c[0]; });
+      select.value = [wanted, "conflicts", "waits"].concat(names).filter(
+        function (x) { return names.indexOf(x) >= 0; })[0] || "";
+      heatLines(k, both);
+      select.onchange = function () {
+        wanted = select.value;
+        heatLines(k, both);
+      };
+    }
+    function heatLines(k, both) {
+      var out = {}, name = el("heat").value;
+      var column = both[0].filter(function (c) { return c[0] == name; })[0];
+      if (k) k.keys.slice(0, k.lines).forEach(function (at, i) {
+        if (!mine(answer.page.files[at[0] - 1].name)) return;
+        var c = k.counts[i + 1], x = c && c[name] || 0;
+        out[at[1]] = {text: column ? cutePage.number(name, x) : "",
+          part: column && x ? x / both[1][name] : 0,
+          bad: name == "conflicts" && x > 0, colour: (i + 1) % 7,
+          title: column && x ? x + " " + column[1] + ": " + column[2] : ""};
+      });
+      host.editor.heat(out);
+    }
+
+    // ---- pictures and time ----
+
+    function drawPictures() {
+      var root = el("drawn");
+      if (root.dataset.drawn == pictures.length) return;
+      if (!pictures.length) {
+        root.textContent = "";
+        root.appendChild(make("p", "none", "cute.draw(x) puts a picture here,"
+          + " from a script or the prompt: x is a layout, a tensor, a TiledMMA,"
+          + " a report of k:profile."));
+      } else {
+        for (var i = +root.dataset.drawn || 0; i < pictures.length; i++) {
+          if (i == 0) root.textContent = "";
+          root.appendChild(picture(pictures[i]));
+        }
+      }
+      root.dataset.drawn = pictures.length;
+    }
+    function addPictures(list) {
+      pictures = pictures.concat(list || []);
+      count("drawn", pictures.length);
+      if (!el("drawn").hidden) drawPictures();
+    }
+    function clearPictures() {
+      pictures = [];
+      el("drawn").dataset.drawn = "";
+      el("drawn").textContent = "";
+      count("drawn", 0);
+    }
+    async function drawTimeline() {
+      var root = el("timeline"), p = answer && answer.page;
+      var k = p && p.kernels[at], id = at;
+      if (!k || k.failed) {
+        root.textContent = "";
+        root.dataset.kernel = "";
+        root.appendChild(make("p", "none", "What each warp of a kernel does "
+          + "when: run a script that launches one."));
+        return;
+      }
+      if (root.dataset.kernel === String(at)) return;
+      root.dataset.kernel = at;
+      root.textContent = "";
+      root.appendChild(make("p", "none", "reckoning the time of " + k.name
+        + " ..."));
+      var mineAnswer = answer;
+      var got = times[id] || await host.ask("timeline", {kernel: id + 1})
+        .catch(function (e) { return {ok: false, error: {message: e.message}};
+        }) || {ok: false, error: {message: "something runs: ask again when it"
+        + " has ended"}};
+      if (mineAnswer != answer || id != at) return;
+      root.textContent = "";
+      if (got.ok === false || got.stopped) {
+        root.dataset.kernel = "";
+        root.appendChild(got.stopped ? make("p", "none", "stopped")
+          : failure(got.error || {}));
+        return;
+      }
+      times[id] = got;
+      root.appendChild(make("h2", "", k.name));
+      root.appendChild(picture(got.picture || got));
+    }
+
+    // ---- a run ----
+
+    function summary(a) {
+      var out = [], p = a.page || {kernels: []}, told = 0, c = 0;
+      var launched = p.kernels.filter(function (k) { return !k.failed; });
+      p.kernels.forEach(function (k) {
+        k.notes.forEach(function (n) { if (n.kind == "bad") told++; });
+        Object.keys(k.counts).forEach(function (key) {
+          c += k.counts[key].conflicts || 0; });
+      });
+      if (a.stopped) out.push("stopped");
+      else out.push(a.ok ? "done" : "failed");
+      if (a.seconds !== undefined) out.push("in " + seconds(a.seconds));
+      var text = out.join(" ");
+      if (launched.length) text += ", " + plural(launched.length, "kernel");
+      if (told && launched.length) text += ", " + plural(told, "report");
+      if (c) text += ", " + plural(c, "bank conflict");
+      if (a.pictures && a.pictures.length)
+        text += ", " + plural(a.pictures.length, "picture");
+      return text;
+    }
+
+    return {
+      show: show,
+      shown: shown,
+      begin: function (title) {
+        answer = null;
+        at = 0;
+        times = {};
+        log.clear();
+        clearPictures();
+        el("timeline").dataset.kernel = "";
+        host.editor.ran();
+        drawKernel();
+        log.add(make("div", "ran", title));
+        if (shown() != "kernel") show("output");
+      },
+      out: log.text,
+      // The answer of a run, drawn; what is said of it in a line.
+      done: function (a) {
+        answer = a;
+        if (a.stopped) {
+          log.add(make("div", "stopped", a.message || "stopped"));
+        }
+        if (a.error) log.add(failure(a.error));
+        if (a.dropped) log.add(make("div", "dim", a.dropped));
+        var text = summary(a);
+        log.add(make("div", a.ok ? "ended" : "ended bad", text));
+        drawKernel();
+        var notes = notesOf(a);
+        host.editor.reports(notes);
+        addPictures(a.pictures);
+        if (shown() == "kernel" && !(a.page && a.page.kernels.length))
+          show("output");
+        if (shown() == "timeline") drawTimeline();
+        host.say(text);
+        return notes;
+      },
+      // What was asked at the prompt, and its answer.
+      asked: function (text) {
+        log.add(make("pre", "asked", text.split("\n").map(function (s, i) {
+          return (i ? ">> " : "> ") + s; }).join("\n")));
+        if (shown() != "output") show("output");
+      },
+      answered: function (a) {
+        if (a.stopped) log.add(make("div", "stopped", a.message || "stopped"));
+        if (a.error) log.add(failure(a.error));
+        var from = pictures.length;
+        addPictures(a.pictures);
+        (a.pictures || []).slice(0, 4).forEach(function (data) {
+          log.add(picture(data)); });
+        return from;
+      },
+      note: function (text) { log.add(make("div", "dim", text)); },
+      // A line of the editor is pointed at, or chosen.
+      pointed: function (line) {
+        if (view && shown() == "kernel") view.light(host.name(), line);
+      },
+      chosen: function (line) {
+        if (view && line && shown() == "kernel") view.pick(host.name(), line);
+      },
+      costs: function () { if (view) view.costs(); },
+      nothing: function () { answer = null; clearPictures(); drawKernel(); },
+      seconds: seconds};
+  };
+})();

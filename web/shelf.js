@@ -1,0 +1,259 @@
+// The shelf: lessons, scripts and kernels of the program, what was typed, and
+// files that came onto the page or that a script wrote.
+//
+//     shelf = cuteShelf(element, {open, lesson, put, wrote, forget, store})
+//
+// open(entry) takes {name, text}; lesson(name); put(File) -> Promise of
+// {name, dtype, shape, global}; wrote() -> Promise of [{name, bytes}];
+// store is cuteShelf.store().
+"use strict";
+var cuteShelf = (function () {
+  var PREFIX = "workshop.";
+
+  // What is remembered in this browser. Where it remembers nothing the page
+  // does until it is closed, and `broken` is a sentence.
+  function store() {
+    var kept = {}, s = {broken: null};
+    s.get = function (key, otherwise) {
+      try {
+        var text = key in kept ? kept[key] : localStorage.getItem(PREFIX + key);
+        return text === null ? otherwise : JSON.parse(text);
+      } catch (e) { return otherwise; }
+    };
+    s.set = function (key, value) {
+      var text = JSON.stringify(value);
+      try {
+        localStorage.setItem(PREFIX + key, text);
+        delete kept[key];
+        s.broken = null;
+      } catch (e) {
+        kept[key] = text;
+        s.broken = "This browser keeps nothing for this page: what is typed is"
+          + " lost when it is closed.";
+      }
+    };
+    try {
+      localStorage.setItem(PREFIX + "here", "1");
+    } catch (e) { s.set("here", 1); }
+    return s;
+  }
+
+  function make(tag, name, text) {
+    var e = document.createElement(tag);
+    if (name) e.className = name;
+    if (text !== undefined) e.textContent = text;
+    return e;
+  }
+  function bytesOf(n) {
+    return n < 1024 ? n + " bytes" : n < 1 << 20 ? (n / 1024).toFixed(0)
+      + " KB" : (n / (1 << 20)).toFixed(1) + " MB";
+  }
+
+  // A file for the user.
+  function download(name, bytes, type) {
+    var url = URL.createObjectURL(new Blob([bytes], {type: type
+      || "application/octet-stream"}));
+    var a = make("a");
+    a.href = url;
+    a.download = name.replace(/^.*[\\/]/, "");
+    document.body.appendChild(a);
+    a.click();
+    a.remove();
+    setTimeout(function () { URL.revokeObjectURL(url); }, 10000);
+  }
+
+  // The words of a line as a shell has them: blanks divide, quotes keep
+  // together. {words} or {error}.
+  function words(line) {
+    var out = [], word = null, quote = null;
+    for (var i = 0; i < line.length; i++) {
+      var c = line.charAt(i);
+      if (quote) {
+        if (c == quote) quote = null;
+        else word += c;
+      } else if (c == '"' || c == "'") {
+        quote = c;
+        word = word || "";
+      } else if (/\s/.test(c)) {
+        if (word !== null) out.push(word);
+        word = null;
+      } else word = (word || "") + c;
+    }
+    if (quote) return {error: "arguments: " + quote + " is not closed"};
+    if (word !== null) out.push(word);
+    return {words: out};
+  }
+  // A seed: 0 to 2^53; {} where none is said.
+  function seed(text) {
+    text = text.trim();
+    if (!text) return {};
+    if (!/^\d+$/.test(text) || !Number.isSafeInteger(+text))
+      return {error: "seed: " + text + ": an integer from 0 to 2^53 is needed"};
+    return {seed: +text};
+  }
+
+  function draw(root, host) {
+    var wanted = {scripts: SHELF.scripts, kernels: SHELF.kernels};
+    var tensors = [];
+    root.innerHTML = '<div class="find"><input type="search" id="find" '
+      + 'aria-label="find on the shelf" placeholder="find ..."></div>'
+      + '<div class="list" id="list"></div>';
+    var list = root.querySelector("#list"), find = root.querySelector("#find");
+
+    function group(title, id, open) {
+      var d = make("details", "group"), s = make("summary", "", title);
+      d.open = open;
+      d.id = "group-" + id;
+      d.appendChild(s);
+      var ul = d.appendChild(make("ul"));
+      list.appendChild(d);
+      return ul;
+    }
+    function entry(ul, name, about, data, act) {
+      var li = make("li"), b = make("button", "entry");
+      b.appendChild(make("span", "name", name));
+      if (about) b.appendChild(make("span", "about", about));
+      Object.keys(data).forEach(function (k) { b.dataset[k] = data[k]; });
+      b.title = about || name;
+      b.onclick = act;
+      li.appendChild(b);
+      ul.appendChild(li);
+      return li;
+    }
+
+    var lessons = group("Lessons", "lessons", true);
+    // Lessons, and how many of their exercises are solved.
+    function drawLessons() {
+      lessons.textContent = "";
+      SHELF.lessons.forEach(function (l) {
+        var n = (l.exercises || []).length, solved = n && host.solved(l);
+        entry(lessons, l.number + ". " + l.title, solved ? solved + " of " + n
+          + " exercises solved" : null, {lesson: l.name}, function () {
+            host.lesson(l.name); });
+      });
+      mark();
+    }
+    var own = group("Yours", "own", true);
+    [["Scripts", "scripts", true], ["Kernels", "kernels", false]].forEach(
+      function (g) {
+        var ul = group(g[0], g[1], g[2]);
+        wanted[g[1]].forEach(function (s) {
+          var name = fileName(s);
+          entry(ul, name, s.about, {script: name}, function () {
+            host.open({name: name, text: s.text}); });
+        });
+      });
+    var files = group("Files", "files", true);
+
+    function fileName(s) { return /\.lua$/.test(s.name) ? s.name : s.name
+      + ".lua"; }
+
+    // ---- yours ----
+
+    function drawOwn() {
+      own.textContent = "";
+      var li = entry(own, "new script", null, {script: "+"}, host.fresh);
+      li.classList.add("fresh");
+      var drafts = host.store.get("drafts", {});
+      Object.keys(drafts).sort().forEach(function (name) {
+        var e = entry(own, name, shelved(name) ? "changed from the shelf's"
+          : null, {draft: name}, function () {
+            host.open({name: name, text: drafts[name]}); });
+        var x = make("button", "drop-it", "\u00D7");
+        x.title = x.ariaLabel = "forget " + name;
+        x.onclick = function () { host.forget(name); drawOwn(); };
+        e.appendChild(x);
+      });
+      mark();
+    }
+
+    // ---- files ----
+
+    function drawFiles() {
+      files.textContent = "";
+      var label = make("label", "entry add", "add a .npy or .lua file");
+      var input = make("input");
+      input.type = "file";
+      input.id = "files";
+      input.multiple = true;
+      input.onchange = function () {
+        host.take(Array.from(input.files));
+        input.value = "";
+      };
+      label.appendChild(input);
+      files.appendChild(make("li")).appendChild(label);
+      tensors.forEach(function (t) {
+        var li = make("li", "tensor");
+        li.appendChild(make("span", "name mono", t.global || t.name));
+        li.appendChild(make("span", "about", t.error || (t.dtype + " ("
+          + [].concat(t.shape).join(",") + "), of " + t.name)));
+        if (t.error) li.classList.add("bad");
+        files.appendChild(li);
+      });
+      if (!tensors.length) files.appendChild(make("li", "about",
+        ".npy files dropped here become tensors, until the page is closed"));
+      wrote.forEach(function (f) {
+        entry(files, f.name, bytesOf(f.bytes.length) + ", written by the run: "
+          + "download", {file: f.name}, function () {
+            download(f.name, f.bytes); });
+      });
+    }
+    var wrote = [];
+
+    // ---- what is looked for, what is open ----
+
+    find.oninput = function () {
+      var w = find.value.toLowerCase().split(/\s+/);
+      list.querySelectorAll(".group").forEach(function (g) {
+        var any = false;
+        g.querySelectorAll("li").forEach(function (li) {
+          var text = li.textContent.toLowerCase();
+          li.hidden = !w.every(function (x) { return text.indexOf(x) >= 0; });
+          any = any || !li.hidden;
+        });
+        if (find.value) {
+          if (g.dataset.was === undefined) g.dataset.was = g.open;
+          g.open = any;
+        } else if (g.dataset.was !== undefined) {
+          g.open = g.dataset.was == "true";
+          delete g.dataset.was;
+        }
+        g.hidden = !any && !!find.value;
+      });
+    };
+    var current = null;
+    function mark() {
+      list.querySelectorAll(".entry").forEach(function (b) {
+        var on = current && (b.dataset.script == current
+          || b.dataset.lesson == current);
+        if (on) b.setAttribute("aria-current", "true");
+        else b.removeAttribute("aria-current");
+      });
+    }
+    drawLessons();
+    drawOwn();
+    drawFiles();
+    return {
+      own: drawOwn,
+      lessons: drawLessons,
+      current: function (name) { current = name; mark(); },
+      tensor: function (t) {
+        tensors = tensors.filter(function (x) { return x.name != t.name; })
+          .concat(t);
+        drawFiles();
+      },
+      wrote: function (list) { wrote = list; drawFiles(); },
+      find: function () { find.focus(); }};
+  }
+  function shelved(name) {
+    return SHELF.scripts.concat(SHELF.kernels).filter(function (s) {
+      return s.name == name || s.name + ".lua" == name; })[0];
+  }
+  draw.store = store;
+  draw.download = download;
+  draw.words = words;
+  draw.seed = seed;
+  draw.shelved = shelved;
+  return draw;
+})();
+if (typeof module != "undefined") module.exports = cuteShelf;

@@ -279,6 +279,8 @@ build = {
         "lua/cute/learn/lessons/tensors.lua",
       ["cute.learn.main"] =
         "lua/cute/learn/main.lua",
+      ["cute.markdown"] =
+        "lua/cute/markdown.lua",
       ["cute.math"] =
         "lua/cute/math.lua",
       ["cute.meta.arch"] =
@@ -465,6 +467,8 @@ build = {
         "lua/cute/workshop/globals.lua",
       ["cute.workshop"] =
         "lua/cute/workshop/init.lua",
+      ["cute.workshop.lessons"] =
+        "lua/cute/workshop/lessons.lua",
       ["cute.workshop.run"] =
         "lua/cute/workshop/run.lua",
     },

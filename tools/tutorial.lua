@@ -3,6 +3,7 @@
 -- program.
 local html = require "cute.html"
 local learn = require "cute.learn"
+local markdown = require "cute.markdown"
 
 local folder = arg[1] or "build/docs"
 local e = html.escape
@@ -12,18 +13,6 @@ local function write(path, text)
   assert(f:write(text))
 end
 
--- A paragraph of markdown as HTML: code, emphasis.
-local function inline(text)
-  return (e(text):gsub("`([^`]+)`", "<code>%1</code>")
-    :gsub("%*(%a[^*]*)%*", "<em>%1</em>"))
-end
-
-local function paragraphs(out, text)
-  for p in (text .. "\n\n"):gmatch "(.-)\n\n" do
-    out[#out + 1] = "<p>" .. inline(p) .. "</p>"
-  end
-end
-
 local function exercise(out, lesson, block)
   local x = lesson.exercises[block.name]
   out[#out + 1] = ('<div class="exercise"><h3>Exercise: %s</h3><p>To be tried '
@@ -31,8 +20,8 @@ local function exercise(out, lesson, block)
     e(block.name), e(lesson.name))
   out[#out + 1] = '<pre class="scroll">' .. e(block.text) .. "</pre>"
   for i, hint in ipairs(x.hints) do
-    out[#out + 1] = ("<details><summary>Hint %d</summary><p>%s</p></details>")
-      :format(i, inline(hint))
+    out[#out + 1] = ("<details><summary>Hint %d</summary>%s</details>")
+      :format(i, markdown.html(hint))
   end
   out[#out + 1] = ('<details><summary>A solution</summary><pre class="scroll">'
     .. "%s</pre></details></div>"):format(e(x.solution))
@@ -51,7 +40,7 @@ local function section(out, lesson)
     elseif block.kind == "exercise" then
       exercise(out, lesson, block)
     else
-      paragraphs(out, block.text)
+      out[#out + 1] = markdown.html(block.text)
     end
   end
   out[#out + 1] = "</section>"

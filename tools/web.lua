@@ -9,6 +9,7 @@
 local drawing = require "cute.draw.html"
 local html = require "cute.html"
 local learn = require "cute.learn"
+local link = require "cute.page.link"
 local sys = require "cute.sys"
 local view = require "cute.page.view"
 
@@ -54,14 +55,18 @@ for i = 3, #arg do
   end
 end
 for i in ipairs(learn.names) do
-  local lesson = assert(learn.lesson(i))
-  shelf.lessons[i] = {name = lesson.name, number = i, title = lesson.title}
+  local lesson, exercises = assert(learn.lesson(i)), {}
+  for _, block in ipairs(learn.blocks(lesson)) do
+    if block.kind == "exercise" then exercises[#exercises + 1] = block.name end
+  end
+  shelf.lessons[i] = {name = lesson.name, number = i, title = lesson.title,
+                      exercises = exercises}
 end
 shelf.version = sys.version
 page["shelf-data.js"] = constant("SHELF", shelf)
 
 page["view.css"] = html.style .. drawing.style .. view.style
-page["view.js"] = drawing.script .. view.script
+page["view.js"] = drawing.script .. view.script .. link.script
 page["parts.js"] = constant("workshopParts", {wasm = read(wasm),
   program = page["cutelua.js"], worker = page["worker.js"]})
 

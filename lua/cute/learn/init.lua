@@ -131,14 +131,21 @@ function learn.run(block, env)
   return table.concat(out, "\n")
 end
 
---- The picture of a ```draw block.
+--- What a ```draw block says is drawn.
+---@param block table
+---@param env table
+---@return any
+function learn.value(block, env)
+  return load_in("return " .. block.text, block.chunk, env)()
+end
+
+--- The picture of it.
 ---@param block table
 ---@param env table
 ---@param as string a form of cute.draw
 ---@return string
 function learn.draw(block, env, as)
-  local x = load_in("return " .. block.text, block.chunk, env)()
-  return cute.draw(x, {as = as})
+  return cute.draw(learn.value(block, env), {as = as})
 end
 
 --- The globals of a learner who has read a lesson as far as to a block.

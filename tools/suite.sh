@@ -60,7 +60,7 @@ clean_build() {
 }
 
 run_specs() { busted "$build" lua5.4 gpu $specs; }
-run_web() { busted "$build" lua5.4 gpu spec/web/web_spec.lua; }
+run_web() { busted "$build" lua5.4 gpu ${SPECS:-spec/web/*_spec.lua}; }
 run_gpu() { busted "$build" "$build/cutelua" none $specs; }
 
 # (Its racecheck ends by itself on kernels with cp.async; races are the

@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum { READ, WRITE, STRONG_READ, STRONG_WRITE };
-enum { PAGE = 4096 };
+enum { PAGE = 4096, ALIGN = 256 };
 
 // What is kept of an access, from the lowest bit on: what was stored (a
 // digest, or MANY: different values), the line (an index into Fn.src, 0 where
@@ -53,6 +53,17 @@ void simblocks_areas(Ctx *cx, SimProg *p) {
       }
     p->area[p->narea++] = new;
   }
+  uint64_t end = ALIGN;  // nothing is at 0
+  for (int k = 0; k < p->narea; k++) {
+    SimArea *a = &p->area[k];
+    a->start = end + (uintptr_t)a->p % ALIGN;
+    end = (a->start + a->bytes + ALIGN - 1) / ALIGN * ALIGN;
+  }
+}
+
+uint64_t simblocks_start_of(const SimMem *m) {
+  if (!m->area) return (uintptr_t)m->p;
+  return m->area->start + (uint64_t)(m->p - m->area->p);
 }
 
 SimArea *simblocks_area(const SimProg *p, int32_t arg) {

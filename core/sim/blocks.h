@@ -12,6 +12,7 @@ typedef struct SimPlace SimPlace;
 struct SimArea {
   uint8_t *p;
   size_t bytes;
+  uint64_t start;          // in a card's memory, one area behind the other
   int shift;               // log2 of a granule's bytes
   bool written, watched;   // by the kernel; there may be races
   uint64_t **first[SIM_PLANES], **last[SIM_PLANES];
@@ -22,6 +23,9 @@ struct SimArea {
 // makes what the launch needs, in cx->scratch.
 void simblocks_areas(Ctx *cx, SimProg *p);
 SimArea *simblocks_area(const SimProg *p, int32_t arg);
+// Where an object begins in a card's memory: the same in every run, whatever
+// the host gave.
+uint64_t simblocks_start_of(const SimMem *m);
 void simblocks_note(const SimMem *m, int bytes, bool write);
 void simblocks_start(Ctx *cx, SimProg *p);
 // The lanes of mask read so many bytes at byte at[lane] of m, or write what is

@@ -231,7 +231,8 @@ static void count_global(Access *x, uint32_t mask) {
   SimPattern *q = &c->pattern[x->i->stat * 2 + 1];
   uint32_t rel[LANES];
   if (c->tape)
-    simtape_global(x->w, x->m->p, x->at, mask, x->bytes, keeps(x));
+    simtape_global(x->w, simblocks_start_of(x->m), x->at, mask, x->bytes,
+                   keeps(x));
   s->requests++;
   s->least_sectors += (uint64_t)((lane_count(mask) * x->bytes + 31) / 32);
   if (!relative(x, mask, 0, 32, rel)) {

@@ -102,13 +102,13 @@ static bool listed(uint64_t *list, int *n, uint64_t x) {
   return false;
 }
 
-void simtape_global(SimWarp *w, const uint8_t *p, const int64_t *at,
+void simtape_global(SimWarp *w, uint64_t start, const int64_t *at,
                     uint32_t mask, int n, bool keeps) {
   SimReel *r = reel_of(w);
   uint64_t sector[LANES], line[LANES];
   int sectors = 0, lines = 0;
   for (; mask; mask &= mask - 1) {
-    uint64_t byte = (uint64_t)(uintptr_t)p + (uint64_t)at[__builtin_ctz(mask)];
+    uint64_t byte = start + (uint64_t)at[__builtin_ctz(mask)];
     if (!listed(line, &lines, byte / LINE)) r->lines++;
     if (listed(sector, &sectors, byte / SECTOR)) continue;
     if (!keeps || !has(w, byte / SECTOR))

@@ -53,9 +53,9 @@ void simtape_free(SimTape *t);
 // Around an instruction of w; `again`: it will run once more.
 void simtape_begin(SimWarp *w, const SimIns *i);
 void simtape_end(SimWarp *w, const SimIns *i, bool again);
-// The lanes of mask access n bytes each of global memory at p + at; first: of
-// those that L1 keeps.
-void simtape_global(SimWarp *w, const uint8_t *p, const int64_t *at,
+// The lanes of mask access n bytes each of global memory at start + at; keeps:
+// L1 does.
+void simtape_global(SimWarp *w, uint64_t start, const int64_t *at,
                     uint32_t mask, int n, bool keeps);
 // A range of that name begins, or ends.
 void simtape_mark(SimWarp *w, uint32_t name, bool begins);

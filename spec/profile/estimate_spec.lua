@@ -192,6 +192,28 @@ describe("an estimate", function()
   end)
 end)
 
+describe("an estimate's memory", function()
+  it("lies in a card's, whatever the host gave", function()
+    local two = cute.kernel("two", function(x, y, z)
+      local t = cute.arch.thread_idx()
+      for _ = 1, 2 do
+        for i in cute.range(0, 64) do
+          z[t] = z[t] + x[i * 128 + t] + y[i * 128 + t]
+        end
+      end
+    end)
+    local first, held = nil, {}
+    for i = 1, 4 do
+      local x = cute.zeros({8192}, cute.f32)
+      held[i] = cute.zeros({i * 1777}, cute.f32)
+      local y, z = cute.zeros({8192}, cute.f32), cute.zeros({128}, cute.f32)
+      local e = two(x, y, z):estimate {grid = 1, block = 128, card = "h200"}
+      first = first or e.cycles
+      assert.equal(first, e.cycles)
+    end
+  end)
+end)
+
 describe("an estimate refuses", function()
   local k = cute.kernel("k", function(Y) Y[cute.arch.thread_idx()] = 1 end)
   local function refused(text, o, Y)

@@ -3,6 +3,7 @@
 -- program.
 local html = require "cute.html"
 local learn = require "cute.learn"
+local link = require "cute.page.link"
 local markdown = require "cute.markdown"
 
 local folder = arg[1] or "build/docs"
@@ -13,11 +14,17 @@ local function write(path, text)
   assert(f:write(text))
 end
 
-local function exercise(out, lesson, block)
+-- Where a block of a lesson can be tried.
+local function try(lesson, index, said)
+  return ('<a class="try" href="%s#lesson=%s/%d">%s</a>'):format(
+    e(link.address()), e(lesson.name), index, said)
+end
+
+local function exercise(out, lesson, block, index)
   local x = lesson.exercises[block.name]
   out[#out + 1] = ('<div class="exercise"><h3>Exercise: %s</h3><p>To be tried '
-    .. "with <code>cutelua learn %s</code>. Begin with</p>"):format(
-    e(block.name), e(lesson.name))
+    .. "%s, or with <code>cutelua learn %s</code>. Begin with</p>"):format(
+    e(block.name), try(lesson, index, "in the workshop"), e(lesson.name))
   out[#out + 1] = '<pre class="scroll">' .. e(block.text) .. "</pre>"
   for i, hint in ipairs(x.hints) do
     out[#out + 1] = ("<details><summary>Hint %d</summary>%s</details>")
@@ -31,14 +38,15 @@ local function section(out, lesson)
   local env = learn.env()
   out[#out + 1] = ('<section id="%s"><h2>%d. %s</h2>'):format(lesson.name,
     lesson.number, e(lesson.title))
-  for _, block in ipairs(learn.blocks(lesson)) do
+  for i, block in ipairs(learn.blocks(lesson)) do
     if block.kind == "lua" then
-      out[#out + 1] = '<pre class="scroll">' .. e(learn.run(block, env))
-        .. "</pre>"
+      out[#out + 1] = ('<div class="step">%s<pre class="scroll">%s</pre></div>')
+        :format(try(lesson, i, "try it"), e(learn.run(block, env)))
     elseif block.kind == "draw" then
-      out[#out + 1] = "<figure>" .. learn.draw(block, env, "svg") .. "</figure>"
+      out[#out + 1] = ('<figure>%s</figure>'):format(learn.draw(block, env,
+        "svg"))
     elseif block.kind == "exercise" then
-      exercise(out, lesson, block)
+      exercise(out, lesson, block, i)
     else
       out[#out + 1] = markdown.html(block.text)
     end
@@ -55,6 +63,9 @@ nav { display: flex; flex-wrap: wrap; gap: 4px 16px; margin: 16px 0; }
 .exercise { border-left: 3px solid var(--link); padding: 0 14px;
   margin: 20px 0; }
 .exercise h3 { margin: 0; font-size: 15px; }
+.step { position: relative; }
+.step .try { position: absolute; right: 8px; top: 6px; font-size: 12px;
+  background: var(--panel); padding: 0 4px; }
 summary { cursor: pointer; color: var(--link); }
 ]]
 

@@ -132,15 +132,22 @@ var cuteLessons = (function () {
       cutePicture(e.lastChild, data);
     });
   };
+  // A sentence, and what is said below it.
+  Step.prototype.told = function (text) {
+    var at = text.indexOf("\n"), box = make("div", "lesson-error",
+      at < 0 ? text : text.slice(0, at));
+    if (at >= 0) box.append(make("pre", "", text.slice(at + 1)));
+    this.out.append(box);
+  };
   Step.prototype.fail = function (error) {
     var at = /-(\d+)\.lua$/.exec(error.file || "");
     var step = at ? this.all.steps[at[1]] : null;
     if (step && error.line) step.editor.fail(error.line, error.message);
-    this.out.append(make("pre", "lesson-error", error.text || error.message));
+    this.told(error.text || error.message);
     if (error.hint && !error.text) this.say(error.hint, "dim");
   };
-  // Runs it: ask, with fields; what came of it is drawn by `told`.
-  Step.prototype.ask = async function (fields, told) {
+  // Runs it: an ask, with its fields; what came of it is drawn by `came`.
+  Step.prototype.ask = async function (fields, came) {
     var self = this;
     this.out.textContent = "";
     this.editor.clear();
@@ -153,7 +160,7 @@ var cuteLessons = (function () {
       this.say(answer.error ? answer.error.message : "Stopped.", "bad");
       return null;
     }
-    if (told) told.call(this, answer);
+    came.call(this, answer);
     return answer;
   };
 
@@ -172,7 +179,7 @@ var cuteLessons = (function () {
       if (good[i] !== undefined) before.push({index: i, text: good[i]});
     return {ask: "block", index: this.index, before: before};
   };
-  Snippet.prototype.told = function (text, answer) {
+  Snippet.prototype.came = function (text, answer) {
     var good = this.all.known.good;
     if (answer.error) return this.fail(answer.error);
     if (!answer.shown) return this.say("It left with exit code " + answer.code
@@ -187,7 +194,7 @@ var cuteLessons = (function () {
   Snippet.prototype.run = function () {
     var text = this.editor.text();
     return this.ask(this.fields(), function (answer) {
-      this.told(text, answer); });
+      this.came(text, answer); });
   };
   // Its picture is there when somebody comes to it.
   Snippet.prototype.show = async function () {
@@ -254,9 +261,9 @@ var cuteLessons = (function () {
     box.focus();
   };
   Exercise.prototype.run = function () {
-    return this.ask({ask: "exercise", name: this.block.name}, this.told);
+    return this.ask({ask: "exercise", name: this.block.name}, this.came);
   };
-  Exercise.prototype.told = function (answer) {
+  Exercise.prototype.came = function (answer) {
     if (answer.right) {
       this.say("Right.", "good");
       this.all.known.solved[this.block.name] = true;
@@ -266,7 +273,7 @@ var cuteLessons = (function () {
       return this.all.host.say("right");
     }
     var text = answer.message || answer.error && answer.error.text;
-    this.out.append(make("pre", "lesson-error", "Not yet: " + text));
+    this.told("Not yet: " + text);
     if (answer.line) this.editor.fail(answer.line, text.split("\n")[0]);
     this.all.host.say("not yet: " + text.split("\n")[0]);
   };
@@ -322,11 +329,9 @@ var cuteLessons = (function () {
       return;
     }
     var made = fill(root, lesson, host), step = made.all.steps[host.step];
-    root.scrollTop = 0;
-    if (step) {
-      step.box.scrollIntoView();
-      step.box.focus();
-    }
+    root.scrollTop = step ? step.box.getBoundingClientRect().top
+      - root.getBoundingClientRect().top - 12 : 0;
+    if (step) step.box.focus({preventScroll: true});
     for (var i = 0; i < made.pictures.length && number == opened; i++)
       await made.pictures[i].show();
   }

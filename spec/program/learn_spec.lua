@@ -144,6 +144,13 @@ describe("cutelua learn", function()
       assert.equal(drawn, pictures)
     end
     assert.is_nil(page:find "src=")
+    for _, name in ipairs(learn.names) do
+      for i, block in ipairs(learn.blocks(learn.lesson(name))) do
+        local href = ('"http://127.0.0.1:5454/#lesson=%s/%d"'):format(name, i)
+        assert.equal(block.kind == "lua" or block.kind == "exercise",
+                     page:find(href, 1, true) ~= nil, href)
+      end
+    end
     if not browser.find() then return end
     local found = browser.visit {{html = page, width = 390, script = [[
       $("details").open = true;

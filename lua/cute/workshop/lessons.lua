@@ -132,9 +132,9 @@ function lessons.exercise(request)
   end)
   answer.right = right or false
   answer.message = message or answer.error and answer.error.message
-  local line = not right and (answer.message or "")
-    :match(request.name .. "%.lua:(%d+)")
-  answer.line = math.tointeger(tonumber(line))
+  local said = not right and answer.message or ""
+  answer.line = math.tointeger(tonumber(said:match(request.name
+    .. "%.lua:(%d+)") or said:match "%f[%a]line (%d+)"))
   return answer
 end
 

@@ -39,7 +39,7 @@ local function about(text)
     words[#words + 1] = said
   end
   local all = table.concat(words, " ")
-  return all:match "^(.-[%.:]) " or all
+  return all:match "^(.-%.) " or all
 end
 
 for i = 3, #arg do

@@ -10,7 +10,6 @@
 "use strict";
 var cuteEditor = (function () {
   var SYNTAX_MS = 350, ABOUT_MS = 450;
-  var bytes = new TextEncoder();
 
   function options(text) {
     return {value: text || "", mode: "lua", theme: "cute", tabSize: 2,
@@ -80,7 +79,7 @@ var cuteEditor = (function () {
       if (asked != name) return;
       if (!got || !got.text) {
         if (!missing) return hide();
-        got = {text: name + ": nothing is written about it"};
+        got = {text: got && got.message || name + ": nothing is known"};
       }
       shown = name;
       tip.textContent = got.text;
@@ -112,24 +111,16 @@ var cuteEditor = (function () {
       show(at, true);
     };
   }
-  function inBytes(text) { return bytes.encode(text).length; }
-  // The place of a byte of a text, counted from 0.
-  function place(cm, text, at) {
-    var part = new TextDecoder().decode(bytes.encode(text).slice(0, at));
-    return cm.posFromIndex(part.length);
-  }
   function hints(ask) {
     return async function (cm) {
       var to = cm.getCursor(), text = cm.getValue();
-      var got = await ask("complete", {text: text,
-        at: inBytes(text.slice(0, cm.indexFromPos(to)))});
+      var got = await ask("complete", {text: text, at: cm.indexFromPos(to)});
       if (!got || !got.list || !got.list.length) return null;
-      return {from: place(cm, text, got.from), to: to,
+      return {from: cm.posFromIndex(got.from), to: to,
         list: got.list.map(function (x) {
-          return {text: x[0], render: function (item) {
-            item.appendChild(element("span", "word", x[0]));
-            if (x[1]) item.appendChild(element("span", "what",
-              String(x[1]).split("\n")[0]));
+          return {text: x.text, render: function (item) {
+            item.appendChild(element("span", "word", x.text));
+            if (x.about) item.appendChild(element("span", "what", x.about));
           }};
         })};
     };

@@ -9,6 +9,7 @@
 "use strict";
 var cuteResults = (function () {
   var MOST = 400000;  // characters of output that are kept
+  var BLOCK = 8000;   // of a block of it
   var VIEWS = ["output", "kernel", "drawn", "timeline"];
 
   function el(id) { return document.getElementById(id); }
@@ -27,54 +28,63 @@ var cuteResults = (function () {
   // ---- what was printed ----
 
   function logOf(log) {
-    var pre = null, kept = 0, dropped = 0;
-    function end() { log.scrollTop = log.scrollHeight; }
-    function add(e) {
-      log.appendChild(e);
-      pre = null;
-      end();
+    var block = null, kept = 0, dropped = 0, waiting = false;
+    // At the end, once all of a moment is there.
+    function end() {
+      if (waiting) return;
+      waiting = true;
+      setTimeout(function () {
+        waiting = false;
+        log.scrollTop = log.scrollHeight;
+      }, 60);
     }
+    function size(e) { return e.textContent.length; }
     // The oldest go when there is too much.
     function trim() {
-      while (kept > MOST && log.firstChild) {
-        var first = log.firstChild, n = first.textContent.length;
-        if (first.classList.contains("dropped")) {
-          if (!first.nextSibling) return;
-          first = first.nextSibling;
-          n = first.textContent.length;
-        }
-        if (first == pre && pre.childNodes.length > 1) {
-          n = pre.firstChild.textContent.length;
-          pre.firstChild.remove();
-        } else if (first == pre) return;
-        else first.remove();
-        kept -= n;
-        dropped += n;
+      var note = log.querySelector(".dropped");
+      while (kept > MOST && log.childNodes.length > (note ? 2 : 1)) {
+        var oldest = note ? note.nextSibling : log.firstChild;
+        kept -= size(oldest);
+        dropped += size(oldest);
+        if (oldest == block) block = null;
+        oldest.remove();
       }
       if (!dropped) return;
-      var note = log.querySelector(".dropped") || log.insertBefore(
-        make("div", "dropped dim"), log.firstChild);
+      if (!note) note = log.insertBefore(make("div", "dropped dim"),
+        log.firstChild);
       note.textContent = dropped + " characters of output in front were "
         + "dropped";
+    }
+    function append(text, kind) {
+      if (!block || block.className != kind)
+        block = log.appendChild(make("pre", kind));
+      block.appendChild(document.createTextNode(text));
+      kept += text.length;
     }
     return {
       clear: function () {
         log.textContent = "";
-        pre = null;
+        block = null;
         kept = dropped = 0;
       },
-      add: function (e) { kept += e.textContent.length; add(e); trim(); },
-      // What is longer than what is kept loses its front.
+      add: function (e) {
+        kept += size(e);
+        log.appendChild(e);
+        block = null;
+        trim();
+        end();
+      },
+      // Printed text: blocks of some lines, which are laid out alone.
       text: function (text, fd) {
-        if (text.length > MOST) {
-          dropped += text.length - MOST;
-          text = text.slice(-MOST);
-        }
         var kind = fd == 2 ? "warned" : "said";
-        if (!pre || pre.className != kind) log.appendChild(pre = make("pre",
-          kind));
-        pre.appendChild(document.createTextNode(text));
-        kept += text.length;
+        for (var at = 0; at < text.length;) {
+          var cut = text.indexOf("\n", at + BLOCK) + 1;
+          if (!cut) cut = text.length;
+          append(text.slice(at, cut), kind);
+          if (block.textContent.length > BLOCK && /\n$/.test(block
+            .textContent)) block = null;
+          at = cut;
+        }
         trim();
         end();
       }};
@@ -138,15 +148,30 @@ var cuteResults = (function () {
     // ---- errors ----
 
     function mine(file) { return file == host.name(); }
-    function failure(error) {
-      var e = make("div", "error");
+    function lineButton(line) {
+      var b = make("button", "", "line " + line);
+      b.onclick = function () { host.go(line); };
+      return b;
+    }
+    // notes: of a kernel at fault, which say more than the error.
+    function failure(error, notes) {
+      var e = make("div", "error"), faults = error.kind == "kernel-fault"
+        && notes && notes.length;
       e.setAttribute("role", "alert");
-      e.appendChild(make("span", "", error.message || "it failed"));
-      if (error.hint) e.appendChild(make("div", "dim", error.hint));
-      if (error.line && (!error.file || mine(error.file))) {
-        var b = make("button", "", "line " + error.line);
-        b.onclick = function () { host.go(error.line); };
-        e.insertBefore(b, e.firstChild);
+      if (error.text && !faults) e.appendChild(make("pre", "", error.text));
+      else e.appendChild(make("span", "", error.message || "it failed"));
+      if (error.hint && !error.text)
+        e.appendChild(make("div", "dim", error.hint));
+      if (faults) {
+        var ul = e.appendChild(make("ul"));
+        notes.forEach(function (n) {
+          if (n.text == error.message) return;
+          var li = ul.appendChild(make("li"));
+          li.appendChild(lineButton(n.line));
+          li.appendChild(document.createTextNode(n.text.split("\n")[0]));
+        });
+      } else if (error.line && (!error.file || mine(error.file))) {
+        e.insertBefore(lineButton(error.line), e.firstChild);
       }
       return e;
     }
@@ -198,6 +223,7 @@ var cuteResults = (function () {
       var box = root.appendChild(make("div"));
       view = cutePage(box, p, {beside: true, view: "cu", kernel: at,
         shown: function (k, i) {
+          if (!answer || answer.page != p) return;  // something ran meanwhile
           at = i;
           heat(k);
         },
@@ -240,7 +266,7 @@ var cuteResults = (function () {
       heatLines(k, both);
       select.onchange = function () {
         wanted = select.value;
-        heatLines(k, both);
+        if (k) heatLines(k, both);
       };
     }
     function heatLines(k, both) {
@@ -270,7 +296,7 @@ var cuteResults = (function () {
       } else {
         for (var i = +root.dataset.drawn || 0; i < pictures.length; i++) {
           if (i == 0) root.textContent = "";
-          root.appendChild(picture(pictures[i]));
+          root.appendChild(picture(pictures[i], pictures[i].title));
         }
       }
       root.dataset.drawn = pictures.length;
@@ -316,7 +342,10 @@ var cuteResults = (function () {
       }
       times[id] = got;
       root.appendChild(make("h2", "", k.name));
-      root.appendChild(picture(got.picture || got));
+      got.picture.wide = Math.max(240, Math.min(1200,
+        root.clientWidth - 150));
+      root.appendChild(picture(got.picture));
+      root.appendChild(make("pre", "scroll", got.text));
     }
 
     // ---- a run ----
@@ -341,6 +370,10 @@ var cuteResults = (function () {
       return text;
     }
 
+    log.add(make("p", "none", "Run, or Ctrl-Enter, runs the script: here, in"
+      + " this page, on cutelua's simulator. Nothing of it is sent anywhere."
+      + " What it prints comes here; what is wrong with it stands at its"
+      + " lines."));
     return {
       show: show,
       shown: shown,
@@ -351,6 +384,7 @@ var cuteResults = (function () {
         log.clear();
         clearPictures();
         el("timeline").dataset.kernel = "";
+        el("log").setAttribute("aria-busy", true);
         host.editor.ran();
         drawKernel();
         log.add(make("div", "ran", title));
@@ -363,12 +397,16 @@ var cuteResults = (function () {
         if (a.stopped) {
           log.add(make("div", "stopped", a.message || "stopped"));
         }
-        if (a.error) log.add(failure(a.error));
-        if (a.dropped) log.add(make("div", "dim", a.dropped));
+        var notes = notesOf(a);
+        if (a.error) log.add(failure(a.error, notes));
+        if (a.code && !a.error)
+          log.add(make("div", "dim", "it ended with code " + a.code));
+        if (a.page && a.page.left) log.add(make("div", "dim",
+          a.page.left + " more launched, of which nothing is shown"));
+        el("log").setAttribute("aria-busy", false);
         var text = summary(a);
         log.add(make("div", a.ok ? "ended" : "ended bad", text));
         drawKernel();
-        var notes = notesOf(a);
         host.editor.reports(notes);
         addPictures(a.pictures);
         if (shown() == "kernel" && !(a.page && a.page.kernels.length))
@@ -386,11 +424,16 @@ var cuteResults = (function () {
       answered: function (a) {
         if (a.stopped) log.add(make("div", "stopped", a.message || "stopped"));
         if (a.error) log.add(failure(a.error));
-        var from = pictures.length;
+        if (a.page) {  // its numbers are those of pictures and costs now
+          answer = a;
+          at = 0;
+          times = {};
+          el("timeline").dataset.kernel = "";
+          drawKernel();
+        }
         addPictures(a.pictures);
         (a.pictures || []).slice(0, 4).forEach(function (data) {
-          log.add(picture(data)); });
-        return from;
+          log.add(picture(data, data.title)); });
       },
       note: function (text) { log.add(make("div", "dim", text)); },
       // A line of the editor is pointed at, or chosen.

@@ -203,9 +203,9 @@ var workshop = (function () {
   }
   async function completePrompt() {
     var p = el("prompt"), to = p.selectionStart;
-    var got = await ask("complete", {text: p.value, at: to, prompt: true});
+    var got = await ask("complete", {text: p.value, at: to});
     if (!got || !got.list || !got.list.length) return say("nothing follows");
-    var names = got.list.map(function (x) { return x[0]; });
+    var names = got.list.map(function (x) { return x.text; });
     var common = names.reduce(function (a, b) {
       while (b.slice(0, a.length) != a) a = a.slice(0, -1);
       return a;
@@ -525,6 +525,15 @@ var workshop = (function () {
     solved: function (l) {
       return cuteLessons.solved(progress, l); }});
 
+  document.querySelectorAll(".jump").forEach(function (a) {
+    a.onclick = function (e) {
+      e.preventDefault();
+      goRoom(a.hash.slice(1));
+      if (a.hash == "#source") (el("lesson").hidden ? editor : el("lesson"))
+        .focus();
+      else document.querySelector("#views [aria-selected=true]").focus();
+    };
+  });
   el("run").onclick = run;
   el("stop").onclick = stop;
   el("share").onclick = share;
@@ -585,7 +594,7 @@ var workshop = (function () {
   engine.ready.then(function (info) {
     el("memory").textContent = "and " + (info.memory / (1 << 30)).toFixed(
       info.memory % (1 << 30) ? 1 : 0) + " GiB";
-    el("version").textContent = info.version + ", " + info.threads + " thread"
+    el("version").textContent = "cutelua " + info.version + ", " + info.threads + " thread"
       + (info.threads == 1 ? "" : "s");
     say("ready");
     editor.check();

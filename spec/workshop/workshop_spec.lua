@@ -108,6 +108,33 @@ describe("the workshop", function()
     assert.same({true, false}, {answers[3].ok, answers[4].ok})
   end)
 
+  it("schedules launches by its seed, where they have none", function()
+    local text = [[
+      local cute = require "cute"
+      local k = cute.kernel("order", function(count, at)
+        local n = cute.arch.atomic_add(count.iterator, 1)
+        at[n] = cute.arch.block_idx():to(cute.i32)
+      end)
+      local function order(seed)
+        local at, list = cute.zeros({8}, cute.i32), {}
+        k(cute.zeros({1}, cute.i32), at):launch {grid = 8, block = 1,
+                                                 seed = seed}
+        for i = 0, 7 do list[i + 1] = tostring(at[i]) end
+        print(table.concat(list, " "))
+      end
+      order()
+      order(5)]]
+    local answers = asked {run(text), run(text, {seed = 5}),
+      run(text, {seed = -1}), run(text, {seed = "x"})}
+    local first, own = answers[1].out:match "^([%d ]+)\n([%d ]+)\n$"
+    assert.not_equal(first, own)
+    assert.equal(own .. "\n" .. own .. "\n", answers[2].out)
+    assert.equal("seed = -1: an integer from 0 on is needed",
+                 answers[3].error.message)
+    assert.equal('seed = "x": an integer from 0 on is needed',
+                 answers[4].error.message)
+  end)
+
   it("shows what cute.draw draws", function()
     local answers = asked {run [[
       local cute = require "cute"

@@ -2,7 +2,8 @@
 -- reads CuTe notation and evaluates layouts; `picture` draws panels, lights
 -- cells of one thread (value, lane, pass, offset, bank), steps through them,
 -- and redraws what is edited. Both are objects of the page: cuteAlgebra.layout
--- (text), cutePicture(element, data) with what html.lua gives.
+-- (text), cutePicture(element, data) with what html.lua gives; data.wide is how
+-- long the bars of a timeline are, in pixels.
 local script = {}
 
 script.algebra = [==[
@@ -240,7 +241,7 @@ var cutePicture = function (root, data) {
     }
     var top = 20, out = ["<svg class='grid' width='"
       + (left + p.columns * w + 4) + "' height='" + (top + p.rows * h + 4)
-      + "' role='img'>"];
+      + "' role='img' aria-label=\"" + escape(p.name || "picture") + "\">"];
     for (i = 0; i < p.columns; i++) {
       out.push(text(left + (i + 0.5) * w, top - 6, side(p, "column", i),
                     " class='s'"));
@@ -266,11 +267,12 @@ var cutePicture = function (root, data) {
     return out.join("") + "</svg>";
   }
   function bars(p) {
-    var left = 12, W = 900, H = 16;
+    var left = 12, W = data.wide || 900, H = 16;
     p.rowLabels.forEach(function (s) {
       left = Math.max(left, 12 + 7 * String(s).length); });
     var out = ["<svg class='bars' width='" + (left + W + 40) + "' height='"
-      + (p.rowLabels.length * H + 26) + "' role='img'>"];
+      + (p.rowLabels.length * H + 26) + "' role='img' aria-label=\""
+      + escape(p.name || "timeline") + "\">"];
     p.rowLabels.forEach(function (s, i) {
       out.push(text(left - 8, (i + 0.5) * H + 4, s, " class='e'")); });
     p.bars.forEach(function (b, i) {

@@ -25,9 +25,11 @@ view.style = [[
 #tabs button { border: 0; border-bottom: 2px solid transparent;
   border-radius: 0; background: none; color: var(--dim); padding: 5px 12px;
   white-space: nowrap; }
-#tabs button[aria-selected=true] { color: var(--fore);
+#tabs button[aria-selected=true], #tabs button[aria-expanded=true] {
+  color: var(--fore);
   border-color: var(--link); }
 .gap { flex: 1; }
+#tabs > div { display: flex; gap: 2px; }
 #tabs .n { color: var(--link); font-size: 11px; margin-left: 5px; }
 #panes { flex: 1; min-height: 0; display: flex; }
 .pane { flex: 1 1 0; min-width: 0; overflow: auto; outline: none;
@@ -160,7 +162,7 @@ opt = opt || {};
 function el(id) { return root.querySelector("#" + id); }
 function all(css) { return root.querySelectorAll(css); }
 root.classList.add("view");
-root.innerHTML = '<div id="bar"></div><div id="tabs" role="tablist"></div>'
+root.innerHTML = '<div id="bar"></div><div id="tabs"></div>'
   + '<div id="panes"></div><div id="line" aria-live="polite"></div>'
   + '<div id="more" hidden></div><dialog id="picture"></dialog>';
 
@@ -481,16 +483,17 @@ function drawBar() {
 }
 function drawTabs() {
   var on = shown();
-  el("tabs").innerHTML = panesOf(kernel).map(function (p) {
+  el("tabs").innerHTML = '<div role="tablist">'
+    + panesOf(kernel).map(function (p) {
     var n = picked && on.indexOf(p) < 0 ? matches(p, picked).length : 0;
     return '<button role="tab" data-view="' + p + '" aria-selected="'
       + (on.indexOf(p) >= 0) + '">' + NAMES[p] + (n ? '<span class="n">' + n
       + "</span>" : "") + "</button>";
-  }).join("") + '<span class="gap"></span>'
+  }).join("") + '</div><span class="gap"></span><div>'
   + moreOf(kernel).map(function (m) {
-    return '<button data-more="' + m[0] + '" aria-selected="' + (more == m[0])
-      + '">' + m[0] + (m[1] ? '<span class="n">' + m[1] + "</span>" : "")
-      + "</button>"; }).join("");
+    return '<button data-more="' + m[0] + '" aria-expanded="' + (more == m[0])
+      + '" aria-controls="more">' + m[0] + (m[1] ? '<span class="n">' + m[1]
+      + "</span>" : "") + "</button>"; }).join("") + "</div>";
 }
 function fit() {
   var on = shown();

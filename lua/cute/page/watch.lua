@@ -15,10 +15,11 @@ Watch.__index = Watch
 -- ends the script alone: it raises `stop`, and keeps the exit code in `code`.
 ---@param page table of cute.page
 ---@param name? string of the kernels that are wanted; all when absent
+---@param seed? integer of the schedules of launches that have none
 ---@return table watch with left: how many launches had no room
-function watch.start(page, name)
-  local w = setmetatable({page = page, name = name, known = {}, stop = {},
-                          exit = os.exit, left = 0}, Watch)
+function watch.start(page, name, seed)
+  local w = setmetatable({page = page, name = name, seed = seed, known = {},
+                          stop = {}, exit = os.exit, left = 0}, Watch)
   devices.simulates = true
   kernel.runner = {record = require "cute.debug.locals".new,
     run = function(program, launch) return w:run(program, launch) end}
@@ -42,6 +43,7 @@ function Watch:run(program, launch)
     wanted = false
   end
   launch.record = wanted or launch.record
+  launch.seed = launch.seed or self.seed
   local found = core.sim_run(program.fn, launch)
   if wanted then
     self.known[key] = self.page:add(program, launch, found)

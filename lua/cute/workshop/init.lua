@@ -4,9 +4,9 @@
 -- A request is {ask = NAME, ...}, the answer a table of plain data. What goes
 -- wrong is {ok = false, error = {message =, kind =, file =, line =, hint =,
 -- text =}} (cute.lang.report.told). The asks:
---   run       {name =, text =, words =} -> {ok =, code =, seconds =, error =,
---             page =, pictures =}: page is what cute.page gathered where
---             something was launched, without drawn pictures and costs;
+--   run       {name =, text =, words =, seed =} -> {ok =, code =, seconds =,
+--             error =, page =, pictures =}: page is what cute.page gathered
+--             where something was launched, without drawn pictures and costs;
 --             page.left launches had no room in it; pictures are what
 --             cute.draw drew
 --   prompt    {text =}: the same in the globals of the last run, or

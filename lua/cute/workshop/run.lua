@@ -46,11 +46,12 @@ end
 -- it, pictures are kept, failures told.
 ---@param f fun(): table? may give a failure (of report.capture) that it told
 -- nobody
+---@param seed? integer of the schedules of launches that have none
 ---@return table answer {ok =, code =, seconds =, error =, page =, pictures =}
-function run.call(f)
+function run.call(f, seed)
   local answer = {pictures = {}}
   local shown = page.new(true)
-  local w = watch.start(shown)
+  local w = watch.start(shown, nil, seed)
   draw.screen = screen(answer)
   local start = core.clock()
   local ok, failure = (has_sys and sys.call or xpcall)(f, report.capture)
@@ -125,8 +126,16 @@ local function check_text(text)
   end
 end
 
+local function check_seed(seed)
+  if seed ~= nil and (math.type(seed) ~= "integer" or seed < 0) then
+    core.fail("bad-argument", ("seed = %s: an integer from 0 on is needed")
+      :format(core.show(seed)))
+  end
+end
+
 --- Runs a script in fresh globals, which stay for the prompt.
----@param request table {name: string?, text: string, words: string[]?}
+---@param request table {name: string?, text: string, words: string[]?,
+-- seed: integer?}
 ---@return table answer of run.call
 function run.script(request)
   globals.restore()
@@ -137,12 +146,13 @@ function run.script(request)
   prompt = new_prompt()
   return run.call(function()
     check_text(request.text)
+    check_seed(request.seed)
     local f = script.add(script.plain(request.text), "@" .. name, prompt.env)
     local words = words_of(request, name)
     rawset(_G, "arg", words)
     put_arrays(_G)
     f(table.unpack(words))
-  end)
+  end, request.seed)
 end
 
 --- The line and message of what is wrong with a text's syntax; nil: nothing.

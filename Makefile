@@ -210,10 +210,13 @@ rock: setup-check
 packages: setup-deb deb rock
 	@sh tools/packages.sh $(BUILD)
 
-# $(BUILD)/web/cutelua.js and .wasm: the program for browsers and node.
+# $(BUILD)/web: the workshop's page, with the program for browsers and node.
 web: setup-web
-	@$(MAKE) --no-print-directory -j$(JOBS) -f tools/web.mk \
-	  BUILD=$(BUILD) web-files
+	@$(MAKE) --no-print-directory -j$(JOBS) -f tools/web.mk BUILD=$(BUILD) \
+	  web-program
+	@$(MAKE) --no-print-directory -j$(JOBS) -f tools/web.mk BUILD=$(BUILD) \
+	  THREADS=-threads web-program
+	@$(MAKE) --no-print-directory -f tools/web.mk BUILD=$(BUILD) web-files
 
 # It against the program of this machine, under node.
 web-test: web

@@ -9,7 +9,10 @@ PROGRAM_JS := $(WEB)/cutelua$(THREADS).js
 ALL     := $(BUILD)
 override BUILD := $(ALL)/wasm$(THREADS)
 override CC := emcc
-override CFLAGS := -O2 $(if $(THREADS),-pthread)
+override CFLAGS := -O3 -msimd128 $(if $(THREADS),-pthread)
+# A thread cannot be made while the program runs: they wait for it.
+POOL    := $(if $(THREADS),-sPTHREAD_POOL_SIZE_STRICT=2 -Wno-pthreads-mem-growth \
+             -sPTHREAD_POOL_SIZE='(Module.threads||2)-1||1')
 LUA_INC = $(wildcard $(SOURCE)/lua5.4-*/src)
 Z_INC = $(wildcard $(SOURCE)/zlib-*)
 DEFS = -I$(Z_INC)
@@ -44,7 +47,7 @@ $(THEIRS): $(BUILD)/theirs/%.o: %.c tools/web.mk
 WEB_OBJ := $(OBJ) $(filter-out %/linelib.o,$(POBJ)) $(BUILD)/bind/weblib.o \
              $(THEIRS)
 $(PROGRAM_JS): $(WEB_OBJ) tools/web.mk | $(WEB)
-	$(CC) $(CFLAGS) -o $@ $(WEB_OBJ) -lm -sALLOW_MEMORY_GROWTH=1 \
+	$(CC) $(CFLAGS) -o $@ $(WEB_OBJ) -lm $(POOL) -sALLOW_MEMORY_GROWTH=1 \
 	  -sMODULARIZE=1 -sEXPORT_NAME=cutelua -sEXIT_RUNTIME=1 \
 	  -sEXPORTED_FUNCTIONS=_main,_malloc,_free \
 	  -sEXPORTED_RUNTIME_METHODS=FS,ccall,UTF8ToString,stringToUTF8,lengthBytesUTF8

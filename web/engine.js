@@ -16,6 +16,9 @@ const RUNS = new Set(["run", "prompt", "block", "exercise"]);
 // Those that need nothing of a run.
 const LIGHT = new Set(["syntax", "complete", "about"]);
 
+// Threads of the simulator, at most: each is a Worker that waits.
+const MOST_THREADS = 8;
+
 // ---- where the program comes from ----
 
 // On file:// nothing can be fetched, but a script may be loaded.
@@ -53,19 +56,22 @@ async function load(options) {
                           {type: "text/javascript"});
     const module = await WebAssembly.compile(await unpacked(parts.wasm));
     return {worker: URL.createObjectURL(text),
-            start: {program: null, module, base}};
+            start: {program: null, module, base, threads: 1}};
   }
-  let name = window.crossOriginIsolated ? "cutelua-threads" : "cutelua";
+  let threads = window.crossOriginIsolated
+    ? Math.min(navigator.hardwareConcurrency || 1, MOST_THREADS) : 1;
+  let name = threads > 1 ? "cutelua-threads" : "cutelua";
   let bytes;
   try {
     bytes = await fetched(`${base}${name}.wasm`);
   } catch (e) {
     if (name === "cutelua") throw e;
     name = "cutelua";
+    threads = 1;
     bytes = await fetched(`${base}${name}.wasm`);
   }
   return {worker: base + "worker.js", start: {program: `${base}${name}.js`,
-    module: await WebAssembly.compile(bytes), base}};
+    module: await WebAssembly.compile(bytes), base, threads}};
 }
 
 // ---- a Worker ----

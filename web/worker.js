@@ -3,7 +3,7 @@
 // memory. web/engine.js is the page's end.
 //
 // The page says {start: {program: URL or null where it is in this text, module,
-// base}} and then {id, ask: NAME, ...}; the Worker {ready: true, version, lua,
+// base, threads}} and then {id, ask: NAME, ...}; the Worker {ready: true, version, lua,
 // threads, memory}, or {failed: message}; {id, out: text, fd: 1 or 2} while
 // something runs, and {id, answer: {...}}; with dead: true the program is no
 // more. Of the asks, `put` and `files` are the Worker's own.
@@ -87,10 +87,11 @@ function noInput() {
 
 // ---- the program ----
 
-async function start({program: url, module, base}) {
+async function start({program: url, module, base, threads}) {
   if (url) importScripts(url);
   program = await cutelua({
     noInitialRun: true,
+    threads,
     stdin: noInput,
     mainScriptUrlOrBlob: url || undefined,
     locateFile: name => base + name,
@@ -107,9 +108,6 @@ async function start({program: url, module, base}) {
   const why = program.ccall("web_open", "number", [], []);
   if (why) throw new Error(program.UTF8ToString(why));
   const hello = asked({ask: "hello"});
-  const threads = typeof SharedArrayBuffer !== "undefined"
-    && program.HEAP8.buffer instanceof SharedArrayBuffer
-    ? navigator.hardwareConcurrency : 1;
   self.postMessage({ready: true, version: hello.version, lua: hello.lua,
     threads, memory: program.ccall("web_memory", "number", [], [])});
 }

@@ -73,6 +73,9 @@ void *base_realloc(void *p, size_t n);  // NULL when out of memory
 bool base_room(void **p, uint32_t *max, uint32_t n, size_t size);
 void *base_zeros(size_t n);  // the same, zeros; large ones cost no memory yet
 void base_free(void *p);
+// Bytes of n elements of `size` each; where no size_t can say how many, as
+// many as no memory has.
+size_t base_bytes(uint64_t n, size_t size);
 void *ctx_realloc(Ctx *cx, void *p, size_t n);  // fails with ERR_MEMORY
 
 // n zero-initialised / uninitialised bytes aligned to 16.

@@ -6,6 +6,8 @@
 
 #ifdef __EMSCRIPTEN__
 
+#include <emscripten.h>
+
 void *platform_open(const char *file) {
   (void)file;
   return NULL;
@@ -28,7 +30,10 @@ const char *platform_no_libraries(void) {
 
 int platform_glob_folders(void) { return 0; }
 
-int platform_cores(void) { return 1; }
+// Who starts the program with threads says how many, and has them ready.
+EM_JS(int, module_threads, (void), { return Module.threads || 1; });
+
+int platform_cores(void) { return module_threads(); }
 
 void platform_signal(pthread_t thread, int sig) {
   (void)thread;

@@ -1,6 +1,6 @@
 // What differs between the systems that this runs on: a POSIX system, and
 // WebAssembly in a browser or under node, where there are no libraries to
-// open, one thread, and files in memory only.
+// open, threads only where the page may have them, and files in memory only.
 #ifndef CUTE_PLATFORM_H
 #define CUTE_PLATFORM_H
 

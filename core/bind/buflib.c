@@ -326,7 +326,7 @@ static int buffer_set_bytes(lua_State *L) {
 static int l_buffer_from(lua_State *L) {
   DType t = face_check_dtype(L, 1);
   if (lua_type(L, 2) == LUA_TSTRING) {
-    size_t n = lua_rawlen(L, 2);
+    size_t n = (size_t)lua_rawlen(L, 2);
     size_t count = n * 8 / (size_t)dtype_bits(t);
     HostBuf *b = buflib_new(L, t, count);
     if (b->bytes != n)

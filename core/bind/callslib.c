@@ -385,7 +385,7 @@ static void make_step(Make *m, Step *s) {
   lua_getfield(L, step, "from");
   s->launch = face_check(L, step + 1, MT_LAUNCH, "launch");
   keep_alive(L, m->hold, step + 1);
-  s->n = lua_rawlen(L, values);
+  s->n = (size_t)lua_rawlen(L, values);
   s->slot = held(L, m->hold, s->n * sizeof *s->slot);
   for (size_t i = 0; i < s->n; i++) {
     lua_rawgeti(L, values, (lua_Integer)i + 1);  // step + 4
@@ -414,7 +414,7 @@ static void make_results(Make *m) {
   Run *r = m->r;
   lua_getfield(L, m->desc, "made");
   int list = lua_gettop(L);
-  r->nmade = lua_istable(L, list) ? lua_rawlen(L, list) : 0;
+  r->nmade = lua_istable(L, list) ? (size_t)lua_rawlen(L, list) : 0;
   r->made = held(L, m->hold, r->nmade * sizeof *r->made);
   m->fresh = NEW(m->cx, const DevBuf *, r->nmade + 1);
   for (size_t i = 0; i < r->nmade; i++) {
@@ -460,12 +460,13 @@ static int l_ready(lua_State *L) {
   make_results(&m);
   lua_getfield(L, 2, "steps");
   int steps = lua_gettop(L);
-  r->step = held(L, m.hold, lua_rawlen(L, steps) * sizeof *r->step);
-  for (size_t i = 0, n = lua_rawlen(L, steps); i < n; i++) {
+  size_t n = (size_t)lua_rawlen(L, steps);
+  r->step = held(L, m.hold, n * sizeof *r->step);
+  for (size_t i = 0; i < n; i++) {
     lua_rawgeti(L, steps, (lua_Integer)i + 1);
     make_step(&m, &r->step[i]);
   }
-  r->nstep = lua_rawlen(L, steps);
+  r->nstep = n;
   lua_getiuservalue(L, entry, ENTRY_RUNS);
   lua_pushvalue(L, entry + 1);
   lua_rawseti(L, -2, stream_number(&w, g));

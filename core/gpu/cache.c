@@ -154,7 +154,7 @@ static bool believe(const char *p, size_t size, const CacheKey *key,
   const char *at = p + sizeof h + h.text;
   for (int i = 0; i < CACHE_PARTS; i++) {
     if (h.part[i] > left) return false;
-    parts[i] = (CachePart){at, h.part[i]};
+    parts[i] = (CachePart){at, (size_t)h.part[i]};
     at += h.part[i];
     left -= h.part[i];
   }

@@ -77,7 +77,7 @@ SimArea *simblocks_area(const SimProg *p, int32_t arg) {
 void simblocks_note(const SimMem *m, int bytes, bool write) {
   SimArea *a = m->area;
   if (!a) return;
-  while (bytes >> a->shift == 0 || (m->p - a->p) & ((1 << a->shift) - 1))
+  while (bytes >> a->shift == 0 || (m->p - a->p) % ((ptrdiff_t)1 << a->shift))
     a->shift--;
   a->written |= write;
 }

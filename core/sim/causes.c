@@ -43,7 +43,8 @@ typedef struct Touch {
 
 struct SimCauses {
   const SimProg *p;
-  uint64_t units, first;   // clusters that it has room for; now from first on
+  uint32_t units;          // clusters that it has room for
+  uint64_t first;          // of them, now
   uint32_t nwarp, n;       // of all of them; words of a row
   uint32_t *vc;            // of the warps, agent's, kept
   uint32_t *bar;           // of barriers: cluster by cluster
@@ -408,13 +409,13 @@ static void *zeroed(size_t n, size_t size) {
   return p;
 }
 
-SimCauses *simcauses_new(const SimProg *p, uint64_t units) {
+SimCauses *simcauses_new(const SimProg *p, uint32_t units) {
   SimCauses *s = zeroed(1, sizeof *s);
   if (!s) return NULL;
   s->p = p;
   s->units = units;
-  s->nwarp = (uint32_t)(units * (uint64_t)p->nall);
-  s->n = s->nwarp + (uint32_t)(units * (uint64_t)p->nmbar);
+  s->nwarp = units * (uint32_t)p->nall;
+  s->n = s->nwarp + units * (uint32_t)p->nmbar;
   size_t bars = units * ((size_t)p->ncta * MAX_BARS + 2);
   s->vc = zeroed((size_t)(s->nwarp + 2) * s->n, sizeof *s->vc);
   s->bar = zeroed(bars * s->n, sizeof *s->bar);

@@ -457,7 +457,8 @@ bool simrelay_writer(const SimProg *p, const SimMem *m, int64_t at,
 void simrelay_start(Ctx *cx, SimProg *p) {
   p->relay = arena_zero(cx, &cx->scratch, sizeof *p->relay);
   p->changes = arena_zero(cx, &cx->scratch, sizeof *p->changes);
-  p->relay->unit = arena_zero(cx, &cx->scratch, p->nunit * sizeof(Unit));
+  p->relay->unit = arena_zero(cx, &cx->scratch,
+                              base_bytes(p->nunit, sizeof(Unit)));
   for (int k = 0; k < p->narea; k++) {
     SimArea *a = &p->area[k];
     if (!a->written) continue;

@@ -33,7 +33,8 @@ struct SimTurns {
   const SimProg *p;
   const SimOpts *o;
   SimCauses *causes;
-  uint64_t units, first, count;
+  uint32_t units;          // clusters that are looked at together
+  uint64_t first, count;
   Turn *turn;
   uint32_t n, max;
   Actor *actor;
@@ -122,11 +123,13 @@ SimTurns *simturns_new(const SimProg *p, const SimOpts *o) {
   enum { MOST = 4096 };
   SimTurns *t = base_realloc(NULL, sizeof *t);
   if (!t) return NULL;
-  *t = (SimTurns){.p = p, .o = o, .units = p->relay ? p->nunit : 1};
-  if (t->units * (uint64_t)(p->nall + p->nmbar) > MOST) {
+  uint64_t units = p->relay ? p->nunit : 1;
+  *t = (SimTurns){.p = p, .o = o};
+  if (units > MOST || units * (uint64_t)(p->nall + p->nmbar) > MOST) {
     t->always = SIM_MANY;
     return t;
   }
+  t->units = (uint32_t)units;
   t->always = undecided(p, &t->src);
   size_t n = t->units * (size_t)p->nall * sizeof *t->actor;
   t->actor = base_realloc(NULL, n);
@@ -308,7 +311,7 @@ static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
 static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
                       bool late) {
   SimWarp *best = NULL;
-  uint64_t least = 0, all = t->units * (uint64_t)t->p->nall;
+  uint64_t least = 0, all = (uint64_t)t->units * (uint64_t)t->p->nall;
   for (int k = 0; k < n; k++)
     for (int j = 0; j < t->p->nall; j++) {
       SimWarp *w = &c[k]->warp[j];
@@ -445,7 +448,7 @@ static uint64_t mix(uint64_t h) {
 // first turns, others as they are.
 static void rank_all(SimTurns *t) {
   uint32_t nall = (uint32_t)t->p->nall, nwarp = (uint32_t)t->p->nwarp;
-  uint32_t all = (uint32_t)t->units * nall;
+  uint32_t all = t->units * nall;
   uint32_t *unit = t->rank + all, *came = unit + t->units, units = 0;
   memset(t->rank, 0xff, (all + t->units) * sizeof *t->rank);
   memset(came, 0, all / nwarp * sizeof *came);

@@ -43,7 +43,7 @@ typedef struct SimCause {    // somebody's turn
   int warp;                  // its number in all; -1: an agent
   uint32_t seq;              // its warp's turn
 } SimCause;
-SimCauses *simcauses_new(const SimProg *p, uint64_t units);
+SimCauses *simcauses_new(const SimProg *p, uint32_t units);
 void simcauses_free(SimCauses *s);
 void simcauses_reset(SimCauses *s, uint64_t first);  // cluster
 // Turn number `turn` of warp g begins, or (-1) of an agent that was started

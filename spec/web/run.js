@@ -1,12 +1,16 @@
-// run.js CUTELUA.JS FILE... [--out FOLDER] -- ARGUMENT...: the program under
-// node, which finds these files in its memory under their names. What it
-// writes to /out comes to FOLDER.
+// run.js CUTELUA.JS FILE... [--out FOLDER] [--threads N] -- ARGUMENT...: the
+// program under node, which finds these files in its memory under their names.
+// What it writes to /out comes to FOLDER.
 const fs = require("fs"), path = require("path");
 const [program, ...rest] = process.argv.slice(2);
 const cut = rest.indexOf("--"), words = rest.slice(cut + 1);
-let files = rest.slice(0, cut), out = null;
-const at = files.indexOf("--out");
-if (at >= 0) [, out] = files.splice(at, 2);
+const files = rest.slice(0, cut);
+
+function option(name) {
+  const at = files.indexOf(name);
+  return at < 0 ? null : files.splice(at, 2)[1];
+}
+const out = option("--out"), threads = Number(option("--threads"));
 
 let memory = null;
 
@@ -22,6 +26,7 @@ const streams = [stream(1), stream(2)];
 
 require(path.resolve(program))({
   arguments: words,
+  threads,
   preRun: [module => {
     memory = module.FS;
     memory.mkdir("/out");

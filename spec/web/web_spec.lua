@@ -14,10 +14,14 @@ local function output(command)
 end
 
 -- node's own fetch would read the program as if from a server.
-local function node(files, words)
-  return output(("node --no-experimental-fetch spec/web/run.js %s.js %s -- %s")
-    :format(web, files, words))
+local NODE = "node --no-experimental-fetch spec/web/run.js %s%s.js %s -- %s"
+
+local function node(files, words, build)
+  return output(NODE:format(web, build or "", files, words))
 end
+
+local function told(s) return assert(s:match "report%.ctas.*", s) end
+local function verified(s) return s:match "verified[^\n]*" end
 
 local function size(path)
   local f <close> = assert(io.open(path, "rb"))
@@ -36,8 +40,6 @@ describe("the program as WebAssembly", function()
     assert.is_true(fine, text)
     local seconds = text:match "simulated%s+([%d.]+) s"
     print(("        256^3 under node: %s s simulated"):format(seconds))
-    local function told(s) return assert(s:match "report%.ctas.*", s) end
-    local function verified(s) return s:match "verified[^\n]*" end
     assert.truthy(verified(native):find ": ok$")
     assert.equal(verified(native), verified(text))
     assert.truthy(told(native):find "report.lines.9.sectors = %d+\n")
@@ -45,6 +47,26 @@ describe("the program as WebAssembly", function()
     local c = assert(support.read(dir .. "/c.npy"))
     assert.is_true(#c > 2 * 256 * 256)
     assert.is_true(c == support.read(dir .. "/web.npy"), "C differs")
+  end)
+
+  it("gives the same with threads, which find their work and print", function()
+    local words = "spec/web/told.lua " .. table.concat(GEMM, " ")
+    local native = output(support.program .. " " .. words)
+    local text = node(FILES .. " --threads 3", words, "-threads")
+    assert.truthy(verified(native):find ": ok$")
+    assert.equal(verified(native), verified(text))
+    assert.equal(told(native), told(text))
+    local lines = {}
+    for i = 0, 63 do lines[i + 1] = ("block %d\n"):format(i) end
+    local printing = [[-e 'local cute = require "cute"
+      cute.kernel("k", function()
+        local bx = cute.arch.block_idx()
+        cute.when(cute.arch.thread_idx():eq(0), function()
+          cute.printf("block %d\n", bx)
+        end)
+      end)():launch {grid = {64}, block = {32}}']]
+    text = node("--threads 3", printing, "-threads")
+    assert.equal(table.concat(lines), text)
   end)
 
   it("says in a sentence why there is no GPU", function()

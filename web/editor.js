@@ -323,8 +323,9 @@ var cuteEditor = (function () {
       over = -1;
     });
     cm.on("cursorActivity", function () {
-      if (cm.hasFocus() && !quiet)
-        host.chosen(numbers.was(cm.getCursor().line));
+      if (!quiet) setTimeout(function () {  // a click brings the focus later
+        if (cm.hasFocus()) host.chosen(numbers.was(cm.getCursor().line));
+      });
     });
     return {
       cm: cm,

@@ -436,6 +436,7 @@ var cuteResults = (function () {
           log.add(picture(data, data.title)); });
       },
       note: function (text) { log.add(make("div", "dim", text)); },
+      add: function (e) { log.add(e); },
       // A line of the editor is pointed at, or chosen.
       pointed: function (line) {
         if (view && shown() == "kernel") view.light(host.name(), line);

@@ -138,15 +138,12 @@ var cuteShelf = (function () {
       function (g) {
         var ul = group(g[0], g[1], g[2]);
         wanted[g[1]].forEach(function (s) {
-          var name = fileName(s);
+          var name = nameOf(s);
           entry(ul, name, s.about, {script: name}, function () {
             host.open({name: name, text: s.text}); });
         });
       });
     var files = group("Files", "files", true);
-
-    function fileName(s) { return /\.lua$/.test(s.name) ? s.name : s.name
-      + ".lua"; }
 
     // ---- yours ----
 
@@ -245,15 +242,25 @@ var cuteShelf = (function () {
       wrote: function (list) { wrote = list; drawFiles(); },
       find: function () { find.focus(); }};
   }
+  // A script of the shelf is known by its file's name, a kernel by its path.
+  function nameOf(s) { return s.path.replace(/^scripts\//, ""); }
   function shelved(name) {
     return SHELF.scripts.concat(SHELF.kernels).filter(function (s) {
-      return s.name == name || s.name + ".lua" == name; })[0];
+      return nameOf(s) == name || nameOf(s) == name + ".lua"; })[0];
+  }
+  // The scripts that a kernel of the shelf is for.
+  function users(name) {
+    var word = "kernels." + name.replace(/^kernels\/|\.lua$/g, "");
+    return SHELF.scripts.filter(function (s) {
+      return s.text.indexOf('"' + word + '"') >= 0; }).map(nameOf);
   }
   draw.store = store;
   draw.download = download;
   draw.words = words;
   draw.seed = seed;
   draw.shelved = shelved;
+  draw.nameOf = nameOf;
+  draw.users = users;
   return draw;
 })();
 if (typeof module != "undefined") module.exports = cuteShelf;

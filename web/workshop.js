@@ -31,6 +31,8 @@ var workshop = (function () {
   var drafts = store.get("drafts", {});
 
   function shelved(name) { return cuteShelf.shelved(name); }
+  // As reports name it.
+  function baseName() { return current.name.replace(/^.*\//, ""); }
   function keep() {
     var own = shelved(current.name), text = editor.text();
     var known = current.name in drafts;
@@ -111,9 +113,23 @@ var workshop = (function () {
   async function after(answer) {
     editor.check();
     if (answer.stopped) return;
+    silent(answer);
     var got = await ask("files").catch(function () {});
     if (got && got.files) shelf.wrote(got.files);
     if (answer.seconds < 1) results.costs();
+  }
+  // A kernel does nothing by itself: the scripts that launch it.
+  function silent(answer) {
+    var users = cuteShelf.users(current.name);
+    if (!/^kernels\//.test(current.name) || !el("lesson").hidden || answer.page
+        || !users.length) return;
+    var note = make("div", "dim", "A kernel is launched by scripts: ");
+    users.forEach(function (name) {
+      var b = note.appendChild(make("button", "", name));
+      b.onclick = function () {
+        open({name: name, text: shelved(name).text}); };
+    });
+    results.add(note);
   }
   async function run() {
     if (running) return;
@@ -221,7 +237,7 @@ var workshop = (function () {
 
   function freeName(name) {
     var base = name.replace(/\.lua$/, ""), n = 2;
-    while (base + "-" + n + ".lua" in drafts || shelved(base + "-" + n)) n++;
+    while (base + "-" + n + ".lua" in drafts || shelved(base + "-" + n + ".lua")) n++;
     return base + "-" + n + ".lua";
   }
   // entry: {name, text, words?, seed?}; what was typed under that name before
@@ -229,7 +245,8 @@ var workshop = (function () {
   function open(entry, link) {
     clearTimeout(keeping);
     if (current.text !== undefined) keep();
-    var name = entry.name.replace(/^.*[\\/]/, "") || "script.lua";
+    var name = entry.name;
+    if (!shelved(name)) name = name.replace(/^.*[\\/]/, "") || "script.lua";
     var draft = drafts[name];
     if (link && (draft !== undefined && draft != entry.text
         || draft === undefined && shelved(name)
@@ -269,8 +286,7 @@ var workshop = (function () {
   }
   function first() {
     var s = shelved(FIRST) || SHELF.scripts[0];
-    return {name: /\.lua$/.test(s.name) ? s.name : s.name + ".lua",
-      text: s.text};
+    return {name: cuteShelf.nameOf(s), text: s.text};
   }
   function revert() {
     editor.cm.setValue(shelved(current.name).text);
@@ -423,7 +439,7 @@ var workshop = (function () {
     if (found[1] == "script") {
       var name = decodeURIComponent(found[2]), s = shelved(name);
       if (s) {
-        open({name: /\.lua$/.test(name) ? name : name + ".lua", text: s.text});
+        open({name: cuteShelf.nameOf(s), text: s.text});
         return true;
       }
       tell({message: "the link names " + name + ", which is not on the shelf"});
@@ -511,7 +527,7 @@ var workshop = (function () {
     editor.go(line, true);
   }
   editor = cuteEditor(el("editor"), {ask: ask, run: run, changed: changed,
-    name: function () { return current.name; },
+    name: baseName,
     pointed: function (line) { results.pointed(line); },
     chosen: function (line) { results.chosen(line); },
     say: function (text) {
@@ -519,7 +535,7 @@ var workshop = (function () {
       el("problem").className = text ? "bad" : "";
     }});
   results = cuteResults({ask: ask, editor: editor, say: say, go: go,
-    name: function () { return current.name; }});
+    name: baseName});
   shelf = cuteShelf(el("shelf"), {open: open, lesson: lesson, fresh: fresh,
     forget: forget, take: take, store: store,
     solved: function (l) {

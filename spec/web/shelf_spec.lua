@@ -5,8 +5,9 @@ local support = require "spec.support"
 -- What an expression gives, with the shelf as `s`.
 local function js(expression, before)
   local out, err, code = support.exec {"node", "-e", ([[
-    globalThis.SHELF = {scripts: [{name: "scan", text: "1"}],
-      kernels: [{name: "norm.lua", text: "2"}]};
+    globalThis.SHELF = {scripts: [{path: "scripts/scan.lua",
+        text: 'require "kernels.norm"'}, {path: "scripts/norm.lua", text: ""}],
+      kernels: [{path: "kernels/norm.lua", text: "2"}]};
     %s
     const s = require("./web/shelf.js");
     console.log(JSON.stringify(%s));]]):format(before or "", expression)}
@@ -34,9 +35,12 @@ describe("the shelf", function()
       js [[["", "0", " 7 ", "-1", "99999999999999999999"].map(s.seed)]])
   end)
 
-  it("finds scripts with and without their ending", function()
-    assert.same({"1", "2", "none"}, js [[["scan.lua", "norm.lua", "scant"]
-      .map(n => (s.shelved(n) || {text: "none"}).text)]])
+  it("finds scripts by name, kernels by path, and who uses these", function()
+    assert.same({"scripts/scan.lua", "scripts/norm.lua", "kernels/norm.lua",
+      "none"}, js [[["scan.lua", "norm", "kernels/norm.lua", "scant"]
+      .map(n => (s.shelved(n) || {path: "none"}).path)]])
+    assert.same({{"scan.lua"}, {}},
+                js [[["kernels/norm.lua", "scan.lua"].map(s.users)]])
   end)
 
   it("remembers, and works where nothing can be remembered", function()

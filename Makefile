@@ -164,11 +164,13 @@ ladders: setup-build
 	    gemm_fp8_sm89 gemm_sm70 --sizes 4096 --record $$m/gemm_other.tsv; \
 	fi; $$x tools/ladders.lua
 
-# The reference of all public names, from their comments: build/docs.
+# The reference of all public names, from their comments, the tutorial and the
+# documents, as pages: build/docs.
 docs: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(BUILD)/cutelua tools/reference.lua $(BUILD)/docs $(BUILD)/cutelua
 	@$(BUILD)/cutelua tools/tutorial.lua $(BUILD)/docs
+	@$(BUILD)/cutelua tools/pages.lua $(BUILD)/docs README.md docs/*.md
 
 # Random input for FUZZ_SECONDS: one target a file spec/fuzz/*.lua.
 fuzz: setup-fuzz

@@ -32,6 +32,21 @@ end]]
     assert.equal("", markdown.html "\n\n")
   end)
 
+  it("has numbers, bars in cells, comments, and other addresses", function()
+    local asked = {}
+    assert.equal('<h2 id="a-b-c">A: b <code>C</code></h2>'
+      .. '\n<p><a href="<x.md>">y</a><img src="<p.svg>" '
+      .. 'alt="z">\n1. is no list</p>\n<ol start="3"><li>a b</li><li>c</li>'
+      .. '</ol>\n<div class="scroll"><table><tr><th>a|b</th></tr></table>'
+      .. "</div>", markdown.html("## A: b `C`\n[y](x.md)![z](p.svg)\n"
+      .. "1. is no list\n\n<!-- made -->\n3. a\n   b\n4. c\n| a\\|b |\n|---|",
+      function(href, picture)
+        asked[#asked + 1] = {href, picture}
+        return "<" .. href .. ">"
+      end))
+    assert.same({{"x.md", false}, {"p.svg", true}}, asked)
+  end)
+
   it("leaves text that only looks like it", function()
     for text, want in pairs {["2 * 3 * 4"] = "2 * 3 * 4", ["a `b"] = "a `b",
         ["`*a* **b** [c](d)`"] = "<code>*a* **b** [c](d)</code>",

@@ -1,0 +1,80 @@
+-- pages.lua FOLDER FILE.md...: the documents as pages of HTML that link to one
+-- another; README.md is index.html, tutorial.html is what tutorial.lua writes.
+-- `make docs` runs it by the program.
+local html = require "cute.html"
+local link = require "cute.page.link"
+local markdown = require "cute.markdown"
+
+local folder = arg[1]
+local e = html.escape
+
+local function read(path)
+  local f <close> = assert(io.open(path))
+  return f:read "a"
+end
+
+local function write(path, text)
+  local f <close> = assert(io.open(path, "wb"))
+  assert(f:write(text))
+end
+
+-- A document's page: docs/explain.md is explain.html.
+local function page_of(path)
+  local name = path:match "([^/]+)%.md$"
+  return name == "README" and "index.html" or name .. ".html"
+end
+
+local STYLE = [[
+main { max-width: 1000px; margin: 0 auto; }
+h1 { font-size: 22px; margin: 20px 0 10px; } h2 { font-size: 17px; }
+p, li { max-width: 84ch; } li { margin: 3px 0; }
+pre { background: var(--panel); border-radius: 6px; padding: 10px 12px;
+  margin: 12px 0; }
+td, th { padding: 4px 14px 4px 0; }
+img { max-width: 100%; background: #ffffff; }
+nav { display: flex; flex-wrap: wrap; gap: 2px 14px; font-size: 13px;
+  padding: 10px 0; border-bottom: 1px solid var(--rule); }
+]]
+
+-- What a page is called that links to it; and the links at its head.
+local pages, nav = {}, {}
+for i = 2, #arg do
+  local page = page_of(arg[i])
+  pages[arg[i]:match "[^/]+$"] = page
+  nav[#nav + 1] = ('<a href="%s">%s</a>'):format(page,
+    e(page:match "^(.*)%.html$"))
+end
+nav[#nav + 1] = '<a href="reference.html">reference</a>'
+nav[#nav + 1] = ('<a href="%s">the workshop itself</a>'):format(
+  e(link.address()))
+
+-- A picture inside of its page.
+local function inside(path)
+  return "data:image/svg+xml," .. read(path):gsub("[^%w]", function(c)
+    return ("%%%02X"):format(c:byte())
+  end)
+end
+
+-- Links of a document: to others' pages; to what has none, up in the tree.
+local function address(path)
+  local room = path:match "^(.*/)" or ""
+  return function(href, picture)
+    if picture then return inside(room .. href) end
+    local file, rest = href:match "^([^#]*)(.*)$"
+    local page = pages[file:match "[^/]+$" or ""]
+    if page then return page .. rest end
+    if file == "" or file:find "^%a+:" then return href end
+    return "../../" .. room .. href
+  end
+end
+
+for i = 2, #arg do
+  local text, page = read(arg[i]), page_of(arg[i])
+  local title = text:match "^# ([^\n]*)" or page
+  if page ~= "tutorial.html" then
+    write(folder .. "/" .. page, html.page {
+      title = "cutelua: " .. title:gsub("`", ""), style = STYLE,
+      body = "<nav>" .. table.concat(nav) .. "</nav>\n"
+        .. markdown.html(text, address(arg[i]))})
+  end
+end

@@ -36,6 +36,7 @@ all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so
 # worth 5 % of it.
 $(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o $(BUILD)/sim/matrix.o: \
   ALIGN := -falign-functions=64 -falign-loops=64
+$(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o: ALIGN += $(TILES)
 $(BUILD)/%.o: core/%.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CSTD) $(CFLAGS) $(ALIGN) $(WARN) -MMD -MP -c $< -o $@

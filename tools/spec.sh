@@ -14,7 +14,7 @@ run() {
   rm -f "$out.counts"
   timeout "${SPEC_SECONDS:-900}" "$lua" "$exe" \
     --lpath='lua/?.lua;lua/?/init.lua;./?.lua' --cpath="$CUTE_BUILD/?.so" \
-    --exclude-tags="$tags" -o tools/summary.lua \
+    --exclude-tags="$tags" --helper=spec/quick.lua -o tools/summary.lua \
     -Xoutput "$spec" "$spec" >"$out" 2>&1
 }
 run

@@ -97,6 +97,9 @@ run_asan() {
   # Lua itself is not under test: what we give it wrong, its assertions tell.
   frames="-g -fno-omit-frame-pointer"
   flags="-O1 $frames -fsanitize=address"
+  # a third of the time is sums of tiles: no arithmetic of vectors is checked
+  # for overflow anyway
+  tiles="-O2 -fno-sanitize=undefined"
   lua=$PWD/$build-asan/lua/liblua.a
   if sh tools/lualib.sh "$build-asan/lua" -O2 $frames >"$work/lualib" 2>&1; then
     echo "ok      Lua with its assertions and API checks"
@@ -107,10 +110,11 @@ run_asan() {
   fi
   rm -f "$build-asan/cutelua"  # may have been linked with the other Lua
   count "sanitized build" clean_build "$build-asan" STRIP= LUA_LIB="$lua" \
+    TILES="$tiles" \
     CFLAGS="$flags,undefined -fno-sanitize-recover=undefined" \
     "$build-asan/cutelua" "$build-asan/spec/units.so"
   ASAN_OPTIONS=detect_leaks=1:exitcode=99:allocator_may_return_null=1
-  ASAN_OPTIONS=$ASAN_OPTIONS:malloc_context_size=10
+  ASAN_OPTIONS=$ASAN_OPTIONS:malloc_context_size=4:quarantine_size_mb=64
   UBSAN_OPTIONS=print_stacktrace=1
   CUTE_SANITIZED=1
   export ASAN_OPTIONS UBSAN_OPTIONS CUTE_SANITIZED
@@ -138,8 +142,10 @@ run_rules() {
 
 run_check() {
   run_rules
-  count "gcc -Werror" clean_build "$build-gcc" CC=gcc WERROR=1 all
-  count "clang -Werror" clean_build "$build-clang" CC=clang WERROR=1 all
+  [ -n "$BUILT_WERROR" ] ||  # that is what $build is
+    count "gcc -Werror" clean_build "$build-gcc" CC=gcc WERROR=1 all
+  count "clang -Werror" clean_build "$build-clang" CC=clang WERROR=1 \
+    CFLAGS=-O0 all
   count "spec/layout/fuzz.c" cc -std=c11 -fsyntax-only -Icore -Wall -Wextra \
     -Werror spec/layout/fuzz.c
   count "luarocks make" sh tools/rock.sh "$work/rock"

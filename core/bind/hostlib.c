@@ -169,7 +169,7 @@ static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
   if (!p.gpu) {
     HostBuf *b = push_host(cx, L, type, l, p.pinned);
     if (!bits) return 1;
-    bulk_fill(type, b->p, 0, b->count, *bits);
+    if (*bits) bulk_fill(type, b->p, 0, b->count, *bits);  // it came as zeros
     b->defined = true;
     return 1;
   }

@@ -222,9 +222,10 @@ local function calls(f)
   return list
 end
 
+local null = assert(io.open("/dev/null", "w"))
+
 local function quiet(f, ...)
   local out = io.output()
-  local null <close> = assert(io.open("/dev/null", "w"))
   io.output(null)
   local r = table.pack(pcall(f, ...))
   io.output(out)
@@ -245,10 +246,10 @@ local function given(args)
 end
 
 local function check(f, bad)
+  local most, least, free = count(f.signature)
+  if f.name:find ":" then most, least = most + 1, least + 1 end
   for _, args in ipairs(calls(f)) do
     local ok, message = quiet(f.f, table.unpack(args, 1, args.n))
-    local most, least, free = count(f.signature)
-    if f.name:find ":" then most, least = most + 1, least + 1 end
     local why
     if not ok then
       why = complaint(message, f.name, args)

@@ -2,7 +2,7 @@
 -- which differs from one to the next, shows in it.
 local support = require "spec.support"
 
-local PROCESSES = 20
+local PROCESSES = 10
 
 -- What a command prints, the same in all the processes.
 local function same(words)

@@ -211,6 +211,7 @@ describe("an estimate's memory", function()
       first = first or e.cycles
       assert.equal(first, e.cycles)
     end
+    assert.equal(4, #held)
   end)
 end)
 

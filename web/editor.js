@@ -357,6 +357,10 @@ var cuteEditor = (function () {
         light(line, true);
         if (focus) cm.focus();
       },
+      // Shows a line of the text that ran.
+      reveal: function (line) {
+        cm.scrollIntoView({line: Math.max(0, numbers.now(line)), ch: 0}, 60);
+      },
       check: check,
       focus: function () { cm.focus(); },
       refresh: function () { cm.refresh(); }};

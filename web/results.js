@@ -404,10 +404,13 @@ var cuteResults = (function () {
         if (a.page && a.page.left) log.add(make("div", "dim",
           a.page.left + " more launched, of which nothing is shown"));
         el("log").setAttribute("aria-busy", false);
+        at = Math.max(0, ((a.page || {}).kernels || []).findIndex(function (k) {
+          return k.notes.some(function (n) { return n.kind == "bad"; }); }));
         var text = summary(a);
         log.add(make("div", a.ok ? "ended" : "ended bad", text));
         drawKernel();
         host.editor.reports(notes);
+        if (notes.length) host.editor.reveal(notes[0].line);
         addPictures(a.pictures);
         if (shown() == "kernel" && !(a.page && a.page.kernels.length))
           show("output");

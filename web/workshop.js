@@ -434,10 +434,11 @@ var workshop = (function () {
 
   // What the address asks for; false: nothing.
   async function follow() {
-    var hash = location.hash, found = /^#(\w+)=(.*)$/.exec(hash);
+    var hash = location.hash, found = /^#(\w+)=(.*)$/.exec(hash), said;
     if (!found) return false;
+    try { said = decodeURIComponent(found[2]); } catch (e) { said = found[2]; }
     if (found[1] == "script") {
-      var name = decodeURIComponent(found[2]), s = shelved(name);
+      var name = said, s = shelved(name);
       if (s) {
         open({name: cuteShelf.nameOf(s), text: s.text});
         return true;
@@ -446,7 +447,7 @@ var workshop = (function () {
       return false;
     }
     if (found[1] == "lesson") {
-      var parts = decodeURIComponent(found[2]).split("/");
+      var parts = said.split("/");
       if (SHELF.lessons.some(function (l) { return l.name == parts[0]; })) {
         lesson(parts[0], parts[1]);
         return true;

@@ -108,6 +108,17 @@ describe("the workshop", function()
     assert.same({true, false}, {answers[3].ok, answers[4].ok})
   end)
 
+  it("takes no text that ends too early", function()
+    local answers = asked {run "x =", run "x = 1 +", run "return 1",
+                           run "x = 1", prompt "x"}
+    for i = 1, 2 do
+      assert.same({false, "unexpected symbol near <eof>"},
+                  {answers[i].ok, answers[i].error.message})
+    end
+    assert.same({true, true, "1\n"}, {answers[3].ok, answers[4].ok,
+                                      answers[5].out})
+  end)
+
   it("schedules launches by its seed, where they have none", function()
     local text = [[
       local cute = require "cute"

@@ -54,7 +54,7 @@ view.style = [[
 .r.pick { box-shadow: inset 0 0 0 1px var(--link); }
 .r i { font-style: normal; text-align: right; color: var(--dim); flex: none;
   padding-right: 1ch; }
-.r .no { width: 5ch; opacity: .75; }
+.r .no { width: 5ch; }
 .r .c { width: 6.5ch; font-size: 11px; line-height: 18px; }
 .pane[data-pane=lua] { flex-grow: 1.3; }
 .r .c.bad { color: var(--bad); font-weight: 600; }
@@ -483,7 +483,7 @@ function drawBar() {
 }
 function drawTabs() {
   var on = shown();
-  el("tabs").innerHTML = '<div role="tablist">'
+  el("tabs").innerHTML = '<div role="tablist" aria-label="texts">'
     + panesOf(kernel).map(function (p) {
     var n = picked && on.indexOf(p) < 0 ? matches(p, picked).length : 0;
     return '<button role="tab" data-view="' + p + '" aria-selected="'

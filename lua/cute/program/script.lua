@@ -12,7 +12,8 @@ function script.plain(text)
 end
 
 -- A script that the prompt follows leaves its locals there: a call behind
--- its last line hands them over, unless it ends in a `return`.
+-- its last line hands them over, unless it ends in a `return`. The semicolon
+-- keeps it out of an expression that is not finished.
 local function load_keeping(text, chunk, env)
   _G["cutelua keep"] = function()
     local i = 1
@@ -23,7 +24,7 @@ local function load_keeping(text, chunk, env)
       i = i + 1
     end
   end
-  return load(text .. '\n_G["cutelua keep"]()', chunk, "t")
+  return load(text .. '\n;_G["cutelua keep"]()', chunk, "t")
 end
 
 --- The function of a text; raises what is wrong with its syntax.

@@ -8,7 +8,8 @@
 --
 -- A script's value comes back through JSON. It may `await`, and has: $(css),
 -- the first element, count(css), texts(css), and hover(e), leave(e), click(e),
--- key(e, "ArrowDown"), where e is an element or its CSS.
+-- key(e, "ArrowDown"), where e is an element or its CSS. `browser.drive` is
+-- slower and nearer to a user: real time, real keys, what is asked of servers.
 local json = require "dkjson"
 local support = require "spec.support"
 
@@ -188,6 +189,18 @@ function browser.screenshot(page, png, opt)
       frames(folder, {page})})
     return true
   end)
+end
+
+--- Does steps in one browser, one after the other: spec/web/chromium.js says
+-- what a step is. Needs node.
+---@param steps {url: string?, script: string?, width: integer?, height:
+-- integer?, dark: boolean?, png: string?}[]
+---@return {value: any, errors: string[], asked: string[]}[]
+function browser.drive(steps)
+  local out, err, code = support.exec({"timeout", "-k", "2", "240", "node",
+    "spec/web/chromium.js", browser.find()}, {stdin = json.encode(steps)})
+  assert(code == 0, ("chromium.js ended with %d\n%s"):format(code, err))
+  return json.decode(out)
 end
 
 return browser

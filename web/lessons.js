@@ -152,6 +152,7 @@ var cuteLessons = (function () {
     this.out.textContent = "";
     this.editor.clear();
     this.box.classList.add("busy");
+    await this.all.drawn;
     var answer = await this.all.host.run(Object.assign({
       lesson: this.all.lesson.name, text: this.editor.text()}, fields),
       function (text, fd) { self.print(text, fd); });
@@ -272,7 +273,8 @@ var cuteLessons = (function () {
       this.label();
       return this.all.host.say("right");
     }
-    var text = answer.message || answer.error && answer.error.text;
+    var error = answer.error || {};
+    var text = answer.message || error.text || error.message;
     this.told("Not yet: " + text);
     if (answer.line) this.editor.fail(answer.line, text.split("\n")[0]);
     this.all.host.say("not yet: " + text.split("\n")[0]);
@@ -332,8 +334,11 @@ var cuteLessons = (function () {
     root.scrollTop = step ? step.box.getBoundingClientRect().top
       - root.getBoundingClientRect().top - 12 : 0;
     if (step) step.box.focus({preventScroll: true});
-    for (var i = 0; i < made.pictures.length && number == opened; i++)
-      await made.pictures[i].show();
+    made.all.drawn = (async function () {
+      for (var i = 0; i < made.pictures.length && number == opened; i++)
+        await made.pictures[i].show();
+    })();
+    return made.all.drawn;
   }
 
   return {open: open, solved: solved};

@@ -312,6 +312,24 @@ var cuteResults = (function () {
       el("drawn").textContent = "";
       count("drawn", 0);
     }
+    // Whose timeline it is, and others' at a choice.
+    function kernels(p) {
+      if (p.kernels.length == 1) return make("h2", "", p.kernels[0].name);
+      var select = make("select");
+      select.setAttribute("aria-label", "kernel");
+      p.kernels.forEach(function (k, i) {
+        var o = select.appendChild(make("option", "", k.name + (k.facts.length
+          ? ", grid " + k.facts[1][1] : "")));
+        o.value = i;
+        o.disabled = k.failed;
+      });
+      select.value = at;
+      select.onchange = function () {
+        view.show(+select.value);
+        drawTimeline();
+      };
+      return select;
+    }
     async function drawTimeline() {
       var root = el("timeline"), p = answer && answer.page;
       var k = p && p.kernels[at], id = at;
@@ -341,7 +359,7 @@ var cuteResults = (function () {
         return;
       }
       times[id] = got;
-      root.appendChild(make("h2", "", k.name));
+      root.appendChild(kernels(p));
       got.picture.wide = Math.max(240, Math.min(1200,
         root.clientWidth - 150));
       root.appendChild(picture(got.picture));

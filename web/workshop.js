@@ -13,6 +13,7 @@ var workshop = (function () {
     ["Ctrl-F, Ctrl-G", "finds, and goes on finding"],
     ["Up, Down", "at the prompt: what was typed there before"],
     ["Up, Down, Left, Right", "in the kernel: from line to line, text to text"],
+    ["Left, Right", "at the line between source and results: moves it"],
     ["?", "this list"]];
 
   function el(id) { return document.getElementById(id); }
@@ -228,9 +229,9 @@ var workshop = (function () {
     });
     if (common.length > to - got.from)
       p.setRangeText(common, got.from, to, "end");
-    if (names.length > 1) {
-      say(names.slice(0, 30).join("  ") + (names.length > 30 ? " ..." : ""));
-    }
+    if (names.length > 1)
+      results.note(names.slice(0, 60).join("  ") + (names.length > 60 ? " ..."
+        : ""));
   }
 
   // ---- scripts ----
@@ -501,10 +502,47 @@ var workshop = (function () {
       : here.closest("#middle") ? 1 : here == el("prompt") ? 3
       : here.closest("#results") ? 2 : by > 0 ? 0 : 2;
     var n = places.length, next = places[(i + by + n) % n];
-    if (next[0] == "shelf") shelfOpen(true);
+    if (next[0] == "shelf" && !el("shelf").offsetWidth && innerWidth >= 760)
+      next = places[(i + 2 * by + n) % n];
     if (next == places[3]) results.show("output");
     goRoom(next[0]);
     next[1]().focus();
+  }
+  // What part of the width the source has, in percent.
+  function splits() {
+    var bar = el("split"), part = store.get("part", 53.5);
+    function set(p) {
+      part = Math.min(80, Math.max(20, p));
+      el("room").style.setProperty("--part", part);
+      bar.setAttribute("aria-valuenow", Math.round(part));
+    }
+    function done() {
+      store.set("part", part);
+      editor.refresh();
+    }
+    set(part);
+    bar.addEventListener("pointerdown", function (e) {
+      bar.setPointerCapture(e.pointerId);
+      bar.classList.add("held");
+      e.preventDefault();
+    });
+    bar.addEventListener("pointermove", function (e) {
+      if (!bar.classList.contains("held")) return;
+      var left = el("middle").getBoundingClientRect().left;
+      set(100 * (e.clientX - left) / (innerWidth - left));
+    });
+    bar.addEventListener("lostpointercapture", function () {
+      bar.classList.remove("held");
+      done();
+    });
+    bar.addEventListener("dblclick", function () { set(53.5); done(); });
+    bar.addEventListener("keydown", function (e) {
+      var by = {ArrowLeft: -2, ArrowRight: 2}[e.key];
+      if (!by) return;
+      set(part + by);
+      done();
+      e.preventDefault();
+    });
   }
   function theme() {
     var root = document.documentElement;
@@ -587,6 +625,7 @@ var workshop = (function () {
     }
   });
   dropping();
+  splits();
   document.body.dataset.room = "source";
   shelfOpen(wide() && store.get("shelf", true));
   LIMITS.forEach(function (l) {

@@ -105,8 +105,8 @@ dialog .close { float: right; }
 -- place = {file, line} or null; go(place): true where the editor went there;
 -- shown(kernel, number); picture(n), costs(number): promises of a picture, of a
 -- kernel with its estimate, which the page lacks}. It gives {light(file, line),
--- pick(file, line), costs()}: lines of the editor are pointed at or chosen, and
--- costs are asked for.
+-- pick(file, line), costs(), show(number)}: lines of the editor are pointed at
+-- or chosen, costs are asked for, another kernel is shown.
 view.script = [=[
 var cutePage = (function () {
 "use strict";
@@ -603,7 +603,7 @@ return {
     var r = firstRow(keyOf(file, line));
     if (r && r != picked) pick(r);
   },
-  costs: costs};
+  costs: costs, show: show};
 }
 draw.columns = columnsOf;
 draw.number = number;

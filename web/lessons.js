@@ -136,7 +136,8 @@ var cuteLessons = (function () {
   Step.prototype.told = function (text) {
     var at = text.indexOf("\n"), box = make("div", "lesson-error",
       at < 0 ? text : text.slice(0, at));
-    if (at >= 0) box.append(make("pre", "", text.slice(at + 1)));
+    if (at >= 0)
+      box.append(make("pre", "", text.slice(at + 1).replace(/^ {4}/gm, "")));
     this.out.append(box);
   };
   Step.prototype.fail = function (error) {
@@ -276,7 +277,12 @@ var cuteLessons = (function () {
     var error = answer.error || {};
     var text = answer.message || error.text || error.message;
     this.told("Not yet: " + text);
-    if (answer.line) this.editor.fail(answer.line, text.split("\n")[0]);
+    if (answer.line) {  // what is said of that line, or all of it
+      var there = text.split("\n").find(function (l) {
+        return l.trim().indexOf(".lua:" + answer.line + ": ") > 0; });
+      this.editor.fail(answer.line, there ? there.replace(/^\s*\S+: /, "")
+        : text.split("\n")[0]);
+    }
     this.all.host.say("not yet: " + text.split("\n")[0]);
   };
 

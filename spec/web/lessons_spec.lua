@@ -39,6 +39,7 @@ local function exercise(lesson, name)
     await there();
     const s = $(".lesson-exercise"), first = await ran(s, "Check");
     const marked = s.querySelectorAll(".wrong").length > 0;
+    const notes = texts(".lesson-exercise .note.bad");
     const before = solved(), hints = [];
     for (let b; (b = button(s, "Hint")); ) {
       b.click();
@@ -48,8 +49,9 @@ local function exercise(lesson, name)
     const shown = $(".lesson-solution pre").textContent;
     editor(s).setValue(%s);
     const right = await ran(s, "Check");
-    return {first, marked, hints, shown: shown == editor(s).getValue(), right,
-      before, after: solved(), head: s.querySelector("h3").textContent,
+    return {first, marked, notes, hints, right, before,
+      shown: shown == editor(s).getValue(), after: solved(),
+      head: s.querySelector("h3").textContent,
       status: $("#status").textContent};]]):format(lesson,
     solution(lesson, name))}
 end
@@ -216,6 +218,9 @@ describe("the tutorial in the page", function()
         local all = "Lessons: %d of 14 exercises solved"
         assert.same({all:format(i - 1), all:format(i)}, {v.before, v.after})
       end
+      assert.truthy(value.barrier.notes[1]:find(
+        "write after a read by another warp with no barrier in between: element"
+        .. " 0 of shared tensor 's' [race]", 1, true))
       assert.equal(3, #value.next[4])  -- behind a reload
       assert.equal("Lessons: 3 of 14 exercises solved", value.next[5])
     end)

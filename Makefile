@@ -181,8 +181,8 @@ fuzz: setup-fuzz
 	    $(or $(FUZZ_SECONDS),60); \
 	  else echo "no fuzz targets in spec/fuzz"; fi; done
 
-# The program, its man page and completion; scripts, documents, and for editors
-# the Lua that the program carries.
+# The program, its man page and completion; scripts, documents, for editors the
+# Lua that the program carries, and the workshop where `make web` made it.
 SHARE := $(DESTDIR)$(PREFIX)/share
 install: all $(BUILD)/cutelua.1
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 \
@@ -194,6 +194,8 @@ install: all $(BUILD)/cutelua.1
 	install -m 644 README.md LICENSE docs/*.md docs/*.svg $(SHARE)/doc/cutelua
 	set -e; for f in scripts/*.lua $(LUA_SRC); do \
 	  install -D -m 644 $$f $(SHARE)/cutelua/$$f; done
+	set -e; for f in $(wildcard $(BUILD)/web/*); do \
+	  install -D -m 644 $$f $(SHARE)/cutelua/web/$${f##*/}; done
 
 $(BUILD)/cutelua.1: $(BUILD)/cutelua tools/manpage.lua
 	$(BUILD)/cutelua tools/manpage.lua >$@.tmp

@@ -417,6 +417,8 @@ build = {
         "lua/cute/program/diff.lua",
       ["cute.program.explain"] =
         "lua/cute/program/explain.lua",
+      ["cute.program.http"] =
+        "lua/cute/program/http.lua",
       ["cute.program.lines"] =
         "lua/cute/program/lines.lua",
       ["cute.program.main"] =
@@ -431,6 +433,8 @@ build = {
         "lua/cute/program/topics.lua",
       ["cute.program.watch"] =
         "lua/cute/program/watch.lua",
+      ["cute.program.web"] =
+        "lua/cute/program/web.lua",
       ["cute.schedule"] =
         "lua/cute/schedule.lua",
       ["cute.smem"] =

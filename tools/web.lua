@@ -103,6 +103,4 @@ end
 for _, name in ipairs {"view.css", "view.js", "shelf-data.js", "parts.js"} do
   write(name, page[name])
 end
-if page["index.html"] then
-  write("workshop.html", whole(page["index.html"]))
-end
+write("workshop.html", whole(page["index.html"]))

@@ -91,10 +91,6 @@ void *base_zeros(size_t n) {
 
 void base_free(void *p) { free(p); }
 
-size_t base_bytes(uint64_t n, size_t size) {
-  const size_t most = SIZE_MAX >> 1;
-  return n > most / size ? most : (size_t)n * size;
-}
 
 void *ctx_realloc(Ctx *cx, void *p, size_t n) {
   void *q = base_realloc(p, n);

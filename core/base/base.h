@@ -75,7 +75,9 @@ void *base_zeros(size_t n);  // the same, zeros; large ones cost no memory yet
 void base_free(void *p);
 // Bytes of n elements of `size` each; where no size_t can say how many, as
 // many as no memory has.
-size_t base_bytes(uint64_t n, size_t size);
+static inline size_t base_bytes(uint64_t n, size_t size) {
+  return n > (SIZE_MAX >> 1) / size ? SIZE_MAX >> 1 : (size_t)n * size;
+}
 void *ctx_realloc(Ctx *cx, void *p, size_t n);  // fails with ERR_MEMORY
 
 // n zero-initialised / uninitialised bytes aligned to 16.
@@ -85,7 +87,8 @@ char *arena_printf(Ctx *cx, Arena *a, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void arena_reset(Arena *a);  // keeps the newest chunk for reuse
 void arena_free(Arena *a);
 
-#define NEW(cx, T, n) ((T *)arena_alloc((cx), &(cx)->scratch, (n) * sizeof(T)))
+#define NEW(cx, T, n) \
+  ((T *)arena_alloc((cx), &(cx)->scratch, base_bytes((n), sizeof(T))))
 
 // Growing array of T: VEC(T) v = {0}; vec_push(cx, v, x); v.p[i]; v.n.
 #define VEC(T) struct { T *p; size_t n, cap; }

@@ -34,7 +34,7 @@ static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
   size_t bits = (size_t)dtype_bits(t);
   if (bits > 64)
     face_error(L, ERR_TYPE, "buffers do not hold %s", dtype_name(t));
-  if (count > (SIZE_MAX >> 4) / bits)
+  if (count > (SIZE_MAX >> 1) / bits)  // differences of bits fit, too
     face_error(L, ERR_LIMIT, "%zu elements of %s are too many", count,
                dtype_name(t));
   HostBuf *b = lua_newuserdatauv(L, sizeof *b, 0);
@@ -71,11 +71,18 @@ HostBuf *buflib_check(lua_State *L, int idx) {
   return b;
 }
 
+size_t buflib_size(lua_State *L, int64_t n) {
+  size_t size = (size_t)n;
+  if (n < 0 || (uint64_t)n != size)
+    face_error(L, ERR_LIMIT, "%lld elements are too many", (long long)n);
+  return size;
+}
+
 size_t buflib_count(lua_State *L, int idx) {
   int ok;
   lua_Integer n = lua_tointegerx(L, idx, &ok);
   if (!ok || n < 0) face_argerror(L, idx, "count of elements");
-  return (size_t)n;
+  return buflib_size(L, n);
 }
 
 static size_t opt_count(lua_State *L, int idx, size_t def) {
@@ -118,7 +125,7 @@ static size_t check_index(lua_State *L, int idx, const HostBuf *b) {
   int ok;
   lua_Integer i = lua_tointegerx(L, idx, &ok);
   if (!ok) face_argerror(L, idx, "index");
-  if (i < 0 || (size_t)i >= b->count)
+  if (i < 0 || (uint64_t)i >= b->count)
     face_error(L, ERR_ARG, "element %lld of a buffer of %zu",
                (long long)i, b->count);
   return (size_t)i;
@@ -404,14 +411,16 @@ static BulkMat check_mat(lua_State *L, int arg, int opts, const char *name,
     for (int i = 0; i < 2; i++) {
       if (lua_geti(L, -1, i + 1) != LUA_TNUMBER || lua_tointeger(L, -1) < 0)
         face_error(L, ERR_ARG, "%s is not {row stride, column stride}", name);
-      m.stride[i] = (size_t)lua_tointeger(L, -1);
+      m.stride[i] = buflib_size(L, lua_tointeger(L, -1));
       lua_pop(L, 1);
     }
     lua_pop(L, 1);
   }
-  size_t last = (rows ? rows - 1 : 0) * m.stride[0] +
-                (cols ? cols - 1 : 0) * m.stride[1];
-  if (rows && cols && last >= b->count)
+  size_t last, more;
+  if (rows && cols &&
+      (__builtin_mul_overflow(rows - 1, m.stride[0], &last) ||
+       __builtin_mul_overflow(cols - 1, m.stride[1], &more) ||
+       __builtin_add_overflow(last, more, &last) || last >= b->count))
     face_error(L, ERR_SHAPE, "a matrix of %zu by %zu elements does not fit "
                "in a buffer of %zu", rows, cols, b->count);
   return m;

@@ -9,6 +9,8 @@ HostBuf *buflib_new(lua_State *L, DType t, size_t count);
 HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count);
 HostBuf *buflib_check(lua_State *L, int idx);
 size_t buflib_count(lua_State *L, int idx);
+// n elements, which are not too many for any memory here.
+size_t buflib_size(lua_State *L, int64_t n);
 
 // Field 2 of a buffer of the host or a GPU at 1: what both have, its methods,
 // or an error; and its text.

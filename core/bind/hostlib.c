@@ -116,7 +116,7 @@ static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
                layout_text(cx, l));
   Tensor t = {.space = SP_HOST, .type = type, .l = l,
               .align = HOSTBUF_ALIGN};
-  *n = (size_t)dim_value(reach);
+  *n = buflib_size(L, dim_value(reach));
   return dim_is(below, 0) ? t : tensor_offset(cx, t, below);
 }
 

@@ -1,8 +1,11 @@
-// Child processes of the `cutelua` program, for require "cute.sys": each talks
-// to this one by a socket that is its standard input, output and error output.
+// Sockets of the `cutelua` program, for require "cute.sys". A child process
+// talks to this one by a socket that is its standard input, output and error
+// output; other programs of this machine by the one that listens.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +31,13 @@ typedef struct Process {
 
 static Process *check_process(lua_State *L, int idx) {
   return luaL_checkudata(L, idx, MT_PROCESS);
+}
+
+static Process *new_process(lua_State *L) {
+  Process *p = lua_newuserdatauv(L, sizeof *p, 0);
+  *p = (Process){0, -1, 0};
+  luaL_setmetatable(L, MT_PROCESS);
+  return p;
 }
 
 static int failed(lua_State *L, int e) {
@@ -75,9 +86,7 @@ static int sys_spawn(lua_State *L) {
     words[i] = (char *)(uintptr_t)luaL_checkstring(L, -1);
   }
   words[n] = NULL;
-  Process *p = lua_newuserdatauv(L, sizeof *p, 0);
-  *p = (Process){0, -1, 0};
-  luaL_setmetatable(L, MT_PROCESS);
+  Process *p = new_process(L);
   int fd[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0)
     return failed(L, errno);
@@ -89,6 +98,46 @@ static int sys_spawn(lua_State *L) {
   if (pid < 0) return failed(L, e);
   p->pid = pid;
   return 1;
+}
+
+// listen(port) -> socket, port | nil, reason: on the loopback address alone;
+// port 0: any that is free.
+static int sys_listen(lua_State *L) {
+  struct sockaddr_in at = {.sin_family = AF_INET};
+  socklen_t size = sizeof at;
+  int on = 1;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  at.sin_port = htons((uint16_t)luaL_checkinteger(L, 1));
+  Process *p = new_process(L);
+  p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (p->fd < 0 ||
+      setsockopt(p->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      bind(p->fd, (struct sockaddr *)&at, size) != 0 ||
+      listen(p->fd, 64) != 0 ||
+      getsockname(p->fd, (struct sockaddr *)&at, &size) != 0)
+    return failed(L, errno);
+  lua_pushinteger(L, ntohs(at.sin_port));
+  return 2;
+}
+
+// p:accept(seconds) -> socket | nil, reason: of who asks to be heard; what it
+// sends and takes it does in that time, or not at all.
+static int process_accept(lua_State *L) {
+  Process *of = check_process(L, 1), *p;
+  struct timeval most = {(time_t)luaL_checkinteger(L, 2), 0};
+  p = new_process(L);
+  p->fd = accept4(of->fd, NULL, NULL, SOCK_CLOEXEC);
+  if (p->fd < 0 ||
+      setsockopt(p->fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most) != 0 ||
+      setsockopt(p->fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) != 0)
+    return failed(L, errno);
+  return 1;
+}
+
+// p:finish(): all was sent; the other side sees the end.
+static int process_finish(lua_State *L) {
+  shutdown(check_process(L, 1)->fd, SHUT_WR);
+  return 0;
 }
 
 // p:send(text) -> true | nil, reason
@@ -177,9 +226,7 @@ static int sys_poll(lua_State *L) {
 // when it is not there | nil, reason
 static int sys_lock(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
-  Process *p = lua_newuserdatauv(L, sizeof *p, 0);
-  *p = (Process){0, -1, 0};
-  luaL_setmetatable(L, MT_PROCESS);
+  Process *p = new_process(L);
   p->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (p->fd < 0) return failed(L, errno);
   while (flock(p->fd, LOCK_EX) != 0)
@@ -193,14 +240,26 @@ static int sys_program(lua_State *L) {
   return 1;
 }
 
+// home() -> the folder in which the file that runs lies | nil, reason
+static int sys_home(lua_State *L) {
+  char path[PATH_MAX];
+  ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+  while (n > 0 && path[n - 1] != '/') n--;
+  if (n <= 0) return failed(L, errno);
+  lua_pushlstring(L, path, (size_t)n);
+  return 1;
+}
+
 void proclib_open(lua_State *L) {
   static const luaL_Reg methods[] = {
     {"send", process_send}, {"receive", process_receive},
+    {"accept", process_accept}, {"finish", process_finish},
     {"kill", process_kill}, {"wait", process_wait}, {"close", process_close},
     {"__gc", process_close}, {"__close", process_close}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
-    {"spawn", sys_spawn}, {"poll", sys_poll}, {"lock", sys_lock},
-    {"program", sys_program}, {"divert", sys_divert}, {NULL, NULL}};
+    {"spawn", sys_spawn}, {"listen", sys_listen}, {"poll", sys_poll},
+    {"lock", sys_lock}, {"program", sys_program}, {"home", sys_home},
+    {"divert", sys_divert}, {NULL, NULL}};
   luaL_newmetatable(L, MT_PROCESS);
   luaL_setfuncs(L, methods, 0);
   lua_pushvalue(L, -1);

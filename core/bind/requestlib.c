@@ -182,7 +182,11 @@ static Move move_of(Ctx *cx, lua_State *L, Layout was, Layout plain, int bits) {
   Move m = {.bits = bits};
   for (int64_t i = 0; i < size; i++) {
     int64_t x = from[i] + dim_value(was.offset);
-    from[i] = (int32_t)(sw ? swizzle_bits(*sw, x) : x);
+    if (sw) x = swizzle_bits(*sw, x);
+    if (x < 0 || x >= 1 << 22)
+      face_error(L, ERR_LIMIT, "%s has offset %lld, outside of 0 to 2^22",
+                 layout_text(cx, was), (long long)x);
+    from[i] = (int32_t)x;
     if (from[i] >= m.count) m.count = from[i] + 1;
   }
   m.to = NEW(cx, int32_t, (size_t)m.count);

@@ -149,8 +149,8 @@ static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
   lua_rawgeti(L, -3, 3);
   lua_Integer bytes = face_optint(L, -1, (lua_Integer)buf->bytes - off);
   lua_pop(L, 3);
-  if (off < 0 || bytes < 0 || (size_t)off > buf->bytes ||
-      (size_t)bytes > buf->bytes - (size_t)off)
+  if (off < 0 || bytes < 0 || (uint64_t)off > buf->bytes ||
+      (uint64_t)bytes > buf->bytes - (size_t)off)
     face_error(L, ERR_ARG, "bytes %lld to %lld of a buffer of %zu",
                (long long)off, (long long)off + (long long)bytes, buf->bytes);
   uint8_t *bits = track(b, all, n, buf);

@@ -208,6 +208,8 @@ program.commands = {
    run = session "cute.page.main"},
   {"learn", "[lesson]", "the tutorial, with exercises",
    run = plain "cute.learn.main"},
+  {"web", "[--port N]", "serves the workshop to a browser",
+   run = plain "cute.program.web"},
   {"doc", "[names]", "says what names are", run = plain "cute.doc"},
 }
 

@@ -165,7 +165,6 @@ var cuteResults = (function () {
       if (faults) {
         var ul = e.appendChild(make("ul"));
         notes.forEach(function (n) {
-          if (n.text == error.message) return;
           var li = ul.appendChild(make("li"));
           li.appendChild(lineButton(n.line));
           li.appendChild(document.createTextNode(n.text.split("\n")[0]));
@@ -196,7 +195,7 @@ var cuteResults = (function () {
       });
       var e = a.error;
       if (e && e.line && (!e.file || mine(e.file))
-          && !out.some(function (n) { return n.line == e.line
+          && !(e.kind == "kernel-fault" && out.length) && !out.some(function (n) { return n.line == e.line
             || n.also == e.line; }))
         add({line: e.line, kind: "bad", text: e.message, hint: e.hint});
       return out;
@@ -354,6 +353,7 @@ var cuteResults = (function () {
       root.textContent = "";
       if (got.ok === false || got.stopped) {
         root.dataset.kernel = "";
+        root.appendChild(kernels(p));
         root.appendChild(got.stopped ? make("p", "none", "stopped")
           : failure(got.error || {}));
         return;

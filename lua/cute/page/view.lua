@@ -51,6 +51,7 @@ view.style = [[
 .r.on { cursor: pointer; border-left-color: var(--h); }
 .r.lit { background: var(--lit); }
 .r.same { background: var(--pick); }
+.r.lit .no, .r.lit .d, .r.same .no, .r.same .d { color: var(--fore); }
 .r.pick { box-shadow: inset 0 0 0 1px var(--link); }
 .r i { font-style: normal; text-align: right; color: var(--dim); flex: none;
   padding-right: 1ch; }

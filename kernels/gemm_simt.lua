@@ -18,35 +18,45 @@
 -- turned on their way, from 16 bytes of K in registers. Tiles of 8 in K, since
 -- they are unrolled: 16 take longer to compile and are no faster, 4 wait too
 -- often.
+local check = require "kernels.check"
 local cute = require "cute"
 local _ = cute._
 
 -- (M,N) -> thread, 16x8: M takes bits 1, 2 and 4 of the lane and one of the
--- warp, N bits 0 and 3 of the lane and the other of the warp.
-local threads = cute.make_layout({{4, 2, 2}, {2, 2, 2}, 1},
-                                 {{2, 16, 32}, {1, 8, 64}, 0})
+-- warp, N bits 0 and 3 of the lane and the other of the warp. Of 8 warps 16x16.
+local THREADS = {
+  [4] = cute.make_layout({{4, 2, 2}, {2, 2, 2}, 1},
+                         {{2, 16, 32}, {1, 8, 64}, 0}),
+  [8] = cute.make_layout({{4, 2, 2}, {2, 2, 4}, 1},
+                         {{2, 16, 32}, {1, 8, 64}, 0}),
+}
 
 local NAMES = {f32 = "float", f64 = "double", i32 = "int32_t", f16 = "half_t",
                bf16 = "bfloat16_t", e4m3 = "float_e4m3_t",
                e5m2 = "float_e5m2_t", i8 = "int8_t", u8 = "uint8_t"}
 
 --- A kernel as kernels.gemm_sm80 makes it.
----@param o? {sums: any, a_dtype: any, b_dtype: any} and what gemm_sm80 takes
+---@param o? {sums: any, a_dtype: any, b_dtype: any, warps: integer?} and what
+-- gemm_sm80 takes
 -- sums: the type of products and sums (f32); a_dtype, b_dtype: of A and B,
--- where they are of others and converted
+-- where they are of others and converted; warps: 4, or 8, of whose threads each
+-- has 8x8
 return function(o)
   local p = {name = "gemm_simt", tile = {128, 128, 8}, stages = 6,
-    min_blocks = 2, atoms = threads,
-    permutation = {cute.make_layout({16, 4}, {4, 1}),  -- 4 neighbours each
-                   cute.make_layout({8, 4}, {4, 1}), _},
+    min_blocks = 2, warps = 4,
     lead = 0,
     plain = true,  -- no swizzle: addresses are sums, known offsets
     halves = true,
     slots = 2}  -- fragments of two steps of K: one is used, one is filled
   for k, v in pairs(o or {}) do p[k] = v end
+  check.need(THREADS[p.warps], "gemm_simt", "warps = %s; 4 or 8 are needed",
+             p.warps)
+  p.atoms = THREADS[p.warps]
+  p.permutation = {cute.make_layout({16, 4}, {4, 1}),  -- 4 neighbours each
+                   cute.make_layout({2 * p.warps, 4}, {4, 1}), _}
   local sums = p.sums or cute.f32
   local a, b = p.a_dtype or sums, p.b_dtype or sums
-  p.sums, p.a_dtype, p.b_dtype = nil, nil, nil
+  p.sums, p.a_dtype, p.b_dtype, p.warps = nil, nil, nil, nil
   local name = NAMES[sums.name]
   p.mma = a == sums and b == sums and ("UniversalFMA<%s>"):format(name)
     or ("UniversalFMA<%s,%s,%s,%s>"):format(name, NAMES[a.name],

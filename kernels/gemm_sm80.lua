@@ -40,8 +40,8 @@ local _ = cute._
 -- The stages of X, if a tile of C fits there in rows.
 local function room_in(X, C, size)
   local s = X.smem
-  return X.k_leads and s.element_type == C.tensor.element_type
-    and cute.cosize(s.layout) >= size and s
+  return X.k_leads and cute.cosize(s.layout) * s.element_type.bits
+    >= size * C.tensor.element_type.bits and s
 end
 
 -- C through shared memory: fragments hold pairs, which would leave as 4-byte
@@ -52,7 +52,7 @@ local function store_rows(C, mma, tile, at, stages, finish)
   local tid, dtype = cute.arch.thread_idx(), C.tensor.element_type
   local out = finish(C.acc)
   local layout = tiles.smem_layout(dtype.bits, {tile[1], tile[2]}, 1, 1)
-  local sC = cute.make_tensor(stages.iterator,
+  local sC = cute.make_tensor(cute.recast_ptr(stages.iterator, dtype),
     cute.get_nonswizzle_portion(layout))(_, _, 0)         -- (BM,BN)
   cute.arch.sync_threads()  -- no copy is under way: all were waited for
   local atom = cute.make_copy_atom("UniversalCopy", dtype,
@@ -200,6 +200,8 @@ local function scaler(o, C, SA, SB, from)
   end
 end
 
+local FEW = 16  -- cp.async that a thread asks for of a tile, where it is wide
+
 -- Are both operands waited for at once? Where elements come one by one and
 -- sums leave them the registers, that is up to 1.3 times as fast.
 local function waits_once(mA, mB, C, async, way, o)
@@ -253,9 +255,9 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
     cute.arch.cp_async_commit_group()
     return walk.next(k)
   end
-  if stages == 2 or async_a and async_b then
+  if stages == 2 or async_a and async_b and A.moves + B.moves <= FEW then
     for stage = 0, stages - 2 do k = load(stage) end
-  else  -- what goes through registers waits in any case, and is much text
+  else  -- what goes through registers waits in any case; both are much text
     for stage in cute.range(stages - 1) do k = load(stage) end
   end
   local passed, done

@@ -10,6 +10,7 @@
 enum {
   MAX_WEIGHT = 14,  // expressions in one statement
   MANY = 1024,      // accesses to elements of registers
+  FEW = 32,         // elements below a word that are not packed
   ROLL = 100,       // instructions of a loop's body
   UNROLLED = 1 << 15,  // of the loops that one line of the script wrote
   TRIPS = 16, MOST_TRIPS = 32  // of a loop that does not tell, or has more
@@ -346,9 +347,34 @@ static void name_widths(const Emit *e, int *least, int *most) {
   }
 }
 
+// Arrays of FEW 8- or 16-bit elements at most that only come and go, one at a
+// time: to pack them would be work, and text. More would ask for registers.
+static bool *passing(const Emit *e) {
+  size_t n = e->fn->mem.n;
+  bool *only = NEW(e->cx, bool, n + 1);
+  Operand o;
+  for (size_t k = 0; k < n; k++) {
+    const Mem *m = &e->fn->mem.p[k];
+    int bits = dtype_bits(m->type);
+    only[k] = (bits == 8 || bits == 16) && m->count <= FEW;
+  }
+  for (Ref r = 1; r < e->fn->ins.n; r++) {
+    const Ins *i = ir_get(e->fn, r);
+    for (Operands w = operands_of(e->fn, i); operands_next(&w, &o);) {
+      const Ins *m = ir_get(e->fn, o.ref);
+      if (m->op != OP_RMEM) continue;
+      only[m->imm] &= i->op == OP_FILL ||
+                      (i->op == OP_COPY && o.kind == OPERAND_MEM &&
+                       o.bits == dtype_bits(e->fn->mem.p[m->imm].type));
+    }
+  }
+  return only;
+}
+
 // Words have the type of the elements; elements below 32 bits are packed, and
 // what is named with several widths is kept in words that all fit.
 static void declare_regs(Emit *e) {
+  bool *only = passing(e);
   int *least = NEW(e->cx, int, e->fn->mem.n + 1);
   int *most = NEW(e->cx, int, e->fn->mem.n + 1);
   name_widths(e, least, most);
@@ -358,7 +384,8 @@ static void declare_regs(Emit *e) {
     int bits = uses_bits(m->type);
     Regs *g = &e->regs[k];
     bool one = least[k] == most[k];
-    bool packed = least[k] < 32 && !(one && m->type == DT_BOOL);
+    bool packed = least[k] < 32 &&
+                  !(one && (m->type == DT_BOOL || only[k]));
     g->wbits = packed ? 32 : least[k];
     g->type = packed || (!one && least[k] == 32) ? DT_U32
               : one ? m->type : least[k] == 64 ? DT_U64 : m->type;

@@ -281,6 +281,52 @@ static bool below_step(const Fn *fn, Ref a, Ref b, int64_t c) {
   return f.lo >= 0 && f.hi < step;
 }
 
+// The terms of a sum: those that c divides, and the others, which together
+// are from lo to hi; and its constant.
+typedef struct Terms {
+  Ref whole[8], rest[8];
+  int nwhole, nrest;
+  __int128 lo, hi, k;
+} Terms;
+
+static bool find_terms(const Fn *fn, Ref x, int64_t c, Terms *t) {
+  const Ins *i = ir_get(fn, x);
+  Fact f = ir_fact(fn, x);
+  int64_t k;
+  if (ir_const(fn, x, &k)) return t->k += k, true;
+  if (divides(c, f.div)) {
+    if (t->nwhole < 8) t->whole[t->nwhole] = x;
+    return t->nwhole++ < 8;
+  }
+  if (i->op == OP_ADD && exact(fn, x))
+    return find_terms(fn, i->a[0], c, t) && find_terms(fn, i->a[1], c, t);
+  if (t->nrest < 8) t->rest[t->nrest] = x;
+  t->lo += f.lo;
+  t->hi += f.hi;
+  return t->nrest++ < 8;
+}
+
+static Ref sum_of(Ctx *cx, Fn *fn, const Ref *x, int n, Ref more) {
+  Ref r = n ? x[0] : more;
+  for (int k = 1; k < n; k++) r = ir_op2(cx, fn, OP_ADD, r, x[k]);
+  return n ? ir_op2(cx, fn, OP_ADD, r, more) : r;
+}
+
+// x / c and x % c of a sum of multiples of c and of what is less than c; or 0.
+static Ref fold_terms(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
+  Terms t = {0};
+  DType type = ir_type(fn, x);
+  if (!find_terms(fn, x, c, &t) || !t.nrest) return 0;
+  int64_t k = (int64_t)((t.k % c + c) % c);
+  if ((!t.nwhole && k == t.k) || t.lo + k < 0 || t.hi + k >= c) return 0;
+  if (op == OP_MOD)
+    return sum_of(cx, fn, t.rest, t.nrest, ir_int(cx, fn, type, k));
+  for (int n = 0; n < t.nwhole; n++)
+    t.whole[n] = ir_op2(cx, fn, OP_DIV, t.whole[n], ir_int(cx, fn, type, c));
+  return sum_of(cx, fn, t.whole, t.nwhole,
+                ir_int(cx, fn, type, (int64_t)((t.k - k) / c)));
+}
+
 // x / c and x % c for a constant c > 0, looking into sums and products.
 // Returns 0 when nothing better is known.
 static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
@@ -301,6 +347,8 @@ static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
     }
   }
   if (i.op == OP_ADD && exact(fn, x)) {
+    Ref parts = fold_terms(cx, fn, op, x, c);
+    if (parts) return parts;
     for (int s = 0; s < 2; s++) {
       Ref a = i.a[s], b = i.a[1 - s];
       if (below_step(fn, a, b, c)) {  // (a+b)/c = a/c; (a+b)%c = a%c + b

@@ -13,9 +13,9 @@ local SUMS = 216         -- that a thread can have: more leave no registers
 
 -- Tiles (BM, BN), consumers, schedule; of those that a wide one fits for.
 -- bits, wide, promoted: only for operands, for D of so many bits, for sums that
--- are added to others; few: only for results as narrow, with one consumer and
--- deep steps; grouped: of groups; min_blocks: so many of a multiprocessor, each
--- with one tile.
+-- are added to others (row: or where one row of tiles is all); few: only for
+-- results as narrow, with one consumer and deep steps; grouped: of groups;
+-- min_blocks: so many of a multiprocessor, each with one tile.
 local TILES = {
   {64, 8, few = true}, {64, 8, few = true, min_blocks = 2},
   {64, 16, few = true}, {64, 16, few = true, min_blocks = 2},
@@ -37,7 +37,7 @@ local TILES = {
   {128, 256, epi_stages = 4, wide = 32},
   {128, 256, epi_stages = 4, wide = 32, cluster = {2, 1}},
   {128, 256, epi_stages = 4, grouped = true, cluster = {1, 2}},
-  {256, 128, promoted = true}, {128, 224, promoted = true},
+  {256, 128, promoted = true}, {128, 224, row = true},
   {128, 192, promoted = true},
   {128, 208, promoted = true, epi = {64, 208}, epi_stages = 1, wide = 16},
   {64, 64, consumers = 1, split = "stream", equal = 8},
@@ -49,7 +49,7 @@ local TILES = {
 }
 -- What says of a tile when it is meant, and what it is made of, no choice.
 local ABOUT = {deep = true, bits = true, wide = true, promoted = true,
-               few = true, grouped = true}
+               few = true, grouped = true, row = true}
 
 -- Tiles of groups: those of 256 rows would spill, and fill up badly; of those
 -- of 256 columns two that share A were fastest.
@@ -67,6 +67,7 @@ local function meant(t, o, m, n)
     and (not t.few or n <= t[2] and t[2] <= 2 * math.max(n, 8))
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
+    and (not t.row or o.promote or m <= t[1])
     and not (t.split == "stream" and (o.promote or o.gated))
     and (not o.groups or for_groups(t, o))
     and (not t.grouped or o.groups)

@@ -420,7 +420,8 @@ local function way_in(t, s, o, w)
   local thr = g2s:get_slice(o.thread)
   local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)
   local way = {k_tiles = o.k_tiles or cute.size(src, 3), halves = w.halves,
-               k_shape = o.k_tiles or g.shape[3]}
+               k_shape = o.k_tiles or g.shape[3],
+               moves = cute.size(src, 1) * cute.size(src, 2)}
   local function from(k_tile) return o.from and o.from + k_tile or k_tile end
   if w.async then
     local inside = tiles.inside(thr, t, o.tile, o.at, o.valid)
@@ -488,11 +489,12 @@ function tiles.is_async(t, o)
 end
 
 --- An operand's tiles: smem (rows,k,PIPE), frag (MMA,M,K), k_tiles, k_blocks
--- (the steps of fetch along K), load(k_tile, stage), fetch(stage, k_block),
--- and what that fetched: block(k_block), which is frag(_, _, k_block) where a
--- fetch brings what one MMA takes. Without cp.async load is take(k_tile), to
--- registers, and put(stage). Where K is (BK,k), a tile may be named by its
--- coordinates in k, of which there are k_shape.
+-- (the steps of fetch along K), moves (of a thread for a tile), load(k_tile,
+-- stage), fetch(stage, k_block), and what that fetched: block(k_block), which
+-- is frag(_, _, k_block) where a fetch brings what one MMA takes. Without
+-- cp.async load is take(k_tile), to registers, and put(stage). Where K is
+-- (BK,k), a tile may be named by its coordinates in k, of which there are
+-- k_shape.
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o table {of: any, which: string, tile: integer[], at: any,
 -- stages: integer, from: any?, k_tiles: any?, thread: any?, valid: function?,

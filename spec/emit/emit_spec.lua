@@ -165,41 +165,6 @@ describe("emitted text", function()
     assert.is_nil(text:find "%-%-m")
   end)
 
-  it("divides plainly where nothing is negative", function()
-    local text = source(function(a)
-      local tid = cute.arch.thread_idx()
-      a[tid] = tid // 6 + tid % 6 + a[tid] // 6
-    end, {block = 64}, x)
-    find(text, "tid / 6 + tid % 6 + floor_div(a[tid], 6)")
-  end)
-
-  it("divides a multiple without what is below its step", function()
-    local y = cute.zeros({4096}, cute.i32)
-    find(source(function(a)
-      local tid = cute.arch.thread_idx()
-      a[tid] = (a[0] * 64 + tid) // 192
-    end, {block = 64}, y), "floor_div(a[0], 3)")
-    -- and not one that reaches it: all remainders, below 0 too
-    for _, case in ipairs {{64, 192}, {6, 4}, {12, 8}, {5, 7}, {0, 6}} do
-      local m, c = case[1], case[2]
-      for _, n in ipairs {4, 6, 64, 65} do
-        cute.kernel("rest", function(a)
-          local t = cute.arch.thread_idx()
-          for u in cute.range(-7, 8) do
-            local v = u * m + t
-            a[(u + 7) * n + t] = v // c * 10000 + (v % c)
-          end
-        end)(y):launch {grid = 1, block = n, device = "sim"}
-        for u = -7, 7 do
-          for t = 0, n - 1 do
-            local v = u * m + t
-            assert.equal(v // c * 10000 + v % c, y((u + 7) * n + t))
-          end
-        end
-      end
-    end
-  end)
-
   it("reads a variable late, but not after it changed", function()
     assert.same({
       "int n = a[0];",
@@ -785,6 +750,39 @@ describe("registers", function()
     find(text, "y_0 = fmaf(x_1, x_2, y_3);")
     find(text_of_sums(cute.f32, 50), "y[3] = fmaf(x[0], x[3], y[3]);")
     find(text_of_sums(cute.f64, 400), "y_3 = fma(x_0, x_3, y_3);")
+  end)
+
+  it("below a word are not packed where they only come and go", function()
+    local function passing(bits)
+      return function(i, _, o, g)
+        local tid = cute.arch.thread_idx()
+        local t = cute["i" .. bits]
+        local function bytes(x, at, stride)
+          return cute.make_tensor(cute.recast_tensor(x, t).iterator + at,
+                                  cute.make_layout({6}, {stride}))
+        end
+        local r = cute.make_rmem_tensor({6}, t)
+        local pred = cute.make_rmem_tensor({6}, cute.boolean)
+        for k = 0, 5 do pred[k] = tid:lt(5 * k) end
+        r:fill(7)
+        cute.basic_copy_if(pred, bytes(i, tid * 2, 3), r)
+        cute.autovec_copy(r, bytes(o, tid * OUT * (32 // bits), 2))
+        local q = cute.make_rmem_tensor({12}, t)  -- packed: it has values
+        q:fill(0)
+        cute.copy(cute.make_copy_atom("UniversalCopy", t, bits),
+          cute.make_tensor(r.iterator, cute.make_layout {1, 6}),
+          cute.make_tensor(q.iterator, cute.make_layout({1, 6}, {0, 2})))
+        for k = 0, 11 do o[tid * OUT + 12 + k] = q[k]:to(cute.i32) end
+        g[tid * OUT] = 1
+      end
+    end
+    for bits, name in pairs {[8] = "char", [16] = "short"} do
+      local text = host_agrees(passing(bits))
+      if text then
+        find(text, ("signed %s r[6];"):format(name):gsub("signed sh", "sh"))
+        find(text, "r[5] = ")
+      end
+    end
   end)
 
   it("move as vectors of their own type", function()

@@ -299,6 +299,43 @@ describe("ops.explain", function()
     end
   end)
 
+  it("multiplies in all tiles, with as many warps as elements ask for",
+     function()
+    local want = {  -- threads, by tile
+      bf16 = {["128x256"] = 256, ["128x128"] = 256, ["128x64"] = 256,
+              ["64x128"] = 256, ["64x64"] = 128, ["32x64"] = 128,
+              ["16x128"] = 128, ["128x16"] = 128},
+      e4m3 = {["128x256"] = 256, ["128x128"] = 512, ["128x64"] = 512,
+              ["64x128"] = 512, ["64x64"] = 256, ["32x64"] = 128,
+              ["16x128"] = 128, ["128x16"] = 128},
+      f32 = {["128x128"] = 256, ["64x64"] = 128},
+    }
+    for t, threads in pairs(want) do
+      local A, B = matrix({133, 71}, t), matrix({131, 71}, t, 2)
+      local D = cute.zeros({133, 131}, t == "f32" and t or "bf16")
+      local _, list = require "cute.ops.gemm".offers(A, B, {
+        out = D, device = "sim:sm_90a"})
+      local seen = {}
+      for _, c in ipairs(list) do
+        if c.split == 1 then
+          local name = ("%dx%d"):format(c.tile[1], c.tile[2])
+          local k = require("kernels." .. c.family)(c.options)
+          k.kernel(A, B, D):launch {grid = k.grid(133, 131), block = k.block,
+                                    device = "sim:sm_90a"}
+          assert.is_nil(ops.differs(A, B, D,
+            function(_, _, _, sum) return sum end), t .. " " .. name)
+          seen[name] = k.block
+          D:fill(0)
+        end
+      end
+      assert.same(threads, seen)
+    end
+    local ok, why = pcall(require "kernels.gemm_simt", {warps = 2})
+    assert.is_false(ok)
+    assert.truthy(tostring(why):find("gemm_simt: warps = 2; 4 or 8 are needed",
+                                     1, true), why)
+  end)
+
   it("takes shorter tiles of bytes that come one by one, and is right",
      function()
     -- type, K, elements between rows of A and of B, K of a tile
@@ -346,17 +383,20 @@ describe("the text of a kernel", function()
   local function text_of(m, n, k, t, o)
     o = o or {}
     o.device = "sim:sm_90a"
-    o.out = new(t == "i8" and "i32" or t, m, n)
-    local e = cute.ops.explain(new(t, m, k), new(t, n, k), o)
+    o.out = new(({i8 = "i32", e4m3 = "bf16"})[t] or t, m, n)
+    local e = cute.ops.explain(new(t, m, k),
+                               new(t, o.gated and 2 * n or n, k), o)
     return e.trace():cuda(), e
   end
   local function lines(text) return select(2, text:gsub("\n", "")) end
 
   it("is short where operands come element by element", function()
-    for _, c in ipairs {{1024, 1024, 1023, "bf16", 900},
-        {1023, 1023, 1023, "bf16", 1000}, {1023, 1023, 1023, "i8", 1700},
-        {16, 64, 4095, "bf16", 700}} do
-      local text = text_of(c[1], c[2], c[3], c[4])
+    local gates = {gated = true, epilogue = function(g, x) return g * x end}
+    for _, c in ipairs {{1024, 1024, 1023, "bf16", 550},
+        {1023, 1023, 1023, "bf16", 700}, {1023, 1023, 1023, "i8", 700},
+        {1023, 1023, 1023, "e4m3", 900}, {16, 64, 4095, "bf16", 700},
+        {1023, 1023, 1023, "bf16", 800, gates}} do
+      local text = text_of(c[1], c[2], c[3], c[4], c[6])
       assert.is_true(lines(text) < c[5], lines(text))
       assert.is_nil(text:find "cp.async.ca.shared")
     end
@@ -378,17 +418,33 @@ describe("the text of a kernel", function()
     local bias = new("f32", 1023)
     local text, e = text_of(1023, 1023, 1023, "bf16", {
       epilogue = function(acc, at) return acc + at:col(bias) end})
-    -- two columns of 8, and half of the warps' columns
+    -- two columns of 8, and a quarter of them for each warp
     assert.equal("gemm_sm80", e.kernel)
     local loads = select(2, text:gsub("= arg4%[", ""))
-    assert.equal(e.tile[2] // 2 // 8 * 2, loads)
+    assert.equal(e.tile[2] // 4 // 8 * 2, loads)
   end)
 
   it("has a D of odd rows leave through shared memory, in a loop", function()
-    local text = text_of(1023, 1023, 1023, "bf16")
-    local stores = select(2, text:gsub("mC%[", ""))
-    assert.is_true(stores > 0 and stores <= 48, stores)
-    assert.truthy(text:find "for %([^\n]*\n[^}]*mC%[")
+    for t, n in pairs {bf16 = 1023, e4m3 = 4095} do
+      local text = text_of(n, n, n, t)
+      local stores = select(2, text:gsub("mC%[", ""))
+      assert.is_true(stores > 0 and stores <= 16, stores)
+      assert.truthy(text:find "for %([^\n]*\n[^}]*mC%[")
+    end
+  end)
+
+  it("has more warps where elements come one by one", function()
+    local function threads(K, t, n)
+      local text = text_of(n or 1023, n or 1023, K, t)
+      return tonumber(text:match "__launch_bounds__%((%d+)")
+    end
+    assert.same({256, 128, 512, 256, 128},
+                {threads(1023, "bf16"), threads(1022, "bf16"),
+                 threads(1023, "e4m3"), threads(1023, "i8"),
+                 threads(1020, "i8")})
+    -- and where f32's blocks are alone on their multiprocessors
+    assert.same({256, 128}, {threads(1024, "f32", 1024),
+                             threads(4096, "f32", 4096)})
   end)
 end)
 

@@ -90,8 +90,8 @@ local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
 ---@param p table
 ---@param family string
 ---@param list table[] of tiles
----@param make fun(t: table): table, table, number a tile's options, {BM, BN,
--- BK}, operations a ns of a multiprocessor
+---@param make fun(t: table, splits: integer): table, table, number a tile's
+-- options, {BM, BN, BK}, operations a ns of a multiprocessor
 ---@return table[] as families list them (cute.ops.choose)
 function blocks.candidates(p, family, list, make)
   local out = {}
@@ -99,7 +99,7 @@ function blocks.candidates(p, family, list, make)
     and not p.group and not p.ragged
   for _, t in ipairs(list) do
     for _, splits in ipairs(p.splits and {p.splits} or SPLITS) do
-      local o, tile, rate = make(t)
+      local o, tile, rate = make(t, splits)
       local alone = splits == 1
       if alone or can and splits <= tiles.count(p.k, along(tile)) // 2 then
         o.splits = not alone and splits or nil

@@ -1,5 +1,6 @@
 --- Products by FMA units (kernels/gemm_simt): what they take, in which tiles.
 local blocks = require "cute.ops.blocks"
+local tiles = require "cute.tiles"
 
 local TILES = {
   {128, 128, stages = 6, good = 1.0}, {64, 64, stages = 6, good = 0.7},
@@ -23,10 +24,19 @@ function simt.takes(p)
   end
 end
 
+-- 8 warps where a multiprocessor has one block: f32 1024^3 takes 55 us instead
+-- of 65. Beside others 4 are 6 to 9 % faster.
+local function warps_of(p, t, splits)
+  local count = tiles.count(p.m, t[1]) * tiles.count(p.n, t[2])
+    * p.batches * splits
+  return t[1] == 128 and count <= p.sms and 8 or nil
+end
+
 function simt.list(p)
-  return blocks.candidates(p, "gemm_simt", TILES, function(t)
+  return blocks.candidates(p, "gemm_simt", TILES, function(t, splits)
     local o = {name = "gemm_simt", tile = {t[1], t[2], 8}, stages = t.stages,
-               sums = p.sums, a_dtype = p.a, b_dtype = p.b}
+               sums = p.sums, a_dtype = p.a, b_dtype = p.b,
+               warps = warps_of(p, t, splits)}
     return o, setmetatable({t[1], t[2], 8}, {__index = t}),
            p.sums.bits == 64 and 200 or 400
   end)

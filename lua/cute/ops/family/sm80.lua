@@ -45,30 +45,48 @@ local function atom_of(p)
   return nil, ("mma.sync does not multiply %s by %s"):format(a, b)
 end
 
--- Tiles of 16- and 8-bit types, and of tf32.
+-- Warps along M and N, and the part of a tile that an instruction of all of
+-- them takes.
+local FOUR = {atoms = {2, 2, 1}, each = {32, 32}}
+local EIGHT = {atoms = {2, 4, 1}, each = {32, 64}}
+local HIGH = {atoms = {4, 2, 1}, each = {64, 32}}
+local SIXTEEN = {atoms = {4, 4, 1}, each = {64, 64}}
+
+-- Tiles of 16- and 8-bit types, and of tf32. Where elements come one by one,
+-- of `warps` the first that have MOST of them at most for a thread.
+local MOST = 64
 local TILES = {
-  {128, 256, atoms = {2, 4, 1}, each = {32, 64}, stages = 3, group = 16},
-  {128, 128, atoms = {2, 2, 1}, each = {32, 32}, stages = 3},
-  {128, 64, atoms = {2, 2, 1}, each = {32, 32}, stages = 3},
-  {64, 128, atoms = {2, 2, 1}, each = {32, 32}, stages = 3},
-  {64, 64, atoms = {2, 2, 1}, each = {32, 32}, stages = 4},
-  {32, 64, atoms = {2, 2, 1}, each = {32, 32}, stages = 4},
-  {16, 128, atoms = {1, 4, 1}, each = {16, 64}, stages = 4},
-  {128, 16, atoms = {4, 1, 1}, each = {64, 16}, stages = 4},
+  {128, 256, warps = {EIGHT}, stages = 3, group = 16},
+  {128, 128, warps = {FOUR, EIGHT, SIXTEEN}, stages = 3},
+  {128, 64, warps = {FOUR, HIGH, SIXTEEN}, stages = 3},
+  {64, 128, warps = {FOUR, EIGHT, SIXTEEN}, stages = 3},
+  {64, 64, warps = {FOUR, EIGHT}, stages = 4},
+  {32, 64, warps = {FOUR}, stages = 4},
+  {16, 128, warps = {{atoms = {1, 4, 1}, each = {16, 64}}}, stages = 4},
+  {128, 16, warps = {{atoms = {4, 1, 1}, each = {64, 16}}}, stages = 4},
 }
 local TILES64 = {  -- of f64; how well they use the tensor cores
-  {128, 64, atoms = {4, 2, 1}, each = {32, 16}, stages = 4, good = 1.0},
-  {64, 64, atoms = {2, 2, 1}, each = {16, 16}, stages = 4, good = 0.9},
-  {32, 32, atoms = {2, 2, 1}, each = {16, 16}, stages = 4, good = 0.6},
+  {128, 64, warps = {{atoms = {4, 2, 1}, each = {32, 16}}}, stages = 4,
+   good = 1.0},
+  {64, 64, warps = {{atoms = {2, 2, 1}, each = {16, 16}}}, stages = 4,
+   good = 0.9},
+  {32, 32, warps = {{atoms = {2, 2, 1}, each = {16, 16}}}, stages = 4,
+   good = 0.6},
 }
 
 local BY_FACTORS = 0.6  -- of the rate, where sums have factors in their midst
 
--- Tiles of which a thread has both halves.
+-- Tiles and warps where a thread has both halves.
 local function for_gates(list)
   local out = {}
   for _, t in ipairs(list) do
-    if t[2] // 2 % t.each[2] == 0 then out[#out + 1] = t end
+    local warps = {}
+    for _, w in ipairs(t.warps) do
+      if t[2] // 2 % w.each[2] == 0 then warps[#warps + 1] = w end
+    end
+    if warps[1] then
+      out[#out + 1] = setmetatable({warps = warps}, {__index = t})
+    end
   end
   return out
 end
@@ -90,9 +108,26 @@ function sm80.takes(p)
   end
 end
 
--- Do bytes of a matrix come one by one? By cp.async four do, along K.
-local function one_by_one(t)
-  return t.stride[2] ~= 1 or t.stride[1] % 4 ~= 0 or t.alignment % 4 ~= 0
+-- The warps for a tile with so many single elements for each thread of a warp
+-- that is alone.
+local function warps_of(t, single)
+  for _, w in ipairs(t.warps) do
+    if single <= MOST * w.atoms[1] * w.atoms[2] then return w end
+  end
+  return t.warps[#t.warps]
+end
+
+-- Bytes of the pieces in which a matrix comes (cute.tiles): of runs of K, or in
+-- 16 bits of M or N; 16 at most.
+local function piece(t)
+  local bits = t.element_type.bits
+  local lead = t.stride[2] == 1 and 2 or t.stride[1] == 1 and bits == 16 and 1
+  if not lead then return bits // 8 end
+  local apart = core.gcd(t.shape[lead], t.stride[3 - lead])
+  for _, far in ipairs(cute.flatten_to_tuple(t.stride[3] or {0})) do
+    apart = core.gcd(apart, far)
+  end
+  return core.gcd(apart * bits // 8, t.alignment, 16)
 end
 
 function sm80.list(p)
@@ -100,20 +135,22 @@ function sm80.list(p)
   local bits, room = math.max(p.a.bits, p.b.bits, as and 16 or 8), smem(p.arch)
   local whole = bits == 64 and 16 or 1024 // bits
   if p.group then whole = core.gcd(whole, p.group) end
+  local a, b = piece(p.A) < 4 and 1 or 0, piece(p.B) < 4 and 1 or 0
   -- half as much text, and as fast
-  local short = p.sums.is_integer and one_by_one(p.A) and one_by_one(p.B)
+  local short = p.sums.is_integer and a + b == 2
   local bk = short and whole // 2 or whole
   local list = bits == 64 and TILES64 or TILES
   if p.gated then list = for_gates(list) end
   return blocks.candidates(p, p.ragged and "gemm_grouped" or "gemm_sm80", list,
     function(t)
+      local warps = warps_of(t, (a * t[1] + b * t[2]) * bk // 32)
       local bytes = (t[1] * p.a.bits + t[2] * p.b.bits) * whole // 8
       local stages = math.max(2, math.min(t.stages, room // bytes))
       local o = {name = p.ragged and "gemm_grouped" or "gemm_sm80",
         form = p.ragged, tile = {t[1], t[2], bk}, stages = stages,
         group = t.group, gated = p.gated, blocks = p.group, as = as,
-        mma = atom, atoms = t.atoms,
-        permutation = {t.each[1], t.each[2], k},
+        mma = atom, atoms = warps.atoms,
+        permutation = {warps.each[1], warps.each[2], k},
         rows = p.d.bits <= 16 or nil,
         piece = bits == 64 and 32 or nil}
       return o, setmetatable({t[1], t[2], bk, timed = whole}, {__index = t}),

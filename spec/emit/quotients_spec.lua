@@ -1,0 +1,81 @@
+-- Quotients and remainders in emitted text, and what they are on the simulator.
+local cute = require "cute"
+
+local function source(f, opts, ...)
+  return cute.kernel("k", f)(...):trace(opts):cuda "sm_80"
+end
+
+local function find(text, what)
+  assert.is_truthy(text:find(what, 1, true), ("no '%s' in:\n%s"):format(what,
+    text))
+end
+
+describe("emitted text", function()
+  local x = cute.zeros({64}, cute.i32)
+
+  it("divides plainly where nothing is negative", function()
+    local text = source(function(a)
+      local tid = cute.arch.thread_idx()
+      a[tid] = tid // 6 + tid % 6 + a[tid] // 6
+    end, {block = 64}, x)
+    find(text, "tid / 6 + tid % 6 + floor_div(a[tid], 6)")
+  end)
+
+  it("divides a multiple without what is below its step", function()
+    local y = cute.zeros({4096}, cute.i32)
+    find(source(function(a)
+      local tid = cute.arch.thread_idx()
+      a[tid] = (a[0] * 64 + tid) // 192
+    end, {block = 64}, y), "floor_div(a[0], 3)")
+    -- and not one that reaches it: all remainders, below 0 too
+    for _, case in ipairs {{64, 192}, {6, 4}, {12, 8}, {5, 7}, {0, 6}} do
+      local m, c = case[1], case[2]
+      for _, n in ipairs {4, 6, 64, 65} do
+        cute.kernel("rest", function(a)
+          local t = cute.arch.thread_idx()
+          for u in cute.range(-7, 8) do
+            local v = u * m + t
+            a[(u + 7) * n + t] = v // c * 10000 + (v % c)
+          end
+        end)(y):launch {grid = 1, block = n, device = "sim"}
+        for u = -7, 7 do
+          for t = 0, n - 1 do
+            local v = u * m + t
+            assert.equal(v // c * 10000 + v % c, y((u + 7) * n + t))
+          end
+        end
+      end
+    end
+  end)
+
+  it("finds what a divisor divides anywhere in a sum", function()
+    local y = cute.zeros({4096}, cute.i32)
+    local text = source(function(a)
+      local t = cute.arch.thread_idx()
+      local v = (a[0] * 128 + t) + a[1] * 64
+      for k = 0, 3 do a[k] = (v + (k * 16 + 4)) // 64 end
+      a[4] = (v - 60) // 64 * 64 + (v + 116) % 64
+    end, {block = 12}, y)
+    assert.is_nil(text:find(">>", 1, true))
+    assert.is_nil(text:find("floor_", 1, true))
+    find(text, "a[4] = i0 * 64 + t - 12;")
+    -- and leaves those whose rest reaches it, from below 0 too
+    for _, case in ipairs {{64, 3, 5}, {64, 60, 64}, {6, -1, 6}, {8, -4, 4},
+                           {12, 17, 6}, {10, 4, 5}, {9, 0, 3}} do
+      local m, k, c = table.unpack(case)
+      cute.kernel("rest", function(a)
+        local t = cute.arch.thread_idx()
+        for u in cute.range(-5, 6) do
+          local v = (u * m + t) + (u * c + k)
+          a[(u + 5) * 7 + t] = v // c * 10000 + (v % c)
+        end
+      end)(y):launch {grid = 1, block = 7, device = "sim"}
+      for u = -5, 5 do
+        for t = 0, 6 do
+          local v = u * m + t + u * c + k
+          assert.equal(v // c * 10000 + v % c, y((u + 5) * 7 + t))
+        end
+      end
+    end
+  end)
+end)

@@ -83,6 +83,24 @@ describe("a lesson in the workshop", function()
     assert.equal("(4,8):(8,1), nil", shown())
   end)
 
+  it("leaves its globals to the prompt, which leaves them alone", function()
+    local i, text = at("layouts", "lua", 1)
+    local function prompt(said)
+      local got = ask {ask = "prompt", text = said}
+      return got.ok or got.error.message
+    end
+    block("layouts", i, text)
+    assert.is_true(prompt "do assert(l(2, 3) == 19 and cute.rank(l) == 2) end")
+    assert.is_true(prompt "l = 5")
+    assert.is_true(prompt "do assert(l == 5) end")
+    block("layouts", i, "error 'no'")
+    -- a step that failed leaves none
+    assert.is_true(prompt "do assert(l == 5) end")
+    block("layouts", i, text)
+    assert.is_true(prompt "do assert(l(2, 3) == 19) end")
+    assert.matches("attempt to call a nil value", prompt "blocked(1, 1)")
+  end)
+
   it("tells of errors at their line, and of launches", function()
     local i = at("tensors", "lua", 3)
     local got = block("tensors", i, "x = 1\ny = x.z.w")

@@ -9,7 +9,7 @@
 --   exercise {lesson =, name =, text =} -> as `run` of what was tried, and
 --            right =, message = what is not, line = where it says so
 -- A block has the globals that the ones before it leave, an exercise those that
--- the lesson's own leave.
+-- the lesson's own leave. The prompt goes on behind the last block.
 local core = require "cute.core"
 local cute = require "cute"
 local learn = require "cute.learn"
@@ -110,7 +110,10 @@ function lessons.block(request)
       shown = {}
     end
   end)
-  if shown then last = {lesson = lesson.name, env = env, all = all} end
+  if shown then
+    last = {lesson = lesson.name, env = env, all = all}
+    run.behind(env)
+  end
   answer.shown = shown
   return answer
 end

@@ -178,6 +178,13 @@ function run.prompt()
   return prompt
 end
 
+--- The prompt goes on in these globals, which it leaves as they are.
+---@param env table
+function run.behind(env)
+  prompt = new_prompt()
+  setmetatable(prompt.env, {__index = env})
+end
+
 --- Runs an input of the prompt, in the globals of the last run.
 ---@param text string
 ---@return table answer of run.call; or {unfinished = true}

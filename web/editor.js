@@ -1,11 +1,13 @@
 // The editor: CodeMirror with Lua's colours, what the program knows of names,
 // errors and reports at their lines, and a column of counters.
 //
-//     editor = cuteEditor(element, {ask, run, changed, pointed, chosen, say})
+//     editor = cuteEditor(element, {ask, run, name, changed, pointed, chosen,
+//                                   say})
 //
-// ask(name, fields) is the engine's; run() runs; changed() follows an edit;
-// pointed(line) and chosen(line) follow pointer and caret: lines as they were
-// when the script ran; say(text) is what stands below the editor.
+// ask(name, fields) is the engine's; run() runs; name() says which script it
+// has; changed(was it typed?) follows an edit; pointed(line) and chosen(line)
+// follow pointer and caret: lines as they were when the script ran; say(text) is
+// what stands below the editor.
 // cuteEditor.small(element, text, host) is one for a step of a lesson.
 "use strict";
 var cuteEditor = (function () {

@@ -1,11 +1,13 @@
 // What runs and prompts gave: what they printed, the kernels beside the editor,
 // pictures and timelines.
 //
-//     results = cuteResults({ask, name, editor, say, busy})
+//     results = cuteResults({ask, name, editor, say, go})
 //
 // ask(name, fields) is the engine's; name() says which script the editor has;
-// editor is cuteEditor's; say(text) is for the line at the foot. begin(title),
-// out(text, fd) and done(answer) tell of a run.
+// editor is cuteEditor's; say(text) is for the line at the foot, go(line) goes
+// to a line of the script. begin(title), out(text, fd) and done(answer) tell of
+// a run, asked(text) and answered(answer) of the prompt; pointed(line) and
+// chosen(line) of the editor.
 "use strict";
 var cuteResults = (function () {
   var MOST = 400000;  // characters of output that are kept

@@ -1,11 +1,14 @@
 // The shelf: lessons, scripts and kernels of the program, what was typed, and
 // files that came onto the page or that a script wrote.
 //
-//     shelf = cuteShelf(element, {open, lesson, put, wrote, forget, store})
+//     shelf = cuteShelf(element, {open, lesson, fresh, forget, take, solved,
+//                                 store})
 //
-// open(entry) takes {name, text}; lesson(name); put(File) -> Promise of
-// {name, dtype, shape, global}; wrote() -> Promise of [{name, bytes}];
-// store is cuteShelf.store().
+// open({name, text}), lesson(name), fresh(), forget(name) and take([File]) are
+// what its buttons do; solved(lesson of SHELF) says how many exercises are;
+// store is cuteShelf.store(). It gives {own, lessons}, which draw anew what is
+// remembered, current(name), tensor({name, dtype, shape, global}) and
+// wrote([{name, bytes}]), which add to what is there.
 "use strict";
 var cuteShelf = (function () {
   var PREFIX = "workshop.";
@@ -239,8 +242,7 @@ var cuteShelf = (function () {
           .concat(t);
         drawFiles();
       },
-      wrote: function (list) { wrote = list; drawFiles(); },
-      find: function () { find.focus(); }};
+      wrote: function (list) { wrote = list; drawFiles(); }};
   }
   // A script of the shelf is known by its file's name, a kernel by its path.
   function nameOf(s) { return s.path.replace(/^scripts\//, ""); }

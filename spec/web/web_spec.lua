@@ -75,6 +75,33 @@ describe("the program as WebAssembly", function()
       .. "the CPU and cannot open the libraries of a GPU [no-gpu]\n", text)
   end)
 
+  it("refuses what 32 bits cannot say, and what is no longer there", function()
+    local text, ok = node("", [[-e 'local cute = require "cute"
+      local function said(...)
+        print((select(2, pcall(cute.zeros, ...)):gsub("^.-: ", "", 1)))
+      end
+      said({65536, 65536}, cute.f32)
+      said({65537, 65536}, cute.u8)
+      said({1 << 33}, cute.u8)
+      said({1 << 16, 1 << 12}, cute.f32)
+      local kept = {}
+      local ok, why = pcall(function()
+        for i = 1, 100 do kept[i] = cute.zeros({1 << 12, 1 << 13}, cute.f32) end
+      end)
+      print(#kept < 16 and (why:gsub("^.-: ", "", 1)))
+      kept = nil
+      print(cute.size(cute.zeros({1 << 20}, cute.f32)))']])
+    assert.is_true(ok, text)
+    assert.equal([[
+cute.zeros: 4294967296 elements are too many [limit]
+cute.zeros: 4295032832 elements are too many [limit]
+cute.zeros: 8589934592 elements are too many [limit]
+cute.zeros: 268435456 elements of f32 are too many [limit]
+out of memory (134217728 bytes asked) [out-of-memory]
+1048576
+]], text)
+  end)
+
   it("says so of bad scripts, with their exit code", function()
     local text, ok = node("", [[-e 'error "planted"']])
     assert.falsy(ok)

@@ -8,13 +8,17 @@
 --     cuteUnlink("#s=...")  a promise of the object; its error is a sentence
 local link = {}
 
+--- Where `cutelua web` serves the workshop.
+link.PORT = 5454
+
 --- The workshop's address, before the "#": what was given, or where it is.
 ---@param given? string
 ---@return string
 function link.address(given)
   local address = given or os.getenv "CUTELUA_WORKSHOP" or ""
   address = address:gsub("#.*", "")
-  return address ~= "" and address or "http://127.0.0.1:5454/"
+  return address ~= "" and address
+    or ("http://127.0.0.1:%d/"):format(link.PORT)
 end
 
 link.script = [==[

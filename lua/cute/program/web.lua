@@ -4,6 +4,7 @@
 local cli = require "cute.program.cli"
 local core = require "cute.core"
 local http = require "cute.program.http"
+local link = require "cute.page.link"
 local report = require "cute.lang.report"
 local sys = require "cute.sys"
 
@@ -14,7 +15,7 @@ local SPEC = {
   about = "Serves the workshop, a page in which kernels are written and "
     .. "simulated, on this machine's loopback address. Ctrl-C ends it.",
   options = {
-    {"--port", "int", min = 0, max = 65535, default = 5454,
+    {"--port", "int", min = 0, max = 65535, default = link.PORT,
      help = "where; 0: one that is free"},
     {"--folder", "string", help = "what make web built; without it, web/ "
       .. "beside the program or in its share/cutelua"},

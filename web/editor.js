@@ -6,8 +6,8 @@
 //
 // ask(name, fields) is the engine's; run() runs; name() says which script it
 // has; changed(was it typed?) follows an edit; pointed(line) and chosen(line)
-// follow pointer and caret: lines as they were when the script ran; say(text) is
-// what stands below the editor.
+// follow pointer and caret: lines as they were when the script ran; say(text)
+// stands below the editor.
 // cuteEditor.small(element, text, host) is one for a step of a lesson.
 "use strict";
 var cuteEditor = (function () {

@@ -196,9 +196,10 @@ var cuteResults = (function () {
         });
       });
       var e = a.error;
-      if (e && e.line && (!e.file || mine(e.file))
-          && !(e.kind == "kernel-fault" && out.length) && !out.some(function (n) { return n.line == e.line
-            || n.also == e.line; }))
+      var told = e && (e.kind == "kernel-fault" && out.length
+        || out.some(function (n) {
+          return n.line == e.line || n.also == e.line; }));
+      if (e && e.line && (!e.file || mine(e.file)) && !told)
         add({line: e.line, kind: "bad", text: e.message, hint: e.hint});
       return out;
     }

@@ -238,8 +238,9 @@ var workshop = (function () {
 
   function freeName(name) {
     var base = name.replace(/\.lua$/, ""), n = 2;
-    while (base + "-" + n + ".lua" in drafts || shelved(base + "-" + n + ".lua")) n++;
-    return base + "-" + n + ".lua";
+    function numbered() { return base + "-" + n + ".lua"; }
+    while (numbered() in drafts || shelved(numbered())) n++;
+    return numbered();
   }
   // entry: {name, text, words?, seed?}; what was typed under that name before
   // comes first, except where `link`: then it gets a name of its own.
@@ -650,7 +651,8 @@ var workshop = (function () {
   engine.ready.then(function (info) {
     el("memory").textContent = "and " + (info.memory / (1 << 30)).toFixed(
       info.memory % (1 << 30) ? 1 : 0) + " GiB";
-    el("version").textContent = "cutelua " + info.version + ", " + info.threads + " thread"
+    el("version").textContent = "cutelua " + info.version + ", "
+      + info.threads + " thread"
       + (info.threads == 1 ? "" : "s");
     say("ready");
     editor.check();

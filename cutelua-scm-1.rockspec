@@ -115,6 +115,8 @@ build = {
         "kernels/softmax.lua",
       ["kernels.topk"] =
         "kernels/topk.lua",
+      ["kernels.tuned.epilogues"] =
+        "kernels/tuned/epilogues.lua",
       ["kernels.tuned.h200"] =
         "kernels/tuned/h200.lua",
       ["cute.algorithm"] =
@@ -341,6 +343,10 @@ build = {
         "lua/cute/ops/family/sm90.lua",
       ["cute.ops.family.types"] =
         "lua/cute/ops/family/types.lua",
+      ["cute.ops.family.widened"] =
+        "lua/cute/ops/family/widened.lua",
+      ["cute.ops.fingerprint"] =
+        "lua/cute/ops/fingerprint.lua",
       ["cute.ops.functions"] =
         "lua/cute/ops/functions.lua",
       ["cute.ops.gemm"] =
@@ -453,6 +459,8 @@ build = {
         "lua/cute/tiles.lua",
       ["cute.tune.child"] =
         "lua/cute/tune/child.lua",
+      ["cute.tune.epilogues"] =
+        "lua/cute/tune/epilogues.lua",
       ["cute.tune"] =
         "lua/cute/tune/init.lua",
       ["cute.tune.operands"] =

@@ -99,17 +99,23 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
     return (A.halves or B.halves) and 0 or math.max(math.min(kb, last - 1), 0)
   end
   local ask_a, ask_b = early(1), early(both and 1 or 2)
+  local function fetch(kb)
+    A.fetch(at, kb)
+    B.fetch(at, kb)
+  end
+  local function on(k_tile)  -- to the next tile; behind the last, the same
+    at = cute.where(cute.lt(k_tile + 1, A.k_tiles), read, at)
+    cute.arch.cp_async_wait_group(stages - 2)
+    cute.arch.sync_threads()
+  end
   for k_tile in cute.range(A.k_tiles) do
     local asked  -- the stage that this pass fills
     for kb = 0, last do
-      if kb == last then  -- on to the next tile; behind the last, the same
+      if kb == last and last > 0 then
         arrived({A, B}, walk, k, asked)
-        at = cute.where(cute.lt(k_tile + 1, A.k_tiles), read, at)
-        cute.arch.cp_async_wait_group(stages - 2)
-        cute.arch.sync_threads()
+        on(k_tile)
       end
-      A.fetch(at, (kb + 1) % A.k_blocks)
-      B.fetch(at, (kb + 1) % A.k_blocks)
+      if last > 0 then fetch((kb + 1) % A.k_blocks) end
       if kb == 0 then
         asked, write, read = write, read, (read + 1) % stages
       end
@@ -121,6 +127,10 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
         cute.arch.cp_async_commit_group()
       end
       cute.gemm(mma, C.acc, A.block(kb), B.block(kb), C.acc)
+      if last == 0 then  -- there is one fragment of each
+        on(k_tile)
+        fetch(0)
+      end
     end
     if passed then passed(k_tile) end
     k = walk.next(k)
@@ -180,10 +190,9 @@ local function scaler(o, C, SA, SB, from)
       or cute.make_layout({M, shape}, {0, stride})))
   end
   local function add(at)
-    local x = C.acc:load()
-    if SA then x = x * factors(SA, at, true) end
-    if SB then x = x * factors(SB, at, false) end
-    sums:store(sums:load() + x)
+    local by = SA and factors(SA, at, true) or factors(SB, at, false)
+    if SA and SB then by = by * factors(SB, at, false) end
+    sums:store(cute.fma(C.acc:load(), by, sums:load()))
     C.acc:fill(0)
   end
   return function(k_tile)

@@ -1,5 +1,5 @@
 // What the faces of the GPU share: gpulib.c (streams, events, kernels),
-// devlib.c (memory, where tensors live) and graphlib.c.
+// devlib.c (memory, where tensors live), blaslib.c and graphlib.c.
 #ifndef CUTE_GPULIB_H
 #define CUTE_GPULIB_H
 
@@ -51,6 +51,15 @@ void devlib_pin(lua_State *L, int idx, Gpu *g);
 int devlib_buffer(lua_State *L);  // gpu:buffer(...)
 const char *devlib_name(const Gpu *g, char name[16]);  // "gpu", "gpu:1"
 extern const luaL_Reg devlib_methods[];  // of tensors
+
+// blaslib.c: methods of a GPU, and of its products
+int blaslib_cublas(lua_State *L);
+int blaslib_cublaslt(lua_State *L);
+int blaslib_first(lua_State *L);
+int blaslib_version(lua_State *L);
+int blaslib_run(lua_State *L);
+int blaslib_run_n(lua_State *L);
+int blaslib_close(lua_State *L);
 
 // graphlib.c
 // Is this call, with its arguments, recorded for a graph of the simulator?

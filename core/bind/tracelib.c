@@ -33,7 +33,7 @@ static int fn_dump(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
   Buf b = {0};
-  dump_fn(cx, fn, &b);
+  dump_fn(cx, fn, lua_toboolean(L, 2), &b);
   lua_pushlstring(L, b.p, b.n);
   buf_free(&b);
   return 1;

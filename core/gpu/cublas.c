@@ -118,14 +118,15 @@ typedef struct Operands {
   DType ta, tb;
   int m, n;
   bool am, bn;  // M of a, N of b contiguous
+  int64_t step_a, step_b;
 } Operands;
 
 static Operands operands(const BlasSpec *s) {
   if (s->m_major)
     return (Operands){s->a, s->b, s->scale_a, s->scale_b, s->ta, s->tb,
-                      s->m, s->n, s->a_m, s->b_n};
+                      s->m, s->n, s->a_m, s->b_n, s->step_a, s->step_b};
   return (Operands){s->b, s->a, s->scale_b, s->scale_a, s->tb, s->ta,
-                    s->n, s->m, s->b_n, s->a_m};
+                    s->n, s->m, s->b_n, s->a_m, s->step_b, s->step_a};
 }
 
 // ---- cublasGemmEx ----
@@ -146,6 +147,14 @@ static cublasStatus_t run_gemm(BlasGemm *g, CUstream s) {
   Operands o = operands(p);
   cublasStatus_t r = api->cublasSetStream_v2(g->own.gpu->blas, s);
   if (r != CUBLAS_STATUS_SUCCESS) return r;
+  if (p->batches > 1)
+    return api->cublasGemmStridedBatchedEx(
+      g->own.gpu->blas, o.am ? CUBLAS_OP_N : CUBLAS_OP_T,
+      o.bn ? CUBLAS_OP_T : CUBLAS_OP_N, o.m, o.n, p->k, &g->alpha, at(o.a),
+      data_type(o.ta), o.am ? o.m : p->k, o.step_a, at(o.b), data_type(o.tb),
+      o.bn ? o.n : p->k, o.step_b, &g->beta,
+      (void *)(uintptr_t)p->d->ptr, data_type(p->td), o.m, p->step_d,
+      p->batches, g->compute, CUBLAS_GEMM_DEFAULT);
   return api->cublasGemmEx(
     g->own.gpu->blas, o.am ? CUBLAS_OP_N : CUBLAS_OP_T,
     o.bn ? CUBLAS_OP_T : CUBLAS_OP_N, o.m, o.n, p->k, &g->alpha, at(o.a),
@@ -168,6 +177,21 @@ static bool lt_pointer(BlasGemm *g, cublasLtMatmulDescAttributes_t name,
                        const DevBuf *b, Why *w) {
   const void *p = b ? at(b) : NULL;
   return !b || lt_attribute(g, name, &p, sizeof p, w);
+}
+
+static bool lt_batches(BlasGemm *g, cublasLtMatrixLayout_t l, int64_t step,
+                       Why *w) {
+  Gpu *gpu = g->own.gpu;
+  const CublasLtApi *api = gpu->lt_api;
+  int32_t n = g->spec.batches;
+  return n == 1 ||
+         (check(gpu, api->cublasLtMatrixLayoutSetAttribute(
+                  l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &n, sizeof n),
+                "cublasLtMatrixLayoutSetAttribute", w) &&
+          check(gpu, api->cublasLtMatrixLayoutSetAttribute(
+                  l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step,
+                  sizeof step),
+                "cublasLtMatrixLayoutSetAttribute", w));
 }
 
 static bool lt_describe(BlasGemm *g, Why *w) {
@@ -200,7 +224,10 @@ static bool lt_describe(BlasGemm *g, Why *w) {
             (&g->lb, data_type(o.tb), o.bn ? n : k, o.bn ? k : n,
              o.bn ? o.n : p->k)) &&
          LT(cublasLtMatrixLayoutCreate,
-            (&g->ld, data_type(p->td), m, n, o.m));
+            (&g->ld, data_type(p->td), m, n, o.m)) &&
+         lt_batches(g, g->la, o.step_a, w) &&
+         lt_batches(g, g->lb, o.step_b, w) &&
+         lt_batches(g, g->ld, p->step_d, w);
 }
 
 static void lt_forget(BlasGemm *g) {

@@ -21,6 +21,9 @@ typedef struct BlasSpec {
   // D's type, and what follows (0: nothing; cublasLtEpilogue_t)
   DevBuf *bias;
   int epilogue;
+  // Matrices of a batch, and elements from one to the next (0: all are one)
+  int batches;
+  int64_t step_a, step_b, step_d;
 } BlasSpec;
 
 // One product with one algorithm; gemm_run is one call into the library.

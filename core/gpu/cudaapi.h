@@ -59,7 +59,7 @@ typedef struct cublasLtContext *cublasLtHandle_t;
 typedef struct LtDesc *cublasLtMatmulDesc_t;
 typedef struct LtLayout *cublasLtMatrixLayout_t;
 typedef struct LtPref *cublasLtMatmulPreference_t;
-typedef int cublasLtMatmulDescAttributes_t,
+typedef int cublasLtMatmulDescAttributes_t, cublasLtMatrixLayoutAttribute_t,
   cublasLtMatmulPreferenceAttributes_t, cublasLtMatmulAlgoConfigAttributes_t;
 typedef struct { uint64_t data[8]; } cublasLtMatmulAlgo_t;
 typedef struct {
@@ -141,6 +141,8 @@ typedef struct {
   K(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, 17) \
   K(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, 18) \
   K(CUBLASLT_MATMUL_DESC_FAST_ACCUM, 25) \
+  K(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 5) \
+  K(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 6) \
   K(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 1) \
   K(CUBLASLT_ALGO_CONFIG_ID, 0) \
   K(CUBLASLT_ALGO_CONFIG_TILE_ID, 1) \
@@ -256,6 +258,11 @@ typedef struct {
      const void *, const void *, cudaDataType, int, const void *, \
      cudaDataType, int, const void *, void *, cudaDataType, int, \
      cublasComputeType_t, cublasGemmAlgo_t)) \
+  F(cublasStatus_t, cublasGemmStridedBatchedEx, \
+    (cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, \
+     const void *, const void *, cudaDataType, int, long long, const void *, \
+     cudaDataType, int, long long, const void *, void *, cudaDataType, int, \
+     long long, int, cublasComputeType_t, cublasGemmAlgo_t)) \
   G(const char *, cublasGetStatusName, (cublasStatus_t))
 
 #define CUBLASLT_FUNCTIONS(F, G) \
@@ -270,6 +277,9 @@ typedef struct {
   F(cublasStatus_t, cublasLtMatrixLayoutCreate, \
     (cublasLtMatrixLayout_t *, cudaDataType, uint64_t, uint64_t, int64_t)) \
   F(cublasStatus_t, cublasLtMatrixLayoutDestroy, (cublasLtMatrixLayout_t)) \
+  F(cublasStatus_t, cublasLtMatrixLayoutSetAttribute, \
+    (cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t, const void *, \
+     size_t)) \
   F(cublasStatus_t, cublasLtMatmulPreferenceCreate, \
     (cublasLtMatmulPreference_t *)) \
   F(cublasStatus_t, cublasLtMatmulPreferenceDestroy, \

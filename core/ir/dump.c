@@ -14,6 +14,7 @@ struct Dump {
   Ref *first;     // by text: the first value of that name
   uint32_t *mem;  // by text: the first memory object of that name, and 1
   uint32_t src;   // told last
+  bool bare;      // without names, and without the lines of a script
   int depth;
 };
 
@@ -38,9 +39,10 @@ Dump *dump_new(Ctx *cx, const Fn *fn, Buf *out) {
 static void put_object(Dump *d, Ref r) {
   const Mem *m = ir_memof(d->fn, r);
   uint32_t k = (uint32_t)ir_get(d->fn, r)->imm;
-  if (m->name) PUT(d, "%s", ir_str(d->fn, m->name));
+  bool named = m->name && !d->bare;
+  if (named) PUT(d, "%s", ir_str(d->fn, m->name));
   else PUT(d, "%s%u", ir_space(m->space), k);
-  if (m->name && d->mem[m->name] != k + 1) PUT(d, ".%u", k);
+  if (named && d->mem[m->name] != k + 1) PUT(d, ".%u", k);
   if (m->ref != r) PUT(d, ":%s", dtype_name(ir_type(d->fn, r)));
 }
 
@@ -56,7 +58,7 @@ static void put_value(Dump *d, Ref r) {
   const Ins *i = ir_get(d->fn, r);
   if (i->op == OP_CONST) put_const(d, i);
   else if (ir_is_mem(d->fn, r)) put_object(d, r);
-  else if (!i->name) PUT(d, "%%%u", r);
+  else if (!i->name || d->bare) PUT(d, "%%%u", r);
   else if (d->first[i->name] == r) PUT(d, "%s", ir_str(d->fn, i->name));
   else PUT(d, "%s.%u", ir_str(d->fn, i->name), r);
 }
@@ -190,7 +192,7 @@ static void put_flags(Dump *d, const Ins *i) {
 
 static void put_line(Dump *d, const Ins *i) {
   const Src *s = &d->fn->src.p[i->src];
-  if (!i->src || i->src == d->src) return;
+  if (!i->src || i->src == d->src || d->bare) return;
   const char *file = ir_str(d->fn, s->file);  // Lua's name of the chunk
   file = *file == '@' || *file == '=' ? file + 1 : "chunk";
   PUT(d, "%*s-- %.*s:%u\n", 2 * d->depth, "", (int)strcspn(file, "\n"), file,
@@ -210,8 +212,8 @@ void dump_ins(Dump *d, Ref r) {
   put_operands(d, i);
 }
 
-void dump_fn(Ctx *cx, const Fn *fn, Buf *out) {
-  Dump *d = dump_new(cx, fn, out);
+static void put_head(Dump *d) {
+  const Fn *fn = d->fn;
   PUT(d, "fn %s, %" PRId64 " bytes of shared memory\n",
       ir_str(fn, fn->name), fn->smem_bytes);
   for (size_t k = 0; k < fn->arg.n; k++) {
@@ -220,6 +222,12 @@ void dump_fn(Ctx *cx, const Fn *fn, Buf *out) {
         a->pointer ? "*" : "", ir_str(fn, a->name),
         ir_arg_shared(fn, k) ? " shared" : "");
   }
+}
+
+void dump_fn(Ctx *cx, const Fn *fn, bool bare, Buf *out) {
+  Dump *d = dump_new(cx, fn, out);
+  d->bare = bare;
+  if (!bare) put_head(d);
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     unsigned effect = op_effect((Op)i->op);

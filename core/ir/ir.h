@@ -99,8 +99,9 @@ void ir_mark_arguments(Fn *fn);
 // May memory that argument k reads or writes change through another argument?
 bool ir_arg_shared(const Fn *fn, size_t k);
 
-// dump.c: the function as text, one instruction a line, regions indented.
-void dump_fn(Ctx *cx, const Fn *fn, Buf *out);
+// dump.c: the function as text, one instruction a line, regions indented; bare:
+// with nothing of the names and lines that the script gave it.
+void dump_fn(Ctx *cx, const Fn *fn, bool bare, Buf *out);
 // Single instructions, as dump_fn has them; in cx->scratch.
 typedef struct Dump Dump;
 Dump *dump_new(Ctx *cx, const Fn *fn, Buf *out);

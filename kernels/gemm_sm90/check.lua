@@ -52,9 +52,9 @@ local function types(o)
   need(o.a_major == "k" and o.b_major == "k" or a.bits == 16,
     "a_major = %s, b_major = %s of %s; tensor cores want K contiguous of all "
     .. "but 16 bits", core.show(o.a_major), core.show(o.b_major), tostring(a))
-  need(not o.promote or kind(a) == "8-bit floats", "promote = %s with A of %s: "
-    .. "only sums of 8-bit floats (e4m3, e5m2) have fewer bits than f32",
-    core.show(o.promote), tostring(a))
+  need(not o.promote or o.blocks or kind(a) == "8-bit floats", "promote = %s "
+    .. "with A of %s: only sums of 8-bit floats (e4m3, e5m2) have fewer bits "
+    .. "than f32", core.show(o.promote), tostring(a))
 end
 
 local function tile(o)

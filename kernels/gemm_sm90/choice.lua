@@ -68,6 +68,7 @@ local function meant(t, o, m, n)
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
     and (not t.row or o.promote or m <= t[1])
+    and not (t.epi and o.gated)  -- of all columns
     and not (t.split == "stream" and (o.promote or o.gated))
     and (not o.groups or for_groups(t, o))
     and (not t.grouped or o.groups)

@@ -26,12 +26,12 @@ return function(o, out, acc, w, SA, SB)
     for v = 0, 1 do
       local row = (tile[1] * (o.tile[1] // 64) + out.row(i)) * 64 + warp * 16
         + lane // 4 + 8 * v
-      f[v] = SA and SA[{cute.min(row, M - 1), k}]
+      f[v] = SA and SA[{cute.min(row, M - 1), k}]:to(o.acc)
     end
     local known = {}
     local function column(n, lanes)  -- of a tile's columns from n on
       if known[n] == nil then
-        known[n] = SB[{cute.min(first + n + lanes, N - 1), k}]
+        known[n] = SB[{cute.min(first + n + lanes, N - 1), k}]:to(o.acc)
       end
       return known[n]
     end

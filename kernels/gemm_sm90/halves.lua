@@ -10,7 +10,7 @@ local halves = {}
 -- mbarrier that counts their bytes.
 ---@param maker any the thread that makes it
 function halves.mail(o, maker)
-  local sums = o.tile[1] * o.columns
+  local sums = o.tile[1] * o.tile[2] // 2
   local mail = cute.arch.alloc_smem(o.acc, sums, 16)
   local came = cute.arch.alloc_smem(cute.i64, 1)
   cute.when(maker, function()

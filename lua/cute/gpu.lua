@@ -82,8 +82,10 @@ end
 -- with t. D has N contiguous, or M with m_major = true. The types are those of
 -- the buffers: floats of 16 to 64 bits, or i8 with D of i32 (exact); tf32 =
 -- true lets f32 operands be rounded. 8-bit floats are cublasLt's.
----@param t table m, n, k, A, B, D, layout, m_major, tf32, ordinal; of floats
---   alpha = 1, beta = 0: D = alpha A B^T + beta D
+-- batches = 3 is a batch of products (cublasGemmStridedBatchedEx), matrices
+-- step_A, step_B and step_D elements apart: 0, one for all; absent, dense.
+---@param t table m, n, k, A, B, D, layout, m_major, tf32, batches, ordinal; of
+--   floats alpha = 1, beta = 0: D = alpha A B^T + beta D
 ---@return table|nil product with :launch([stream]) and :launch_n(n [, stream])
 ---@return string|nil message
 function gpu.cublas(t)

@@ -272,7 +272,10 @@ local function in_parts(list, most, f)
   for i in cute.range(n) do f(i, n) end
 end
 
-local function is_true(ok) return ok == true or core.known(ok) == true end
+-- Is a condition, a boolean of Lua or of the kernel, known to be so?
+local function is_true(ok)
+  return ok == true or ok ~= false and core.known(ok) == true
+end
 
 -- Which pieces of a tile of t lie inside: of the tile's K index, conditions
 -- with their layout (M,K), where what does not change along a mode stands once,
@@ -307,21 +310,23 @@ local function conditions(thr, t, tile, at, valid, part)
         all = all and is_true(ok)
       end
     end
-    local common = alike and cute.lt(crd(0, 0, 0, k_tile)[2], K)
+    local common
+    if alike then common = cute.lt(crd(0, 0, 0, k_tile)[2], K) end
+    if common ~= nil and is_true(common) then common = nil end
     return not all and list or nil,
-      cute.make_layout(shape, {m > 1 and 1 or 0, n > 1 and m or 0}),
-      common and not is_true(common) and common or nil
+      cute.make_layout(shape, {m > 1 and 1 or 0, n > 1 and m or 0}), common
   end
 end
 
 local function predicates(list, layout, common)
-  if not (list or common) then return nil end
+  if not list and common == nil then return nil end
   local p = cute.make_rmem_tensor(list and layout
     or cute.make_layout(layout.shape, {0, 0}), cute.Boolean)  -- (M,K)
   local flat = cute.make_tensor(p.iterator,
                                 cute.make_layout(list and #list or 1))
   for i, ok in ipairs(list or {true}) do
-    flat[i - 1] = common and ok & common or ok
+    if common ~= nil then ok = ok & common end
+    flat[i - 1] = ok
   end
   return p
 end
@@ -329,7 +334,7 @@ end
 -- f(predicate tensor) under the condition that all pieces have in common.
 local function guarded_by(list, layout, common, f, otherwise)
   local function run() f(predicates(list, layout)) end
-  if common then cute.when(common, run, otherwise) else run() end
+  if common ~= nil then cute.when(common, run, otherwise) else run() end
 end
 
 --- Which pieces of a tile of t lie inside: a function of the tile's K index

@@ -90,6 +90,29 @@ describe("a product of cuBLAS", function()
     assert.truthy((first "A = 'bf16', B = 'bf16'"):find "element type")
   end)
 
+  it("is one of a batch, with its matrices as far apart as they are", function()
+    local one = asked("cublas", "bf16 bf16 f32")
+    -- D = A B^T with N contiguous is B A^T: the steps change places, too
+    assert.equal("2 times, 3072 0 1536 apart: " .. one, (asked("cublas",
+      "bf16 bf16 f32", "batches = 2, step_A = 0, D = dev:buffer('f32', 3072), "
+      .. "B = dev:buffer('bf16', 6144)")))
+    local lt = asked("cublaslt", "bf16 bf16 f32", "batches = 2, step_A = 8, "
+      .. "step_B = 0, step_D = 1536, D = dev:buffer('f32', 3072), "
+      .. "A = dev:buffer('bf16', 2056)")
+    for _, step in ipairs {0, 8, 1536} do
+      assert.truthy(lt:find(("  layout's 5 = 2\n  layout's 6 = %d\n"):format(
+        step), 1, true), lt)
+    end
+    assert.equal("gpu.cublas: A has no room for 2 matrices of 2048 elements, "
+      .. "2048 apart [shape-mismatch]", (asked("cublas", "bf16 bf16 f32",
+      "batches = 2")))
+    assert.equal("gpu.cublas: step_B = -1: elements from a matrix to the next "
+      .. "[bad-argument]", (asked("cublas", "bf16 bf16 f32", "batches = 2, "
+      .. "step_A = 0, step_B = -1")))
+    assert.equal("gpu.cublas: batches = 0: a positive integer is needed "
+      .. "[bad-argument]", (asked("cublas", "bf16 bf16 f32", "batches = 0")))
+  end)
+
   it("of integers sums in i32, exactly", function()
     assert.equal("gemm 10 48x32x64 types 3 3 10 leading 64 64 48 sums 72",
       (asked("cublas", "i8 i8 i32")))

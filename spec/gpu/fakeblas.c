@@ -60,6 +60,16 @@ int cublasGemmEx(cublasHandle_t h, int opa, int opb, int m, int n, int k,
   return say_factors(compute, alpha, beta);
 }
 
+int cublasGemmStridedBatchedEx(
+    cublasHandle_t h, int opa, int opb, int m, int n, int k,
+    const void *alpha, const void *a, int ta, int lda, long long sa,
+    const void *b, int tb, int ldb, long long sb, const void *beta, void *d,
+    int td, int ldd, long long sd, int batches, int compute, int algo) {
+  say("%d times, %lld %lld %lld apart: ", batches, sa, sb, sd);
+  return cublasGemmEx(h, opa, opb, m, n, k, alpha, a, ta, lda, b, tb, ldb,
+                      beta, d, td, ldd, compute, algo);
+}
+
 // ---- cublasLt ----
 
 int cublasLtCreate(cublasLtHandle_t *h) {
@@ -96,6 +106,12 @@ int cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *l, int type,
 }
 int cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l) {
   return free(l), 0;
+}
+int cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t l, int name,
+                                     const void *p, size_t n) {
+  int64_t v = *(const int *)p;
+  if (n == 8) memcpy(&v, p, sizeof v);
+  return say("  layout's %d = %lld\n", name, (long long)v) || !l;
 }
 int cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *p) {
   *p = malloc(1);

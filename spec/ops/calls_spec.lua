@@ -99,6 +99,12 @@ local CASES = {
     local A, B, D = new("e4m3", 64, 256), new("e4m3", 64, 256), new(nil, 64, 64)
     local a, b = {new("f32", 64, 2), new("f32", 64, 2)}, new("f32", 1, 2)
     function f(i) ops.gemm(A, B, {out = D, scale_a = a[i], scale_b = b}) end]],
+  ["weights of 8 bits that are converted"] = [[
+    local A, D = {new(nil, 64, 64), new(nil, 64, 64)}, new(nil, 64, 64)
+    local B, s = {new("i8", 64, 64), new("i8", 64, 64)}, new("f32", 64)
+    local sm80 = require "cute.ops.family.sm80"  -- faster for so few rows
+    function sm80.takes() return "it is not asked" end
+    function f(i) ops.gemm(A[i], B[i], {out = D, scale_b = s}) end]],
   ["gates"] = [[
     local A, B, D = {new(nil, 64, 64), new(nil, 64, 64)}, new(nil, 64, 64),
       new(nil, 64, 32)

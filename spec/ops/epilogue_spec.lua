@@ -1,8 +1,11 @@
 -- Epilogues of cute.ops.gemm against plain Lua, on every family of kernels:
 -- vectors and matrices, further results, reductions, dropout, captured values.
+local choose = require "cute.ops.choose"
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local ops = require "spec.ops"
+local plans = require "cute.ops.plan"
+local products = require "cute.ops.gemm"
 local gemm = cute.ops.gemm
 
 local NEAR = {f32 = 1e-5, bf16 = 1 / 128, f16 = 1 / 1024}
@@ -342,6 +345,7 @@ describe("gates", function()
     {5, 3, 9, "bf16", "sim:sm_90a", "gemm_sm80"},
     {40, 64, 64, "bf16", "sim:sm_80", "gemm_sm80", 3},
     {33, 50, 64, "f16", "sim:sm_80", "gemm_sm80"},
+    {40, 48, 128, "e4m3", "sim:sm_90a", "gemm_sm90"},
     {8, 72, 520, "bf16", "sim:sm_80", "gemm_skinny"},
     {17, 50, 64, "f16", "sim:sm_90a", "gemm_skinny", 2}} do
     it(("are of halves of B: %dx%dx%d of %s on %s"):format(table.unpack(c)),
@@ -349,6 +353,30 @@ describe("gates", function()
     it(("are of halves of B: %dx%dx%d of %s #gpu"):format(table.unpack(c)),
        function() check(c[1], c[2], c[3], c[4], "gpu", nil, c[7]) end)
   end
+
+  it("are right by all of Hopper's candidates", function()
+    local M, N, K = 130, 72, 192
+    local A, B = matrix({M, K}, "bf16"), matrix({2 * N, K}, "bf16", 2)
+    local o = {device = "sim:sm_90a", gated = true, dtype = cute.f32,
+               epilogue = function(gate, up) return gate - 2 * up end}
+    local seen, want = {}, gemm(A, B, {device = "sim:sm_80", gated = true,
+                                       dtype = cute.f32, epilogue = o.epilogue})
+    for i, c in ipairs(select(2, products.offers(A, B, o))) do
+      if c.base == "gemm_sm90" then
+        local p, again, call = products.offers(A, B, o)
+        local D = plans.new(p, again[i], call):run(call, function() end)
+        for r = 0, M - 1 do
+          for j = 0, N - 1 do
+            if D(r, j) ~= want(r, j) then
+              assert.equal(want(r, j), D(r, j), choose.name(c))
+            end
+          end
+        end
+        seen[c.options.split or 1] = true
+      end
+    end
+    assert.same({true, true}, seen)
+  end)
 
   it("are refused where B or the epilogue does not fit", function()
     local A, B = matrix {8, 16}, matrix {9, 16}

@@ -134,6 +134,56 @@ describe("ops.gemm", function()
     end))
   end)
 
+  it("has tiles of which all threads lie along K, with rows that are missing",
+     function()
+    for _, t in ipairs {"e4m3", "e5m2", "i8"} do
+      local A, B = ops.tensor(ops.random(1), {70, 129}, t, 1, "m"),
+        ops.tensor(ops.random(2), {8, 129}, t, 2, "any")
+      local D = cute.ops.gemm(A, B, {device = "sim:sm_90a",
+        dtype = t == "i8" and "i32" or "f32"})
+      assert.is_nil(ops.differs(A, B, D, function(_, _, _, sum)
+        return sum
+      end))
+    end
+  end)
+
+  it("takes single rows and columns of any stride", function()
+    local function view(shape, stride)
+      return cute.make_tensor(cute.full({4096}, 2, cute.bf16).iterator,
+                              cute.make_layout(shape, stride))
+    end
+    for _, c in ipairs {
+        {view({33, 1}, {1, 33}), view({1, 1}, {1, 1})},
+        {view({16, 256}, {256, 1}), view({1, 256}, {1, 1})},
+        {view({1, 41}, {41, 1}), view({8, 41}, {48, 1})},
+        {view({1, 8}, {8, 1}), view({1, 8}, {8, 1})},
+        {view({2, 3, 64}, {192, 64, 1}), view({2, 1, 64}, {64, 1, 1})}} do
+      local rank = cute.rank(c[1])
+      local M, K, N = c[1].shape[rank - 1], c[1].shape[rank],
+        c[2].shape[rank - 1]
+      for _, D in ipairs {cute.zeros({2, M, N}, cute.f32),
+                          cute.make_tensor(cute.zeros({999}, cute.f32).iterator,
+                            cute.make_layout({2, M, N}, {3 * M * N, 1, M}))} do
+        if rank == 2 then
+          D = cute.make_tensor(D.iterator, cute.make_layout({M, N},
+            {D.stride[2], D.stride[3]}))
+        end
+        cute.ops.gemm(c[1], c[2], {device = "sim:sm_90a", out = D})
+        assert.equal(4.0 * K, rank == 2 and D(M - 1, N - 1)
+          or D(1, M - 1, N - 1))
+      end
+    end
+  end)
+
+  it("says of a family that none of its tiles suits", function()
+    local A, B = matrix {3, 64}, matrix {8, 64}
+    local e = cute.ops.explain(A, B, {device = "sim:sm_90a", group = 128,
+      scale_a = cute.zeros({3, 1}, cute.f32)})
+    assert.equal("gemm_sm80", e.kernel)
+    assert.truthy(e.text:find("not gemm_sm90: none of its tiles suits that", 1,
+                              true), e.text)
+  end)
+
   it("does not read C where beta is 0", function()
     local A, B = matrix({20, 64}), matrix({24, 64}, nil, 2)
     local D = cute.full({20, 24}, 0 / 0, cute.f32)
@@ -473,6 +523,25 @@ describe("ops.gemm refuses", function()
       B, SIM)
   end)
 
+  it("layouts that are no rows and columns of one stride each", function()
+    local t = cute.zeros({4096}, cute.bf16)
+    local function of(...)
+      return cute.make_tensor(t.iterator, cute.make_layout(...))
+    end
+    refuses("A is ((8,4),64):((64,512),1); rows and columns of one stride each "
+      .. "are needed", of({{8, 4}, 64}, {{64, 512}, 1}), B, SIM)
+    refuses("a layout of strides is needed", cute.make_tensor(t.iterator,
+      cute.composition(cute.make_swizzle(3, 3, 3), of({32, 64}, {64, 1})
+        .layout)), B, SIM)
+    refuses("out is (32,16):(0,1), with elements that lie in one place", A, B,
+      {device = "sim", out = of({32, 16}, {0, 1})})
+    refuses("out is (32,16):(8,1), with elements that lie in one place", A, B,
+      {device = "sim", out = of({32, 16}, {8, 1})})
+    refuses("out 2 is (32,16):(8,1), with elements that lie in one place", A, B,
+      {device = "sim", out = {matrix {32, 16}, of({32, 16}, {8, 1})},
+       epilogue = function(acc) return acc, acc end})
+  end)
+
   it("types that no kernel has", function()
     refuses("no kernel multiplies f64 by bf16 on sm_90a",
       matrix({32, 64}, "f64"), B, SIM)
@@ -486,6 +555,11 @@ describe("ops.gemm refuses", function()
     refuses("alpha = \"x\": a number is needed", A, B, {alpha = "x"})
     refuses("beta without C", A, B, {beta = 2})
     refuses("accumulate wants out", A, B, {accumulate = true})
+    refuses("dtype = \"f99\": there is no such type", A, B, {dtype = "f99"})
+    refuses("dtype = f32, and out is of bf16", A, B, {dtype = cute.f32,
+      device = "sim", out = matrix {32, 16}})
+    refuses("out has 2 tensors, and this product 1 result", A, B,
+      {device = "sim", out = {matrix {32, 16}, matrix {32, 16}}})
   end)
 
   it("an output that shares memory with an operand", function()
@@ -497,5 +571,22 @@ describe("ops.gemm refuses", function()
     refuses("out shares memory with C", A, B, Y, {device = "sim", out = Z})
     refuses("out 2 shares memory with out 1", A, B, {device = "sim",
       out = {Y, Y}, epilogue = function(acc) return acc, acc end})
+    -- what an epilogue reads may be out itself, not another part of it
+    local R = cute.make_tensor(b, cute.make_layout({32, 16}, {16, 1}))
+    local bias = cute.make_tensor(b, cute.make_layout {16})
+    local after = cute.make_tensor(R.iterator + 16, R.layout)
+    cute.ops.gemm(A, B, {device = "sim", out = Y, epilogue = function(acc, at)
+      return acc + at:tile(R)
+    end})
+    refuses("out shares memory with a tensor of the epilogue", A, B,
+      {device = "sim", out = Y, epilogue = function(acc, at)
+        return acc + at:tile(after)
+      end})
+    refuses("out shares memory with a tensor of the epilogue", A, B,
+      {device = "sim", out = Y, epilogue = function(acc, at)
+        return acc + at:col(bias)
+      end})
+    refuses("out shares memory with scale_b", A, B, {device = "sim", out = Y,
+                                                     scale_b = bias})
   end)
 end)

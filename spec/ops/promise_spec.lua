@@ -500,6 +500,105 @@ describe("like = cublas", function()
                 {e.kernel, e.split, e.order})
   end)
 
+  it("has K of batches in one piece, as cuBLAS has", function()
+    local function explained_batch(a, b)
+      return ops.explain(cute.empty(a, cute.bf16), cute.empty(b, cute.bf16),
+                         {like = "cublas", device = "sim:sm_90a"})
+    end
+    for _, c in ipairs {{{3, 16, 8192}, {3, 1024, 8192}},
+        {{3, 16, 8192}, {1024, 8192}}, {{2, 3, 16, 256}, {2, 3, 8, 256}}} do
+      local e = explained_batch(c[1], c[2])
+      assert.same({1, "16 products at once", "like cuBLAS"},
+                  {e.split, e.order, e.promise})
+    end
+    for _, c in ipairs {
+        {{3, 1, 16, 256}, {2, 8, 256}, "its matrices are not all as far apart"},
+        {{3, 16, 100}, {3, 8, 100}, "no card is here to ask"}} do
+      support.raises(c[3], function() explained_batch(c[1], c[2]) end)
+    end
+    local far = cute.make_tensor(cute.empty({4096}, cute.bf16).iterator,
+      cute.make_layout({3, 16, 64}, {1028, 64, 1}))
+    support.raises("matrices of A are 1028 elements apart, no multiple of 16 "
+      .. "bytes", function()
+        ops.explain(far, cute.empty({3, 8, 64}, cute.bf16),
+                    {like = "cublas", device = "sim:sm_90a"})
+      end)
+    support.raises("of batches it is of 16-bit floats, not of e4m3", function()
+      ops.explain(cute.empty({3, 16, 64}, cute.e4m3),
+                  cute.empty({3, 16, 64}, cute.e4m3),
+                  {like = "cublas", device = "sim:sm_90a"})
+    end)
+  end)
+
+  -- L, M, N, K, layout
+  for _, c in ipairs {{3, 128, 128, 512, "tn"}, {16, 16, 128, 4096, "tn"},
+      {2, 64, 64, 16384, "tn"}, {8, 128, 128, 4096, "nt"},
+      {64, 1, 64, 1024, "tn"}, {12, 197, 64, 200, "tn"},
+      {4, 512, 512, 4096, "tt"}, {3, 64, 4096, 1024, "tn"}} do
+    local l, m, n, k, layout = table.unpack(c)
+    local am, bn = layout:sub(1, 1) == "n", layout:sub(2) == "t"
+    it(("has its bits on a card in batches: %dx%dx%dx%d %s #gpu"):format(l, m,
+        n, k, layout), function()
+      local dev = cute.device "gpu".dev
+      local function batch(b, count, columns, first, step)
+        local t = card.tensor(b, 1, b.count)
+        return cute.make_tensor(t.iterator, cute.make_layout(
+          {l, count, columns}, {step or count * columns,
+           first and 1 or columns, first and count or 1}))
+      end
+      for _, t in ipairs {"bf16", "f16"} do
+        for _, by in ipairs {{}, {one = true}, {0.7, -1.3}} do
+          local A = card.matrix(dev, t, l * m * k, 1)
+          local B = card.matrix(dev, t, l * n * k, 1 << 40)
+          local C = card.matrix(dev, t, l * m * n, 3)
+          local D, want = card.matrix(dev, t, l * m * n),
+            card.matrix(dev, t, l * m * n)
+          batch(want, m, n):copy_from(batch(C, m, n))
+          gpu.cublas({m = m, n = n, k = k, A = A, B = B, D = want, batches = l,
+                      layout = layout, step_B = by.one and 0 or nil,
+                      alpha = by[1], beta = by[2]}):launch()
+          ops.gemm(batch(A, m, k, am), batch(B, n, k, bn, by.one and 0),
+            by[2] and batch(C, m, n), {device = "gpu", like = "cublas",
+            alpha = by[1], beta = by[2], out = batch(D, m, n)})
+          dev:sync()
+          local _, wrong = card.difference(dev, D, want, 0, 0)
+          assert.equal(0, wrong, ("%s %s %s"):format(t, by.one, by[1]))
+        end
+      end
+    end)
+  end
+
+  for _, c in ipairs {{512, 512, 512}, {16, 1024, 8192}, {8, 10240, 8192},
+                      {64, 1024, 4096}, {1000, 1000, 1000}, {300, 520, 2000},
+                      {128, 128, 8192}} do
+    local m, n, k = table.unpack(c)
+    it(("has its bits on a card with a bias: %dx%dx%d #gpu"):format(m, n, k),
+       function()
+      local dev = cute.device "gpu".dev
+      local relu = ops.relu
+      for _, kind in ipairs {"bias", "relu"} do
+        local A, B = card.matrix(dev, "bf16", m * k, 1),
+          card.matrix(dev, "bf16", n * k, 1 << 40)
+        local D, want = card.matrix(dev, "bf16", m * n),
+          card.matrix(dev, "bf16", m * n)
+        local by = card.matrix(dev, "bf16", n, 7)
+        local added = cute.make_tensor(card.tensor(by, 1, n).iterator,
+                                       cute.make_layout {n})
+        gpu.cublaslt({m = m, n = n, k = k, A = A, B = B, D = want, bias = by,
+          epilogue = kind == "relu" and kind or nil, algos = 1,
+          workspace = 32 << 20})[1]:launch()
+        ops.gemm(card.tensor(A, m, k), card.tensor(B, n, k), {device = "gpu",
+          like = "cublas", out = card.tensor(D, m, n),
+          epilogue = kind == "relu"
+            and function(x, at) return relu(x + at:col(added)) end
+            or function(x, at) return x + at:col(added) end})
+        dev:sync()
+        local _, wrong = card.difference(dev, D, want, 0, 0)
+        assert.equal(0, wrong, kind)
+      end
+    end)
+  end
+
   it("says what it does not know", function()
     local function raises(want, m, n, k, t, o)
       support.raises("like = \"cublas\": " .. want, function()
@@ -516,9 +615,27 @@ describe("like = cublas", function()
            4096, 4096, "f32")
     raises("it is of D = alpha A B^T + beta C, without scales", 16, 4096,
            4096, "bf16", {scale_a = 2})
-    raises("it is of D = alpha A B^T + beta C, without an epilogue: cuBLAS "
-      .. "divides K otherwise then", 16, 4096, 4096, "bf16",
-      {epilogue = function(acc) return acc end})
+    raises("of epilogues it is of a bias by columns, and relu behind it", 16,
+           4096, 4096, "bf16", {epilogue = function(acc) return acc end})
+    local narrow = cute.empty({4096}, cute.bf16)
+    local wide = cute.empty({4096}, cute.f32)
+    local function biased(by)
+      return function(acc, at) return acc + at:col(by) end
+    end
+    assert.equal(explained(16, 4096, 4096, "bf16").order,
+      explained(16, 4096, 4096, "bf16", {epilogue = biased(narrow)}).order)
+    raises("no card is here to ask", 16, 4096, 4104, "bf16",
+           {epilogue = biased(narrow)})
+    local half = cute.empty({8192}, cute.f16)
+    for _, f in ipairs {{nil, 3}, {biased(half), 2}} do
+      assert.equal(f[2], explained(104, 8192, 28672, "f16",
+                                   {epilogue = f[1]}).split)
+    end
+    raises("bias of f32 with D of bf16, of products of bf16: all are of one "
+      .. "type of 16 bits", 16, 4096, 4096, "bf16", {epilogue = biased(wide)})
+    raises("with a bias there is no alpha, no C, no batch, and D's rows are "
+      .. "dense", 16, 4096, 4096, "bf16", {alpha = 2,
+                                           epilogue = biased(narrow)})
     support.raises("like = \"cublas\": beta = 1: where K is in one piece "
       .. "cuBLAS does not add C to its sums", function()
         local A, B = cute.empty({16, 4096}, cute.bf16),
@@ -659,10 +776,15 @@ describe("like = cublas", function()
       return pending "the record is of an H200, and one version of cuBLAS"
     end
     local function check(t, m, r, parts)
-      local said = gpu.cublaslt_first {m = m, n = r[1], k = r[2], A = t, B = t,
-                                       D = t}
-      assert.same({66, parts}, {said.algorithm, said.split},
-        ("%dx%dx%d of %s"):format(m, r[1], r[2], t))
+      local function asked(by)
+        local said = gpu.cublaslt_first {m = m, n = r[1], k = r[2], A = t,
+                                         B = t, D = t, bias = by}
+        return {said.algorithm, said.split}
+      end
+      local what = ("%dx%dx%d of %s"):format(m, r[1], r[2], t)
+      assert.same({66, parts}, asked(), what)
+      local other = r.biased and r.biased[t] and r.biased[t][m]
+      assert.same({66, other or parts}, asked(device.dev:buffer(t, r[1])), what)
     end
     for _, r in ipairs(cublas.RECORD) do
       for _, t in ipairs {"bf16", "f16"} do

@@ -3,6 +3,8 @@
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local ops = require "spec.ops"
+local plans = require "cute.ops.plan"
+local offered = require "cute.ops.gemm"
 local gemm = cute.ops.gemm
 
 local function matrix(shape, dtype, seed, kind)
@@ -55,6 +57,8 @@ local CASES = {
   {"bf16", "e4m3", 33, 37, 100, "none", "rows", nil, "m"},
   {"f16", "e5m2", 65, 20, 64, "none", "none"},
   {"bf16", "bf16", 40, 64, 256, "strips", "strips", 64},
+  {"e4m3", "e4m3", 20, 40, 96, "none", "strips", 32},  -- an MMA each
+  {"bf16", "bf16", 20, 40, 64, "rows", "strips", 16},
 }
 
 local function check(c, device)
@@ -105,6 +109,24 @@ describe("factors and mixed types", function()
     kernels.compiles(e:trace(), {"sm_90a"})
   end)
 
+  it("of blocks of 8-bit floats may be of 16 bits", function()
+    local A, B = matrix({40, 256}, "e4m3"), matrix({48, 256}, "e4m3", 2)
+    local a, b = matrix({40, 2}, "bf16", 3), matrix({48, 2}, "f16", 4)
+    local o = {device = "sim:sm_90a", scale_a = a, scale_b = b,
+               dtype = cute.f32}
+    assert.equal("gemm_sm90", cute.ops.explain(A, B, o).kernel)
+    local D = gemm(A, B, o)
+    for i = 0, 39 do
+      for j = 0, 47 do
+        local sum = 0
+        for k = 0, 255 do
+          sum = sum + A(i, k) * B(j, k) * a(i, k // 128) * b(j, k // 128)
+        end
+        assert.equal(sum, D(i, j))
+      end
+    end
+  end)
+
   it("go before an epilogue, alpha and C", function()
     local A, B = matrix({20, 128}, "i8"), matrix({24, 128}, "i8", 2)
     local C, a = matrix({20, 24}, "f32", 3), matrix({20}, "f32", 4)
@@ -146,12 +168,120 @@ describe("factors and mixed types", function()
     refuses("scale_b is (24,3):(3,1): (1), (24), (24,2)",
             {scale_b = matrix({24, 3}, "f32")})
     refuses("group is of scale_a or scale_b", {group = 64})
+    refuses("group = 0: elements of K that have a factor, 1 or more",
+            {group = 0, scale_b = matrix({24, 1}, "f32")})
     refuses('scale_a = "x": a number or tensor is needed', {scale_a = "x"})
     local ok, why = pcall(gemm, matrix({8, 64}, "f64"), matrix({8, 64}, "f64"),
       {device = "sim", scale_a = matrix({8, 1}, "f32")})
     assert.is_false(ok)
     assert.is_truthy(why:find("factors for blocks of K are of f32 sums", 1,
                               true), why)
+  end)
+end)
+
+describe("8-bit weights of many rows", function()
+  local function stand_in(shape, dtype)
+    return cute.make_tensor(cute.empty({1}, dtype).iterator,
+                            cute.make_layout(shape, cute.LayoutRight))
+  end
+
+  it("are converted once, where that takes less", function()
+    for _, c in ipairs {{16, "gemm_skinny"}, {64, "gemm_splitk"},
+                        {512, "widened"}, {2048, "widened"}} do
+      for _, types in ipairs {{"bf16", "i8"}, {"f16", "e4m3"}} do
+        local A, B = stand_in({c[1], 4096}, types[1]),
+          stand_in({4096, 4096}, types[2])
+        local p, list = offered.offers(A, B, {device = "sim:sm_90a",
+          scale_b = stand_in({4096}, "f32")})
+        local best = list[1]
+        assert.equal(c[2], best.base == "widened" and best.base or best.family)
+        if best.base == "widened" then
+          assert.matches("^" .. c[1] .. " x 4096 x 4096, .*\n  gemm_sm90 of B "
+            .. "as " .. types[1] .. ".*\n  why: many rows: weights are "
+            .. "converted once, for tensor cores of Hopper; by rule",
+            tostring(cute.ops.explain(A, B, {device = "sim:sm_90a",
+              scale_b = stand_in({4096}, "f32")})))
+        end
+        assert.equal(types[2], p.b.name)
+      end
+    end
+    local A, B = stand_in({512, 4096}, "bf16"), stand_in({4096, 4096}, "i8")
+    assert.equal("gemm_sm80", cute.ops.explain(A, B, {device = "sim:sm_80"})
+      .kernel)
+    assert.equal("gemm_sm80", cute.ops.explain(stand_in({512, 4096}, "i8"),
+      stand_in({4096, 4096}, "bf16"), {device = "sim:sm_90a"}).kernel)
+  end)
+
+  -- The bits of each family for a product: a list of {family, bytes}.
+  local function by_families(A, B, o)
+    local seen, out = {}, {}
+    for i, c in ipairs(select(2, offered.offers(A, B, o))) do
+      if not seen[c.base] and c.split == 1 then
+        seen[c.base] = true
+        local p, again, call = offered.offers(A, B, o)
+        local D = plans.new(p, again[i], call):run(call, function() end)
+        local bits = {}
+        for r = 0, D.shape[1] - 1 do
+          for j = 0, D.shape[2] - 1 do bits[#bits + 1] = D(r, j) end
+        end
+        out[#out + 1] = {c.base, c.order, table.concat(bits, " ")}
+      end
+    end
+    return out
+  end
+
+  for _, c in ipairs {
+      {"bf16", "i8", 40, 72, 320, {72, 3}, 128},
+      {"f16", "u8", 70, 72, 192, {72}}, {"bf16", "e4m3", 33, 136, 192, {2, 3},
+       64}, {"bf16", "e5m2", 33, 40, 128}} do
+    it(("have the bits of other kernels: %s x %s, %dx%dx%d"):format(
+       table.unpack(c, 1, 5)), function()
+      local m, n, k = c[3], c[4], c[5]
+      local A = cute.randn({m, k}, cute[c[1]], {seed = 1})
+      local B = cute[c[2]].is_integer and cute.randint(0, 100, {n, k},
+        cute[c[2]], {seed = 2}) or cute.randn({n, k}, cute[c[2]], {seed = 2})
+      local list = by_families(A, B, {device = "sim:sm_90a", dtype = cute.f32,
+        group = c[7], scale_b = c[6] and cute.randn(c[6], cute.f32,
+                                                    {seed = 3})})
+      assert.equal(2, #list)
+      assert.same({"gemm_sm80", "widened"}, {list[1][1] < list[2][1]
+        and list[1][1] or list[2][1], list[1][1] < list[2][1] and list[2][1]
+        or list[1][1]})
+      assert.equal(list[1][2], list[2][2])
+      assert.equal(list[1][3], list[2][3])
+    end)
+  end
+
+  -- Rows enough for the conversion to be chosen, and results that are exact.
+  local function check_many(device)
+    local A, B = matrix({384, 512}, "bf16"), matrix({1024, 512}, "i8", 2)
+    local s = matrix({1024, 4}, "bf16", 3)
+    local o = {device = device, scale_b = s, dtype = cute.f32,
+               epilogue = function(acc, at)
+                 return acc * 2.0, at:row_reduce("max", acc)
+               end}
+    local e = cute.ops.explain(A, B, o)
+    assert.truthy(tostring(e):find("gemm_sm90 of B as bf16", 1, true), e.text)
+    for _ = 1, 3 do
+      local D, most = gemm(A, B, o)
+      for i = 0, 383, 37 do
+        local row = -math.huge
+        for j = 0, 1023 do
+          local sum = 0
+          if j % 31 == 0 then
+            for k = 0, 511 do
+              sum = sum + A(i, k) * B(j, k) * s(j, k // 128)
+            end
+            assert.equal(2 * sum, D(i, j))
+          end
+          row = math.max(row, D(i, j) / 2)
+        end
+        assert.equal(row, most(i))
+      end
+    end
+  end
+  it("are right on a card, call after call #gpu", function()
+    check_many "gpu"
   end)
 end)
 

@@ -2,6 +2,8 @@
 -- (spec/tune/child.lua): the best of all candidates is found whatever some of
 -- them do, ends and goes on, and leaves its tables whole.
 local choose = require "cute.ops.choose"
+local cute = require "cute"
+local epilogues = require "cute.tune.epilogues"
 local gemm = require "cute.ops.gemm"
 local operands = require "cute.tune.operands"
 local support = require "spec.support"
@@ -18,10 +20,16 @@ local function time(problem, name)
   return 100 + h % 1000 / 10
 end
 
+-- The candidates of a problem, in order.
+local function offers(problem, make)
+  local o = operands.without_memory(problem, make)
+  o.options.device = "sim:sm_90a"
+  return select(2, gemm.offers(o.A, o.B, o.options, o.C))
+end
+
 -- Names of all candidates of a problem, fastest first.
-local function candidates(problem, least)
-  local o = operands.without_memory(problem)
-  local _, list = gemm.offers(o.A, o.B, {out = o.D, device = "sim:sm_90a"})
+local function candidates(problem, least, make)
+  local list = offers(problem, make)
   local names = {}
   for i = 1, math.min(#list, least or 24) do
     if list[i].ns <= 2 * list[1].ns then
@@ -88,6 +96,88 @@ describe("cutelua tune", function()
       assert.matches(("failed\t%s\t-\t%s\n"):format(why, names[i]), journal, 1,
                      true)
     end
+  end)
+
+  -- A file that gives an epilogue, of these lines.
+  local function file(name, text)
+    return support.write(("%s/%s"):format(dir, name), text)
+  end
+
+  local function class_of(word)
+    local name, make = assert(epilogues.load(word))
+    return operands.class(CLASS .. " 64 64 64", make, name), make
+  end
+
+  it("measures products with an epilogue, which has rows of its own",
+     function()
+    local mine = file("my own.lua", [[
+      return function(given)
+        local bias, R, by = given:row "f32", given:tile(), 2.0
+        return function(acc, at)
+          return (acc + at:row(bias)) * by, acc + at:tile(R)
+        end
+      end]])
+    for _, word in ipairs {"bias_gelu", "swiglu", "C", mine} do
+      local _, err, code = tune(dir, {"512,1024,512", "--epilogue", word})
+      assert.equal("", err)
+      assert.equal(0, code)
+      local class, make = class_of(word)
+      local problem = class .. " 512 1024 512"
+      local best = candidates(problem, nil, make)[1]
+      assert.same({{512, 1024, 512, time(problem, best), time(problem, best),
+                    best}}, table_of(dir).gemm[class])
+    end
+    assert.matches("^bf16 bf16 bf16 tn row my_own:%x+$", (class_of(mine)))
+    assert.equal(CLASS .. " C:bf16", (class_of "C"))
+    -- the same under another name has the same rows
+    local other = file("other.lua", support.read(mine))
+    tune(dir, {"256,1024,512", "--epilogue", other})
+    assert.equal(2, #table_of(dir).gemm[class_of(mine)])
+    assert.is_nil(table_of(dir).gemm[class_of(other)])
+  end)
+
+  it("says what of an epilogue is wrong", function()
+    for _, case in ipairs {
+        {"nothing", "'nothing' is neither a file nor one of C, bias, "},
+        {file("a.lua", "return 3"), "a.lua gives 3; a function is needed"},
+        {file("b.lua", "return function("), "b.lua:1: "},
+        {file("c.lua", "error 'no'"), "c.lua:1: no"},
+        {file("d.lua", "return function() end"),
+         "gives nil for a product; a function is needed"},
+        {file("e.lua", "return function() return function() end end"),
+         "e.lua:1 returns nothing"}} do
+      local out, err, code = tune(dir, {"1,2,3", "--epilogue", case[1]})
+      assert.equal("", out)
+      assert.equal(2, code)
+      assert.matches("^cutelua tune: %-%-epilogue: ", err)
+      assert.matches(case[2], err, 1, true)
+    end
+  end)
+
+  it("looks at what a candidate makes of sums, and at a file that changes",
+     function()
+    for i, word in ipairs(epilogues.NAMES) do
+      local name, make = epilogues.load(word)
+      local class = i % 2 == 0 and CLASS or "f16 f16 f16 nt column"
+      local o = operands.of(("%s %d 96 64"):format(class, 40 + i), make, "host")
+      local set = o.sets[1]
+      set.options.device = "sim:sm_80"
+      local D = cute.ops.gemm(set.A, set.B, set.C, set.options)
+      assert.is_nil(o:wrong(), name)
+      D[{o.m - 1, 0}] = D(o.m - 1, 0) + 9
+      assert.matches(("wrong: D(%d,0) is "):format(o.m - 1), o:wrong(), 1, true)
+    end
+    local path = file("x.lua", [[return function()
+      return function(acc) return acc * 3.0 end
+    end]])
+    local problem = class_of(path) .. " 64 64 64"
+    file("x.lua", [[return function()
+      return function(acc) return acc * 4.0 end
+    end]])
+    local out = support.run({"-e", ("require 'cute.tune.worker'.main(%q)")
+      :format(path)}, {stdin = ("compile\t%s\tsm_90a\t132\tx\n"):format(
+      problem)})
+    assert.matches("fail\tx\tthe epilogue 'x' is not what it was", out, 1, true)
   end)
 
   it("goes on where it was killed", function()
@@ -187,8 +277,8 @@ describe("cutelua tune", function()
       assert.matches("^cutelua tune: ", err)
       assert.matches(case[2], err, 1, true)
     end
-    local file = support.write(dir .. "/shapes", "# M N K\n64, 64,64\n7 8\n")
-    local _, err, code = tune(dir, {"--shapes", file})
+    local shapes = file("shapes", "# M N K\n64, 64,64\n7 8\n")
+    local _, err, code = tune(dir, {"--shapes", shapes})
     assert.equal(2, code)
     assert.matches("shapes:3: '7 8' is no M,N,K", err, 1, true)
     _, err, code = support.run({"tune", "conv"})
@@ -269,7 +359,7 @@ describe("tuned tables", function()
 
   -- ops.explain's choice for a product, in a process with a user's table for a
   -- card of its own.
-  local function explained(text, m, more, class)
+  local function explained(text, m, more, class, first)
     os.execute("mkdir -p " .. dir .. "/cutelua/tuned")
     support.write(dir .. "/cutelua/tuned/h1.lua", text)
     return support.run({"-e", ([[
@@ -283,11 +373,13 @@ describe("tuned tables", function()
       setmetatable(d, devices.Device)
       for _, m in ipairs {%s} do
         local o = operands.without_memory("%s " .. m .. " 1024 512")
-        local p = gemm.offers(o.A, o.B, {out = o.D, device = d})
+        local options = {out = o.D, device = d}
+        %s
+        local p = gemm.offers(o.A, o.B, options)
         for k, v in pairs {%s} do p[k] = v end
         local c = choose.choose(p)
         print(m, choose.name(c), c.how)
-      end]]):format(m, class or CLASS, more or "")},
+      end]]):format(m, class or CLASS, first or "", more or "")},
       {env = {XDG_DATA_HOME = dir}})
   end
 
@@ -306,9 +398,62 @@ describe("tuned tables", function()
     local rule = choose.name(select(2, problem(300, 1024, 512))[1])
     assert.equal(("256\t%s\tmeasured\n300\t%s\tby rule\n512\t%s\tmeasured\n")
       :format(names[5], rule, names[6]), out)
-    out = explained(of {{256, 1024, 512, 1.0, 1.0, names[5]}}, "256",
-                    "fused = true")
-    assert.matches("by rule", out, 1, true)
+  end)
+
+  -- How a product of 512x1024x512 with this epilogue is chosen, with rows of
+  -- these classes.
+  local function with(rows, f, types)
+    local gemms = {}
+    for class, name in pairs(rows) do
+      gemms[class] = {{512, 1024, 512, 1.0, 1.0, name}}
+    end
+    local out, err = explained(of({}, {gemm = gemms}), "512", nil, types, ([[
+      local cute = require "cute"
+      local ops = cute.ops
+      local function tensor(...) return cute.empty({...}, o.D.element_type) end
+      local bias, rows, R = tensor(1024), tensor(512), tensor(512, 1024)
+      local f32, by = cute.empty({1024}, "f32"), 2.0
+      options.epilogue = %s]]):format(f))
+    assert.equal("", err)
+    local name, how = out:match "^512\t([^\t]*)\t([^\n]*)\n$"
+    return how, name
+  end
+
+  it("of an epilogue are of the same one", function()
+    local class, make = (function()
+      local name, m = epilogues.load "bias_silu_residual"
+      return operands.class(CLASS .. " 64 64 64", m, name), m
+    end)()
+    local name = candidates(class .. " 512 1024 512", nil, make)[6]
+    local rows = {[class] = name}
+    for _, f in ipairs {
+        "function(a, p) return ops.silu(a + p:col(bias)) + p:tile(R) end",
+        "function(x, at) local y = x + at:col(bias)\n"
+        .. "  return ops.silu(y) + at:tile(R) end"} do
+      assert.same({"measured", name}, {with(rows, f)})
+      assert.same({"measured", name}, {with(rows, f, "f16 f16 f16 tn row")})
+    end
+    for _, f in ipairs {
+        "function(a, p) return ops.silu(a + p:col(bias)) - p:tile(R) end",
+        "function(a, p) return ops.silu(a + p:row(rows)) + p:tile(R) end",
+        "function(a, p) return ops.silu(a + p:col(f32)) + p:tile(R) end",
+        "function(a, p) return ops.silu(a + p:col(bias)) + p:tile(R), a end",
+        "function(a, p) return (ops.silu(a + p:col(bias)) + p:tile(R))"
+        .. ":to 'f16' end",
+        "function(a) return a end", "nil"} do
+      assert.equal("by rule", (with(rows, f)), f)
+    end
+    -- numbers that are captured are no others; those that are written are
+    local scaled = operands.class(CLASS .. " 64 64 64", function()
+      local x = 1.0
+      return function(a) return a * x end
+    end, "scaled")
+    assert.equal("measured", (with({[scaled] = name}, "function(a) return "
+      .. "a * by end")))
+    assert.equal("by rule", (with({[scaled] = name}, "function(a) return "
+      .. "a * 2.0 end")))
+    assert.equal("by rule", (with({[CLASS] = name}, "function(a) return "
+      .. "a * 2.0 end")))
   end)
 
   it("speak for f16 where only bf16 was measured", function()
@@ -350,21 +495,25 @@ describe("tuned tables", function()
 
   it("of the repository name candidates that there are", function()
     for class, rows in pairs(require("kernels.tuned.h200").gemm) do
+      local name, make = class:match "([%w_]+):%w+$", nil
+      if name then
+        name, make = assert(epilogues.load(name))
+        assert.equal(class, operands.class(class .. " 64 64 64", make, name))
+      end
       for _, r in ipairs(rows) do
         local what = ("%s %d %d %d"):format(class, r[1], r[2], r[3])
-        local o, there = operands.without_memory(what), {}
-        local _, list = gemm.offers(o.A, o.B,
-                                    {out = o.D, device = "sim:sm_90a"})
-        for _, c in ipairs(list) do there[choose.name(c)] = true end
+        local there = {}
+        for _, c in ipairs(offers(what, make)) do
+          there[choose.name(c)] = true
+        end
         assert(there[r[6]], what .. ": " .. r[6])
       end
     end
   end)
 
-  it("are of plain products alone", function()
+  it("have no batches and no factors of blocks", function()
     assert.equal(CLASS, tuned.class((problem(64, 64, 64))))
-    for name, v in pairs {batches = 2, gated = true, group = 128, fused = true,
-                          c = true} do
+    for name, v in pairs {batches = 2, group = 128, zeros = false} do
       assert.is_nil(tuned.class((problem(64, 64, 64, {[name] = v}))))
     end
     assert.equal("h200", tuned.card "NVIDIA H200")

@@ -24,13 +24,15 @@ local skinny = require "cute.ops.family.skinny"
 local sm80 = require "cute.ops.family.sm80"
 local sm90 = require "cute.ops.family.sm90"
 local tuned = require "cute.ops.tuned"
+local widened = require "cute.ops.family.widened"
 
 local choose = {}
 
-local FAMILIES = {sm90, skinny, sm80, simt, int4}
+local FAMILIES = {sm90, widened, skinny, sm80, simt, int4}
 choose.FAMILIES = FAMILIES
 
 local WHY = {gemm_sm90 = "tensor cores of Hopper, fed by TMA",
+  widened = "many rows: weights are converted once, for tensor cores of Hopper",
   gemm_sm80 = "tensor cores by mma.sync, any strides",
   gemm_simt = "FMA units, any strides",
   gemm_skinny = "few rows: weights come straight into registers",
@@ -84,7 +86,8 @@ function choose.list(p)
         end
       end
       if not kept then
-        refused[#refused + 1] = {family.name, "its sums are of " .. other}
+        refused[#refused + 1] = {family.name, other
+          and "its sums are of " .. other or "none of its tiles suits that"}
       end
     end
   end
@@ -127,11 +130,22 @@ function choose.must(p)
   core.fail("bad-argument", table.concat(out, "\n"))
 end
 
+local TOLD = {cluster = true, split = true, splits = true}  -- in words
+
 local function words(c)
-  return ("%s%s, tile %s, %d stages%s%s, about %.1f us"):format(c.family,
+  local rest = ""
+  for _, name in ipairs(APART) do
+    local v = c.options[name]
+    if v ~= nil and not TOLD[name] then
+      rest = ("%s, %s = %s"):format(rest, name, type(v) == "table"
+        and table.concat(v, "x") or v)
+    end
+  end
+  return ("%s%s%s, tile %s, %d stages%s%s%s, about %.1f us"):format(c.family,
+    c.widened and (" of B as %s"):format(c.widened) or "",
     c.swap and " as D^T = B A^T" or "", table.concat(c.tile, "x"), c.stages,
     c.cluster and ", cluster " .. table.concat(c.cluster, "x") or "",
-    c.split ~= 1 and (", K in %s"):format(c.split) or "", c.ns / 1000)
+    c.split ~= 1 and (", K in %s"):format(c.split) or "", rest, c.ns / 1000)
 end
 
 --- A choice as text: what, why, what else there was.

@@ -5,12 +5,17 @@
 -- 128 go on in f32. For some products K is divided: in parts of whole tiles of
 -- 128 bytes, all as long but the last, which are added in f32, in their order.
 -- Other kernels of it (for rows that are no multiples of 16 bytes) add up in
--- ways of their own. With C a sum is fma(alpha, sum, beta C), rounded once more
--- to D's type; where K is divided, fma(beta, C, alpha sum); with beta = 1 and K
--- in one piece it has bits of its own.
+-- ways of their own. Of batches K is never divided; a bias, and relu behind it,
+-- are added to the sums in f32, whose K is divided as the heuristics say of a
+-- product that has them. With C a sum is fma(alpha, sum, beta C), rounded once
+-- more to D's type; where K is divided, fma(beta, C, alpha sum); with beta = 1
+-- and K in one piece it has bits of its own.
 --
 -- On a card its heuristics are asked, which cublasGemmEx follows; without one
 -- there is a record of what they said on an H200.
+local core = require "cute.core"
+local cute = require "cute"
+local epilogue = require "cute.ops.epilogue"
 local operand = require "cute.ops.operand"
 local order = require "cute.ops.order"
 local tiles = require "cute.tiles"
@@ -24,7 +29,8 @@ local IN_F32 = {[0] = true, [2] = true}  -- reductions: none, sums of f32
 
 -- Parts of K of this version on an H200, of operands with K contiguous and D of
 -- their type: "from row:parts ...", for up to ROWS rows. Of products of LARGE
--- sums and more none had more than one.
+-- sums and more none had more than one. With a bias they are the same, but for
+-- those of `biased`.
 cublas.VERSION = 130100
 cublas.ROWS = 128
 local LARGE = 1 << 22
@@ -45,7 +51,7 @@ cublas.RECORD = {
   {8192, 8192, bf16 = "1:1", f16 = "1:3 9:1"},
   {8192, 28672, bf16 = "1:4 17:3 24:4 25:3 32:4 33:3 89:2 96:3 97:2",
    f16 = "1:4 49:3 56:4 57:3 64:4 65:3 72:4 73:3 80:4 81:3 89:2 96:3 97:2 "
-    .. "104:3 105:2 112:3 113:2 128:3"},
+    .. "104:3 105:2 112:3 113:2 128:3", biased = {f16 = {[104] = 2}}},
   {10240, 8192, bf16 = "1:5 9:3 25:2 41:1 48:2 49:1 65:2 73:1 80:2 81:1 96:2 "
     .. "97:1",
    f16 = "1:5 9:2 49:1 65:2 73:1 80:2 89:1 96:2 97:1"},
@@ -76,11 +82,60 @@ local function lead_of(name, t)
   like("%s is %s, with elements between its own", name, t.layout)
 end
 
-local function recorded(p, leads)
+-- Elements from one matrix of a batch to the next.
+local function step_of(name, t)
+  local step = t.stride[3] or 0
+  if math.type(step) == nil then
+    like("%s is %s: its matrices are not all as far apart", name, t.layout)
+  elseif step * t.element_type.bits % 128 ~= 0 then
+    like("matrices of %s are %d elements apart, no multiple of 16 bytes", name,
+         step)
+  end
+  return step
+end
+
+---------------------------------------------------------------------------
+-- A bias
+---------------------------------------------------------------------------
+
+-- Of a product's function: "bias", "bias_relu" where it is that of this tensor,
+-- else nil.
+local function kind_of(p, bias)
+  if core.typename(bias) ~= "tensor" then return nil end
+  local known = require "kernels.tuned.epilogues"  -- which stands on cute.ops
+  for _, name in ipairs {"bias", "bias_relu"} do
+    local q = {value = p.value, m = 1, columns = 1, batch = {}, batches = 1}
+    epilogue.look(q, (known[name] {col = function()
+      return cute.empty({1}, bias.element_type)
+    end}))
+    if q.fingerprint == p.fingerprint then return name end
+  end
+end
+
+-- What cublasLt is told of it: {bias, epilogue}; nil where there is none.
+local function bias_of(p, call, leads)
+  if not call.f then return nil end
+  local bias = call.captured.values[1]
+  local kind = kind_of(p, bias)
+  if not kind then
+    like "of epilogues it is of a bias by columns, and relu behind it"
+  elseif p.a.bits ~= 16 or p.d ~= p.a or bias.element_type ~= p.d then
+    like("bias of %s with D of %s, of products of %s: all are of one type of "
+      .. "16 bits", bias.element_type, p.d, p.a)
+  elseif p.c or call.alpha or p.batches > 1 or leads[3] ~= 2 then
+    like "with a bias there is no alpha, no C, no batch, and D's rows are dense"
+  elseif cute.size(bias) > 1 and bias.stride[1] ~= 1 then
+    like("bias is %s, with elements between its own", bias.layout)
+  end
+  return {bias = bias, epilogue = kind == "bias_relu" and "relu" or nil}
+end
+
+local function recorded(p, leads, _, bias)
   if leads[1] ~= 2 or leads[2] ~= 2 or p.a.bits ~= 16 or p.d ~= p.a then
     like("no card is here to ask, and what is known is of 16-bit floats with K "
       .. "contiguous, and D of their type")
-  elseif p.n % 8 == 0 and p.k % 8 == 0 and p.m * p.n >= LARGE then
+  elseif p.n % 8 == 0 and p.k % 8 == 0
+    and (p.batches > 1 or p.m * p.n >= LARGE) then
     return 1
   end
   for _, r in ipairs(cublas.RECORD) do
@@ -89,7 +144,8 @@ local function recorded(p, leads)
       for from, parts in r[p.a.name]:gmatch "(%d+):(%d+)" do
         if p.m >= tonumber(from) then split = math.tointeger(parts) end
       end
-      return split
+      local other = bias and r.biased and r.biased[p.a.name]
+      return other and other[p.m] or split
     end
   end
   like("no card is here to ask how it divides K for %d x %d x %d, and nobody "
@@ -97,9 +153,12 @@ local function recorded(p, leads)
 end
 
 -- How many parts of K cuBLAS has on this card.
-local function asked(p, leads)
+local function asked(p, leads, steps, bias)
   local said, why = p.device.dev:cublaslt_first {
-    m = p.m, n = p.n, k = p.k, A = p.a, B = p.b, D = p.d,
+    m = p.m, n = p.n, k = p.k, A = p.a, B = p.b, D = p.d, batches = p.batches,
+    step_A = steps[1], step_B = steps[2], step_D = steps[3],
+    bias = bias and core.param_memory(bias.bias),
+    epilogue = bias and bias.epilogue,
     layout = (leads[1] == 2 and "t" or "n") .. (leads[2] == 2 and "n" or "t"),
     m_major = leads[3] == 1}
   if not said then like("%s", why) end
@@ -119,14 +178,14 @@ local function check(p, call)
   elseif p.a ~= p.b or p.a.name ~= "bf16" and p.a.name ~= "f16"
     and p.a.name ~= "e4m3" then
     like("known are products of bf16, f16 and e4m3, not of %s by %s", p.a, p.b)
-  elseif call.f or o.scale_a or o.scale_b then
-    like("it is of D = alpha A B^T + beta C, without %s: cuBLAS divides K "
-      .. "otherwise then", call.f and "an epilogue" or "scales")
+  elseif o.scale_a or o.scale_b or p.gated then
+    like("it is of D = alpha A B^T + beta C, without %s", p.gated and "gates"
+      or "scales")
   elseif p.c and (call.C.element_type ~= p.d or p.a.bits ~= 16) then
     like("C of %s with D of %s, of products of %s: C is of D's type, and the "
       .. "product of 16-bit floats", call.C.element_type, p.d, p.a)
-  elseif p.batches > 1 then
-    like("it is of one product, not of %d", p.batches)
+  elseif p.batches > 1 and p.a.bits ~= 16 then
+    like("of batches it is of 16-bit floats, not of %s", p.a)
   end
 end
 
@@ -137,7 +196,9 @@ end
 function cublas.order(p, call)
   check(p, call)
   local leads = {lead_of("A", p.A), lead_of("B", p.B), lead_of("D", p.D)}
-  local split = (p.device.dev and asked or recorded)(p, leads)
+  local steps = {step_of("A", p.A), step_of("B", p.B), step_of("D", p.D)}
+  local split = (p.device.dev and asked or recorded)(p, leads, steps,
+    bias_of(p, call, leads))
   local bk = 1024 // p.a.bits
   if p.c and call.beta == nil and split == 1 then
     like "beta = 1: where K is in one piece cuBLAS does not add C to its sums"

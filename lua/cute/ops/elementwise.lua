@@ -491,6 +491,15 @@ end
 ---------------------------------------------------------------------------
 
 local NONE = {}
+
+--- The step (see cute.ops.whole) that puts src, converted, into dst; it is one
+-- of other operations.
+function ops.converting(src, dst)
+  local call = {operands = {src}, o = NONE, out = {dst}}
+  return plan_of({name = "convert", operands = {}, inputs = {}, outputs = {},
+    out = "dst", to = true, names = {"src"},
+    fail = whole.failing "ops.convert"}, call).steps[1]
+end
 local known = calls.new()
 
 -- What makes a call another one; of numbers: places AT_F, and behind AT.

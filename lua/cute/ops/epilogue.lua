@@ -17,6 +17,7 @@
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"
+local fingerprint = require "cute.ops.fingerprint"
 local numbers = require "cute.ops.numbers"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
@@ -53,6 +54,13 @@ end
 local At = {}
 At.__index = At
 At.__name = "at"
+
+-- Notes what a probe is asked for, of elements of so many bits.
+local function note(at, what, dtype)
+  if at.probe then
+    table.insert(at.words, dtype and ("%s %d"):format(what, dtype.bits) or what)
+  end
+end
 
 -- What a matrix (M,N[,L]) has where the sums are; of the type of float sums, or
 -- its own. source: its number, where the kernel brings it.
@@ -104,6 +112,7 @@ local function vector(at, name, v, by_row)
       by_row and "column" or "row") or "")
   end
   check_batch(at, name, v, 1)
+  note(at, name, v.element_type)
   return fetch(at, operand.matrix(
     operand.spread(v, by_row and at.n or at.m, by_row), at.batch))
 end
@@ -124,12 +133,14 @@ function At:tile(t)
          self.n, t.layout)
   end
   check_batch(self, "tile", t, 2)
+  note(self, "tile", t.element_type)
   if self.probe then self.read[t] = true end
   return fetch(self, operand.matrix(t, self.batch), self.sources[t])
 end
 
 --- Row and column of each sum: two vectors of i32.
 function At:coords()
+  note(self, "coords")
   local rows = cute.make_rmem_tensor(self.shape, cute.i32)
   local cols = cute.make_rmem_tensor(self.shape, cute.i32)
   if self.probe then
@@ -227,10 +238,10 @@ local function results_of(f, original, shape, ...)
 end
 
 -- What the user's function gives for problem p: a list of {kind, dtype, op};
--- and which of its values at:tile reads, by their numbers.
+-- which of its values at:tile reads, by their numbers; and its fingerprint.
 local function probe(p, f, captured)
   local found
-  local read = {}
+  local read, words = {}, {p.gated and "gated" or "sums " .. p.value.name}
   local values = captured.values
   local clone, bind = captured:clone()
   local kernel = cute.kernel("epilogue", function(...)
@@ -243,7 +254,7 @@ local function probe(p, f, captured)
     local acc = cute.make_rmem_tensor({4}, p.value)
     acc:fill(0)
     local at = setmetatable({probe = true, sources = {}, read = {},
-      shape = {4}, sums = p.value, m = p.m, ragged = p.ragged,
+      words = words, shape = {4}, sums = p.value, m = p.m, ragged = p.ragged,
       n = p.columns, batch = p.batch, batches = p.batches}, At)
     bind(list)
     if p.gated then
@@ -258,19 +269,21 @@ local function probe(p, f, captured)
     for i, x in ipairs(found) do
       found[i] = getmetatable(x) == Reduction and {kind = x.kind, op = x.op}
         or {kind = "tile", dtype = x.dtype}
+      note(at, found[i].op or "tile", found[i].dtype)
+      note(at, found[i].kind)
     end
   end)
   local list = {n = 0}
   for _, v in ipairs(values) do pass(list, v, p.value) end
-  kernel(table.unpack(list, 1, list.n)):trace {block = 32}
-  return found, read
+  local program = kernel(table.unpack(list, 1, list.n)):trace {block = 32}
+  return found, read, fingerprint(program.fn:dump(true), words)
 end
 
---- What an epilogue's results are, before there is a kernel: p.results; and
--- which of its values it reads like D: a list of their numbers.
+--- What an epilogue's results are, before there is a kernel: p.results, and
+-- p.fingerprint; which of its values it reads like D: a list of their numbers.
 function epilogue.look(p, f)
   local read
-  p.results, read = probe(p, f, capture.of(f))
+  p.results, read, p.fingerprint = probe(p, f, capture.of(f))
   return p.results[1].dtype, read
 end
 

@@ -106,6 +106,7 @@ local function operands(A, B, C, out, gated)
       fail("out is %s; it lacks the batch of the others", out.layout)
     end
   end
+  if out then operand.check_apart("out", out) end
   return all, batch
 end
 
@@ -146,8 +147,18 @@ local function problem(call)
     like = made ~= p.value and made or like
     p.fused = true
   end
-  p.d = plain(out and out.element_type or o.dtype
-    and core.find_dtype(tostring(o.dtype)) or C and C.element_type or like)
+  local dtype = o.dtype and core.find_dtype(tostring(o.dtype))
+  if o.dtype and not dtype then
+    fail("dtype = %s: there is no such type", core.show(o.dtype))
+  elseif dtype and out and plain(out.element_type) ~= plain(dtype) then
+    fail("dtype = %s, and out is of %s", dtype, out.element_type)
+  end
+  p.d = plain(out and out.element_type or dtype or C and C.element_type or like)
+  if #call.out > math.max(1, #(p.results or {})) then
+    fail("out has %d tensors, and this product %d result%s", #call.out,
+         math.max(1, #(p.results or {})), p.results and #p.results > 1 and "s"
+         or "")
+  end
   p.device, p.place = operand.device(A, o), A.device
   p.arch, p.sm = p.device.arch, p.device.sm
   p.sms = p.device.info and p.device.info.sms or 132
@@ -265,12 +276,13 @@ function gemm.gemm(A, B, C, o)
 end
 
 --- What a call with these asks for: see cute.ops.choose.
-function gemm.problem(A, B, o) return problem(call_of(A, B, nil, o)) end
+function gemm.problem(A, B, o, C) return problem(call_of(A, B, C, o)) end
 
 --- What the tuner asks of operands: the problem, its candidates, and a call as
 -- plans take it.
-function gemm.offers(A, B, o)
-  local C, alpha, beta = normal(nil, o)
+function gemm.offers(A, B, o, C)
+  local alpha, beta
+  C, alpha, beta = normal(C, o)
   local call = call_of(A, B, C, o, alpha, beta)
   local p = problem(call)
   return p, choose.list(p), call

@@ -6,8 +6,10 @@
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
+local modes = require "cute.ops.modes"
 local report = require "cute.lang.report"
 local sign = require "cute.lang.sign"
+local tiles = require "cute.tiles"
 
 local operand = {}
 
@@ -22,9 +24,24 @@ function operand.check(name, t)
   if core.typename(t) ~= "tensor" or t.memspace == "coord" then
     fail("%s is %s; a tensor is needed", name, core.show(t))
   end
-  local rank = cute.rank(t)
+  local rank, l = cute.rank(t), t.layout
   if rank < 2 then
     fail("%s is %s; modes (..., rows, columns) are needed", name, core.show(t))
+  elseif l.is_composed then
+    fail("%s is %s; a layout of strides is needed", name, l)
+  elseif type(l.shape[rank - 1]) == "table" or type(l.shape[rank]) == "table"
+  then
+    fail("%s is %s; rows and columns of one stride each are needed", name, l)
+  end
+end
+
+--- Fails unless all elements of t, which is written, have a place of their own.
+function operand.check_apart(name, t)
+  local l = t.layout
+  local loops = modes.loops({{name = name, l = l}}, modes.extents(l))
+  modes.sort(loops, 1, 1)
+  if not modes.injective(loops, 1) then
+    fail("%s is %s, with elements that lie in one place", name, l)
   end
 end
 
@@ -37,9 +54,9 @@ end
 function operand.batch(list)
   local out, owner = {}, {}
   for _, x in ipairs(list) do
-    local modes = batch_modes(x.t)
-    for i = 1, #modes do  -- from the last on
-      local extent, have = cute.size(modes[#modes + 1 - i]), out[i] or 1
+    local own = batch_modes(x.t)
+    for i = 1, #own do  -- from the last on
+      local extent, have = cute.size(own[#own + 1 - i]), out[i] or 1
       if have ~= 1 and extent ~= 1 and extent ~= have then
         fail("%s is %s and %s is %s: their batches do not agree", owner[i].name,
              owner[i].t.layout, x.name, x.t.layout)
@@ -50,16 +67,26 @@ function operand.batch(list)
   return out
 end
 
+-- Strides of rows and columns. That of a single row, or column, says nothing:
+-- it is one that all kernels take, if the other one is 1.
+local function strides_of(shape, stride, rank)
+  local m, n, ds, dn = shape[rank - 1], shape[rank], stride[rank - 1],
+    stride[rank]
+  if m == 1 and dn == 1 then return tiles.count(n, 16) * 16, dn end
+  if n == 1 and ds == 1 then return ds, tiles.count(m, 16) * 16 end
+  return ds, dn
+end
+
 --- A layout as the kernels take it: (rows, columns), and with batches
 -- (rows, columns, L), the last batch mode fastest. batch: of operand.batch;
--- strides of what there is one of are 0.
+-- strides of what there is one of are 0, or say nothing.
 function operand.layout(l, batch)
   local rank = cute.rank(l)
-  if rank == 2 and #batch == 0 then return l end
   local shape, stride = l.shape, l.stride
+  local by_row, by_column = strides_of(shape, stride, rank)
   if cute.product(batch) == 1 then
     return cute.make_layout({shape[rank - 1], shape[rank]},
-                            {stride[rank - 1], stride[rank]})
+                            {by_row, by_column})
   end
   local extents, strides = {}, {}
   for i, extent in ipairs(batch) do
@@ -69,7 +96,7 @@ function operand.layout(l, batch)
   end
   local L = cute.coalesce(cute.make_layout(extents, strides))
   return cute.make_layout({shape[rank - 1], shape[rank], L.shape},
-                          {stride[rank - 1], stride[rank], L.stride})
+                          {by_row, by_column, L.stride})
 end
 
 --- The tensor so, with nothing of it dynamic; of type tf32 it is f32 to memory.

@@ -20,18 +20,24 @@ order.EIGHT = "32 products at once, kept to 13 bits; those of %d in f32"
 -- What one instruction, or a few, make of their products: by family.
 local STEPS = {}
 
+local function factors(p)
+  return p.group and (", with the factors of each %d"):format(p.group) or ""
+end
+
 function STEPS.gemm_sm90(p, o)
   if is_fp8(p.a) then
     return order.EIGHT:format(o.promote * o.tile[3])
   end
-  return p.a.bits == 32 and "8 products at once" or order.SIXTEEN
+  return (p.a.bits == 32 and "8 products at once" or order.SIXTEEN)
+    .. factors(p)
 end
+STEPS.widened = STEPS.gemm_sm90
 
 function STEPS.gemm_sm80(p, o)
   if p.sums == cute.f64 then return STEPS.gemm_simt() end
   return o.permutation[3] .. " products at once"
     .. (o.as and p.a.bits == 8 and p.b.bits == 8 and ", as " .. o.as.name or "")
-    .. (p.group and (", with the factors of each %d"):format(p.group) or "")
+    .. factors(p)
 end
 
 function STEPS.gemm_simt() return "one product after the other" end

@@ -11,11 +11,13 @@ local core = require "cute.core"
 local cute = require "cute"
 local calls = require "cute.ops.calls"
 local choose = require "cute.ops.choose"
+local elementwise = require "cute.ops.elementwise"
 local epilogue = require "cute.ops.epilogue"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
 local report = require "cute.lang.report"
 local scales = require "cute.ops.scales"
+local tiles = require "cute.tiles"
 
 local plans = {}
 
@@ -211,6 +213,11 @@ function plans.new(p, c, call)
       r.folds = partial.folds(r, p.batches, plan.pdl)
     end
   end
+  if c.widened then
+    plan.widened = {dtype = c.widened, n = p.n, k = p.k,
+                    at = tiles.count(sums, 64) * 64}
+    sums = plan.widened.at + tiles.count(p.n * p.k, 2)
+  end
   plan.floats = sums
   return plan
 end
@@ -245,13 +252,32 @@ function Plan:outputs(call)
   return out, made
 end
 
+-- B as the kernel has it: of another type it lies in `work`.
+local function weights(plan, call, work)
+  local w = plan.widened
+  if not w then
+    return type(call.B) ~= "table" and operand.matrix(call.B, plan.batch) or nil
+  end
+  local part = cute.make_tensor(work.iterator + w.at,
+    cute.make_layout {tiles.count(w.n * w.k, 2)})
+  return cute.make_tensor(cute.recast_tensor(part, w.dtype).iterator,
+    cute.make_layout({w.n, w.k}, cute.LayoutRight))
+end
+
+-- The step that puts it there, and its arguments.
+local function widening(plan, call, work)
+  local B, W = operand.matrix(call.B, plan.batch), weights(plan, call, work)
+  local w = plan.widened
+  w.step = w.step or elementwise.converting(B, W)
+  return w.step, w.step.arguments({operands = {B}}, {W})
+end
+
 --- All arguments of the kernel, of a call with tensors for the results and
 -- memory that blocks share.
 function Plan:arguments_of(call, out, work, turns)
   local batch, C = self.batch, call.C
-  local B = call.B
   local list = self.arguments(operand.matrix(call.A, self.rows),
-    type(B) ~= "table" and operand.matrix(B, batch) or nil,
+    weights(self, call, work),
     operand.matrix(out[1], self.rows), self.sums and view(work, self.sums),
     turns, call)
   self.ending.more(list, C and operand.matrix(C, batch), call)
@@ -269,12 +295,13 @@ function Plan:arguments_of(call, out, work, turns)
   return list
 end
 
--- Memory of x that result `what` has, too; of C in another order or in part.
-local function check_overlap(name, x, D, what)
+-- Memory of x that result `what` has, too; of what is read element by element
+-- (`alike`) in another order or in part.
+local function check_overlap(name, x, D, what, alike)
   local _, _, _, together = core.kind({x, D, n = 2}, 0)
   if not together then return end
   local v = core.launch_values {x, D, n = 2}
-  if name == "C" and rawequal(v[1][1], v[2][1]) and v[1][2] == v[2][2]
+  if alike and rawequal(v[1][1], v[2][1]) and v[1][2] == v[2][2]
     and tostring(x.layout) == tostring(D.layout) then
     return
   end
@@ -283,25 +310,49 @@ end
 
 -- Operands and results that must not lie in each other.
 local function check_memory(call, out)
-  local B = call.B
+  local B, o = call.B, call.o
   for i, D in ipairs(out) do
     local what = i == 1 and "out" or "out " .. i
+    if i > 1 then operand.check_apart(what, D) end
     check_overlap("A", call.A, D, what)
     check_overlap("B", type(B) == "table" and B.packed or B, D, what)
-    if call.C then check_overlap("C", call.C, D, what) end
+    if call.C then check_overlap("C", call.C, D, what, true) end
+    for _, name in ipairs {"scale_a", "scale_b", "zeros"} do
+      if core.typename(o[name]) == "tensor" then
+        check_overlap(name, o[name], D, what)
+      end
+    end
+    for _, v in ipairs(call.captured and call.captured.values or {}) do
+      if core.typename(v) == "tensor" then
+        check_overlap("a tensor of the epilogue", v, D, what, true)
+      end
+    end
     for j = 1, i - 1 do check_overlap("out " .. j, out[j], D, what) end
   end
 end
 
---- A launch of the kernel made ready, of a call with tensors for the results.
-function Plan:prepare(call, out)
-  check_memory(call, out)
-  local list = self:arguments_of(call, out, self:memory(call))
-  local ready, why = self.kernel(table.unpack(list, 1, list.n)):compile {
-    grid = self.grid, block = self.block, cluster = self.cluster,
-    pdl = self.pdl, device = self.device, stream = call.o.stream}
+-- A step's launch made ready.
+local function made_ready(plan, call, step, list)
+  local ready, why = step.kernel(table.unpack(list, 1, list.n)):compile {
+    grid = step.grid, block = step.block, cluster = step.cluster,
+    pdl = step.pdl, device = plan.device, stream = call.o.stream}
   if not ready then report.raise(why) end
   return ready
+end
+
+--- A launch made ready of a call with tensors for the results, but for what
+-- folds its reductions.
+function Plan:prepare(call, out)
+  check_memory(call, out)
+  local work, turns = self:memory(call)
+  local ready = made_ready(self, call, self,
+                           self:arguments_of(call, out, work, turns))
+  if not self.widened then return ready end
+  local first = made_ready(self, call, widening(self, call, work))
+  return {launch = function()
+    first:launch()
+    ready:launch()
+  end}
 end
 
 -- Launches the kernel and what folds its reductions; for known:ready.
@@ -309,10 +360,17 @@ function Plan:launch(call, out, work, turns)
   local o = {device = self.device, stream = call.o.stream, seed = call.o.seed,
              reads = call.f}
   local list = self:arguments_of(call, out, work, turns)
+  local steps = {}
+  if self.widened then
+    local step, args = widening(self, call, work)
+    steps[1] = calls.launch(step, args, {device = self.device,
+                                         stream = call.o.stream})
+  end
   local step, ready = calls.launch(self, list, o, function()
     check_memory(call, out)
   end)
-  local run = {steps = {step}, reads = calls.reads(call, ready.program)}
+  steps[#steps + 1] = step
+  local run = {steps = steps, reads = calls.reads(call, ready.program)}
   o.reads = nil
   for i, r in ipairs(self.results) do
     for _, fold in ipairs(r.folds or {}) do

@@ -47,6 +47,8 @@ function scales.look(p, o)
   local group = o.group or BLOCK
   if o.group and not (o.scale_a or o.scale_b) then
     fail "group is of scale_a or scale_b"
+  elseif group < 1 then
+    fail("group = %d: elements of K that have a factor, 1 or more", group)
   end
   local form, batches = p.ragged, p.batches
   p.scale_a = kind_of("scale_a", o.scale_a, p.m, p.k, group,

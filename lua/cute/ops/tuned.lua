@@ -13,7 +13,9 @@
 --     }
 --
 -- A class names the types of A, B and D, which of their modes are contiguous
--- as BLAS has it ("tn": K of both), and D's: "row", its rows, or "column". A
+-- as BLAS has it ("tn": K of both), and D's: "row", its rows, or "column";
+-- behind these "C:bf16" where sums have a C of that type, and of an epilogue
+-- "NAME:FINGERPRINT" (cute.ops.fingerprint), whose name is for people alone. A
 -- choice is a name of cute.ops.choose: one that is not among the candidates of
 -- a problem is not made, so a table can be old or of another card, but not
 -- wrong.
@@ -32,22 +34,28 @@ local function contiguous(t, second, first)
   return t.stride[1] == 1 and first or nil
 end
 
---- The class of a problem; nil where tables have none: of batches, gates,
--- factors for blocks, epilogues, packed weights, or with a C, which asks for
--- registers and shared memory of its own.
+--- The class of a problem; nil where tables have none: of batches, factors for
+-- blocks, or packed weights.
 ---@param p table
+---@param name? string its epilogue's; "epilogue" when absent
 ---@return string?
-function tuned.class(p)
-  if p.batches > 1 or p.gated or p.group or p.fused or p.c
-    or p.zeros ~= nil then
-    return nil
-  end
+function tuned.class(p, name)
+  if p.batches > 1 or p.group or p.zeros ~= nil then return nil end
   local a, b = contiguous(p.A, "t", "n"), contiguous(p.B, "n", "t")
   local d = contiguous(p.D, "row", "column")
   if not (a and b and d) then return nil end
-  local function name(t) return p.tf32 and t.name == "f32" and "tf32" or t.name
+  local function of(t) return p.tf32 and t.name == "f32" and "tf32" or t.name
   end
-  return ("%s %s %s %s%s %s"):format(name(p.a), name(p.b), p.d.name, a, b, d)
+  return ("%s %s %s %s%s %s%s%s"):format(of(p.a), of(p.b), p.d.name, a, b, d,
+    p.c and " C:" .. p.sources[1].element_type.name or "",
+    p.fused and (" %s:%s"):format(name or "epilogue", p.fingerprint) or "")
+end
+
+-- A class without the name of its epilogue.
+local function nameless(class)
+  return (class:gsub("[%w_]+:(%x+)$", function(digits)
+    return #digits == 16 and "epilogue:" .. digits or nil
+  end))
 end
 
 --- The name of a card's files: "h200" of "NVIDIA H200".
@@ -173,7 +181,10 @@ end
 ---@param t table
 ---@param more table<string, table[]> by class
 function tuned.merge(t, more)
+  local known = {}  -- by what they are without names
+  for class in pairs(t.gemm) do known[nameless(class)] = class end
   for class, rows in pairs(more) do
+    class = known[nameless(class)] or class
     local at, all = {}, t.gemm[class] or {}
     local function key(r) return ("%d %d %d"):format(r[1], r[2], r[3]) end
     for i, r in ipairs(all) do at[key(r)] = i end
@@ -202,9 +213,10 @@ end
 local function index(t, place)
   local out = {place = place}
   for class, rows in pairs(t.gemm) do
-    out[class] = {}
+    local key = nameless(class)
+    out[key] = out[key] or {}
     for _, r in ipairs(rows) do
-      out[class][("%d %d %d"):format(r[1], r[2], r[3])] = r[6]
+      out[key][("%d %d %d"):format(r[1], r[2], r[3])] = r[6]
     end
   end
   return out
@@ -266,7 +278,7 @@ function tuned.find(p, list, name_of)
   known[device] = known[device] or tables_of(p.device)
   local size = ("%d %d %d"):format(p.m, p.n, p.k)
   -- products of f16 are those of bf16 with other bits
-  local like = class:gsub("%f[%w]f16", "bf16")
+  local like = class:gsub("%f[%w]f16%f[%W]", "bf16")
   for _, t in ipairs(known[device]) do
     local name = t[class] and t[class][size] or t[like] and t[like][size]
     local family, here = name and name:match "%S+", false

@@ -13,11 +13,12 @@ local child = {MARK = MARK}
 
 --- Starts the program, which runs main() of a Lua module.
 ---@param module string
+---@param word? string main's argument
 ---@return table? child
 ---@return string? why
-function child.new(module)
+function child.new(module, word)
   local process, why = sys.spawn {sys.program(), "-e",
-    ("require %q .main()"):format(module)}
+    ("require %q .main(%s)"):format(module, word and ("%q"):format(word) or "")}
   if not process then return nil, why end
   return setmetatable({process = process, text = "", said = ""}, Child)
 end

@@ -2,6 +2,8 @@
 -- and writes the best into a table that ops.gemm reads (docs/tuning.md).
 local cli = require "cute.program.cli"
 local core = require "cute.core"
+local epilogues = require "cute.tune.epilogues"
+local operands = require "cute.tune.operands"
 local report = require "cute.lang.report"
 
 local tune = {}
@@ -23,6 +25,9 @@ local SPEC = {
       .. "i32"},
     {"--layout", "choice", choices = {"tn", "nt", "nn", "tt"}, default = "tn",
      help = "of A and B as BLAS has it"},
+    {"--epilogue", "string", place = "NAME|FILE", help = "what follows the "
+      .. "sums: " .. table.concat(epilogues.NAMES, " ") .. ", or a Lua file "
+      .. "that gives a function of what there is"},
     {"--columns", "flag", help = "D's columns are contiguous, not its rows"},
     {"--out", "file", help = "the table; without it the user's own, "
       .. "cutelua/tuned/CARD.lua in $XDG_DATA_HOME"},
@@ -127,6 +132,19 @@ local function types_of(text)
   return ("%s %s %s"):format(a, list[2] or a, list[3] or TYPES[a])
 end
 
+-- The class with the epilogue that is asked for, which is opt.make's.
+local function with_epilogue(opt, class, size)
+  local name, make = epilogues.load(opt.epilogue)
+  if not name then refuse("--epilogue: %s", make) end
+  local ok, all = pcall(operands.class, ("%s %d %d %d"):format(class,
+    table.unpack(size)), make, name)
+  if not ok then
+    refuse("--epilogue: %s", (tostring(all):gsub("%s*%[[%l-]+%]$", "")))
+  end
+  opt.make = make
+  return all
+end
+
 -- What is to be measured, each in words, in the order given, once.
 local function problems_of(opt)
   local sizes, list, seen = {}, {}, {}
@@ -135,6 +153,7 @@ local function problems_of(opt)
   if #sizes == 0 then refuse "--shapes is needed: M,N,K or a file" end
   local class = ("%s %s %s"):format(types_of(opt.types), opt.layout,
     opt.columns and "column" or "row")
+  if opt.epilogue then class = with_epilogue(opt, class, sizes[1]) end
   for _, s in ipairs(sizes) do
     local problem = ("%s %d %d %d"):format(class, table.unpack(s))
     if not seen[problem] then

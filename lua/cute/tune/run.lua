@@ -53,7 +53,7 @@ end
 ---------------------------------------------------------------------------
 
 local function start(job)
-  local c, why = child.new(job.worker)
+  local c, why = child.new(job.worker, job.epilogue)
   if not c then stop("cannot start a process: " .. why) end
   return c
 end
@@ -104,9 +104,9 @@ end
 
 -- The candidates of a problem that are worth a look, by name.
 local function names_of(problem, card, job)
-  local o = operands.without_memory(problem)
-  local _, list = gemm.offers(o.A, o.B, {out = o.D, tf32 = o.tf32,
-    device = worker.device(card.arch, card.sms)})
+  local o = operands.without_memory(problem, job.make)
+  o.options.device = worker.device(card.arch, card.sms)
+  local _, list = gemm.offers(o.A, o.B, o.options, o.C)
   if not list[1] then stop("no kernel multiplies " .. problem) end
   local names, seen = {}, {}
   for _, c in ipairs(list) do
@@ -128,7 +128,8 @@ end
 
 function Run:new_problem(problem, number)
   local x = {problem = problem, number = number, done = 0, ready = {}, open = 0,
-             o = operands.parse(problem), known = self.records:of(problem)}
+             o = operands.parse(problem, self.job.make),
+             known = self.records:of(problem)}
   x.names = names_of(problem, self.card, self.job)
   if self.job.again then
     x.known = {look = {}, final = {}, failed = {}}
@@ -207,7 +208,7 @@ function Run:finish(x)
     tflops(x.o, t[1]), best))
   io.stdout:flush()
   self.count = self.count + 1
-  local class = x.problem:match "^(.-) %d+ %d+ %d+$"
+  local class = x.o.class
   self.rows[class] = self.rows[class] or {}
   table.insert(self.rows[class], {x.o.m, x.o.n, x.o.k, t[1],
                                   t[2] or t[1], best})
@@ -372,7 +373,8 @@ end
 -- file (the user's own when absent); jobs, children that compile; look, warm,
 -- hot (milliseconds), rounds, finalists, near (of a look's best), slack (of the
 -- rule's best), most (candidates of a problem), limit (seconds that a
--- candidate may take), time (seconds in all); worker, the children's module.
+-- candidate may take), time (seconds in all); worker, the children's module;
+-- epilogue, a word of cute.tune.epilogues, and make, its function.
 ---@param job table
 ---@return table run table = the file written, count = products in it now
 return function(job)

@@ -10,10 +10,12 @@
 --                                       come, time NAME HOT COLD for each
 --                                       (microseconds), done; or fail NAME WHY
 --
--- PROBLEM is a class of cute.ops.tuned, M, N and K.
+-- PROBLEM is a class of cute.ops.tuned, M, N and K. Where that has an epilogue
+-- it is that of main's argument, a word of cute.tune.epilogues.
 local child = require "cute.tune.child"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
+local epilogues = require "cute.tune.epilogues"
 local gemm = require "cute.ops.gemm"
 local gpu = require "cute.gpu"
 local operands = require "cute.tune.operands"
@@ -39,17 +41,32 @@ function worker.device(arch, sms)
   return setmetatable(d, devices.Device)
 end
 
--- The plan of a candidate of a problem: by its name.
-local function plan_of(o, device, name)
-  if not o.offers then
-    local p, list, call = gemm.offers(o.A, o.B, {out = o.D, device = device,
-                                                 tf32 = o.tf32})
-    o.offers = {p = p, call = call}
-    for _, c in ipairs(list) do o.offers[choose.name(c)] = c end
+local make, named  -- of main's argument
+
+-- A call of a set of operands, with the problem and its candidates by name.
+local function offers_of(set, device)
+  if not set.offers then
+    set.options.device = device
+    local p, list, call = gemm.offers(set.A, set.B, set.options, set.C)
+    set.offers = {p = p, call = call}
+    for _, c in ipairs(list) do set.offers[choose.name(c)] = c end
   end
-  local c, call = o.offers[name], o.offers.call
-  if not c then error("there is no such choice", 0) end
-  return plans.new(o.offers.p, c, call), call
+  return set.offers
+end
+
+-- The plan of a candidate of a problem: by its name.
+local function plan_of(set, device, name)
+  local offers = offers_of(set, device)
+  if not offers[name] then error("there is no such choice", 0) end
+  return plans.new(offers.p, offers[name], offers.call), offers.call
+end
+
+-- Is it the epilogue that the run began with?
+local function check_class(problem)
+  local class = problem:match "^(.-) %d+ %d+ %d+$"
+  if make and operands.class(problem, make, named) ~= class then
+    error(("the epilogue '%s' is not what it was"):format(named), 0)
+  end
 end
 
 local asked = {}  -- the last problem that was compiled for
@@ -57,7 +74,8 @@ local asked = {}  -- the last problem that was compiled for
 local function compile(problem, arch, sms, name)
   worker.now = name
   if asked.problem ~= problem then
-    asked = operands.without_memory(problem)
+    check_class(problem)
+    asked = operands.without_memory(problem, make)
     asked.problem = problem
     asked.device = worker.device(arch, math.tointeger(tonumber(sms)))
   end
@@ -84,11 +102,12 @@ end
 -- A candidate, ready, once it was right.
 local function contestant(o, name)
   if o.ready[name] then return o.ready[name] end
-  local plan, call = plan_of(o, "gpu", name)
+  local plan = plan_of(o.sets[1], "gpu", name)
   local runs = {}
   for i, set in ipairs(o.sets) do
-    call.A, call.B = set.A, set.B
-    runs[i] = plan:prepare(call, {o.D})
+    local call = offers_of(set, "gpu").call
+    set.out = set.out or plan:outputs(call)  -- those of all candidates
+    runs[i] = plan:prepare(call, set.out)
   end
   o:spoil()
   runs[1]:launch()
@@ -100,7 +119,7 @@ local function contestant(o, name)
 end
 
 local function measure(problem, rounds, warm, hot, cold, ...)
-  local o = operands.of(problem)
+  local o = operands.of(problem, make)
   local list = {}
   for i, name in ipairs {...} do
     worker.now = name
@@ -128,7 +147,9 @@ function VERBS.card()
 end
 
 --- Answers requests until there are no more.
-function worker.main()
+---@param epilogue? string
+function worker.main(epilogue)
+  if epilogue then named, make = assert(epilogues.load(epilogue)) end
   for line in io.lines() do
     local words = {}
     for word in (line .. "\t"):gmatch "([^\t]*)\t" do words[#words + 1] = word

@@ -74,7 +74,9 @@ local TILES64 = {  -- of f64; how well they use the tensor cores
    good = 0.6},
 }
 
-local BY_FACTORS = 0.6  -- of the rate, where sums have factors in their midst
+-- Of the rate, where sums have factors in their midst, of square tiles that
+-- have registers for both, and where an operand is converted on its way.
+local BY_FACTORS, SQUARE, CONVERTED = 0.6, 0.9, 0.5
 
 -- Tiles and warps where a thread has both halves.
 local function for_gates(list)
@@ -154,7 +156,10 @@ function sm80.list(p)
         rows = p.d.bits <= 16 or nil,
         piece = bits == 64 and 32 or nil}
       return o, setmetatable({t[1], t[2], bk, timed = whole}, {__index = t}),
-             blocks.constants.rate[bits] * (p.group and BY_FACTORS or 1)
+             blocks.constants.rate[bits]
+               * (p.group and (t[1] * t[2] == 4096 and SQUARE or BY_FACTORS)
+                  or 1)
+               * (as and CONVERTED or 1)
     end)
 end
 

@@ -59,9 +59,11 @@ function sm90.takes(p)
   if p.batches > 1 and p.gated and not p.ragged then
     return "gemm_sm90 has no gates in batches"
   end
-  if p.group and not (types.fp8(p.a) and types.fp8(p.b) and p.group == 128
-    and (p.batches == 1 or p.ragged) and not p.gated) then
-    return "gemm_sm90 has factors for 128 elements of K of 8-bit floats"
+  if p.group and (p.gated or p.batches > 1 and not p.ragged
+    or not (types.fp8(p.a) and p.group == 128
+            or p.a.bits == 16 and p.group % 64 == 0 and p.group <= 256)) then
+    return "gemm_sm90 has factors for 128 elements of K of 8-bit floats, for "
+      .. "64, 128, 192 or 256 of 16 bits, without gates and batches"
   end
   if p.gated and p.n % 16 ~= 0 then
     return ("gates of gemm_sm90 come in groups of 8, N is %d"):format(p.n // 2)
@@ -77,6 +79,22 @@ end
 -- tensor cores keep them with fewer bits. More would hold more stages.
 local PROMOTE = 1
 
+-- After how many tiles along K sums go on in f32; nil: these of tensor cores
+-- are.
+local function promote(p)
+  if types.fp8(p.a) then return p.group and 1 or PROMOTE end
+  return p.group and p.group // 64 or nil
+end
+
+-- Can a choice multiply its sums by the factors of each p.group of K, and of
+-- 128 rows of B or of each?
+local function has_factors(p, o)
+  if p.a.bits == 16 and o.epi then return false end  -- they spill
+  return o.tile[3] * o.promote == p.group and o.stages > o.promote
+    and o.split ~= 2 and (p.blocks_b ~= 128 or 128 % o.tile[2] == 0
+                          or o.tile[2] % 128 == 0)
+end
+
 -- What an epilogue adds to the time of a product of several waves and K = 4096,
 -- on an H200, where warpgroups do not take turns, so that no products run
 -- beside it: one of gates, others, also a C, and what is read besides.
@@ -89,6 +107,16 @@ local function exposed(p, c)
   end
   return 1 + ((p.gated and GATED or EXPOSED)
     + (#(p.sources or {}) > 0 and READ or 0)) * 4096 / p.k
+end
+
+-- What factors of 16-bit types add to the time, by the columns of a tile, on an
+-- H200; less where warpgroups have several rows of them.
+local FACTORS = 0.3
+
+local function by_factors(p, o)
+  if not p.group or p.a.bits ~= 16 then return 1 end
+  return 1 + FACTORS * math.min(o.tile[2], 128) / 128
+    * (o.tile[1] == 256 and 0.7 or 1)
 end
 
 -- Do a thread's sums leave registers to an epilogue? 128 do.
@@ -126,8 +154,7 @@ end
 -- The candidates of kernels/gemm_sm90; with swap those for D^T = B A^T, whose
 -- tiles can be narrow along M.
 local function candidates(p, swap)
-  local n_major = p.D.stride[2] == 1 and p.n > 1
-    or p.D.stride[1] ~= 1 and p.m > 1
+  local n_major = p.D.stride[2] == 1
   local A, B = p.A, p.B
   if swap then A, B = B, A end
   local o = {sms = p.sms, d_dtype = p.d, name = "gemm_sm90",
@@ -135,8 +162,8 @@ local function candidates(p, swap)
              a_major = lead_of(A) == 1 and "m" or "k",
              b_major = lead_of(B) == 1 and "n" or "k",
              d_major = (swap ~= n_major) and "n" or "m",
-             promote = types.fp8(p.a) and (p.group and 1 or PROMOTE) or nil,
-             blocks = p.group and p.blocks_b or nil, gated = p.gated,
+             promote = promote(p), blocks = p.group and p.blocks_b or nil,
+             gated = p.gated,
              groups = p.ragged, batches = not p.ragged and p.batches > 1 or nil}
   local out = {}
   local sources, told = sources_of(p, swap)
@@ -156,12 +183,12 @@ local function candidates(p, swap)
     if (not p.gated or chosen.tile[2] % 32 == 0)
       and (not o.epilogue or has_room(chosen))
       and (not o.batches or chosen.tile[1] <= high)
-      and (not p.group or chosen.tile[3] == 128 and chosen.split ~= 2
-           and (128 % chosen.tile[2] == 0 or chosen.tile[2] % 128 == 0)) then
+      and (not p.group or has_factors(p, chosen)) then
       out[#out + 1] = {family = "gemm_sm90", options = chosen,
         tile = chosen.tile, stages = chosen.stages, cluster = chosen.cluster,
         sources = chosen.sources and sources, swap = swap,
-        ns = 1e9 * c.seconds * padded(p, chosen) * exposed(p, c),
+        ns = 1e9 * c.seconds * padded(p, chosen) * exposed(p, c)
+          * by_factors(p, chosen),
         split = chosen.equal and "equal parts" or chosen.split or 1}
     end
   end

@@ -10,7 +10,8 @@
 enum {
   MAX_WEIGHT = 14,  // expressions in one statement
   MANY = 1024,      // accesses to elements of registers
-  FEW = 32,         // elements below a word that are not packed
+  FEW = 32,         // elements below a word that are not packed ...
+  ROOM = 560,       // ... beside so many words of others
   ROLL = 100,       // instructions of a loop's body
   UNROLLED = 1 << 15,  // of the loops that one line of the script wrote
   TRIPS = 16, MOST_TRIPS = 32  // of a loop that does not tell, or has more
@@ -348,7 +349,8 @@ static void name_widths(const Emit *e, int *least, int *most) {
 }
 
 // Arrays of FEW 8- or 16-bit elements at most that only come and go, one at a
-// time: to pack them would be work, and text. More would ask for registers.
+// time: to pack them would be work, and text. Beside many others, or of more
+// elements, they would ask for registers.
 static bool *passing(const Emit *e) {
   size_t n = e->fn->mem.n;
   bool *only = NEW(e->cx, bool, n + 1);
@@ -368,6 +370,13 @@ static bool *passing(const Emit *e) {
                        o.bits == dtype_bits(e->fn->mem.p[m->imm].type));
     }
   }
+  int64_t others = 0;
+  for (size_t k = 0; k < n; k++) {
+    const Mem *m = &e->fn->mem.p[k];
+    if (m->space == SP_RMEM && m->type != DT_BOOL && !only[k])
+      others += (m->count * uses_bits(m->type) + 31) / 32;
+  }
+  if (others > ROOM) memset(only, 0, n * sizeof *only);
   return only;
 }
 

@@ -753,7 +753,7 @@ describe("registers", function()
   end)
 
   it("below a word are not packed where they only come and go", function()
-    local function passing(bits)
+    local function passing(bits, others)
       return function(i, _, o, g)
         local tid = cute.arch.thread_idx()
         local t = cute["i" .. bits]
@@ -762,6 +762,7 @@ describe("registers", function()
                                   cute.make_layout({6}, {stride}))
         end
         local r = cute.make_rmem_tensor({6}, t)
+        cute.make_rmem_tensor({others or 1}, cute.f32):fill(0)
         local pred = cute.make_rmem_tensor({6}, cute.boolean)
         for k = 0, 5 do pred[k] = tid:lt(5 * k) end
         r:fill(7)
@@ -781,6 +782,7 @@ describe("registers", function()
       if text then
         find(text, ("signed %s r[6];"):format(name):gsub("signed sh", "sh"))
         find(text, "r[5] = ")
+        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- no room for it
       end
     end
   end)

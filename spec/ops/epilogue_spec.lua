@@ -618,14 +618,16 @@ describe("what an epilogue is chosen for", function()
   end
   local function gelu(acc) return cute.ops.gelu(acc) end
 
-  it("it runs beside products, but where K is long or there are gates",
-     function()
+  it("it runs beside products, but where K is long", function()
+    local function gates(gate, up) return cute.ops.silu(gate) * up end
     assert.same({"128x128x64", true}, {chosen(4096, 4096, 4096, {
       epilogue = gelu})})
     assert.same({"128x256x64", false}, {chosen(2048, 4096, 14336, {
       epilogue = gelu})})
-    assert.same({"128x256x64", false}, {chosen(4096, 4096, 4096, {gated = true,
-      epilogue = function(gate, up) return cute.ops.silu(gate) * up end})})
+    assert.same({"128x128x64", true}, {chosen(4096, 8192, 4096, {
+      gated = true, epilogue = gates})})
+    assert.same({"128x256x64", false}, {chosen(2048, 8192, 14336, {
+      gated = true, epilogue = gates})})
   end)
 
   it("it has registers", function()

@@ -492,6 +492,8 @@ describe("the text of a kernel", function()
                 {threads(1023, "bf16"), threads(1022, "bf16"),
                  threads(1023, "e4m3"), threads(1023, "i8"),
                  threads(1020, "i8")})
+    assert.truthy(text_of(1024, 1024, 1023, "bf16"):find(
+      "__launch_bounds__(256, 2)", 1, true))
     -- and where f32's blocks are alone on their multiprocessors
     assert.same({256, 128}, {threads(1024, "f32", 1024),
                              threads(4096, "f32", 4096)})

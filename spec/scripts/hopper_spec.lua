@@ -394,6 +394,16 @@ describe("gemm_sm90's rule", function()
     assert.is_false(gemm_sm90.choose(2048, 2048, 2048).persistent)
   end)
 
+  it("has tiles of 224 columns for one row of tiles", function()
+    for m, want in pairs {[128] = true, [129] = false} do
+      local has = false
+      for _, c in ipairs(gemm_sm90.candidates(m, 57344, 8192)) do
+        has = has or c.options.tile[2] == 224
+      end
+      assert.equal(want, has)
+    end
+  end)
+
   it("has blocks side by side that read few rows", function()
     -- tiles of 64x64: 2 beside 6 are 8 rows of tiles, 1 beside 12 are 13; of
     -- more the runs are of 4, beside 3 others

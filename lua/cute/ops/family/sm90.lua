@@ -98,7 +98,7 @@ end
 -- What an epilogue adds to the time of a product of several waves and K = 4096,
 -- on an H200, where warpgroups do not take turns, so that no products run
 -- beside it: one of gates, others, also a C, and what is read besides.
-local GATED, EXPOSED, READ = 0.04, 0.08, 0.08
+local GATED, EXPOSED, READ = 0.09, 0.08, 0.08
 
 local function exposed(p, c)
   local busy = p.fused or p.c

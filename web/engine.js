@@ -266,7 +266,7 @@ class Engine {
   }
 
   // Candidates behind `at` characters of a text: {from, list}.
-  async complete({text, at = text.length}) {
+  async complete({text = "", at = text.length}) {
     const answer = await this.send("complete", {text: text.slice(0, at)});
     answer.from = at - (answer.word || "").length;
     answer.list = answer.list || [];

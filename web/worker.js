@@ -9,7 +9,8 @@
 // more. Of the asks, `put` and `files` are the Worker's own.
 "use strict";
 (() => {
-const PAUSE = 50;        // ms between two messages of output
+const PAUSE = 50;        // ms in which so many lines are told one by one;
+const LINES = 64;        // more of them together
 const MOST = 1 << 20;    // bytes of output that an ask may have
 const FOLDER = "/work";  // what `put` writes and the script finds
 
@@ -26,7 +27,8 @@ class Output {
     this.dropped = 0;
     this.decoders = [];
     this.pieces = [];   // [fd, text], not yet posted
-    this.posted = 0;    // when the last was
+    this.since = 0;     // when the first of `lines` was posted
+    this.lines = 0;
   }
 
   write(fd, bytes) {
@@ -35,8 +37,11 @@ class Output {
     this.dropped += bytes.length - kept.length;
     if (!kept.length) return;
     if (!this.decoders[fd]) this.decoders[fd] = new TextDecoder();
-    this.add(fd, this.decoders[fd].decode(kept, {stream: true}));
-    if (performance.now() - this.posted >= PAUSE) this.post();
+    const text = this.decoders[fd].decode(kept, {stream: true});
+    this.add(fd, text);
+    const late = performance.now() - this.since >= PAUSE;
+    if (late) this.lines = 0;
+    if (late || this.lines < LINES && text.endsWith("\n")) this.post();
   }
 
   add(fd, text) {
@@ -49,7 +54,7 @@ class Output {
     for (const [fd, text] of this.pieces)
       if (text) self.postMessage({id: this.id, out: text, fd});
     this.pieces = [];
-    this.posted = performance.now();
+    if (this.lines++ === 0) this.since = performance.now();
   }
 
   end() {
@@ -114,11 +119,12 @@ async function start({program: url, module, base, threads}) {
 
 // What the program answers.
 function asked(request) {
-  const text = JSON.stringify(request);
-  const size = program.lengthBytesUTF8(text) + 1;
-  const at = program._malloc(size);
-  if (!at) return wrong(`a request of ${size} bytes does not fit into memory`);
-  program.stringToUTF8(text, at, size);
+  const bytes = new TextEncoder().encode(JSON.stringify(request));
+  const at = program._malloc(bytes.length + 1);
+  if (!at)
+    return wrong(`a request of ${bytes.length} bytes does not fit into memory`);
+  program.HEAPU8.set(bytes, at);
+  program.HEAPU8[at + bytes.length] = 0;
   try {
     return JSON.parse(program.UTF8ToString(program._web_ask(at)));
   } finally {
@@ -160,7 +166,7 @@ function put({name, bytes}) {
 function files() {
   const fs = program.FS, found = [];
   const walk = folder => {
-    for (const name of fs.readdir(`${FOLDER}/${folder}`)) {
+    for (const name of fs.readdir(`${FOLDER}/${folder}`).sort()) {
       if (name === "." || name === "..") continue;
       const path = folder + name, {mode, mtime} = fs.stat(`${FOLDER}/${path}`);
       if (fs.isDir(mode)) walk(`${path}/`);
@@ -200,6 +206,7 @@ self.onmessage = async ({data}) => {
   let answer, dead = false;
   try {
     answer = (OWN[request.ask] || asked)(request);
+    dead = answer.dead === true;
   } catch (e) {
     answer = wrong(ended(e));
     dead = true;

@@ -17,6 +17,8 @@ static int web_editor(lua_State *L) {
 void linelib_open(lua_State *L) {
   lua_pushcfunction(L, web_editor);
   lua_setfield(L, -2, "editor");
+  lua_pushnumber(L, web_memory());
+  lua_setfield(L, -2, "memory");
 }
 
 // ---- the page's end ----
@@ -24,10 +26,10 @@ void linelib_open(lua_State *L) {
 static lua_State *web;  // a page has one
 static char failed[1024];
 
-// What answers where Lua cannot.
+// What answers where Lua cannot: its state is of no more use.
 static const char *failure(const char *message) {
   char *p = failed;
-  p += sprintf(p, "{\"ok\":false,\"error\":{\"message\":\"");
+  p += sprintf(p, "{\"ok\":false,\"dead\":true,\"error\":{\"message\":\"");
   for (; *message && p < failed + sizeof failed - 8; message++)
     if (*message >= ' ' && *message < 127 && *message != '"' &&
         *message != '\\')
@@ -36,9 +38,10 @@ static const char *failure(const char *message) {
   return failed;
 }
 
-static const char *failure_of(int status, const char *message) {
-  return failure(status == LUA_ERRMEM ? "not enough memory [out-of-memory]"
-                 : message ? message : "error object not a string");
+static const char *failure_of(int status) {
+  return failure(status == LUA_ERRMEM
+    ? "not enough memory, not even for an answer: the program was started anew"
+    : "the script broke the program itself, which was started anew");
 }
 
 // request -> answer, which stays in the registry until the next one
@@ -62,7 +65,7 @@ EMSCRIPTEN_KEEPALIVE const char *web_open(void) {
   if (!web) return "not enough memory";
   lua_pushcfunction(web, program_open);
   int status = lua_pcall(web, 0, 0, 0);
-  return status == LUA_OK ? NULL : failure_of(status, lua_tostring(web, -1));
+  return status == LUA_OK ? NULL : lua_tostring(web, -1);
 }
 
 // Answers a request, both JSON (see lua/cute/workshop/init.lua): the answer is
@@ -74,7 +77,7 @@ EMSCRIPTEN_KEEPALIVE const char *web_ask(const char *request) {
   lua_pushlightuserdata(web, (void *)request);
   int status = lua_pcall(web, 1, 0, 0);
   fflush(stdout);
-  if (status != LUA_OK) return failure_of(status, lua_tostring(web, -1));
+  if (status != LUA_OK) return failure_of(status);
   lua_getfield(web, LUA_REGISTRYINDEX, "cute.web");
   return lua_tostring(web, -1);
 }

@@ -72,23 +72,18 @@ local function escaped(text, at)
   return utf8.char(code >> 11 == 0x1b and 0xfffd or code), after
 end
 
--- The string whose quote is at `at`, and where it ends.
+-- The string whose quote is at `at`, and where it ends. Control characters are
+-- taken as they are.
 local function read_string(text, at)
   local out = {}
   at = at + 1
   while true do
-    local stop = text:find('[%c"\\]', at)
-    if not stop then wrong(at, "a string without an end") end
+    local stop = text:match('^[^"\\]*()', at)
     if stop > at then out[#out + 1] = text:sub(at, stop - 1) end
     local c = text:sub(stop, stop)
     if c == '"' then return table.concat(out), stop + 1 end
-    if c == "\\" then
-      out[#out + 1], at = escaped(text, stop)
-    elseif c == "\x7f" then
-      out[#out + 1], at = c, stop + 1
-    else
-      wrong(stop, "a control character in a string")
-    end
+    if c == "" then wrong(stop, "a string without an end") end
+    out[#out + 1], at = escaped(text, stop)
   end
 end
 

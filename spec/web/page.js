@@ -1,8 +1,9 @@
 // page.js FOLDER ASKS.json: web/engine.js and web/worker.js of FOLDER under
 // node, with what a browser has besides. Asks one after the other, prints
 // a list of {answer, out, seconds}; of an ask, `stop` ends it after so many
-// seconds, `with` is one that is asked while it runs; {engine: {...}} makes the
-// engine anew with these options, bytes: a text in base64 is a file's.
+// seconds, `with` is one that is asked while it runs, `pad` makes its text that
+// long; {engine: {...}} makes the engine anew with these options; bytes, a text
+// in base64, are a file's.
 const fs = require("fs"), path = require("path"), vm = require("vm");
 const threads = require("worker_threads");
 const [folder, list] = process.argv.slice(2);
@@ -44,8 +45,9 @@ Object.assign(globalThis, {window: globalThis, Worker,
 vm.runInThisContext(fs.readFileSync(path.join(folder, "engine.js"), "utf8")
   + "\nglobalThis.Engine = Engine;");
 
-async function one(engine, {ask, stop, bytes, ...fields}) {
+async function one(engine, {ask, stop, bytes, pad, ...fields}) {
   const start = performance.now(), result = {out: "", during: null};
+  if (pad) fields.text = fields.text.padEnd(pad, "x");
   if (bytes !== undefined) fields.bytes = Buffer.from(bytes, "base64");
   const other = fields.with;
   delete fields.with;

@@ -1,9 +1,8 @@
 -- Every script in the workshop under node beside the program of this machine:
 -- what it says, its reports, the bits that it wrote, and its page with costs.
-local dkjson = require "dkjson"
 local support = require "spec.support"
+local workshop = require "spec.workshop.asked"
 
-local web = (os.getenv "CUTE_BUILD" or "build") .. "/web"
 local NO_CUDA = {CUTELUA_NO_CUDA = "1"}
 
 local function scripts()
@@ -11,22 +10,6 @@ local function scripts()
   local p <close> = io.popen "ls scripts/*.lua"
   for path in p:lines() do list[#list + 1] = path end
   return list
-end
-
--- Bytes as JSON has them.
-local function base64(bytes)
-  local DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-    .. "0123456789+/"
-  return (bytes:gsub("..?.?", function(three)
-    local a, b, c = three:byte(1, 3)
-    local n = a << 16 | (b or 0) << 8 | (c or 0)
-    local out = ""
-    for i = 0, 3 do
-      local d = n >> 18 - 6 * i & 63
-      out = out .. (i <= #three and DIGITS:sub(d + 1, d + 1) or "=")
-    end
-    return out
-  end))
 end
 
 -- The asks for all scripts: a run, then the costs of its first launch.
@@ -40,31 +23,14 @@ local function requests(list)
   return all
 end
 
-local function native(all)
-  local text, err, code = support.exec({support.program,
-    "spec/workshop/asks.lua"}, {stdin = dkjson.encode(all), env = NO_CUDA})
-  assert.equal(0, code, err)
-  local out = {}
-  for printed, answer in text:gmatch "(.-)\nanswer ([^\n]*)\n" do
-    out[#out + 1] = {out = printed, answer = dkjson.decode(answer)}
-  end
-  return out
-end
-
 -- The files are put first.
 local function under_node(list, all)
   local asks = {{engine = {seconds = 60}}}
   for _, path in ipairs(list) do
-    asks[#asks + 1] = {ask = "put", name = path,
-                       bytes = base64(support.read(path))}
+    asks[#asks + 1] = workshop.put(path, support.read(path))
   end
   table.move(all, 1, #all, #asks + 1, asks)
-  local dir = support.folder()
-  support.write(dir .. "/asks.json", dkjson.encode(asks))
-  local text, err = support.exec {"node", "spec/web/page.js", web,
-                                  dir .. "/asks.json"}
-  support.remove(dir)
-  local answers = assert(dkjson.decode(text), err)
+  local answers = workshop.under_node(asks)
   return table.move(answers, #asks - #all + 1, #asks, 1, {})
 end
 
@@ -80,7 +46,7 @@ describe("every script in the workshop", function()
   local here, there
 
   it("runs", function()
-    here, there = native(all), under_node(list, all)
+    here, there = workshop.asked(all, NO_CUDA), under_node(list, all)
     assert.same({#all, #all}, {#here, #there})
   end)
 

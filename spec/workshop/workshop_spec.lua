@@ -1,19 +1,13 @@
 -- The workshop's answers, asked natively: runs, the prompt behind them, pages.
-local dkjson = require "dkjson"
-local support = require "spec.support"
+local workshop = require "spec.workshop.asked"
 
 -- The answers to requests, with what each printed as `out`.
 local function asked(requests)
-  local text, err, code = support.exec({support.program,
-    "spec/workshop/asks.lua"}, {stdin = dkjson.encode(requests)})
-  assert.equal(0, code, err)
   local list = {}
-  for out, answer in text:gmatch "(.-)\nanswer ([^\n]*)\n" do
-    answer = assert(dkjson.decode(answer))
-    answer.out = out
-    list[#list + 1] = answer
+  for i, one in ipairs(workshop.asked(requests)) do
+    list[i] = one.answer
+    list[i].out = one.out
   end
-  assert.equal(#requests, #list, text)
   return list
 end
 

@@ -50,7 +50,7 @@ local function gpu_device(ordinal)
   return known
 end
 
--- Is "auto" the simulator whatever there is?
+-- Is "auto" the simulator whatever there is? A text: why there is no GPU.
 devices.simulates = nil
 
 --- Where kernels run: "sim", "sim:sm_80", "gpu", "gpu:1" (the second one),
@@ -63,7 +63,9 @@ function devices.device(name, arch)
   name = name or "auto"
   local text = type(name) == "string" and name or ""
   local ordinal = text == "gpu" and "0" or text:match "^gpu:(%d%d?%d?)$"
-  if ordinal and devices.simulates then
+  if ordinal and type(devices.simulates) == "string" then
+    return nil, devices.simulates .. " [no-gpu]"
+  elseif ordinal and devices.simulates then
     core.fail("bad-launch", ("device %s: this is for the simulator alone")
       :format(name))
   end

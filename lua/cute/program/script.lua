@@ -11,6 +11,10 @@ function script.plain(text)
   return (text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", ""))
 end
 
+-- What a script does to Lua's libraries is no matter here.
+local byte, getlocal = string.byte, debug.getlocal
+local TEMPORARY = byte "("
+
 -- A script that the prompt follows leaves its locals there: a call behind
 -- its last line hands them over, unless it ends in a `return`. The semicolon
 -- keeps it out of an expression that is not finished.
@@ -18,9 +22,9 @@ local function load_keeping(text, chunk, env)
   _G["cutelua keep"] = function()
     local i = 1
     while true do
-      local name, value = debug.getlocal(2, i)
+      local name, value = getlocal(2, i)
       if not name then break end
-      if not name:find "^%(" then env[name] = value end
+      if byte(name) ~= TEMPORARY then env[name] = value end
       i = i + 1
     end
   end

@@ -1,10 +1,17 @@
---- Fresh globals for every run of a Lua state that lives on: what a script
--- changed of Lua's libraries, and the modules that it required from files, are
--- as they were when the next one begins.
+--- Fresh globals for every run of a Lua state that lives on. What a script
+-- changed of Lua's libraries is put back when it is over, since all of us need
+-- them; what it added, and the modules that it required from files, stay for
+-- the prompt until the next run begins.
+local next, pcall, rawequal, rawset = next, pcall, rawequal, rawset
+local require, type = require, type
+local find, getmetatable, setmetatable = string.find, debug.getmetatable,
+                                         debug.setmetatable
+local sethook = debug.sethook
+
 local globals = {}
 
 local LIBRARIES = {_G, string, table, math, io, os, coroutine, utf8, debug,
-                   package, package.loaded}
+                   package, package.loaded, getmetatable ""}
 
 local before  -- {{table, copy, metatable}, ...}
 
@@ -14,37 +21,62 @@ local function copy(t)
   return out
 end
 
--- Modules that the program carries stay: they hold nothing of a script.
-local function is_ours(name)
-  local ok, sys = pcall(require, "cute.sys")
-  for _, own in ipairs(ok and sys.modules() or {}) do
-    if own == name then return true end
-  end
-  return type(name) == "string" and name:find "^cute%f[%.\0]" ~= nil
-end
-
---- Notes how all is before a script runs.
+--- Notes how all is before a script runs, unless that is noted.
 function globals.keep()
+  if before then return end
   before = {}
-  for i, t in ipairs(LIBRARIES) do
-    before[i] = {t, copy(t), debug.getmetatable(t)}
+  for i, t in next, LIBRARIES do
+    before[i] = {t, copy(t), getmetatable(t)}
   end
 end
 
---- Puts back what was when it was noted.
-function globals.restore()
-  for _, one in ipairs(before or {}) do
-    local t, was = one[1], one[2]
-    debug.setmetatable(t, one[3])
-    for k in next, copy(t) do
-      if was[k] == nil and not (t == package.loaded and is_ours(k)) then
-        rawset(t, k, nil)
+--- Is that a global that Lua has, or had before a script ran?
+---@param name string
+---@return boolean
+function globals.had(name)
+  return (before and before[1][2] or LIBRARIES[1])[name] ~= nil
+end
+
+--- Puts back what was changed of what there was; without hooks.
+---@return table changed the globals that had other values
+function globals.mend()
+  local changed = {}
+  sethook()
+  for _, one in next, before or {} do
+    local t = one[1]
+    setmetatable(t, one[3])
+    for k, v in next, one[2] do
+      if not rawequal(t[k], v) then
+        if t == LIBRARIES[1] then changed[k] = t[k] end
+        rawset(t, k, v)
       end
     end
-    for k, v in next, was do rawset(t, k, v) end
+  end
+  return changed
+end
+
+-- Modules that the program carries stay: they hold nothing of a script.
+local function ours()
+  local set, ok, sys = {}, pcall(require, "cute.sys")
+  for _, name in next, ok and sys.modules() or {} do set[name] = true end
+  return set
+end
+
+--- Puts all back.
+function globals.restore()
+  globals.mend()
+  local own
+  for _, one in next, before or {} do
+    local t, was = one[1], one[2]
+    for k in next, copy(t) do
+      if was[k] == nil then
+        own = own or ours()
+        if not (t == package.loaded and (own[k] or type(k) == "string"
+            and find(k, "^cute%f[%.\0]"))) then rawset(t, k, nil) end
+      end
+    end
   end
   before = nil
-  debug.sethook()
 end
 
 return globals

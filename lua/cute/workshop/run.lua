@@ -18,6 +18,7 @@ local run = {}
 local MOST_PICTURES = 64
 local LONGEST_NAME = 40   -- Lua cuts longer names of chunks
 local LARGEST = 64 << 20  -- bytes of a script
+local NO_GPU = "the workshop has the simulator alone: a page cannot reach a GPU"
 
 --- The page of the last run; nil: nothing ran.
 run.page = nil
@@ -42,6 +43,14 @@ local function screen(answer)
   end
 end
 
+-- What Lua says where there is no memory at all.
+local function said(message)
+  if message ~= "not enough memory" then return message end
+  local most = has_sys and sys.memory
+  return message .. (most and (": a page has %.3g GiB at most"):format(
+    most / (1 << 30)) or "") .. " [out-of-memory]"
+end
+
 --- Calls f as a script: launches are on the simulator and watched, os.exit ends
 -- it, pictures are kept, failures told.
 ---@param f fun(): table? may give a failure (of report.capture) that it told
@@ -51,16 +60,25 @@ end
 function run.call(f, seed)
   local answer = {pictures = {}}
   local shown = page.new(true)
-  local w = watch.start(shown, nil, seed)
+  local w = watch.start(shown, nil, seed, NO_GPU)
   draw.screen = screen(answer)
+  globals.keep()
+  local changed
+  local function capture(failure)
+    changed = globals.mend()
+    return report.capture(failure, 1)
+  end
   local start = core.clock()
-  local ok, failure = (has_sys and sys.call or xpcall)(f, report.capture)
+  local ok, failure = (has_sys and sys.call or xpcall)(f, capture)
+  local more = globals.mend()
+  changed = changed or more
+  for name, v in pairs(changed) do run.prompt().env[name] = v end
   answer.seconds = core.clock() - start
   ok, draw.screen = ok and not failure, nil
   local left = type(failure) == "table" and failure.value == w.stop
   if not ok and not left then
-    if type(failure) ~= "table" then  -- no memory, not even for what happened
-      failure = {message = tostring(failure), frames = {}}
+    if type(failure) ~= "table" then  -- nothing was left to see it with
+      failure = {message = said(tostring(failure)), frames = {}}
     end
     answer.error = report.told(failure)
     w:finish(failure.message)
@@ -68,7 +86,7 @@ function run.call(f, seed)
     w:finish()
   end
   io.stdout:flush()
-  answer.code = left and w.code or ok and 0 or 1
+  answer.code = w.code or ok and 0 or 1  -- a pcall may have held it up
   answer.ok = answer.code == 0
   if #shown.kernels > 0 then
     run.page = shown
@@ -141,7 +159,6 @@ function run.script(request)
   globals.restore()
   run.page, prompt = nil, nil
   collectgarbage()  -- tensors of the run before
-  globals.keep()
   local name = name_of(request.name)
   prompt = new_prompt()
   return run.call(function()
@@ -205,13 +222,15 @@ end
 -- ---- arrays ----
 
 local WORDS = " and break do else elseif end false for function goto if in "
-  .. "local nil not or repeat return then true until while "
+  .. "local nil not or repeat return then true until while cute _ X arg "
 
--- A file's name as one of Lua: "my data.npy" is my_data.
+-- A file's name as one of Lua that nobody has: "my data.npy" is my_data, and
+-- print.npy print_.
 local function global_of(file)
   local name = file:match "[^/]*$":gsub("%.npy$", ""):gsub("[^%w_]+", "_")
     :gsub("^%d", "_%0")
-  if name == "" or WORDS:find(" " .. name .. " ", 1, true) then
+  if name == "" or WORDS:find(" " .. name .. " ", 1, true)
+    or globals.had(name) then
     name = name .. "_"
   end
   return name
@@ -224,13 +243,14 @@ end
 function run.array(file)
   local array, why = npy.read(file)
   if not array then error(why, 0) end
-  npy.tensor(array)  -- can there be one?
+  local ok, tensor = pcall(npy.tensor, array)
+  if not ok then error(("%s: %s"):format(file, tensor), 0) end
   local global = global_of(file)
   for i = #arrays, 1, -1 do
     if arrays[i].global == global then table.remove(arrays, i) end
   end
   arrays[#arrays + 1] = {name = file, global = global}
-  if prompt then prompt.env[global] = npy.tensor(array) end
+  if prompt then prompt.env[global] = tensor end
   return {ok = true, dtype = array.dtype, shape = array.shape, global = global}
 end
 

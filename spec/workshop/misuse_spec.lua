@@ -1,0 +1,18 @@
+-- What users of the workshop do wrong is told in a sentence, at its line.
+local misuse = require "spec.workshop.misuse"
+local workshop = require "spec.workshop.asked"
+
+describe("the workshop says so of", function()
+  local requests, answers = {}, nil
+  for i, row in ipairs(misuse.list) do requests[i] = misuse.request(row) end
+
+  for i, row in ipairs(misuse.list) do
+    it(i .. ": " .. misuse.name(row), function()
+      answers = answers or workshop.asked(requests)
+      local out = answers[i].out
+      -- a page decodes what is printed
+      if not utf8.len(out) then out = out:gsub("[\x80-\xff]", "\u{fffd}") end
+      misuse.check(row, answers[i].answer, out)
+    end)
+  end
+end)

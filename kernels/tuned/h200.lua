@@ -409,6 +409,20 @@ return {
       {8192, 57344, 8192, 10646.78, 10742.29,
       "gemm_sm90 256x208x64 epi_stages=1"},
     },
+    ["bf16 bf16 bf16 tn row bias_gelu:f72927d37df29949"] = {
+      {512, 4096, 4096, 26.75, 32.06,
+      "gemm_sm90 128x128x64"},
+      {2048, 4096, 4096, 109.11, 113.12,
+      "gemm_sm90 128x256x64 swap"},
+    },
+    ["bf16 bf16 bf16 tn row swiglu:48bce1abdbaff6bc"] = {
+      {512, 4096, 4096, 24.67, 27.84,
+      "gemm_sm90 128x128x64 schedule=pingpong"},
+      {4096, 4096, 4096, 200.98, 211.36,
+      "gemm_sm90 128x128x64 schedule=pingpong"},
+      {2048, 14336, 4096, 348.59, 356.77,
+      "gemm_sm90 128x128x64 schedule=pingpong"},
+    },
     ["e4m3 e4m3 bf16 tn row"] = {
       {16, 1024, 8192, 4.91, 8.26,
       "gemm_sm90 64x16x256 swap consumers=1 split=2"},

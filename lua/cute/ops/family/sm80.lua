@@ -119,9 +119,9 @@ local function warps_of(t, single)
   return t.warps[#t.warps]
 end
 
--- Two blocks of a multiprocessor, where D is whole tiles: A and B are waited for
--- one after the other then, and ptxas, which knows what registers there are,
--- has more of them on their way: 1024 x 1024 x 1023 takes 20 us instead of 29.
+-- Two blocks of a multiprocessor, where D is whole tiles: A and B are waited
+-- for one after the other then, and ptxas, which knows what registers there
+-- are, has more on their way: 1024 x 1024 x 1023 takes 20 us instead of 29.
 local function min_blocks(p, t, warps)
   local whole = p.m % t[1] == 0 and p.n % t[2] == 0
   return whole and warps == EIGHT and t[1] == 64 and not p.gated

@@ -223,8 +223,8 @@ web: setup-web
 	  THREADS=-threads web-program
 	@$(MAKE) --no-print-directory -f tools/web.mk BUILD=$(BUILD) web-files
 
-# It against the program of this machine, under node.
-web-test: web
+# It against the program of this machine, under node and in a Chromium.
+web-test: setup-webtest
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) web
 
@@ -245,6 +245,8 @@ setup-check:
 	@sh tools/setup.sh build test check
 setup-web:
 	@sh tools/setup.sh build web
+setup-webtest:
+	@sh tools/setup.sh build test webtest
 setup-deb:
 	@sh tools/setup.sh build deb
 
@@ -252,4 +254,4 @@ FORCE:
 
 .PHONY: all demo test gpu gpu-kit golden names docs rules hooks check asan memerr \
   bench ladders fuzz install deb rock packages web web-test clean setup-build setup-test setup-fuzz \
-  setup-asan setup-rules setup-check setup-web setup-deb
+  setup-asan setup-rules setup-check setup-web setup-webtest setup-deb

@@ -195,10 +195,15 @@ end
 -- what a step is. Needs node.
 ---@param steps {url: string?, script: string?, width: integer?, height:
 -- integer?, dark: boolean?, png: string?}[]
+---@param opt? {server: string[]} a program with its arguments that serves
+-- where urls without a host are
 ---@return {value: any, errors: string[], asked: string[]}[]
-function browser.drive(steps)
-  local out, err, code = support.exec({"timeout", "-k", "2", "240", "node",
-    "spec/web/chromium.js", browser.find()}, {stdin = json.encode(steps)})
+function browser.drive(steps, opt)
+  local words = {"timeout", "-k", "2", "240", "node", "spec/web/chromium.js",
+                 browser.find()}
+  local server = opt and opt.server or {}
+  table.move(server, 1, #server, #words + 1, words)
+  local out, err, code = support.exec(words, {stdin = json.encode(steps)})
   assert(code == 0, ("chromium.js ended with %d\n%s"):format(code, err))
   return json.decode(out)
 end

@@ -64,6 +64,10 @@ web() {
   need libjs-codemirror test -e /usr/share/javascript/codemirror
   need dpkg-dev have dpkg-source
 }
+webtest() {
+  web
+  need chromium browser
+}
 deb() {
   need dpkg-dev have dpkg-shlibdeps
   need debootstrap have debootstrap

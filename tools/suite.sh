@@ -10,7 +10,7 @@
 #   rules    the rules of the house that need no build: tools/check.lua,
 #            luacheck, tools/annotations.lua
 #   check    the rules, -Werror under gcc and clang, the rock
-#   web      the program as WebAssembly, under node
+#   web      the workshop: WebAssembly under node, its page in a Chromium
 #   memerr   a script, with allocation 1, 2, 3, ... failing
 # SPECS="spec/layout/swizzle_spec.lua ..." narrows all of them.
 build=$1
@@ -60,8 +60,11 @@ clean_build() {
 }
 
 run_specs() { busted "$build" lua5.4 gpu $specs; }
-run_web() { busted "$build" lua5.4 gpu ${SPECS:-spec/web/*_spec.lua}; }
 run_gpu() { busted "$build" "$build/cutelua" none $specs; }
+run_web() {
+  count "make web" $make BUILD="$build" web
+  busted "$build" lua5.4 gpu ${SPECS:-spec/web/*_spec.lua}
+}
 
 # (Its racecheck ends by itself on kernels with cp.async; races are the
 # simulator's business.)

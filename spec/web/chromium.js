@@ -1,4 +1,4 @@
-// chromium.js CHROMIUM: pages in a headless Chromium as a user has them, in real
+// chromium.js CHROMIUM [SERVER ARGUMENT...]: pages in a headless Chromium as a user has them, in real
 // time and with real keys; spec/browser.lua is who calls it.
 //
 // Standard input is JSON, [{url, width, height, dark, script, png}, ...]: steps
@@ -8,7 +8,9 @@
 //   $(css) count(css) texts(css) click(css)
 //   until(f, what)   waits until f() is true; raises "WHAT" after 20 s
 //   press(keys)      "Tab", "Shift-Tab", "Control-Enter", or a text to type
-// Prints [{value, errors: [text], asked: [URL]}, ...].
+// SERVER says in its first line where it is; a url that begins with "/" is
+// there. Nothing but this machine can be reached.
+// Prints [{value, errors: [text], asked: [URL], with those of Workers}, ...].
 "use strict";
 const {spawn} = require("child_process");
 const fs = require("fs"), os = require("os"), path = require("path");
@@ -42,6 +44,7 @@ class Browser {
       "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage",
       "--disable-extensions", "--disable-sync", "--disable-component-update",
       "--disable-background-networking", "--hide-scrollbars",
+      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
       "--remote-debugging-pipe", "--user-data-dir=" + this.profile,
       "about:blank"], {stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"]});
     this.count = 0;
@@ -56,10 +59,10 @@ class Browser {
     });
   }
 
-  send(method, params = {}) {
+  send(method, params = {}, sessionId = this.session) {
     const id = ++this.count;
     this.process.stdio[3].write(JSON.stringify({id, method, params,
-      sessionId: this.session}) + "\0");
+      sessionId}) + "\0");
     return new Promise((resolve, reject) => {
       this.waiting.set(id, m => m.error
         ? reject(new Error(`${method}: ${m.error.message}`))
@@ -84,6 +87,9 @@ class Browser {
       this.errors.push(`${params.entry.text} ${params.entry.url || ""}`);
     } else if (method === "Network.requestWillBeSent") {
       this.asked.push(params.request.url);
+    } else if (method === "Target.attachedToTarget") {
+      for (const begin of ["Network.enable", "Runtime.runIfWaitingForDebugger"])
+        this.send(begin, {}, params.sessionId).catch(() => {});
     } else if (method === "Runtime.bindingCalled") {
       this.press(params.payload).then(() => this.send("Runtime.evaluate",
         {expression: "pressed()"}));
@@ -98,13 +104,21 @@ class Browser {
     for (const domain of ["Page", "Runtime", "Log", "Network"])
       await this.send(domain + ".enable");
     await this.send("Runtime.addBinding", {name: "pressKeys"});
+    await this.send("Target.setAutoAttach", {autoAttach: true, flatten: true,
+      waitForDebuggerOnStart: true});
   }
 
   async press(keys) {
     const names = keys.split("-"), key = names.pop();
     const modifiers = names.reduce((sum, m) => sum + MODIFIERS[m], 0);
-    if (!(key in CODES) && !names.length)
-      return this.send("Input.insertText", {text: keys});
+    if (!(key in CODES) && !names.length) {
+      for (const c of keys) {
+        await this.send("Input.dispatchKeyEvent", {type: "keyDown", key: c,
+          text: c});
+        await this.send("Input.dispatchKeyEvent", {type: "keyUp", key: c});
+      }
+      return;
+    }
     const event = {key, modifiers,
       windowsVirtualKeyCode: CODES[key] || key.toUpperCase().charCodeAt(0)};
     const text = key === "Enter" && !modifiers ? {text: "\r"} : {};
@@ -148,17 +162,33 @@ class Browser {
   }
 }
 
+// {address, end()} of a server.
+async function serve([program, ...words]) {
+  const server = spawn(program, words, {stdio: ["ignore", "pipe", "inherit"]});
+  const line = await new Promise((resolve, reject) => {
+    server.stdout.once("data", data => resolve(String(data)));
+    server.once("exit", code => reject(new Error(`${program}: ${code}`)));
+  });
+  return {address: /http:[^ ]*(?=\/)/.exec(line)[0],
+          end: () => server.kill()};
+}
+
 (async () => {
-  const steps = JSON.parse(fs.readFileSync(0, "utf8"));
-  const browser = new Browser(process.argv[2]), found = [];
+  const [program, ...words] = process.argv.slice(2);
+  const steps = JSON.parse(fs.readFileSync(0, "utf8")), found = [];
+  const server = words.length ? await serve(words) : null;
+  const browser = new Browser(program);
   try {
     await browser.start();
     for (const step of steps) {
+      if (step.url && step.url.startsWith("/"))
+        step.url = server.address + step.url;
       if (step.url === "<") step.url = found[found.length - 1].value;
       found.push(await browser.step(step));
     }
   } finally {
     await browser.end();
+    if (server) server.end();
   }
   process.stdout.write(JSON.stringify(found));
 })().catch(e => {

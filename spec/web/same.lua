@@ -1,0 +1,64 @@
+--- What scripts do in the workshop beside the program of this machine: what
+-- they say, their reports, the bits that they wrote, their pages with costs.
+local assert = require "luassert"
+local support = require "spec.support"
+local workshop = require "spec.workshop.asked"
+
+local same = {}
+
+--- The asks for these scripts: of each a run, then the costs of its first
+-- launch.
+---@param list string[] paths
+---@return table[]
+function same.requests(list)
+  local told, all = support.read "spec/web/told.lua", {}
+  for _, path in ipairs(list) do
+    all[#all + 1] = {ask = "run", name = "told.lua", text = told,
+                     words = {path, "--device", "sim"}}
+    all[#all + 1] = {ask = "costs", kernel = 1}
+  end
+  return all
+end
+
+--- What the native program answers.
+---@param requests table[]
+---@return {out: string, answer: table}[]
+function same.native(requests)
+  return workshop.asked(requests, {CUTELUA_NO_CUDA = "1"})
+end
+
+-- Without the seconds that it took: in words, and in the ladder's last column.
+local function timeless(text)
+  return (text:gsub("[%d.]+ m?s%f[%W]", "T")
+    :gsub("(%f[^\n\0][%w_]+ +%d+  ok [^\n]*) [%d.]+%f[\n]", "%1 T"))
+end
+
+--- The native answer to a script's run, or to the ask for costs, is that of
+-- the other.
+---@param path string the script's
+---@param a {out: string, answer: table}
+---@param b {out: string, answer: table}
+function same.answers(path, a, b)
+  if a.answer.kernel then
+    assert.truthy(a.answer.kernel.estimate, path)
+    assert.same(a.answer, b.answer)
+    return
+  end
+  assert.same({true, 0}, {a.answer.ok, a.answer.code})
+  assert.truthy(a.out:find "report%.instructions = %d")
+  assert.truthy(a.out:find "written%.%d+ = %-?%d")
+  assert.truthy(a.out:find ": ok\n" or path:find "ladder")
+  local want, got = timeless(a.out), timeless(b.out)
+  if want ~= got then
+    local n = support.lines(got)
+    for i, line in ipairs(support.lines(want)) do
+      assert.equal(line, n[i], path)
+    end
+    assert.equal(want, got, path)
+  end
+  assert.truthy(#a.answer.page.kernels > 0)
+  a.answer.seconds, b.answer.seconds = nil, nil
+  assert.same(a.answer, b.answer)
+end
+
+return same

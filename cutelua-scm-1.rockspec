@@ -115,6 +115,8 @@ build = {
         "kernels/softmax.lua",
       ["kernels.topk"] =
         "kernels/topk.lua",
+      ["kernels.transpose"] =
+        "kernels/transpose.lua",
       ["kernels.tuned.epilogues"] =
         "kernels/tuned/epilogues.lua",
       ["kernels.tuned.h200"] =

@@ -366,8 +366,8 @@ describe("cute.ops.copy, convert, transpose", function()
   it("turn rows that begin anywhere", function()
     for i, c in ipairs {
       {"bf16", {129, 275}}, {"i8", {129, 275}}, {"f32", {2, 65, 147}},
-      {"f64", {33, 69}}, {"i16", {40, 201}}, {"e4m3", {33, 35}},
-      {"bf16", {257, 545}}, {"i8", {2, 40, 131}},
+      {"f64", {65, 69}}, {"i16", {40, 201}}, {"e4m3", {33, 35}},
+      {"bf16", {257, 545}}, {"i8", {2, 40, 131}}, {"i8", {261, 131}},
     } do
       local X = ops.tensor(ops.random(i), c[2], c[1], i, "k")
       turned(X, cute.ops.transpose(X, {device = DEVICES[i % 2 + 1]}))
@@ -385,6 +385,42 @@ describe("cute.ops.copy, convert, transpose", function()
                  turned = true, shifted = true}},
       outputs = {{dtype = cute[dtype], stride = {1, B, apart or 0}}}}
   end
+
+  -- A kernel that turns matrices (B,A) in windows of whole sectors.
+  local function windows(dtype, B, A, tile, many, apart)
+    local u = cute["u" .. cute[dtype].bits]
+    return require "kernels.transpose" {dtype = u, tile = tile,
+      extents = {B, A, many or 1}, from = {A, 1, apart or 0},
+      to = {1, B, apart or 0}}
+  end
+
+  it("turn them in windows that cut no sectors but a row's first and last",
+     function()
+    for i, c in ipairs {{"i8", 275, 163, {128, 64}}, {"bf16", 139, 203,
+      {64, 64}}, {"f32", 133, 199, {64, 64}}, {"f64", 69, 75, {32, 32}},
+      {"bf16", 136, 68, {128, 64}}, {"f32", 67, 34, {64, 32}}} do
+      local dtype, B, A, tile = table.unpack(c)
+      local X = matrix({B, A}, dtype, i)
+      local Y = cute.zeros({A, B}, dtype)
+      local k = windows(dtype, B, A, tile)
+      local r = support.report(k.kernel(X, Y):launch {grid = k.grid,
+        block = k.block, device = "sim:sm_" .. (i % 2 * 10 + 80)})
+      turned(X, Y)
+      local stores = 0
+      for _, l in ipairs(r.lines) do
+        local vectors = l.bytes // l.count > 128
+        if vectors and l.op == "st.global" then
+          assert.is_true(l.sectors - l.bytes // 32 <= A, dtype)
+          stores = stores + l.count
+        elseif vectors and l.op == "ld.shared" and dtype ~= "f64" then
+          assert.equal(0, l.conflicts)
+        end
+      end
+      assert.is_true(stores > 0)
+      kernels.compiles(k.kernel(X, Y):trace {block = k.block},
+                       {"sm_80", "sm_90a"})
+    end
+  end)
 
   it("turn tiles of them, whole and at edges", function()
     for i, c in ipairs {{"bf16", 128, 403, {64, 128}}, {"i8", 144, 403,
@@ -412,6 +448,10 @@ describe("cute.ops.copy, convert, transpose", function()
     turned(X, Y)
     Y:fill(0)
     local k = shifted("bf16", B, A, {64, 128}, 2, 2 * n)
+    k.kernel(X, Y):launch {grid = k.grid, block = k.block, device = "sim"}
+    turned(X, Y)
+    Y:fill(0)
+    k = windows("bf16", B, A, {64, 64}, 2, 2 * n)
     k.kernel(X, Y):launch {grid = k.grid, block = k.block, device = "sim"}
     turned(X, Y)
     -- rows of a wider matrix, and from an odd element on
@@ -449,6 +489,11 @@ describe("cute.ops.copy, convert, transpose", function()
                                cute.make_layout({40, 600}, {pitch, 1}))
     for i = 0, 39 do for j = 0, 599 do X[{i, j}] = (i * 7 + j) % 100 end end
     turned(X, cute.ops.transpose(X, {device = "sim"}))
+    local Y = cute.zeros({600, 40}, "i8")
+    local k = require "kernels.transpose" {dtype = cute.u8, extents = {40, 600},
+      from = {pitch, 1}, to = {1, 40}, tile = {128, 128}}
+    k.kernel(X, Y):launch {grid = k.grid, block = k.block, device = "sim"}
+    turned(X, Y)
   end)
 
   it("turn them without a bank conflict", function()
@@ -470,25 +515,34 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("have larger tiles where rows cut lines in two", function()
-    local kernel, name = require "kernels.elementwise", "cute.ops.elementwise"
-    local own, tile = require(name), nil
-    package.loaded["kernels.elementwise"] = function(o)
-      tile = table.concat(o.tile, ",")
-      return kernel(o)
+  it("have larger tiles where rows cut lines in two, windows where vectors do",
+     function()
+    local name, own, tile = "cute.ops.elementwise", {}, nil
+    for _, kernel in ipairs {"elementwise", "transpose"} do
+      local path = "kernels." .. kernel
+      own[path] = require(path)
+      package.loaded[path] = function(o)
+        tile = ("%s %d,%d"):format(kernel, o.tile[1], o.tile[2])
+        return own[path](o)
+      end
     end
-    package.loaded[name] = nil
+    own[name], package.loaded[name] = require(name), nil
     local fresh = require(name)
-    package.loaded["kernels.elementwise"], package.loaded[name] = kernel, own
+    for path, module in pairs(own) do package.loaded[path] = module end
     for _, c in ipairs {
-      {"bf16", 576, 576, "sim:sm_90a", "128,256,256"},
-      {"bf16", 576, 580, "sim:sm_90a", "256,256,512"},
-      {"bf16", 580, 576, "sim:sm_80", "256,256,512"},
-      {"bf16", 580, 580, "sim:sm_86", "128,256,256"},
-      {"bf16", 581, 581, "sim:sm_90a", "256,128,256"},
-      {"i8", 304, 304, "sim:sm_90a", "512,256,512"},
-      {"i8", 256, 256, "sim:sm_90a", "256,256,256"},
-      {"f32", 301, 301, "sim:sm_90a", "64,64,512"},
+      {"bf16", 576, 576, "sim:sm_90a", "elementwise 128,256"},
+      {"bf16", 576, 584, "sim:sm_90a", "elementwise 256,256"},
+      {"bf16", 584, 576, "sim:sm_80", "elementwise 256,256"},
+      {"bf16", 584, 584, "sim:sm_86", "elementwise 128,256"},
+      {"bf16", 581, 581, "sim:sm_90a", "transpose 128,128"},
+      {"bf16", 576, 580, "sim:sm_80", "transpose 128,128"},
+      {"bf16", 127, 581, "sim:sm_90a", "elementwise 128,128"},
+      {"i8", 304, 304, "sim:sm_90a", "elementwise 512,256"},
+      {"i8", 304, 301, "sim:sm_90a", "transpose 256,128"},
+      {"i8", 256, 256, "sim:sm_90a", "elementwise 256,256"},
+      {"f32", 300, 300, "sim:sm_90a", "elementwise 64,64"},
+      {"f32", 301, 301, "sim:sm_90a", "transpose 64,128"},
+      {"f64", 64, 65, "sim:sm_90a", "transpose 64,64"},
     } do
       local X = cute.zeros({c[2], c[3]}, c[1])
       fresh.transpose(X, {device = c[4]})
@@ -570,7 +624,8 @@ describe("cute.ops.copy, convert, transpose", function()
 
   it("do so on a GPU #gpu", function()
     for i, dtype in ipairs {"i8", "bf16", "f32", "f64"} do
-      for _, c in ipairs {{1000, 513}, {3, 128, 256}, {2049, 64}} do
+      for _, c in ipairs {{1000, 513}, {3, 128, 256}, {2049, 64},
+                         {2, 1001, 517}} do
         local X = ops.tensor(ops.random(i), c, dtype, i, "k")
         local Y = cute.ops.transpose(X:to "gpu"):to "host"
         local want = cute.ops.transpose(X, {device = "sim"})

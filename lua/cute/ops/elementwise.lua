@@ -14,6 +14,7 @@ local modes = require "cute.ops.modes"
 local numbers = require "cute.ops.numbers"
 local operand = require "cute.ops.operand"
 local philox = require "cute.ops.philox"
+local transpose = require "kernels.transpose"
 local whole = require "cute.ops.whole"
 
 local ops = {}
@@ -389,9 +390,38 @@ local function steps_of(p, width)
   return p.outputs[1].dtype.bits < 32 and 8 or 4
 end
 
+-- Tiles of matrices whose rows begin anywhere, and threads of a block: by bits.
+local ANYWHERE = {[8] = {{256, 128}, 256}, [16] = {{128, 128}, 256},
+                  [32] = {{64, 128}, 512}, [64] = {{64, 64}, 512}}
+
+-- The kernel of problem p where it is matrices turned as they are, no smaller
+-- than tiles, in rows of which no vectors of 16 bytes can be had; else nil.
+local function anywhere(p)
+  local x, y = p.inputs[1], p.outputs[1]
+  local bits = y.dtype.bits
+  if not (p.as_is and x.turned and math.min(x.width, p.width) * bits < 128)
+    or x.t.alignment < 16 or y.t and y.t.alignment < 16 then return nil end
+  local tile, block = table.unpack(ANYWHERE[bits])
+  if p.loops[1].n < tile[1] or p.loops[p.across].n < tile[2] then return nil end
+  local o = {name = p.name, dtype = p.as_is, pdl = p.pdl, tile = tile,
+             block = block, extents = {}, from = {}, to = {}}
+  local order = {1, p.across}
+  for i = 2, #p.loops do
+    if i ~= p.across then order[#order + 1] = i end
+  end
+  for k, i in ipairs(order) do
+    local loop = p.loops[i]
+    if loop[x.at] < 0 then return nil end
+    o.extents[k], o.from[k], o.to[k] = loop.n, loop[x.at], loop[y.at]
+  end
+  return transpose(o)
+end
+
 -- The kernel of problem p.
 local function kernel_of(p, f)
   local tile = choose_turned(p)
+  local turn = tile and anywhere(p)
+  if turn then return turn end
   local w = vector(p)
   local o = {f = f, name = p.name, width = w, fastmath = false, tile = tile,
     across = p.across, scalars = p.scalars or 0, as_is = p.as_is,

@@ -1,0 +1,226 @@
+--- Matrices with rows and columns exchanged, whose rows begin anywhere.
+--
+--     local k = transpose {dtype = cute.u16, extents = {B, A, L},
+--                          from = {A, 1, B * A}, to = {1, B, B * A},
+--                          tile = {128, 128}}
+--     k.kernel(X, Z):launch {grid = k.grid, block = k.block}
+--
+-- X and Z are (B,A) matrices, L of them and more modes behind; `from` and `to`
+-- are their strides. A is contiguous in X, B in Z; both tensors begin on 16
+-- bytes, their rows on any element.
+--
+-- A sector of 32 bytes that is written in part costs as two, and tiles of B x A
+-- would cut a sector at each end of their rows. So each row of Z has its own
+-- window of a tile, which begins where `whole` bytes of memory do, less than
+-- that in front of the tile. A block brings the rows of X that its windows
+-- touch, the 16 bytes of memory around them as they are, a row below the other;
+-- a thread reads elements one by one from where each row has them, and stores
+-- 16 bytes. What is around a tile's rows is theirs, or of other tiles: where it
+-- would be another's memory, elements come by themselves.
+local cute = require "cute"
+local check = require "kernels.check"
+
+local LANES = 8  -- along B; the others of a warp, and warps, lie along A
+
+local function up(a, b) return (a + b - 1) // b end
+
+-- What tiles are made of, in elements: V in 16 bytes, HALO in front of a tile,
+-- ROWS of it, CHUNKS of 16 bytes of each. A thread has a coordinate along A
+-- every STEP; windows that are HALO apart begin alike: KINDS do not.
+local function sizes(o)
+  local s, bits = {TB = o.tile[1], TA = o.tile[2]}, o.dtype.bits
+  s.V = 128 // bits
+  s.HALO = o.whole * 8 // bits
+  s.ROWS, s.CHUNKS = s.TB + s.HALO, s.TA // s.V + 1
+  s.STEP = o.block // LANES
+  s.KINDS = math.max(1, s.HALO // s.STEP)
+  s.nb = up(o.extents[1] + s.HALO - 1, s.TB)
+  s.na = up(o.extents[2], s.TA)
+  return s
+end
+
+-- B, A and the modes behind, as one, of an operand.
+local function matrices(o, stride)
+  local shape, strides = {1}, {0}
+  for i = 3, #o.extents do
+    shape[i - 2], strides[i - 2] = o.extents[i], stride[i]
+  end
+  return cute.make_layout({o.extents[1], o.extents[2], shape},
+                          {stride[1], stride[2], strides})
+end
+
+-- All of a tensor's memory, (V,CHUNKS), and where its elements are.
+local function memory(o, s, t, stride)
+  local l = matrices(o, stride)
+  local count = cute.cosize(l)
+  local wide = count >= 1 << 31 and cute.i64 or cute.i32
+  return cute.make_tensor(t.iterator,
+    cute.make_layout({s.V, up(count, s.V)}, {1, s.V})),
+    function(b, a, batch)
+      return l({b:to(wide), a:to(wide), batch:to(wide)})
+    end
+end
+
+local function narrow(x) return x:to(cute.i32) end
+
+-- Brings the rows of X. Groups of V rows begin an odd number of 16 bytes apart:
+-- lanes that have vectors below each other meet no conflict. Gives all of it,
+-- where row r has the tile's first element, and from one group to the next.
+local function bring(o, s, X, at)
+  local V, B, A = s.V, o.extents[1], o.extents[2]
+  local all, place = memory(o, s, X, o.from)
+  local pitch = s.TA + V
+  local group = V * pitch + V
+  local S = cute.make_smem_tensor(o.dtype, cute.make_layout(
+    {{V, s.ROWS // V}, pitch}, {{pitch, group}, 1}), 16)
+  local chunks = cute.make_tensor(S.iterator, cute.make_layout(
+    {V, s.CHUNKS, {V, s.ROWS // V}}, {1, V, {pitch, group}}))
+  local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", o.dtype,
+    {num_bits_per_copy = 128, level_prefetch_size = "size_128b"})
+  local function fetch(u, guard)
+    local r, j = u // s.CHUNKS, u % s.CHUNKS
+    local b = at.b - s.HALO + r
+    cute.when(cute.ge(b, 0) & cute.lt(b, B), function()
+      local first = place(b, at.a, at.batch)
+      local skew = narrow(first % V)
+      local function copy()
+        cute.copy(atom, all(cute._, first // V + j), chunks(cute._, j, r))
+      end
+      if not guard then  -- of the last chunk a row may have nothing
+        return cute.when(cute.gt(skew, 0) | cute.lt(j, s.CHUNKS - 1), copy)
+      end
+      local a = at.a - skew + j * V  -- the chunk's first element, along A
+      cute.when(cute.ge(a, 0) & cute.le(a + V, A), copy, function()
+        for v in cute.range(V) do
+          cute.when(cute.ge(a + v, 0) & cute.lt(a + v, A), function()
+            chunks[{v, j, r}] = all({v, first // V + j})
+          end)
+        end
+      end)
+    end)
+  end
+  local tid = (cute.arch.thread_idx())
+  local function each(guard, opts)
+    for u in cute.range(tid, s.ROWS * s.CHUNKS, o.block, opts) do
+      fetch(u, guard)
+    end
+  end
+  cute.when(cute.gt(at.a, 0) & cute.le(at.a + s.TA + V, A), function()
+    each(false, {unroll = 4})
+  end, function() each(true) end)
+  cute.arch.cp_async_commit_group()
+  cute.arch.cp_async_wait_group(0)
+  cute.arch.sync_threads()
+  local flat = cute.make_tensor(S.iterator,
+                                cute.make_layout {cute.cosize(S.layout)})
+  return flat, function(r)
+    -- HALO is whole chunks
+    return cute.crd2idx({r, 0}, S.layout)
+      + narrow(place(at.b + r, at.a, at.batch) % V)
+  end, group
+end
+
+-- Lanes that are further along A read their vectors from a later element on,
+-- around them, so that they meet in no bank: by so many words of 32 bits for
+-- each. The least for which fewest rows of a warp are in one.
+local function turn_of(o, s)
+  if s.V < 4 then return 0 end
+  local N, M, bits = o.from[1], o.to[2], o.dtype.bits
+  local best, least = 0, math.huge
+  for turn = 0, 3 do
+    local worst = 0
+    for first = 0, s.V - 1 do
+      local rows = {}
+      for lane = 0, 32 // LANES - 1 do
+        local row = (turn * s.V // 4 - M) * lane % s.V
+        local word = (first + lane + N * row) % s.V * bits // 32
+        rows[word] = rows[word] or {n = 0}
+        if not rows[word][row] then
+          rows[word][row], rows[word].n = true, rows[word].n + 1
+        end
+        worst = math.max(worst, rows[word].n)
+      end
+    end
+    if worst < least then best, least = turn, worst end
+  end
+  return best
+end
+
+-- Puts elements in their place that a lane has `turn` words too early for each
+-- group in front of its own.
+local function turn_back(held, turn, nth)
+  local words = cute.recast_tensor(held, cute.u32)
+  for _, bit in ipairs {1, 2} do
+    local by, on, was = bit * turn % 4, cute.ne(nth & bit, 0), {}
+    if by > 0 then
+      for i = 0, 3 do was[i] = words[i] end
+      for i = 0, 3 do words[i] = cute.where(on, was[(i - by) % 4], was[i]) end
+    end
+  end
+end
+
+local function body(o, s, X, Z)
+  local V, B, A = s.V, o.extents[1], o.extents[2]
+  local block = (cute.arch.block_idx())
+  local at = {b = block % s.nb * s.TB, a = block // s.nb % s.na * s.TA,
+              batch = block // s.nb // s.na}
+  local flat, begin, group = bring(o, s, X, at)
+  local all, place = memory(o, s, Z, o.to)
+  local tid = (cute.arch.thread_idx())
+  local lane, nth, turn = tid % LANES, tid % 32 // LANES, turn_of(o, s)
+  for kind in cute.range(s.KINDS) do
+    local a = tid // LANES + kind * s.STEP
+    local skew = narrow(place(at.b, at.a + a, at.batch) % s.HALO)
+    local function element(w) return begin(s.HALO - skew + w) + a end
+    local begins = {}
+    for w = 0, V - 1 do
+      begins[w] = element((w + nth * (turn * V // 4)) % V) + lane * group
+    end
+    local function put(more, rep)
+      local v = lane + rep * LANES
+      local b = at.b - skew + v * V          -- the vector's first element
+      local to = place(at.b, at.a + a + more, at.batch) - skew + v * V
+      cute.when(cute.ge(b, 0) & cute.le(b + V, B), function()
+        local held = cute.make_rmem_tensor({V}, o.dtype)
+        for w = 0, V - 1 do
+          held[w] = flat(begins[w] + rep * (LANES * group) + more)
+        end
+        if turn > 0 then turn_back(held, turn, nth) end
+        cute.autovec_copy(held, all(cute._, to // V))
+      end, function()
+        for w in cute.range(V) do
+          cute.when(cute.ge(b + w, 0) & cute.lt(b + w, B), function()
+            all[{w, to // V}] = flat(element(w) + v * group + more)
+          end)
+        end
+      end)
+    end
+    for more in cute.range(0, s.TA, s.STEP * s.KINDS, {unroll = 4}) do
+      cute.when(cute.lt(at.a + a + more, A), function()
+        for rep = 0, s.TB // V // LANES - 1 do put(more, rep) end
+      end)
+    end
+  end
+end
+
+--- A kernel of X and Z, and what its launch needs.
+---@param o table {dtype = of unsigned integers, extents: integer[], from:
+-- integer[], to: integer[], tile: integer[], block: integer?, whole: integer?,
+-- name: string?, pdl: boolean?}
+-- tile: along B, and along A; whole: bytes that windows begin on, 32 when
+-- absent; pdl: for dependent launches
+---@return {kernel: any, grid: integer, block: integer}
+return function(o)
+  check.integers("transpose", o, {"block"}, 32, 1024)
+  local p = setmetatable({block = o.block or 256, whole = o.whole or 32},
+                         {__index = o})
+  local s = sizes(p)
+  local grid = s.nb * s.na
+  for i = 3, #o.extents do grid = grid * o.extents[i] end
+  return {block = p.block, grid = grid, kernel = cute.kernel(
+    o.name or "transpose", function(X, Z)
+      if p.pdl then cute.arch.griddepcontrol_wait() end
+      body(p, s, cute.recast_tensor(X, p.dtype),
+           cute.recast_tensor(Z, p.dtype))
+    end)}
+end

@@ -211,8 +211,9 @@ end
 local SM90, BLOCKS, SKINNY = "kernels/gemm_sm90/constants.lua",
   "lua/cute/ops/blocks.lua", "kernels/gemm_skinny/model.lua"
 local fitted = {}
-for name in ("fill missing latency hit uneven memory far l2 group launch first "
-    .. "cluster second exchange leave part drain round"):gmatch "%S+" do
+for name in ("fill missing few_missing wait cut_fill latency hit uneven memory "
+    .. "far l2 group launch first cluster second exchange leave part drain "
+    .. "round"):gmatch "%S+" do
   fitted[#fitted + 1] = {constants, name, SM90, "  " .. name .. " = "}
 end
 for name in ("memory l2 near latency share meet drain"):gmatch "%S+" do

@@ -3,13 +3,18 @@ return {
   clock = 1.85e9,       -- without a power limit
   fmas = 2048,          -- of 16 bits, a cycle and multiprocessor
   fill = 98.9,          -- bytes into shared memory, a cycle
-  missing = 6.86,       -- cycles of 128 bytes that are not there,
-  few_missing = 3,      -- and of those that few blocks ask for
+  missing = 8.7,        -- cycles of 128 bytes that are not there,
+  few_missing = 2.05,   -- and of those that blocks of one wave ask for,
+  wait = 4,             -- of several: tiles that wait for one that lacks some
   memory = 4.43e12,     -- bytes a second
   far = 0.381,          -- of an operand that blocks far apart read, again
   together = 12,        -- blocks side by side that share a way to L2,
   group = 8.17e11,      -- bytes a second of it
-  l2 = 2.42e13,         -- of what all tiles read
+  l2 = 2.42e13,         -- of what all tiles read,
+  -- more of it where rows begin on multiples of so many bytes; from cut_fill on
+  -- shared memory is filled as much slower
+  cut = {[16] = 3.1, [32] = 1.7, [64] = 1.2},
+  cut_fill = 2.1,
   launch = 9.44e-7,     -- begin and end of a kernel
   latency = 1844,       -- cycles from asking memory for a tile to having it,
   hit = 1498,           -- and L2
@@ -39,7 +44,7 @@ return {
     ["64x64 two"] = 1.23, ["64x64 halves"] = 1.09, ["64x64 parts"] = 0.808,
     ["64x128"] = 1.06, ["64x128 parts"] = 1.05, ["128x64"] = 1.12,
     ["128x96"] = 1.06, ["128x128"] = 1.02, ["128x128 turns"] = 1.04,
-    ["128x128 halves"] = 1.22, ["128x128 parts"] = 1.08, ["128x160"] = 1.03,
+    ["128x128 halves"] = 1.26, ["128x128 parts"] = 1.08, ["128x160"] = 1.03,
     ["128x192"] = 1.03, ["128x192 cluster"] = 1.04, ["128x256"] = 1.01,
     ["128x256 cluster"] = 1.01, ["256x192"] = 1.03,
     ["256x192 cluster"] = 1.04, ["256x200 cluster"] = 1.02,

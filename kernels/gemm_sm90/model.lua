@@ -85,10 +85,22 @@ end
 
 -- Rows of a step that are not there: those of the last tile of a mode where one
 -- block has it each time, as blocks that stay have it if the tiles of the mode
--- divide them; else the mean of all tiles.
+-- divide them; else the mean of all tiles, or of more where there are waves:
+-- those beside the last one wait for it.
 local function absent(size, tile, tiles, waves, slots)
-  local last = waves > 1 and slots % tiles == 0
-  return (tiles * tile - size) / (last and 1 or tiles)
+  local gone = tiles * tile - size
+  if waves <= 1 then return gone / tiles end
+  return slots % tiles == 0 and gone or gone * math.min(1, C.wait / tiles)
+end
+
+--- How much longer L2 takes for rows so many elements apart: those that begin
+-- inside lines of memory are asked for in two parts.
+---@param elements integer
+---@param bits integer of an element
+---@return number 1: no longer
+function model.cut(elements, bits)
+  local pitch = elements * bits // 8
+  return C.cut[math.min(pitch & -pitch, 128)] or 1
 end
 
 --- Seconds of a product with complete options `o` (options of gemm_sm90), on
@@ -106,10 +118,14 @@ function model.time(o, m, n, k, sms)
   local steps = ceil_div(ceil_div(k, bk), o.split)
 
   local pieces = bk * bits / 1024  -- of 128 bytes in a row
+  local cut_a = model.cut(o.a_major == "k" and k or m, bits)
+  local cut_b = model.cut(o.b_major == "k" and k or n, bits)
+  local issued = (bm / cn * cut_a + bn / cm * cut_b) / C.cut_fill
   local missing = absent(m, bm, tiles_m, waves, slots)
     + absent(n, bn, tiles_n, waves, slots)
   local step = math.max(bm * bn * bk / C.fmas * bits / 16,
-    pieces * ((bm + bn - missing) * 128 / C.fill + missing * C.missing))
+    pieces * ((math.max(bm + bn, issued) - missing) * 128 / C.fill
+              + missing * C.missing))
   if o.promote then step = step + C.add * o.rows / 64 / o.promote end
   -- Fitted to parts of D's rows that swizzles take; whole rows are no slower.
   local part = o.epi[2]
@@ -121,15 +137,19 @@ function model.time(o, m, n, k, sms)
   local pace = math.max(step * abreast,
     (stays and C.hit or C.latency) / math.min(o.stages, steps))
   local main = steps * pace
-  -- What the slowest tile takes more, which the last wave has.
+  -- What the slowest tile takes more, which the last wave has, with K in parts:
+  -- rows that are not there are slower the more blocks ask for them.
   local gone = tiles_m * bm - m + tiles_n * bn - n
-  local slow = steps * math.max(0, pieces * ((bm + bn - gone) * 128 / C.fill
-    + gone * C.few_missing) - pace)
+  local function slow(parts)
+    local asking = math.min(waves * parts, 1) * o.split
+    return steps / parts * math.max(0, pieces * ((bm + bn - gone) * 128 / C.fill
+      + gone * C.few_missing * asking) - pace)
+  end
   -- What begins and ends a block's tile, beside which nothing is loaded.
   local edges = epilogue + (o.split > 1 and C.exchange or 0)
   local tile = o.pingpong and math.max(main, (main + epilogue) / 2)
     or main + edges
-  local cycles = math.ceil(waves) * tile - (o.pingpong and 0 or edges) + slow
+  local cycles = math.ceil(waves) * tile - (o.pingpong and 0 or edges) + slow(1)
   local busy, late = math.min(waves / math.ceil(waves), 1), 0
   local single = waves <= 1 and not o.pingpong
   local parts = 1  -- of the tiles past whole waves
@@ -138,8 +158,8 @@ function model.time(o, m, n, k, sms)
     local rest = math.floor((waves - whole) * slots + 0.5)
     parts = rest > 0 and math.min(o.equal, slots // rest, steps) or 1
     if parts > 1 then
+      cycles = whole * tile + ceil_div(steps, parts) * pace + slow(parts)
       waves, busy = whole + 1 / parts, 1
-      cycles = whole * tile + ceil_div(steps, parts) * pace + slow / parts
       late = C.leave + (parts - 1) * (C.part + bm * bn * 4 / C.fill)
     end
   end
@@ -166,7 +186,8 @@ function model.time(o, m, n, k, sms)
     memory = memory * (1 - rest / waves)
       + math.max(memory * rest / waves, tile / C.clock)
   end
-  local read = tiles_m * tiles_n * (bm / cn + bn / cm) * k * bits / 8 / C.l2
+  local read = tiles_m * tiles_n * (bm / cn * cut_a + bn / cm * cut_b)
+    * k * bits / 8 / C.l2
   if single then
     read = math.max(read, busy * o.min_blocks * rows * k / (o.split * parts)
       * bits / 8 / C.group)

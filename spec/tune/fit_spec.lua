@@ -88,6 +88,6 @@ describe("tools/fit.lua", function()
   it("says how near the repository's rule is to what was measured", function()
     local out = fit {}
     local median, worst = regret(out, "the rule")
-    assert.is_true(median <= 1.003 and worst <= 1.12, out)
+    assert.is_true(median <= 1.003 and worst <= 1.26, out)
   end)
 end)

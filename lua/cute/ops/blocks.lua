@@ -6,7 +6,9 @@
 -- tile along K to the next, which blocks side by side do not add to. A launch
 -- begins and ends, and blocks that share a tile send each other their sums.
 -- Constants are those of an H200, fitted by tools/fit.lua.
+local constants = require "kernels.gemm_sm90.constants"
 local cute = require "cute"
+local model = require "kernels.gemm_sm90.model"
 local tiles = require "cute.tiles"
 
 local blocks = {}
@@ -61,6 +63,14 @@ local function along_k(p, tile, stages, rate, steps, beside)
     + beside * tile[1] * tile[2] * p.d.bits / 8 / C.drain
 end
 
+-- Bytes of so many rows of an operand that L2 is asked for: as many more as it
+-- takes longer where they begin inside lines of memory; 0 where they do not.
+local function cut_bytes(t, bits, count, k)
+  local pitch = t.stride[2] == 1 and t.stride[1] or t.stride[2]
+  local by = math.type(pitch) == "integer" and model.cut(pitch, bits) or 1
+  return by > 1 and by * count * k * bits / 8 or 0
+end
+
 --- Nanoseconds of a problem in tiles {BM, BN, BK} with K in `splits`.
 ---@param p table
 ---@param tile integer[]
@@ -79,8 +89,11 @@ function blocks.time(p, tile, stages, rate, splits)
        and along_k(p, tile, stages, rate, steps, each % room) or 0)
   local meet = splits > 1
     and C.share + tile[1] * tile[2] * 4 * (splits + 1) / C.meet or 0
-  return (work ^ C.near + blocks.memory(p) ^ C.near) ^ (1 / C.near) + C.start
-    + meet
+  local cut = (cut_bytes(p.A, p.a.bits, tile[1], p.k)
+    + cut_bytes(p.B, p.b.bits, tile[2], p.k)) * count / splits
+    / (constants.l2 * 1e-9)
+  return (work ^ C.near + blocks.memory(p) ^ C.near + cut ^ C.near)
+    ^ (1 / C.near) + C.start + meet
 end
 
 -- In how many parts K is tried.

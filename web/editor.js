@@ -329,6 +329,12 @@ var cuteEditor = (function () {
         if (cm.hasFocus()) host.chosen(numbers.was(cm.getCursor().line));
       });
     });
+    // Brings a line with its report into view, or does so when there is one.
+    var unseen = 0;
+    function reveal(line) {
+      unseen = cm.getWrapperElement().offsetParent ? 0 : line;
+      cm.scrollIntoView({line: Math.max(0, numbers.now(line)), ch: 0}, 120);
+    }
     return {
       cm: cm,
       text: function () { return cm.getValue(); },
@@ -342,7 +348,13 @@ var cuteEditor = (function () {
         cm.scrollTo(0, 0);
         check();
       },
-      ran: function () { numbers.keep(); told.clear(); column({}); light(0); },
+      ran: function () {
+        unseen = 0;
+        numbers.keep();
+        told.clear();
+        column({});
+        light(0);
+      },
       reports: told.show,
       heat: column,
       light: light,
@@ -360,12 +372,13 @@ var cuteEditor = (function () {
         if (focus) cm.focus();
       },
       // Shows a line of the text that ran.
-      reveal: function (line) {
-        cm.scrollIntoView({line: Math.max(0, numbers.now(line)), ch: 0}, 60);
-      },
+      reveal: reveal,
       check: check,
       focus: function () { cm.focus(); },
-      refresh: function () { cm.refresh(); }};
+      refresh: function () {
+        cm.refresh();
+        if (unseen) reveal(unseen);
+      }};
   }
 
   // As high as its text; errors under their line.

@@ -239,6 +239,21 @@ describe("a fault in a script", function()
                                       true))
     end
   end)
+
+  it("is in view on a phone when its source is", function()
+    local text = without("scripts/copy_async.lua",
+                         "cute.arch.cp_async_wait_group(0)", 1)
+    local v = visit {{url = FILE, width = 390, script = const("text", text)
+      .. [[
+      await run(text);
+      const room = document.body.dataset.room;
+      click("[data-room=source]");
+      await sleep(200);
+      const wrong = $(".CodeMirror .wrong").getBoundingClientRect();
+      const pane = $(".CodeMirror").getBoundingClientRect();
+      return [room, wrong.top > pane.top && wrong.bottom < pane.bottom];]]}}[1]
+    assert.same({"results", true}, v)
+  end)
 end)
 
 describe("Stop", function()

@@ -27,7 +27,7 @@ table.sort(epilogues.NAMES)
 --- The function of a name, or of a file, with the name that its rows have.
 ---@param word string
 ---@return string? name
----@return function|string make, or why there is none
+---@return function|string # what makes it, or why there is none
 function epilogues.load(word)
   if NAMED[word] then return word, NAMED[word] end
   if core.file_kind(word) ~= "file" then

@@ -79,7 +79,7 @@ end
 --- Operands that have no memory to speak of: what is compiled asks for none.
 ---@param problem string
 ---@param make? function
----@return table A, B, D, C, options
+---@return table # A, B, D, C, options
 function operands.without_memory(problem, make)
   local o = operands.parse(problem, make)
   local lA, lB, lD = layouts(o)

@@ -19,12 +19,6 @@ var cuteEditor = (function () {
       inputStyle: "contenteditable", viewportMargin: 60, spellcheck: false,
       autocorrect: false, autocapitalize: false};
   }
-  function element(tag, name, text) {
-    var e = document.createElement(tag);
-    e.className = name;
-    if (text !== undefined) e.textContent = text;
-    return e;
-  }
 
   // Tab indents once something was typed or chosen; it moves the focus on when
   // that has just come, and behind Escape.
@@ -66,7 +60,7 @@ var cuteEditor = (function () {
     return /^[A-Za-z_][\w.:]*$/.test(name) ? name.replace(/:/g, ".") : "";
   }
   function words(cm, ask) {
-    var tip = document.getElementById("about"), timer, shown = "", asked = "";
+    var tip = el("about"), timer, shown = "", asked = "";
     function hide() {
       clearTimeout(timer);
       tip.hidden = true;
@@ -121,8 +115,8 @@ var cuteEditor = (function () {
       return {from: cm.posFromIndex(got.from), to: to,
         list: got.list.map(function (x) {
           return {text: x.text, render: function (item) {
-            item.appendChild(element("span", "word", x.text));
-            if (x.about) item.appendChild(element("span", "what", x.about));
+            item.appendChild(make("span", "word", x.text));
+            if (x.about) item.appendChild(make("span", "what", x.about));
           }};
         })};
     };
@@ -183,7 +177,7 @@ var cuteEditor = (function () {
     return check;
   }
   function gutterMark(kind, text) {
-    var e = element("span", "mark " + kind, kind == "bad" ? "\u25CF"
+    var e = make("span", "mark " + kind, kind == "bad" ? "\u25CF"
       : "\u25B2");
     e.title = text;
     return e;
@@ -200,14 +194,14 @@ var cuteEditor = (function () {
       });
     }
     function widget(line, note) {
-      var cut = note.text.indexOf("\n"), e = element("div", "note "
+      var cut = note.text.indexOf("\n"), e = make("div", "note "
         + note.kind);
-      e.appendChild(element("div", "", cut < 0 ? note.text
+      e.appendChild(make("div", "", cut < 0 ? note.text
         : note.text.slice(0, cut)));
-      if (cut > 0) e.appendChild(element("div", "rest",
+      if (cut > 0) e.appendChild(make("div", "rest",
         note.text.slice(cut + 1)));
-      if (note.hint) e.appendChild(element("div", "rest", note.hint));
-      var close = element("button", "dismiss", "\u00D7");
+      if (note.hint) e.appendChild(make("div", "rest", note.hint));
+      var close = make("button", "dismiss", "\u00D7");
       close.title = "hide";
       close.setAttribute("aria-label", "hide this report");
       e.insertBefore(close, e.firstChild);
@@ -255,7 +249,7 @@ var cuteEditor = (function () {
         lines = Object.keys(cells);
         lines.forEach(function (n) {
           if (n < 1 || n > cm.lineCount()) return;
-          var c = cells[n], e = element("span", "cell c" + c.colour
+          var c = cells[n], e = make("span", "cell c" + c.colour
             + (c.bad ? " bad" : ""), c.text);
           if (c.part >= 0.05) e.style.setProperty("--w",
             Math.round(100 * c.part) + "%");
@@ -286,7 +280,7 @@ var cuteEditor = (function () {
 
   // ---- the editor ----
 
-  function make(root, host) {
+  function editor(root, host) {
     var cm = CodeMirror(root, Object.assign(options(), {
       gutters: ["reports", "CodeMirror-linenumbers", "heat"],
       screenReaderLabel: "Lua source. Tab indents once you have typed; Escape,"
@@ -382,7 +376,7 @@ var cuteEditor = (function () {
   }
 
   // As high as its text; errors under their line.
-  make.small = function (root, text, host) {
+  editor.small = function (root, text, host) {
     var cm = CodeMirror(root, Object.assign(options(text), {
       viewportMargin: Infinity, gutters: ["reports", "CodeMirror-linenumbers"],
       screenReaderLabel: host.label || "Lua"}));
@@ -402,6 +396,6 @@ var cuteEditor = (function () {
       focus: function () { cm.focus(); },
       refresh: function () { cm.refresh(); }};
   };
-  make.nameAt = nameAt;
-  return make;
+  editor.nameAt = nameAt;
+  return editor;
 })();

@@ -12,12 +12,6 @@
 // those of them that ran; solved, by exercise; hints, how many were shown.
 "use strict";
 var cuteLessons = (function () {
-  function make(tag, name, text) {
-    var e = document.createElement(tag);
-    if (name) e.className = name;
-    if (text !== undefined) e.textContent = text;
-    return e;
-  }
   function button(text, press, name) {
     var b = make("button", name, text);
     b.type = "button";

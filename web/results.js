@@ -14,13 +14,6 @@ var cuteResults = (function () {
   var BLOCK = 8000;   // of a block of it
   var VIEWS = ["output", "kernel", "drawn", "timeline"];
 
-  function el(id) { return document.getElementById(id); }
-  function make(tag, name, text) {
-    var e = document.createElement(tag);
-    if (name) e.className = name;
-    if (text !== undefined) e.textContent = text;
-    return e;
-  }
   function plural(n, word) { return n + " " + word + (n == 1 ? "" : "s"); }
   function seconds(s) {
     return s < 1 ? Math.max(1, Math.round(1000 * s)) + " ms"

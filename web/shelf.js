@@ -41,12 +41,6 @@ var cuteShelf = (function () {
     return s;
   }
 
-  function make(tag, name, text) {
-    var e = document.createElement(tag);
-    if (name) e.className = name;
-    if (text !== undefined) e.textContent = text;
-    return e;
-  }
   function bytesOf(n) {
     return n < 1024 ? n + " bytes" : n < 1 << 20 ? (n / 1024).toFixed(0)
       + " KB" : (n / (1 << 20)).toFixed(1) + " MB";

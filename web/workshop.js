@@ -16,13 +16,6 @@ var workshop = (function () {
     ["Left, Right", "at the line between source and results: moves it"],
     ["?", "this list"]];
 
-  function el(id) { return document.getElementById(id); }
-  function make(tag, name, text) {
-    var e = document.createElement(tag);
-    if (name) e.className = name;
-    if (text !== undefined) e.textContent = text;
-    return e;
-  }
   function say(text) { el("status").textContent = text; }
 
   // ---- what is remembered ----

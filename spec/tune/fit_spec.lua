@@ -89,5 +89,8 @@ describe("tools/fit.lua", function()
     local out = fit {}
     local median, worst = regret(out, "the rule")
     assert.is_true(median <= 1.003 and worst <= 1.26, out)
+    local mean, most = out:match("the rule .-mean ([%d.]+).-9 of 10 within "
+      .. "([%d.]+)")
+    assert.is_true(tonumber(mean) <= 1.02 and tonumber(most) <= 1.06, out)
   end)
 end)

@@ -2,6 +2,13 @@
 -- assigns.
 local lex = {}
 
+--- Lua's own words, as a set.
+lex.KEYWORDS = {}
+for word in ([[and break do else elseif end false for function goto if in
+  local nil not or repeat return then true until while]]):gmatch "%S+" do
+  lex.KEYWORDS[word] = true
+end
+
 local STOPS = {}
 for word in ([[if then and or not return while until do end local else elseif
   function repeat for in = , ; ]]):gmatch "%S+" do STOPS[word] = true end

@@ -37,9 +37,6 @@ complete.FIELDS.tiled = complete.FIELDS.atom .. " thr_layout_vmnk "
 complete.FIELDS.slice = complete.FIELDS.tiled
 complete.FIELDS.prepared = complete.FIELDS.program
 
-local KEYWORDS = [[and break do else elseif end false for function goto if in
-  local nil not or repeat return then true until while]]
-
 -- Functions that take a table of options, and the modules whose tables know
 -- these.
 local LAUNCH = "cute.lang.kernel OPTIONS "
@@ -340,7 +337,8 @@ end
 
 local function globals(head, word, env)
   if word == "" or word:find "^%d" then return {} end
-  local set = words_of(KEYWORDS)
+  local set = {}
+  add_keys(set, lex.KEYWORDS)
   add_keys(set, env)
   for name in pairs(complete.names(_G)) do set[name] = true end
   for _, token in ipairs(lex.tokens(head)) do

@@ -4,6 +4,7 @@ local core = require "cute.core"
 local draw = require "cute.draw"
 local globals = require "cute.workshop.globals"
 local html = require "cute.draw.html"
+local lex = require "cute.lang.lex"
 local npy = require "cute.npy"
 local page = require "cute.page"
 local repl = require "cute.program.repl"
@@ -221,16 +222,14 @@ end
 
 -- ---- arrays ----
 
-local WORDS = " and break do else elseif end false for function goto if in "
-  .. "local nil not or repeat return then true until while cute _ X arg "
+local PRESET = {cute = true, _ = true, X = true, arg = true}
 
 -- A file's name as one of Lua that nobody has: "my data.npy" is my_data, and
 -- print.npy print_.
 local function global_of(file)
   local name = file:match "[^/]*$":gsub("%.npy$", ""):gsub("[^%w_]+", "_")
     :gsub("^%d", "_%0")
-  if name == "" or WORDS:find(" " .. name .. " ", 1, true)
-    or globals.had(name) then
+  if name == "" or lex.KEYWORDS[name] or PRESET[name] or globals.had(name) then
     name = name .. "_"
   end
   return name

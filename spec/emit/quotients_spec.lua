@@ -61,18 +61,20 @@ describe("emitted text", function()
     find(text, "a[4] = i0 * 64 + t - 12;")
     -- and leaves those whose rest reaches it, from below 0 too
     for _, case in ipairs {{64, 3, 5}, {64, 60, 64}, {6, -1, 6}, {8, -4, 4},
-                           {12, 17, 6}, {10, 4, 5}, {9, 0, 3}} do
-      local m, k, c = table.unpack(case)
+                           {12, 17, 6}, {10, 4, 5}, {9, 0, 3}, {64, 57, 64},
+                           {64, 58, 64}, {64, 6, 64, -1}, {64, 5, 64, -1}} do
+      local m, k, c, sign = table.unpack(case)
+      sign = sign or 1
       cute.kernel("rest", function(a)
         local t = cute.arch.thread_idx()
         for u in cute.range(-5, 6) do
-          local v = (u * m + t) + (u * c + k)
+          local v = (u * m + sign * t) + (u * c + k)
           a[(u + 5) * 7 + t] = v // c * 10000 + (v % c)
         end
       end)(y):launch {grid = 1, block = 7, device = "sim"}
       for u = -5, 5 do
         for t = 0, 6 do
-          local v = u * m + t + u * c + k
+          local v = u * m + sign * t + u * c + k
           assert.equal(v // c * 10000 + v % c, y((u + 5) * 7 + t))
         end
       end

@@ -376,7 +376,7 @@ local function turned(o, inputs, outputs, scalars)
   each(passes)
   cute.arch.sync_threads()
   local function finish(guard)
-    for k = 0, TA // step - 1 do
+    for k = 0, up(TA, step) - 1 do
       local a = first + k * step
       local function put()
         local results = compute(o, ins, scalars, l and index, W, a)
@@ -384,11 +384,12 @@ local function turned(o, inputs, outputs, scalars)
           store(t({_, at.b // W + b}, at.a + a, at.batch), results[i])
         end
       end
-      if guard then
-        cute.when(cute.lt(at.b // W + b, B // W) & cute.lt(at.a + a, A), put)
-      else
-        put()
+      local ok = guard and cute.lt(at.b // W + b, B // W)
+        & cute.lt(at.a + a, A)
+      if TA < step then  -- a small tile of wide vectors
+        ok = ok and ok & cute.lt(a, TA) or cute.lt(a, TA)
       end
+      if ok then cute.when(ok, put) else put() end
     end
   end
   cute.when(inside, finish, not whole and function() finish(true) end or nil)

@@ -38,6 +38,14 @@ local function up(a, b) return (a + b - 1) // b end
 
 local function add(a, b) return a + b end
 local function square(x) return x * x end
+local function converted(x, sums) return x:to(sums) end
+
+-- x's magnitude, which of whole numbers may be that of the least there is.
+local function magnitude(x, sums)
+  local int = sums.is_integer and not x.dtype.name:find "^u"
+  if int then x = x:to(sums.bits == 64 and cute.i64 or cute.i32) end
+  return (int or sums.is_float) and cute.abs(x):to(sums) or x:to(sums)
+end
 
 fold.OPS = {
   sum = {of = add, init = 0},
@@ -45,7 +53,7 @@ fold.OPS = {
   prod = {of = function(a, b) return a * b end, init = 1},
   max = {of = cute.max, init = -math.huge},
   min = {of = cute.min, init = math.huge},
-  amax = {of = cute.max, init = 0, map = cute.abs},
+  amax = {of = cute.max, init = 0, from = magnitude},
   norm = {of = add, init = 0, map = square,
           after = function(x) return cute.sqrt(x) end},
   rms = {of = add, init = 0, map = square,
@@ -78,7 +86,7 @@ local function plain(op, sums)
   end
   return {types = {sums}, init = {init},
     take = function(x)
-      x = x:to(sums)
+      x = (op.from or converted)(x, sums)
       return {op.map and op.map(x) or x}
     end,
     join = function(a, b) return {op.of(a[1], b[1])} end}
@@ -238,6 +246,9 @@ local function view_of(o, X, along)
     return cute.coalesce(cute.make_layout(l.shape[2], l.stride[2]))
   end
   f, k = mode(f), mode(k)
+  if X.element_type ~= o.dtype then  -- tf32 is f32 to memory
+    X = cute.recast_tensor(X, o.dtype)
+  end
   return cute.make_tensor(X.iterator, cute.make_layout(
     {o.width, f.shape, k.shape}, {w.stride[1], f.stride, k.stride}))
 end

@@ -76,6 +76,15 @@ static inline float __double2float_rz(double x) {
   return past ? nextafterf(f, 0) : f;
 }
 
+#define TO_FLOAT(name, from) \
+  static inline float name(from x) { \
+    float f = (float)x; \
+    bool past = (x > 0) == ((long double)f > (long double)x); \
+    return (long double)f != (long double)x && past ? nextafterf(f, 0) : f; \
+  }
+TO_FLOAT(__ll2float_rz, long long)
+TO_FLOAT(__ull2float_rz, unsigned long long)
+
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
 static inline int __ffs(int x) { return __builtin_ffs(x); }

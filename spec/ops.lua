@@ -49,6 +49,81 @@ function ops.tensor(pick, shape, dtype, seed, kind)
   return cute.make_tensor(t.iterator + first, cute.make_layout(shape, stride))
 end
 
+--- Calls f(coordinates, number) for all elements of a shape, in rows.
+function ops.each_of(shape, f)
+  local n = 1
+  for _, e in ipairs(shape) do n = n * e end
+  for at = 0, n - 1 do
+    local c, rest = {}, at
+    for m = #shape, 1, -1 do c[m], rest = rest % shape[m], rest // shape[m] end
+    f(c, at)
+  end
+end
+
+--- The element of t that coordinates of a larger shape have.
+function ops.element(t, c)
+  local rank, own = cute.rank(t), {}
+  for m = 1, rank do
+    own[m] = cute.size(t.shape[m]) == 1 and 0 or c[#c - rank + m]
+  end
+  return t(table.unpack(own))
+end
+
+--- A shape of about so many elements at most.
+function ops.shape(pick, most)
+  local all = {}
+  for m = 1, pick {1, 2, 2, 3, 3, 4} do
+    all[m] = pick {1, 2, 3, 8, 17, 32, 40}
+  end
+  while cute.product(all) > most do table.remove(all) end
+  return all[1] and all or {pick {1, 7, most}}
+end
+
+--- One that broadcasts to it.
+function ops.part(pick, all)
+  local part = table.move(all, pick(#all) + 1, #all, 1, {})
+  for m = 1, #part do if pick(3) == 0 then part[m] = 1 end end
+  return part
+end
+
+--- A tensor of any strides, with modes in any order, too.
+function ops.any(pick, shape, dtype, seed)
+  if #shape < 2 or pick(2) == 0 then
+    local wide = table.move(shape, 1, #shape, 3 - math.min(2, #shape), {1})
+    local t = ops.tensor(pick, #shape < 2 and wide or shape, dtype, seed)
+    if #shape > 1 then return t end
+    return cute.make_tensor(t.iterator, cute.make_layout({shape[1]},
+                                                         {t.stride[2]}))
+  end
+  local order = {}
+  for m = 1, #shape do table.insert(order, pick(m) + 1, m - 1) end
+  local l = cute.make_ordered_layout(shape, order)
+  local b = core.buffer(dtype, cute.cosize(l) + 3)
+  if seed then b:fill_int(seed, is_unsigned(dtype) and 0 or -2, 3)
+  else b:fill(0) end
+  return cute.make_tensor(cute.make_tensor(b, cute.make_layout {1}).iterator
+                          + pick {0, 0, 1, 2}, l)
+end
+
+local CODES = {[8] = "u8", [16] = "u16", [32] = "u32", [64] = "u64"}
+
+--- One with values of all of its type: "few" of them, near 0, or "all", with
+-- what is special among floats; "none": 0.
+function ops.scattered(pick, shape, dtype, what)
+  local t = ops.any(pick, shape, dtype, what ~= "none" and 1 or nil)
+  if what ~= "all" then return t end
+  local bits = cute.recast_tensor(t, CODES[t.element_type.bits])
+  local mask = t.element_type.bits == 64 and -1
+    or (1 << t.element_type.bits) - 1
+  local narrow = t.element_type.is_float and t.element_type.bits >= 32
+  ops.each_of(shape, function(c)
+    local x = pick(1 << 31) << 33 ~ pick(1 << 31) << 11 ~ pick(1 << 20)
+    if narrow and pick(4) > 0 then t[c] = (pick(2001) - 1000) / pick {8, 7, 3}
+    else bits[c] = x & mask end
+  end)
+  return t
+end
+
 --- Element (..., i, j) of t, or of the only batch that it has there.
 function ops.at(t, batch, i, j)
   local c, rank = {}, cute.rank(t)

@@ -219,7 +219,8 @@ end
 
 local FLOAT_OPS = {where = INT_OPS.where}
 
-for name, op in pairs {add = "+", sub = "-", mul = "*", div = "/"} do
+for name, op in pairs {add = "+", sub = "-", mul = "*", div = "/",
+                        idiv = "//", mod = "%"} do
   FLOAT_OPS[name] = function(g, t, d)
     local b = g:chance(20) and g:pick {"0.5", "3", "-1.25", "0"}
       or g:expr(t, g:r(d) - 1)

@@ -52,6 +52,12 @@ static bool other_takes(lua_State *L, const char *event) {
 
 // ---- operators ----
 
+// Lua's // of floats.
+static Ref floor_of_quotient(Ctx *cx, int how, const Ref *a) {
+  Ref q = veclib_apply2(cx, how, a);
+  return veclib_apply_math(cx, MF_FLOOR, &q);
+}
+
 static int arithmetic(lua_State *L, int sign) {
   Op op = signs[sign].op;
   if (other_takes(L, signs[sign].name)) return 1;
@@ -71,7 +77,9 @@ static int arithmetic(lua_State *L, int sign) {
   if ((op == OP_DIV || op == OP_MOD) && !a.o[1].r &&
       ir_const(ir_fn(cx), a.o[1].s, &n) && n == 0)
     face_error(L, ERR_ARG, "an integer %s 0", op == OP_DIV ? "//" : "%");
-  return veclib_map(L, cx, &a, a.type, veclib_apply2, (int)op);
+  bool floors = op == OP_DIV && dtype_is_float(a.type);
+  return veclib_map(L, cx, &a, a.type,
+                    floors ? floor_of_quotient : veclib_apply2, (int)op);
 }
 
 // `/` and `^` give floats, as in Lua.

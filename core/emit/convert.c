@@ -79,8 +79,10 @@ static Prec wide_to_half(Emit *e, const Ins *i, DType t, Ref r) {
     text_printf(e, "%s(", helper_use(e, H_F64_TO_F16));
     expr_val(e, r, PR_ANY);
   } else {
+    DType s = ir_type(e->fn, r);
     text_printf(e, "%s(%s(", convert_from_f32(e, i, t),
-                helper_use(e, H_F64_TO_ODD));
+                helper_use(e, s == DT_I64 ? H_I64_TO_ODD
+                              : s == DT_U64 ? H_U64_TO_ODD : H_F64_TO_ODD));
     expr_val(e, r, PR_ANY);
     text_puts(e, ")");
   }

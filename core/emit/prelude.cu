@@ -68,6 +68,19 @@ static __device__ __forceinline__ float f64_to_odd(double x) {
   return inexact ? __uint_as_float(__float_as_uint(r) | 1u) : r;
 }
 
+//: i64_to_odd
+static __device__ __forceinline__ float i64_to_odd(long long x) {
+  float r = __ll2float_rz(x);
+  return (long long)r != x ? __uint_as_float(__float_as_uint(r) | 1u) : r;
+}
+
+//: u64_to_odd
+static __device__ __forceinline__ float u64_to_odd(unsigned long long x) {
+  float r = __ull2float_rz(x);
+  bool inexact = (unsigned long long)r != x;
+  return inexact ? __uint_as_float(__float_as_uint(r) | 1u) : r;
+}
+
 //: pack_f16
 #if __CUDA_ARCH__ >= 800
 static __device__ __forceinline__ unsigned pack_f16(float lo, float hi) {
@@ -521,13 +534,13 @@ static __device__ __forceinline__ long long floor_mod(
 //: lua_mod_f32
 static __device__ __forceinline__ float lua_mod(float a, float b) {
   float r = fmodf(a, b);
-  return r * b < 0 ? r + b : r;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
 //: lua_mod_f64
 static __device__ __forceinline__ double lua_mod(double a, double b) {
   double r = fmod(a, b);
-  return r * b < 0 ? r + b : r;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
 //: ex2_approx

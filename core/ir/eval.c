@@ -101,7 +101,7 @@ static double max_of(double a, double b) {
     if (op == OP_MIN) return (T)min_of(a, b); \
     if (op == OP_MAX) return (T)max_of(a, b); \
     m = FMOD(a, b);  /* Lua's % */ \
-    return m * b < 0 ? m + b : m; \
+    return m != 0 && (m < 0) != (b < 0) ? m + b : m; \
   }
 ROUNDED(f32_op, float, fmodf)
 ROUNDED(f64_op, double, fmod)

@@ -68,6 +68,13 @@ static double math_of(MathFn f, double x, double y) {
 
 // ---- conversions ----
 
+// An integer on its way to a type of less than 42 bits: one that a double has,
+// odd where bits are lost, so that rounding it is rounding once.
+static uint64_t odd(uint64_t a, uint64_t magnitude) {
+  if (magnitude < (uint64_t)1 << 53) return a;
+  return (a & ~(uint64_t)0x7ff) | (a & 0x7ff ? 0x800 : 0);
+}
+
 static uint64_t convert(DType from, DType to, uint64_t a) {
   if (dtype_is_float(from)) {
     double x = dtype_to_double(from, a);
@@ -83,7 +90,10 @@ static uint64_t convert(DType from, DType to, uint64_t a) {
   if (!dtype_is_float(to)) return eval_narrow(to, (uint64_t)x);
   bool big = from == DT_U64;
   if (to == DT_F32) return float_bits(big ? (float)a : (float)x);
-  return dtype_from_double(to, big ? (double)a : (double)x);
+  if (to == DT_F64) return double_bits(big ? (double)a : (double)x);
+  bool below = !big && x < 0;
+  a = odd((uint64_t)x, below ? 0 - (uint64_t)x : (uint64_t)x);
+  return dtype_from_double(to, big ? (double)a : (double)(int64_t)a);
 }
 
 static uint64_t math(const SimIns *i, uint64_t a, uint64_t b) {

@@ -1,5 +1,6 @@
 -- Quotients and remainders in emitted text, and what they are on the simulator.
 local cute = require "cute"
+local support = require "spec.support"
 
 local function source(f, opts, ...)
   return cute.kernel("k", f)(...):trace(opts):cuda "sm_80"
@@ -79,5 +80,36 @@ describe("emitted text", function()
         end
       end
     end
+  end)
+end)
+
+describe("quotients of floats", function()
+  it("are Lua's, rounded down, and so are their rests", function()
+    local list = {7.5, -7.5, 8.0, -8.0, 0.0, -0.0, 1e30, -1e-30, 1e-30, 3.25,
+                  math.huge, -math.huge, 0 / 0}
+    for _, t in ipairs {"f32", "f64"} do
+      local round = t == "f32" and support.f32 or function(x) return x end
+      local n = #list
+      local x = cute.tensor(list, t)
+      local o = cute.zeros({n, n, 2}, t)
+      cute.kernel("quotients", function(a, out)
+        local i, j = cute.arch.thread_idx(), cute.arch.block_idx()
+        out[{i, j, 0}], out[{i, j, 1}] = a[i] // a[j], a[i] % a[j]
+      end)(x, o):launch {grid = n, block = n, device = "sim"}
+      for i = 0, n - 1 do
+        for j = 0, n - 1 do
+          local a, b = x(i), x(j)
+          local q = round(a / b)
+          q = q - q == 0 and math.floor(q) + 0.0 or q
+          assert(support.same(q, o(i, j, 0)), ("%s // %s is %s, not %s"):format(
+            a, b, o(i, j, 0), q))
+          assert(support.same(round(a % b), o(i, j, 1)), ("%s %% %s is %s, "
+            .. "not %s"):format(a, b, o(i, j, 1), a % b))
+        end
+      end
+    end
+    local text = source(function(a) a[0] = a[1] // a[2] end, {block = 1},
+                        cute.zeros({4}, cute.f32))
+    find(text, "floorf(a[1] / a[2])")
   end)
 end)

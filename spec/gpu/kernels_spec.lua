@@ -125,11 +125,11 @@ end, function(a, b)
 end)
 
 for _, t in ipairs {"f32", "f64", "f16", "bf16"} do
-  functions("floats " .. t, t, 21, function(n)
+  functions("floats " .. t, t, 23, function(n)
     return {normal(t, n), normal(t, n), normal(t, n)}
   end, function(a, b, c)
-    return {a + b, a - b, a * b, a / b, a % b, a * b + c, cute.fma(a, b, c),
-            -a, cute.abs(a), cute.min(a, b), cute.max(a, b),
+    return {a + b, a - b, a * b, a / b, a % b, a // b, a // -0.75, a * b + c,
+            cute.fma(a, b, c), -a, cute.abs(a), cute.min(a, b), cute.max(a, b),
             cute.sqrt(cute.abs(a)), cute.floor(a), cute.ceil(a),
             cute.trunc(a * 3), cute.round(a * 2), cute.roundeven(a * 2),
             cute.copysign(a, b), cute.fmod(a * 9, b), a * 0.5 + 1,

@@ -12,25 +12,7 @@ local DEVICES = {"sim:sm_80", "sim:sm_90a"}
 local TYPES = {"f32", "bf16", "f16", "f64", "i32", "i8", "u8", "i64", "i16",
                "e4m3"}
 
--- Calls f(coordinates) for all elements of a shape.
-local function each(shape, f)
-  local n = 1
-  for _, e in ipairs(shape) do n = n * e end
-  for at = 0, n - 1 do
-    local c, rest = {}, at
-    for m = #shape, 1, -1 do c[m], rest = rest % shape[m], rest // shape[m] end
-    f(c, at)
-  end
-end
-
--- The element of t that coordinates of a larger shape have.
-local function at(t, c)
-  local rank, own = cute.rank(t), {}
-  for m = 1, rank do
-    own[m] = cute.size(t.shape[m]) == 1 and 0 or c[#c - rank + m]
-  end
-  return t(table.unpack(own))
-end
+local each, at = ops.each_of, ops.element
 
 -- Fails where an element of t is not what want(c) says, as its type has it.
 local function same(t, shape, want)
@@ -48,37 +30,6 @@ local function equal(want, got)
   if want ~= got then error(("%s, not %s"):format(got, want)) end
 end
 
--- A shape, and another one that broadcasts to it.
-local function shapes(pick)
-  local all = {}
-  for m = 1, pick {1, 2, 2, 3, 3, 4} do
-    all[m] = pick {1, 2, 3, 8, 17, 32, 40}
-  end
-  while cute.product(all) > 9000 do table.remove(all) end
-  local part = table.move(all, pick(#all) + 1, #all, 1, {})
-  for m = 1, #part do if pick(3) == 0 then part[m] = 1 end end
-  return all, part
-end
-
--- A tensor of any strides, with modes in any order, too.
-local function tensor(pick, shape, dtype, seed)
-  if #shape < 2 or pick(2) == 0 then
-    local wide = table.move(shape, 1, #shape, 3 - math.min(2, #shape), {1})
-    local t = ops.tensor(pick, #shape < 2 and wide or shape, dtype, seed)
-    if #shape > 1 then return t end
-    return cute.make_tensor(t.iterator, cute.make_layout({shape[1]},
-                                                         {t.stride[2]}))
-  end
-  local order = {}
-  for m = 1, #shape do table.insert(order, pick(m) + 1, m - 1) end
-  local l = cute.make_ordered_layout(shape, order)
-  local b = core.buffer(dtype, cute.cosize(l) + 3)
-  if seed then b:fill_int(seed, dtype:find "^u" and 0 or -2, 3)
-  else b:fill(0) end
-  return cute.make_tensor(cute.make_tensor(b, cute.make_layout {1}).iterator
-                          + pick {0, 0, 1, 2}, l)
-end
-
 local function shape_of(t)
   local list = {}
   for m = 1, cute.rank(t) do list[m] = cute.size(t.shape[m]) end
@@ -87,15 +38,16 @@ end
 
 local function random(number, device)
   local pick = ops.random(number)
-  local all, part = shapes(pick)
+  local all = ops.shape(pick, 9000)
+  local part = ops.part(pick, all)
   local dtype = TYPES[number % #TYPES + 1]
   local exact = pick(2) == 0 and "f32" or dtype
   if not core.find_dtype(dtype).is_float then exact = dtype end
   if dtype == "f64" then exact = "f64" end
-  local X, Y = tensor(pick, all, dtype, number), tensor(pick, part, exact,
-                                                        number + 1)
+  local X, Y = ops.any(pick, all, dtype, number), ops.any(pick, part, exact,
+                                                          number + 1)
   local o = {device = device or pick(DEVICES), seed = number}
-  if pick(2) == 0 then o.out = tensor(pick, all, pick {dtype, exact}) end
+  if pick(2) == 0 then o.out = ops.any(pick, all, pick {dtype, exact}) end
   local Z, W = elementwise(function(x, y)
     return x * 2 + y, x * 3 - x
   end, X, Y, o)

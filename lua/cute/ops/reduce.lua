@@ -68,6 +68,9 @@ local function types_of(op, dtype, count)
     local safe = op == "sum" and bits < 32 and count << bits < 1 << 31
     return safe and cute.i32 or cute.i64, cute.i64
   end
+  if op == "amax" then
+    return bits == 64 and cute.u64 or cute.u32, cute["u" .. bits]
+  end
   if bits == 64 or dtype == cute.u32 then return dtype, dtype end
   return cute.i32, dtype
 end
@@ -287,6 +290,7 @@ local function plan_of(op, call)
   local x, o = call.operands[1], call.o
   whole.check(fail, "x", x)
   if call.out[1] then whole.check(fail, "out", call.out[1]) end
+  if call.out[2] then fail "out 2 is given, and there is one result" end
   local gone = gone_of(x, o.by or "all")
   local kept, count, stay, go = loops_of(x, gone, call.out[1])
   local dtype = operand.plain(x.element_type)

@@ -331,6 +331,53 @@ local function begin(o, s, n, mine, among, split, where)
   return cute.where(cute.lt(v, n), where(v), s.init[2]):to(s.types[2])
 end
 
+local LEAST, LAST = -1 << 31, 0xffff  -- of words; of their lower halves
+
+-- May a number of 16 bits and which of a thread's vectors has it be one word?
+local function fit_words(o, n, among)
+  local d, most = o.dtype, up(n, among * o.steps * o.splits) * o.steps
+  return o.index and o.ordered and not o.of_parts and d.is_float
+    and d.bits == 16 and o.width % 2 == 0 and most <= LAST and n < 1 << 31
+end
+
+-- What `walk` gives, of places of numbers of 16 bits. A thread has a word for
+-- each column: its upper half is ordered as the numbers are, its lower half
+-- falls from vector to vector. So of equals the first is in the largest word.
+local function words(o, s, n, mine, among, split, get, where)
+  local best = cute.make_rmem_tensor({o.width}, cute.i32)
+  best:fill(LEAST)
+  local falls = cute.var(LAST, cute.u32)
+  rounds(o, n, mine, among, split, function(first, guard)
+    for i, e in ipairs(fetch(o, n, first, among, guard, get)) do
+      local x = e.from:load()  -- made one without -0, with one NaN
+      e.from:store(o.op == "argmin" and 0.0 - x or x + 0.0)
+      local pairs_of = cute.recast_tensor(e.from, cute.u32)
+      for p = 0, o.width // 2 - 1 do
+        local w = pairs_of[p]
+        local below = cute.arch.prmt(w, 0, 0xbb99)  -- all ones: less than 0
+        w = w ~ (below & 0x7fff7fff)
+        for k, half in ipairs {0x1054, 0x3254} do
+          local word = cute.arch.prmt(w, falls.value - (i - 1), half)
+          word = word:bitcast(cute.i32)
+          if e.ok then word = cute.where(e.ok, word, LEAST) end
+          local c = 2 * p + k - 1
+          best[c] = cute.max(best[c], word)
+        end
+      end
+    end
+    falls.value = falls.value - o.steps
+  end)
+  local state = registers(s, o.width)
+  for c = 0, o.width - 1 do
+    local nth = LAST - (best[c] & LAST)
+    local v = (split + nth // o.steps * o.splits) * (among * o.steps)
+      + nth % o.steps * among + mine
+    state[1][c] = best[c] | LAST
+    state[2][c] = cute.where(cute.eq(best[c], LEAST), s.init[2], where(v))
+  end
+  return state
+end
+
 -- The place of the largest of what `walk` walks over, and of all lanes of a
 -- warp that share it, as one state of values. A round looks for the largest of
 -- its vectors, and of all lanes, alone: where it is, is asked only of those
@@ -559,8 +606,14 @@ function fold.across(o)
     local view = view_of(o, X, false)
     local index = o.index and vectors(o.folded, o.index, 1)
     local function get(v) return view(_, v, at) end
-    local acc = walk(o, s, n, row, rows, split, get, second(other, view, at),
-                     index and function(v) return index(0, v) end)
+    local function where(v) return index(0, v) end
+    local acc
+    if fit_words(o, n, rows) then
+      acc = words(o, s, n, row, rows, split, get, where)
+    else
+      acc = walk(o, s, n, row, rows, split, get, second(other, view, at),
+                 index and where)
+    end
     local state = held(acc)
     local shared = {}
     if rows > 1 then

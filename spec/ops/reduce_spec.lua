@@ -246,6 +246,20 @@ describe("cute.ops.reduce", function()
     end
   end)
 
+  it("has as many vectors of a thread as its words count, and more", function()
+    for _, m in ipairs {65535, 65537} do
+      local k = require "kernels.fold".across {op = "argmin", dtype = cute.f16,
+        width = 2, kept = {extents = {2}, stride = {1}}, stride = {1},
+        folded = {extents = {m}, stride = {2}}, index = {1}, ordered = true,
+        places = 2, count = m, block = 1, lanes = 1, steps = 1, splits = 1}
+      local X, Y = cute.full({m, 2}, 3, cute.f16), cute.zeros({2}, cute.i32)
+      X[{m - 1, 0}], X[{65533, 1}] = -2, 2.5
+      k.kernel(X, Y):launch {grid = k.grid, block = k.block, device = "sim"}
+      assert.equal(m - 1, Y(0))
+      assert.equal(65533, Y(1))
+    end
+  end)
+
   it("counts places in rows, in whatever order memory has them", function()
     for _, c in ipairs {{"bf16", 1}, {"f32", 0 / 0}, {"i32", 1}} do
       local X = cute.full(cute.make_layout({61, 660}, {1, 61}), c[2], c[1])
@@ -309,6 +323,7 @@ describe("cute.ops.reduce", function()
         local k = fold[way] {op = op, dtype = cute.bf16, sums = cute.f32,
           width = 8, kept = row and rows or columns, stride = {1},
           folded = row and columns or rows, index = op == "argmax" and {1},
+          ordered = true,
           places = row and m or n, count = row and n or m, threads = 128,
           lanes = 32, block = 256, steps = 4, splits = 2, pdl = true}
         local parts = cute.zeros({2 * n}, op == "sum" and cute.f32 or cute.i32)

@@ -212,6 +212,57 @@ describe("cutelua tune", function()
     end
   end)
 
+  it("goes on with a journal that breaks off anywhere", function()
+    local function run() return tune(dir, {"256,1024,512"}) end
+    local path = dir .. "/cutelua/tuned/h200"
+    run()
+    local journal, want = support.read(path .. ".tsv"), table_of(dir)
+    local head = journal:find "\n"
+    for _, at in ipairs {0, 20, head - 1, #journal - 100, #journal - 14} do
+      support.write(path .. ".tsv", journal:sub(1, at))
+      os.remove(path .. ".lua")
+      local _, err, code = run()
+      assert.equal("", err)
+      assert.equal(0, code)
+      assert.same(want, table_of(dir))
+      local last = assert(support.read(path .. ".tsv")):match "([^\n]*)\n$"
+      assert.equal(4, select(2, last:gsub("\t", "")))
+    end
+    for _, text in ipairs {"other\n", "# cutelua tune 2"} do
+      support.write(path .. ".tsv", text)
+      local _, err, code = run()
+      assert.equal(1, code)
+      assert.matches("h200.tsv is no journal of cutelua tune", err, 1, true)
+      assert.equal(text, support.read(path .. ".tsv"))
+    end
+  end)
+
+  it("goes on behind a product that cannot be", function()
+    local out, err, code = tune(dir, {"2147483647,2147483647,2147483647",
+      "64,1024,512"})
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.matches("^2147483647x2147483647x2147483647 nothing could be "
+      .. "measured: [^\n]*does not fit in an extent or stride", out)
+    assert.equal(1, #table_of(dir).gemm[CLASS])
+    assert.matches(": 1 product measured\n$", out)
+    out = tune(dir, {"64,64,64", "--types", "f64:bf16"})
+    assert.matches("measured: no kernel multiplies these types\n", out, 1, true)
+  end)
+
+  it("knows what results are in coarse types", function()
+    for _, types in ipairs {"bf16 bf16 e4m3", "e5m2 e4m3 e5m2", "u8 u8 u8",
+                            "i8 i8 i8", "bf16 bf16 i8", "i8 i8 i32"} do
+      local o = operands.of(types .. " tn row 40 48 200", nil, "host")
+      local set = o.sets[1]
+      set.options.device = "sim:sm_90a"
+      cute.ops.gemm(set.A, set.B, set.options)
+      assert.is_nil(o:wrong(), types)
+      o.D[{39, 47}] = o.D(39, 47) > 30 and 3 or 60
+      assert.matches("wrong: D(39,47) is ", o:wrong(), 1, true)
+    end
+  end)
+
   it("runs twice at once", function()
     local parts = {}
     for i, m in ipairs {"256/512/1024", "2048/128/64"} do
@@ -253,7 +304,12 @@ describe("cutelua tune", function()
       assert.matches(case[3], err, 1, true)
     end
     os.remove(path)
+    os.execute("mkdir " .. path)
     local _, err, code = tune(dir, {"64,1024,512", "--most", "3"})
+    assert.equal(1, code)
+    assert.matches("h200.lua is not used: it is no file", err, 1, true)
+    os.execute("rmdir " .. path)
+    _, err, code = tune(dir, {"64,1024,512", "--most", "3"})
     assert.equal("", err)
     assert.equal(0, code)
     assert.equal(1, #table_of(dir).gemm[CLASS])
@@ -277,8 +333,12 @@ describe("cutelua tune", function()
       assert.matches("^cutelua tune: ", err)
       assert.matches(case[2], err, 1, true)
     end
-    local shapes = file("shapes", "# M N K\n64, 64,64\n7 8\n")
+    local shapes = file("shapes", "# M N K\n\n")
     local _, err, code = tune(dir, {"--shapes", shapes})
+    assert.equal(2, code)
+    assert.matches("shapes: there is no M,N,K in it", err, 1, true)
+    shapes = file("shapes", "# M N K\n64, 64,64\n7 8\n")
+    _, err, code = tune(dir, {"--shapes", shapes})
     assert.equal(2, code)
     assert.matches("shapes:3: '7 8' is no M,N,K", err, 1, true)
     _, err, code = support.run({"tune", "conv"})
@@ -287,6 +347,16 @@ describe("cutelua tune", function()
     local out = support.run {"tune", "gemm", "--help"}
     assert.matches("^usage: cutelua tune gemm", out)
     for line in out:gmatch "[^\n]*" do assert.is_true(#line <= 80, line) end
+  end)
+
+  it("has no home where HOME is none", function()
+    for _, home in ipairs {"", "somewhere"} do
+      local _, err, code = support.run({"-e", "os.exit(require 'cute.tune'"
+        .. ".main({'gemm', '64,64,64'}, 'spec.tune.child'))"}, {env = {
+          XDG_DATA_HOME = "relative", HOME = home}})
+      assert.equal(1, code)
+      assert.matches("no home for tables: name one with --out", err, 1, true)
+    end
   end)
 
   it("says that there is no card", function()

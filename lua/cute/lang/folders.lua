@@ -5,7 +5,7 @@ local folders = {}
 local function of(base, below)
   if not base or base:sub(1, 1) ~= "/" then
     local home = os.getenv "HOME"
-    if not home or home == "" then return nil end
+    if not home or home:sub(1, 1) ~= "/" then return nil end
     base = home .. below
   end
   return base .. "/cutelua"

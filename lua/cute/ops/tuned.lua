@@ -141,10 +141,16 @@ end
 --- A file's table; nil, nil where there is no file, nil, why where it is none.
 ---@param path string
 function tuned.read(path)
-  local f <close> = core.file_kind(path) == "file" and io.open(path, "rb")
-  if not f then return nil end
+  local kind = core.file_kind(path)
+  if not kind then return nil end
+  local function not_used(why)
+    return nil, ("%s is not used: %s"):format(path, why)
+  end
+  if kind ~= "file" then return not_used "it is no file" end
+  local f <close>, wrong = io.open(path, "rb")
+  if not f then return not_used(wrong:match ": ([^:]*)$" or wrong) end
   local t, why = tuned.parse(f:read "a", path)
-  if not t then return nil, ("%s is not used: %s"):format(path, why) end
+  if not t then return not_used(why) end
   return t
 end
 

@@ -104,13 +104,14 @@ local function add_shapes(sizes, word)
   if not f then
     refuse("--shapes: '%s' is neither M,N,K nor a file", core.visible(word))
   end
-  local n = 0
+  local n, before = 0, #sizes
   for line in f:lines() do
     n = n + 1
     line = line:gsub("#.*", ""):match "^%s*(.-)%s*$"
     if line ~= "" then add_line(sizes, line, ("%s:%d"):format(word, n)) end
     if #sizes > 1 << 16 then refuse("%s: over 65536 products", word) end
   end
+  if #sizes == before then refuse("%s: there is no M,N,K in it", word) end
 end
 
 local TYPES = {bf16 = "bf16", f16 = "f16", tf32 = "f32", f32 = "f32",
@@ -175,8 +176,8 @@ local function command(words, worker)
   if not opt then refuse("%s", message) end
   if opt.help then return io.write(cli.help(SPEC)) end
   if opt.args[1] ~= "gemm" then
-    refuse("tune %s: there is 'cutelua tune gemm'; --help says more",
-           core.visible(opt.args[1] or ""))
+    refuse("tune%s: there is 'cutelua tune gemm'; --help says more",
+           opt.args[1] and " " .. core.visible(opt.args[1]) or "")
   end
   opt.problems = problems_of(opt)
   opt.jobs, opt.worker = opt.jobs or cores(), worker or "cute.tune.worker"
@@ -185,7 +186,8 @@ local function command(words, worker)
     if not ok then refuse("--out: %s", why) end
   end
   local done = require "cute.tune.run"(opt)
-  print(("%s: %d products measured"):format(done.table, done.count))
+  print(("%s: %d product%s measured"):format(done.table, done.count,
+    done.count == 1 and "" or "s"))
 end
 
 --- Runs the command with its words; the exit code.

@@ -26,20 +26,25 @@ local function note(self, problem, stage, hot, cold, choice)
 end
 
 --- What is known of problems: known[problem][stage][choice] = {hot, cold} or
--- what happened; the words of its head; lines that are none are passed over.
+-- what happened; the words of its head; lines that are none are passed over,
+-- and so is one that has no end.
 ---@param path string
----@return table? records nil: there is no such file
+---@return table? records nil: there is no such file, or its head has no end
 ---@return string? why it is none of the tuner's
+---@return string? begun what there is of its head
 function records.read(path)
   local f <close> = core.file_kind(path) == "file" and io.open(path, "rb")
   if not f then return nil end
-  local head = f:read "l" or ""
-  if head:sub(1, #HEAD) ~= HEAD then
+  local text = f:read "a"
+  local head, lines = text:match "^([^\n]*)\n(.*)$"
+  if not head and HEAD:sub(1, #text) == text:sub(1, #HEAD) then
+    return nil, nil, text
+  elseif not head or head:sub(1, #HEAD) ~= HEAD then
     return nil, ("%s is no journal of cutelua tune"):format(path)
   end
   local self = setmetatable({path = path, known = {}, head = head:sub(#HEAD
-    + 2)}, Records)
-  for line in f:lines() do
+    + 2), torn = text:sub(-1) ~= "\n"}, Records)
+  for line in lines:gmatch "([^\n]*)\n" do
     local problem, stage, hot, cold, choice = line:match
       "^([^\t]*)\t(%l+)\t([^\t]*)\t([^\t]*)\t([^\t]+)$"
     if problem then note(self, problem, stage, hot, cold, choice) end
@@ -53,7 +58,12 @@ end
 ---@return table? records
 ---@return string? why
 function records.open(path, head)
-  local self, why = records.read(path)
+  local self, why, begun = records.read(path)
+  local first = ("%s\t%s\n"):format(HEAD, head)
+  begun = begun or ""
+  if begun ~= first:sub(1, #begun) then
+    why = ("%s is no journal of cutelua tune"):format(path)
+  end
   if why then return nil, why end
   if self and self.head ~= head then
     return nil, ("%s is of %s, this is %s"):format(path,
@@ -63,9 +73,11 @@ function records.open(path, head)
   if not f then return nil, ("cannot write %s"):format(wrong) end
   if not self then
     self = setmetatable({path = path, known = {}, head = head}, Records)
-    f:write(HEAD, "\t", head, "\n")
-    f:flush()
+    f:write(first:sub(#begun + 1))
+  elseif self.torn then
+    f:write "\n"
   end
+  f:flush()
   self.file = f
   return self
 end

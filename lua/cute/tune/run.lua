@@ -102,12 +102,20 @@ end
 -- Problems
 ---------------------------------------------------------------------------
 
--- The candidates of a problem that are worth a look, by name.
+-- The candidates of a problem that are worth a look, by name; none where it
+-- cannot be, and why.
 local function names_of(problem, card, job)
-  local o = operands.without_memory(problem, job.make)
-  o.options.device = worker.device(card.arch, card.sms)
-  local _, list = gemm.offers(o.A, o.B, o.options, o.C)
-  if not list[1] then stop("no kernel multiplies " .. problem) end
+  local o
+  local ok, list = pcall(function()
+    o = operands.without_memory(problem, job.make)
+    o.options.device = worker.device(card.arch, card.sms)
+    return select(2, gemm.offers(o.A, o.B, o.options, o.C))
+  end)
+  if not ok then
+    return {}, (tostring(list):gsub("%s*%[[%l-]+%]$", ""))
+  elseif not list[1] then
+    return {}, "no kernel multiplies these types"
+  end
   local names, seen = {}, {}
   for _, c in ipairs(list) do
     local name = choose.name(c)
@@ -130,7 +138,7 @@ function Run:new_problem(problem, number)
   local x = {problem = problem, number = number, done = 0, ready = {}, open = 0,
              o = operands.parse(problem, self.job.make),
              known = self.records:of(problem)}
-  x.names = names_of(problem, self.card, self.job)
+  x.names, x.why = names_of(problem, self.card, self.job)
   if self.job.again then
     x.known = {look = {}, final = {}, failed = {}}
     self.records.known[problem] = x.known
@@ -200,7 +208,8 @@ function Run:finish(x)
   local best = winner(x)
   self:show()
   if not best then
-    print(("%-20s nothing could be measured"):format(size(x.o)))
+    print(("%-20s nothing could be measured%s"):format(size(x.o),
+      x.why and ": " .. x.why or ""))
     return
   end
   local t = x.known.final[best]
@@ -357,16 +366,17 @@ function Run:open()
   if not self.table then
     local folder = tuned.folder()
     if not folder then stop "no home for tables: name one with --out" end
-    local ok, wrong = sys.mkdirs(folder)
-    if not ok then stop("cannot make " .. wrong) end
+    local made, wrong = sys.mkdirs(folder)
+    if not made then stop("cannot make " .. wrong) end
     self.table = ("%s/%s.lua"):format(folder, tuned.card(card.name))
   end
   self:old_table()
+  local ok, why = cli.writable(self.table)
+  if not ok then stop(why) end
   self.journal = self.table:gsub("%.lua$", "") .. ".tsv"
-  local list, why = records.open(self.journal, table.concat({card.name,
+  self.records, why = records.open(self.journal, table.concat({card.name,
     card.arch, card.sms}, "\t"))
-  if not list then stop(why) end
-  self.records = list
+  if not self.records then stop(why) end
 end
 
 --- Tunes. job: problems, a list of a class, M, N, K in words; out, the table's

@@ -635,16 +635,25 @@ static bool hands_over(const Fn *fn) {
   return false;
 }
 
+// Does it wait for the launch in front of it?
+static bool waits(const Fn *fn) {
+  for (Ref r = 1; r < fn->ins.n; r++)
+    if (ir_get(fn, r)->op == OP_GRIDWAIT) return true;
+  return false;
+}
+
 // __restrict__ lets the compiler keep what it has read over a store through
 // another pointer, and read constants past the coherent caches. NVRTC 13 makes
 // of `p ? constant[i] : written[j]` one such load, ahead of the stores to
 // written[j], unless the constants' pointer goes without. It also says that
 // no other thread writes there: with it on any pointer NVRTC reads ahead of a
-// barrier what others store in front of it.
-static void put_param(Emit *e, size_t k, const char *name, bool back) {
+// barrier what others store in front of it. ptxas takes what is read past the
+// coherent caches for what nobody writes while the kernel runs, and reads it
+// ahead of the wait for the launch in front, which writes it.
+static void put_param(Emit *e, size_t k, const char *name, bool coherent) {
   const Arg *a = &e->fn->arg.p[k];
   const char *type = dtype_cuda(a->type);
-  bool plain = ir_arg_shared(e->fn, k) || (!a->written && back) ||
+  bool plain = ir_arg_shared(e->fn, k) || (!a->written && coherent) ||
                hands_over(e->fn);
   if (a->map) text_printf(e, "const __grid_constant__ TensorMap %s", name);
   else if (!a->pointer) text_printf(e, "%s %s", type, name);
@@ -675,7 +684,7 @@ static bool wants_clusters(const Fn *fn) {
 static void put_head(Emit *e, const char *name, const char **params) {
   const Fn *fn = e->fn;
   const int32_t *b = fn->block, *c = fn->cluster;
-  bool back = reads_back(fn);
+  bool coherent = reads_back(fn) || waits(fn);
   text_puts(e, "extern \"C\" __global__ void");
   if (b[0] && b[1] && b[2]) {
     text_printf(e, " __launch_bounds__(%d", b[0] * b[1] * b[2]);
@@ -687,7 +696,7 @@ static void put_head(Emit *e, const char *name, const char **params) {
   text_printf(e, "\n%s(", name);
   for (size_t k = 0; k < fn->arg.n; k++) {
     if (k) text_printf(e, ",\n%*s", (int)strlen(name) + 1, "");
-    put_param(e, k, params[k], back);
+    put_param(e, k, params[k], coherent);
   }
   text_puts(e, ") {\n");
 }

@@ -126,6 +126,18 @@ describe("emitted text", function()
     assert.is_nil(text:find "const int %*__restrict__ b")
   end)
 
+  -- Else ptxas reads a[0] ahead of the wait.
+  it("reads what the launch in front may write as memory that changes",
+     function()
+    local y = cute.zeros(x.shape, x.dtype)
+    local text = source(function(a, b)
+      cute.arch.griddepcontrol_wait()
+      b[0] = a[0]
+    end, {block = 1, arch = "sm_90a"}, x, y)
+    find(text, "const int *a")
+    find(text, "int *__restrict__ b")
+  end)
+
   it("puts no parentheses that C does not need, and all that it does",
     function()
       assert.same({

@@ -92,8 +92,8 @@ static uint8_t *track(SimBox *b, Track *all, size_t *n, HostBuf *buf) {
 
 // ---- the launch in front ----
 
-// Its buffers, which it reads or writes (SIM_READ, SIM_WRITTEN), weakly: a
-// table of the registry.
+// Its buffers, which it reads or writes, and those of launches farther in front
+// (LaunchArg's before), weakly: a table of the registry.
 static const char FRONT = 0;
 
 static uint8_t front_of(lua_State *L, int buf) {
@@ -108,13 +108,29 @@ static uint8_t front_of(lua_State *L, int buf) {
   return how;
 }
 
-// Now it is the launch of fn, options at t.
-static void set_front(lua_State *L, const Fn *fn, int t) {
+// Into the table on top: what was in front is farther in front now.
+static void push_back(lua_State *L) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TTABLE) {
+    for (lua_pushnil(L); lua_next(L, -2);) {
+      int how = (int)lua_tointeger(L, -1);
+      lua_pop(L, 1);
+      lua_pushvalue(L, -1);
+      lua_pushinteger(L, (how | how >> SIM_FAR) % (1 << SIM_FAR) << SIM_FAR);
+      lua_rawset(L, -5);
+    }
+  }
+  lua_pop(L, 1);
+}
+
+// Now it is the launch of fn, options at t. Where all of its blocks let the
+// next one begin ahead of their own wait, that in front may run still.
+static void set_front(lua_State *L, const Fn *fn, int t, const SimResult *r) {
   lua_createtable(L, 0, (int)fn->arg.n);
   lua_createtable(L, 0, 1);
   lua_pushliteral(L, "k");
   lua_setfield(L, -2, "__mode");
   lua_setmetatable(L, -2);
+  if (r->early && r->early == r->ctas) push_back(L);
   lua_getfield(L, t, "args");
   for (size_t k = 0; k < fn->arg.n; k++) {
     const Arg *a = &fn->arg.p[k];
@@ -607,7 +623,7 @@ static int l_sim_run(lua_State *L) {
   if (l.debug) debuglib_end(L, l.debug);
   if (b->failed) return lua_error(L);
   settle(all, ntrack);
-  set_front(L, fn, 2);
+  set_front(L, fn, 2, b->result);
   push_result(L, &b->cx, fn, b->result);
   if (l.debug) debuglib_told(L, l.debug);
   if (b->result->requests) {

@@ -593,6 +593,7 @@ static void init_cta(SimCluster *c, int k, uint64_t index) {
     a->bar[id].before = 0;
   }
   memset(a->pool, 0, sizeof a->pool);
+  a->early = false;
 }
 
 void simcluster_begin(SimCluster *c, uint64_t index) {
@@ -676,6 +677,7 @@ void simcluster_end(SimCluster *c) {
   }
   c->out->mmas += c->mmas;
   c->out->granules = c->maxgran;
+  for (int k = 0; k < c->prog->ncta; k++) c->out->early += c->cta[k].early;
   print_all(c);
   if (waiting && !c->stop) deadlock(c);
   if (!waiting && !c->stop) check_ends(c);

@@ -559,6 +559,15 @@ static void wait_before(SimWarp *w) {
   if (actor) simorder_learn(w, w->active, actor, 1);
 }
 
+// The next launch may begin, as far as these lanes know before the one in front
+// of theirs is done.
+static void let_in(SimWarp *w) {
+  int actor = w->cluster->prog->before;
+  for (uint32_t m = actor ? w->active : 0; m; m &= m - 1)
+    if (!simorder_before(w, __builtin_ctz(m), actor, 1, 1))
+      w->cta->early = true;
+}
+
 // What a warp could not do yet it does once more when it may run; false: later.
 static bool again(SimWarp *w, bool done) {
   if (done) return true;
@@ -620,7 +629,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_CLUSTERWAIT: return again(w, simcluster_wait(w, i));
     case OP_SETMAXNREG: return again(w, simcluster_registers(w, i));
     case OP_GRIDWAIT: wait_before(w); return true;
-    case OP_GRIDLAUNCH: return true;
+    case OP_GRIDLAUNCH: let_in(w); return true;
     case OP_TMALOAD: case OP_TMASTORE: case OP_BULKLOAD: case OP_BULKSTORE:
     case OP_BULKSEND:
       simbulk_run(w, i);

@@ -113,7 +113,8 @@ static uint32_t find_home(Access *x, uint32_t mask) {
 
 void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                     int64_t element, bool write) {
-  if (!m->before || (!write && m->before == SIM_READ) ||
+  int how = m->before | m->before >> SIM_FAR;
+  if (!how || (!write && !(how & SIM_WRITTEN)) ||
       simorder_before(w, l, w->cluster->prog->before, 1, 1))
     return;
   SimFault *f = simreport_fault(w, SIM_DEPENDENT, l, i->src, 0, m->index,

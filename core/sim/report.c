@@ -94,6 +94,17 @@ static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
   if (*name) simreport_printf(t, " '%s'", name);
 }
 
+// Who uses the element that f should have waited for, and what it does there.
+static void say_front(SimText *t, const SimFault *f, const SimMem *m) {
+  int how = m ? m->before : 0, near = how % (1 << SIM_FAR);
+  if (!f->access.write) near &= SIM_WRITTEN;  // reads go together
+  const char *who = near || !m ? "the launch before this one"
+    : "a launch farther in front, which the one before this did not wait for "
+      "when it let this one begin,";
+  simreport_printf(t, "%s %s", who, (near ? near : how >> SIM_FAR) & SIM_WRITTEN
+                   ? "writes" : "reads");
+}
+
 static void say_element(SimText *t, const SimProg *p, const SimFault *f) {
   simreport_printf(t, "element %lld of ", (long long)f->r.offset);
   say_mem(t, p, f->r.mem);
@@ -176,9 +187,9 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
                        (long long)f->r.offset);
       break;
     case SIM_DEPENDENT:
-      simreport_printf(t, "%s of what the launch before this one %s, with no "
-                       "griddepcontrol_wait() in between: ", verb(f),
-                       m && m->before & SIM_WRITTEN ? "writes" : "reads");
+      simreport_printf(t, "%s of what ", verb(f));
+      say_front(t, f, m);
+      simreport_printf(t, ", with no griddepcontrol_wait() in between: ");
       say_element(t, p, f);
       break;
     case SIM_OVERFLOW:

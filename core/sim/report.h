@@ -114,7 +114,7 @@ typedef struct SimOut {
   SimFault *fault;
   uint32_t nfault, shown;  // so many a debugger was told of
   SimStat *stat;
-  uint64_t instructions, mmas;
+  uint64_t instructions, mmas, early;
   uint64_t granules;       // that it had room for
   SimText text;            // printed
 } SimOut;

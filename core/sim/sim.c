@@ -43,7 +43,7 @@ typedef struct Run {
   SimFault *fault;
   uint32_t nfault;
   SimStat *stat;
-  uint64_t instructions, mmas, turns, granules;
+  uint64_t instructions, mmas, turns, granules, early;
   SimOrders *order;       // decided schedules: what was found
   size_t norder, maxorder;
   SimText text;
@@ -125,6 +125,7 @@ static void merge(Run *r, SimOut *o) {
     add_stat(&r->stat[k], &o->stat[k]);
   r->instructions += o->instructions;
   r->mmas += o->mmas;
+  r->early += o->early;
   if (o->granules > r->granules) r->granules = o->granules;
   if (o->text.n && !simreport_printf(&r->text, "%s", o->text.p)) r->oom = true;
   r->merged++;
@@ -633,6 +634,7 @@ static SimResult *result(Run *r) {
   s->instructions = r->instructions;
   s->mmas = r->mmas;
   s->granules = r->granules;
+  s->early = r->early;
   s->ctas = (r->merged - r->first) * (uint64_t)r->prog->ncta;
   s->stopped = r->stopped;
   s->output = r->text.p;

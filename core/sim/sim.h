@@ -3,9 +3,8 @@
 // Each warp is a 32-lane vector machine with its own program counter and
 // divergence mask; warps of a cluster (of a CTA where there are none) are
 // scheduled cooperatively in an order that a seed permutes; clusters are spread
-// over threads of the host. What is
-// wrong with a kernel is collected in reports, it is never a failure of
-// sim_run. Sees the IR and the atom tables only.
+// over threads of the host. What is wrong with a kernel is collected in
+// reports, never a failure of sim_run. Sees the IR and the atom tables only.
 #ifndef CUTE_SIM_H
 #define CUTE_SIM_H
 
@@ -15,15 +14,15 @@
 #include "sim/timing.h"
 
 // A kernel made ready to run.
-enum { SIM_READ = 1, SIM_WRITTEN = 2 };
+enum { SIM_READ = 1, SIM_WRITTEN = 2, SIM_FAR = 2 };
 typedef struct LaunchArg {
   void *p;           // pointer arguments: host memory
   size_t bytes;      // size of that memory
   uint8_t *defined;  // a bit per byte: was it written? or NULL: all
   const TensorMap *map;  // those that a tensor map tells of
   uint64_t bits;     // scalar arguments: raw bits
-  uint8_t before;    // SIM_READ, SIM_WRITTEN: by the launch in front
-} LaunchArg;
+  uint8_t before;    // SIM_READ, SIM_WRITTEN: by the launch in front; shifted
+} LaunchArg;         // by SIM_FAR: by those farther in front that still run
 typedef struct Launch {
   const Fn *fn;
   int32_t grid[3], block[3], cluster[3];
@@ -132,7 +131,8 @@ typedef struct SimResult {
   uint64_t turns;
   uint64_t instructions;  // executed by warps
   uint64_t mmas;          // tensor-core instructions among them
-  uint64_t ctas;          // CTAs that were run to their end
+  uint64_t ctas, early;   // CTAs that were run to their end; of these, those
+                          // that let the next launch in before they waited
   uint64_t granules;      // of memory that a cluster kept who used it: most
   char *output;           // what the kernel printed, in order of CTAs
   size_t noutput;

@@ -1,5 +1,5 @@
-// The state of a cluster, its CTAs and their warps while they run. Its shared
-// memory is one piece, CTA k's from k * SimProg.smem_bytes on.
+// A cluster, its CTAs and their warps while they run; CTA k's shared memory is
+// that from k * SimProg.smem_bytes on.
 #ifndef CUTE_SIMSTATE_H
 #define CUTE_SIMSTATE_H
 
@@ -28,10 +28,9 @@ typedef struct SimBatch SimBatch; typedef struct SimReach SimReach;
 typedef struct SimTaint SimTaint;  // regs.h; mem.c, cluster.c
 typedef struct SimGran SimGran; typedef struct SimRead SimRead;  // shadow.h
 typedef struct SimFar SimFar; typedef struct SimLines SimLines;
-typedef struct SimPattern SimPattern;  // access.h
 typedef struct SimMbar SimMbar; typedef struct SimAsync SimAsync;
 typedef struct SimSpin SimSpin; typedef struct SimPart SimPart;
-typedef struct SimTeam SimTeam;    // wgmma.c; mbar.h ... lanes.c
+typedef struct SimTeam SimTeam; typedef struct SimPattern SimPattern;
 struct SimWarp {
   SimCluster *cluster;
   SimCta *cta;
@@ -98,6 +97,7 @@ struct SimCta {
   int32_t id[3];           // cluster is one CTA
   SimBar bar[MAX_BARS];
   int pool[4];             // registers a lane that each quarter has left
+  bool early;              // it let the next launch in before it waited
 };
 
 struct SimCluster {

@@ -506,6 +506,43 @@ describe("a launch that may begin before the one in front is done", function()
     assert.is_true(launch(copy(false), {grid = 1, cluster = 1, pdl = true}, x,
       z).ok)
   end)
+
+  -- A kernel that writes `to`, and lets the next one in: ahead of its wait, in
+  -- its first block alone, behind it.
+  local function between(how)
+    return function(to)
+      local let = arch.griddepcontrol_launch_dependents
+      if how == "ahead" then let()
+      elseif how == "one" then
+        cute.when(arch.block_idx():eq(0), let)
+      end
+      arch.griddepcontrol_wait()
+      if how == "behind" then let() end
+      to[arch.block_idx() * 64 + arch.thread_idx()] = 2
+    end
+  end
+  local function third(how, wait)
+    local x, y = cute.zeros({64}, cute.i32), cute.zeros({128}, cute.i32)
+    local z = cute.zeros({64}, cute.i32)
+    launch(fill, {grid = 1, cluster = 1}, x)
+    assert.is_true(launch(between(how), {grid = 2, cluster = 1, pdl = true},
+                          y).ok)
+    return launch(copy(wait, true), {grid = 1, cluster = 1, pdl = true}, x, z)
+  end
+
+  it("waits for those farther in front, if that one lets it in too early",
+     function()
+    for _, how in ipairs {"behind", "one"} do
+      assert.is_true(third(how, false).ok, how)
+    end
+    assert.is_true(third("ahead", true).ok)
+    local report = third("ahead", false)
+    assert.equal(1, #report.reports)
+    assert.matches("^read of what a launch farther in front, which the one "
+      .. "before this did not wait for when it let this one begin, writes, "
+      .. "with no griddepcontrol_wait%(%) in between: element %d+ of global "
+      .. "tensor 'x'", report.reports[1].message)
+  end)
 end)
 
 ---------------------------------------------------------------------------

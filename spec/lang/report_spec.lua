@@ -76,8 +76,12 @@ composition: stride 6 not divisible by shape 4 [inadmissible]
         assert.truthy(text:find(("\n    k.lua:%d: fault %d [race], the other: "
           .. "k.lua:%d\n"):format(i, i, i + 100), 1, true), text)
       end
-      assert.equal("    ... 2 more faults; --traceback shows all that is "
-        .. "known of each", text:match "[^\n]*$")
+      local rest = "    ... %s--traceback shows all that is known of each"
+      assert.equal(rest:format "2 more faults; ", text:match "[^\n]*$")
+      assert.equal(rest:format "1 more fault; ", faults(8):match "[^\n]*$")
+      text = faults(7)  -- of all that is a fault something is told
+      assert.equal(12, lines(text))
+      assert.equal(rest:format "", text:match "[^\n]*$")
     end)
 
   it("shows errors of Lua itself", function()

@@ -50,6 +50,8 @@ describe("lines.diff", function()
   it("lists what changed, and counts what is left out", function()
     assert.is_nil(lines.changes("a\nb\n", "a\nb\n", "", 5))
     assert.equal("  - b\n  + c", lines.changes("a\nb\n", "a\nc\n", "  ", 5))
+    assert.equal("- 1\n- 2\n- 3\n... 1 more line differs",
+                 lines.changes("1\n2\n3\n4", "", "", 3))
     assert.equal("- 1\n- 2\n... 2 more lines differ",
       lines.changes("1\n2\n", "3\n4\n", "", 2))
     assert.same({"a", "", "b"}, lines.of "a\n\nb\n")

@@ -122,6 +122,7 @@ describe("show.text", function()
     assert.equal("5 bytes: \\x1b[31m", shown "\27[31m")
     local long = shown(("x"):rep(100000))
     assert.truthy(long:find("\n... 34464 more characters", 1, true))
+    assert.truthy(shown(("x"):rep((1 << 16) + 1)):find "\n... 1 more character$")
     assert.equal("function cute.make_layout(shape, stride?, layouts...)",
       shown(cute.make_layout))
     assert.equal("function of C", shown(print))

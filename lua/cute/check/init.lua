@@ -23,6 +23,7 @@ local explore = require "cute.check.explore"
 local json = require "cute.json"
 local kernel = require "cute.lang.kernel"
 local memory = require "cute.lang.memory"
+local plural = require "cute.lang.report".plural
 local schedule = require "cute.check.schedule"
 local sizes = require "cute.check.sizes"
 local simreport = require "cute.lang.simreport"
@@ -73,10 +74,6 @@ local WHY = {
   end,
   stopped = function() return "a run was stopped" end,
 }
-
-local function plural(n, what)
-  return ("%d %s%s"):format(n, what, n == 1 and "" or "s")
-end
 
 -- What results were held against, and against what they were not.
 function Verdict:tell_compared(add)

@@ -1,5 +1,6 @@
 --- What a debugger says of a stop: places, values, elements by coordinates.
 local core = require "cute.core"
+local report = require "cute.lang.report"
 local source = require "cute.lang.source"
 
 local show = {}
@@ -169,7 +170,8 @@ local function matrix(rows, columns, cell)
     lines[r + 1] = cells
   end
   return grid(lines)
-    .. (rows > MOST and ("\n  ... %d more rows"):format(rows - MOST) or "")
+    .. (rows > MOST and "\n  ... " .. report.plural(rows - MOST, "more row")
+    or "")
 end
 
 -- A tensor's elements: a list, a matrix, or one matrix after another.

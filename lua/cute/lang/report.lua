@@ -57,6 +57,15 @@ report.suggestions = {
   ["internal"] = "please report this with the script",
 }
 
+--- So many of what is counted: "1 fault", "2 faults".
+---@param n integer
+---@param one string
+---@param many? string where it is not `one` with an s
+---@return string
+function report.plural(n, one, many)
+  return ("%d %s"):format(n, n == 1 and one or many or one .. "s")
+end
+
 local function frame_name(info)
   local name = source.names[info.func]
   if name then return name end
@@ -253,8 +262,9 @@ local function add_faults(out, rest, limit)
   add_all(out, first, limit - 1)
   local room = limit - 1 - math.min(#first, limit - 1)
   for i = 1, math.min(room, #others) do out[#out + 1] = "    " .. others[i] end
-  out[#out + 1] = ("    ... %d more faults; %s"):format(
-    math.max(#others - room, 0), report.suggestions["kernel-fault"])
+  local more = #others - room
+  out[#out + 1] = "    ... " .. (more > 0 and report.plural(more, "more fault")
+    .. "; " or "") .. report.suggestions["kernel-fault"]
 end
 
 local function hint_of(parts)

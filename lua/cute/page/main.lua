@@ -112,8 +112,9 @@ function Session:finish(code, message)
     return code ~= 0 and code or 1
   end
   if self.watch.left > 0 then
-    table.insert(kernels[1].missing, ("%d more launches are left out: "
-      .. "--kernel NAME chooses"):format(self.watch.left))
+    table.insert(kernels[1].missing, report.plural(self.watch.left,
+      "more launch is", "more launches are")
+      .. " left out: --kernel NAME chooses")
   end
   local text = self.page:html(source.short(self.opt.name),
                               in_workshop(self.opt))
@@ -123,9 +124,8 @@ function Session:finish(code, message)
     return 1
   end
   if not self.out then
-    print(("wrote %s: %d kernel%s, %d KB"):format(core.visible(
-      self.opt.output), #kernels, #kernels == 1 and "" or "s",
-      #text // 1024))
+    print(("wrote %s: %s, %d KB"):format(core.visible(self.opt.output),
+      report.plural(#kernels, "kernel"), #text // 1024))
   end
   return code
 end

@@ -13,6 +13,7 @@
 local core = require "cute.core"
 local layouts = require "cute.draw.layouts"
 local picture = require "cute.draw.picture"
+local plural = require "cute.lang.report".plural
 local sign = require "cute.lang.sign"
 local source = require "cute.lang.source"
 
@@ -29,10 +30,6 @@ local WORDS = {load = "a load", store = "a store",
 
 local function kind_words(c)
   return WORDS[c.kind] or c.op == "stmatrix" and "a stmatrix" or "an ldmatrix"
-end
-
-local function plural(n, one, many)
-  return ("%d %s"):format(n, n == 1 and one or many)
 end
 
 local function swizzle_of(text) return text:match "^Sw<[^>]*>" end
@@ -149,10 +146,9 @@ function Conflict.__tostring(c)
   return core.visible(("%s:%d: %s in %s of %s, %s %s\n"
     .. "  %s of %s a lane by warp %d of block (%d,%d,%d): %s where %d would "
     .. "do\n%s\n  %s"):format(source.short(c.file or "?"), c.line or 0,
-    plural(c.conflicts, "conflict", "conflicts"),
-    plural(c.count, "request", "requests"), c.tensor, c.dtype.name, c.layout,
-    kind_words(c), plural(c.width, "byte", "bytes"), c.warp, c.block[1],
-    c.block[2], c.block[3], plural(c.passes, "pass", "passes"), c.least,
+    plural(c.conflicts, "conflict"), plural(c.count, "request"), c.tensor,
+    c.dtype.name, c.layout, kind_words(c), plural(c.width, "byte"), c.warp,
+    c.block[1], c.block[2], c.block[3], plural(c.passes, "pass", "passes"), c.least,
     map_text(c, list.group), collision_text(c, list)), true)
 end
 

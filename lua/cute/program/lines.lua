@@ -1,4 +1,6 @@
 --- Which lines of two texts differ.
+local report = require "cute.lang.report"
+
 local lines = {}
 
 local MOST = 1000  -- edits that are looked for; beyond, all is new
@@ -98,7 +100,8 @@ function lines.changes(a, b, indent, limit)
   end
   if #out == 0 then return nil end
   if left > 0 then
-    out[#out + 1] = ("%s... %d more lines differ"):format(indent, left)
+    out[#out + 1] = indent .. "... " .. report.plural(left,
+      "more line differs", "more lines differ")
   end
   return table.concat(out, "\n")
 end

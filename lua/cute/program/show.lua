@@ -2,6 +2,7 @@
 -- lines, and a word on what is left out.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
+local report = require "cute.lang.report"
 local runs = require "cute.lang.runs"
 local sign = require "cute.lang.sign"
 local topics = require "cute.program.topics"
@@ -67,8 +68,8 @@ end
 local function show_string(s)
   if utf8.len(s) and not s:find "[%z\1-\8\11-\31\127]" then
     if #s <= MOST_TEXT then return s end
-    return ("%s\n... %d more characters"):format(s:sub(1, MOST_TEXT),
-      #s - MOST_TEXT)
+    return ("%s\n... %s"):format(s:sub(1, MOST_TEXT),
+      report.plural(#s - MOST_TEXT, "more character"))
   end
   local head = core.visible(s:sub(1, 48))
   return ("%d bytes: %s%s"):format(#s, head, #s > 48 and " ..." or "")
@@ -260,7 +261,8 @@ local function threads(what, tv, m, columns)
     out[#out + 1] = line
   end
   if n[1] > MOST_THREADS then
-    out[#out + 1] = ("  ... %d more threads"):format(n[1] - MOST_THREADS)
+    out[#out + 1] = "  ... " .. report.plural(n[1] - MOST_THREADS,
+                                              "more thread")
   end
   return out
 end

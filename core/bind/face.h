@@ -104,7 +104,9 @@ int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...);
 // a terminal may show it: control characters, what reorders a line and bytes
 // that are no UTF-8 as \x1b and \u{202e}. `lines`: newlines and tabs stay.
 void face_push_visible(lua_State *L, const char *s, size_t n, bool lines);
-int face_terminal_columns(int fd);  // of a terminal; 0: unknown, or none
+// Characters in a line of what is printed there: COLUMNS, if that is a number
+// from 1 on, else what the terminal says; 0: it is none, or does not know.
+int face_terminal_columns(int fd);
 
 void face_push_buf(lua_State *L, Buf *b);  // and frees it
 

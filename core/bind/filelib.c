@@ -205,11 +205,15 @@ static int l_isatty(lua_State *L) {
 }
 
 int face_terminal_columns(int fd) {
+  const char *said = getenv("COLUMNS");
+  char *end = NULL;
+  long n = said ? strtol(said, &end, 10) : 0;
+  if (n > 0 && n <= INT_MAX && !*end) return (int)n;
   struct winsize size;
   return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// terminal_columns(fd): how many a terminal has; nil: it is none.
+// terminal_columns(fd): characters in a line there; nil: nobody says.
 static int l_terminal_columns(lua_State *L) {
   int n = face_terminal_columns((int)face_checkint(L, 1));
   if (n > 0) lua_pushinteger(L, n);

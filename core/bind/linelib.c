@@ -63,8 +63,10 @@ static int editor_getc(EditLine *el, wchar_t *out) {
 // ---- completion ----
 
 // Rows between the prompt and the end of s, as they stand on the terminal.
-static int rows_above(const char *prompt, const char *s, size_t n) {
-  int columns = replib_columns(), row = 0, at = (int)strlen(prompt);
+static int rows_above(EditLine *el, const char *prompt, const char *s,
+                      size_t n) {
+  int columns = 80, row = 0, at = (int)strlen(prompt);
+  el_get(el, EL_GETTC, "co", &columns);  // where libedit begins a new row
   mbstate_t st;
   memset(&st, 0, sizeof st);
   for (size_t i = 0; i < n;) {
@@ -102,7 +104,7 @@ static unsigned char editor_complete(EditLine *el, int key) {
   lua_State *L = e->L;
   const LineInfo *line = el_line(el);
   size_t n = (size_t)(line->cursor - line->buffer);
-  int top = lua_gettop(L), above = rows_above(e->prompt, line->buffer, n);
+  int top = lua_gettop(L), above = rows_above(el, e->prompt, line->buffer, n);
   unsigned char code = CC_ERROR;
   if (!lua_checkstack(L, 8)) return code;
   lua_getiuservalue(L, 1, 1);

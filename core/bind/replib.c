@@ -23,10 +23,7 @@
 // ---- the terminal ----
 
 int replib_columns(void) {
-  if (!isatty(STDOUT_FILENO)) return 80;
-  const char *asked = getenv("COLUMNS");
   int n = face_terminal_columns(STDOUT_FILENO);
-  if (n <= 0 && asked) n = atoi(asked);
   return n > 0 ? n : 80;
 }
 
@@ -83,7 +80,7 @@ static int sys_mkdirs(lua_State *L) {
   return 1;
 }
 
-// columns() -> characters in a line of the terminal, 80 where there is none
+// columns() -> characters in a line that is printed, 80 where nobody says
 static int sys_columns(lua_State *L) {
   lua_pushinteger(L, replib_columns());
   return 1;

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-// Characters in a line of the terminal; 80 where standard output is none.
+// face_terminal_columns of standard output; 80 where nobody says.
 int replib_columns(void);
 // Blocks Ctrl-C; `old`: the signals that were blocked.
 void replib_hold(sigset_t *old);

@@ -284,11 +284,11 @@ describe("completion at the prompt", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  local function talk(steps, columns)
+  local function talk(steps, columns, width)
     table.insert(steps, 1, {"", "> "})
     table.insert(steps, {"\4", ""})
     return (support.terminal(steps, {TERM = "xterm", XDG_STATE_HOME = dir,
-      COLUMNS = columns or "80", LC_ALL = "C"}))
+      COLUMNS = columns or "80", WIDTH = width, LC_ALL = "C"}))
   end
 
   it("completes, lists, and edits on", function()
@@ -316,5 +316,23 @@ describe("completion at the prompt", function()
     assert.truthy(out:find("make_tiled_copy_D\nmake_tiled_copy_S\n", 1, true),
       out)
     assert.truthy(out:find("\ntrue\n", 1, true), out)
+  end)
+
+  it("has lists as wide as COLUMNS, which goes before the terminal's width, "
+    .. "and rows of the terminal's", function()
+    local function listed(columns, width)
+      return talk({{"cute.make_tiled_copy_", "py_"}, {"\t", "copy_"},
+                   {"\3", "> "}}, columns, width)
+    end
+    local three = "copy_A +make_tiled_copy_C_atom +make_tiled_copy_tv\n"
+    assert.truthy(listed("71", "40"):find(three))
+    assert.is_nil(listed("70", "100"):find(three))
+    for _, none in ipairs {"0", "60x", ("9"):rep(30)} do
+      assert.truthy(listed(none, "71"):find(three), none)
+    end
+    -- what is typed takes two rows of 20 and the list ends two rows below
+    local out = talk({{"local abcdefghijk = cute.make_tiled_copy_", "py_"},
+      {"\t", "> local"}, {"\3", "> "}}, "71", "20")
+    assert.truthy(out:find "copy_S\n\n\n\27%[K\27%[A\27%[K\27%[A", out)
   end)
 end)

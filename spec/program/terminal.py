@@ -1,6 +1,7 @@
 """terminal.py COMMAND...: runs a command on a pseudo terminal. Standard input has
 one step a line: what to type and what to wait for, in hexadecimal, and how
-many milliseconds to wait before it. COLUMNS is the width of the terminal."""
+many milliseconds to wait before it. WIDTH, or else COLUMNS, is the width of the
+terminal."""
 import fcntl
 import os
 import pty
@@ -20,7 +21,7 @@ for line in sys.stdin:
 
 pid, fd = pty.fork()
 if pid == 0:
-    columns = int(os.environ.get("COLUMNS", 0))
+    columns = int(os.environ.get("WIDTH") or os.environ.get("COLUMNS", 0))
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
     os.execv(sys.argv[1], sys.argv[1:])
 

@@ -37,9 +37,10 @@ return {
     .. "than 256 colours."},
   {"TERM", "The terminal's kind; `dumb` has no colours, and one that is "
     .. "unknown no line editor."},
-  {"COLUMNS", "How wide pictures in the terminal are, its own width when "
-    .. "absent; and the prompt's lists and values where the terminal does not "
-    .. "say."},
+  {"COLUMNS", "Characters in a line of what is printed: pictures, the "
+    .. "prompt's lists and values. The terminal's own width when absent, or no "
+    .. "number from 1 on; without a terminal the prompt has 80, and pictures "
+    .. "are as wide as they are."},
   {"EDITRC", "Settings of the prompt's line editor; `~/.editrc` when "
     .. "absent."},
   {"LUA_PATH", "Where `require` looks for Lua files, as in stock Lua."},

@@ -21,11 +21,10 @@ function text.coloured()
   return (said == "truecolor" or said == "24bit") and "all" or true
 end
 
---- The columns of that terminal, as COLUMNS or itself says; nil: no terminal.
+--- The columns of what io.write writes, as COLUMNS or the terminal says; nil:
+-- nobody does.
 ---@return integer?
 function text.width()
-  local said = math.tointeger(tonumber(os.getenv "COLUMNS"))
-  if said and said > 0 then return said end
   return io.output() == io.stdout and core.terminal_columns(1) or nil
 end
 

@@ -148,8 +148,8 @@ function Conflict.__tostring(c)
     .. "do\n%s\n  %s"):format(source.short(c.file or "?"), c.line or 0,
     plural(c.conflicts, "conflict"), plural(c.count, "request"), c.tensor,
     c.dtype.name, c.layout, kind_words(c), plural(c.width, "byte"), c.warp,
-    c.block[1], c.block[2], c.block[3], plural(c.passes, "pass", "passes"), c.least,
-    map_text(c, list.group), collision_text(c, list)), true)
+    c.block[1], c.block[2], c.block[3], plural(c.passes, "pass", "passes"),
+    c.least, map_text(c, list.group), collision_text(c, list)), true)
 end
 
 ---------------------------------------------------------------------------

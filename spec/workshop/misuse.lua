@@ -68,7 +68,27 @@ misuse.list = {
   run("require 'nothing.here'", {line = 1,
     says = "module 'nothing.here' not found:"}),
   run("print 'a'\nos.exit(3)\nprint 'b'", {code = 3, out = "a\n"}),
-  run("pcall(os.exit, 7)", {code = 7}),
+  run("pcall(os.exit, 7)\nprint 'b'", {code = 7, out = ""}),
+  run("xpcall(os.exit, function() print 'a' os.exit(1) end, 0)\nprint 'b'",
+      {code = 0, out = ""}),
+  run([[
+    local function each(f) for _, x in ipairs {1, 2} do f(x) end end
+    local co = coroutine.create(function()
+      each(function(x)
+        pcall(table.sort, {x, 2, 3}, function() pcall(pcall, os.exit, 5) end)
+      end)
+    end)
+    print(coroutine.resume(co))
+    print 'b']], {code = 5, out = ""}),
+  run([[
+    print(pcall(error, 'x'), pcall(os.time), (pcall()))]], {line = 1,
+    says = "bad argument #1 to 'pcall' (value expected)"}),
+  run([[
+    print(pcall(error, 'x'))
+    print(xpcall(error, function(e) return e .. 'y' end, 'x'))
+    print(coroutine.resume(coroutine.create(error), 'x'))
+    print((pcall(xpcall, print)))]],
+    {out = "false\tx\nfalse\txy\nfalse\tx\nfalse\n"}),
 
   -- what a script breaks is whole again for the next one
   run([[string.format, string.match, string.gsub, table.concat = nil

@@ -11,8 +11,49 @@ local MOST = 16  -- launches of a page
 local Watch = {}
 Watch.__index = Watch
 
+---------------------------------------------------------------------------
+-- os.exit
+---------------------------------------------------------------------------
+
+local STOP = {}  -- what it raises
+local watching   -- what there is
+
+-- What catches errors hands that one on.
+local function past(ok, e, ...)
+  if not ok and rawequal(e, STOP) then error(STOP, 0) end
+  return ok, e, ...
+end
+
+local pcall, xpcall, resume = pcall, xpcall, coroutine.resume
+
+-- {table, name, what stands there, and while something is watched}, ...
+local REPLACED = {
+  {os, "exit", os.exit, function(how)
+    watching.code = how == true and 0 or how == false and 1
+      or math.tointeger(how) or 0
+    error(STOP, 0)
+  end},
+  {_G, "pcall", pcall, function(...) return past(pcall(...)) end},
+  {_G, "xpcall", xpcall, function(f, handler, ...)
+    return past(xpcall(f, type(handler) == "function" and function(e)
+      if rawequal(e, STOP) then return e end
+      return handler(e)
+    end or handler, ...))
+  end},
+  {coroutine, "resume", resume, function(...) return past(resume(...)) end},
+}
+
+local function replace(which)
+  for _, one in ipairs(REPLACED) do rawset(one[1], one[2], one[which]) end
+end
+
+---------------------------------------------------------------------------
+-- Launches
+---------------------------------------------------------------------------
+
 --- From now on all launches are on the simulator and are watched, and os.exit
--- ends the script alone: it raises `stop`, and keeps the exit code in `code`.
+-- ends the script alone: it raises `stop`, which no pcall keeps, and leaves the
+-- exit code in `code`.
 ---@param page table of cute.page
 ---@param name? string of the kernels that are wanted; all when absent
 ---@param seed? integer of the schedules of launches that have none
@@ -20,15 +61,12 @@ Watch.__index = Watch
 ---@return table watch with left: how many launches had no room
 function watch.start(page, name, seed, alone)
   local w = setmetatable({page = page, name = name, seed = seed, known = {},
-                          stop = {}, exit = os.exit, left = 0}, Watch)
+                          stop = STOP, left = 0}, Watch)
   devices.simulates = alone or true
   kernel.runner = {record = require "cute.debug.locals".new,
     run = function(program, launch) return w:run(program, launch) end}
-  os.exit = function(code)  -- luacheck: ignore 122
-    w.code = code == true and 0 or code == false and 1
-      or math.tointeger(code) or 0
-    error(w.stop, 0)
-  end
+  watching = w
+  replace(4)
   return w
 end
 
@@ -63,7 +101,7 @@ end
 ---@param at_line? boolean does the message name a line?
 function Watch:finish(message, at_line)
   kernel.runner, devices.simulates = nil, nil
-  os.exit = self.exit  -- luacheck: ignore 122
+  replace(3)
   local kernels = self.page.kernels
   if message and not is_told(kernels, message)
     and (#kernels > 0 or at_line) then

@@ -13,6 +13,7 @@ local script = require "cute.program.script"
 local watch = require "cute.page.watch"
 
 local has_sys, sys = pcall(require, "cute.sys")
+local call = has_sys and sys.call or xpcall
 
 local run = {}
 
@@ -70,7 +71,7 @@ function run.call(f, seed)
     return report.capture(failure, 1)
   end
   local start = core.clock()
-  local ok, failure = (has_sys and sys.call or xpcall)(f, capture)
+  local ok, failure = call(f, capture)
   local more = globals.mend()
   changed = changed or more
   for name, v in pairs(changed) do run.prompt().env[name] = v end
@@ -87,7 +88,7 @@ function run.call(f, seed)
     w:finish()
   end
   io.stdout:flush()
-  answer.code = w.code or ok and 0 or 1  -- a pcall may have held it up
+  answer.code = w.code or ok and 0 or 1
   answer.ok = answer.code == 0
   if #shown.kernels > 0 then
     run.page = shown

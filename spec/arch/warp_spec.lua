@@ -202,6 +202,14 @@ describe("lanes", function()
           x[0] = arch.warp_reduction_sum(x[arch.lane_idx()], width)
         end, {o})
     end
+    for _, mask in ipairs {0xffffffff, -1, 0xff} do  -- the Python DSL's order
+      raises(("a width of %d lanes: a power of two from 2 to 32 is needed "
+        .. "[bad-argument]\n  the mask comes behind the width; shuffle_sync_op"
+        .. "(value, offset, mask, mask_and_clamp, kind) has the Python DSL's "
+        .. "order"):format(mask), launch, function(x)
+          x[0] = arch.shuffle_sync_down(x[0], 1, mask, 31)
+        end, {o})
+    end
     raises("bad argument #2 to 'cute.arch.shuffle_sync_up'",
       launch, function(x) x[0] = arch.shuffle_sync_up(x[0]) end, {o})
   end)

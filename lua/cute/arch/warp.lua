@@ -137,18 +137,22 @@ function warp.shuffle_sync_op(value, offset, mask, mask_and_clamp, kind)
   end)
 end
 
-local function check_width(what, width, least)
+local function check_width(what, width, least, advice)
   if math.type(width) ~= "integer" or width < least or width > 32
     or width & (width - 1) ~= 0 then
     core.fail("bad-argument", ("%s: a width of %s lanes: a power of two from "
-      .. "%d to 32 is needed"):format(what, tostring(width), least))
+      .. "%d to 32 is needed%s"):format(what, core.show(width), least,
+      advice or ""))
   end
 end
+
+local ORDER = "\n  the mask comes behind the width; shuffle_sync_op(value, "
+  .. "offset, mask, mask_and_clamp, kind) has the Python DSL's order"
 
 local function shuffle(kind)
   return function(value, lane, width, mask)
     width = width or 32
-    check_width("shuffle", width, 2)
+    check_width("shuffle", width, 2, ORDER)
     local clamp = kind == "up" and 0 or 31
     return warp.shuffle_sync_op(value, lane, mask, (32 - width) << 8 | clamp,
                                 kind)

@@ -187,8 +187,7 @@ function tags.alias(block, line, text)
   local name, rest = text:match "^([%a_][%w_.]*)%s*(.*)$"
   if not name then error({"an alias without a name"}, 0) end
   if aliases[name] then error({"alias " .. name .. " twice"}, 0) end
-  aliases[name] = true
-  if rest ~= "" then read_type(block, line, rest) end
+  aliases[name] = rest ~= "" and read_type(block, line, rest) or {}
 end
 
 function tags.param(block, line, text)
@@ -264,8 +263,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Values: {fields =, open = true where others may come}, {params =, min =,
--- max =, returns =}, {text = a string}, {instance = a class's name}; nil is
--- what is not known.
+-- max =, returns =}, {text = a string}, {instance = a class's name}, {union =
+-- instances}; nil is what is not known.
 local files, modules = {}, {}
 
 local function find(folder)
@@ -341,14 +340,61 @@ local function class_field(name, key, seen)
   end
 end
 
--- What a value of a type is, where that is one class.
-local function of_type(parts)
-  local name = parts and #parts == 1 and parts[1].name
-  return name and classes[name] and {instance = name} or nil
+-- Adds the classes that a type is one of; false: it may be something else.
+local function add_classes(list, parts, seen)
+  for _, part in ipairs(parts) do
+    local name = part.name
+    if name and classes[name] then
+      list[#list + 1] = {instance = name}
+    elseif name and aliases[name] and not seen[name] then
+      seen[name] = true
+      if not add_classes(list, aliases[name], seen) then return false end
+    elseif name ~= "nil" then
+      return false
+    end
+  end
+  return #parts > 0
 end
 
-local function field_of(value, key)
+-- What a value of a type is, where that is a class, or one of some.
+local function of_type(parts)
+  local list = {}
+  if not parts or not add_classes(list, parts, {}) then return nil end
+  return #list > 1 and {union = list} or list[1]
+end
+
+-- Functions of which one is called: what any of them takes.
+local function any_of(list)
+  local all = {params = {}, min = math.huge, max = 0, deprecated = true}
+  for _, f in ipairs(list) do
+    if not f.params or f.block and f.block.overload then return nil end
+    all.min, all.max = math.min(all.min, f.min), math.max(all.max, f.max)
+    all.deprecated = all.deprecated and f.deprecated
+  end
+  return all
+end
+
+local field_of
+
+-- The field of a value that is one of several: one of them has it.
+local function field_of_any(list, key)
+  local found, instances = {}, {}
+  for _, one in ipairs(list) do
+    local got, there = field_of(one, key)
+    if there and not got then return nil, true end  -- it may be anything
+    if got and got ~= found[1] then found[#found + 1] = got end
+  end
+  if #found < 2 then return found[1], #found > 0 end
+  for _, v in ipairs(found) do
+    if not (v.instance or v.union) then return any_of(found), true end
+    table.move(v.union or {v}, 1, #(v.union or {v}), #instances + 1, instances)
+  end
+  return {union = instances}, true
+end
+
+function field_of(value, key)
   if not value then return nil, true end
+  if value.union then return field_of_any(value.union, key) end
   local got, maybe
   if value.instance then
     got, maybe = class_field(value.instance, key)
@@ -527,7 +573,7 @@ function evals.Index(s, node)
   local key = eval(s, node[2])
   if not of or not key or not key.text then return nil end
   local v, there = field_of(of, key.text)
-  if not v and not there and (of.instance or of.module
+  if not v and not there and (of.instance or of.union or of.module
       and of.module ~= s.path) then
     tell(s, node, "%s: there is no such field", written(node))
   end
@@ -575,10 +621,11 @@ function evals.Invoke(s, node)
   for i = 3, #node do eval(s, node[i]) end
   local key = node[2][1]
   local f, there = field_of(of, key)
-  if of and of.instance and not f and not there then
+  local known = of and (of.instance or of.union)
+  if known and not f and not there then
     tell(s, node, "%s: there is no such method", written(node))
   end
-  if of and of.instance then
+  if known then
     check_call(s, node, f, written(node), 3, 1)
   end
   return result_of(f)

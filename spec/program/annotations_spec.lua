@@ -26,6 +26,26 @@ function Layout:equals(other, opts) end
 ---@return cute.Layout
 function cute.make_layout(shape, stride) end
 
+---@class cute.Tile: cute.Shape
+---@field name string
+---@field of cute.Layout|cute.Tile
+local Tile = {}
+
+---@param other integer
+---@param how? string
+---@param by? integer
+function Tile:equals(other, how, by) end
+
+---@alias cute.Some cute.Layout | cute.Tile
+---@return cute.Layout|cute.Tile|nil
+function cute.pick() end
+---@return cute.Some
+function cute.some() end
+---@return cute.Some|string
+function cute.said() end
+---@return cute.Tile
+function cute.tile() end
+
 ---@generic T
 ---@param x `T`
 ---@param ... T
@@ -54,6 +74,9 @@ local layout = cute.make_layout(4, "row")
 print(layout.size, layout.rank, layout:equals(layout), cute.first(1, 2, 3))
 cute.part.first(1)
 cute.part.second(1, 2, 3, table.unpack {})
+local some, tile = cute.some(), cute.tile()
+print(some.size, some.name, some.rank, some:equals(1, "a", 2), tile.of.size,
+      tile.of.of, tile.of:equals(1), cute.said():upper())
 local own = {}
 print(own.never)
 local free = cute
@@ -110,6 +133,16 @@ describe("tools/annotations.lua", function()
       "(...):equals: 0 arguments, it needs 1",
     ["cute.part.first()"] = "cute.part.first: 0 arguments, it needs 1",
     ["cute.part.first(1, 2, 3)"] = "cute.part.first: 3 arguments, it takes 2",
+    ["local x = cute.pick() print(x.sise)"] = "x.sise: there is no such field",
+    ["local x = cute.some() print(x.sise)"] = "x.sise: there is no such field",
+    ["local x = cute.some() x:equal(x)"] = "x:equal: there is no such method",
+    ["local x = cute.some() x:equals()"] = "x:equals: 0 arguments, it needs 1",
+    ["local x = cute.some() x:equals(1, 2, 3, 4)"] =
+      "x:equals: 4 arguments, it takes 3",
+    ["local x = cute.tile() print(x.of.sise)"] =
+      "x.of.sise: there is no such field",
+    ["local x = cute.tile() print(x.of.of.sise)"] =
+      "x.of.of.sise: there is no such field",
     ["cute.old()"] = "cute.old is deprecated",
   } do
     it("tells " .. want, function()

@@ -1,5 +1,10 @@
 --- Lua values as JSON: what reports and verdicts are for programs, and what
 -- programs ask.
+--
+-- Specs use lua-dkjson. It writes numbers of 14 digits, names in any order and
+-- bytes that are no UTF-8 as they are, and reads what is no JSON (`{"a":1,}`,
+-- 01, "\q", what follows the end): with what would have to stand around it, it
+-- is more than this, and one more package for builds, the rock and its users.
 local json = {}
 
 local ESCAPES = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n",
@@ -136,7 +141,8 @@ function read(text, at, level)
   if LITERALS[word] ~= nil then return LITERALS[word], at + #word end
   local digits = text:match("^-?%d+%.?%d*[eE]?[+-]?%d*", at)
   local value = digits and tonumber(digits)
-  if not value or digits:find "^-?0%d" then wrong(at, "a value expected") end
+  if not value or digits:find "^-?0%d" or digits:find "%.[eE]"
+    or digits:find "%.$" then wrong(at, "a value expected") end
   return value, at + #digits
 end
 

@@ -6,6 +6,9 @@
 local cute = require "cute"
 local _ = cute._
 
+local SOME = 32  -- sums of a thread that are added up at a time: with the
+                 -- parts of all under way, registers spill
+
 -- The threads' fragments in `work`: (V, threads, splits, tiles), in pieces of
 -- 16 bytes that lie side by side for neighbouring threads.
 local function all_sums(work, V, threads, splits)
@@ -39,10 +42,16 @@ return function(acc, o)
   cute.when(last, function()
     mine(function()
       sums:fill(0)
-      for other in cute.range(0, o.splits, 1, {unroll = 4}) do
-        local part = cute.make_fragment_like(sums)
-        cute.autovec_copy(W(_, tid, other, at), part)
-        sums:store(sums:load() + part:load())
+      local n = cute.size(sums)
+      local size = n % SOME == 0 and SOME or n
+      for i = 0, n // size - 1 do
+        local function some(t) return cute.local_tile(t, {size}, {i}) end
+        local sum = some(sums)
+        for other in cute.range(0, o.splits, 1, {unroll = 4}) do
+          local part = cute.make_fragment_like(sum)
+          cute.autovec_copy(some(W(_, tid, other, at)), part)
+          sum:store(sum:load() + part:load())
+        end
       end
     end)
     cute.when(cute.eq(tid, 0), function() turns[at] = 0 end)

@@ -4,6 +4,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local gemm_grouped = require "kernels.gemm_grouped"
 local gemm_splitk = require "kernels.gemm_splitk"
+local kernels = require "spec.kernels"
 local support = require "spec.support"
 local read, change = support.read, support.change
 
@@ -94,6 +95,19 @@ describe("gemm_splitk", function()
     assert.is_true(launch(2, bias).ok)
     for i = 0, 63 do
       for j = 0, 71 do assert.equal(want(i, j) + bias(j), C(i, j)) end
+    end
+  end)
+
+  it("keeps its sums and the parts that it adds in registers", function()
+    local M, N, K = 136, 72, 400
+    local gemm = gemm_splitk {splits = 16, rows = true}
+    local work, turns = gemm.scratch(M, N)
+    local program = gemm.kernel(cute.zeros({M, K}, cute.bf16),
+      cute.zeros({N, K}, cute.bf16), cute.zeros({M, N}, cute.bf16), work,
+      turns):trace {grid = gemm.grid(M, N, K), block = gemm.block}
+    for _, arch in ipairs {"sm_80", "sm_90a"} do
+      local out = kernels.compiled(program, arch)
+      assert.equal(0, out and out.resources.spill_stores or 0, arch)
     end
   end)
 

@@ -76,6 +76,21 @@ function kernels.compiled(program, arch)
   return out
 end
 
+--- The first kernel of a lesson compiles for all of these; false where there is
+-- no NVRTC.
+---@param spec table of cute.bench.harness
+---@param size integer[]
+---@param dtype string
+---@param archs string[]
+---@return boolean
+function kernels.lesson_compiles(spec, size, dtype, archs)
+  local harness = require "cute.bench.harness"
+  local p = harness.problem(spec, size, {dtype = dtype, bare = true})
+  local l = harness.launches(p, p.spec.make)[1]
+  local call = l.kernel(table.unpack(l.args, 1, l.args.n))
+  return kernels.compiles(call:trace {block = l.block}, archs)
+end
+
 --- The program compiles for all of these; false where there is no NVRTC.
 ---@return boolean
 function kernels.compiles(program, archs)

@@ -268,12 +268,8 @@ describe("kernels along rows", function()
 
   it("are what NVRTC takes", function()
     for _, c in ipairs(LARGE) do
-      local p = harness.problem(rows[c[1]](c[2]), c[3], {dtype = "bf16",
-                                                         bare = true})
-      local l = harness.launches(p, p.spec.make)[1]
-      local program = l.kernel(table.unpack(l.args, 1, l.args.n)):trace {
-        block = l.block}
-      if not kernels.compiles(program, c[4] or {"sm_90a"}) then return end
+      if not kernels.lesson_compiles(rows[c[1]](c[2]), c[3], "bf16",
+                                     c[4] or {"sm_90a"}) then return end
     end
   end)
 

@@ -375,12 +375,8 @@ end)
 describe("scans and selections", function()
   it("are what NVRTC takes", function()
     for _, c in ipairs(LARGE) do
-      local p = harness.problem(scans[c[1]](c[2]), c[3], {dtype = c[4],
-                                                          bare = true})
-      local l = harness.launches(p, p.spec.make)[1]
-      local program = l.kernel(table.unpack(l.args, 1, l.args.n)):trace {
-        block = l.block}
-      if not kernels.compiles(program, c[5] or {"sm_90a"}) then return end
+      if not kernels.lesson_compiles(scans[c[1]](c[2]), c[3], c[4],
+                                     c[5] or {"sm_90a"}) then return end
     end
   end)
 

@@ -66,35 +66,23 @@ end
 -- What the reads of lane t give, and the fragment's elements afterwards.
 local function oracle(c, t)
   local r, log = {}, {}
-  local count = 0
-  local function each(k, at)
-    if k > #c.shape then
-      r[offset(c, at)] = value(t, count)
-      count = count + 1
-      return
-    end
+  local function each(f, k, at)
+    if k > #c.shape then return f(offset(c, at)) end
     for x = 0, c.shape[k] - 1 do
       at[k] = x
-      each(k + 1, at)
+      each(f, k + 1, at)
     end
   end
-  each(1, {})
+  local count = 0
+  each(function(o)
+    r[o] = value(t, count)
+    count = count + 1
+  end, 1, {})
   for k, step in ipairs(c.steps) do
     local o = offset(c, coordinate(step, t))
     if step.write then r[o] = value(t, 50 + k) else log[#log + 1] = r[o] end
   end
-  count = 0
-  local function all(k, at)
-    if k > #c.shape then
-      log[#log + 1] = r[offset(c, at)]
-      return
-    end
-    for x = 0, c.shape[k] - 1 do
-      at[k] = x
-      all(k + 1, at)
-    end
-  end
-  all(1, {})
+  each(function(o) log[#log + 1] = r[o] end, 1, {})
   return log
 end
 

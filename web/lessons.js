@@ -12,6 +12,8 @@
 // those of them that ran; solved, by exercise; hints, how many were shown.
 "use strict";
 var cuteLessons = (function () {
+  var MOST = 100000;  // characters of what a step printed
+
   function button(text, press, name) {
     var b = make("button", name, text);
     b.type = "button";
@@ -114,7 +116,9 @@ var cuteLessons = (function () {
       last.dataset.kind = kind;
       this.out.append(last);
     }
-    if (last.textContent.length < 100000) last.append(text);
+    var room = MOST - last.textContent.length;
+    if (room > 0) last.append(text.length <= room ? text
+      : text.slice(0, room) + "\n... more of it is in the results\n");
   };
   Step.prototype.draw = function (pictures) {
     var out = this.out;

@@ -12,6 +12,7 @@
 var cuteResults = (function () {
   var MOST = 400000;  // characters of output that are kept
   var BLOCK = 8000;   // of a block of it
+  var DRAWN = 30;     // ms after which what came is drawn
   var VIEWS = ["output", "kernel", "drawn", "timeline"];
 
   function plural(n, word) { return n + " " + word + (n == 1 ? "" : "s"); }
@@ -23,26 +24,27 @@ var cuteResults = (function () {
   // ---- what was printed ----
 
   function logOf(log) {
-    var block = null, kept = 0, dropped = 0, waiting = false;
-    // At the end, once all of a moment is there.
-    function end() {
-      if (waiting) return;
-      waiting = true;
-      setTimeout(function () {
-        waiting = false;
-        log.scrollTop = log.scrollHeight;
-      }, 60);
-    }
+    var block = null, kept = 0, dropped = 0;
+    var waiting = [], length = 0, timer = null;  // [text, fd], not yet drawn
     function size(e) { return e.textContent.length; }
-    // The oldest go when there is too much.
+    function printed(e) { return /^(said|warned)$/.test(e.className); }
+    // The oldest go when there is too much: of what was printed lines, or a
+    // part of one that is that long.
     function trim() {
       var note = log.querySelector(".dropped");
-      while (kept > MOST && log.childNodes.length > (note ? 2 : 1)) {
+      while (kept > MOST && log.childNodes.length > (note ? 1 : 0)) {
         var oldest = note ? note.nextSibling : log.firstChild;
-        kept -= size(oldest);
-        dropped += size(oldest);
-        if (oldest == block) block = null;
-        oldest.remove();
+        var text = oldest.textContent, cut = kept - MOST;
+        if (cut >= text.length || !printed(oldest)) {
+          cut = text.length;
+          if (oldest == block) block = null;
+          oldest.remove();
+        } else {
+          cut = text.indexOf("\n", cut - 1) + 1 || cut;
+          oldest.textContent = text.slice(cut);
+        }
+        kept -= cut;
+        dropped += cut;
       }
       if (!dropped) return;
       if (!note) note = log.insertBefore(make("div", "dropped dim"),
@@ -50,38 +52,65 @@ var cuteResults = (function () {
       note.textContent = dropped + " characters of output in front were "
         + "dropped";
     }
-    function append(text, kind) {
-      if (!block || block.className != kind)
-        block = log.appendChild(make("pre", kind));
-      block.appendChild(document.createTextNode(text));
-      kept += text.length;
+    // Blocks of some lines are laid out alone.
+    function append(text, fd) {
+      var kind = fd == 2 ? "warned" : "said";
+      for (var at = 0; at < text.length;) {
+        if (!block || block.className != kind)
+          block = log.appendChild(make("pre", kind));
+        var cut = text.indexOf("\n", at + BLOCK) + 1 || text.length;
+        block.appendChild(document.createTextNode(text.slice(at, cut)));
+        kept += cut - at;
+        if (size(block) > BLOCK && text[cut - 1] == "\n") block = null;
+        at = cut;
+      }
+    }
+    // Draws what waits, of which no more than MOST is left.
+    function draw() {
+      waiting.forEach(function (piece) { append(piece[0], piece[1]); });
+      waiting = [];
+      length = 0;
+      trim();
+    }
+    // To the end: how high blocks are is known when they come into view.
+    function toEnd(times) {
+      log.scrollTop = log.scrollHeight;
+      if (times > 1) requestAnimationFrame(function () { toEnd(times - 1); });
+    }
+    // Soon draws all that comes until then.
+    function soon() {
+      if (timer) return;
+      timer = setTimeout(function () {
+        timer = null;
+        draw();
+        toEnd(4);
+      }, DRAWN);
     }
     return {
       clear: function () {
+        clearTimeout(timer);
+        timer = block = null;
+        waiting = [];
         log.textContent = "";
-        block = null;
-        kept = dropped = 0;
+        length = kept = dropped = 0;
       },
       add: function (e) {
-        kept += size(e);
+        draw();
         log.appendChild(e);
+        kept += size(e);
         block = null;
-        trim();
-        end();
+        soon();
       },
-      // Printed text: blocks of some lines, which are laid out alone.
+      // Printed text, which is drawn with what comes soon behind it.
       text: function (text, fd) {
-        var kind = fd == 2 ? "warned" : "said";
-        for (var at = 0; at < text.length;) {
-          var cut = text.indexOf("\n", at + BLOCK) + 1;
-          if (!cut) cut = text.length;
-          append(text.slice(at, cut), kind);
-          if (block.textContent.length > BLOCK && /\n$/.test(block
-            .textContent)) block = null;
-          at = cut;
+        waiting.push([text, fd]);
+        length += text.length;
+        while (length - waiting[0][0].length >= MOST) {
+          var first = waiting.shift()[0].length;
+          length -= first;
+          dropped += first;
         }
-        trim();
-        end();
+        soon();
       }};
   }
 

@@ -9,9 +9,10 @@
 // more. Of the asks, `put` and `files` are the Worker's own.
 "use strict";
 (() => {
-const PAUSE = 50;        // ms in which so many lines are told one by one;
-const LINES = 64;        // more of them together
+const PAUSE = 50;        // ms: lines behind such a pause are told one by one;
+const LINES = 64;        // more of them together, after as long each
 const MOST = 1 << 20;    // bytes of output that an ask may have
+const ROOM = 1 << 16;    // of them that are decoded at once
 const FOLDER = "/work";  // what `put` writes and the script finds
 
 let program = null;      // the Module
@@ -26,22 +27,42 @@ class Output {
     this.left = MOST;
     this.dropped = 0;
     this.decoders = [];
-    this.pieces = [];   // [fd, text], not yet posted
-    this.since = 0;     // when the first of `lines` was posted
-    this.lines = 0;
+    this.fd = 1;                        // of the bytes that wait
+    this.bytes = new Uint8Array(ROOM);
+    this.used = 0;
+    this.pieces = [];                   // [fd, text], not yet posted
+    this.lines = 0;                     // posted since a pause
+    this.last = this.posted = -PAUSE;   // when something was written, posted
   }
 
   write(fd, bytes) {
-    const kept = bytes.slice(0, this.left);
-    this.left -= kept.length;
-    this.dropped += bytes.length - kept.length;
-    if (!kept.length) return;
-    if (!this.decoders[fd]) this.decoders[fd] = new TextDecoder();
-    const text = this.decoders[fd].decode(kept, {stream: true});
-    this.add(fd, text);
-    const late = performance.now() - this.since >= PAUSE;
-    if (late) this.lines = 0;
-    if (late || this.lines < LINES && text.endsWith("\n")) this.post();
+    const n = Math.min(bytes.length, this.left);
+    this.left -= n;
+    this.dropped += bytes.length - n;
+    if (fd !== this.fd || this.used + n > ROOM) this.decode();
+    this.fd = fd;
+    if (n > ROOM) {
+      this.add(fd, this.decoder(fd).decode(bytes.slice(0, n), {stream: true}));
+    } else {
+      this.bytes.set(bytes.subarray(0, n), this.used);
+      this.used += n;
+    }
+    const now = performance.now();
+    if (now - this.last >= PAUSE) this.lines = 0;
+    this.last = now;
+    if (now - this.posted >= PAUSE
+        || this.lines < LINES && bytes[n - 1] === 10) this.post(now);
+  }
+
+  decoder(fd) {
+    return this.decoders[fd] || (this.decoders[fd] = new TextDecoder());
+  }
+
+  decode() {
+    const bytes = this.bytes.subarray(0, this.used);
+    this.used = 0;
+    if (bytes.length)
+      this.add(this.fd, this.decoder(this.fd).decode(bytes, {stream: true}));
   }
 
   add(fd, text) {
@@ -50,17 +71,26 @@ class Output {
     else if (text) this.pieces.push([fd, text]);
   }
 
-  post() {
+  // A sentence of the Worker's own.
+  tell(text) {
+    this.decode();
+    this.add(2, text);
+  }
+
+  post(now = performance.now()) {
+    this.decode();
     for (const [fd, text] of this.pieces)
       if (text) self.postMessage({id: this.id, out: text, fd});
     this.pieces = [];
-    if (this.lines++ === 0) this.since = performance.now();
+    this.posted = now;
+    this.lines++;
   }
 
   end() {
+    this.decode();
     this.decoders.forEach((decoder, fd) => this.add(fd, decoder.decode()));
     if (this.dropped)
-      this.add(2, `\n... ${this.dropped} bytes more are not shown: `
+      this.tell(`\n... ${this.dropped} bytes more are not shown: `
         + `${MOST >> 20} MiB are kept of what a run prints\n`);
     this.post();
   }
@@ -73,9 +103,10 @@ function replaceStreams(fs) {
     stream.tty = null;
     stream.stream_ops = {
       write(_, buffer, offset, length) {
-        if (output)
+        if (output && output.left)
           output.write(fd, new Uint8Array(buffer.buffer,
             buffer.byteOffset + offset, length));
+        else if (output) output.dropped += length;
         return length;
       },
     };
@@ -84,7 +115,7 @@ function replaceStreams(fs) {
 
 function noInput() {
   if (output && !output.asked)
-    output.add(2, "cutelua: there is no standard input here, io.read gives "
+    output.tell("cutelua: there is no standard input here, io.read gives "
       + "nil\n");
   if (output) output.asked = true;
   return null;

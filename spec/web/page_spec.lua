@@ -293,6 +293,48 @@ describe("Stop", function()
   end)
 end)
 
+describe("what is printed", function()
+  it("comes in few messages, and is drawn as far as is said", function()
+    local v = visit {{url = FILE, script = [[
+      await ready();
+      let messages = 0;
+      const text = "for i = 1, 300000 do print(i) end";
+      const answer = await workshop.engine.ask("run",
+        {name: "n.lua", text, words: []}, () => { messages++; });
+      const lines = await run(text);
+      const log = $("#log");
+      await until(() => Math.abs(log.scrollHeight - log.scrollTop
+        - log.clientHeight) < 2, "its end is not in view");
+      const blocks = texts("#log .said");
+      const note = $("#log .dropped").textContent;
+      const long = await run("for i = 1, 100000 do io.write('<', i, '>') end "
+        + "io.stderr:write 'warned'");
+      const shown = texts("#log .said").join("");
+      return [messages, answer.dropped, answer.seconds, note,
+        blocks.join("").length, blocks.length, lines.slice(-300),
+        shown.length, shown.slice(-16), $("#log .dropped").textContent,
+        texts("#log .warned")];]]}}[1]
+    local all = 0  -- characters that the script printed
+    for i = 1, 300000 do all = all + #tostring(i) + 1 end
+    -- One in 50 ms, and 64 lines behind each pause (of a busy machine, too).
+    assert.is_true(v[1] < 600, v[1])
+    assert.equal(all - (1 << 20), v[2])
+    print(("        300000 lines in %.2f s, %d messages"):format(v[3], v[1]))
+    assert.is_true(v[5] <= 400000 and v[5] > 390000, v[5])
+    assert.is_true(v[6] >= 40 and v[6] <= 60, v[6])
+    local dropped = tonumber(v[4]:match
+      "^(%d+) characters of output in front were dropped$")
+    assert.is_true((1 << 20) - dropped - v[5] < 1, v[4])
+    assert.truthy(v[7]:find(("%d bytes more are not shown: 1 MiB are kept of "
+      .. "what a run prints\n"):format(v[2]), 1, true), v[7])
+    -- a line that is longer than all that is kept: its end
+    assert.is_true(v[8] > 399900 and v[8] <= 400000, v[8])
+    assert.equal("<99999><100000>", v[9]:sub(-15))
+    assert.truthy(v[10]:find "^%d+ characters of output in front")
+    assert.same({"warned"}, v[11])
+  end)
+end)
+
 describe("what is carried", function()
   it("is a script in a link, and a draft that is kept", function()
     local text = ("-- \u{e4}\u{1f600} <&> %s\nprint(#arg, arg[1])\n")

@@ -7,17 +7,23 @@
 //   await engine.stop();      // what runs is answered {stopped: true}
 //
 // What can be asked says lua/cute/workshop/init.lua. A second Worker stands by:
-// it takes the place of one that is stopped, and answers syntax, complete and
-// about while the first is busy.
+// it takes the place of one that is stopped, and of one whose memory grew large
+// when the next script begins; and it answers syntax, complete and about while
+// the first is busy.
 "use strict";
 
 // Asks that take long, of which one runs at a time.
 const RUNS = new Set(["run", "prompt", "block", "exercise"]);
+// Those of them that begin in globals of their own.
+const FRESH = new Set(["run", "block", "exercise"]);
 // Those that need nothing of a run.
 const LIGHT = new Set(["syntax", "complete", "about"]);
 
 // Threads of the simulator, at most: each is a Worker that waits.
 const MOST_THREADS = 8;
+
+// Bytes of a Worker that need not be given back: memory only grows.
+const LARGE = 512 << 20;
 
 // ---- where the program comes from ----
 
@@ -81,6 +87,7 @@ class Hand {
   constructor(source, ondead) {
     this.job = null;
     this.queue = [];
+    this.heap = 0;      // bytes, behind the last answer
     this.ondead = ondead;
     this.worker = new Worker(source.worker);
     this.ready = new Promise((done, fail) => {
@@ -98,7 +105,7 @@ class Hand {
     this.worker.postMessage({start: source.start});
   }
 
-  hear({id, out, fd, answer, dead}) {
+  hear({id, out, fd, answer, dead, heap}) {
     const job = this.job;
     if (!job || job.id !== id) return;
     if (out !== undefined) {
@@ -107,6 +114,7 @@ class Hand {
     }
     clearTimeout(job.timer);
     this.job = null;
+    this.heap = heap;
     if (dead) this.ondead();
     job.resolve(answer);
     this.next();
@@ -219,6 +227,18 @@ class Engine {
     return hand.ready;
   }
 
+  // Gives large memory back: what follows needs files, and nothing else.
+  async renew() {
+    const old = this.hand, job = this.job("files", {});
+    this.renewing = true;
+    old.take(job);
+    const {files = []} = await job.done;
+    if (this.hand === old) this.replace({ok: false, stopped: true});
+    for (const file of files)
+      this.hand.take(this.job("put", {...file, written: true}));
+    this.renewing = false;
+  }
+
   settle() {
     if (this.state !== "failed")
       this.tell(this.hand.job || this.hand.queue.length ? "busy" : "ready");
@@ -239,10 +259,11 @@ class Engine {
 
   async send(name, fields, onOutput) {
     const busy = this.hand.job;
-    if (RUNS.has(name) && [busy, ...this.hand.queue].some(
-        job => job && RUNS.has(job.ask)))
+    if (RUNS.has(name) && (this.renewing || [busy, ...this.hand.queue].some(
+        job => job && RUNS.has(job.ask))))
       return {ok: false, busy: true, error: {message:
         "something runs: wait for its end, or stop it"}};
+    if (FRESH.has(name) && this.hand.heap > LARGE) await this.renew();
     const job = this.job(name, fields, onOutput);
     if (busy && this.spare && LIGHT.has(name)) {
       this.spare.take(job);
@@ -255,6 +276,7 @@ class Engine {
     this.settle();
     const answer = await job.done;
     this.settle();
+    if (this.hand.heap > LARGE) answer.large = this.hand.heap;
     return answer;
   }
 

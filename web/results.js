@@ -446,6 +446,9 @@ var cuteResults = (function () {
           log.add(make("div", "dim", "it ended with code " + a.code));
         if (a.page && a.page.left) log.add(make("div", "dim",
           a.page.left + " more launched, of which nothing is shown"));
+        if (a.large) log.add(make("div", "dim", "the program has "
+          + (a.large / (1 << 30)).toFixed(1) + " GiB of memory now, which it "
+          + "gives back when the next script begins"));
         el("log").setAttribute("aria-busy", false);
         at = Math.max(0, ((a.page || {}).kernels || []).findIndex(function (k) {
           return k.notes.some(function (n) { return n.kind == "bad"; }); }));

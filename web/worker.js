@@ -5,8 +5,9 @@
 // The page says {start: {program: URL or null where it is in this text, module,
 // base, threads}} and then {id, ask: NAME, ...}; the Worker {ready: true, version, lua,
 // threads, memory}, or {failed: message}; {id, out: text, fd: 1 or 2} while
-// something runs, and {id, answer: {...}}; with dead: true the program is no
-// more. Of the asks, `put` and `files` are the Worker's own.
+// something runs, and {id, answer: {...}, heap: bytes that the program has};
+// with dead: true the program is no more. Of the asks, `put` and `files` are the
+// Worker's own.
 "use strict";
 (() => {
 const PAUSE = 50;        // ms: lines behind such a pause are told one by one;
@@ -177,7 +178,8 @@ function inside(name) {
   return parts.length && !parts.includes("..") ? parts.join("/") : null;
 }
 
-function put({name, bytes}) {
+// `written`: a script of another Worker wrote it.
+function put({name, bytes, written}) {
   const fs = program.FS, path = inside(name);
   if (!path) return wrong(`no name of a file: '${name}'`);
   try {
@@ -189,6 +191,7 @@ function put({name, bytes}) {
       + (e.errno ? "there is something else of that name"
                  : "there is no memory for it"));
   }
+  if (written) return {ok: true};
   mine.set(path, +fs.stat(`${FOLDER}/${path}`).mtime);
   return /\.npy$/i.test(path) ? asked({ask: "npy", name: path}) : {ok: true};
 }
@@ -245,6 +248,7 @@ self.onmessage = async ({data}) => {
   output.end();
   if (output.dropped) answer.dropped = output.dropped;
   output = null;
-  self.postMessage({id, answer, dead});
+  const heap = dead ? 0 : program.ccall("web_heap", "number", [], []);
+  self.postMessage({id, answer, dead, heap});
 };
 })();

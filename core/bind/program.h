@@ -32,6 +32,7 @@ void embedded_open(lua_State *L);
 // In WebAssembly, weblib.c: a state that a page asks, see there.
 const char *web_open(void);
 const char *web_ask(const char *request);
+double web_heap(void);
 double web_memory(void);
 
 // require "cute.sys": terminal, signals, folders, embedded files; child

@@ -82,6 +82,11 @@ EMSCRIPTEN_KEEPALIVE const char *web_ask(const char *request) {
   return lua_tostring(web, -1);
 }
 
+// Bytes that the program's memory has; it never becomes less.
+EMSCRIPTEN_KEEPALIVE double web_heap(void) {
+  return (double)emscripten_get_heap_size();
+}
+
 // Bytes that the program's memory may grow to.
 EMSCRIPTEN_KEEPALIVE double web_memory(void) {
   return (double)emscripten_get_heap_max();

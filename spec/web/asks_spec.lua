@@ -195,6 +195,27 @@ describe("the workshop under node", function()
     assert.equal("nil\t(4):(1)\n", all[4].out)
   end)
 
+  it("gives large memory back when the next script begins, keeps files",
+    function()
+      local all = workshop.under_node {{engine = {}}, put("a.npy", file()),
+        run [[cute = require "cute"
+          t = {}
+          for i = 1, 6 do t[i] = cute.zeros({1 << 25}, cute.f32) end
+          io.open("b.txt", "w"):write "kept":close()]],
+        {ask = "prompt", text = "#t, t[6](3)"},
+        run [[local s = io.open("b.txt"):read "a" print(t, s, a(1, 2))]],
+        {ask = "files"}, {ask = "prompt", text = "a(0, 1)"}}
+      for i = 3, 4 do
+        assert.is_true(all[i].answer.ok)
+        assert.is_true(all[i].answer.large > 6 << 27)
+      end
+      assert.equal("6\t0.0\n", all[4].out)
+      assert.equal("nil\tkept\t5.0\n", all[5].out)
+      assert.is_nil(all[5].answer.large)
+      assert.equal("b.txt", all[6].answer.files[1].name)
+      assert.equal("1.0\n", all[7].out)
+    end)
+
   it("says so where memory does not suffice, and has it again", function()
     local all = workshop.under_node {{engine = {}},
       run "local s = 'x' while true do s = s .. s end",

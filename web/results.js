@@ -1,11 +1,11 @@
 // What runs and prompts gave: what they printed, the kernels beside the editor,
 // pictures and timelines.
 //
-//     results = cuteResults({ask, name, editor, say, go})
+//     results = cuteResults({ask, name, editor, say, go, room})
 //
 // ask(name, fields) is the engine's; name() says which script the editor has;
 // editor is cuteEditor's; say(text) is for the line at the foot, go(line) goes
-// to a line of the script. begin(title), out(text, fd) and done(answer) tell of
+// to a line of the script, room(name) to another pane. begin(title), out(text, fd) and done(answer) tell of
 // a run, asked(text) and answered(answer) of the prompt; pointed(line) and
 // chosen(line) of the editor.
 "use strict";
@@ -272,11 +272,22 @@ var cuteResults = (function () {
         }});
     }
 
+    function fileOf(at) { return answer.page.files[at[0] - 1].name; }
+    el("elsewhere").onclick = function () {
+      host.room("results");
+      show("kernel", true);
+      view.lines();
+    };
     // The chosen counter at the lines of the script.
     function heat(k) {
       var select = el("heat");
       var both = k ? cutePage.columns(k) : [[], {}];
-      el("heat-label").hidden = !both[0].length;
+      var own = k && k.keys.slice(0, k.lines).some(function (at) {
+        return mine(fileOf(at)); });
+      el("heat-label").hidden = !both[0].length || !own;
+      el("elsewhere").hidden = !both[0].length || own;
+      if (k && !own) el("elsewhere").textContent = "by line, in "
+        + fileOf(k.keys[0]).replace(/^\[|\]$/g, "");
       select.textContent = "";
       both[0].forEach(function (c) {
         var o = make("option", "", c[1]);
@@ -297,7 +308,7 @@ var cuteResults = (function () {
       var out = {}, name = el("heat").value;
       var column = both[0].filter(function (c) { return c[0] == name; })[0];
       if (k) k.keys.slice(0, k.lines).forEach(function (at, i) {
-        if (!mine(answer.page.files[at[0] - 1].name)) return;
+        if (!mine(fileOf(at))) return;
         var c = k.counts[i + 1], x = c && c[name] || 0;
         out[at[1]] = {text: column ? cutePage.number(name, x) : "",
           part: column && x ? x / both[1][name] : 0,

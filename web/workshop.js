@@ -567,7 +567,7 @@ var workshop = (function () {
       el("problem").textContent = text;
       el("problem").className = text ? "bad" : "";
     }});
-  results = cuteResults({ask: ask, editor: editor, say: say, go: go,
+  results = cuteResults({ask: ask, editor: editor, say: say, go: go, room: goRoom,
     name: baseName});
   shelf = cuteShelf(el("shelf"), {open: open, lesson: lesson, fresh: fresh,
     forget: forget, take: take, store: store,

@@ -122,6 +122,26 @@ describe("the page", function()
     assert.is_true(#found[1].errors > 0)
   end)
 
+  it("leads from the editor to lines that stand in kernels", function()
+    local v = visit {{url = FILE, script = [[
+      const text = SHELF.scripts.find(s => s.path == "scripts/gemm_hopper.lua")
+        .text;
+      await run();
+      const own = [$("#heat-label").hidden, $("#elsewhere").hidden];
+      await run(text, "--m 128 --n 128 --k 128");
+      const theirs = [$("#heat-label").hidden, $("#elsewhere").hidden,
+        $("#elsewhere").textContent];
+      click("#elsewhere");
+      return [own, theirs, $("#kernel").hidden, $("#pane-lua").hidden,
+        texts("#pane-lua .file"), texts("#pane-lua .c").some(x => x),
+        $("#name").textContent];]]}}[1]
+    assert.same({false, true}, v[1])
+    assert.same({true, false, "by line, in kernels.gemm_sm90.kernel"}, v[2])
+    assert.same({false, false}, {v[3], v[4]})
+    assert.equal("[kernels.gemm_sm90.mainloop]", v[5][5])
+    assert.same({true, "gemm3stage.lua"}, {v[6], v[7]})
+  end)
+
   it("gives the same C, reports and counters as the native program",
     function()
       local list = {"scripts/gemm3stage.lua", "scripts/gemm_hopper.lua",

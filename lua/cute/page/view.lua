@@ -106,8 +106,9 @@ dialog .close { float: right; }
 -- place = {file, line} or null; go(place): true where the editor went there;
 -- shown(kernel, number); picture(n), costs(number): promises of a picture, of a
 -- kernel with its estimate, which the page lacks}. It gives {light(file, line),
--- pick(file, line), costs(), show(number)}: lines of the editor are pointed at
--- or chosen, costs are asked for, another kernel is shown.
+-- pick(file, line), lines(), costs(), show(number)}: lines of the editor are
+-- pointed at or chosen, the kernel's own are shown, costs are asked for,
+-- another kernel is shown.
 view.script = [=[
 var cutePage = (function () {
 "use strict";
@@ -604,6 +605,7 @@ return {
     var r = firstRow(keyOf(file, line));
     if (r && r != picked) pick(r);
   },
+  lines: function () { go(1); },
   costs: costs, show: show};
 }
 draw.columns = columnsOf;

@@ -61,7 +61,7 @@ EDITOR := /usr/share/javascript/codemirror
 EDITOR_JS := $(addprefix $(EDITOR)/,lib/codemirror.js mode/lua/lua.js \
   $(addprefix addon/,hint/show-hint.js edit/matchbrackets.js \
     search/searchcursor.js search/search.js dialog/dialog.js \
-    comment/comment.js))
+    comment/comment.js display/placeholder.js))
 EDITOR_CSS := $(addprefix $(EDITOR)/,lib/codemirror.css \
   addon/hint/show-hint.css addon/dialog/dialog.css)
 

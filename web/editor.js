@@ -8,7 +8,8 @@
 // has; changed(was it typed?) follows an edit; pointed(line) and chosen(line)
 // follow pointer and caret: lines as they were when the script ran; say(text)
 // stands below the editor.
-// cuteEditor.small(element, text, host) is one for a step of a lesson.
+// cuteEditor.small(element, text, host) is one for a step of a lesson,
+// cuteEditor.prompt(element, host) the prompt's line.
 "use strict";
 var cuteEditor = (function () {
   var SYNTAX_MS = 350, ABOUT_MS = 450;
@@ -18,6 +19,14 @@ var cuteEditor = (function () {
       indentUnit: 2, lineNumbers: true, matchBrackets: true,
       inputStyle: "contenteditable", viewportMargin: 60, spellcheck: false,
       autocorrect: false, autocapitalize: false};
+  }
+
+  // An editor; it is one for screen readers, too.
+  function codeMirror(root, more) {
+    var cm = CodeMirror(root, more);
+    cm.getInputField().setAttribute("role", "textbox");
+    cm.getInputField().setAttribute("aria-multiline", "true");
+    return cm;
   }
 
   // Tab indents once something was typed or chosen; it moves the focus on when
@@ -281,7 +290,7 @@ var cuteEditor = (function () {
   // ---- the editor ----
 
   function editor(root, host) {
-    var cm = CodeMirror(root, Object.assign(options(), {
+    var cm = codeMirror(root, Object.assign(options(), {
       gutters: ["reports", "CodeMirror-linenumbers", "heat"],
       screenReaderLabel: "Lua source. Tab indents once you have typed; Escape,"
         + " then Tab leaves."}));
@@ -377,7 +386,7 @@ var cuteEditor = (function () {
 
   // As high as its text; errors under their line.
   editor.small = function (root, text, host) {
-    var cm = CodeMirror(root, Object.assign(options(text), {
+    var cm = codeMirror(root, Object.assign(options(text), {
       viewportMargin: Infinity, gutters: ["reports", "CodeMirror-linenumbers"],
       screenReaderLabel: host.label || "Lua"}));
     cm.getWrapperElement().classList.add("small");
@@ -393,6 +402,37 @@ var cuteEditor = (function () {
       fail: function (line, message) {
         told.show([{line: line, kind: "bad", text: message}]); },
       clear: told.clear,
+      focus: function () { cm.focus(); },
+      refresh: function () { cm.refresh(); }};
+  };
+  // A few lines without numbers. run() is Enter's, Shift-Enter goes on in the
+  // next line; older(by) is the text asked before or behind it, if any.
+  editor.prompt = function (root, host) {
+    var cm = codeMirror(root, Object.assign(options(), {lineNumbers: false,
+      viewportMargin: Infinity, placeholder: 'cute.draw "(8,8):(8,1)"',
+      screenReaderLabel: "prompt"}));
+    cm.getWrapperElement().classList.add("small");
+    cm.getInputField().id = "prompt";
+    function set(text) {
+      cm.setValue(text);
+      cm.execCommand("goDocEnd");
+    }
+    function older(by, edge) {
+      return function () {
+        var text = cm.getCursor().line == edge() ? host.older(by) : undefined;
+        if (text === undefined) return CodeMirror.Pass;
+        set(text);
+      };
+    }
+    cm.setOption("extraKeys", {Enter: host.run,
+      "Shift-Enter": "newlineAndIndent", Tab: false, "Shift-Tab": false,
+      Up: older(-1, function () { return 0; }),
+      Down: older(1, function () { return cm.lastLine(); }),
+      F1: words(cm, host.ask), "Ctrl-Space": completes(cm, host.ask)});
+    return {
+      cm: cm,
+      text: function () { return cm.getValue(); },
+      set: set,
       focus: function () { cm.focus(); },
       refresh: function () { cm.refresh(); }};
   };

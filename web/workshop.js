@@ -6,7 +6,7 @@ var workshop = (function () {
   var FRESH = 'local cute = require "cute"\n\n';
   var KEYS = [["Ctrl-Enter", "runs the script"], ["Ctrl-.", "stops it"],
     ["F6, Shift-F6", "to the next, the last pane"],
-    ["Ctrl-Space", "completes a name, in the editor and at the prompt"],
+    ["Ctrl-Space", "lists what can follow, in the editor and at the prompt"],
     ["F1", "says what the name at the caret is"],
     ["Tab", "indents once you have typed; Escape, then Tab leaves the editor"],
     ["Ctrl-/", "makes lines a comment, and back"],
@@ -148,13 +148,16 @@ var workshop = (function () {
 
   // ---- the prompt ----
 
-  var history = store.get("history", []), at = history.length;
-  function grow() {
-    var p = el("prompt");
-    p.rows = Math.min(8, p.value.split("\n").length);
+  var history = store.get("history", []), at = history.length, line;
+  // What was asked before, or behind it; nothing follows the last.
+  function older(by) {
+    var to = at + by;
+    if (to < 0 || to > history.length) return undefined;
+    at = to;
+    return history[at] || "";
   }
   async function prompt() {
-    var p = el("prompt"), text = p.value;
+    var text = line.text();
     if (!text.trim() || running) return;
     busy(true);
     var answer, said = [];
@@ -174,57 +177,19 @@ var workshop = (function () {
     catch (e) { answer = failed(e); }
     clearTimeout(shown);
     busy(false);
-    if (answer.unfinished && p.value == text) {
-      p.value = text + "\n";
-      grow();
+    if (answer.unfinished && line.text() == text) {
+      line.set(text + "\n");
       return;
     }
     begin();
-    p.value = "";
-    grow();
+    line.set("");
     history = history.filter(function (h) { return h != text; })
       .concat(text).slice(-200);
     at = history.length;
     store.set("history", history);
     results.answered(answer);
     if (answer.error) say(answer.error.message.split("\n")[0]);
-    p.focus();
-  }
-  function promptKey(e) {
-    var p = el("prompt");
-    if (e.key == "Enter" && !e.shiftKey && !e.isComposing) {
-      e.preventDefault();
-      prompt();
-    } else if (e.key == "ArrowUp" || e.key == "ArrowDown") {
-      var up = e.key == "ArrowUp";
-      var edge = up ? p.value.slice(0, p.selectionStart)
-        : p.value.slice(p.selectionEnd);
-      if (edge.indexOf("\n") >= 0) return;
-      var to = at + (up ? -1 : 1);
-      if (to < 0 || to > history.length) return;
-      at = to;
-      p.value = history[at] || "";
-      grow();
-      e.preventDefault();
-    } else if (e.key == " " && e.ctrlKey) {
-      e.preventDefault();
-      completePrompt();
-    }
-  }
-  async function completePrompt() {
-    var p = el("prompt"), to = p.selectionStart;
-    var got = await ask("complete", {text: p.value, at: to});
-    if (!got || !got.list || !got.list.length) return say("nothing follows");
-    var names = got.list.map(function (x) { return x.text; });
-    var common = names.reduce(function (a, b) {
-      while (b.slice(0, a.length) != a) a = a.slice(0, -1);
-      return a;
-    });
-    if (common.length > to - got.from)
-      p.setRangeText(common, got.from, to, "end");
-    if (names.length > 1)
-      results.note(names.slice(0, 60).join("  ") + (names.length > 60 ? " ..."
-        : ""));
+    line.focus();
   }
 
   // ---- scripts ----
@@ -491,7 +456,7 @@ var workshop = (function () {
         : el("lesson"); }],
       ["results", function () { return document.querySelector(
         "#views [aria-selected=true]"); }],
-      ["results", function () { return el("prompt"); }]];
+      ["results", function () { return line; }]];
     var here = document.activeElement, i = here.closest("#shelf") ? 0
       : here.closest("#middle") ? 1 : here == el("prompt") ? 3
       : here.closest("#results") ? 2 : by > 0 ? 0 : 2;
@@ -567,6 +532,7 @@ var workshop = (function () {
       el("problem").textContent = text;
       el("problem").className = text ? "bad" : "";
     }});
+  line = cuteEditor.prompt(el("asked"), {ask: ask, run: prompt, older: older});
   results = cuteResults({ask: ask, editor: editor, say: say, go: go, room: goRoom,
     name: baseName});
   shelf = cuteShelf(el("shelf"), {open: open, lesson: lesson, fresh: fresh,
@@ -595,8 +561,6 @@ var workshop = (function () {
   [el("words"), el("seed")].forEach(function (e) {
     e.addEventListener("keydown", function (k) {
       if (k.key == "Enter") run(); }); });
-  el("prompt").addEventListener("keydown", promptKey);
-  el("prompt").addEventListener("input", grow);
   el("open-shelf").onclick = function () {
     shelfOpen(!document.body.classList.contains("shelved")); };
   el("rooms").addEventListener("click", function (e) {
@@ -653,7 +617,7 @@ var workshop = (function () {
   follow();
   addEventListener("hashchange", follow);
 
-  return {editor: editor, results: results, engine: engine, open: open,
+  return {editor: editor, prompt: line, results: results, engine: engine, open: open,
     lesson: lesson,
     state: function () { return running ? "running"
       : state == "busy" ? "ready" : state; }};

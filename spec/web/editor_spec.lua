@@ -80,23 +80,55 @@ return {shown, lit, cuda, moved, said: $("#line b").textContent, cells, notes,
 
 local PROMPT = RUN .. [[
 click("#tab-output");
-$("#prompt").focus();
+workshop.prompt.focus();
 for (const text of ["x[0] = 3", "x[0] + 4", "for i = 1, 2 do"]) {
   await press(text);
   await press("Enter");
-  await until(() => $("#prompt").value != text, "no answer");
+  await until(() => workshop.prompt.text() != text, "no answer");
   await ready();
 }
-const open = $("#prompt").value;
+const open = workshop.prompt.text();
 await press("print(i) end");
 await press("Enter");
-await until(() => $("#prompt").value == "", "no answer");
+await until(() => workshop.prompt.text() == "", "no answer");
 await ready();
 await press("ArrowUp");
-const last = $("#prompt").value;
+const last = workshop.prompt.text();
 await press("ArrowUp");
 await press("ArrowUp");
-return {open, last, again: $("#prompt").value, said: texts("#log .said"),
+const again = workshop.prompt.text();
+workshop.prompt.set("");
+await press("cute.make_lay");
+await press("Control- ");
+await until(() => count(".CodeMirror-hint"), "no list");
+const list = $(".CodeMirror-hints"), field = document.activeElement;
+const hints = {words: texts(".CodeMirror-hint .word"),
+  about: texts(".CodeMirror-hint .what").filter(s => s.length > 10).length,
+  roles: [list.getAttribute("role"), list.firstChild.getAttribute("role")],
+  active: $("#" + field.getAttribute("aria-activedescendant") + " .word")
+    .textContent,
+  field: [field.id, field.getAttribute("role"), field.ariaLabel]};
+await press("ArrowDown");
+await press("Enter");
+hints.picked = workshop.prompt.text();
+await press("(4)");
+await press("Control- ");
+await sleep(200);
+hints.none = count(".CodeMirror-hint");
+workshop.prompt.set("cute.make_layout_");
+await press("Control- ");
+await until(() => count(".CodeMirror-hint"), "no list");
+click(".CodeMirror-hint:last-child");
+hints.clicked = workshop.prompt.text();
+workshop.prompt.set("cute.make_");
+await press("Control- ");
+await until(() => count(".CodeMirror-hint"), "no list");
+await press("Escape");
+await until(() => !count(".CodeMirror-hint"), "the list stays");
+hints.left = workshop.prompt.text();
+await press("Tab");
+hints.next = document.activeElement.id;
+return {open, last, again, said: texts("#log .said"), hints,
   asked: texts("#log .asked")};]]
 
 local TIMELINE = RUN .. [[
@@ -183,6 +215,21 @@ describe("the source beside its results", function()
     assert.equal("7.0\n", f.said[1])
     assert.equal("> for i = 1, 2 do\n>> print(i) end", f.asked[3])
     assert.equal("1\n2\n", f.said[#f.said])
+  end)
+
+  it("has a list of what can follow at the prompt, as the editor's", function()
+    local h = found[1].hints
+    assert.same({"make_layout", "make_layout_image_mask", "make_layout_like",
+                 "make_layout_tv"}, h.words)
+    assert.equal(4, h.about)
+    assert.same({"listbox", "option"}, h.roles)
+    assert.equal("make_layout", h.active)
+    assert.same({"prompt", "textbox", "prompt"}, h.field)
+    assert.equal("cute.make_layout_image_mask", h.picked)
+    assert.equal(0, h.none)
+    assert.equal("cute.make_layout_tv", h.clicked)
+    assert.equal("cute.make_", h.left)
+    assert.not_equal("prompt", h.next)
   end)
 
   it("has a timeline of each kernel, in the width there is", function()

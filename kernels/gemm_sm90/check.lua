@@ -115,6 +115,10 @@ function wrong.options(o)
       .. "batches, persistent = false nor a dynamic scheduler",
       core.show(o.groups))
   end
+  need(not o.ends or (o.groups == "rows" or o.groups == "masked")
+    and o.a_major == "k", "ends = %s with groups = %s and a_major = %s; it is "
+    .. "for groups \"rows\" or \"masked\" and K contiguous in A",
+    core.show(o.ends), core.show(o.groups), core.show(o.a_major))
   for _, name in ipairs {"a_hint", "b_hint", "d_hint"} do
     local hint = o[name]
     need(hint == nil or math.type(hint) == "integer", "%s = %s; a policy is "

@@ -51,12 +51,18 @@ local TILES = {
 local ABOUT = {deep = true, bits = true, wide = true, promoted = true,
                few = true, grouped = true, row = true}
 
--- Tiles of groups: those of 256 rows would spill, and fill up badly; of those
--- of 256 columns two that share A were fastest.
+-- Tiles of groups: those of 256 rows fill up badly; of those of 256 columns two
+-- that share A were fastest.
 local function for_groups(t, o)
   return not t.split and not t.min_blocks
     and (t[1] < 256 or o.promote) and (t[2] < 256 or t.grouped)
     and not (o.groups == "list" and t.schedule == "pingpong")
+end
+
+-- Can rows that are not a group's come as zeros, and cost no time?
+local function with_ends(full)
+  return (full.groups == "rows" or full.groups == "masked")
+    and full.a_major == "k" and model.hides_missing(full)
 end
 
 -- Is a tile of the list meant for these complete options, m and n? One that is
@@ -143,6 +149,7 @@ function choice.candidates(m, n, k, o)
     if fixed.batches then c.split = nil end
     if c.split == "stream" then c.sources = nil end
     local full = options.complete(c)
+    if with_ends(full) then c.ends, full.ends = true, true end
     local rest, stage = smem.room(full)
     local stages = math.min((smem.share(full.min_blocks) - rest) // stage, 8)
     if stages >= 3 and options.sums_of(full) <= SUMS

@@ -56,7 +56,7 @@ function epilogue.new(o, x)
   end
   return {
     part = part, r2s = r2s, retiled = slice:retile(part),
-    smem = slice:partition_D(x.smem), group = x.group,
+    parts = x.smem, smem = slice:partition_D(x.smem), group = x.group,
     tma = tma, to = to, atom = x.atom,
     count = {cute.size(gD, 2), cute.size(gD, 3)},
     half = x.half, leader = x.thread:eq(0), thread = x.thread,
@@ -144,10 +144,20 @@ local function parts_inside(o, out, at, w, n)
   return inside & core.gt(left, 0), inside & core.ge(left, 64)
 end
 
+-- A buffer to its place in t, of which it is not to leave the rows.
+local function put_rows(o, out, t, place, buffer)
+  local from, tile = out.parts(_, _, buffer, out.group), o.epi
+  if o.d_major == "m" then
+    from, t = cute.select(from, {1, 0}), cute.select(t, {1, 0})
+    tile, place = {tile[2], tile[1]}, {place[2], place[1]}
+  end
+  tiles.put_rows(from, t, tile, place, WARPGROUP, out.thread)
+end
+
 -- Sums of a tile to D: 64 rows and o.epi[2] columns at a time. A buffer is
 -- filled anew when the leader, who stores, knows that it was read, and all have
--- met the leader. Of 64 rows that are not all a group's, threads store what
--- they have.
+-- met the leader. Of 64 rows that are not all a group's, threads store those
+-- that are.
 local function store(o, out, acc, w)
   local part, pipe, leader, barrier = out.part, out.pipe, out.leader,
     out.barrier
@@ -175,12 +185,8 @@ local function store(o, out, acc, w)
     local function result() return result_of(o, out, place, w, n) end
     local function put()
       finish(o, out, acc, n, result, part)
-      local function fill()
-        cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
-        cute.arch.fence_view_async_shared()
-      end
-      if not o.groups or out.maps then return fill() end
-      cute.when(whole, fill, function() result().put(part) end)
+      cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
+      cute.arch.fence_view_async_shared()
     end
     if out.sources then out.sources:wait(n) end
     -- of what lies outside there is nothing to load
@@ -195,6 +201,11 @@ local function store(o, out, acc, w)
       end)
       pipe:producer_commit()
     end)
+    if o.groups and not out.maps then
+      cute.when(inside & ~whole, function()
+        put_rows(o, out, result().tensor, place, buffer)
+      end)
+    end
     local next_one = n + o.source_stages
     if out.sources and next_one < last then
       out.sources:ask(next_one, place_of(o, out, at, next_one), at[3])

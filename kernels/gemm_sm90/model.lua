@@ -63,6 +63,15 @@ function model.turned(o, m, n)
   return turned, turned and along_n or along_m
 end
 
+--- Does TMA bring what a step multiplies while the one before is multiplied,
+-- also where no row of A is there?
+function model.hides_missing(o)
+  local bm, bn, bk = table.unpack(o.tile)
+  local bits = o.a_dtype.bits
+  return bk * bits / 1024 * (bm / o.cluster[2] * C.missing
+      + bn / o.cluster[1] * 128 / C.fill) <= bm * bn * bk / C.fmas * bits / 16
+end
+
 local MOST = 65535  -- of a grid's second and third extent
 
 --- How many tiles of the mode that blocks of one tile follow lie in a run, so

@@ -357,11 +357,13 @@ end
 ---@param tile integer[]
 ---@param at any[] the tile's place
 ---@param threads integer
-function tiles.put_rows(s, t, tile, at, threads)
-  local width = tiles.vector(t, 1)
+---@param thread? any which of them this one is, its own number when absent
+function tiles.put_rows(s, t, tile, at, threads, thread)
+  local width = core.gcd(tiles.vector(t, 1), tile[1] * tile[2] // threads)
   local atom = copy_atom(t.element_type, width, false)
-  local s2g = tiled_copy(atom, tile, threads, 1, width)
-  local thr = s2g:get_slice((cute.arch.thread_idx()))
+  local s2g = tiled_copy(atom, tile, threads, 1, width,
+                         core.gcd(tile[2] // width, threads))
+  local thr = s2g:get_slice(thread or (cute.arch.thread_idx()))
   local src = thr:partition_S(s)                            -- (CPY,M,N)
   local dst = thr:partition_D(cute.local_tile(t, tile, at))
   in_parts({src}, LEAVE, function(i, n)
@@ -798,7 +800,8 @@ return sign.public("tiles.", tiles, [[
   walk(A: table, B: table)
   matrix(t: tensor) batch(t: tensor, l: integer|value)
   inside(thr: slice, t: tensor, tile: table, at, valid?: function)
-  put_rows(s: tensor, t: tensor, tile: table, at: table, threads: integer)
+  put_rows(s: tensor, t: tensor, tile: table, at: table, threads: integer,
+    thread?: integer|value)
   is_async(t: tensor, options: table) operand(t: tensor, options: table)
   load(operands: table, k_tile, stage, first?: boolean)
   loader(part: tensor, thr: slice, which: string, t: tensor, tile: table, at)

@@ -1,0 +1,204 @@
+-- Groups of rows in kernels/gemm_sm90 itself: tiles and places of any kind,
+-- against plain Lua; rows that are not a group's come as zeros.
+local core = require "cute.core"
+local cute = require "cute"
+local gemm_sm90 = require "kernels.gemm_sm90"
+local kernels = require "spec.kernels"
+local ops = require "spec.ops"
+local raises = require "spec.support".raises
+
+local SIM = "sim:sm_90a"
+
+local function numbers(dtype, seed, ...)
+  local shape, n = {...}, 1
+  for _, extent in ipairs(shape) do n = n * extent end
+  local b = core.buffer(dtype, n)
+  b:fill_int(seed, -2, 3)
+  return cute.make_tensor(b, cute.make_layout(shape, cute.LayoutRight))
+end
+
+-- each group its first row; masked nil.
+-- of each group its first row and its matrix, or 0.
+local function operands(c)
+  local E, at, first = #c.sizes, c.skip or 0, {}
+  for e, n in ipairs(c.sizes) do first[e], at = at, at + n end
+  first[E + 1] = at
+  local B = cute.select(numbers("bf16", 2, E, c.N, c.K), {1, 2, 0})
+  if c.form == "rows" then
+    local M = math.max(at, 1)
+    local D = cute.full(c.m_major and {c.N, M + 7 & ~7} or {M, c.N + 7 & ~7},
+                        77, cute.bf16)
+    local lead = D.stride[1]
+    D = cute.make_tensor(D.iterator, cute.make_layout({M, c.N}, c.m_major
+      and {1, lead} or {lead, 1}))
+    return numbers("bf16", 1, M, c.K), B, D,
+           {offsets = cute.tensor(first, cute.i32)}, first
+  end
+  local D = cute.full({E, c.most, c.N + 7 & ~7}, 77, cute.bf16)
+  return cute.select(numbers("bf16", 1, E, c.most, c.K), {1, 2, 0}), B,
+    cute.make_tensor(D.iterator, cute.make_layout({c.most, c.N, E},
+      {D.stride[2], 1, D.stride[1]})),
+    {counts = cute.tensor(c.sizes, cute.i64)}
+end
+
+-- Runs a case: the first element that is wrong, in words.
+local function wrong(c, device)
+  local A, B, D, where, first = operands(c)
+  local o = {groups = c.form, d_major = c.m_major and "m" or nil}
+  for name, v in pairs(c.options) do o[name] = v end
+  local function there(t) return device == "gpu" and t:to "gpu" or t end
+  for name, t in pairs(where) do where[name] = there(t) end
+  local on = there(D)
+  assert(gemm_sm90(o).prepare(there(A), there(B), on,
+    {device = device, sms = 8, workspace = where})):launch()
+  D = on:to "host"
+  local mine = {}
+  for e, n in ipairs(c.sizes) do
+    for i = 0, n - 1 do
+      local row = first and first[e] + i or i
+      mine[first and row or (e - 1) * c.most + i] = true
+      for j = i % 7, c.N - 1, 7 do
+        local sum = 0
+        for k = 0, c.K - 1 do
+          sum = sum + (first and A(row, k) or A(row, k, e - 1)) * B(j, k, e - 1)
+        end
+        local x = first and D(row, j) or D(row, j, e - 1)
+        if x ~= sum then
+          return ("group %d: (%d,%d) is %s, not %s"):format(e - 1, i, j, x, sum)
+        end
+      end
+    end
+  end
+  for row = 0, (first and 1 or #c.sizes) * D.shape[1] - 1 do
+    for j = 0, mine[row] and -1 or c.N - 1 do
+      local x = first and D(row, j) or D(row % c.most, j, row // c.most)
+      if x ~= 77 then return ("row %d, nobody's, has %s"):format(row, x) end
+    end
+  end
+end
+
+local TILES = {
+  {tile = {128, 256, 64}, cluster = {1, 2}, stages = 3, epi_stages = 4},
+  {tile = {256, 208, 64}, cluster = {1, 2}, stages = 3, epi_stages = 1},
+  {tile = {128, 64, 64}, schedule = "pingpong", stages = 3},
+  {tile = {128, 48, 64}, cluster = {2, 1}},
+  {tile = {64, 8, 64}, consumers = 1},
+  {tile = {64, 24, 64}, consumers = 1, cluster = {1, 4}, stages = 2}}
+
+-- The n-th random case.
+local function random(n)
+  local pick = ops.random(n)
+  local c = {sizes = {}, form = pick {"rows", "masked", "rows"},
+             N = 1 + pick(150), K = 8 * (1 + pick(12)), options = {}}
+  for e = 1, 1 + pick(5) do
+    c.sizes[e] = pick {0, 1, 7, 63, 64, 65, 100, 127, 128, 129, 200, 260}
+  end
+  c.most = 260 + pick(3)
+  if c.form == "rows" then
+    c.skip, c.m_major = pick {0, 0, 5, 300}, pick(4) == 0
+  end
+  for name, v in pairs(pick(TILES)) do c.options[name] = v end
+  c.options.ends = pick(4) > 0 or nil
+  return c
+end
+
+local function text(n, c)
+  return ("%d: %s of %s, N %d, K %d, tile %s%s"):format(n, c.form,
+    table.concat(c.sizes, ","), c.N, c.K, table.concat(c.options.tile, "x"),
+    c.m_major and ", D by columns" or "")
+end
+
+describe("groups of rows on Hopper", function()
+  it("are right at random", function()
+    for n = 1, 10 do
+      local c = random(n)
+      assert.is_nil(wrong(c, SIM), text(n, c))
+    end
+  end)
+  it("are right at random on a card #gpu", function()
+    for n = 101, 140 do
+      local c = random(n)
+      assert.is_nil(wrong(c, "gpu"), text(n, c))
+    end
+  end)
+
+  -- The largest |sum| of a group's tiles, also where nothing is stored, if all
+  -- others' rows of A are large.
+  local function largest(c, e)
+    local A, B, D, where, first = operands(c)
+    for g, n in ipairs(c.sizes) do
+      for i = 0, (first and n or c.most) - 1 do
+        local mine = g == e and i < n
+        for k = 0, c.K - 1 do
+          if first then A[{first[g] + i, k}] = mine and 1 or 1024
+          else A[{i, k, g - 1}] = mine and 1 or 1024 end
+        end
+      end
+    end
+    local most = cute.zeros({#c.sizes}, cute.i32)
+    local o = {groups = c.form, epilogue = function(acc, place, out)
+      local group = place.l
+      for _, x in ipairs {acc, -acc} do
+        cute.arch.atomic_max(out.iterator + group,
+                             x:reduce("max", 0):to(cute.i32))
+      end
+      return acc
+    end}
+    for name, v in pairs(c.options) do o[name] = v end
+    local g = gemm_sm90(o)
+    local args = g.arguments(A, B, D, nil, nil, most, where)
+    g.kernel(table.unpack(args, 1, args.n)):launch {device = SIM,
+      grid = g.grid(D.shape[1], c.N, 4, #c.sizes), cluster = g.cluster}
+    return most(e - 1)
+  end
+
+  it("have zeros where rows are not theirs", function()
+    local o = {tile = {128, 24, 64}, ends = true}
+    for _, c in ipairs {
+      {form = "rows", sizes = {130, 70, 3, 200}, N = 24, K = 64, options = o},
+      {form = "masked", sizes = {130, 170}, most = 180, N = 24, K = 64,
+       options = o}} do
+      for e = 1, #c.sizes do assert.is_true(largest(c, e) <= 2 * c.K) end
+    end
+    -- without, they have others': the measure measures
+    assert.is_true(largest({form = "rows", sizes = {130, 70}, N = 24, K = 64,
+                            options = {tile = {128, 24, 64}}}, 1) > 1024)
+  end)
+
+  it("come as zeros by rule, where TMA hides that", function()
+    local function chosen(o)
+      o.groups = "rows"
+      for _, c in ipairs(gemm_sm90.candidates(16384, 4096, 4096, o)) do
+        local t, cl = c.options.tile, c.options.cluster or {1, 1}
+        if t[1] == 128 and t[2] == (cl[2] == 2 and 256 or 128) then
+          o[cl[2]] = c.options.ends or false
+        end
+      end
+      return {o[1], o[2]}
+    end
+    assert.same({false, true}, chosen {})
+    assert.same({false, false}, chosen {a_major = "m"})
+  end)
+
+  it("are kernels that compile, without spills", function()
+    for i = 1, 2 do
+      local c = {form = "rows", sizes = {300}, N = 256, K = 128, options = {}}
+      local A, B, D, where = operands(c)
+      local o = {groups = "rows", ends = true}
+      for name, v in pairs(TILES[i]) do o[name] = v end
+      local g = gemm_sm90(o)
+      local args = g.arguments(A, B, D, nil, nil, where)
+      local out = kernels.compiled(g.kernel(table.unpack(args, 1, args.n))
+        :trace {cluster = g.cluster}, "sm_90a")
+      assert.equal(0, out and out.resources.spill_stores or 0)
+    end
+  end)
+
+  it("say what is wrong with ends", function()
+    raises("ends = true with groups = \"list\" and a_major = \"k\"; it is for "
+      .. "groups \"rows\" or \"masked\" and K contiguous in A", gemm_sm90,
+      {groups = "list", ends = true})
+    raises("a_major = \"m\"", gemm_sm90,
+           {groups = "rows", ends = true, a_major = "m"})
+  end)
+end)

@@ -151,8 +151,9 @@ end
 local function turn_back(held, turn, nth)
   local words = cute.recast_tensor(held, cute.u32)
   for _, bit in ipairs {1, 2} do
-    local by, on, was = bit * turn % 4, cute.ne(nth & bit, 0), {}
+    local by = bit * turn % 4
     if by > 0 then
+      local on, was = cute.ne(nth & bit, 0), {}
       for i = 0, 3 do was[i] = words[i] end
       for i = 0, 3 do words[i] = cute.where(on, was[(i - by) % 4], was[i]) end
     end

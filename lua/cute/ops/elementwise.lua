@@ -275,7 +275,7 @@ local SHARED = 96 << 10  -- bytes of shared memory that tiles may take
 
 -- Elements along the result's first mode and across it, threads of a block: by
 -- bits.
-local TILES = {[8] = {256, 256, 256}, [16] = {128, 256, 256},
+local TILES = {[8] = {256, 256, 256}, [16] = {256, 128, 256},
                [32] = {64, 64, 512}, [64] = {32, 32, 256}}
 -- The same of one operand where rows begin inside lines of memory, and
 -- multiprocessors have ROOM bytes for a block: fewer lines are cut in two.

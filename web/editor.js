@@ -116,11 +116,14 @@ var cuteEditor = (function () {
       show(at, true);
     };
   }
-  function hints(ask) {
+  function hints(ask, none) {
     return async function (cm) {
       var to = cm.getCursor(), text = cm.getValue();
       var got = await ask("complete", {text: text, at: cm.indexFromPos(to)});
-      if (!got || !got.list || !got.list.length) return null;
+      if (!got || !got.list || !got.list.length) {
+        if (none) none();
+        return null;
+      }
       return {from: cm.posFromIndex(got.from), to: to,
         list: got.list.map(function (x) {
           return {text: x.text, render: function (item) {
@@ -130,8 +133,9 @@ var cuteEditor = (function () {
         })};
     };
   }
-  function completes(cm, ask) {
-    var hint = hints(ask);
+  // none(): nothing can follow what was asked about.
+  function completes(cm, ask, none) {
+    var hint = hints(ask, none);
     function complete(single) {
       cm.showHint({hint: hint, completeSingle: single,
         closeCharacters: /[\s()[\]{};>,"']/,
@@ -406,7 +410,8 @@ var cuteEditor = (function () {
       refresh: function () { cm.refresh(); }};
   };
   // A few lines without numbers. run() is Enter's, Shift-Enter goes on in the
-  // next line; older(by) is the text asked before or behind it, if any.
+  // next line; older(by) is the text asked before or behind it, if any; none()
+  // is told where nothing can follow.
   editor.prompt = function (root, host) {
     var cm = codeMirror(root, Object.assign(options(), {lineNumbers: false,
       viewportMargin: Infinity, placeholder: 'cute.draw "(8,8):(8,1)"',
@@ -428,7 +433,7 @@ var cuteEditor = (function () {
       "Shift-Enter": "newlineAndIndent", Tab: false, "Shift-Tab": false,
       Up: older(-1, function () { return 0; }),
       Down: older(1, function () { return cm.lastLine(); }),
-      F1: words(cm, host.ask), "Ctrl-Space": completes(cm, host.ask)});
+      F1: words(cm, host.ask), "Ctrl-Space": completes(cm, host.ask, host.none)});
     return {
       cm: cm,
       text: function () { return cm.getValue(); },

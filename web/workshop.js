@@ -532,7 +532,8 @@ var workshop = (function () {
       el("problem").textContent = text;
       el("problem").className = text ? "bad" : "";
     }});
-  line = cuteEditor.prompt(el("asked"), {ask: ask, run: prompt, older: older});
+  line = cuteEditor.prompt(el("asked"), {ask: ask, run: prompt, older: older,
+    none: function () { say("nothing follows"); }});
   results = cuteResults({ask: ask, editor: editor, say: say, go: go, room: goRoom,
     name: baseName});
   shelf = cuteShelf(el("shelf"), {open: open, lesson: lesson, fresh: fresh,

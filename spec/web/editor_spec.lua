@@ -113,7 +113,7 @@ await press("Enter");
 hints.picked = workshop.prompt.text();
 await press("(4)");
 await press("Control- ");
-await sleep(200);
+await until(() => $("#status").textContent == "nothing follows");
 hints.none = count(".CodeMirror-hint");
 workshop.prompt.set("cute.make_layout_");
 await press("Control- ");

@@ -333,6 +333,8 @@ build = {
         "lua/cute/ops/elementwise.lua",
       ["cute.ops.epilogue"] =
         "lua/cute/ops/epilogue.lua",
+      ["cute.ops.family.ahead"] =
+        "lua/cute/ops/family/ahead.lua",
       ["cute.ops.family.int4"] =
         "lua/cute/ops/family/int4.lua",
       ["cute.ops.family.simt"] =

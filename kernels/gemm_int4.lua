@@ -271,13 +271,27 @@ local function landed(p, at, pending)
   else cute.arch.barrier(1 + at.wk, 32 * p.warps[1]) end
 end
 
+-- Asks for the first `count` tiles. With `ahead` what nobody who may still run
+-- writes is under way before the launch in front is waited for, and so may that
+-- of the next launch be.
+local function begin(p, count, load)
+  if not p.ahead then
+    for k = 0, count - 1 do load(k, k) end
+    return
+  end
+  for k = 0, count - 1 do load(k, k, "weights") end
+  cute.arch.griddepcontrol_launch_dependents()
+  cute.arch.griddepcontrol_wait()
+  for k = 0, count - 1 do load(k, k, "rows") end
+end
+
 -- Goes through a warp's tiles: load(k, stage), ahead of use(stage). Few tiles
 -- have a stage each, and no loop.
 local function walk(p, at, k_tiles, load, use)
   local few = math.type(k_tiles) and k_tiles <= p.stages
   local ahead = few and math.min(p.MT > 2 and AHEAD - 1 or AHEAD, k_tiles)
     or p.stages - 1
-  for k = 0, ahead - 1 do load(k, k) end
+  begin(p, ahead, load)
   if few then
     for k = 0, k_tiles - 1 do
       landed(p, at, math.min(ahead, k_tiles - k) - 1)
@@ -312,15 +326,15 @@ local function body(p, mA, mW, mS, mZ, mC, ...)
   sums:fill(0)
 
   local function slot(stage) return at.wk * stages + stage end
-  local function load(k, stage)
+  local function load(k, stage, part)  -- nil: both
     cute.when(cute.lt(k, k_tiles), function()
       local tile = (first + k) * p.warps[2] + at.wk
-      W.load(tile, stage)
-      A.load(tile, slot(stage))
-      S.load(tile, slot(stage))
-      if Z then Z.load(tile, slot(stage)) end
+      if part ~= "rows" then W.load(tile, stage) end
+      if part ~= "weights" then A.load(tile, slot(stage)) end
+      if part ~= "rows" then S.load(tile, slot(stage)) end
+      if Z and part ~= "rows" then Z.load(tile, slot(stage)) end
     end)
-    cute.arch.cp_async_commit_group()
+    if part ~= "weights" then cute.arch.cp_async_commit_group() end
   end
   local parts = {mma = mma, dtype = dtype, at = at, A = A, W = W, S = S,
                  Z = Z, part = cute.make_fragment_like(sums), slot = slot}
@@ -328,7 +342,9 @@ local function body(p, mA, mW, mS, mZ, mC, ...)
     multiply(p, parts, sums, stage)
   end)
 
-  if p.pdl then cute.arch.griddepcontrol_launch_dependents() end
+  if p.pdl and not p.ahead then
+    cute.arch.griddepcontrol_launch_dependents()
+  end
   join.leave(p, at, sums, mC, cute.recast_tensor(W.pieces, cute.f32), ...)
 end
 
@@ -352,6 +368,9 @@ local function check(p)
       or p.tile[3] % g ~= 0 and g % p.tile[3] ~= 0) then
     bad("groups of %d of K = %d; powers of two from 16 on that divide it", g,
         p.k)
+  end
+  if p.ahead and not p.pdl then
+    bad("ahead = true is for dependent launches: pdl = true")
   end
   if p.warps[1] > 1 and p.warps[2] > 15 then
     bad("warps = {%d, %d}: at most 15 along K, each with a barrier",
@@ -437,7 +456,8 @@ local function plan(o)
   if o.gated then columns = tiles.count(columns, 2) * 2 end
   local p = {name = o.name or "gemm_int4", n = o.n, k = o.k, group = o.group,
              zeros = o.zeros, epilogue = o.epilogue, gated = o.gated, m = m,
-             pdl = o.pdl, min_blocks = o.min_blocks, cluster = o.cluster,
+             pdl = o.pdl, ahead = o.ahead, min_blocks = o.min_blocks,
+             cluster = o.cluster,
              turned = true, warps = {across}, MT = columns, NT = rows // 8,
              tile = {16 * columns * across, rows}}
   local blocks = tiles.count(p.n, p.tile[1]) * tiles.count(m, rows)
@@ -475,7 +495,7 @@ end
 -- zeros: boolean?, rows: integer?, columns: integer?, warps: integer[]?,
 -- slice: integer?, stages: integer?, splits: integer?, cluster: boolean?,
 -- name: string?, arch: string?, min_blocks: integer?, epilogue: function?,
--- gated: boolean?, pdl: boolean?}
+-- gated: boolean?, pdl: boolean?, ahead: boolean?}
 -- m: the rows that it is meant for (16), which decide `rows`, those of a tile;
 -- columns: 16-column blocks of a warp; warps: along N and along K; slice: of K,
 -- that a warp multiplies of a tile; splits: blocks that share K, cluster:
@@ -486,7 +506,7 @@ end
 return setmetatable(gemm_int4, {__call = function(_, o)
   local p = plan(o)
   return join.launches(p, function(A, W, S, ...)
-    if p.pdl then cute.arch.griddepcontrol_wait() end
+    if p.pdl and not p.ahead then cute.arch.griddepcontrol_wait() end
     if p.zeros then return body(p, A, W, S, ...) end
     body(p, A, W, S, nil, ...)
   end)

@@ -144,15 +144,26 @@ end
 ---------------------------------------------------------------------------
 
 -- Goes through this warp's chunks of K, from number `party` on: each run of the
--- next one is asked for as soon as its like in this one is multiplied.
+-- next one is asked for as soon as its like in this one is multiplied. With
+-- `ahead` B's of the first chunk are under way before the launch in front is
+-- waited for, and so may those of the next launch be.
 local function walk(p, party, X, W, S, sums)
   local chunk = p.run * p.unroll
   local part = S and cute.make_fragment_like(sums) or sums
   local full, step = p.k // chunk, p.warps[2] * p.splits
-  local function load(slot, c, guard)
+  local function weights(slot, c, guard)
     W.load(slot, c * p.unroll + slot, guard)
-    X.load(slot, c * p.unroll + slot, guard)
     if S then S.load(slot, c * p.unroll + slot) end
+  end
+  local function rows(slot, c, guard)
+    X.load(slot, c * p.unroll + slot, guard)
+  end
+  local function load(slot, c, guard)
+    weights(slot, c, guard)
+    rows(slot, c, guard)
+  end
+  local function each(f, c)
+    for slot = 0, p.unroll - 1 do f(slot, c) end
   end
   local function multiply(slot)
     if S then part:fill(0) end
@@ -165,15 +176,23 @@ local function walk(p, party, X, W, S, sums)
       sums:store(cute.fma(part:load(), S.get(slot), sums:load()))
     end
   end
-  cute.when(cute.lt(party, full), function()
-    for slot = 0, p.unroll - 1 do load(slot, party) end
+  local function some(f)  -- if it has a chunk
+    if full >= step then f() else cute.when(cute.lt(party, full), f) end
+  end
+  if p.ahead then
+    some(function() each(weights, party) end)
+    cute.arch.griddepcontrol_launch_dependents()
+    cute.arch.griddepcontrol_wait()
+  end
+  some(function()
+    each(p.ahead and rows or load, party)
     for c in cute.range(party + step, full, step) do
       for slot = 0, p.unroll - 1 do
         multiply(slot)
         load(slot, c)
       end
     end
-    for slot = 0, p.unroll - 1 do multiply(slot) end
+    each(multiply)
   end)
   local left = tiles.count(p.k % chunk, p.run)
   if left > 0 then  -- piece by piece
@@ -238,6 +257,8 @@ local function plan(o)
     .. "\"a\" are needed", p.group, p.side, p.run)
   p.block = 32 * p.warps[1] * p.warps[2]
   check.need(p.block <= 1024, "gemm_skinny", "%d threads of a block", p.block)
+  check.need(not p.ahead or p.pdl, "gemm_skinny",
+    "ahead = true is for dependent launches: pdl = true")
   check.need(not p.gated or p.side == "a" and p.count % 2 == 0, "gemm_skinny",
     "gates with side = %q and count = %d; side \"a\" and an even count are "
     .. "needed", p.side, p.count)
@@ -270,10 +291,12 @@ local CHOICES = {
   {side = "b", warps = {1, 16}, unroll = 4},
   {side = "b", warps = {1, 8}, unroll = 8},
   {side = "b", warps = {1, 16}, unroll = 8, most = 16},
+  {side = "a", warps = {1, 16}, unroll = 8, most = 8},
 }
 
 --- What there is to try for m rows of A, n and k: a list of {options, tile,
--- seconds = those that a rule expects on an H200}.
+-- seconds = those that a rule expects on an H200, blocks = of a matrix, room =
+-- those that a multiprocessor has room for}.
 ---@param o table {dtype: any, b_dtype: any?, sms: integer, batches: integer?,
 -- clusters: boolean?, gated: boolean?, group: integer?}
 -- clusters: can blocks form some?
@@ -296,7 +319,9 @@ function gemm_skinny.candidates(m, n, k, o)
         options.unroll = math.max(1, options.unroll // (m > 16 and 4 or 2))
       end
       local p = plan(options)
-      list[#list + 1] = {options = options,
+      list[#list + 1] = {options = options, room = model.room(p),
+        blocks = tiles.count(n, p.tile[1]) * tiles.count(m, p.tile[2])
+          * p.splits,
         tile = p.side == "a" and p.tile or {p.tile[2], p.tile[1]},
         seconds = model.time(p, o.batches or 1, o.sms)}
     end
@@ -310,7 +335,7 @@ end
 -- b_dtype: any?, group: integer?, side: string?, count: integer?,
 -- rows: integer?, warps: integer[]?, unroll: integer?, splits: integer?,
 -- name: string?, min_blocks: integer?, cluster: boolean?, epilogue: function?,
--- gated: boolean?, prefetch: string?, pdl: boolean?}
+-- gated: boolean?, prefetch: string?, pdl: boolean?, ahead: boolean?}
 -- m: the rows that it is meant for; dtype: of A, and of B, if b_dtype does not
 -- say another; group: elements of K that share a factor of a row of B, with
 -- side "a"; rows: of A, that a block has; count: tiles
@@ -319,11 +344,12 @@ end
 -- cluster: through their shared memory (sm_90);
 -- epilogue: as gemm_sm80 has it, with side "a" of the product turned around;
 -- gated: as gemm_sm80 has it, n is of B; prefetch: level_prefetch_size of loads
--- of B; pdl: for dependent launches
+-- of B; pdl: for dependent launches; ahead: B, and its factors, are written by
+-- nobody who may still run, and read before the launch in front is waited for
 return setmetatable(gemm_skinny, {__call = function(_, o)
   local p = plan(o)
   return join.launches(p, function(A, B, ...)
-    if p.pdl then cute.arch.griddepcontrol_wait() end
+    if p.pdl and not p.ahead then cute.arch.griddepcontrol_wait() end
     if p.group then body(p, A, B, ...)
     else body(p, A, B, nil, ...) end
   end)

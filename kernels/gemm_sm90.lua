@@ -27,6 +27,10 @@
 -- clusters, blocks side by side have tiles along N, else along M: in runs of so
 -- many that these and the next runs read the fewest rows together.
 --
+-- ahead = "a" or "b", with pdl: that operand is written by nobody who may still
+-- run: a block asks for its first tiles before it waits for the launch in
+-- front, and lets the next one do so.
+--
 -- split = 2: two blocks of a cluster have a half of K each, for few tiles and
 -- much K. Each sends half of its sums to the other and stores half of the tile;
 -- a block has one tile.

@@ -175,14 +175,43 @@ reads(const uint4 *x, unsigned n, unsigned *out) {
   if (s == 0x12345678u) out[0] = s;
 }]]
 
+-- The same, whose first loads are under way before the kernel in front is
+-- waited for, and whose next ones before those are used.
+local READS_AHEAD = [[
+extern "C" __global__ void __launch_bounds__(512)
+reads(const uint4 *x, unsigned n, unsigned *out) {
+  unsigned s = 0, at = blockIdx.x * (512 * @U) + threadIdx.x;
+  uint4 v[@U];
+  asm volatile("griddepcontrol.launch_dependents;");
+  #pragma unroll
+  for (int i = 0; i < @U; ++i)
+    v[i] = at + i * 512 < n ? x[at + i * 512] : make_uint4(0, 0, 0, 0);
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  for (bool more = true; more;) {
+    at += gridDim.x * (512 * @U);
+    more = at - threadIdx.x < n;
+    #pragma unroll
+    for (int i = 0; i < @U; ++i) {
+      s += v[i].x ^ v[i].y ^ v[i].z ^ v[i].w;
+      v[i] = at + i * 512 < n ? x[at + i * 512] : make_uint4(0, 0, 0, 0);
+    }
+  }
+  if (s == 0x12345678u) out[0] = s;
+}]]
+
 --- Kernels that only read, of which the fastest says what reading takes:
 -- functions of a buffer and its bytes, which give a launch.
 ---@param device table as cute.device gives it
-function card.readers(device)
+---@param ahead? boolean may they read before the launch in front is done?
+function card.readers(device, ahead)
   local sink, list = assert(device.dev:buffer("u32", 1)), {}
   local sms, pdl = device.info.sms, core.has(device.sm, "griddepcontrol")
-  for _, v in ipairs {{4, 4}, {8, 4}, {8}} do  -- under way, of an SM
-    local k = cute.raw_kernel((READS:gsub("@U", tostring(v[1]))),
+  local text, shapes = READS, {{4, 4}, {8, 4}, {8}}  -- under way, of an SM
+  if ahead then
+    text, shapes = READS_AHEAD, {{8, 1}, {8, 2}, {8, 4}, {4, 3}}
+  end
+  for _, v in ipairs(shapes) do
+    local k = cute.raw_kernel((text:gsub("@U", tostring(v[1]))),
                               {name = "reads", block = 512})
     list[#list + 1] = function(buffer, bytes)
       return assert(k(buffer, bytes // 16, sink):compile {pdl = pdl,

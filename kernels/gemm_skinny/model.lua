@@ -27,10 +27,13 @@ local C = model.constants
 local THREADS, REGISTERS = 2048, 65536  -- of a multiprocessor
 local STAYS = 16 << 20  -- bytes that L2 still has when the next product begins
 
--- Blocks that a multiprocessor has room for.
-local function room(p)
-  local fragments = p.count * p.high // 8 + p.rows // 8
-  local registers = 40 + 4 * p.unroll * fragments
+--- Blocks of a plan that a multiprocessor has room for.
+---@param p table
+---@return integer
+function model.room(p)
+  local of_a = p.side == "b" and p.m <= 8 and 16 or 8
+  local fragments = p.count * p.high // 8 + p.rows // of_a
+  local registers = tiles.count(16 + 7 * fragments * (2 + p.unroll) // 2, 8) * 8
   return math.max(1, math.min(THREADS, REGISTERS // registers) // p.block)
 end
 
@@ -54,7 +57,7 @@ function model.time(p, batches, sms)
   local runs = tiles.count(tiles.count(p.k, p.run), p.warps[2] * p.splits)
   local chain = C.ask * p.unroll + math.max(latency + runs * C.run,
     tiles.count(runs, p.unroll) * latency)
-  local waves = tiles.count(each, room(p))
+  local waves = tiles.count(each, model.room(p))
   return C.launch + (p.splits > 1 and C.cluster or 0) + C.join * p.warps[2]
     + (memory ^ 4 + read ^ 4 + (waves * chain) ^ 4) ^ (1 / 4)
 end

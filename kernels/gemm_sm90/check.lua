@@ -103,6 +103,12 @@ function wrong.options(o)
   for _, name in ipairs {"pdl", "persistent", "raster_along_m"} do
     one_of(o, name, true, false)
   end
+  if o.ahead then
+    one_of(o, "ahead", "a", "b")
+    need(o.pdl and (o.split == 2 or not o.persistent), "ahead = %q is for "
+      .. "dependent launches of blocks that have one tile: pdl = true, "
+      .. "persistent = false", o.ahead)
+  end
   need(not o.batches or o.split == 1 and not o.gated
     and o.scheduler ~= "dynamic", "batches = true goes with neither split, "
     .. "gated nor a dynamic scheduler")

@@ -133,7 +133,8 @@ local function settle(chosen, o, m, n, k, waves)
 end
 
 --- The choices that can be for a product of (m,k) and (n,k), the best by rule
--- first: {options =, seconds =, waves =} each, options as gemm_sm90 takes them.
+-- first: {options =, seconds =, waves =, blocks =, room = those that fit a
+-- multiprocessor} each, options as gemm_sm90 takes them.
 ---@param m integer
 ---@param n integer
 ---@param k integer
@@ -161,7 +162,9 @@ function choice.candidates(m, n, k, o)
       settle(c, full, m, n, k, waves)
       if not c.equal or parts > 1 then  -- else blocks need not share anything
         list[#list + 1] = {options = c, seconds = seconds, waves = waves,
-                           at = #list}
+          at = #list, room = smem.blocks(rest + c.stages * stage),
+          blocks = ceil_div(m, full.tile[1]) * ceil_div(n, full.tile[2])
+            * full.split}
       end
     end
   end

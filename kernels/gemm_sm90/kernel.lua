@@ -135,7 +135,7 @@ return function(o)
         cute.arch.sync_warp()
         made:arrive()
       end
-      if o.pdl then cute.arch.griddepcontrol_wait() end
+      if o.pdl and not o.ahead then cute.arch.griddepcontrol_wait() end
       cute.when(loader, function()
         local a = producer.load(o, {atom = tma_a, coords = cA, smem = sA,
           rows = bm, mode = 2, block = {m, n}, hint = o.a_hint,
@@ -211,7 +211,9 @@ return function(o)
         end
       end)
       -- Blocks of the next launch that wait earlier are in the way of these.
-      if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
+      if o.pdl and not o.ahead then
+        cute.arch.griddepcontrol_launch_dependents()
+      end
       cute.when(out.leader, function() out.pipe:producer_tail() end)
     end
 

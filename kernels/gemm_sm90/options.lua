@@ -38,7 +38,7 @@ end
 local FURTHER = {epi = true, epilogue = true, name = true, a_dtype = true,
                  b_dtype = true, d_dtype = true, promote = true, equal = true,
                  a_hint = true, b_hint = true, d_hint = true,
-                 l2_promotion = true,
+                 l2_promotion = true, ahead = true,
                  gated = true, batches = true, blocks = true, sources = true,
                  source_stages = true, groups = true, ends = true}
 

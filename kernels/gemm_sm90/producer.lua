@@ -44,6 +44,22 @@ function producer.load(o, how)
   return X
 end
 
+-- Asks for the operand that nobody in front writes, in as many stages as there
+-- are, before it waits for the launch in front, and then for the other one; how
+-- many tiles along K that is. The next launch may do the same meanwhile.
+local function ahead(o, pipe, k_count, fill, ask)
+  local constant = o.ahead == "a" and 1 or 2
+  local some, behind = cute.min(k_count, o.stages), pipe:make_producer_state()
+  for k in cute.range(some) do fill(k, constant) end
+  cute.arch.griddepcontrol_launch_dependents()
+  cute.arch.griddepcontrol_wait()
+  for k in cute.range(some) do
+    ask(3 - constant, k, behind)
+    behind:advance()
+  end
+  return some
+end
+
 --- Asks for A and B of each tile of `work`, along K from first_k on; behind
 -- them for what `parts` (kernels.gemm_sm90.stream) adds.
 function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)
@@ -56,16 +72,20 @@ function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)
       from[i] = X.along_k(at[i], at[3], i == 1 and o.groups and w)
       map[i] = X.maps and groups.map(X.atoms, X.maps, w.group, w.new)
     end
-    for k in cute.range(w.k_count or k_tiles) do
+    local function ask(i, k, stage)
+      local X = loads[i]
+      cute.copy(X.atom, from[i](_, k_first + k), X.smem(_, stage.index), {
+        tma_bar_ptr = pipe:producer_get_barrier(stage), mcast_mask = X.mask,
+        cache_policy = X.hint, tma_desc_ptr = map[i]})
+    end
+    local function fill(k, ...)  -- the next stage, with these operands
       pipe:producer_acquire(write)
-      local how = {tma_bar_ptr = pipe:producer_get_barrier(write)}
-      for i, X in ipairs(loads) do
-        how.mcast_mask, how.cache_policy = X.mask, X.hint
-        how.tma_desc_ptr = map[i]
-        cute.copy(X.atom, from[i](_, k_first + k), X.smem(_, write.index), how)
-      end
+      for _, i in ipairs {...} do ask(i, k, write) end
       write:advance()
     end
+    local k_count = w.k_count or k_tiles
+    local asked = o.ahead and ahead(o, pipe, k_count, fill, ask) or 0
+    for k in cute.range(asked, k_count) do fill(k, 1, 2) end
     if parts then
       parts:each(work, w, function(slot) parts:fetch(pipe, write, slot) end)
     end

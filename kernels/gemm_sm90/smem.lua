@@ -13,6 +13,11 @@ function smem.share(blocks)
   return (smem.MOST + 1024) // blocks // 1024 * 1024 - 1024
 end
 
+--- Blocks of so many bytes that a multiprocessor has room for.
+function smem.blocks(bytes)
+  return (smem.MOST + 1024) // (bytes + 1024)
+end
+
 -- Swizzles by the bits of a run.
 local KINDS = {[2048] = "SW128", [1024] = "SW128", [512] = "SW64",
                [256] = "SW32", [128] = "INTER"}

@@ -4,7 +4,7 @@
 --
 --     cutelua spec/bench/ops_shapes.lua [--hidden 4096,8192,0] [--m 1,8]
 --       [--type bf16|f16|e4m3] [--record FILE] [--rounds 5] [--warm 60]
---       [--hot 50]
+--       [--hot 50] [--constant yes]
 --
 -- hidden 0 is the odd shapes. 8-bit floats, with D of bf16, have cublasLt alone
 -- to compare with; sums of both go on in f32. Operands that L2 could hold for
@@ -14,13 +14,20 @@
 -- run; of eight rows and fewer `read` and `blas` are the shares, of ours and of
 -- the better of theirs, of what the fastest of kernels takes that only read B,
 -- launched as ours is.
+--
+-- With --constant another table, of another contract than cuBLAS's: ops.gemm
+-- with constant = "B", which reads weights before the launch in front is done,
+-- beside itself without, and kernels that only read, waiting first and not;
+-- launches of a graph, weights from memory always.
 local card = require "spec.card"
 local choose = require "cute.ops.choose"
+local cute = require "cute"
 local gemm = require "cute.ops.gemm"
 local gpu = require "cute.gpu"
 local measure = require "spec.measure"
 local operands = require "cute.tune.operands"
 local plans = require "cute.ops.plan"
+local tiles = require "cute.tiles"
 local worker = require "cute.tune.worker"
 
 local device = measure.gpu_device(90)
@@ -29,7 +36,7 @@ local dev, readers = device.dev, card.readers(device)
 
 local options = card.options {hidden = "0,4096,8192", m = "", record = "",
                               rounds = "5", warm = "60", hot = "50",
-                              type = "bf16"}
+                              type = "bf16", constant = ""}
 local AB = options.type
 local D_TYPE = AB == "e4m3" and "bf16" or AB
 local BYTES = AB == "e4m3" and 1 or 2
@@ -194,6 +201,89 @@ local function compete(s)
   end
 end
 
+---------------------------------------------------------------------------
+-- constant = "B"
+---------------------------------------------------------------------------
+
+local FAR, LAUNCHES = 160 << 20, 32  -- bytes that L2 forgets; of a graph
+
+-- A graph of launches in turn, timed as one of them.
+local function graph(launches)
+  local count = tiles.count(LAUNCHES, #launches) * #launches
+  return {each = count, launch = cute.graph(function()
+    for i = 1, count do launches[(i - 1) % #launches + 1]:launch() end
+  end)}
+end
+
+-- ops.gemm with these weights in turn, and its choice.
+local function product(s, A, weights, d, constant)
+  local p, _, call = gemm.offers(A, weights[1].B, {out = d,
+                                                   constant = constant})
+  local c = choose.choose(p)
+  local plan, list = plans.new(p, c, call), {}
+  for i, w in ipairs(weights) do
+    call.A, call.B = A, w.B
+    list[i] = plan:prepare(call, {d})
+  end
+  s.choice = choose.name(c) .. (c.options.ahead and "" or " (waits)")
+  return graph(list)
+end
+
+local function reading(weights, bytes, ahead)
+  local out = {}
+  for i, read in ipairs(card.readers(device, ahead)) do
+    local list = {}
+    for j, w in ipairs(weights) do list[j] = read(w.buffer, bytes) end
+    out[i] = graph(list)
+  end
+  return out
+end
+
+local function constant(s, copied)
+  local bytes, weights, buffers = BYTES * s.n * s.k, {}, {}
+  for i = 1, math.max(2, tiles.count(FAR, bytes)) do
+    local b = card.matrix(dev, AB, s.n * s.k, 1 << 40 | i)
+    weights[i], buffers[i] = {buffer = b, B = card.tensor(b, s.n, s.k)}, b
+  end
+  local function own(dtype, columns, seed)
+    buffers[#buffers + 1] = card.matrix(dev, dtype, s.m * columns, seed)
+    return card.tensor(buffers[#buffers], s.m, columns), buffers[#buffers]
+  end
+  local A = own(AB, s.k, 7)
+  local list, D = {}, {}
+  for i, how in ipairs {false, "B"} do
+    local d
+    d, D[i] = own(D_TYPE, s.n)
+    list[i] = product(s, A, weights, d, how or nil)
+    D[i]:memset(0xff)
+    list[i].launch:launch()
+  end
+  dev:sync()
+  local _, others = card.difference(dev, D[2], D[1], 0, 0)
+  for _, ahead in ipairs {false, true} do
+    for _, x in ipairs(reading(weights, bytes, ahead)) do
+      list[#list + 1] = x
+    end
+  end
+  local part = operands.warmth(s.m, s.n, s.k) / 4
+  local r = assert(gpu.bench(list, {rounds = tonumber(options.rounds),
+    warm_ms = part * options.warm, hot_ms = part * options.hot, cold = false}))
+  local function us(i) return r[i].hot.median * 1e3 / list[i].each end
+  local function least(from, to)
+    local t = math.huge
+    for i = from, to do t = math.min(t, us(i)) end
+    return t
+  end
+  local bound = bytes / copied * 1e6
+  local waiting = 2 + #card.readers(device)
+  print(("%-16s %7.2f %7.2f  %.3f  %5.2f %5.2f %6.2f %6.2f  %s%s"):format(
+    ("%dx%dx%d"):format(s.m, s.n, s.k), us(1), us(2), us(1) / us(2),
+    bound / us(1), bound / us(2), bound / least(3, waiting),
+    bound / least(waiting + 1, #list), s.choice,
+    others == 0 and "" or "  WRONG: other bits"))
+  for _, b in ipairs(buffers) do b:close() end
+end
+
 -- Of a list: the geometric mean and the least of its ratios, in words.
 local function summary(label, list)
   if #list == 0 then return end
@@ -210,6 +300,15 @@ end
 local copied = bandwidth()
 print(("%s; a copy: %.2f TB/s; %s"):format(device.name, copied * 1e-12,
                                            card.state()))
+if options.constant ~= "" then
+  print "bound: shares of it that ops, with constant = \"B\", and reading have"
+  print(("%-16s %7s %7s  %5s  %5s %5s %6s %6s  %s"):format("", "ops, us",
+    "B, us", "ratio", "ops", "B", "reads", "ahead", "choice"))
+  for _, s in ipairs(shapes()) do
+    if s.m <= 64 and s.about ~= "" then constant(s, copied) end
+  end
+  return
+end
 print(("%-20s %-8s %9s %9s %9s  %5s %6s %5s %5s  %s"):format("", "", "cuBLAS",
   "Lt", "ops, us", "ratio", "bound", "read", "blas", "choice"))
 local file = options.record ~= "" and assert(io.open(options.record, "w"))

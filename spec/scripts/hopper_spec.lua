@@ -215,7 +215,10 @@ describe("gemm_sm90 on the simulator", function()
         {tile = {128, 64, 64}, stages = 2, split = 2},
         {tile = {128, 64, 64}, stages = 2, cluster = {2, 1}}, hopper.PING,
         {tile = {128, 64, 64}, split = "stream", least = 1},
-        {tile = {128, 64, 64}, stages = 3, scheduler = "dynamic"}} do
+        {tile = {128, 64, 64}, stages = 3, scheduler = "dynamic"},
+        {tile = {64, 64, 64}, consumers = 1, persistent = false, ahead = "b"},
+        {tile = {64, 32, 64}, consumers = 1, split = 2, stages = 8,
+         ahead = "b"}} do
       local choices = {pdl = true}
       for name, v in pairs(o) do choices[name] = v end
       local g = gemm_sm90(choices)
@@ -230,7 +233,8 @@ describe("gemm_sm90 on the simulator", function()
         local wait = text:find "griddepcontrol%.wait"
         local done = text:find "griddepcontrol%.launch_dependents"
         assert.is_true(wait < text:find "tma_load_2d[%w_]*%(sA")
-        assert.is_true(done > text:find "tma_store_2d%(&")
+        assert.equal(o.ahead ~= nil, wait > text:find "tma_load_2d[%w_]*%(sB")
+        assert.equal(o.ahead ~= nil, done < text:find "tma_store_2d%(&")
         local first = product(A, B)
         local want = product(C, B)
         assert.is_nil(differs(C, function(i, j)

@@ -148,6 +148,14 @@ local function words(c)
     c.split ~= 1 and (", K in %s"):format(c.split) or "", rest, c.ns / 1000)
 end
 
+-- What is read ahead of the launch in front, in words.
+local function ahead(p, c)
+  if not p.constant then return nil end
+  return c.options.ahead
+    and "  constant: B is read before the launch in front is done"
+    or "  constant: B waits for the launch in front like the rest"
+end
+
 --- A choice as text: what, why, what else there was.
 ---@param p table the problem
 ---@param c table
@@ -157,7 +165,8 @@ function choose.text(p, c)
     p.ragged and (", %d groups"):format(p.batches)
       or p.batches > 1 and (" x %d"):format(p.batches) or "", p.a, p.b, p.d,
     p.arch), "  " .. words(c), ("  why: %s; %s"):format(c.why, c.how),
-    "  sums: " .. c.order .. (p.promise and "; " .. p.promise or "")}
+    "  sums: " .. c.order .. (p.promise and "; " .. p.promise or ""),
+    ahead(p, c)}
   for _, other in ipairs(c.others) do
     out[#out + 1] = "  instead of: " .. words(other)
   end

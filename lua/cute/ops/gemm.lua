@@ -26,7 +26,7 @@ local fail, facts, plain = operand.fail, operand.facts, operand.plain
 local OPTIONS = {
   alpha = "number", beta = "number", out = "tensor table",
   accumulate = "boolean", deterministic = "boolean",
-  batch_invariant = "boolean", like = "string",
+  batch_invariant = "boolean", like = "string", constant = "string",
   dtype = "dtype string", tf32 = "boolean",
   device = "string table device", arch = "string", stream = "stream table",
   epilogue = "function", gated = "boolean", seed = "integer",
@@ -134,6 +134,10 @@ local function problem(call)
   p.shape[#batch + 1], p.shape[#batch + 2] = p.m, p.columns
   p.a, p.b = plain(A.element_type), plain(all.B.t.element_type)
   if int4.is(B) then p.b, p.zeros = cute.Int4, o.zeros ~= nil end
+  if o.constant and o.constant ~= "B" then
+    fail("constant = %q: what can be constant is \"B\"", o.constant)
+  end
+  p.constant = o.constant ~= nil or nil
   p.tf32 = o.tf32 or A.element_type == cute.tf32 or nil
   local like
   p.sums, like = operand.sums_of(p.a, p.b)
@@ -200,7 +204,7 @@ local function arguments(A, B, C, o, alpha, beta)
   return A, packed and B.packed or B, C, o.out, o.epilogue, alpha, beta,
     o.scale_a, o.scale_b, o.zeros, group and fixed[group], packed, o.dtype,
     o.tf32, o.gated, o.deterministic, o.batch_invariant, o.like, o.arch,
-    o.device, stream
+    o.device, stream, o.constant
 end
 
 -- alpha and beta as they count: nil where they change nothing.

@@ -23,12 +23,17 @@ end
 -- For how many rows it is planned where their number must not matter.
 local INT4_ROWS = 16
 
+-- Weights of so many bytes are read ahead: less are there before the sums of
+-- the launch in front are, whose way they would be in.
+local AHEAD = 8 << 20
+
 function int4.list(p)
   local o = {n = p.n, k = p.k, m = p.batch_invariant and INT4_ROWS or p.m,
              zeros = p.zeros, arch = p.arch, gated = p.gated,
              cluster = p.sm >= 90,
              group = p.scale_b == "blocks" and p.group or nil}
   local plan = gemm_int4(o).plan
+  o.ahead = p.constant and p.sm >= 90 and p.n * p.k // 2 >= AHEAD or nil
   return {{family = "gemm_int4", tile = plan.tile, stages = plan.stages,
            split = plan.splits, swap = true, options = o,
            ns = blocks.memory(p) + 3000}}

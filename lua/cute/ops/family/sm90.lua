@@ -1,5 +1,6 @@
 --- Products by wgmma, fed by TMA (kernels/gemm_sm90): what they take, and which
 -- of its candidates suit a problem.
+local ahead = require "cute.ops.family.ahead"
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -180,6 +181,10 @@ local function candidates(p, swap)
   end
   for _, c in ipairs(gemm_sm90.candidates(rows, n, p.k, o)) do
     local chosen = c.options
+    if p.constant and (chosen.split == 2 or chosen.persistent == false)
+      and ahead.pays(c.blocks, c.room, p.sms) then
+      chosen.ahead = swap and "a" or "b"
+    end
     if (not p.gated or chosen.tile[2] % 32 == 0)
       and (not o.epilogue or has_room(chosen))
       and (not o.batches or chosen.tile[1] <= high)

@@ -14,7 +14,7 @@ local LAUNCH = 2500  -- ns of a launch, and of what the next one waits for
 -- The problem that is left when B was converted.
 local function behind(p)
   local q = setmetatable({}, {__index = p})
-  q.b = p.a
+  q.b, q.constant = p.a, false  -- the first launch writes what that reads
   q.B = operand.facts(cute.make_layout({p.n, p.k}, cute.LayoutRight), p.a, 256)
   return q
 end

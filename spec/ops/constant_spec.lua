@@ -209,6 +209,16 @@ describe("constant = \"B\"", function()
     end
   end)
 
+  -- As an H200 showed, of 132 multiprocessors.
+  it("is for blocks that begin where those in front of them end", function()
+    local ahead = require "cute.ops.family.ahead"
+    for _, c in ipairs {{64, 1, true}, {64, 3, true}, {128, 1, true},
+        {128, 2}, {96, 2}, {80, 1}, {160, 2}, {256, 3}, {256, 2, true},
+        {384, 3, true}, {384, 5}, {448, 2, true}} do
+      assert.equal(c[3], ahead.pays(c[1], c[2], 132), c[1] .. ", " .. c[2])
+    end
+  end)
+
   it("says what can be", function()
     local A, B = numbers(2, 64, "bf16", 1), numbers(8, 64, "bf16", 2)
     local function raises(what, constant)

@@ -3,21 +3,19 @@ local tiles = require "cute.tiles"
 
 local ahead = {}
 
--- Of the blocks that fit at once, where several do, the share that is there.
-local FULL = 0.7
+-- Of the blocks that fit at once the share that there is, at least.
+local FULL = 0.75
 
 --- Blocks of the next launch begin where there is room. They should begin where
--- those of this one end, one for one, or leave most of the card to it: else some
--- multiprocessors get more of them than others, which costs up to a quarter of
--- the time.
+-- those of this one end, one for one, or leave most of the card to it: else
+-- some multiprocessors get more of them than others, which costs up to a third.
 ---@param blocks integer of a launch
 ---@param room integer blocks that fit a multiprocessor
 ---@param sms integer
 ---@return boolean? true, or nil
 function ahead.pays(blocks, room, sms)
   local each = tiles.count(blocks, sms)
-  local even = room < each or room == each
-    and (each == 1 or blocks >= FULL * each * sms)
+  local even = room < each or room == each and blocks >= FULL * each * sms
   return 2 * blocks <= sms or even or nil
 end
 

@@ -233,17 +233,31 @@ void bulk_uniform(DType t, void *p, size_t n, uint64_t seed) {
   }
 }
 
+// The high half of a * b.
+static uint64_t high_product(uint64_t a, uint64_t b) {
+  uint64_t a0 = a & 0xffffffff, a1 = a >> 32;
+  uint64_t b0 = b & 0xffffffff, b1 = b >> 32;
+  uint64_t mid = a1 * b0 + (a0 * b0 >> 32);
+  return a1 * b1 + (mid >> 32) + ((a0 * b1 + (mid & 0xffffffff)) >> 32);
+}
+
+static uint64_t of_int(DType t, int64_t x) {
+  return dtype_is_int(t) ? (uint64_t)x : dtype_from_double(t, (double)x);
+}
+
 void bulk_ints(DType t, void *p, size_t n, uint64_t seed, int64_t lo,
                int64_t hi) {
-  uint64_t span = (uint64_t)(hi - lo) + 1, table[1024];
-  bool small = span <= 1024;
+  uint64_t first = (uint64_t)lo, table[1024];
+  uint64_t span = (uint64_t)hi - first + 1;  // 0: all that there are
+  bool small = span - 1 < 1024, few = span - 1 < (uint64_t)1 << 53;
   for (uint64_t i = 0; small && i < span; i++)
-    table[i] = dtype_from_double(t, (double)(lo + (int64_t)i));
+    table[i] = of_int(t, (int64_t)(first + i));
   for (size_t i = 0; i < n; i++) {
-    uint64_t r = (uint64_t)(uniform(&seed) * (double)span);
-    if (r >= span) r = span - 1;
-    dtype_store(t, p, i, small ? table[r]
-                               : dtype_from_double(t, (double)lo + (double)r));
+    uint64_t r = few ? (uint64_t)(uniform(&seed) * (double)span)
+                     : base_random(&seed);
+    if (few && r >= span) r = span - 1;
+    if (!few && span != 0) r = high_product(r, span);
+    dtype_store(t, p, i, small ? table[r] : of_int(t, (int64_t)(first + r)));
   }
 }
 

@@ -278,7 +278,9 @@ static int push_random(lua_State *L, int at, char how) {
   Place p = place_of(L, at + 2);
   bool told = lua_istable(L, at + 2) &&
               lua_getfield(L, at + 2, "seed") != LUA_TNIL;
-  uint64_t seed = told ? (uint64_t)face_checkint(L, -1) : next_seed(L);
+  if (told && !lua_isinteger(L, -1))
+    face_error(L, ERR_ARG, "seed = %s: an integer is needed", face_show(L, -1));
+  uint64_t seed = told ? (uint64_t)lua_tointeger(L, -1) : next_seed(L);
   HostBuf *b = push_host(cx, L, t, l, p.pinned && !p.gpu);
   if (how == 'i')
     bulk_ints(t, b->p, b->count, seed, face_checkint(L, 1),
@@ -300,7 +302,7 @@ static int l_randn(lua_State *L) { return push_random(L, 1, 'n'); }
 static int l_randint(lua_State *L) {
   int64_t lo = face_checkint(L, 1), hi = face_checkint(L, 2);
   DType t = face_check_dtype(L, 4);
-  if (hi <= lo || (uint64_t)hi - (uint64_t)lo > (uint64_t)1 << 53)
+  if (hi <= lo)
     face_error(L, ERR_ARG, "no integers from %lld on below %lld",
                (long long)lo, (long long)hi);
   if (dtype_is_int(t)) {

@@ -50,6 +50,21 @@ describe("tensors that are made", function()
     end
     assert.same({[-2] = true, [-1] = true, [0] = true, [1] = true,
                  [2] = true}, seen)
+    for _, c in ipairs {{1 << 60, (1 << 60) + 9}, {math.mininteger, 5},
+                        {math.mininteger, math.maxinteger},
+                        {math.maxinteger - 3, math.maxinteger}} do
+      local least, most, n = c[2], c[1], 0
+      for _, x in cute.randint(c[1], c[2], {500}, cute.i64, {seed = 1})
+        :elements() do
+        assert(x >= c[1] and x < c[2])
+        least, most, n = math.min(least, x), math.max(most, x), n + 1
+      end
+      local part = (c[2] + 0.0 - c[1]) / 50  -- all of the range is drawn from
+      assert(n == 500 and least - c[1] + 0.0 <= part and c[2] - most - 1.0
+             <= part, c[1])
+    end
+    support.raises("seed = \"x\": an integer is needed", cute.rand, {2},
+                   cute.f32, {seed = "x"})
     support.raises("no integers from 3 on below 3", cute.randint, 3, 3, {2},
                    cute.i8)
     support.raises("128 does not fit in i8", cute.randint, 0, 129, {2}, cute.i8)

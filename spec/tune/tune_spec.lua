@@ -136,6 +136,16 @@ describe("cutelua tune", function()
     assert.is_nil(table_of(dir).gemm[class_of(other)])
   end)
 
+  it("takes the file that docs/tuning.md shows", function()
+    local text = support.read "docs/tuning.md"
+      :match "\n(    local cute = .-\n    end\n)"
+    local _, err, code = tune(dir, {"512,1024,512", "--epilogue",
+                                    file("mine.lua", text)})
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.equal(1, #table_of(dir).gemm[class_of(dir .. "/mine.lua")])
+  end)
+
   it("says what of an epilogue is wrong", function()
     for _, case in ipairs {
         {"nothing", "'nothing' is neither a file nor one of C, bias, "},

@@ -160,7 +160,8 @@ function operand.check_options(what, known, o)
       fits = fits or w == t or w == "integer" and math.type(v) == "integer"
     end
     if not fits then
-      operand.fail("%s = %s: a %s is needed", name, core.show(v),
+      operand.fail("%s = %s: %s %s is needed", name, core.show(v),
+                   want:find "^[aeiou]" and "an" or "a",
                    (want:gsub(" ", " or ")))
     end
   end

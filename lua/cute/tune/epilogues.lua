@@ -4,6 +4,7 @@
 -- A Lua file gives a function of what products have, which gives the epilogue,
 -- and options that it wants besides:
 --
+--     local cute = require "cute"
 --     return function(given)
 --       local bias, residual = given:col(), given:tile()
 --       return function(acc, at)

@@ -32,6 +32,13 @@ local WARP = 32
 
 local function up(a, b) return (a + b - 1) // b end
 
+local FAR = 1 << 31
+
+-- A traced number that goes on to n: of i64 where i32 is too small.
+local function reaching(n, x)
+  return n >= FAR and not math.type(x) and x:to(cute.i64) or x
+end
+
 ---------------------------------------------------------------------------
 -- Operations
 ---------------------------------------------------------------------------
@@ -258,10 +265,11 @@ end
 local function rounds(o, n, mine, among, split, round)
   local tile = among * o.steps
   local wholes = n // tile
+  mine = reaching(n, mine)
+  if wholes >= FAR then split = cute.var(split, cute.i64).value end
   if wholes > 0 then
     for t in cute.range(split, wholes, o.splits) do
-      if n >= 1 << 31 then t = t:to(cute.i64) end
-      round(t * tile + mine)
+      round(reaching(n, t) * tile + mine)
     end
   end
   if n % tile > 0 then
@@ -325,9 +333,7 @@ end
 -- The index of a thread's first vector, which counts until there is a larger
 -- element than the least that is; where(v): of the first element of vector v.
 local function begin(o, s, n, mine, among, split, where)
-  local long = n >= 1 << 31 and cute.i64 or cute.i32
-  if not math.type(split) then split = split:to(long) end
-  local v = split * (among * o.steps) + mine:to(long)
+  local v = reaching(n, split) * (among * o.steps) + reaching(n, mine)
   return cute.where(cute.lt(v, n), where(v), s.init[2]):to(s.types[2])
 end
 
@@ -337,7 +343,7 @@ local LEAST, LAST = -1 << 31, 0xffff  -- of words; of their lower halves
 local function fit_words(o, n, among)
   local d, most = o.dtype, up(n, among * o.steps * o.splits) * o.steps
   return o.index and o.ordered and not o.of_parts and d.is_float
-    and d.bits == 16 and o.width % 2 == 0 and most <= LAST and n < 1 << 31
+    and d.bits == 16 and o.width % 2 == 0 and most <= LAST and n < FAR
 end
 
 -- What `walk` gives, of places of numbers of 16 bits. A thread has a word for
@@ -412,7 +418,8 @@ local function look(o, s, n, mine, among, split, get, where)
           end
           place.value = cute.where(r.has(x[0], top), 0, place.value)
           found.value = cute.min(found.value,
-                                 where(e.v) + place.value * o.index[1])
+                                 where(e.v) + reaching(o.count, place.value)
+                                   * o.index[1])
         end)
       end
       at.value = cute.where(more, found.value, cute.min(at.value, found.value))
@@ -535,7 +542,8 @@ function fold.along(o)
     local tid, other, parts = (cute.arch.thread_idx()), parts_of(o, s, ...)
     if o.pdl then cute.arch.griddepcontrol_wait() end
     local split, tile = split_of(o)
-    local row, lane = tile * rows + tid // o.threads, tid % o.threads
+    local row = reaching(places, tile) * rows + tid // o.threads
+    local lane = tid % o.threads
     local inside = places % rows > 0 and cute.lt(row, places) or nil
     local at = inside and smaller(row, places - 1) or row
     local view = view_of(o, X, true)
@@ -544,7 +552,7 @@ function fold.along(o)
     local state
     if index then
       state = look(o, s, n, lane, o.threads, split, get,
-                   function(v) return index(0, v) end)
+                   function(v) return index(0, reaching(o.count, v)) end)
     else
       state = over_vector(s, held(walk(o, s, n, lane, o.threads, split, get,
         second(other, view, at))), o.width)
@@ -563,7 +571,7 @@ function fold.along(o)
         local p = other and cute.make_tensor(other.iterator + first,
           one.layout)(_, lane, at):load()
         local now = s.take(x:load(), p or index
-                           and (lane + first) * o.index[1])
+                           and (reaching(o.count, lane) + first) * o.index[1])
         for i, e in ipairs(now) do
           if core.typename(e) == "vector" then now[i] = e[0] end
         end
@@ -600,13 +608,13 @@ function fold.across(o)
     if o.pdl then cute.arch.griddepcontrol_wait() end
     local split, tile = split_of(o)
     local row, lane = tid // o.lanes, tid % o.lanes
-    local column = tile * o.lanes + lane
+    local column = reaching(wide, tile) * o.lanes + lane
     local inside = wide % o.lanes > 0 and cute.lt(column, wide) or nil
     local at = inside and smaller(column, wide - 1) or column
     local view = view_of(o, X, false)
     local index = o.index and vectors(o.folded, o.index, 1)
     local function get(v) return view(_, v, at) end
-    local function where(v) return index(0, v) end
+    local function where(v) return index(0, reaching(o.count, v)) end
     local acc
     if fit_words(o, n, rows) then
       acc = words(o, s, n, row, rows, split, get, where)

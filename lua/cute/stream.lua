@@ -143,7 +143,12 @@ function stream.with_stream(s, f, ...)
       .. core.show(s))
   end
   local dev = gpu_of(s)
-  if not dev then return f(...) end
+  if not dev then
+    if core.recording() then
+      core.fail("in-graph", "a graph that is captured has its stream")
+    end
+    return f(...)
+  end
   local before = dev:use_stream(s)
   local _ <close> = setmetatable({}, {__close = function()
     dev:use_stream(before)

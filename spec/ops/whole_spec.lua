@@ -477,7 +477,8 @@ describe("calls", function()
       end
       local a = {cute.ops.elementwise(f, X, SIM)}
       local b = {cute.ops.elementwise(f, X:to "gpu")}
-      for i, t in ipairs(TYPES) do
+      for i, to in ipairs(a) do
+        local t = tostring(to.element_type)
         local code = cute["u" .. cute[t].bits]
         local x, y = cute.recast_tensor(a[i], code),
           cute.recast_tensor(b[i]:to "host", code)
@@ -491,22 +492,65 @@ describe("calls", function()
     end
   end)
 
+  it("of reduce reach past 2^31 vectors and places", function()
+    local fold = require "kernels.fold"
+    local far, some = (1 << 31) + 37, {extents = {3}, stride = {1}}
+    local function one(dtype)
+      return cute.make_tensor(cute.zeros({64}, dtype).iterator,
+                              cute.make_layout {64})
+    end
+    for _, c in ipairs {
+      {"along", "argmax", {extents = {far}, stride = {1}}, some},
+      {"along", "sum", {extents = {far}, stride = {0}}, some, 8},
+      {"along", "max", some, {extents = {far}, stride = {3}}},
+      {"across", "argmax", {extents = {far}, stride = {3}}, some},
+      {"across", "sum", {extents = {far, 3}, stride = {3, 0}}, some, 8},
+      {"across", "argmin", {extents = {3}, stride = {far}},
+       {extents = {far}, stride = {1}}}} do
+      local way, op, folded, kept, splits = table.unpack(c)
+      local k = fold[way] {op = op, dtype = cute.i8, sums = cute.i64, width = 1,
+        kept = kept, folded = folded, stride = {1}, places = kept.extents[1],
+        count = cute.product(folded.extents), splits = splits or 1, steps = 2,
+        index = op:find "^arg" and {1} or nil, block = 256, threads = 256,
+        wide = folded.extents[1] == far, lanes = 32}
+      local source = k.kernel(one(cute.i8), one(cute.i64), splits
+        and one(cute.i64)):trace {block = 256}.source
+      assert.matches("long long", source, 1, true)
+    end
+  end)
+
   it("take more than 2^31 elements #gpu", function()
+    local GPU, reduce = {device = "gpu"}, cute.ops.reduce
     local n = (1 << 31) + 37
-    local X = cute.full({n}, 1, cute.i8, {device = "gpu"})
-    local tail = cute.make_tensor(X.iterator + (n - 3), cute.make_layout {3})
-    tail:fill(5)
-    local reduce = cute.ops.reduce
+    local X = cute.full({n}, 1, cute.i8, GPU)
+    local function part(t, first, count)
+      return cute.make_tensor(t.iterator + first, cute.make_layout {count})
+    end
+    part(X, n - 3, 3):fill(5)
     assert.equal(n + 12, reduce(X, "sum"):to "host"(0))
     assert.equal(n - 3, reduce(X, "argmax"):to "host"(0))
     assert.equal(5, reduce(X, "max"):to "host"(0))
-    local Y = cute.ops.elementwise(function(x) return x * 3 end, X)
+    -- vectors of one element, and sums of the same one again and again
+    local odd = part(X, 1, n - 1)
+    assert.equal(n + 11, reduce(odd, "sum"):to "host"(0))
+    assert.equal(n - 4, reduce(odd, "argmax"):to "host"(0))
+    local same = cute.make_tensor(X.iterator, cute.make_layout({n}, {0}))
+    assert.equal(n, reduce(same, "sum"):to "host"(0))
+    -- as many places
+    local pairs_of = cute.make_tensor(X.iterator,
+                                      cute.make_layout({n, 2}, {1, 0}))
+    local P = reduce(pairs_of, "max", {by = "row"})
+    assert.equal(5, part(P, n - 1, 1):to "host"(0))
+    assert.equal(n + 12, reduce(P, "sum"):to "host"(0))
+    local Y = cute.ops.elementwise(function(x, at)
+      return cute.where((at:coords()):lt(0), x, x * 3)
+    end, X)
     assert.equal(3 * (n + 12), reduce(Y, "sum"):to "host"(0))
-    assert.equal(n - 3, reduce(Y, "argmax"):to "host"(0))
+    X, Y, P, odd, same, pairs_of = nil, nil, nil, nil, nil, nil
+    collectgarbage()
     local rows, columns = 65537, 32771
-    X = cute.full({rows, columns}, 1, cute.i8, {device = "gpu"})
-    cute.make_tensor(X.iterator + ((rows - 2) * columns + 32769),
-                     cute.make_layout {1}):fill(7)
+    X = cute.full({rows, columns}, 1, cute.i8, GPU)
+    part(X, (rows - 2) * columns + 32769, 1):fill(7)
     local T = cute.ops.transpose(X)
     assert.equal(32769 * rows + rows - 2, reduce(T, "argmax"):to "host"(0))
     assert.equal(rows * columns + 6, reduce(T, "sum"):to "host"(0))

@@ -27,12 +27,13 @@ local At = {}
 At.__index = At
 At.__name = "at"
 
---- Coordinates of each element: a vector of i32 for each mode of the result.
+--- Coordinates of each element: a vector of i32 for each mode of the result, of
+-- i64 for one of more than 2^31.
 function At:coords()
   local rest, list = self.index, {}
   for m = #self.shape, 1, -1 do
     list[m] = m == 1 and rest or rest % self.shape[m]
-    if list[m].dtype ~= cute.i32 then list[m] = list[m]:to(cute.i32) end
+    if self.shape[m] <= 1 << 31 then list[m] = list[m]:to(cute.i32) end
     rest = rest // self.shape[m]
   end
   return table.unpack(list)
@@ -351,7 +352,7 @@ local function choose_turned(p)
     for k = 2, #p.loops do
       local loop = p.loops[k]
       if loop[x.at] == 1 and first[x.at] > 0
-        and math.min(loop.n, first.n) * x.dtype.bits >= 256 then return k end
+        and math.max(loop.n, first.n) < 1 << 31 and math.min(loop.n, first.n) * x.dtype.bits >= 256 then return k end
     end
   end
   for _, x in ipairs(p.inputs) do

@@ -209,7 +209,8 @@ PROGRAMS["a capture ends with its function, however that ends"] = {[[
   end))
   for _, f in ipairs {function() cute.synchronize(where) end,
                       function() s:sync() end, function() s:done() end,
-                      function() graph(function() end) end} do
+                      function() graph(function() end) end,
+                      function() cute.with_stream(s, print, "no") end} do
     print((message(graph, function() launch(y, x, 2) f() end)))
   end
   launch(y, x, 9)
@@ -222,8 +223,116 @@ PROGRAMS["a capture ends with its function, however that ends"] = {[[
     .. "[in-graph]",
   "done waits for the GPU, which runs nothing while a graph is captured "
     .. "[in-graph]",
-  "a graph is captured inside the capture of another [in-graph]", "10.0",
-  "0\ttrue"}}
+  "a graph is captured inside the capture of another [in-graph]",
+  "a graph that is captured has its stream [in-graph]", "10.0", "0\ttrue"}}
+
+PROGRAMS["random ones are what they are one after the other"] = {[[
+  local seed, state
+  local function pick(n)
+    state = state * 6364136223846793005 + 1442695040888963407
+    return (state >> 33) % n + 1
+  end
+  local streams, tensors, plain, steps
+  -- who wrote and read a tensor last: events by stream, with the capture that
+  -- they are of; streams that are part of the one under way
+  local wrote, read, branches, root
+  local function order(s, list)
+    for from, e in pairs(list or {}) do
+      if from ~= s and (not root or e.of == branches) then
+        streams[s]:wait(pick(2) == 1 and e.event or streams[from])
+      end
+    end
+  end
+  -- f on stream s, plainly g, where tensor dst is written and src read
+  local function queue(s, dst, src, f, g)
+    if root and not branches[s] then
+      streams[s]:wait(streams[root])
+      branches[s] = true
+    end
+    order(s, wrote[dst])
+    order(s, read[dst])
+    order(s, wrote[src])
+    f(tensors[dst], tensors[src], streams[s])
+    steps[#steps + 1] = function() plain[dst] = g(plain[src]) end
+    local e = {event = streams[s]:record(), of = branches}
+    wrote[dst], read[dst], read[src] = {[s] = e}, {}, read[src] or {}
+    read[src][s] = e
+  end
+  local function copy(to, from, s) to:copy_from(from, {stream = s}) end
+  local function same(x) return x end
+  local function step()
+    local s, what, dst, src = pick(3), pick(10), pick(5), pick(5)
+    if dst == src then return end
+    if what == 7 then queue(s, dst, src, copy, same)
+    elseif what == 8 then queue(s, 6, src, copy, same)  -- the host's
+    elseif what == 9 then queue(s, dst, 6, copy, same)
+    elseif what == 10 and not root then
+      local value = pick(9)
+      queue(s, dst, src, function(to, from, stream)
+        cute.with_stream(stream, function()
+          to:fill(value * one)
+          local temp = cute.empty({8}, cute.f32, {device = where})
+          launch(temp, from, 1)
+          launch(to, temp, 2)
+          close(temp)
+        end)
+      end, function(x) return (x + 1) * 2 + 1 end)
+    else
+      local a = pick(3) - 1
+      queue(s, dst, src, function(to, from, stream)
+        launch(to, from, a, stream)
+      end, function(x) return x * a + 1 end)
+    end
+  end
+  local function run(times)
+    for _ = 1, times do for _, f in ipairs(steps) do f() end end
+    steps = {}
+  end
+  local function sync()
+    for i = 1, 3 do streams[i]:sync() end
+    wrote, read = {}, {}
+  end
+  local function captured()
+    local first = pick(3)
+    root, branches = first, {[first] = true}
+    local g = cute.graph(function()
+      for _ = 1, pick(8) do step() end
+      for i = 1, 3 do
+        if i ~= root and branches[i] then streams[root]:wait(streams[i]) end
+      end
+    end, {stream = streams[root]})
+    root, branches = nil, nil
+    return g
+  end
+  for n = 1, 12 do
+    seed, state = n, n * 0x9e3779b97f4a7c15 + 1
+    streams, tensors, plain, steps = {}, {}, {}, {}
+    for i = 1, 3 do streams[i] = cute.stream(where) end
+    for i = 1, 5 do tensors[i], plain[i] = tensor(i), i end
+    tensors[6], plain[6] = tensor(0, {pinned = true}), 0
+    wrote, read = {}, {}
+    for _ = 1, pick(4) do
+      for _ = 1, pick(12) do step() end
+      run(1)
+      if pick(2) == 1 then
+        sync()
+        local g, times, on = captured(), pick(3), streams[pick(3)]
+        for _ = 1, times do g:launch(on) end
+        run(times)
+        sync()
+        on:sync()
+        if pick(2) == 1 then g:close() end
+      end
+    end
+    sync()
+    for i = 1, 6 do
+      if get(tensors[i]) ~= plain[i] then
+        print(seed, i, get(tensors[i]), plain[i])
+      end
+    end
+    for i = 1, 3 do streams[i]:close() end
+  end
+  print "done"]], {"done"}}
 
 -- Only of a GPU.
 local GPU = {}

@@ -352,7 +352,8 @@ local function choose_turned(p)
     for k = 2, #p.loops do
       local loop = p.loops[k]
       if loop[x.at] == 1 and first[x.at] > 0
-        and math.max(loop.n, first.n) < 1 << 31 and math.min(loop.n, first.n) * x.dtype.bits >= 256 then return k end
+        and math.max(loop.n, first.n) < 1 << 31
+        and math.min(loop.n, first.n) * x.dtype.bits >= 256 then return k end
     end
   end
   for _, x in ipairs(p.inputs) do

@@ -299,7 +299,8 @@ const char *face_public(lua_State *L, char name[96]) {
   return name;
 }
 
-// arg counts from the receiver of a method on; 0: which one is not known.
+// arg counts from the receiver of a method on; 0, or one that counts from the
+// top of the stack, as fields of options do: which one is not known.
 static _Noreturn void complain(lua_State *L, const Public *p, int arg,
                                const char *want, const char *got) {
   char use[512], at[16] = "";
@@ -307,7 +308,7 @@ static _Noreturn void complain(lua_State *L, const Public *p, int arg,
   if (p->method && arg == 1)
     face_error(L, ERR_ARG, "'%s' was called on %s (%s expected)\n  use %s",
                p->name, got, want, use);
-  if (arg) snprintf(at, sizeof at, " #%d", arg - p->method);
+  if (arg > 0) snprintf(at, sizeof at, " #%d", arg - p->method);
   face_error(L, ERR_ARG, "bad argument%s to '%s' (%s expected, got %s)\n"
              "  use %s", at, p->name, want, got, use);
 }

@@ -382,6 +382,7 @@ GPU["streams are of one device"] = {[[
       device = "sim", stream = cute.stream()}
   end))
   local list = {}
+  print((message(x.copy_from, x, y, {stream = 3}):gsub("\n.*", "")))
   print(message(function()
     for i = 1, 64 do list[i] = cute.stream() end
   end), #list)
@@ -389,6 +390,7 @@ GPU["streams are of one device"] = {[[
   cute.stream()]], {
   "call:launch: the stream is one of sim, the launch is on gpu [bad-launch]",
   "call:launch: the stream is one of gpu, the launch is on sim [bad-launch]",
+  "bad argument to 'tensor:copy_from' (stream expected, got 3) [bad-argument]",
   "cute.stream: 63 streams are open: close some [limit]\t63"}}
 
 local function has_nvrtc() return require "cute.jit".version() ~= nil end

@@ -234,6 +234,8 @@ describe("cute.ops.elementwise", function()
        {dtype = 3}},
       {"ops.elementwise: dtype = \"bf17\": there is no such type", add, X, X,
        {dtype = "bf17"}},
+      {"ops.elementwise: out is of f32, dtype is f16", add, X, X,
+       {out = X, dtype = "f16"}},
       {"ops.elementwise: out is (30,20):(20,1); the result of extents (20,30) "
        .. "is needed", add, X, X, {out = Y}},
       {"ops.elementwise: out shares memory with operand 1", add,

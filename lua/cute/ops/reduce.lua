@@ -327,7 +327,11 @@ local known = calls.new()
 
 local function arguments(x, op, o)
   local stream, by = o.stream, o.by
-  if type(by) == "table" then by = table.concat(by, ",") end
+  if type(by) == "table" then
+    local words = {}
+    for i, m in ipairs(by) do words[i] = tostring(m) end
+    by = table.concat(words, ",")
+  end
   return x, op, by, o.out, o.dtype, o.device, o.arch,
     type(stream) == "table" and tostring(stream) or stream
 end

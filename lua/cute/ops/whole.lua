@@ -71,13 +71,18 @@ function whole.device(tensors, o)
   return device, tensors[1].device, pdl
 end
 
---- The type that is named, or nil.
+--- The type that is named, or nil; that of a first tensor for results.
 ---@param what string
 function whole.dtype(what, o)
   local dtype = o.dtype and core.find_dtype(tostring(o.dtype)) or nil
   if o.dtype and not dtype then
     whole.failing(what)("dtype = %s: there is no such type",
                         core.show(o.dtype))
+  end
+  local out = whole.outputs(o)[1]
+  if dtype and core.typename(out) == "tensor" and out.element_type ~= dtype then
+    whole.failing(what)("out is of %s, dtype is %s", tostring(out.element_type),
+                        tostring(dtype))
   end
   return dtype
 end

@@ -53,19 +53,19 @@ local function converted(word, t, dtype)
   return words(0), words(1)
 end
 
--- The rows of a matrix that a thread has of an operand: of each of its tiles
--- that of this lane, and of the MMA's first operand the one 8 rows on, false
--- where no lane's is there. o:
+-- Which of n rows a thread has of an operand: of each of its tiles that of this
+-- lane, and of the MMA's first operand the one 8 rows on, false where no lane's
+-- is there. o:
 -- {first: is it that? count: of its tiles, across: those that lie beside each
 -- other in a block, row(i): the first of tile i, prefetch: what comes to L2}.
-local function rows_of(t, o)
-  local rows, last, lane = {}, t.shape[1] - 1, cute.arch.lane_idx()
+local function rows_of(n, o)
+  local rows, last, lane = {}, n - 1, cute.arch.lane_idx()
   local few = math.type(last) == "integer" and last < 8
   for i = 0, o.count - 1 do
     for h = 0, o.first and 1 or 0 do
       local row = o.row(i) + lane // 4 + 8 * h
       -- rows behind the last are read as the last one: nobody takes their sums
-      if not tiles.divides((o.first and 16 or 8) * o.across, last + 1) then
+      if not tiles.divides((o.first and 16 or 8) * o.across, n) then
         row = cute.min(row, last)
       end
       rows[#rows + 1] = (h == 0 or not few) and row
@@ -78,7 +78,7 @@ end
 -- all rows, at(slot, s) is the fragment of MMA s of that run.
 local function operand(p, t, o)
   local each, halves, own = p.each, o.first and 2 or 1, t.element_type
-  local lane, rows = cute.arch.lane_idx(), rows_of(t, o)
+  local lane, rows = cute.arch.lane_idx(), rows_of(t.shape[1], o)
   local pieces = p.k // each
   local vectors = cute.make_tensor(t.iterator, cute.make_layout(
     {t.shape[1], {each, pieces}}, {t.stride[1], {1, each}}))
@@ -122,10 +122,10 @@ local function operand(p, t, o)
   return out
 end
 
--- Factors of B, S (N,K/group), of the rows of this thread's sums: load(slot,
--- run), and get(slot), ((1,2),MT,1).
+-- Factors of B, S (N,K/group) or ((128,N/128),K/group), of the rows of this
+-- thread's sums: load(slot, run), and get(slot), ((1,2),MT,1).
 local function factors(p, S, o)
-  local rows = rows_of(S, o)
+  local rows = rows_of(p.n, o)
   local held = cute.make_rmem_tensor({{1, 2}, p.MT, 1, p.unroll},
                                      S.element_type)
   local out = {}

@@ -245,9 +245,10 @@ static int fn_tostring(lua_State *L) {
 
 // ---- the trace ----
 
-// Raises at the line of the traced boolean v, which nothing used.
-static _Noreturn void unused_error(Ctx *cx, lua_State *L, const Value *v) {
-  const Src *s = &ir_fn(cx)->src.p[ir_get(ir_fn(cx), v->r)->src];
+// Raises at the line (an index into Fn.src) of a traced boolean, or a vector of
+// some, which nothing used.
+static _Noreturn void unused_error(Ctx *cx, lua_State *L, uint32_t src) {
+  const Src *s = &ir_fn(cx)->src.p[src];
   face_error_at(L, ir_str(ir_fn(cx), s->file), (int)s->line, ERR_BOOL, "this "
                 "comparison was never used: a traced boolean is always true "
                 "in Lua's if, and, or, not, while\n  branch with cute.when("
@@ -261,8 +262,11 @@ static void find_unused(Ctx *cx, lua_State *L) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, -1, i);
-    Value *v = lua_touserdata(L, -1);
-    if (!v->consumed && !v->lazy) unused_error(cx, L, v);
+    const Vector *of = luaL_testudata(L, -1, MT_VECTOR);
+    const Value *v = of ? NULL : lua_touserdata(L, -1);
+    if (of && !of->consumed) unused_error(cx, L, of->src);
+    if (v && !v->consumed && !v->lazy)
+      unused_error(cx, L, ir_get(ir_fn(cx), v->r)->src);
     lua_pop(L, 1);
   }
   lua_pop(L, 2);
@@ -675,7 +679,7 @@ static void rebuild_vector(lua_State *L, Ctx *cx, lua_Integer *at) {
     r[i] = face_check_value(cx, L, -1, v->type);
     lua_pop(L, 1);
   }
-  veclib_push(L, v->type, v->shape, r, v->n);
+  veclib_push(L, v->type, v->shape, r, v->n)->consumed = true;
 }
 
 static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {

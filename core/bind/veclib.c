@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bind/row.h"
+#include "bind/trace.h"
 #include "ir/fold.h"
 
 enum { MAX_ELEMENTS = 4096 };
@@ -19,13 +20,19 @@ Vector *veclib_push(lua_State *L, DType type, Tup shape, const Ref *r,
   Vector *v = lua_newuserdatauv(L, sizeof *v + rb + words * sizeof(Dim), 0);
   v->serial = ir_fn(cx)->serial;
   v->born = ir_fn(cx)->births;
+  v->src = ir_fn(cx)->at;
   v->type = type;
+  v->consumed = false;
   v->n = n;
   memcpy(v->r, r, (size_t)n * sizeof *r);
   Dim *w = (Dim *)(void *)((char *)v->r + rb);
   memcpy(w, shape, words * sizeof *w);
   v->shape = w;
   luaL_setmetatable(L, MT_VECTOR);
+  if (type == DT_BOOL) {
+    lua_pushvalue(L, -1);
+    trace_watch(L);
+  }
   return v;
 }
 
@@ -47,6 +54,7 @@ Vector *veclib_test(lua_State *L, int idx) {
                  "or a global");
     ir_use(cx, ir_fn(cx), r);
   }
+  v->consumed = true;
   return v;
 }
 

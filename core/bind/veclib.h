@@ -8,7 +8,9 @@
 // fill in colexicographic order. One block: the shape's words come last.
 typedef struct Vector {
   uint32_t serial, born;  // as in TensorBox
+  uint32_t src;           // where it was made: an index into Fn.src
   DType type;
+  bool consumed;          // of booleans: did anything use it?
   int64_t n;
   Tup shape;
   Ref r[];

@@ -460,6 +460,29 @@ describe("a boolean that a loop carries", function()
       out[0] = not o.found and 1 or 2
     end, 4)
   end)
+
+  it("is none as a vector, either", function()
+    local function two(n)
+      local r = cute.make_rmem_tensor({2}, cute.i32)
+      r[0], r[1] = n, n + 1
+      return r:load()
+    end
+    refused("this comparison was never used: a traced boolean is always true "
+      .. "in Lua's if, and, or, not, while [unused-boolean]\n  branch with "
+      .. "cute.when(cond, function() ... end), choose with cute.where, combine "
+      .. "with & | ~", function(out, n)
+      if two(n):gt(3) then out[0] = 1 end
+    end, 4)
+    -- one that a loop carries is used by the loop
+    assert.same({1, 5}, run(2, function(out, n)
+      local most, found = two(n), two(n):gt(9)
+      for _ in cute.range(n) do
+        found = (most * 2):gt(9)
+        most = cute.where(found, 5, 1)
+      end
+      out[0], out[1] = most[0], most[1]
+    end, 4))
+  end)
 end)
 
 describe("bodies in bodies", function()

@@ -180,6 +180,16 @@ describe("an epilogue", function()
     end
   end)
 
+  it("may be a function of cute's, of the sums alone", function()
+    for f, want in pairs {[cute.ops.relu] = function(x) return math.max(x, 0)
+        end, [cute.abs] = math.abs} do
+      assert.is_nil(ops.differs(A, B, gemm(A, B, {device = "sim:sm_80",
+        dtype = cute.f32, epilogue = f}), function(_, _, _, sum)
+        return want(sum)
+      end))
+    end
+  end)
+
   it("follows alpha, C and beta", function()
     local C = matrix({40, 24}, "f32", 7)
     local D = gemm(A, B, C, {alpha = 2, beta = 3, device = "sim:sm_80",
@@ -510,7 +520,42 @@ describe("an epilogue that is wrong", function()
       function(acc, at) return acc + at:tile(v) end)
   end)
 
+  it("branches by Lua on what vectors are", function()
+    local text = "this comparison was never used"
+    refuses(text, function(acc)
+      if acc:gt(0) then return acc end
+      return -acc
+    end)
+    refuses(text, function(acc) return acc:gt(0) and acc or -acc end)
+    refuses(text, function(acc, at)
+      local i, j = at:coords()
+      return not i:lt(j) and acc or -acc
+    end)
+    -- one that is a result, or that a choice is made by, is used
+    gemm(A, B, {device = "sim:sm_80", epilogue = function(acc)
+      local up = acc:gt(0)
+      return cute.where(up, acc, 0), up
+    end})
+  end)
+
+  it("is no function of the script's", function()
+    refuses("a function of Lua's own; one of the script's, or of cute's, is "
+      .. "needed", math.abs)
+  end)
+
   it("asks for what there is not", function()
+    local v = matrix({24}, "f32")
+    refuses("an at has no 'column': it has batch_index col col_reduce coords "
+      .. "dropout reduce row row_reduce tile",
+      function(acc, at) return acc + at:column(v) end)
+    refuses("an at has no 'cols' (did you mean col?)",
+      function(acc, at) return acc + at:cols(v) end)
+    refuses("at:dropout: the probability is a number, not nil",
+      function(acc, at) return at:dropout(acc) end)
+    refuses("at:dropout: the seed is a whole number, not nil",
+      function(acc, at) return at:dropout(acc, 0.5) end)
+    refuses("got at:row_reduce, which is known behind the kernel",
+      function(acc, at) return acc / at:row_reduce("sum", acc) end)
     refuses('no operation "product": there are sum mean prod max min amax '
             .. 'norm rms',
       function(acc, at) return acc, at:row_reduce("product", acc) end)

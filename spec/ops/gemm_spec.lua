@@ -184,6 +184,87 @@ describe("ops.gemm", function()
                               true), e.text)
   end)
 
+  -- C as it is, and what it stands for.
+  local function check_C(device)
+    local M, N, K = 33, 24, 64
+    local A, B = matrix {M, K}, matrix({N, K}, nil, 2)
+    local function host(t, ...) return t:to(device), ... end
+    for seed = 3, 5 do
+      local row, all = matrix({1, N}, nil, seed), matrix({2, N}, nil, seed)
+      local col, one = matrix({M, 1}, "f32", seed), matrix({1, 1}, nil, seed)
+      local vector = cute.make_tensor(all.iterator + N, cute.make_layout {N})
+      for _, c in ipairs {{vector, function(_, j) return vector(j) end},
+          {row, function(_, j) return row(0, j) end},
+          {col, function(i) return col(i, 0) end},
+          {one, function() return one(0, 0) end}} do
+        local D = cute.ops.gemm(host(A), host(B), host(c[1]),
+          {beta = 2, dtype = cute.f32, device = device})
+        assert.is_nil(ops.differs(A, B, D:to "host", function(_, i, j, sum)
+          return sum + 2 * c[2](i, j)
+        end))
+      end
+    end
+  end
+  it("has a C of one row, or column, for all, as a bias is", function()
+    local A, B = matrix {2, 9, 64}, matrix({24, 64}, nil, 2)
+    local C = cute.make_tensor(matrix({1, 24}, nil, 3).iterator,
+                               cute.make_layout(24))
+    for _, a in ipairs {A, cute.select(A, {1, 0, 2})} do
+      assert.is_nil(ops.differs(a, B, cute.ops.gemm(a, B, C,
+        {dtype = cute.f32, device = "sim"}), function(_, _, j, sum)
+        return sum + C(j)
+      end))
+    end
+    check_C "host"
+  end)
+  it("has such a C on a card, call after call #gpu", function()
+    check_C "gpu"
+  end)
+
+  -- Is this one product of so many rows, and right?
+  local function check_rows(rows, A, B, C, o, want)
+    o.device, o.dtype = "sim:sm_90a", cute.f32
+    local e = cute.ops.explain(A, B, C, o)
+    assert.equal(rows, tonumber(e.text:match "^%d+"), e.text)
+    assert.is_nil(ops.differs(A, B, cute.ops.gemm(A, B, C, o), want or
+      function(_, _, _, sum) return sum end))
+  end
+  it("has matrices beside one B as rows of one product", function()
+    local A, B = matrix {2, 3, 5, 64}, matrix({24, 64}, nil, 2)
+    local R, bias = matrix({2, 3, 5, 24}, nil, 3), matrix({1, 24}, nil, 4)
+    bias = cute.make_tensor(bias.iterator, cute.make_layout {24})
+    check_rows(30, A, B, nil, {})
+    check_rows(30, A, matrix({1, 24, 64}, nil, 2), nil, {})
+    check_rows(30, A, B, R, {beta = -1}, function(l, i, j, sum)
+      return sum - ops.at(R, l, i, j)
+    end)
+    check_rows(30, A, B, nil, {epilogue = function(acc, at)
+      return acc + at:col(bias) - at:tile(R), acc:to(cute.f16)
+    end}, function(l, i, j, sum) return sum + bias(j) - ops.at(R, l, i, j) end)
+    -- where it matters in which batch a row is, or how far they are apart
+    check_rows(5, A, matrix({2, 1, 24, 64}, nil, 2), nil, {})
+    check_rows(5, A, B, nil, {epilogue = function(acc, at)
+      return acc, at:row_reduce("sum", acc)
+    end})
+    check_rows(5, A, B, nil, {epilogue = function(acc, at)
+      return acc + 0 * at:coords()
+    end})
+    check_rows(5, A, B, nil, {scale_a = cute.full({5}, 1, cute.f32)})
+    check_rows(3, cute.select(A, {0, 2, 1, 3}), B, nil, {})
+    check_rows(30, A, B, matrix {5, 24}, {beta = 0})
+    check_rows(5, A, B, matrix({5, 24}, nil, 3), {beta = 2},
+               function(_, i, j, sum)
+      return sum + 2 * matrix({5, 24}, nil, 3)(i, j)
+    end)
+  end)
+
+  it("is of one element for any promise", function()
+    local x = matrix({1, 768}, "e4m3")
+    local D = cute.ops.gemm(x, x, {device = "sim:sm_90a", dtype = cute.f32,
+                                   batch_invariant = true})
+    assert.is_nil(ops.differs(x, x, D, function(_, _, _, sum) return sum end))
+  end)
+
   it("does not read C where beta is 0", function()
     local A, B = matrix({20, 64}), matrix({24, 64}, nil, 2)
     local D = cute.full({20, 24}, 0 / 0, cute.f32)
@@ -590,5 +671,24 @@ describe("ops.gemm refuses", function()
       end})
     refuses("out shares memory with scale_b", A, B, {device = "sim", out = Y,
                                                      scale_b = bias})
+  end)
+
+  it("but not one that lies between an operand's rows", function()
+    local b = core.buffer("bf16", 32 * 96)
+    local function columns(first, n, apart)
+      local t = cute.make_tensor(b, cute.make_layout {1})
+      return cute.make_tensor(t.iterator + first,
+                              cute.make_layout({32, n}, {96, apart or 1}))
+    end
+    for _, c in ipairs {{64, 16}, {80, 16}, {64, 16, 2}} do
+      b:fill_int(1, -2, 2)
+      local X, D = columns(0, 64), columns(table.unpack(c))
+      cute.ops.gemm(X, B, {device = "sim", out = D})
+      assert.is_nil(ops.differs(X, B, D, function(_, _, _, sum) return sum end))
+    end
+    for _, c in ipairs {{63, 16}, {81, 16}, {70, 16, 2}} do
+      refuses("out shares memory with A", columns(0, 64), B,
+              {device = "sim", out = columns(table.unpack(c))})
+    end
   end)
 end)

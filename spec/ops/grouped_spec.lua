@@ -163,6 +163,22 @@ describe("what is wrong with groups", function()
       end})
     refuses("gated wants an epilogue", A, B, ends(0, 5, 10),
             {device = "sim", gated = true})
+    refuses('dtype = "f99": there is no such type', A, B, ends(0, 5, 10),
+            {device = "sim", dtype = "f99"})
+    refuses("dtype = f32, and out is of bf16", A, B, ends(0, 5, 10),
+      {device = "sim", dtype = "f32", out = cute.zeros({10, 8}, cute.bf16)})
+  end)
+
+  it("is told: results in memory that is read", function()
+    local D = cute.zeros({10, 8}, cute.i32)
+    local where = cute.make_tensor(D.iterator, cute.make_layout {3})
+    refuses("out shares memory with offsets", A, B, where,
+            {device = "sim", out = D})
+    local A3 = cute.full({2, 5, 16}, 1, cute.bf16)
+    refuses("out shares memory with counts", A3, B,
+      cute.make_tensor(D.iterator, cute.make_layout {2}),
+      {device = "sim", out = cute.make_tensor(D.iterator,
+        cute.make_layout({2, 5, 8}, cute.LayoutRight))})
   end)
 
   it("leaves operands in peace on a device that nobody asks", function()
@@ -234,6 +250,31 @@ describe("lists of products", function()
     assert.is_nil(wrong(SHAPES, "gpu", {}))
     assert.is_nil(wrong(many, "gpu", {}))
     assert.is_nil(wrong(SHAPES, "gpu", {}))
+  end)
+
+  it("have results apart from all operands, and from each other", function()
+    local function new(...) return cute.full({...}, 1, cute.bf16) end
+    local X, D = new(16, 16), new(8, 16)
+    for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+      local o = {device = device}
+      raises("D of problem 1 shares memory with B of problem 2", grouped_gemm,
+             {{new(16, 16), new(16, 16), X}, {new(8, 16), X}}, o)
+      raises("D of problem 1 shares memory with D of problem 2", grouped_gemm,
+             {{new(8, 16), X, D}, {new(8, 16), X, D}}, o)
+      local halves = {}  -- columns of one matrix
+      for i = 0, 1 do
+        halves[i + 1] = {new(8, 16), new(8, 16), cute.make_tensor(D.iterator
+          + 8 * i, cute.make_layout({8, 8}, {16, 1}))}
+      end
+      grouped_gemm(halves, o)
+      assert.equal(16.0, D(7, 15))
+      raises("gated wants an epilogue", grouped_gemm, {{D, X}, {D, X}},
+             {device = device, gated = true})
+      raises("group is of scale_a or scale_b", grouped_gemm, {{D, X}, {D, X}},
+             {device = device, group = 64})
+      raises("deterministic = false", grouped_gemm, {{D, X}, {D, X}},
+             {device = device, batch_invariant = true, deterministic = false})
+    end
   end)
 
   it("say which problem is wrong", function()

@@ -222,7 +222,7 @@ local CASES = {
   {"8-bit weights", "bf16", "i8", 64, 200, plain},
   {"4-bit weights", "bf16", "i4", 160, 512, function(_, all)
     return {scale_b = all(groups)}
-  end, turned = "gemm_int4 wants rows of A", batch = false},
+  end, turned = "gemm_int4 wants rows of A"},
   {"whole numbers", "i8", "i8", 64, 200, plain},
 }
 

@@ -59,6 +59,8 @@ local CASES = {
   {"bf16", "bf16", 40, 64, 256, "strips", "strips", 64},
   {"e4m3", "e4m3", 20, 40, 96, "none", "strips", 32},  -- an MMA each
   {"bf16", "bf16", 20, 40, 64, "rows", "strips", 16},
+  {"f16", "f16", 3, 150, 256, "rows", "blocks", 64},  -- few rows
+  {"bf16", "i8", 17, 270, 192, "none", "blocks", 64},
 }
 
 local function check(c, device)

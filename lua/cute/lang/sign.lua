@@ -166,15 +166,16 @@ end
 --- Classes of lua/cute, which no script changes.
 sign.classes = setmetatable({}, {__mode = "k"})
 
---- Makes fields that a table has not an error for those who are not lua/cute.
+--- Makes fields that a table has not an error for those who are not lua/cute,
+-- where the table is no class of the documents.
 ---@param name string what it is
 ---@param t table
 ---@param fields? string names that may be absent for all
 ---@return table t
-function sign.strict(name, t, fields)
+function sign.closed(name, t, fields)
   local free = {}
   for field in (fields or ""):gmatch "[%w_]+" do free[field] = true end
-  t.__name, sign.classes[t] = name, true
+  t.__name = name
   return setmetatable(t, {__index = function(_, key)
     if free[key] or type(key) ~= "string" or key:find "^__" or ours(t) then
       return
@@ -187,10 +188,17 @@ function sign.strict(name, t, fields)
     end
     table.sort(known)
     local near = sign.nearest(key, known)
-    core.fail("unknown-name", ("a %s has no '%s'%s"):format(name, key,
+    core.fail("unknown-name", ("%s %s has no '%s'%s"):format(
+      name:find "^[aeio]" and "an" or "a", name, key,
       near and " (did you mean " .. near .. "?)" or known[1] and ": it has "
       .. table.concat(known, " ") or ""))
   end})
+end
+
+--- The same of a class of the documents.
+function sign.strict(name, t, fields)
+  sign.classes[t] = true
+  return sign.closed(name, t, fields)
 end
 
 -- What the Python DSL has for Blackwell alone, by its names.

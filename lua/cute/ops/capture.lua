@@ -29,12 +29,13 @@ local function is_value(v)
   return math.type(v) ~= nil or t == "tensor" or t == "constexpr"
 end
 
--- A function whose upvalues are looked at, too: the user's own.
-local function is_users(v)
+--- Is it a function whose upvalues are looked at, too: the user's own?
+function capture.is_users(v)
   if type(v) ~= "function" then return false end
   local i = debug.getinfo(v, "S")
   return i.what ~= "C" and not core.own_source(i.source)
 end
+local is_users = capture.is_users
 
 local codes = 0
 
@@ -118,6 +119,10 @@ end
 ---@param f function
 ---@return table
 function capture.of(f)
+  if not is_users(f) and not core.signature(f) then
+    core.fail("bad-argument", ("%s: a function of Lua's own; one of the "
+      .. "script's, or of cute's, is needed"):format(core.show(f)))
+  end
   local c = setmetatable({functions = {}, number = {}, slots = {}, parts = {},
                           children = {}, values = {}}, Capture)
   walk(c, f, f)
@@ -128,8 +133,10 @@ end
 -- Clones
 ---------------------------------------------------------------------------
 
--- f's code with upvalues of its own, which hold nothing yet.
+-- f's code with upvalues of its own, which hold nothing yet; of what is not the
+-- user's, f.
 local function bare(f)
+  if not is_users(f) then return f end
   local g = assert(load(string.dump(f), "clone", "b"))
   for i = 1, math.huge do
     if not debug.setupvalue(g, i, nil) then return g end
@@ -170,7 +177,7 @@ function Capture:clone()
   end
   for f, g in pairs(to) do
     for i = 1, math.huge do
-      if not debug.getupvalue(f, i) then break end
+      if f == g or not debug.getupvalue(f, i) then break end
       if not own[g][i] then debug.upvaluejoin(g, i, f, i) end
     end
   end

@@ -14,6 +14,7 @@ local modes = require "cute.ops.modes"
 local numbers = require "cute.ops.numbers"
 local operand = require "cute.ops.operand"
 local philox = require "cute.ops.philox"
+local sign = require "cute.lang.sign"
 local transpose = require "kernels.transpose"
 local whole = require "cute.ops.whole"
 
@@ -25,7 +26,6 @@ local ops = {}
 
 local At = {}
 At.__index = At
-At.__name = "at"
 
 --- Coordinates of each element: a vector of i32 for each mode of the result, of
 -- i64 for one of more than 2^31.
@@ -43,9 +43,7 @@ end
 -- of ops.gemm have it: the last two modes are row and column, those in front
 -- the batch.
 function At:dropout(x, p, seed)
-  if core.typename(x) ~= "vector" then
-    self.fail("at:dropout: a vector is needed, not %s", core.show(x))
-  end
+  philox.check(x, p, seed)
   local rank, shape = #self.shape, self.shape
   local n, m = shape[rank] or 1, shape[rank - 1] or 1
   local column = (self.index % n):to(cute.i32)
@@ -53,6 +51,8 @@ function At:dropout(x, p, seed)
   local batch = rank > 2 and (self.index // (n * m)):to(cute.i32) or 0
   return philox.dropout(x, philox.words(row, column, batch, seed), p)
 end
+
+sign.closed("at", At)
 
 local function where_is(f)
   local i = debug.getinfo(f, "S")

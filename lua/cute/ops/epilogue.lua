@@ -23,6 +23,7 @@ local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
 local philox = require "cute.ops.philox"
 local scales = require "cute.ops.scales"
+local sign = require "cute.lang.sign"
 
 local epilogue = {}
 
@@ -53,7 +54,6 @@ end
 
 local At = {}
 At.__index = At
-At.__name = "at"
 
 -- Notes what a probe is asked for, of elements of so many bits.
 local function note(at, what, dtype)
@@ -91,7 +91,7 @@ local function check_memory(name, t)
 end
 
 local function check_batch(at, name, t, own)
-  local rank = cute.rank(t) - own
+  local rank = at.batch.folded and 0 or cute.rank(t) - own  -- a probe has
   for i = 1, math.max(rank, 0) do
     local extent = cute.size(t.shape[rank + 1 - i])
     if extent ~= 1 and extent ~= (at.batch[i] or 1) then
@@ -113,6 +113,7 @@ local function vector(at, name, v, by_row)
   end
   check_batch(at, name, v, 1)
   note(at, name, v.element_type)
+  if by_row or cute.rank(v) > 1 then at.placed = true end
   return fetch(at, operand.matrix(
     operand.spread(v, by_row and at.n or at.m, by_row), at.batch))
 end
@@ -127,8 +128,8 @@ function At:col(v) return vector(self, "col", v, false) end
 function At:tile(t)
   check_memory("tile", t)
   local rank = cute.rank(t)
-  if rank < 2 or cute.size(t, rank - 2) ~= self.m
-    or cute.size(t, rank - 1) ~= self.n then
+  if not self.batch.folded and (rank < 2 or cute.size(t, rank - 2) ~= self.m
+    or cute.size(t, rank - 1) ~= self.n) then
     fail("at:tile takes a tensor like D, (%d,%d), and this is %s", self.m,
          self.n, t.layout)
   end
@@ -141,6 +142,7 @@ end
 --- Row and column of each sum: two vectors of i32.
 function At:coords()
   note(self, "coords")
+  self.placed = true
   local rows = cute.make_rmem_tensor(self.shape, cute.i32)
   local cols = cute.make_rmem_tensor(self.shape, cute.i32)
   if self.probe then
@@ -160,9 +162,7 @@ end
 -- the same seed, row, column and batch, by Philox4x32-10. p and seed are
 -- numbers, of Lua or of the kernel.
 function At:dropout(x, p, seed)
-  if core.typename(x) ~= "vector" then
-    fail("at:dropout: a vector is needed, not %s", core.show(x))
-  end
+  philox.check(x, p, seed)
   local rows, cols = self:coords()
   local paired = not self.probe and not self.swap
     and partial.paired(self.place)
@@ -172,12 +172,19 @@ end
 
 --- The index of the matrix in its batch.
 function At:batch_index()
+  self.placed = true
   if self.probe or self.batches == 1 then return 0 end
   return self.place.l or (select(3, cute.arch.block_idx()))
 end
 
+sign.closed("at", At)
+
 local Reduction = {}
 Reduction.__index = Reduction
+function Reduction.__tostring(r)
+  return ("at:%sreduce, which is known behind the kernel"):format(
+    r.kind == "all" and "" or r.kind .. "_")
+end
 
 local function reduction(at, name, kind, op, x)
   if at.ragged then
@@ -191,6 +198,7 @@ local function reduction(at, name, kind, op, x)
   then
     fail("at:%s: a vector like the sums is needed, not %s", name, core.show(x))
   end
+  at.placed = true
   return setmetatable({kind = kind, op = op, x = x}, Reduction)
 end
 
@@ -218,9 +226,12 @@ local function where_is(f)
   return ("the epilogue at %s:%d"):format(i.short_src, i.linedefined)
 end
 
--- Results of f, checked.
+-- Results of f, checked, of sums (or gates and what passes them) and `at`.
+-- Functions of cute's are of vectors alone.
 local function results_of(f, original, shape, ...)
-  local out = table.pack(f(...))
+  local n = select("#", ...)
+  if not capture.is_users(original) then n = n - 1 end
+  local out = table.pack(f(table.unpack({...}, 1, n)))
   local what = where_is(original)
   if out.n == 0 then fail("%s returns nothing", what) end
   for i = 1, out.n do
@@ -238,9 +249,10 @@ local function results_of(f, original, shape, ...)
 end
 
 -- What the user's function gives for problem p: a list of {kind, dtype, op};
--- which of its values at:tile reads, by their numbers; and its fingerprint.
+-- which of its values at:tile reads, by their numbers; its fingerprint; does it
+-- ask for an element's row, or batch?
 local function probe(p, f, captured)
-  local found
+  local found, placed
   local read, words = {}, {p.gated and "gated" or "sums " .. p.value.name}
   local values = captured.values
   local clone, bind = captured:clone()
@@ -263,6 +275,7 @@ local function probe(p, f, captured)
       found = results_of(clone, f, at.shape, acc:load(), at)
     end
     bind()
+    placed = at.placed
     for i, v in ipairs(list) do
       if at.read[v] then read[#read + 1] = i end
     end
@@ -276,14 +289,15 @@ local function probe(p, f, captured)
   local list = {n = 0}
   for _, v in ipairs(values) do pass(list, v, p.value) end
   local program = kernel(table.unpack(list, 1, list.n)):trace {block = 32}
-  return found, read, fingerprint(program.fn:dump(true), words)
+  return found, read, fingerprint(program.fn:dump(true), words), placed
 end
 
 --- What an epilogue's results are, before there is a kernel: p.results, and
--- p.fingerprint; which of its values it reads like D: a list of their numbers.
+-- p.fingerprint, p.placed: does it matter in which row, of which batch, an
+-- element is? Which of its values it reads like D: a list of their numbers.
 function epilogue.look(p, f)
   local read
-  p.results, read, p.fingerprint = probe(p, f, capture.of(f))
+  p.results, read, p.fingerprint, p.placed = probe(p, f, capture.of(f))
   return p.results[1].dtype, read
 end
 

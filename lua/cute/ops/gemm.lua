@@ -110,6 +110,21 @@ local function operands(A, B, C, out, gated)
   return all, batch
 end
 
+-- Matrices whose rows are as far apart as those of one, beside one B, are rows
+-- of one product: tiles go over their ends, and B is read once.
+local function fold(p, call, B, read)
+  if p.placed or call.o.like or p.scale_a == "rows" or p.scale_a == "blocks"
+  then
+    return
+  end
+  local list = {call.A}
+  list[2] = call.C
+  for _, D in pairs(call.out) do list[#list + 1] = D end
+  for _, i in ipairs(read) do list[#list + 1] = call.captured.values[i] end
+  local batch = operand.folded(p.batch, list, B)
+  if batch then p.batch, p.batches, p.m = batch, 1, batch.rows end
+end
+
 -- What a call asks for, checked: see cute.ops.choose. It holds no operand.
 local function problem(call)
   local A, B, C, o, out = call.A, call.B, call.C, call.o, call.out[1]
@@ -151,12 +166,9 @@ local function problem(call)
     like = made ~= p.value and made or like
     p.fused = true
   end
-  local dtype = o.dtype and core.find_dtype(tostring(o.dtype))
-  if o.dtype and not dtype then
-    fail("dtype = %s: there is no such type", core.show(o.dtype))
-  elseif dtype and out and plain(out.element_type) ~= plain(dtype) then
-    fail("dtype = %s, and out is of %s", dtype, out.element_type)
-  end
+  fold(p, call, all.B.t, read)
+  batch = p.batch
+  local dtype = operand.dtype(o, out)
   p.d = plain(out and out.element_type or dtype or C and C.element_type or like)
   if #call.out > math.max(1, #(p.results or {})) then
     fail("out has %d tensors, and this product %d result%s", #call.out,
@@ -166,10 +178,10 @@ local function problem(call)
   p.device, p.place = operand.device(A, o), A.device
   p.arch, p.sm = p.device.arch, p.device.sm
   p.sms = p.device.info and p.device.info.sms or 132
-  p.A = facts(all.A.l, p.a, A.alignment)
-  p.B = facts(all.B.l, p.b, all.B.t.alignment)
-  local D = out and all.out.l or operand.layout(
-    cute.make_layout(p.shape, cute.LayoutRight), batch)
+  p.A = facts(operand.layout(A.layout, batch), p.a, A.alignment)
+  p.B = facts(operand.layout(all.B.t.layout, batch), p.b, all.B.t.alignment)
+  local D = operand.layout(out and out.layout
+    or cute.make_layout(p.shape, cute.LayoutRight), batch)
   p.D = facts(D, p.d, out and out.alignment or 256)
   if C then p.sources[1] = source(C, batch) end
   for _, i in ipairs(read) do
@@ -238,11 +250,37 @@ local function ordered(B, C, o)
   return C, o
 end
 
+-- C like D: (N), a single row or a single column is the same for all.
+local function spread(A, B, C)
+  local packed = int4.is(B)
+  if not C or cute.rank(A) < 2 or not packed and cute.rank(B) < 2 then
+    return C
+  end
+  local a, rank, shape, stride = A.shape, cute.rank(A), C.shape, C.stride
+  local want = {a[rank - 1], packed and B.n or B.shape[cute.rank(B) - 1]}
+  local other = cute.rank(C) == 1
+  if other then
+    shape, stride = {1, cute.size(C)}, {0, cute.flatten_to_tuple(stride)[1]}
+  end
+  local n = #shape
+  for i = 1, 2 do
+    if shape[n - 2 + i] == 1 and want[i] ~= 1 then
+      shape[n - 2 + i], stride[n - 2 + i], other = want[i], 0, true
+    end
+  end
+  if not other then return C end
+  for i = n == 2 and rank - 2 or 0, 1, -1 do  -- batches
+    table.insert(shape, 1, cute.size(a[i]))
+    table.insert(stride, 1, 0)
+  end
+  return cute.make_tensor(C.iterator, cute.make_layout(shape, stride))
+end
+
 -- A call as plans take it: see cute.ops.plan.
 local function call_of(A, B, C, o, alpha, beta)
   check_options(o)
   local out, f = o.out, o.epilogue
-  return {A = A, B = B, C = C, o = o, alpha = alpha, beta = beta,
+  return {A = A, B = B, C = spread(A, B, C), o = o, alpha = alpha, beta = beta,
           out = type(out) == "table" and out or {out}, f = f, at = AT,
           captured = f and capture.of(f)}
 end

@@ -118,8 +118,8 @@ local function problem(call)
     end
     layout = D.layout
   end
-  p.d = operand.plain(D and D.element_type or o.dtype
-    and core.find_dtype(tostring(o.dtype)) or like)
+  local dtype = operand.dtype(o, D)
+  p.d = operand.plain(D and D.element_type or dtype or like)
   p.device, p.place = operand.device(A, o), A.device
   p.arch, p.sm = p.device.arch, p.device.sm
   p.sms = p.device.info and p.device.info.sms or 132
@@ -219,6 +219,30 @@ local function check_problem(i, x)
   end
 end
 
+-- Fails where a D that is given lies in what is read, or in another D.
+local function check_memory(problems)
+  local all, names, given = {n = 0}, {}, {}
+  for i, x in ipairs(problems) do
+    for j, name in ipairs {"A", "B", "D"} do
+      if x[j] then
+        all.n = all.n + 1
+        all[all.n] = x[j]
+        names[all.n] = ("%s of problem %d"):format(name, i)
+        if j == 3 then given[#given + 1] = all.n end
+      end
+    end
+  end
+  if not given[1] then return end
+  local _, _, _, together = core.kind(all, 0)
+  for _, d in ipairs(together and given or {}) do
+    for i = 1, all.n do
+      if i ~= d and together[i] == together[d] and together[d] ~= 0 then
+        operand.check_shared(names[i], all[i], all[d], names[d])
+      end
+    end
+  end
+end
+
 -- What is one for all problems of a launch.
 local SAME = {"a", "b", "d", "tf32", "arch", "place", "order"}
 
@@ -229,7 +253,7 @@ local function all_of(problems, o)
   for i, x in ipairs(problems) do
     local p = gemm.problem(x[1], x[2], {out = x[3], dtype = o.dtype,
       tf32 = o.tf32, device = o.device, arch = o.arch,
-      batch_invariant = o.batch_invariant})
+      deterministic = o.deterministic, batch_invariant = o.batch_invariant})
     if i == 1 then
       first = p
       all = setmetatable({ragged = "list", batches = #problems, m = 0},
@@ -251,7 +275,8 @@ end
 
 -- A launch of all problems: a step of cute.ops.calls; false: there is none.
 local function launch_of(problems, o, call)
-  local p = not (o.epilogue or o.scale_a or o.scale_b) and all_of(problems, o)
+  local p = not (o.epilogue or o.gated or o.scale_a or o.scale_b or o.group)
+    and all_of(problems, o)
   if not p then return false end
   local c
   for _, x in ipairs(sm90.list(p)) do
@@ -280,8 +305,9 @@ local function step_of(problems, o, call)
     words[i] = core.kind_text(x[1].device, x[1], x[2], x[3])
   end
   words[#words + 1] = core.kind_text(call.alpha, o.dtype, o.tf32, o.arch,
-    tostring(o.device), o.batch_invariant, o.epilogue ~= nil,
-    o.scale_a ~= nil, o.scale_b ~= nil)
+    tostring(o.device), o.deterministic, o.batch_invariant,
+    o.epilogue ~= nil, o.gated, o.scale_a ~= nil, o.scale_b ~= nil,
+    o.group ~= nil)
   local key = table.concat(words, " ")
   if launches[key] == nil then
     if count == KEPT then launches, count = {}, 0 end
@@ -329,6 +355,7 @@ local function list(problems, o)
   for first = 1, #problems, MOST do
     local some = table.move(problems, first,
                             math.min(first + MOST - 1, #problems), 1, {})
+    check_memory(some)
     local step = step_of(some, call.o, call)
     if step then at_once(step, some, call, out)
     else one_by_one(some, call.o, out) end

@@ -45,6 +45,50 @@ function operand.check_apart(name, t)
   end
 end
 
+-- Do elements of x and D, `from` and `to` bytes from where their buffer begins,
+-- never meet? Where strides are multiples of g, what counts is the rest by g:
+-- columns of one matrix, as D's and x's are, have others.
+local function never_meet(x, from, D, to)
+  local lists = {{t = x, first = from}, {t = D, first = to}}
+  local function rest(s, g)  -- first byte and last one, by g
+    local bytes = s.t.element_type.bits // 8
+    local shape = cute.flatten_to_tuple(s.t.shape)
+    local last = bytes - 1
+    for i, d in ipairs(cute.flatten_to_tuple(s.t.stride)) do
+      if d * bytes % g ~= 0 then last = last + (shape[i] - 1) * d * bytes end
+    end
+    return s.first % g, last
+  end
+  for _, s in ipairs(lists) do
+    for _, d in ipairs(cute.flatten_to_tuple(s.t.stride)) do
+      local g = d * s.t.element_type.bits // 8
+      if g > 1 then
+        local a, a_last = rest(lists[1], g)
+        local b, b_last = rest(lists[2], g)
+        if (b - a) % g > a_last and (a - b) % g > b_last then return true end
+      end
+    end
+  end
+  return false
+end
+
+--- Fails where D, which is written, has memory that x has, too; of what is read
+-- element by element (`alike`) only in another order or in part.
+---@param name string x's
+---@param what string D's
+function operand.check_shared(name, x, D, what, alike)
+  local _, _, _, together = core.kind({x, D, n = 2}, 0)
+  if not together then return end
+  local v = core.launch_values {x, D, n = 2}
+  local one = rawequal(v[1][1], v[2][1])
+  if one and (alike and v[1][2] == v[2][2]
+    and tostring(x.layout) == tostring(D.layout)
+    or never_meet(x, v[1][2], D, v[2][2])) then
+    return
+  end
+  fail("%s shares memory with %s", what, name)
+end
+
 -- Modes in front of a matrix's own two.
 local function batch_modes(t)
   return {table.unpack(t.shape, 1, cute.rank(t) - 2)}
@@ -68,21 +112,69 @@ function operand.batch(list)
 end
 
 -- Strides of rows and columns. That of a single row, or column, says nothing:
--- it is one that all kernels take, if the other one is 1.
+-- it is one that all kernels take, if the other one is 1, or says nothing, too.
 local function strides_of(shape, stride, rank)
   local m, n, ds, dn = shape[rank - 1], shape[rank], stride[rank - 1],
     stride[rank]
-  if m == 1 and dn == 1 then return tiles.count(n, 16) * 16, dn end
+  if m == 1 and (dn == 1 or n == 1) then return tiles.count(n, 16) * 16, 1 end
   if n == 1 and ds == 1 then return ds, tiles.count(m, 16) * 16 end
   return ds, dn
 end
 
+-- Rows of all matrices of layout l as rows of one, {extent, stride}; nil where
+-- they are not as far apart as those of one matrix. What l has one matrix of
+-- has its own rows.
+local function rows_of_all(l, batch)
+  local rank, n, step = cute.rank(l), nil, nil
+  local shape, stride = l.shape, l.stride
+  local own = true
+  for i = 1, rank - 2 do own = own and cute.size(shape[i]) == 1 end
+  if own then return {shape[rank - 1], stride[rank - 1]} end
+  for i = 0, #batch do  -- rows first
+    local mode = rank - 1 - i
+    local extent = i == 0 and shape[mode] or batch[i]
+    local apart = mode > 0 and cute.size(shape[mode]) ~= 1 and stride[mode] or 0
+    if extent ~= 1 and type(apart) == "table" or n and extent ~= 1
+      and apart ~= n * step then
+      return nil
+    elseif extent ~= 1 then
+      n, step = (n or 1) * extent, step or apart
+    end
+  end
+  return {n, step}
+end
+
+--- What a batch is where matrices of A and of all that lies like D are rows of
+-- one product; nil where they are not.
+---@param batch table of operand.batch
+---@param list any[] tensors: A, D, ...
+---@param B any
+---@return table?
+function operand.folded(batch, list, B)
+  if cute.product(batch) == 1 or cute.product(batch_modes(B)) > 1 then
+    return nil
+  end
+  local rows
+  for _, t in ipairs(list) do
+    if cute.rank(t) < 2 then return nil end
+    local all = rows_of_all(t.layout, batch)
+    rows = rows or all and all[1]
+    if not all or all[1] ~= rows then return nil end
+  end
+  return {folded = batch, rows = rows}
+end
+
 --- A layout as the kernels take it: (rows, columns), and with batches
--- (rows, columns, L), the last batch mode fastest. batch: of operand.batch;
--- strides of what there is one of are 0, or say nothing.
+-- (rows, columns, L), the last batch mode fastest. batch: of operand.batch, or
+-- operand.folded; strides of what there is one of are 0, or say nothing.
 function operand.layout(l, batch)
   local rank = cute.rank(l)
   local shape, stride = l.shape, l.stride
+  if batch.folded then
+    local rows = rows_of_all(l, batch.folded)
+    shape, stride, rank = {rows[1], shape[rank]}, {rows[2], stride[rank]}, 2
+    batch = {}
+  end
   local by_row, by_column = strides_of(shape, stride, rank)
   if cute.product(batch) == 1 then
     return cute.make_layout({shape[rank - 1], shape[rank]},
@@ -165,6 +257,20 @@ function operand.check_options(what, known, o)
                    (want:gsub(" ", " or ")))
     end
   end
+end
+
+--- The type of D that a call's options say, or nil; it is that of `out`, too.
+---@param o table
+---@param out any a tensor, or nil
+function operand.dtype(o, out)
+  local dtype = o.dtype and core.find_dtype(tostring(o.dtype))
+  if o.dtype and not dtype then
+    fail("dtype = %s: there is no such type", core.show(o.dtype))
+  elseif dtype and out
+    and operand.plain(out.element_type) ~= operand.plain(dtype) then
+    fail("dtype = %s, and out is of %s", dtype, out.element_type)
+  end
+  return dtype
 end
 
 --- The types of sums, and of what leaves where nobody says.

@@ -92,6 +92,24 @@ function philox.words(rows, cols, batch, seed, paired)
   return out:load()
 end
 
+-- Is it a number of Lua's or the kernel's?
+local function is_number(x)
+  return math.type(x) ~= nil or core.typename(x) == "value"
+end
+
+--- Fails unless at:dropout(x, p, seed) means something.
+function philox.check(x, p, seed)
+  local wrong
+  if core.typename(x) ~= "vector" then
+    wrong = ("a vector is needed, not %s"):format(core.show(x))
+  elseif not is_number(p) then
+    wrong = ("the probability is a number, not %s"):format(core.show(p))
+  elseif not is_number(seed) and core.typename(seed) ~= "tensor" then
+    wrong = ("the seed is a whole number, not %s"):format(core.show(seed))
+  end
+  if wrong then core.fail("bad-argument", "at:dropout: " .. wrong) end
+end
+
 --- x where its word is at least p 2^32, divided by 1 - p; else 0.
 function philox.dropout(x, words, p)
   local scale = 1.0 / (1.0 - p)

@@ -295,39 +295,30 @@ function Plan:arguments_of(call, out, work, turns)
   return list
 end
 
--- Memory of x that result `what` has, too; of what is read element by element
--- (`alike`) in another order or in part.
-local function check_overlap(name, x, D, what, alike)
-  local _, _, _, together = core.kind({x, D, n = 2}, 0)
-  if not together then return end
-  local v = core.launch_values {x, D, n = 2}
-  if alike and rawequal(v[1][1], v[2][1]) and v[1][2] == v[2][2]
-    and tostring(x.layout) == tostring(D.layout) then
-    return
-  end
-  fail("%s shares memory with %s", what, name)
-end
-
 -- Operands and results that must not lie in each other.
 local function check_memory(call, out)
   local B, o = call.B, call.o
   for i, D in ipairs(out) do
     local what = i == 1 and "out" or "out " .. i
     if i > 1 then operand.check_apart(what, D) end
-    check_overlap("A", call.A, D, what)
-    check_overlap("B", type(B) == "table" and B.packed or B, D, what)
-    if call.C then check_overlap("C", call.C, D, what, true) end
+    operand.check_shared("A", call.A, D, what)
+    operand.check_shared("B", type(B) == "table" and B.packed or B, D, what)
+    if call.where then
+      operand.check_shared(cute.rank(call.A) == 3 and "counts" or "offsets",
+                           call.where, D, what)
+    end
+    if call.C then operand.check_shared("C", call.C, D, what, true) end
     for _, name in ipairs {"scale_a", "scale_b", "zeros"} do
       if core.typename(o[name]) == "tensor" then
-        check_overlap(name, o[name], D, what)
+        operand.check_shared(name, o[name], D, what)
       end
     end
     for _, v in ipairs(call.captured and call.captured.values or {}) do
       if core.typename(v) == "tensor" then
-        check_overlap("a tensor of the epilogue", v, D, what, true)
+        operand.check_shared("a tensor of the epilogue", v, D, what, true)
       end
     end
-    for j = 1, i - 1 do check_overlap("out " .. j, out[j], D, what) end
+    for j = 1, i - 1 do operand.check_shared("out " .. j, out[j], D, what) end
   end
 end
 

@@ -180,6 +180,23 @@ describe("an epilogue", function()
     end
   end)
 
+  it("reduces magnitudes, of sums below 0, too", function()
+    for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+      local _, rows, all = gemm(A, B, {device = device,
+        epilogue = function(acc, at)
+          local x = -cute.abs(acc)
+          return x, at:row_reduce("amax", x), at:reduce("amax", x)
+        end})
+      local most, top = {}, 0
+      ops.each(A, B, gemm(A, B, {device = device}), function(_, i, _, sum)
+        most[i] = math.max(most[i] or 0, math.abs(sum))
+        top = math.max(top, most[i])
+      end)
+      for i, x in pairs(most) do assert.equal(x, rows(i)) end
+      assert.equal(top, all(0))
+    end
+  end)
+
   it("may be a function of cute's, of the sums alone", function()
     for f, want in pairs {[cute.ops.relu] = function(x) return math.max(x, 0)
         end, [cute.abs] = math.abs} do

@@ -129,6 +129,61 @@ describe("factors and mixed types", function()
     end
   end)
 
+  it("are of each matrix of a batch, or of all", function()
+    local L, M, N, K = 3, 20, 24, 256
+    local A, B = matrix({L, M, K}, "e4m3"), matrix({L, N, K}, "e4m3", 2)
+    -- of n rows: extents, and element (l, i) of block g of K
+    local FORMS = {
+      rows = {function(n) return {L, n} end, function(t, l, i) return t(l, i) end},
+      each = {function() return {L, 1} end, function(t, l) return t(l, 0) end},
+      one = {function(n) return {1, n} end, function(t, _, i) return t(0, i) end},
+      column = {function(n) return {n, 1} end,
+                function(t, _, i) return t(i, 0) end},
+      blocks = {function(n) return {L, n, 2} end,
+                function(t, l, i, g) return t(l, i, g) end},
+      squares = {function() return {L, 1, 2} end,
+                 function(t, l, _, g) return t(l, 0, g) end},
+      shared = {function(n) return {n, 2} end,
+                function(t, _, i, g) return t(i, g) end}}
+    for seed, c in ipairs {{"rows", "rows"}, {"each", "one"},
+        {"blocks", "squares"}, {"shared", "blocks"}, {"column", "column"}} do
+      local a, b = FORMS[c[1]], FORMS[c[2]]
+      local sa, sb = matrix(a[1](M), "f32", seed), matrix(b[1](N), "f32",
+                                                          seed + 9)
+      for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+        local D = gemm(A, B, {device = device, dtype = cute.f32, scale_a = sa,
+                              scale_b = sb})
+        for l = 0, L - 1 do
+          for i = 0, M - 1, 7 do
+            for j = 0, N - 1, 5 do
+              local sum = 0
+              for k = 0, K - 1 do
+                sum = sum + A(l, i, k) * B(l, j, k) * a[2](sa, l, i, k // 128)
+                  * b[2](sb, l, j, k // 128)
+              end
+              assert.equal(sum, D(l, i, j))
+            end
+          end
+        end
+      end
+    end
+    for _, shape in ipairs {{2, M}, {2, M, 2}, {L, M, 3}, {L, 1, M, 2}} do
+      local ok, why = pcall(gemm, A, B, {device = "sim",
+        scale_a = cute.full(shape, 1, cute.f32)})
+      assert.is_false(ok)
+      assert.is_truthy(why:find("with modes of the batch in front or without",
+                                1, true), why)
+    end
+    -- B's factors are of one matrix of A each: no rows of one product
+    local all = matrix({N, K}, "e4m3", 2)
+    local each = matrix({L, N}, "f32", 5)
+    local D = gemm(A, all, {device = "sim:sm_90a", dtype = cute.f32,
+                            scale_b = each})
+    assert.is_nil(ops.differs(A, all, D, function(l, _, j, sum)
+      return sum * each(l[1], j)
+    end))
+  end)
+
   it("go before an epilogue, alpha and C", function()
     local A, B = matrix({20, 128}, "i8"), matrix({24, 128}, "i8", 2)
     local C, a = matrix({20, 24}, "f32", 3), matrix({20}, "f32", 4)

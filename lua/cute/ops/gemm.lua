@@ -114,7 +114,7 @@ end
 -- of one product: tiles go over their ends, and B is read once.
 local function fold(p, call, B, read)
   if p.placed or call.o.like or p.scale_a == "rows" or p.scale_a == "blocks"
-  then
+    or p.own_factors then
     return
   end
   local list = {call.A}

@@ -122,7 +122,8 @@ end
 local function fold(C, s, crd, kind, op, r, group)
   local sum
   for _, i in ipairs(group) do
-    local x = op.map and op.map(r[i]) or r[i]
+    local x = op.from and op.from(r[i], cute.f32) or r[i]
+    if op.map then x = op.map(x) end
     local ok = inside(C, crd, kind, i)
     if ok then x = cute.where(ok, x, op.init) end
     sum = sum and op.of(sum, x) or x

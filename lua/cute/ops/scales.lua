@@ -4,7 +4,9 @@
 -- row; (M,K/128) or (N,K/128), one for each row and 128 elements of K; or one
 -- for blocks of 128 x 128, (M/128,K/128) or (N/128,K/128), rounded up. `group`
 -- is another number than 128 of elements of K. What is of whole rows is
--- multiplied behind the sums, what is of blocks in their midst.
+-- multiplied behind the sums, what is of blocks in their midst. In front may be
+-- the modes of a batch, and then (...,1) is one for each matrix; (M,1) and
+-- (N,1) are (M) and (N).
 local core = require "cute.core"
 local cute = require "cute"
 local operand = require "cute.ops.operand"
@@ -16,10 +18,22 @@ local BLOCK = 128
 
 local fail = operand.fail
 
+-- Has x behind its first modes, those of a batch, `own` more?
+local function has_batch(x, batch, own)
+  local lead = batch and #batch or 0
+  if lead == 0 or cute.rank(x) ~= lead + own then return false end
+  for i, n in ipairs(batch) do  -- the last one first
+    local extent = cute.size(x, lead - i)
+    if extent ~= 1 and extent ~= n then return false end
+  end
+  return true
+end
+
 -- What a factor of `rows` rows and k elements is of: "number", "one", "rows",
 -- "blocks". groups: of how many matrices there are factors each, in front;
--- ragged: these begin and end at any row.
-local function kind_of(name, x, rows, k, group, groups, ragged)
+-- ragged: these begin and end at any row; batch: of a product without groups.
+-- And has each matrix of it factors of its own?
+local function kind_of(name, x, rows, k, group, groups, ragged, batch)
   if x == nil then return nil end
   if type(x) == "number" then return "number" end
   local rank = cute.rank(x)
@@ -30,19 +44,27 @@ local function kind_of(name, x, rows, k, group, groups, ragged)
     return "rows"
   end
   local along, blocks = tiles.count(k, group), tiles.count(rows, BLOCK)
-  if fits and rank >= 2 + own and cute.size(x, rank - 1) == along
+  local last = cute.size(x, rank - 1)
+  local each = has_batch(x, batch, 2)
+  if (fits and rank == 2 + own or each) and last == along
     and (n == rows or not ragged and n == blocks) then
-    return "blocks"
+    return "blocks", each
+  elseif not groups and rank == 2 and n == rows and last == 1 then
+    return "rows"
+  elseif has_batch(x, batch, 1) and (last == rows or last == 1) then
+    return "rows", true
   end
   local e = groups and groups .. "," or ""
   fail("%s is %s: (1), (%s%d), (%s%d,%d)%s is needed for %s%d rows and %d "
-    .. "elements of K in groups of %d", name, x.layout, e, rows, e, rows, along,
-    ragged and "" or (" or (%s%d,%d)"):format(e, blocks, along),
-    groups and groups .. " x " or "", rows, k, group)
+    .. "elements of K in groups of %d%s", name, x.layout, e, rows, e, rows,
+    along, ragged and "" or (" or (%s%d,%d)"):format(e, blocks, along),
+    groups and groups .. " x " or "", rows, k, group, batch and batch[1]
+    and ", with modes of the batch in front or without" or "")
 end
 
 --- What problem p has of factors: p.scale_a, p.scale_b (kinds), p.group where
--- some are of blocks of K, p.value: the type of scaled sums.
+-- some are of blocks of K, p.value: the type of scaled sums, p.own_factors: has
+-- each matrix of a batch its own scale_b?
 function scales.look(p, o)
   local group = o.group or BLOCK
   if o.group and not (o.scale_a or o.scale_b) then
@@ -50,10 +72,13 @@ function scales.look(p, o)
   elseif group < 1 then
     fail("group = %d: elements of K that have a factor, 1 or more", group)
   end
-  local form, batches = p.ragged, p.batches
+  local form, batches, each = p.ragged, p.batches
+  local batch = not form and p.batch
   p.scale_a = kind_of("scale_a", o.scale_a, p.m, p.k, group,
-                      form == "masked" and batches, form ~= nil)
-  p.scale_b = kind_of("scale_b", o.scale_b, p.n, p.k, group, form and batches)
+                      form == "masked" and batches, form ~= nil, batch)
+  p.scale_b, each = kind_of("scale_b", o.scale_b, p.n, p.k, group,
+                            form and batches, false, batch)
+  p.own_factors = each or nil
   if p.scale_a == "blocks" or p.scale_b == "blocks" then
     p.group = group
     p.blocks_b = p.scale_b == "blocks"
@@ -101,7 +126,16 @@ end
 
 -- A factor for each row of A or B, as a matrix like D.
 local function like_D(p, x, by_row)
-  if cute.rank(x) > 1 and cute.size(x) > 1 then  -- of groups
+  if cute.rank(x) > 1 and cute.size(x) > 1 then  -- of groups, or a batch
+    local rank, rows = cute.rank(x), by_row and p.m or p.n
+    if not p.ragged and rank == 2 and cute.size(x, 0) == rows
+      and cute.size(x, 1) == 1 then  -- (rows,1)
+      x = cute.select(x, {0})
+    elseif cute.size(x, rank - 1) ~= rows then
+      local shape, stride = x.shape, x.stride
+      shape[rank], stride[rank] = rows, 0
+      x = cute.make_tensor(x.iterator, cute.make_layout(shape, stride))
+    end
     return operand.matrix(operand.spread(x, by_row and p.n or p.m, by_row),
                           p.batch)
   end

@@ -180,6 +180,22 @@ describe("an epilogue", function()
     end
   end)
 
+  it("saturates whole sums in D's type", function()
+    local X, Y = cute.full({9, 64}, 10, cute.i8), matrix({8, 64}, "i8", 2)
+    for d, limits in pairs {i8 = {-128, 127}, u8 = {0, 255},
+        i16 = {-32768, 32767}, u16 = {0, 65535}, u32 = {0, 1 << 31},
+        i64 = {-1 << 31, 1 << 31}} do
+      for _, f in ipairs {false, function(acc) return acc * 300 end} do
+        local D = gemm(X, Y, {device = "sim:sm_90a", dtype = d,
+                              alpha = f and 2 or 1, epilogue = f or nil})
+        assert.is_nil(ops.differs(X, Y, D, function(_, _, _, sum)
+          sum = f and sum * 600 or sum
+          return math.max(limits[1], math.min(limits[2], sum))
+        end), d)
+      end
+    end
+  end)
+
   it("reduces magnitudes, of sums below 0, too", function()
     for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
       local _, rows, all = gemm(A, B, {device = device,

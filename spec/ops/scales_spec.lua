@@ -134,9 +134,11 @@ describe("factors and mixed types", function()
     local A, B = matrix({L, M, K}, "e4m3"), matrix({L, N, K}, "e4m3", 2)
     -- of n rows: extents, and element (l, i) of block g of K
     local FORMS = {
-      rows = {function(n) return {L, n} end, function(t, l, i) return t(l, i) end},
+      rows = {function(n) return {L, n} end,
+              function(t, l, i) return t(l, i) end},
       each = {function() return {L, 1} end, function(t, l) return t(l, 0) end},
-      one = {function(n) return {1, n} end, function(t, _, i) return t(0, i) end},
+      one = {function(n) return {1, n} end,
+             function(t, _, i) return t(0, i) end},
       column = {function(n) return {n, 1} end,
                 function(t, _, i) return t(i, 0) end},
       blocks = {function(n) return {L, n, 2} end,

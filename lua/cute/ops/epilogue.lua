@@ -301,14 +301,31 @@ function epilogue.look(p, f)
   return p.results[1].dtype, read
 end
 
+-- Whole sums as D's type has them: what it cannot say is the next that it can.
+local function narrowing(p)
+  local d = p.d
+  local unsigned = d.name:find "^u"
+  if not (p.value.is_integer and d.is_integer)
+    or d.bits >= 32 and not unsigned then
+    return nil
+  end
+  local least = unsigned and 0 or -(1 << d.bits - 1)
+  local most = d.bits < 32 and (1 << (unsigned and d.bits or d.bits - 1)) - 1
+  return function(x)
+    if x.dtype ~= p.value then return x end  -- cast by the user
+    x = cute.max(x, least)
+    return most and cute.min(x, most) or x
+  end
+end
+
 --- What follows the sums of problem p by choice c: {finish = what gemm_sm80 and
 -- gemm_sm90 take as epilogue, or nil, more(list, C, call): appends what it
 -- takes, but for further outputs, which come last}.
 function epilogue.new(p, c, call)
   local has_alpha, has_beta, has_c = call.alpha ~= nil, call.beta ~= nil, p.c
   local f = call.f
-  local factors = scales.rest(p, call.o)
-  if not (has_alpha or has_c or f or #factors > 0) then
+  local factors, narrowed = scales.rest(p, call.o), narrowing(p)
+  if not (has_alpha or has_c or f or #factors > 0 or narrowed) then
     return {more = function() end}
   end
   for i, x in ipairs(factors) do factors[i] = x.number ~= nil end
@@ -367,7 +384,7 @@ function epilogue.new(p, c, call)
       end
       acc = acc + was
     end
-    if not f then return acc end
+    if not f then return narrowed and narrowed(acc) or acc end
     local values = {}
     for i, is_float in ipairs(floats) do
       values[i] = number(p.value, is_float)
@@ -393,7 +410,7 @@ function epilogue.new(p, c, call)
         place.save(to, x)
       end
     end
-    return out[1]
+    return narrowed and narrowed(out[1]) or out[1]
   end
 
   local function more(list, C, now)

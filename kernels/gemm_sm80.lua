@@ -47,10 +47,10 @@ end
 -- C through shared memory: fragments hold pairs, which would leave as 4-byte
 -- stores at best; turned around they leave in 16-byte ones where rows have
 -- these, whole rows at a time. The memory is that of an operand's stages, once
--- all threads have read them.
-local function store_rows(C, mma, tile, at, stages, finish)
+-- all threads have read them. each_part(f): f(part, fragment, n) of parts of C
+-- beside each other.
+local function store_rows(C, mma, tile, at, stages, each_part)
   local tid, dtype = cute.arch.thread_idx(), C.tensor.element_type
-  local out = finish(C.acc)
   local layout = tiles.smem_layout(dtype.bits, {tile[1], tile[2]}, 1, 1)
   local sC = cute.make_tensor(cute.recast_ptr(stages.iterator, dtype),
     cute.get_nonswizzle_portion(layout))(_, _, 0)         -- (BM,BN)
@@ -58,7 +58,10 @@ local function store_rows(C, mma, tile, at, stages, finish)
   local atom = cute.make_copy_atom("UniversalCopy", dtype,
                                    C.pair * dtype.bits)
   local r2s = cute.make_tiled_copy_C(atom, mma):get_slice(tid)
-  cute.copy(atom, r2s:retile(out), r2s:partition_D(sC))
+  each_part(function(part, out, n)
+    local to = cute.local_tile(sC, part.tile, {0, n})
+    cute.copy(atom, r2s:retile(out), r2s:partition_D(to))
+  end)
   cute.arch.sync_threads()
   tiles.put_rows(sC, C.tensor, {tile[1], tile[2]}, at, mma:size())
 end
@@ -174,6 +177,30 @@ local function halves(acc, C)
   return table.unpack(out)
 end
 
+-- f(part, sums, n) for parts of C that are so wide, but for those outside. What
+-- it does stands once in the text, in a loop: behind each pass the sums move
+-- up, so that those of a part come first, in registers that are known.
+local function each_part(C, columns, sums, f)
+  local tile, at = C.tile, C.at
+  local count = tile[2] // columns
+  if count == 1 then return f(C, sums, 0) end
+  local size, N = cute.size(sums), C.tensor.shape[2]
+  local each = size // count
+  local all = cute.make_tensor(sums.iterator, cute.make_layout(size))
+  for n in cute.range(0, count, 1, {unroll = 1}) do
+    local place = at[2] * count + n
+    local function pass()
+      f(tiles.result(C.tensor, C.mma, {tile[1], columns}, {at[1], place}),
+        sums, n)
+    end
+    if not C.crd then pass()
+    else cute.when(cute.lt(place, tiles.count(N, columns)), pass) end
+    for i in cute.range(size - each, {unroll = math.min(size - each, 1024)}) do
+      all[i] = all[i + each]
+    end
+  end
+end
+
 -- What there is to do behind each tile of K where sums have factors: those of
 -- C's accumulators go to others, in the end all of them come back. SA and SB as
 -- matrices like C, of block number `at`.
@@ -279,13 +306,23 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   local size = tile[1] * tile[2]
   local room = o.rows and tiles.is_rows(mC)
     and (room_in(B, D, size) or room_in(A, D, size))
-  local function made(like)
-    if o.gated then return finish(D, like, C.acc) end
-    return finish(D, like)
+  local columns = o.epilogue and o.columns or tile[2]
+  -- f(part, fragment, n); in_rows: a fragment in the order of sums, not of C
+  local function each(in_rows, f)
+    each_part(D, columns, C.acc, function(part, sums, n)
+      local acc = part.acc
+      if not o.gated then
+        part.acc = cute.make_tensor(sums.iterator, acc.layout)
+      end
+      f(part, finish(part, in_rows and acc or nil, o.gated and sums or nil), n)
+    end)
   end
   local function leave()
-    if room then store_rows(D, mma, tile, {bm, bn}, room, made)
-    else D.put(made()) end
+    if room then
+      store_rows(D, mma, tile, {bm, bn}, room, function(f) each(true, f) end)
+    else
+      each(false, function(part, out) part.put(out) end)
+    end
   end
   if way.meet then cute.when(way.meet(C, block), leave) else leave() end
 end
@@ -342,14 +379,16 @@ end
 -- part.batch of an epilogue, and part.l = l, where these are not of batch z}.
 ---@param o? table {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
--- rows: boolean?, epilogue: function?, gated: boolean?, piece: integer?,
+-- rows: boolean?, epilogue: function?, columns: integer?, gated: boolean?,
+-- piece: integer?,
 -- fetch: any?, blocks: integer?, as: any?,
 -- lead: integer?, slots: integer?, plain: boolean?, halves: boolean?,
 -- min_blocks: integer?, pdl: boolean?}
 -- group: tiles of M that blocks walk together; rows: C leaves through shared
--- memory; piece, fetch, lead, slots, plain, halves: of cute.tiles (fetch: its
--- atom, or a function of an operand's type); min_blocks: on a multiprocessor,
--- which limits the registers
+-- memory; columns: of the parts of C, of whole permutations, for which an
+-- epilogue stands in the text (all of a tile); piece, fetch, lead, slots,
+-- plain, halves: of cute.tiles (fetch: its atom, or a function of an operand's
+-- type); min_blocks: on a multiprocessor, which limits the registers
 ---@return table {kernel: any, run: function, grid: function, tile: integer[],
 -- block: integer, mma: any}
 return function(o)

@@ -85,6 +85,9 @@
 -- Sums leave through shared memory: stmatrix puts them into `epi_stages`
 -- buffers of 64 rows a warpgroup (epi = {64, EN}: and EN columns, 128 bytes of
 -- a row when absent), from which TMA stores them while the next are converted.
+-- epi_loop = true: in a loop, so that an epilogue's function stands in the text
+-- once; a first call takes two thirds of its time, the kernel as long as before
+-- where other warpgroups multiply meanwhile for long enough.
 local check = require "kernels.check"
 local choice = require "kernels.gemm_sm90.choice"
 local core = require "cute.core"

@@ -100,7 +100,7 @@ function wrong.options(o)
   one_of(o, "d_major", "n", "m")
   one_of(o, "split", 1, 2, "stream")
   one_of(o, "scheduler", "static", "dynamic")
-  for _, name in ipairs {"pdl", "persistent", "raster_along_m"} do
+  for _, name in ipairs {"pdl", "persistent", "raster_along_m", "epi_loop"} do
     one_of(o, name, true, false)
   end
   if o.ahead then

@@ -10,6 +10,7 @@ local Hint = cute.nvgpu.cpasync.CacheHint
 local choice = {}
 
 local SUMS = 216         -- that a thread can have: more leave no registers
+local HIDDEN = 4096      -- products of so much K hide an epilogue in a loop
 
 -- Tiles (BM, BN), consumers, schedule; of those that a wide one fits for.
 -- bits, wide, promoted: only for operands, for D of so many bits, for sums that
@@ -105,7 +106,8 @@ local function ceil_div(a, b) return (a + b - 1) // b end
 
 -- What follows for options from the tiles of a product: blocks need not stay
 -- for a single wave; clusters go along the mode that they are narrow in, unless
--- it is the short one; what one row of tiles reads comes from memory once, in
+-- it is the short one; an epilogue of many parts is a loop where long products
+-- run beside it; what one row of tiles reads comes from memory once, in
 -- long runs, and leaves L2 to the other operand.
 -- What options say stays; o are the same, complete.
 local function settle(chosen, o, m, n, k, waves)
@@ -123,6 +125,10 @@ local function settle(chosen, o, m, n, k, waves)
   end
   if (o.cluster[2] > 1 or o.pingpong) and m >= n then
     say("raster_along_m", true)
+  end
+  if o.epilogue and o.pingpong and not o.groups and k >= HIDDEN
+    and o.rows // 64 * (o.columns // o.epi[2]) > 4 then
+    say("epi_loop", true)
   end
   local row = ceil_div(m, o.tile[1]) <= o.cluster[1]
   local column = ceil_div(n, o.tile[2]) <= o.cluster[2]

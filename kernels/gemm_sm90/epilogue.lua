@@ -87,20 +87,19 @@ local function result_of(o, out, at, w, n)
   return C
 end
 
--- What leaves of the n-th 64 rows and o.epi[2] columns of sums: alpha D' +
--- beta D, or what the epilogue makes of them. place() says where they go.
-local function finish(o, out, acc, n, place, part)
-  local values = 64 * o.epi[2] // WARPGROUP
+-- What leaves of the sums of 64 rows and o.epi[2] columns: alpha D' + beta D,
+-- or what the epilogue makes of them. place() says where they go.
+local function finish(o, out, sums, place, part)
   if o.gated then
     local function half(first)
-      return cute.make_tensor(acc.iterator + n * 2 * values + first,
+      return cute.make_tensor(sums.iterator + first,
         cute.make_layout(part.shape, {{1, 2, 8}, 0, 0})):load()
     end
     part:store(o.epilogue(half(0), half(4), place(),
       table.unpack(out.more, 1, out.more.n)):to(o.d_dtype))
     return
   end
-  local sums = cute.make_tensor(acc.iterator + n * values, part.layout):load()
+  sums = cute.make_tensor(sums.iterator, part.layout):load()
   if o.epilogue then
     sums = o.epilogue(sums, place(), table.unpack(out.more, 1, out.more.n))
   elseif out.alpha then
@@ -154,6 +153,31 @@ local function put_rows(o, out, t, place, buffer)
   tiles.put_rows(from, t, tile, place, WARPGROUP, out.thread)
 end
 
+-- f(n, sums) for the parts of a tile, with sums of theirs. With epi_loop it
+-- stands in the text once, in a loop: each pass takes its sums out of registers
+-- that are known, for it comes to those of part n by branches.
+local function each_part(o, acc, count, f)
+  local size = cute.size(acc) // count
+  local function part(n)
+    return cute.make_tensor(acc.iterator + n * size, cute.make_layout(size))
+  end
+  if not o.epi_loop then
+    for n = 0, count - 1 do f(n, part(n)) end
+    return
+  end
+  for n in cute.range(0, count, 1, {unroll = 1}) do
+    local sums = cute.make_rmem_tensor({size}, acc.element_type)
+    local function take(first, last)
+      if first == last then return cute.autovec_copy(part(first), sums) end
+      local middle = (first + last) // 2
+      cute.when(core.le(n, middle), function() take(first, middle) end,
+                function() take(middle + 1, last) end)
+    end
+    take(0, count - 1)
+    f(n, sums)
+  end
+end
+
 -- Sums of a tile to D: 64 rows and o.epi[2] columns at a time. A buffer is
 -- filled anew when the leader, who stores, knows that it was read, and all have
 -- met the leader. Of 64 rows that are not all a group's, threads store those
@@ -171,20 +195,27 @@ local function store(o, out, acc, w)
   end
   local first, last = o.persistent and 0 or o.epi_stages,
     o.rows // 64 * parts
-  local function free(n)  -- the buffer of part n; new ones are free
-    if n < first or n == last then return end
-    cute.when(leader, function() pipe:producer_acquire() end)
-  end
-  for n = 0, last - 1 do
-    local buffer, place = n % o.epi_stages, place_of(o, out, at, n)
-    if o.apart then
-      free(n)
-      if n >= first then barrier:arrive_and_wait() end
+  local function free(n, met)  -- the buffer of part n; new ones are free
+    local function wait()
+      cute.when(leader, function() pipe:producer_acquire() end)
+      if met then barrier:arrive_and_wait() end
     end
+    if not math.type(n) then
+      cute.when(core.ge(n, first) & core.lt(n, last), wait)
+    elseif n >= first and n < last then
+      wait()
+    end
+  end
+  each_part(o, acc, last, function(n, sums)
+    local buffer, place = n % o.epi_stages, place_of(o, out, at, n)
+    -- nothing of a pass comes before what another waits for: it computes first
+    local late = o.apart and o.epi_loop
+    if o.apart and not late then free(n, true) end
     local inside, whole = parts_inside(o, out, place, w, n)
     local function result() return result_of(o, out, place, w, n) end
     local function put()
-      finish(o, out, acc, n, result, part)
+      finish(o, out, sums, result, part)
+      if late then free(n, true) end
       cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
       cute.arch.fence_view_async_shared()
     end
@@ -206,11 +237,13 @@ local function store(o, out, acc, w)
         put_rows(o, out, result().tensor, place, buffer)
       end)
     end
-    local next_one = n + o.source_stages
-    if out.sources and next_one < last then
-      out.sources:ask(next_one, place_of(o, out, at, next_one), at[3])
+    if out.sources then
+      local next_one = n + o.source_stages
+      cute.when(core.lt(next_one, last), function()
+        out.sources:ask(next_one, place_of(o, out, at, next_one), at[3])
+      end)
     end
-  end
+  end)
   if out.sources then out.sources:done(last) end
 end
 

@@ -15,7 +15,7 @@ local DEFAULTS = {
   schedule = "cooperative", dtype = cute.bf16,
   epi_stages = 2, swizzle = 8, raster_along_m = false, pdl = false,
   a_major = "k", b_major = "k", d_major = "n", split = 1, least = 4,
-  scheduler = "static", persistent = true, min_blocks = 1,
+  scheduler = "static", persistent = true, min_blocks = 1, epi_loop = false,
 }
 
 --- Sums that a thread holds: of its tile and, where these are added to others,

@@ -237,8 +237,9 @@ local function tiles_of(t, tile, at)
 end
 
 -- Elements that a thread has in registers on their way at a time: as many as
--- hide memory's latency; where this is met once, or not at all, few. Compilers
--- take half a millisecond for each, so a loop goes over parts of a tile.
+-- hide memory's latency; where this is met once, or not at all, or where each
+-- has a condition, few. Compilers take half a millisecond for each, so a loop
+-- goes over parts of a tile.
 local AT_ONCE, FEW, LEAVE = 96, 48, 16
 
 -- Part i of n of a thread's (CPY,M,K,..), along the larger of M and K.
@@ -370,9 +371,9 @@ function tiles.put_rows(s, t, tile, at, threads, thread)
     local function part(x) return part_of(x, i, n) end
     local list, layout, common = conditions(thr, t, tile, at[1], nil,
                                             part)(at[2])
-    local r = cute.make_fragment_like(part(src))
-    cute.copy(s2g, part(src), r)
     guarded_by(list, layout, common, function(pred)
+      local r = cute.make_fragment_like(part(src))
+      cute.copy(s2g, part(src), r)
       cute.copy(s2g, r, part(dst), pred)
     end)
   end)
@@ -458,7 +459,8 @@ local function way_in(t, s, o, w)
   function way.take(k_tile) take(k_tile, 0, 1, all) end
   function way.put(stage) put(all, stage, 0, 1) end
   if not w.halves and (o.in_parts or not o.valid) then
-    way.pieces, way.sparse = src, o.valid ~= nil
+    way.pieces = src
+    way.sparse = o.valid ~= nil or not tiles.divides(o.tile[1], t.shape[1])
     function way.part(k_tile, i, n)
       local held = take(k_tile, i, n)
       return function(stage) put(held, stage, i, n) end

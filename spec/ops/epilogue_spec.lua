@@ -741,3 +741,38 @@ describe("what an epilogue becomes", function()
     source(33, 20, 4100, "f16", "sim:sm_80")
   end)
 end)
+
+describe("parts of a tile that an epilogue of gemm_sm80 comes to in a loop",
+         function()
+  local gemm_sm80 = require "kernels.gemm_sm80"
+  local hopper = require "spec.hopper"
+
+  local function run(m, n, gated, rows)
+    local A, B = hopper.matrix(m, 40, 1), hopper.matrix(gated and 2 * n or n,
+                                                        40, 2)
+    local D, R = hopper.matrix(m, n), hopper.matrix(m, n, 3)
+    local g = gemm_sm80 {tile = {64, gated and 256 or 128, 32}, rows = rows,
+      columns = 32, gated = gated, epilogue = function(acc, ...)
+        local up, part, t = ...
+        if not gated then up, part, t = 1, ... end
+        return acc * up + part.load(t)
+      end}
+    g.kernel(A, B, D, R):launch {grid = g.grid(m, n), block = g.block,
+                                 device = "sim:sm_90a"}
+    local want = hopper.product(A, B)
+    return hopper.differs(D, function(i, j)
+      return hopper.rounded(want(i, j) * (gated and want(i, n + j) or 1)
+        + R(i, j))
+    end)
+  end
+
+  it("are all of D, and nothing beside it", function()
+    for _, c in ipairs {{70, 33}, {64, 64}, {64, 128}, {129, 200}, {5, 1}} do
+      assert.is_nil(run(c[1], c[2], nil, true))
+      assert.is_nil(run(c[1], c[2], nil, nil))
+    end
+    for _, c in ipairs {{70, 33}, {64, 64}, {65, 200}} do
+      assert.is_nil(run(c[1], c[2], true, true))
+    end
+  end)
+end)

@@ -535,14 +535,40 @@ describe("the text of a kernel", function()
 
   it("has the functions of an epilogue once for a vector", function()
     local bias = new("f32", 4096)
-    local text = text_of(4096, 4096, 4096, "bf16", {
-      epilogue = function(acc, at)
-        return cute.ops.gelu(acc + at:col(bias))
-      end})
-    assert.is_true(lines(text) < 1100, lines(text))
-    local each = select(2, text:gsub("= rcp_approx_ftz_f32", ""))
-    assert.equal(each, select(2, text:gsub("#pragma unroll 16", "")))
-    assert.is_true(each <= 8)
+    local function gelu(acc, at) return cute.ops.gelu(acc + at:col(bias)) end
+    local function counted(k)
+      local text = text_of(4096, 4096, k, "bf16", {epilogue = gelu})
+      local each = select(2, text:gsub("= rcp_approx_ftz_f32", ""))
+      assert.equal(each, select(2, text:gsub("#pragma unroll 16", "")))
+      return each, lines(text)
+    end
+    -- 8 parts of a tile: a loop of them where products take long
+    local each, long = counted(2048)
+    assert.is_true(each == 8 and long < 1100, long)
+    each, long = counted(4096)
+    assert.is_true(each == 1 and long < 650, long)
+  end)
+
+  it("has an epilogue once for parts of a tile, but for what is read like D",
+     function()
+    local bias, R = new("f32", 4095), new("bf16", 4095, 4095)
+    local function loads(name, f)
+      local text = text_of(4095, 4095, 4095, "bf16", {epilogue = f})
+      return select(2, text:gsub(name .. "%[", "")), lines(text)
+    end
+    -- of 64 columns a thread has those of 2 MMAs, 2 each
+    local count, long = loads("arg4", function(acc, at)
+      return cute.ops.gelu(acc + at:col(bias))
+    end)
+    assert.is_true(count == 4 and long < 1250, long)
+    assert.equal(128, (loads("arg4", function(acc, at)
+      return acc + at:tile(R)
+    end)))
+    -- reductions are of whole tiles
+    assert.equal(16, (loads("arg4", function(acc, at)
+      local y = acc + at:col(bias)
+      return y, at:row_reduce("sum", y)
+    end)))
   end)
 
   it("loads a value for each column once", function()

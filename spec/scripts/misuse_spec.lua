@@ -209,6 +209,7 @@ local q = Z({1, 5, 3, 32}, bf16)
       ["{a_hint = 'soon'}"] =
         'a_hint = "soon"; a policy is needed, such as those of '
         .. "cpasync.CacheHint",
+      ["{epi_loop = 1}"] = "epi_loop = 1; true or false is needed",
       ["{epilogue = 3}"] = "epilogue = 3; a function is needed"} do
       cases[#cases + 1] = {"of 'gemm_sm90'(" .. text .. ")",
                            "gemm_sm90: " .. want}

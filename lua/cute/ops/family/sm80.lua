@@ -128,6 +128,16 @@ local function min_blocks(p, t, warps)
     and p.a.bits == 16 and p.b.bits == 16 and 2 or nil
 end
 
+-- Columns of D for which an epilogue stands in the text of wide tiles, in a
+-- loop. Reductions are of whole tiles, and what is read like D comes faster at
+-- once.
+local function columns(p, t, warps)
+  for _, r in ipairs(p.results or {}) do
+    if r.kind ~= "tile" then return nil end
+  end
+  return t[2] >= 256 and #(p.sources or {}) == 0 and warps.each[2] or nil
+end
+
 -- Bytes of the pieces in which a matrix comes (cute.tiles): of runs of K, or in
 -- 16 bits of M or N; 16 at most.
 local function piece(t)
@@ -162,7 +172,7 @@ function sm80.list(p)
         group = t.group, gated = p.gated, blocks = p.group, as = as,
         mma = atom, atoms = warps.atoms,
         permutation = {warps.each[1], warps.each[2], k},
-        rows = p.d.bits <= 16 or nil,
+        rows = p.d.bits <= 16 or nil, columns = columns(p, t, warps),
         min_blocks = splits == 1 and min_blocks(p, t, warps) or nil,
         piece = bits == 64 and 32 or nil}
       return o, setmetatable({t[1], t[2], bk, timed = whole}, {__index = t}),

@@ -12,7 +12,7 @@ local FULL = 0.75
 ---@param blocks integer of a launch
 ---@param room integer blocks that fit a multiprocessor
 ---@param sms integer
----@return boolean? true, or nil
+---@return boolean? # nil: it should not
 function ahead.pays(blocks, room, sms)
   local each = tiles.count(blocks, sms)
   local even = room < each or room == each and blocks >= FULL * each * sms

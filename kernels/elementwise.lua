@@ -131,7 +131,10 @@ local function walker(o, inputs, outputs, scalars, width, from)
   local ins, outs = reads(inputs, o.inputs, width, at), {}
   for i, t in ipairs(outputs) do outs[i] = view(t, o.outputs[i]) end
   local l = o.index and vectors(o.extents, o.index, width)
-  local function index(v) return l(0, v) + from * o.index[1] end
+  local function index(v)
+    local i = l(0, v)
+    return (o.wide and i:to(cute.i64) or i) + from * o.index[1]
+  end
   local function get(v)
     return compute(o, ins, scalars, l and index, width, v)
   end

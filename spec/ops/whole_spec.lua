@@ -519,6 +519,18 @@ describe("calls", function()
     end
   end)
 
+  it("of elementwise know where elements past 2^31 are", function()
+    local n = (1 << 31) + 37  -- the last ones fill no vector
+    local k = require "kernels.elementwise" {extents = {n}, wide = true,
+      width = 16, index = {1}, inputs = {{dtype = cute.i8, stride = {1}}},
+      f = function(x, i) return cute.where(i:ge(1 << 31), x, i:to(cute.i8)) end,
+      outputs = {{dtype = cute.i8, stride = {1}}}}
+    local X = cute.make_tensor(cute.zeros({64}, cute.i8).iterator,
+                               cute.make_layout {64})
+    assert.matches("+ 2147483680ll", k.kernel(X, X):trace {block = k.block}
+      .source, 1, true)
+  end)
+
   it("take more than 2^31 elements #gpu", function()
     local GPU, reduce = {device = "gpu"}, cute.ops.reduce
     local n = (1 << 31) + 37

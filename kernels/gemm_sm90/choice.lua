@@ -102,6 +102,10 @@ local function listed(fixed, o, m, n)
   return list
 end
 
+-- Tiles of a group along M that are beside each other, before the next ones
+-- along N: all that most groups have, so that B comes from memory once.
+local BANDS = 32
+
 local function ceil_div(a, b) return (a + b - 1) // b end
 
 -- What follows for options from the tiles of a product: blocks need not stay
@@ -123,7 +127,9 @@ local function settle(chosen, o, m, n, k, waves)
     local steps = ceil_div(ceil_div(k, o.tile[3]), o.split)
     chosen.stages = math.min(chosen.stages, math.max(steps, 2))
   end
-  if (o.cluster[2] > 1 or o.pingpong) and m >= n then
+  if o.groups then
+    say("swizzle", BANDS)
+  elseif (o.cluster[2] > 1 or o.pingpong) and m >= n then
     say("raster_along_m", true)
   end
   if o.epilogue and o.pingpong and not o.groups and k >= HIDDEN

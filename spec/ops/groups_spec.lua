@@ -17,8 +17,8 @@ local function numbers(dtype, seed, ...)
   return cute.make_tensor(b, cute.make_layout(shape, cute.LayoutRight))
 end
 
--- each group its first row; masked nil.
--- of each group its first row and its matrix, or 0.
+-- The kernel's operands for groups of these sizes: A, B, D, where they are, and
+-- each one's first row; masked nil.
 local function operands(c)
   local E, at, first = #c.sizes, c.skip or 0, {}
   for e, n in ipairs(c.sizes) do first[e], at = at, at + n end
@@ -178,6 +178,11 @@ describe("groups of rows on Hopper", function()
     end
     assert.same({false, true}, chosen {})
     assert.same({false, false}, chosen {a_major = "m"})
+  end)
+
+  it("have all their rows' tiles beside each other, by rule", function()
+    local o = gemm_sm90.choose(64 * 2000, 4096, 4096, {groups = "rows"})
+    assert.same({32, false}, {o.swizzle, o.raster_along_m or false})
   end)
 
   it("are kernels that compile, without spills", function()

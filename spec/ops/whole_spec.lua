@@ -531,13 +531,15 @@ describe("calls", function()
       .source, 1, true)
   end)
 
+  local GPU, reduce = {device = "gpu"}, cute.ops.reduce
+  -- `count` elements of t's memory from the `first` on
+  local function part(t, first, count)
+    return cute.make_tensor(t.iterator + first, cute.make_layout {count})
+  end
+
   it("take more than 2^31 elements #gpu", function()
-    local GPU, reduce = {device = "gpu"}, cute.ops.reduce
     local n = (1 << 31) + 37
     local X = cute.full({n}, 1, cute.i8, GPU)
-    local function part(t, first, count)
-      return cute.make_tensor(t.iterator + first, cute.make_layout {count})
-    end
     part(X, n - 3, 3):fill(5)
     assert.equal(n + 12, reduce(X, "sum"):to "host"(0))
     assert.equal(n - 3, reduce(X, "argmax"):to "host"(0))
@@ -558,10 +560,12 @@ describe("calls", function()
       return cute.where((at:coords()):lt(0), x, x * 3)
     end, X)
     assert.equal(3 * (n + 12), reduce(Y, "sum"):to "host"(0))
-    X, Y, P, odd, same, pairs_of = nil, nil, nil, nil, nil, nil
+  end)
+
+  it("transpose more than 2^31 elements #gpu", function()
     collectgarbage()
     local rows, columns = 65537, 32771
-    X = cute.full({rows, columns}, 1, cute.i8, GPU)
+    local X = cute.full({rows, columns}, 1, cute.i8, GPU)
     part(X, (rows - 2) * columns + 32769, 1):fill(7)
     local T = cute.ops.transpose(X)
     assert.equal(32769 * rows + rows - 2, reduce(T, "argmax"):to "host"(0))

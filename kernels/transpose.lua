@@ -17,8 +17,16 @@
 -- a thread reads elements one by one from where each row has them, and stores
 -- 16 bytes. What is around a tile's rows is theirs, or of other tiles: where it
 -- would be another's memory, elements come by themselves.
+--
+-- With maps = true (Hopper) TMA brings them. Rows begin on any element, and
+-- tensor maps know multiples of 16 bytes; but of V rows, as many as 16 bytes
+-- have elements, each has the same place in these as the row V below. So X is V
+-- matrices, of every Vth row, with a map each. L's modes are multiples of 16
+-- bytes apart then; k.arguments(X, Z) are all arguments of the kernel.
 local cute = require "cute"
 local check = require "kernels.check"
+
+local cpasync = cute.nvgpu.cpasync
 
 local LANES = 8  -- along B; the others of a warp, and warps, lie along A
 
@@ -26,14 +34,24 @@ local function up(a, b) return (a + b - 1) // b end
 
 -- What tiles are made of, in elements: V in 16 bytes, HALO in front of a tile,
 -- ROWS of it, CHUNKS of 16 bytes of each. A thread has a coordinate along A
--- every STEP; windows that are HALO apart begin alike: KINDS do not.
+-- every STEP, whose windows begin alike: those that are HALO apart do.
 local function sizes(o)
   local s, bits = {TB = o.tile[1], TA = o.tile[2]}, o.dtype.bits
   s.V = 128 // bits
   s.HALO = o.whole * 8 // bits
   s.ROWS, s.CHUNKS = s.TB + s.HALO, s.TA // s.V + 1
+  s.pitch = s.TA + s.V
+  -- from a row to the next one, and from V rows to the next ones
+  s.near, s.far = s.pitch, s.V * s.pitch + s.V
+  if o.maps then
+    s.near = up(s.ROWS // s.V * s.pitch * bits, 1024) * 1024 // bits
+    s.far = s.pitch
+  end
   s.STEP = o.block // LANES
-  s.KINDS = math.max(1, s.HALO // s.STEP)
+  check.need(s.STEP % s.HALO == 0 and s.TA % s.STEP == 0, "transpose",
+    "blocks of %d threads, %d on each vector along A, of tiles of %d: windows "
+    .. "on %d bytes need multiples of %d, and tiles of these", o.block, s.STEP,
+    s.TA, o.whole, s.HALO)
   s.nb = up(o.extents[1] + s.HALO - 1, s.TB)
   s.na = up(o.extents[2], s.TA)
   return s
@@ -63,18 +81,54 @@ end
 
 local function narrow(x) return x:to(cute.i32) end
 
--- Brings the rows of X. Groups of V rows begin an odd number of 16 bytes apart:
--- lanes that have vectors below each other meet no conflict. Gives all of it,
--- where row r has the tile's first element, and from one group to the next.
-local function bring(o, s, X, at)
+-- A tile's rows of X that are V apart: ROWS // V boxes of a map.
+local function box(s)
+  return cute.make_layout({s.ROWS // s.V, s.pitch, 1}, {s.pitch, 1, 0})
+end
+
+-- A map for each of V rows and those V, 2 V ... behind, which begin alike in 16
+-- bytes: {atom, coordinates (ROWS,A,L)}, whose first element is that of the 16
+-- bytes that row v begins in.
+local function maps_of(o, s, X)
+  local list, l = {}, matrices(o, o.from)
+  for v = 0, s.V - 1 do
+    local skew = v * o.from[1] % s.V
+    local rows = cute.make_tensor(X.iterator + (v * o.from[1] - skew),
+      cute.make_layout({up(o.extents[1] - v, s.V), skew + o.extents[2],
+                        l.shape[3]}, {s.V * o.from[1], 1, l.stride[3]}))
+    list[v + 1] = table.pack(cpasync.make_tiled_tma_atom(
+      cpasync.CopyBulkTensorTileG2SOp(), rows, box(s), box(s).shape))
+  end
+  return list
+end
+
+-- Asks for a tile's rows by maps, whose bytes come to the barrier `full`.
+local function load_boxes(s, S, maps, full, at)
+  cute.arch.mbarrier_init(full, 1)
+  cute.arch.mbarrier_init_fence()
+  cute.arch.mbarrier_arrive_and_expect_tx(full, s.V * maps[1][1].tx_bytes)
+  for v = 0, s.V - 1 do
+    local atom, coords = table.unpack(maps[v + 1])
+    local to = cute.make_tensor(S.iterator + v * s.near, box(s))
+    local from = cute.local_tile(cute.domain_offset(
+      {(at.b - s.HALO) // s.V, at.a, at.batch}, coords), box(s).shape,
+      {0, 0, 0})
+    local tXsX, tXgX = cpasync.tma_partition(atom, 0, cute.make_layout(1),
+      cute.group_modes(to, 0, 3), cute.group_modes(from, 0, 3))
+    cute.copy(atom, tXgX, tXsX, {tma_bar_ptr = full})
+  end
+end
+
+-- Asks for the rows of X. Lanes that have vectors below each other, V rows
+-- apart, have them an odd number of 16 bytes apart, and meet no conflict. Gives
+-- all of it, where row r has the tile's first element, and what waits for it.
+local function bring(o, s, X, at, maps)
   local V, B, A = s.V, o.extents[1], o.extents[2]
   local all, place = memory(o, s, X, o.from)
-  local pitch = s.TA + V
-  local group = V * pitch + V
   local S = cute.make_smem_tensor(o.dtype, cute.make_layout(
-    {{V, s.ROWS // V}, pitch}, {{pitch, group}, 1}), 16)
+    {{V, s.ROWS // V}, s.pitch}, {{s.near, s.far}, 1}), maps and 128 or 16)
   local chunks = cute.make_tensor(S.iterator, cute.make_layout(
-    {V, s.CHUNKS, {V, s.ROWS // V}}, {1, V, {pitch, group}}))
+    {V, s.CHUNKS, {V, s.ROWS // V}}, {1, V, {s.near, s.far}}))
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", o.dtype,
     {num_bits_per_copy = 128, level_prefetch_size = "size_128b"})
   local function fetch(u, guard)
@@ -105,19 +159,31 @@ local function bring(o, s, X, at)
       fetch(u, guard)
     end
   end
-  cute.when(cute.gt(at.a, 0) & cute.le(at.a + s.TA + V, A), function()
-    each(false, {unroll = 4})
-  end, function() each(true) end)
+  local full = maps and cute.arch.alloc_smem(cute.i64, 1)
+  if maps then  -- what is in front of a row's first element is another's
+    cute.when(cute.gt(at.a, 0), function()
+      cute.when(cute.eq(tid, 0), function()
+        load_boxes(s, S, maps, full, at)
+      end)
+    end, function() each(true) end)
+  else
+    cute.when(cute.gt(at.a, 0) & cute.le(at.a + s.TA + V, A), function()
+      each(false, {unroll = 4})
+    end, function() each(true) end)
+  end
   cute.arch.cp_async_commit_group()
-  cute.arch.cp_async_wait_group(0)
-  cute.arch.sync_threads()
   local flat = cute.make_tensor(S.iterator,
                                 cute.make_layout {cute.cosize(S.layout)})
   return flat, function(r)
     -- HALO is whole chunks
     return cute.crd2idx({r, 0}, S.layout)
       + narrow(place(at.b + r, at.a, at.batch) % V)
-  end, group
+  end, function()
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.sync_threads()
+    if not maps then return end
+    cute.when(cute.gt(at.a, 0), function() cute.arch.mbarrier_wait(full, 0) end)
+  end
 end
 
 -- Lanes that are further along A read their vectors from a later element on,
@@ -160,57 +226,56 @@ local function turn_back(held, turn, nth)
   end
 end
 
-local function body(o, s, X, Z)
+local function body(o, s, X, Z, maps)
   local V, B, A = s.V, o.extents[1], o.extents[2]
   local block = (cute.arch.block_idx())
   local at = {b = block % s.nb * s.TB, a = block // s.nb % s.na * s.TA,
               batch = block // s.nb // s.na}
-  local flat, begin, group = bring(o, s, X, at)
+  local flat, begin, wait = bring(o, s, X, at, maps)
   local all, place = memory(o, s, Z, o.to)
   local tid = (cute.arch.thread_idx())
   local lane, nth, turn = tid % LANES, tid % 32 // LANES, turn_of(o, s)
-  for kind in cute.range(s.KINDS) do
-    local a = tid // LANES + kind * s.STEP
-    local skew = narrow(place(at.b, at.a + a, at.batch) % s.HALO)
-    local function element(w) return begin(s.HALO - skew + w) + a end
-    local begins = {}
-    for w = 0, V - 1 do
-      begins[w] = element((w + nth * (turn * V // 4)) % V) + lane * group
-    end
-    local function put(more, rep)
-      local v = lane + rep * LANES
-      local b = at.b - skew + v * V          -- the vector's first element
-      local to = place(at.b, at.a + a + more, at.batch) - skew + v * V
-      cute.when(cute.ge(b, 0) & cute.le(b + V, B), function()
-        local held = cute.make_rmem_tensor({V}, o.dtype)
-        for w = 0, V - 1 do
-          held[w] = flat(begins[w] + rep * (LANES * group) + more)
-        end
-        if turn > 0 then turn_back(held, turn, nth) end
-        cute.autovec_copy(held, all(cute._, to // V))
-      end, function()
-        for w in cute.range(V) do
-          cute.when(cute.ge(b + w, 0) & cute.lt(b + w, B), function()
-            all[{w, to // V}] = flat(element(w) + v * group + more)
-          end)
-        end
-      end)
-    end
-    for more in cute.range(0, s.TA, s.STEP * s.KINDS, {unroll = 4}) do
-      cute.when(cute.lt(at.a + a + more, A), function()
-        for rep = 0, s.TB // V // LANES - 1 do put(more, rep) end
-      end)
-    end
+  local a = tid // LANES
+  local skew = narrow(place(at.b, at.a + a, at.batch) % s.HALO)
+  local function element(w) return begin(s.HALO - skew + w) + a end
+  local begins = {}
+  for w = 0, V - 1 do
+    begins[w] = element((w + nth * (turn * V // 4)) % V) + lane * s.far
+  end
+  wait()
+  local function put(more, rep)
+    local v = lane + rep * LANES
+    local b = at.b - skew + v * V          -- the vector's first element
+    local to = place(at.b, at.a + a + more, at.batch) - skew + v * V
+    cute.when(cute.ge(b, 0) & cute.le(b + V, B), function()
+      local held = cute.make_rmem_tensor({V}, o.dtype)
+      for w = 0, V - 1 do
+        held[w] = flat(begins[w] + rep * (LANES * s.far) + more)
+      end
+      if turn > 0 then turn_back(held, turn, nth) end
+      cute.autovec_copy(held, all(cute._, to // V))
+    end, function()
+      for w in cute.range(V) do
+        cute.when(cute.ge(b + w, 0) & cute.lt(b + w, B), function()
+          all[{w, to // V}] = flat(element(w) + v * s.far + more)
+        end)
+      end
+    end)
+  end
+  for more in cute.range(0, s.TA, s.STEP, {unroll = 4}) do
+    cute.when(cute.lt(at.a + a + more, A), function()
+      for rep = 0, s.TB // V // LANES - 1 do put(more, rep) end
+    end)
   end
 end
 
 --- A kernel of X and Z, and what its launch needs.
 ---@param o table {dtype = of unsigned integers, extents: integer[], from:
 -- integer[], to: integer[], tile: integer[], block: integer?, whole: integer?,
--- name: string?, pdl: boolean?}
+-- name: string?, pdl: boolean?, maps: boolean?}
 -- tile: along B, and along A; whole: bytes that windows begin on, 32 when
 -- absent; pdl: for dependent launches
----@return {kernel: any, grid: integer, block: integer}
+---@return {kernel: any, grid: integer, block: integer, arguments: function}
 return function(o)
   check.integers("transpose", o, {"block"}, 32, 1024)
   local p = setmetatable({block = o.block or 256, whole = o.whole or 32},
@@ -218,10 +283,20 @@ return function(o)
   local s = sizes(p)
   local grid = s.nb * s.na
   for i = 3, #o.extents do grid = grid * o.extents[i] end
-  return {block = p.block, grid = grid, kernel = cute.kernel(
-    o.name or "transpose", function(X, Z)
+  local function bits_of(t) return cute.recast_tensor(t, p.dtype) end
+  return {block = p.block, grid = grid,
+    kernel = cute.kernel(o.name or "transpose", function(X, Z, ...)
+      local given, maps = {...}, p.maps and {} or nil
+      for i = 1, #given // 2 do maps[i] = {given[2 * i - 1], given[2 * i]} end
       if p.pdl then cute.arch.griddepcontrol_wait() end
-      body(p, s, cute.recast_tensor(X, p.dtype),
-           cute.recast_tensor(Z, p.dtype))
-    end)}
+      body(p, s, bits_of(X), bits_of(Z), maps)
+    end),
+    arguments = function(X, Z)  -- a list {n =}
+      local list = {X, Z, n = 2}
+      for _, map in ipairs(p.maps and maps_of(p, s, bits_of(X)) or {}) do
+        list[list.n + 1], list[list.n + 2] = map[1], map[2]
+        list.n = list.n + 2
+      end
+      return list
+    end}
 end

@@ -322,11 +322,16 @@ describe("cute.ops.copy, convert, transpose", function()
       {"bf16", {129, 275}}, {"i8", {129, 275}}, {"f32", {2, 65, 147}},
       {"f64", {65, 69}}, {"i16", {40, 201}}, {"e4m3", {33, 35}},
       {"bf16", {257, 545}}, {"i8", {2, 40, 131}}, {"i8", {261, 131}},
-      {"bf16", {132, 130}}, {"i8", {264, 128}},
+      {"bf16", {132, 130}}, {"i8", {264, 128}}, {"f32", {2, 68, 133}},
+      {"f32", {3, 65, 132}},
     } do
       local X = ops.tensor(ops.random(i), c[2], c[1], i, "k")
       turned(X, cute.ops.transpose(X, {device = DEVICES[i % 2 + 1]}))
     end
+    local apart = cute.make_ordered_layout({2, 3, 66, 73}, {2, 3, 1, 0})
+    local X = cute.ops.copy(matrix({2, 3, 66, 73}, "f64", 1),
+                            cute.zeros(apart, cute.f64), {device = "sim"})
+    turned(X, cute.ops.transpose(X, {device = "sim:sm_90a"}))
   end)
 
   -- A kernel that turns matrices (B,A) with A contiguous, whose rows begin
@@ -341,12 +346,20 @@ describe("cute.ops.copy, convert, transpose", function()
       outputs = {{dtype = cute[dtype], stride = {1, B, apart or 0}}}}
   end
 
-  -- A kernel that turns matrices (B,A) in windows of whole sectors.
-  local function windows(dtype, B, A, tile, many, apart)
-    local u = cute["u" .. cute[dtype].bits]
-    return require "kernels.transpose" {dtype = u, tile = tile,
-      extents = {B, A, many or 1}, from = {A, 1, apart or 0},
-      to = {1, B, apart or 0}}
+  -- Turns X (L,B,A) or (B,A), in windows of whole sectors; and how: the report
+  -- of the simulator, of sm_90a with maps.
+  local function windows(X, Y, tile, maps)
+    local n = cute.rank(X)
+    local B, A = cute.size(X.shape[n - 1]), cute.size(X.shape[n])
+    local k = require "kernels.transpose" {tile = tile, maps = maps,
+      dtype = cute["u" .. X.element_type.bits],
+      extents = {B, A, n > 2 and cute.size(X.shape[1]) or 1},
+      from = {X.stride[n - 1], 1, n > 2 and X.stride[1] or 0},
+      to = {1, Y.stride[n - 1], n > 2 and Y.stride[1] or 0}}
+    local args = k.arguments(X, Y)
+    local call = k.kernel(table.unpack(args, 1, args.n))
+    return support.report(call:launch {grid = k.grid, block = k.block,
+      device = maps and "sim:sm_90a" or "sim:sm_80"}), call, k.block
   end
 
   it("turn them in windows that cut no sectors but a row's first and last",
@@ -356,22 +369,21 @@ describe("cute.ops.copy, convert, transpose", function()
       {"bf16", 136, 68, {128, 64}}, {"f32", 67, 34, {64, 32}}} do
       local dtype, B, A, tile = table.unpack(c)
       local X = matrix({B, A}, dtype, i)
-      local Y = cute.zeros({A, B}, dtype)
-      local k = windows(dtype, B, A, tile)
-      local r = support.report(k.kernel(X, Y):launch {grid = k.grid,
-        block = k.block, device = "sim:sm_" .. (i % 2 * 10 + 80)})
-      turned(X, Y)
-      local stores = 0
-      for _, l in ipairs(r.lines) do
-        local vectors = l.bytes // l.count > 128
-        if vectors and l.op == "st.global" then
-          assert.is_true(l.sectors - l.bytes // 32 <= A, dtype)
-          stores = stores + l.count
+      for _, maps in ipairs {false, true} do
+        local Y = cute.zeros({A, B}, dtype)
+        local r, call, block = windows(X, Y, tile, maps)
+        turned(X, Y)
+        local stores = 0
+        for _, l in ipairs(r.lines) do
+          if l.op == "st.global" and l.bytes // l.count > 128 then
+            assert.is_true(l.sectors - l.bytes // 32 <= A, dtype)
+            stores = stores + l.count
+          end
         end
+        assert.is_true(stores > 0)
+        kernels.compiles(call:trace {block = block},
+                         maps and {"sm_90a"} or {"sm_80", "sm_90a"})
       end
-      assert.is_true(stores > 0)
-      kernels.compiles(k.kernel(X, Y):trace {block = k.block},
-                       {"sm_80", "sm_90a"})
     end
   end)
 
@@ -388,10 +400,8 @@ describe("cute.ops.copy, convert, transpose", function()
       local tile = {8 * V, 8 * V}
       local B, A = 2 * tile[1] + c[2], 2 * tile[2] + c[3]
       local X, Y = cute.zeros({B, A}, dtype), cute.zeros({A, B}, dtype)
-      local k = windows(dtype, B, A, tile)
       local most  -- loads for whole vectors
-      for _, l in ipairs(support.report(k.kernel(X, Y):launch {grid = k.grid,
-        block = k.block, device = "sim"}).lines) do
+      for _, l in ipairs(windows(X, Y, tile).lines) do
         if l.op == "ld.shared" and (not most or l.count > most.count) then
           most = l
         end
@@ -430,9 +440,17 @@ describe("cute.ops.copy, convert, transpose", function()
     k.kernel(X, Y):launch {grid = k.grid, block = k.block, device = "sim"}
     turned(X, Y)
     Y:fill(0)
-    k = windows("bf16", B, A, {64, 64}, 2, 2 * n)
-    k.kernel(X, Y):launch {grid = k.grid, block = k.block, device = "sim"}
+    windows(X, Y, {64, 64})
     turned(X, Y)
+    -- and rows in turn with such rows, right behind each other
+    all = matrix({133, 269}, "bf16", 7)
+    X = cute.make_tensor(all.iterator, cute.make_layout({133, 133}, {269, 1}))
+    Y = cute.make_tensor(all.iterator + 136, X.layout)
+    for _, maps in ipairs {false, true} do
+      windows(X, Y, {64, 64}, maps)
+      turned(X, Y)
+      Y:fill(0)
+    end
     -- rows of a wider matrix, and from an odd element on
     local wide = matrix({130, 400}, "bf16", 5)
     for first = 0, 1 do
@@ -501,7 +519,8 @@ describe("cute.ops.copy, convert, transpose", function()
       local path = "kernels." .. kernel
       own[path] = require(path)
       package.loaded[path] = function(o)
-        tile = ("%s %d,%d"):format(kernel, o.tile[1], o.tile[2])
+        tile = ("%s %d,%d%s"):format(kernel, o.tile[1], o.tile[2],
+                                     o.maps and " by maps" or "")
         return own[path](o)
       end
     end
@@ -513,20 +532,24 @@ describe("cute.ops.copy, convert, transpose", function()
       {"bf16", 576, 584, "sim:sm_90a", "elementwise 256,256"},
       {"bf16", 584, 576, "sim:sm_80", "elementwise 256,256"},
       {"bf16", 584, 584, "sim:sm_86", "elementwise 256,128"},
-      {"bf16", 581, 581, "sim:sm_90a", "transpose 128,128"},
+      {"bf16", 581, 581, "sim:sm_90a", "transpose 128,128 by maps"},
       {"bf16", 576, 580, "sim:sm_80", "transpose 128,128"},
       {"bf16", 127, 581, "sim:sm_90a", "elementwise 128,128"},
       {"i8", 304, 304, "sim:sm_90a", "elementwise 512,256"},
-      {"i8", 304, 301, "sim:sm_90a", "transpose 256,128"},
+      {"i8", 304, 301, "sim:sm_90a", "transpose 256,128 by maps"},
       {"i8", 256, 256, "sim:sm_90a", "elementwise 256,256"},
       {"f32", 300, 300, "sim:sm_90a", "elementwise 64,64"},
-      {"f32", 301, 301, "sim:sm_90a", "transpose 64,128"},
-      {"f64", 64, 65, "sim:sm_90a", "transpose 64,64"},
+      {"f32", 301, 301, "sim:sm_90a", "transpose 64,128 by maps"},
+      {"f64", 64, 65, "sim:sm_90a", "transpose 64,64 by maps"},
     } do
       local X = cute.zeros({c[2], c[3]}, c[1])
       fresh.transpose(X, {device = c[4]})
       assert.equal(c[5], tile)
     end
+    -- matrices that lie no multiple of 16 bytes apart
+    fresh.transpose(cute.zeros({2, 65, 129}, cute.f32),
+                    {device = "sim:sm_90a"})
+    assert.equal("transpose 64,128", tile)
   end)
 
   it("exchange any modes", function()
@@ -612,6 +635,25 @@ describe("cute.ops.copy, convert, transpose", function()
         local a = core.param_memory and core.launch_values {Y, want, n = 2}
         for e = 0, n - 1, 97 do assert.equal(a[2][1][e], a[1][1][e]) end
       end
+    end
+  end)
+
+  it("turn such rows in calls that are known, and in a graph #gpu", function()
+    for i, dtype in ipairs {"i8", "bf16", "f32", "f64"} do
+      local out
+      for seed = 1, 3 do
+        local X = matrix({301, 259}, dtype, seed)
+        turned(X, cute.ops.transpose(X:to "gpu", {out = out}):to "host")
+        out = out or seed > 1 and cute.zeros({259, 301}, dtype,
+                                             {device = "gpu"}) or nil
+      end
+      local X, Y = matrix({301, 259}, dtype, 4):to "gpu", nil
+      local graph = cute.graph(function() Y = cute.ops.transpose(X) end,
+                               {device = "gpu"})
+      local now = matrix({301, 259}, dtype, 5 + i)
+      X:copy_from(now)
+      graph:launch()
+      turned(now, Y:to "host")
     end
   end)
 

@@ -392,9 +392,24 @@ local function steps_of(p, width)
   return p.outputs[1].dtype.bits < 32 and 8 or 4
 end
 
--- Tiles of matrices whose rows begin anywhere, and threads of a block: by bits.
-local ANYWHERE = {[8] = {{256, 128}, 256}, [16] = {{128, 128}, 256},
-                  [32] = {{64, 128}, 512}, [64] = {{64, 64}, 512}}
+-- Tiles of matrices whose rows begin anywhere, by bits; threads of a block, and
+-- of one that brings them by tensor maps.
+local ANYWHERE = {[8] = {{256, 128}, 256, 512}, [16] = {{128, 128}, 256, 512},
+                  [32] = {{64, 128}, 512, 1024}, [64] = {{64, 64}, 512, 512}}
+
+-- Can tensor maps tell of the rows that a transposition o reads?
+local function mapped(p, o)
+  if not core.has(p.device.sm, "a bulk copy") or #o.extents > 5 then
+    return nil
+  end
+  for i = 3, #o.extents do
+    if o.from[i] <= 0 or o.from[i] * o.dtype.bits % 128 ~= 0 then return nil end
+  end
+  for i, n in ipairs(o.extents) do
+    if n >= 1 << 31 or o.from[i] >= 1 << 32 then return nil end
+  end
+  return true
+end
 
 -- The kernel of problem p where it is matrices turned as they are, no smaller
 -- than tiles, in rows of which no vectors of 16 bytes can be had; else nil.
@@ -403,10 +418,10 @@ local function anywhere(p)
   local bits = y.dtype.bits
   if not (p.as_is and x.turned and math.min(x.width, p.width) * bits < 128)
     or x.t.alignment < 16 or y.t and y.t.alignment < 16 then return nil end
-  local tile, block = table.unpack(ANYWHERE[bits])
+  local tile, block, by_maps = table.unpack(ANYWHERE[bits])
   if p.loops[1].n < tile[1] or p.loops[p.across].n < tile[2] then return nil end
   local o = {name = p.name, dtype = p.as_is, pdl = p.pdl, tile = tile,
-             block = block, extents = {}, from = {}, to = {}}
+             extents = {}, from = {}, to = {}}
   local order = {1, p.across}
   for i = 2, #p.loops do
     if i ~= p.across then order[#order + 1] = i end
@@ -416,6 +431,8 @@ local function anywhere(p)
     if loop[x.at] < 0 then return nil end
     o.extents[k], o.from[k], o.to[k] = loop.n, loop[x.at], loop[y.at]
   end
+  o.maps = mapped(p, o)
+  o.block = o.maps and by_maps or block
   return transpose(o)
 end
 
@@ -508,7 +525,9 @@ local function plan_of(p, call)
     reads = p.f and true or nil, check = checker(p), steps = {{
       kernel = made_kernel.kernel, grid = made_kernel.grid,
       block = made_kernel.block, ready = {}, pdl = p.pdl,
-      arguments = function(now, out)
+      arguments = made_kernel.arguments and function(now, out)
+        return made_kernel.arguments(now.operands[1], out[1])
+      end or function(now, out)
         local args = {n = 0}
         for i, x in ipairs(p.operands) do
           if not x.number then numbers.push(args, now.operands[i]) end

@@ -590,19 +590,10 @@ local function start(what, f, o, operands, more)
                 known(arguments(what, f, o, operands)))
 end
 
--- Functions of C as ones that can be cloned.
-local lua = setmetatable({}, {__mode = "k", __index = function(t, f)
-  local g = debug.getinfo(f, "S").what ~= "C" and f
-    or function(...) return f(...) end
-  t[f] = g
-  return g
-end})
-
 --- Results of f at each element of tensors that broadcast: docs/ops.md.
 ---@param f function of vectors, and of `at`
 ---@param ... any tensors, numbers, options
 function ops.elementwise(f, ...)
-  f = lua[f]
   local list = {...}
   local o = NONE
   if whole.is_options(list[#list]) then o = table.remove(list) end

@@ -1,12 +1,14 @@
--- fit.lua [--write] [--pack JOURNAL...] [FILE]: the rule of ops.gemm, fitted to
--- what `cutelua tune` measured (docs/measured/gemm_choices.tsv).
+-- fit.lua [FILE] [--write] [--pack SET JOURNAL...]: the rule of ops.gemm, fit
+-- to what `cutelua tune` measured (docs/measured/gemm_choices.tsv).
 --
 --     cutelua tools/fit.lua            its regret: how much longer its choice
 --                                      takes than the best that was measured
 --     cutelua tools/fit.lua --write    constants that make it least, and the
 --                                      regret of products they have not seen
---     cutelua tools/fit.lua --pack J   FILE with what journals of the tuner
---                                      have, in place of its own
+--     cutelua tools/fit.lua --pack SET J
+--                                      FILE with what journals of the tuner
+--                                      have, too: their new products are a set,
+--                                      of which the regret is said by itself
 --
 -- Constants of two models are fitted, to products of 16-bit types: those of
 -- kernels/gemm_sm90/constants.lua and lua/cute/ops/blocks.lua. --write puts
@@ -23,7 +25,7 @@ local records = require "cute.tune.records"
 local skinny = require "kernels.gemm_skinny.model"
 local worker = require "cute.tune.worker"
 
-local ROUNDS, FOLDS = 10, 5
+local ROUNDS, FOLDS = 6, 5
 
 -- Microseconds from launch to launch that host and card need: what is below
 -- tells nothing.
@@ -58,21 +60,50 @@ end
 
 local unpack_times
 
--- A line a problem, "NUMBER=MICROSECONDS" of its choices, which are numbered in
--- front. What the file had of others stays.
-local function pack(paths, file)
+local KEPT = 1.7  -- of the best time: choices that take longer are not written
+
+-- Choices that are written of a problem.
+local function kept(times)
+  local least, list = math.huge, {}
+  for _, t in pairs(times) do least = math.min(least, t) end
+  for name, t in pairs(times) do
+    if t <= KEPT * least then list[name] = t end
+  end
+  return list
+end
+
+-- Times of a problem that was measured before: what is new, as much faster or
+-- slower as what both have; the new ones where they have little in common.
+local function joined(old, new)
+  local ratios = {}
+  for name, t in pairs(new) do
+    local was = old and old[name]
+    if was then ratios[#ratios + 1] = was / t end
+  end
+  if #ratios < 3 then return new end
+  table.sort(ratios)
+  local ratio = ratios[(#ratios + 1) // 2]
+  for name, t in pairs(new) do old[name] = old[name] or t * ratio end
+  return old
+end
+
+-- A line a problem: its set, "NUMBER=MICROSECONDS" of its choices, which are
+-- numbered in front. What the file had of others stays.
+local function pack(set, paths, file)
   local numbers, names = {}, {}
-  local problems, _, _, head = unpack_times(file)
+  local problems, sets, _, _, head = unpack_times(file)
   for _, path in ipairs(paths) do
     local r = assert(records.read(path))
     assert(not head or head == r.head, "journals of two cards")
     head = r.head
     for problem, known in pairs(r.known) do
-      problems[problem] = times_of(known)  -- the last journal's
+      problems[problem] = joined(problems[problem], times_of(known))
+      sets[problem] = sets[problem] or set
     end
   end
-  for _, times in pairs(problems) do
-    for name in pairs(times) do numbers[name] = true end
+  for problem, times in pairs(problems) do
+    problems[problem] = kept(times)
+    for name in pairs(problems[problem]) do numbers[name] = true end
   end
   for i, name in ipairs(sorted(numbers)) do numbers[name], names[i] = i, name
   end
@@ -80,7 +111,7 @@ local function pack(paths, file)
   f:write("# ", head, "\n# Microseconds of each choice, hot, by its number.\n")
   for i, name in ipairs(names) do f:write(("%d\t%s\n"):format(i, name)) end
   for _, problem in ipairs(sorted(problems)) do
-    local words = {problem}
+    local words = {problem, sets[problem]}
     for _, name in ipairs(sorted(problems[problem])) do
       words[#words + 1] = ("%d=%.4g"):format(numbers[name],
                                              problems[problem][name])
@@ -89,10 +120,10 @@ local function pack(paths, file)
   end
 end
 
--- times[problem][choice]; the card's architecture and multiprocessors; its
--- head. None of a file that is not there.
+-- times[problem][choice]; sets[problem]; the card's architecture and
+-- multiprocessors; its head. None of a file that is not there.
 function unpack_times(file)
-  local names, times, arch, sms, head = {}, {}, nil, nil, nil
+  local names, times, sets, arch, sms, head = {}, {}, {}, nil, nil, nil
   local f <close> = io.open(file, "rb")
   for line in f and f:lines() or function() end do
     local number, name = line:match "^(%d+)\t(.+)$"
@@ -101,14 +132,14 @@ function unpack_times(file)
     if number then
       names[number] = name
     elseif line:sub(1, 1) ~= "#" then
-      local problem, rest = line:match "^([^\t]+)(.*)$"
-      times[problem] = {}
+      local problem, set, rest = line:match "^([^\t]+)\t(%a+)(.*)$"
+      times[problem], sets[problem] = {}, set
       for n, t in rest:gmatch "(%d+)=(%S+)" do
         times[problem][names[n]] = tonumber(t)
       end
     end
   end
-  return times, arch, math.tointeger(tonumber(sms)), head
+  return times, sets, arch, math.tointeger(tonumber(sms)), head
 end
 
 ---------------------------------------------------------------------------
@@ -119,7 +150,7 @@ end
 -- of its factor, if it has one.
 local function predictor(p, c, sms)
   if c.base == "gemm_sm90" then
-    local m, n, o = p.m, p.n, options.complete(c.options)
+    local m, n, o = p.m, p.n, options.complete(c.options, true)
     if c.swap then m, n = n, m end
     return function() return model.time(o, m, n, p.k, sms) * 1e9 end,
            p.a.bits == 16 and model.kind(o) or nil
@@ -137,15 +168,15 @@ local function predictor(p, c, sms)
   return function() return ns end
 end
 
--- Problems with their candidates that were measured: {problem, best, {t, ns =
--- function, w = how much it counts}...}.
-local function problems_of(times, arch, sms)
+-- Problems with their candidates that were measured: {problem, set, best, {t,
+-- ns = function, w = how much it counts}...}.
+local function problems_of(times, sets, arch, sms)
   local device, list = worker.device(arch, sms), {}
   for _, problem in ipairs(sorted(times)) do
     local o = operands.without_memory(problem)
     local p, candidates = gemm.offers(o.A, o.B, {out = o.D, device = device,
                                                  tf32 = o.tf32})
-    local x = {problem = problem, best = math.huge}
+    local x = {problem = problem, set = sets[problem], best = math.huge}
     for _, c in ipairs(candidates) do
       local t = times[problem][choose.name(c)]
       t = t and math.max(t, FLOOR)
@@ -175,6 +206,9 @@ end
 
 local CLOSE = 0.02  -- times within it are as good as equal
 
+local WORST = 8  -- how much more large regrets count
+local TIMES = 0.3  -- what the distance of times does
+
 local ANCHOR = 0.1  -- what a factor that all of a problem have counts
 
 -- What is made least: the regret, smooth, and how far times are from those that
@@ -196,10 +230,11 @@ local function loss(list)
       local q = math.exp(-(c.log - low) / CLOSE)
       lost, all = lost + q * math.log(c.t / x.best), all + q
     end
-    sum = sum + lost / all
+    lost = lost / all
+    sum = sum + lost + WORST * lost ^ 2
     off = off + square / weight + ANCHOR * mean ^ 2
   end
-  return sum / #list + 0.5 * math.sqrt(off / #list)
+  return sum / #list + TIMES * math.sqrt(off / #list)
 end
 
 ---------------------------------------------------------------------------
@@ -211,17 +246,22 @@ end
 local SM90, BLOCKS, SKINNY = "kernels/gemm_sm90/constants.lua",
   "lua/cute/ops/blocks.lua", "kernels/gemm_skinny/model.lua"
 local fitted = {}
-for name in ("fill missing few_missing wait cut_fill latency hit uneven memory "
-    .. "far l2 group launch first cluster second exchange leave part drain "
-    .. "round"):gmatch "%S+" do
+for name in ("fill missing crowd sent wait cut_fill latency hit uneven memory "
+    .. "far l2 group steady launch first cluster second exchange leave part "
+    .. "drain round alone"):gmatch "%S+" do
   fitted[#fitted + 1] = {constants, name, SM90, "  " .. name .. " = "}
 end
-for name in ("memory l2 near latency share meet drain"):gmatch "%S+" do
+for name in ("memory l2 near latency share meet drain slow each")
+  :gmatch "%S+" do
   fitted[#fitted + 1] = {blocks.constants, name, BLOCKS, "  " .. name .. " = "}
 end
 for name in ("cluster latency hit ask run join each memory l2 beside")
   :gmatch "%S+" do
   fitted[#fitted + 1] = {skinny.constants, name, SKINNY, "  " .. name .. " = "}
+end
+for _, bytes in ipairs {2, 4, 8} do
+  fitted[#fitted + 1] = {blocks.constants.pieces, bytes, BLOCKS,
+                         ("%%[%d%%] = "):format(bytes)}
 end
 for _, name in ipairs(sorted(blocks.constants.good)) do
   fitted[#fitted + 1] = {blocks.constants.good, name, BLOCKS,
@@ -232,8 +272,6 @@ for i = 1, 3 do
     "%[16%] = {" .. ("[^,}]+, "):rep(i - 1)}
 end
 
--- Factors of tiles, which follow from the constants.
-local searched = #fitted
 for _, name in ipairs(sorted(constants.good)) do
   fitted[#fitted + 1] = {constants.good, name, SM90,
                          ('%%["%s"%%] = '):format(name)}
@@ -249,32 +287,10 @@ local function set(list)
   for i, f in ipairs(fitted) do f[1][f[2]] = list[i] end
 end
 
-local SURE = 3  -- what a factor's candidates have to weigh to be believed
-
--- Factors of tiles that take what is left of their candidates' distance.
-local function refine(list)
-  for _ = 1, 4 do
-    loss(list)
-    local sum, weight = {}, {}
-    for _, x in ipairs(list) do
-      for _, c in ipairs(x) do
-        if constants.good[c.kind] then
-          sum[c.kind] = (sum[c.kind] or 0) + c.w * c.off
-          weight[c.kind] = (weight[c.kind] or SURE) + c.w
-        end
-      end
-    end
-    for kind, s in pairs(sum) do
-      constants.good[kind] = constants.good[kind]
-        * math.exp(-s / weight[kind])
-    end
-  end
-end
-
 local FAR = 0.0006  -- what it costs to leave where one began
 
 -- Fits to a list of problems, from `start` on: one constant after the other, a
--- step up or down, smaller steps each round; then what tiles have of their own.
+-- step up or down, smaller steps each round.
 -- The same each time.
 local function fit(list, start)
   local state = 1
@@ -286,7 +302,7 @@ local function fit(list, start)
   local far = 0
   local best, step = loss(list), 0.35
   for _ = 1, ROUNDS do
-    for i = 1, searched do
+    for i = 1, #fitted do
       local f = fitted[i]
       local was = f[1][f[2]]
       local was_far = math.log(was / start[i]) ^ 2
@@ -304,7 +320,6 @@ local function fit(list, start)
     end
     step = math.max(0.02, step * 0.8)
   end
-  refine(list)
   return values()
 end
 
@@ -375,6 +390,18 @@ local function write()
   end
 end
 
+-- The regret of the problems of each set, in their own words.
+local function say_sets(list)
+  local sets = {}
+  for _, x in ipairs(list) do
+    sets[x.set] = sets[x.set] or {}
+    table.insert(sets[x.set], x)
+  end
+  for _, name in ipairs(sorted(sets)) do
+    say(name, regrets_of(sets[name]))
+  end
+end
+
 local file, writes, journals = "docs/measured/gemm_choices.tsv", false, nil
 for _, word in ipairs(arg) do
   if word == "--write" then writes = true
@@ -382,9 +409,12 @@ for _, word in ipairs(arg) do
   elseif journals then journals[#journals + 1] = word
   else file = word end
 end
-if journals then return pack(journals, file) end
+if journals then
+  return pack(table.remove(journals, 1), journals, file)
+end
 local list = problems_of(unpack_times(file))
 say("the rule", regrets_of(list))
+say_sets(list)
 if writes then
   local start = values()
   say("held out", held_out(list, start))

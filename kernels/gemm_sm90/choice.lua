@@ -14,9 +14,9 @@ local HIDDEN = 4096      -- products of so much K hide an epilogue in a loop
 
 -- Tiles (BM, BN), consumers, schedule; of those that a wide one fits for.
 -- bits, wide, promoted: only for operands, for D of so many bits, for sums that
--- are added to others (row: or where one row of tiles is all); few: only for
--- results as narrow, with one consumer and deep steps; grouped: of groups;
--- min_blocks: so many of a multiprocessor, each with one tile.
+-- are added to others; few: only for results as narrow, with one consumer and
+-- deep steps; grouped: of groups; min_blocks: so many of a multiprocessor, each
+-- with one tile.
 local TILES = {
   {64, 8, few = true}, {64, 8, few = true, min_blocks = 2},
   {64, 16, few = true}, {64, 16, few = true, min_blocks = 2},
@@ -38,7 +38,7 @@ local TILES = {
   {128, 256, epi_stages = 4, wide = 32},
   {128, 256, epi_stages = 4, wide = 32, cluster = {2, 1}},
   {128, 256, epi_stages = 4, grouped = true, cluster = {1, 2}},
-  {256, 128, promoted = true}, {128, 224, row = true},
+  {256, 128, promoted = true}, {128, 224, promoted = true},
   {128, 192, promoted = true},
   {128, 208, promoted = true, epi = {64, 208}, epi_stages = 1, wide = 16},
   {64, 64, consumers = 1, split = "stream", equal = 8},
@@ -50,7 +50,7 @@ local TILES = {
 }
 -- What says of a tile when it is meant, and what it is made of, no choice.
 local ABOUT = {deep = true, bits = true, wide = true, promoted = true,
-               few = true, grouped = true, row = true}
+               few = true, grouped = true}
 
 -- Tiles of groups: those of 256 rows fill up badly; of those of 256 columns two
 -- that share A were fastest.
@@ -74,29 +74,75 @@ local function meant(t, o, m, n)
     and (not t.few or n <= t[2] and t[2] <= 2 * math.max(n, 8))
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
-    and (not t.row or o.promote or m <= t[1])
     and not (t.epi and o.gated)  -- of all columns
     and not (t.split == "stream" and (o.promote or o.gated))
     and (not o.groups or for_groups(t, o))
     and (not t.grouped or o.groups)
 end
 
+local function ceil_div(a, b) return (a + b - 1) // b end
+
+-- How wide a tile of the list is tried for m rows and n columns: as it says,
+-- and as narrow as serves as many tiles, or all that some whole waves have. TMA
+-- is slow with columns that are not there, and a last wave of few tiles takes
+-- the time of a whole one.
+local WAVES = 4
+local function widths(t, o, m, n, sms)
+  local whole = t[2]
+  local list = {whole}
+  if o.b_major ~= "k" or o.groups or o.gated or t.epi then return list end
+  local cm, cn = table.unpack(t.cluster or {1, 1})
+  local split = t.split == 2 and 2 or 1
+  local unit = (o.epilogue and 32 or 8) * cm * split
+  local function add(count)
+    local width = ceil_div(ceil_div(n, count), unit) * unit
+    if width < whole and 2 * width >= whole then list[#list + 1] = width end
+  end
+  add(ceil_div(n, whole))
+  local rows = ceil_div(m, t[1] * cm) * cm
+  local plain = o.a_dtype.bits == 16 and not o.epilogue
+    and t.split ~= "stream"  -- others were not measured so
+  for wave = 1, plain and WAVES or 0 do
+    local tiles = wave * sms * (t.min_blocks or 1) // split
+    add(math.max(tiles // rows // cn * cn, 1))
+  end
+  return list
+end
+
+-- A tile of the list, as options.
+local function options_of(t, width, fixed, o)
+  local c = {}
+  for name, v in pairs(fixed) do c[name] = v end
+  for name, v in pairs(t) do
+    if type(name) == "string" and not ABOUT[name] then c[name] = v end
+  end
+  if t.few then c.consumers = 1 end
+  if c.min_blocks then c.persistent = false end
+  c.tile = {t[1], width, 1024 // o.a_dtype.bits
+            * (t.deep or t.few and 2 or 1)}
+  return c
+end
+
+-- What tells two of them apart.
+local function words(c)
+  local list = {table.concat(c.tile, "x"), table.concat(c.cluster or {}, "x")}
+  for i, name in ipairs {"consumers", "schedule", "split", "min_blocks",
+                         "epi_stages"} do
+    list[i + 2] = tostring(c[name])
+  end
+  return table.concat(list, " ")
+end
+
 -- Choices that gemm_sm90 takes, less stages, for m rows and n columns: with the
 -- options of `fixed`, which are o when complete.
-local function listed(fixed, o, m, n)
-  local list = {}
+local function listed(fixed, o, m, n, sms)
+  local list, there = {}, {}
   for _, t in ipairs(TILES) do
-    if meant(t, o, m, n) then
-      local c = {}
-      for name, v in pairs(fixed) do c[name] = v end
-      for name, v in pairs(t) do
-        if type(name) == "string" and not ABOUT[name] then c[name] = v end
-      end
-      if t.few then c.consumers = 1 end
-      if c.min_blocks then c.persistent = false end
-      c.tile = {t[1], t[2], 1024 // o.a_dtype.bits
-                * (t.deep or t.few and 2 or 1)}
-      list[#list + 1] = c
+    for _, width in ipairs(meant(t, o, m, n) and widths(t, o, m, n, sms)
+                               or {}) do
+      local c = options_of(t, width, fixed, o)
+      local name = words(c)
+      if not there[name] then list[#list + 1], there[name] = c, true end
     end
   end
   return list
@@ -105,8 +151,6 @@ end
 -- Tiles of a group along M that are beside each other, before the next ones
 -- along N: all that most groups have, so that B comes from memory once.
 local BANDS = 32
-
-local function ceil_div(a, b) return (a + b - 1) // b end
 
 -- What follows for options from the tiles of a product: blocks need not stay
 -- for a single wave; clusters go along the mode that they are narrow in, unless
@@ -158,10 +202,10 @@ function choice.candidates(m, n, k, o)
   for name, v in pairs(o or {}) do
     if name == "sms" then sms = v else fixed[name] = v end
   end
-  for _, c in ipairs(listed(fixed, options.complete(fixed), m, n)) do
+  for _, c in ipairs(listed(fixed, options.complete(fixed), m, n, sms)) do
     if fixed.batches then c.split = nil end
     if c.split == "stream" then c.sources = nil end
-    local full = options.complete(c)
+    local full = options.complete(c, true)
     if with_ends(full) then c.ends, full.ends = true, true end
     local rest, stage = smem.room(full)
     local stages = math.min((smem.share(full.min_blocks) - rest) // stage, 8)

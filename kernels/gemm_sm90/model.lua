@@ -32,11 +32,21 @@ end
 
 local model = {}
 
+local WIDTHS = {8, 16, 32, 64, 96, 128, 160, 192, 208}
+
+-- Widths that are told apart.
+local function class_of(n)
+  for _, w in ipairs(WIDTHS) do
+    if n <= w then return w end
+  end
+  return 256
+end
+
 --- The name in C.good of a tile and what is made of it.
 ---@param o table complete options
 ---@return string
 function model.kind(o)
-  return ("%dx%d%s%s"):format(o.tile[1], o.tile[2],
+  return ("%dx%d%s%s"):format(o.tile[1], class_of(o.tile[2]),
     o.pingpong and " turns" or o.equal and " parts" or o.split > 1 and " halves"
     or o.min_blocks > 1 and " two" or "",
     o.cluster[1] * o.cluster[2] > 1 and " cluster" or "")
@@ -63,13 +73,25 @@ function model.turned(o, m, n)
   return turned, turned and along_n or along_m
 end
 
+local SMS = 132  -- that the constants are of
+
 --- Does TMA bring what a step multiplies while the one before is multiplied,
 -- also where no row of A is there?
 function model.hides_missing(o)
   local bm, bn, bk = table.unpack(o.tile)
   local bits = o.a_dtype.bits
-  return bk * bits / 1024 * (bm / o.cluster[2] * C.missing
+  return bk * bits / 1024 * (bm / o.cluster[2] * C.missing * SMS ^ C.crowd
       + bn / o.cluster[1] * 128 / C.fill) <= bm * bn * bk / C.fmas * bits / 16
+end
+
+-- Rows that those side by side read, of blocks that stay: `swizzle` tiles of a
+-- mode follow each other, then the next of the other one.
+local function in_turn(o, tiles_m, tiles_n)
+  local bm, bn = o.tile[1] / o.cluster[2], o.tile[2] / o.cluster[1]
+  if o.raster_along_m then
+    return beside(bn, math.min(tiles_n, o.swizzle), bm)
+  end
+  return beside(bm, math.min(tiles_m, o.swizzle), bn)
 end
 
 local MOST = 65535  -- of a grid's second and third extent
@@ -92,14 +114,24 @@ function model.run(o, first, second)
   return best
 end
 
--- Rows of a step that are not there: those of the last tile of a mode where one
--- block has it each time, as blocks that stay have it if the tiles of the mode
--- divide them; else the mean of all tiles, or of more where there are waves:
--- those beside the last one wait for it.
-local function absent(size, tile, tiles, waves, slots)
-  local gone = tiles * tile - size
-  if waves <= 1 then return gone / tiles end
-  return slots % tiles == 0 and gone or gone * math.min(1, C.wait / tiles)
+-- What the last tile of a mode with so many lacks of its rows, all of them
+-- where a cluster's last blocks have none: cycles of a step for what is not
+-- there, which grow with the blocks that ask for such rows at once; how many
+-- tiles with that a block has, of `waves`: each, where one block has the last
+-- tile of the mode each time; else its share, and one more.
+local function lacking(o, mode, size, tiles, others, waves, slots)
+  local tile, cluster = o.tile[mode], o.cluster[mode]
+  tiles = ceil_div(tiles, cluster) * cluster
+  local gone = math.min(tiles * tile - size, tile)
+  if gone == 0 then return 0, 0, 0 end
+  local asking = math.min(others, slots * o.cluster[1] * o.cluster[2] / tiles)
+    * o.split
+  local count = math.ceil(waves)
+  if waves > 1 and slots % tiles ~= 0 then
+    count = math.min(count, C.wait * waves / tiles + 1)
+  end
+  local each = C.missing * asking ^ C.crowd * (o.clustered and C.sent or 1)
+  return gone, gone * each, count
 end
 
 --- How much longer L2 takes for rows so many elements apart: those that begin
@@ -130,11 +162,8 @@ function model.time(o, m, n, k, sms)
   local cut_a = model.cut(o.a_major == "k" and k or m, bits)
   local cut_b = model.cut(o.b_major == "k" and k or n, bits)
   local issued = (bm / cn * cut_a + bn / cm * cut_b) / C.cut_fill
-  local missing = absent(m, bm, tiles_m, waves, slots)
-    + absent(n, bn, tiles_n, waves, slots)
   local step = math.max(bm * bn * bk / C.fmas * bits / 16,
-    pieces * ((math.max(bm + bn, issued) - missing) * 128 / C.fill
-              + missing * C.missing))
+    pieces * math.max(bm + bn, issued) * 128 / C.fill)
   if o.promote then step = step + C.add * o.rows / 64 / o.promote end
   -- Fitted to parts of D's rows that swizzles take; whole rows are no slower.
   local part = o.epi[2]
@@ -146,19 +175,23 @@ function model.time(o, m, n, k, sms)
   local pace = math.max(step * abreast,
     (stays and C.hit or C.latency) / math.min(o.stages, steps))
   local main = steps * pace
-  -- What the slowest tile takes more, which the last wave has, with K in parts:
-  -- rows that are not there are slower the more blocks ask for them.
-  local gone = tiles_m * bm - m + tiles_n * bn - n
-  local function slow(parts)
-    local asking = math.min(waves * parts, 1) * o.split
-    return steps / parts * math.max(0, pieces * ((bm + bn - gone) * 128 / C.fill
-      + gone * C.few_missing * asking) - pace)
+  -- What tiles that lack rows take more.
+  local gone_m, more_m, count_m = lacking(o, 1, m, tiles_m, tiles_n, waves,
+                                          slots)
+  local gone_n, more_n, count_n = lacking(o, 2, n, tiles_n, tiles_m, waves,
+                                          slots)
+  local function slow(gone, more, count)
+    return count * steps * math.max(0, pieces * ((bm + bn - gone) * 128 / C.fill
+      + more) - pace)
   end
+  local slower = count_m > 0 and count_n > 0 and waves <= 1
+    and slow(gone_m + gone_n, more_m + more_n, 1)
+    or slow(gone_m, more_m, count_m) + slow(gone_n, more_n, count_n)
   -- What begins and ends a block's tile, beside which nothing is loaded.
   local edges = epilogue + (o.split > 1 and C.exchange or 0)
   local tile = o.pingpong and math.max(main, (main + epilogue) / 2)
     or main + edges
-  local cycles = math.ceil(waves) * tile - (o.pingpong and 0 or edges) + slow(1)
+  local cycles = math.ceil(waves) * tile - (o.pingpong and 0 or edges) + slower
   local busy, late = math.min(waves / math.ceil(waves), 1), 0
   local single = waves <= 1 and not o.pingpong
   local parts = 1  -- of the tiles past whole waves
@@ -167,7 +200,7 @@ function model.time(o, m, n, k, sms)
     local rest = math.floor((waves - whole) * slots + 0.5)
     parts = rest > 0 and math.min(o.equal, slots // rest, steps) or 1
     if parts > 1 then
-      cycles = whole * tile + ceil_div(steps, parts) * pace + slow(parts)
+      cycles = whole * tile + ceil_div(steps, parts) * pace + slower / parts
       waves, busy = whole + 1 / parts, 1
       late = C.leave + (parts - 1) * (C.part + bm * bn * 4 / C.fill)
     end
@@ -200,10 +233,14 @@ function model.time(o, m, n, k, sms)
   if single then
     read = math.max(read, busy * o.min_blocks * rows * k / (o.split * parts)
       * bits / 8 / C.group)
+  elseif not o.shares then
+    read = math.max(read, waves * in_turn(o, tiles_m, tiles_n) * k * bits / 8
+      / C.steady)
   end
   local good = bits == 16 and C.good[model.kind(o)] or 1
   local seconds = C.launch + (C.first + edges + late) / C.clock
     + together(good * cycles / C.clock, good * energy, memory, read)
+  if o.pingpong and waves <= 1 then seconds = seconds * C.alone end
   -- The larger operand is better asked for first.
   if single and m < n then seconds = seconds * C.second end
   if cm * cn > 1 then

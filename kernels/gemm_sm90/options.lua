@@ -57,16 +57,17 @@ local function run_of(o)
   return o.columns
 end
 
---- All choices, from those that are given.
+--- All choices, from those that are given; `sure`: which nothing is wrong with.
 ---@param given table
+---@param sure? boolean
 ---@return table
-function options.complete(given)
+function options.complete(given, sure)
   local o = {}
   check.need(type(given) == "table", "gemm_sm90", "%s; a table of choices is "
     .. "needed", core.show(given))
   for k, v in pairs(DEFAULTS) do o[k] = v end
   for k, v in pairs(given) do
-    if o[k] == nil and not FURTHER[k] then
+    if not sure and o[k] == nil and not FURTHER[k] then
       local known = {}
       for _, t in ipairs {DEFAULTS, FURTHER} do
         for name in pairs(t) do known[name] = true end
@@ -75,7 +76,7 @@ function options.complete(given)
     end
     o[k] = v
   end
-  wrong.options(o)
+  if not sure then wrong.options(o) end
   o.a_dtype, o.b_dtype = o.a_dtype or o.dtype, o.b_dtype or o.dtype
   o.acc = o.a_dtype.is_integer and cute.i32 or cute.f32
   o.d_dtype = o.d_dtype or o.a_dtype.bits == 8 and (o.a_dtype.is_integer

@@ -362,8 +362,8 @@ describe("gemm_sm90's rule", function()
     {512, 512, 512, "64x32 -"}, {1024, 1024, 1024, "64x128 -"},
     {2048, 2048, 2048, "128x256 -"},
     {4096, 4096, 4096, "128x256 2x1"}, {8192, 1024, 8192, "128x256 2x1"},
-    {8192, 8192, 8192, "256x208 1x2"}, {16384, 16384, 16384, "256x208 -"},
-    {128, 1024, 8192, "64x64 stream"}, {1536, 1536, 1536, "128x160 -"},
+    {8192, 8192, 8192, "128x256 2x1"}, {16384, 16384, 16384, "256x200 1x2"},
+    {128, 1024, 8192, "64x64 stream"}, {1536, 1536, 1536, "128x144 -"},
     {3072, 3072, 3072, "128x192 -"}, {4096, 11008, 4096, "256x200 1x2"},
     {4096, 4096, 128, "128x128 pingpong"}, {128, 8192, 8192, "64x128 -"},
   }
@@ -388,7 +388,7 @@ describe("gemm_sm90's rule", function()
         tostring(s.dtype)))
       assert.equal(s.d_major or "m", o.d_major)
     end
-    assert.is_true(gemm_sm90.choose(8192, 8192, 8192).raster_along_m)
+    assert.is_true(gemm_sm90.choose(16384, 16384, 16384).raster_along_m)
     assert.is_nil(gemm_sm90.choose(4096, 11008, 4096).raster_along_m)
     for _, size in ipairs {{4096, 2048, true}, {4096, 4096, true},
                            {2048, 14336}} do
@@ -400,16 +400,6 @@ describe("gemm_sm90's rule", function()
     end
     assert.is_nil(gemm_sm90.choose(4096, 4096, 4096).persistent)
     assert.is_false(gemm_sm90.choose(2048, 2048, 2048).persistent)
-  end)
-
-  it("has tiles of 224 columns for one row of tiles", function()
-    for m, want in pairs {[128] = true, [129] = false} do
-      local has = false
-      for _, c in ipairs(gemm_sm90.candidates(m, 57344, 8192)) do
-        has = has or c.options.tile[2] == 224
-      end
-      assert.equal(want, has)
-    end
   end)
 
   it("has blocks side by side that read few rows", function()

@@ -1,0 +1,99 @@
+-- Tiles of gemm_sm90 that are as narrow as a product's columns allow.
+local choose = require "cute.ops.choose"
+local cute = require "cute"
+local gemm = require "cute.ops.gemm"
+local gemm_sm90 = require "kernels.gemm_sm90"
+local plans = require "cute.ops.plan"
+
+-- Widths of tiles of bm rows without anything else, of m by n by k.
+local function widths(bm, m, n, k, o)
+  local set = {}
+  for _, c in ipairs(gemm_sm90.candidates(m, n, k, o)) do
+    local x = c.options
+    if x.tile[1] == bm and not (x.cluster or x.split or x.schedule) then
+      set[x.tile[2]] = true
+    end
+  end
+  return set
+end
+
+describe("tiles of gemm_sm90", function()
+  it("are as narrow as serves as many, in whole swizzle patterns", function()
+    local set = widths(128, 4096, 129, 8192)
+    assert.is_true(set[72] and set[136] and set[128])  -- two, one
+    for w in pairs(set) do assert.equal(0, w % 8) end
+    -- 289 columns: four of 80, three of 104, two of 152
+    set = widths(128, 4096, 289, 8192)
+    assert.is_true(set[80] and set[104] and set[152])
+    -- none narrower than half of what they are made from
+    for w in pairs(widths(256, 4096, 64, 512)) do assert.is_true(w >= 96) end
+  end)
+
+  it("are as many as whole waves hold", function()
+    -- 112 rows of tiles: 132 blocks have one each, 264 two, 528 four of 128
+    assert.is_true(widths(128, 14336, 512, 4096)[128])
+    local set = widths(128, 512, 14336, 4096)  -- 4 rows of tiles: 33, 66, 99
+    assert.is_true(set[224] and set[152] and set[112])
+    assert.is_nil(widths(128, 512, 14336, 4096, {sms = 100})[224])
+    assert.is_true(widths(128, 128, 57344, 8192)[224])  -- 256
+  end)
+
+  it("stay where columns lie beside each other, in groups and in gates",
+     function()
+    local function whole(o)
+      for _, w in ipairs {40, 72, 80, 88, 104, 136} do
+        assert.is_nil(widths(128, 4096, 129, 8192, o)[w])
+      end
+    end
+    whole {b_major = "n"}
+    whole {groups = "rows"}
+    whole {gated = true}
+  end)
+
+  it("have names of their own", function()
+    local A, B = cute.empty({129, 136}, cute.bf16),
+      cute.empty({200, 136}, cute.bf16)
+    local _, list = gemm.offers(A, B, {device = "sim:sm_90a"})
+    local seen = {}
+    for _, c in ipairs(list) do
+      local name = choose.name(c)
+      assert.is_nil(seen[name], name)
+      seen[name] = true
+    end
+  end)
+
+  it("multiply as others do", function()
+    local m, n, k = 129, 136, 136
+    local A = cute.randint(-3, 4, {m, k}, cute.bf16, {seed = 1})
+    local B = cute.randint(-3, 4, {n, k}, cute.bf16, {seed = 2})
+    local want = {}
+    for i = 0, m - 1 do
+      for j = 0, n - 1 do
+        local sum = 0
+        for x = 0, k - 1 do sum = sum + A(i, x) * B(j, x) end
+        want[i * n + j] = sum
+      end
+    end
+    local left = {["64x72x64"] = true, ["128x72x64"] = true,
+                  ["128x80x64"] = true, ["128x144x64"] = true,
+                  ["256x136x64"] = true, ["64x48x64"] = true}
+    local D = cute.zeros({m, n}, cute.f32)
+    local p, list, call = gemm.offers(A, B, {out = D, device = "sim:sm_90a"})
+    for _, c in ipairs(list) do
+      local name = table.concat(c.tile, "x")
+      if c.base == "gemm_sm90" and left[name] then
+        left[name] = nil
+        for i = 0, m * n - 1 do D[i] = 0 / 0 end
+        plans.new(p, c, call):prepare(call, {D}):launch()
+        local wrong = 0
+        for i = 0, m - 1 do
+          for j = 0, n - 1 do
+            if D(i, j) ~= want[i * n + j] then wrong = wrong + 1 end
+          end
+        end
+        assert.equal(0, wrong, choose.name(c))
+      end
+    end
+    assert.same({}, left)
+  end)
+end)

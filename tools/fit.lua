@@ -251,17 +251,13 @@ for name in ("fill missing crowd sent wait cut_fill latency hit uneven memory "
     .. "drain round alone"):gmatch "%S+" do
   fitted[#fitted + 1] = {constants, name, SM90, "  " .. name .. " = "}
 end
-for name in ("memory l2 near latency share meet drain slow each")
+for name in ("memory l2 near latency share meet drain")
   :gmatch "%S+" do
   fitted[#fitted + 1] = {blocks.constants, name, BLOCKS, "  " .. name .. " = "}
 end
 for name in ("cluster latency hit ask run join each memory l2 beside")
   :gmatch "%S+" do
   fitted[#fitted + 1] = {skinny.constants, name, SKINNY, "  " .. name .. " = "}
-end
-for _, bytes in ipairs {2, 4, 8} do
-  fitted[#fitted + 1] = {blocks.constants.pieces, bytes, BLOCKS,
-                         ("%%[%d%%] = "):format(bytes)}
 end
 for _, name in ipairs(sorted(blocks.constants.good)) do
   fitted[#fitted + 1] = {blocks.constants.good, name, BLOCKS,

@@ -11,16 +11,16 @@ local model = {}
 
 model.constants = {
   launch = 1.2e-6,    -- begin and end of a kernel
-  cluster = 7.51e-7,  -- until the sums of its blocks have met
-  latency = 6.91e-7,  -- from asking memory for a run to having it,
-  hit = 4.96e-7,      -- and L2
-  ask = 4.62e-9,      -- for each of those on their way at once
-  run = 1.28e-7,      -- of a warp, for what it has
-  join = 4.96e-8,     -- for each warp whose sums are added
-  each = 9.5e10,      -- bytes a second that a multiprocessor can ask for
-  memory = 4.74e12,   -- bytes a second
+  cluster = 7.68e-7,  -- until the sums of its blocks have met
+  latency = 5.89e-7,  -- from asking memory for a run to having it,
+  hit = 5.8e-7,       -- and L2
+  ask = 4.86e-9,      -- for each of those on their way at once
+  run = 1.22e-7,      -- of a warp, for what it has
+  join = 3.78e-8,     -- for each warp whose sums are added
+  each = 7.92e10,     -- bytes a second that a multiprocessor can ask for
+  memory = 4.59e12,   -- bytes a second
   l2 = 1.89e13,       -- bytes a second of operands that stay in L2
-  beside = 0.00832,   -- a row of A read beside a tile of B, of what that takes
+  beside = 0.0103,    -- a row of A read beside a tile of B, of what that takes
 }
 local C = model.constants
 

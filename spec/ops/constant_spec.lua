@@ -37,7 +37,7 @@ local function cases()
     list[#list + 1] = {A = A, B = B, o = with(o or {}, {device = DEVICE}),
                        kernel = kernel, ahead = ahead}
   end
-  local A, B = of(1, 48, 1024)
+  local A, B = of(1, 48, 512)
   add("gemm_skinny", true, A, B)
   A, B = of(5, 40, 72, "f16")                 -- less than a chunk of a warp
   add("gemm_skinny", true, A, B)

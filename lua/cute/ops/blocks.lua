@@ -7,7 +7,6 @@
 -- begins and ends, and blocks that share a tile send each other their sums.
 -- Constants are those of an H200, fitted by tools/fit.lua.
 local constants = require "kernels.gemm_sm90.constants"
-local core = require "cute.core"
 local cute = require "cute"
 local model = require "kernels.gemm_sm90.model"
 local tiles = require "cute.tiles"
@@ -16,24 +15,19 @@ local blocks = {}
 
 blocks.constants = {
   memory = 4038,   -- bytes a ns
-  l2 = 12185,      -- bytes a ns of operands that stay in L2
-  near = 3,        -- how little of the lesser bound counts: a power
+  l2 = 11908,      -- bytes a ns of operands that stay in L2
+  near = 3.34,     -- how little of the lesser bound counts: a power
   start = 2200,    -- ns of a block's first tiles and last sums
   latency = 574,   -- ns from asking for a tile to having it
-  share = 639,     -- ns of blocks that share a tile, besides
-  meet = 38.7,     -- bytes a ns of what blocks exchange
-  drain = 65,      -- bytes a ns of a tile of D
-  slow = 622,      -- ns of a step of single elements, which pass registers,
-  each = 21.8,     -- and of each of them that a thread has
-  -- pieces a ns in which a multiprocessor has rows that come in less than 16
-  -- bytes, by their bytes
-  pieces = {[1] = 10, [2] = 13.2, [4] = 8.73, [8] = 8.63},
+  share = 476,     -- ns of blocks that share a tile, besides
+  meet = 55.2,     -- bytes a ns of what blocks exchange
+  drain = 78.2,    -- bytes a ns of a tile of D
   -- operations a ns
   rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500},
   good = {  -- the share of them that a tile reaches
-    ["128x256"] = 0.762, ["128x128"] = 1.11, ["128x64"] = 0.543,
-    ["64x128"] = 0.653, ["64x64"] = 0.675, ["32x64"] = 0.464,
-    ["16x128"] = 0.243, ["128x16"] = 0.297},
+    ["128x256"] = 1, ["128x128"] = 0.9, ["128x64"] = 0.506,
+    ["64x128"] = 0.713, ["64x64"] = 0.502, ["32x64"] = 0.375,
+    ["16x128"] = 0.307, ["128x16"] = 0.297},
 }
 local C = blocks.constants
 
@@ -61,43 +55,11 @@ local ROOM = 227 * 1024  -- bytes of shared memory of a multiprocessor
 -- Elements of K in a tile, as the constants were fitted.
 local function along(tile) return tile.timed or tile[3] end
 
---- Bytes of the pieces in which a matrix comes (cute.tiles): of runs of K, or
--- in 16 bits of M or N; 16 at most.
----@param t any
----@return integer
-function blocks.piece(t)
-  local bits = t.element_type.bits
-  local lead = t.stride[2] == 1 and 2 or t.stride[1] == 1 and bits == 16 and 1
-  if not lead then return bits // 8 end
-  local apart = core.gcd(t.shape[lead], t.stride[3 - lead])
-  for _, far in ipairs(cute.flatten_to_tuple(t.stride[3] or {0})) do
-    apart = core.gcd(apart, far)
-  end
-  return core.gcd(apart * bits // 8, t.alignment, 16)
-end
-
--- Pieces of a step's rows of operand `name` that come in less than 16 bytes;
--- their bytes.
-local function pieces(p, name, count, k)
-  local t = p[name]
-  local of = "piece_of_" .. name
-  p[of] = p[of] or blocks.piece(t)
-  if p[of] == 16 then return 0, 16 end
-  return math.min(count, t.shape[1]) * k * t.element_type.bits // 8 // p[of],
-         p[of]
-end
-
 -- Nanoseconds of `steps` along K of so many tiles beside each other, one on its
 -- way less than there are stages.
 local function along_k(p, tile, stages, rate, steps, beside)
-  local a, of_a = pieces(p, "A", tile[1], along(tile))
-  local b, of_b = pieces(p, "B", tile[2], along(tile))
-  local latency = math.min(of_a, of_b) < 4
-    and C.slow + C.each * (a + b) / (tile.threads or 128)
-    or C.latency / math.min(stages - 1, steps)
-  local step = beside * (2 * tile[1] * tile[2] * along(tile) / rate
-    + a / (C.pieces[of_a] or 1) + b / (C.pieces[of_b] or 1))
-  return steps * math.max(step, latency)
+  local step = 2 * tile[1] * tile[2] * along(tile) / rate * beside
+  return steps * math.max(step, C.latency / math.min(stages - 1, steps))
     + beside * tile[1] * tile[2] * p.d.bits / 8 / C.drain
 end
 

@@ -138,13 +138,25 @@ local function columns(p, t, warps)
   return t[2] >= 256 and #(p.sources or {}) == 0 and warps.each[2] or nil
 end
 
+-- Bytes of the pieces in which a matrix comes (cute.tiles): of runs of K, or in
+-- 16 bits of M or N; 16 at most.
+local function piece(t)
+  local bits = t.element_type.bits
+  local lead = t.stride[2] == 1 and 2 or t.stride[1] == 1 and bits == 16 and 1
+  if not lead then return bits // 8 end
+  local apart = core.gcd(t.shape[lead], t.stride[3 - lead])
+  for _, far in ipairs(cute.flatten_to_tuple(t.stride[3] or {0})) do
+    apart = core.gcd(apart, far)
+  end
+  return core.gcd(apart * bits // 8, t.alignment, 16)
+end
+
 function sm80.list(p)
   local atom, k, as = atom_of(p)
   local bits, room = math.max(p.a.bits, p.b.bits, as and 16 or 8), smem(p.arch)
   local whole = bits == 64 and 16 or 1024 // bits
   if p.group then whole = core.gcd(whole, p.group) end
-  local a = blocks.piece(p.A) < 4 and 1 or 0
-  local b = blocks.piece(p.B) < 4 and 1 or 0
+  local a, b = piece(p.A) < 4 and 1 or 0, piece(p.B) < 4 and 1 or 0
   -- half as much text, and as fast
   local short = p.sums.is_integer and a + b == 2
   local bk = short and whole // 2 or whole
@@ -163,9 +175,7 @@ function sm80.list(p)
         rows = p.d.bits <= 16 or nil, columns = columns(p, t, warps),
         min_blocks = splits == 1 and min_blocks(p, t, warps) or nil,
         piece = bits == 64 and 32 or nil}
-      local x, y = table.unpack(warps.atoms)
-      return o, setmetatable({t[1], t[2], bk, timed = whole,
-                              threads = 32 * x * y}, {__index = t}),
+      return o, setmetatable({t[1], t[2], bk, timed = whole}, {__index = t}),
              blocks.constants.rate[bits]
                * (p.group and (t[1] * t[2] == 4096 and SQUARE or BY_FACTORS)
                   or 1)

@@ -2,6 +2,7 @@
 -- (spec/tune/child.lua): the best of all candidates is found whatever some of
 -- them do, ends and goes on, and leaves its tables whole.
 local choose = require "cute.ops.choose"
+local core = require "cute.core"
 local cute = require "cute"
 local epilogues = require "cute.tune.epilogues"
 local gemm = require "cute.ops.gemm"
@@ -271,6 +272,40 @@ describe("cutelua tune", function()
       o.D[{39, 47}] = o.D(39, 47) > 30 and 3 or 60
       assert.matches("wrong: D(39,47) is ", o:wrong(), 1, true)
     end
+  end)
+
+  it("tells sums that saturate from lost bits and from nothing", function()
+    local o = operands.of("u8 u8 u8 tn row 16 16 512", nil, "host")
+    local memory, byte = core.param_memory, nil
+    core.param_memory = function()  -- the card's
+      return {memset = function(_, x) byte = x end}
+    end
+    o:spoil()
+    core.param_memory = memory
+    for i = 0, 255 do o.D[{i // 16, i % 16}] = byte end
+    assert.matches("wrong: D(0,0) is 85 and not 255", o:wrong(), 1, true)
+    o = operands.of("i8 i8 i8 tn row 40 48 4096", nil, "host")
+    local set, inside = o.sets[1], 0
+    set.options.device = "sim:sm_90a"
+    cute.ops.gemm(set.A, set.B, set.options)
+    assert.is_nil(o:wrong())
+    for _, s in ipairs(o.samples) do
+      inside = inside + (math.abs(s.want) < 127 and 1 or 0)
+    end
+    assert.is_true(inside > 2, inside)
+    -- half of K is not all of it
+    local function half(t)
+      return cute.make_tensor(t.iterator, cute.make_layout(
+        {t.layout.shape[1], 2048}, {t.layout.stride[1], 1}))
+    end
+    cute.ops.gemm(half(set.A), half(set.B), set.options)
+    assert.matches("wrong: D(", o:wrong(), 1, true)
+    local function quarter() return function(acc) return acc * 0.25 end end
+    o = operands.of("i8 i8 i8 tn row 41 48 64", quarter, "host")
+    set = o.sets[1]
+    set.options.device = "sim:sm_90a"
+    cute.ops.gemm(set.A, set.B, set.options)
+    assert.is_nil(o:wrong())
   end)
 
   it("runs twice at once", function()

@@ -111,7 +111,7 @@ local function pool_of(dtype, elements, place)
   local pool = pools[name]
   if pool and pool.count >= elements then return pool end
   pools[name] = nil
-  local least = dtype.name:find "^u" and 0 or -4
+  local least = dtype.name:find "^u" and 0 or -3  -- sums near 0: few saturate
   local first = dtype.is_integer
     and cute.randint(least, 4, {PERIOD}, dtype, {seed = 1})
     or cute.randn({PERIOD}, dtype, {seed = 1})
@@ -203,8 +203,11 @@ function operands.of(problem, make, place)
   return o
 end
 
---- Leaves nothing in D that could be right.
-function Operands:spoil() core.param_memory(self.D):memset(0xff) end
+--- Leaves nothing in D that could be right: NaN, -1, or what is not the most
+-- that an unsigned type has, where sums saturate.
+function Operands:spoil()
+  core.param_memory(self.D):memset(self.d.name:find "^u" and 0x55 or 0xff)
+end
 
 -- The sum of row i of A and row j of B.
 local function sum_of(o, i, j)
@@ -279,10 +282,12 @@ local function expected(o, x)
   end
   local count, unsigned = 2.0 ^ o.d.bits, o.d.name:find "^u"
   local least = unsigned and 0 or -count / 2
-  if o.a.is_integer and o.b.is_integer then  -- upper bits are lost
-    return (x - least) % count + least, 0
+  if o.a.is_integer and o.b.is_integer then  -- whole, but for an epilogue
+    off = o.make and 1 or 0
+  else
+    off = off + 1
   end
-  return math.max(least, math.min(x, least + count - 1)), off + 1
+  return math.max(least, math.min(x, least + count - 1)), off
 end
 
 --- What of D is not the product of the first set, in words; nil: nothing.

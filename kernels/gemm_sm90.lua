@@ -69,9 +69,7 @@
 -- "list": of problems of their own, of which arguments() is given one; the last
 -- argument is what list() gives, an epilogue has the sums alone.
 -- Tiles of the groups follow each other; all take the same time, also those
--- that are not full: blocks out of step read what L2 holds no more. With ends =
--- true ("rows", "masked"; K contiguous in A) rows that are not a group's come
--- as zeros, whose products take little power, but TMA takes longer.
+-- that are not full: blocks out of step read what L2 holds no more.
 --
 -- gated = true: the first half of B's rows makes gates, the second what passes
 -- them; the epilogue gets both, (gate, up, part, ...), and D (M,N) has half as
@@ -113,16 +111,6 @@ local function in_turn(B)
   return cute.make_tensor(B.iterator, cute.make_layout(shape, stride))
 end
 
--- A (M,K[,G]) with rows (BM,Y), (x,y) being row x + y: a box from x on ends at
--- row y + BM, which can be any. Fewer rows than a tile's, and what a map has no
--- modes for, stay as they are.
-local function with_ends(o, A)
-  local shape, stride, bm = A.shape, A.stride, o.tile[1]
-  if shape[1] < bm or cute.rank(cute.flatten(A.layout)) > 4 then return A end
-  shape[1], stride[1] = {bm, shape[1] - bm + 1}, {stride[1], stride[1]}
-  return cute.make_tensor(A.iterator, cute.make_layout(shape, stride))
-end
-
 local function make(given)
   local o = options.complete(given)
   local bm, bn, bk = table.unpack(o.tile)
@@ -140,8 +128,7 @@ local function make(given)
       return cpasync.make_tiled_tma_atom(kind, X, layout(_, _, 0), {rows, bk},
                                          ctas, {l2_promotion = o.l2_promotion})
     end
-    local a, cA = load(o.ends and with_ends(o, A) or A, made.a, bm,
-                       o.cluster[2])
+    local a, cA = load(A, made.a, bm, o.cluster[2])
     local b, cB = load(o.gated and in_turn(B) or B, made.b, bn, o.cluster[1])
     local d, cD = cpasync.make_tiled_tma_atom(
       cpasync.CopyBulkTensorTileS2GOp(), D, made.d(_, _, 0, 0), o.epi)
@@ -204,7 +191,6 @@ local function make(given)
   -- a launch of what is known.
   function self.with(list, A, B, D, ...)
     local out = table.move(list, 1, list.n, 1, {n = list.n})
-    if o.ends then A = with_ends(o, A) end
     if o.gated then B = in_turn(B) end
     out[1], out[3] = core.tma_rebind(list[1], A), core.tma_rebind(list[3], B)
     out[5] = core.tma_rebind(list[5], D)

@@ -101,24 +101,6 @@ function groups.from(t, at)
     or {at.first, 0}, t)
 end
 
---- Coordinates of a matrix (M,K), or of matrices (M,K,G), from a row of a group
--- on. Rows that are (X,Y), (x,y) being row x + y, end where the group does, or
--- behind X of them; only in front of the matrix's row X the next may follow.
----@param t any
----@param row any
----@param at {first: any, rows: any} such as a search
-function groups.onwards(t, row, at)
-  if type(t.shape[1]) ~= "table" then
-    return groups.from(t, {first = at.first + row})
-  end
-  local most = t.shape[1][1]
-  local stop = at.first + cute.min(at.rows, row + most)
-  local y = cute.max(stop - most, 0)
-  local place = {{at.first + row - y, y}, 0}
-  if cute.rank(t) > 2 then place[3] = 0 end
-  return cute.domain_offset(place, t)
-end
-
 --- The tensor map of a group of a list, for the thread that copies by it: one
 -- of many atoms' maps, which are the kernel's arguments, put where copies are
 -- told to find it, once for each group. maps (16,G) of i64 are the thread's.

@@ -262,6 +262,18 @@ static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
   return k->global >= 0;
 }
 
+// Boxes that begin elsewhere than on a multiple of 16 bytes: TMA takes their
+// stores for illegal instructions (tried on an H200); its loads are told, too.
+static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
+                           int64_t at, bool write) {
+  const SimMem *m = k->m.tensor;
+  SimFault *f = simreport_fault(w, SIM_ALIGN, l, i->src, 0, m->index,
+                                at * 8 / m->own);
+  if (!f) return;
+  f->access.write = write;
+  f->access.size = 16;
+}
+
 // What it needs of global memory is looked at, and counted, when it starts.
 static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
                        bool write) {
@@ -271,8 +283,11 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
   for (int64_t r = 0; r < runs_of(k); r++) {
     Run run = run_of(k, r);
     if (!run.n) continue;
-    if (!bytes)  // told once a copy
+    if (!bytes) {  // told once a copy
       simmem_depends(w, i, l, m, run.global * 8 / m->own, write);
+      if (k->b->map && k->at[0] * element_bytes(k->b) % 16)
+        tell_unaligned(w, i, l, k, run.global, write);
+    }
     bytes += run.n;
     s->sectors += (uint64_t)((run.global + run.n - 1) / 32 - run.global / 32) +
                   1;

@@ -120,11 +120,11 @@ function wrong.options(o)
       and o.scheduler == "static", "groups = %s goes with neither split, "
       .. "batches, persistent = false nor a dynamic scheduler",
       core.show(o.groups))
+    need(o.groups ~= "rows" or o.a_major == "k" and o.d_major == "n",
+      "groups = \"rows\" with a_major = %q and d_major = %q; these begin at any "
+      .. "row, and TMA's boxes on 16 bytes: it is for rows of A and D",
+      o.a_major, o.d_major)
   end
-  need(not o.ends or (o.groups == "rows" or o.groups == "masked")
-    and o.a_major == "k", "ends = %s with groups = %s and a_major = %s; it is "
-    .. "for groups \"rows\" or \"masked\" and K contiguous in A",
-    core.show(o.ends), core.show(o.groups), core.show(o.a_major))
   for _, name in ipairs {"a_hint", "b_hint", "d_hint"} do
     local hint = o[name]
     need(hint == nil or math.type(hint) == "integer", "%s = %s; a policy is "

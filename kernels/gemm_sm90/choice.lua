@@ -60,12 +60,6 @@ local function for_groups(t, o)
     and not (o.groups == "list" and t.schedule == "pingpong")
 end
 
--- Can rows that are not a group's come as zeros, and cost no time?
-local function with_ends(full)
-  return (full.groups == "rows" or full.groups == "masked")
-    and full.a_major == "k" and model.hides_missing(full)
-end
-
 -- Is a tile of the list meant for these complete options, m and n? One that is
 -- mostly rows that are not there is not.
 local function meant(t, o, m, n)
@@ -206,7 +200,6 @@ function choice.candidates(m, n, k, o)
     if fixed.batches then c.split = nil end
     if c.split == "stream" then c.sources = nil end
     local full = options.complete(c, true)
-    if with_ends(full) then c.ends, full.ends = true, true end
     local rest, stage = smem.room(full)
     local stages = math.min((smem.share(full.min_blocks) - rest) // stage, 8)
     if stages >= 3 and options.sums_of(full) <= SUMS

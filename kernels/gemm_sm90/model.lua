@@ -73,17 +73,6 @@ function model.turned(o, m, n)
   return turned, turned and along_n or along_m
 end
 
-local SMS = 132  -- that the constants are of
-
---- Does TMA bring what a step multiplies while the one before is multiplied,
--- also where no row of A is there?
-function model.hides_missing(o)
-  local bm, bn, bk = table.unpack(o.tile)
-  local bits = o.a_dtype.bits
-  return bk * bits / 1024 * (bm / o.cluster[2] * C.missing * SMS ^ C.crowd
-      + bn / o.cluster[1] * 128 / C.fill) <= bm * bn * bk / C.fmas * bits / 16
-end
-
 -- Rows that those side by side read, of blocks that stay: `swizzle` tiles of a
 -- mode follow each other, then the next of the other one.
 local function in_turn(o, tiles_m, tiles_n)

@@ -40,7 +40,7 @@ local FURTHER = {epi = true, epilogue = true, name = true, a_dtype = true,
                  a_hint = true, b_hint = true, d_hint = true,
                  l2_promotion = true, ahead = true,
                  gated = true, batches = true, blocks = true, sources = true,
-                 source_stages = true, groups = true, ends = true}
+                 source_stages = true, groups = true}
 
 -- Columns that leave at once: 128 or 64 bytes of D's rows, else all of a
 -- tile's. What an epilogue computes has registers besides: fewer, 32 if these

@@ -35,8 +35,7 @@ function producer.load(o, how)
   function X.along_k(at, l, group)
     local from = all
     if group then
-      local rows = groups.onwards(how.coords, how.rows * at, group)
-      from, at = select(2, partition(rows)), 0
+      from = select(2, partition(groups.from(how.coords, group)))
     end
     if matrices then return from(_, at, _, l) end
     return from(_, at, _)

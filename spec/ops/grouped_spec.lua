@@ -92,6 +92,26 @@ describe("products of groups", function()
       ends, {device = "sim:sm_90a", expected_m = 4}).tile[1])
   end)
 
+  it("of columns are served by mma.sync: they begin inside of 16 bytes", function()
+    local o = {device = "sim:sm_90a"}
+    local ends = cute.tensor({0, 5, 5, 18}, cute.i32)
+    local B = cute.full({3, 16, 32}, 1, cute.bf16)
+    local rows = cute.full({18, 32}, 2, cute.bf16)
+    local columns = cute.select(cute.full({32, 24}, 2, cute.bf16), {1, 0})
+    columns = cute.local_tile(columns, {18, 32}, {0, 0})
+    local D = cute.select(cute.zeros({16, 24}, cute.bf16), {1, 0})
+    D = cute.local_tile(D, {18, 16}, {0, 0})
+    for _, c in ipairs {{columns, nil, "A"}, {rows, D, "D"}} do
+      o.out = c[2]
+      local e = cute.ops.explain_grouped(c[1], B, ends, o)
+      assert.equal("gemm_grouped", e.kernel)
+      assert.matches("columns of " .. c[3] .. " are contiguous", tostring(e), 1,
+                     true)
+      local out = grouped_gemm(c[1], B, ends, o)
+      for row = 0, 17 do assert.equal(64, out(row, 15)) end
+    end
+  end)
+
   it("have new results where nobody gives them, of the usual types", function()
     local A = cute.full({3, 4, 16}, 2, cute.e4m3)
     local B = cute.full({3, 8, 16}, 1, cute.e4m3)

@@ -1,5 +1,5 @@
 -- Groups of rows in kernels/gemm_sm90 itself: tiles and places of any kind,
--- against plain Lua; rows that are not a group's come as zeros.
+-- against plain Lua.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -26,11 +26,8 @@ local function operands(c)
   local B = cute.select(numbers("bf16", 2, E, c.N, c.K), {1, 2, 0})
   if c.form == "rows" then
     local M = math.max(at, 1)
-    local D = cute.full(c.m_major and {c.N, M + 7 & ~7} or {M, c.N + 7 & ~7},
-                        77, cute.bf16)
-    local lead = D.stride[1]
-    D = cute.make_tensor(D.iterator, cute.make_layout({M, c.N}, c.m_major
-      and {1, lead} or {lead, 1}))
+    local D = cute.full({M, c.N + 7 & ~7}, 77, cute.bf16)
+    D = cute.make_tensor(D.iterator, cute.make_layout({M, c.N}, D.stride))
     return numbers("bf16", 1, M, c.K), B, D,
            {offsets = cute.tensor(first, cute.i32)}, first
   end
@@ -44,7 +41,7 @@ end
 -- Runs a case: the first element that is wrong, in words.
 local function wrong(c, device)
   local A, B, D, where, first = operands(c)
-  local o = {groups = c.form, d_major = c.m_major and "m" or nil}
+  local o = {groups = c.form}
   for name, v in pairs(c.options) do o[name] = v end
   local function there(t) return device == "gpu" and t:to "gpu" or t end
   for name, t in pairs(where) do where[name] = there(t) end
@@ -94,18 +91,14 @@ local function random(n)
     c.sizes[e] = pick {0, 1, 7, 63, 64, 65, 100, 127, 128, 129, 200, 260}
   end
   c.most = 260 + pick(3)
-  if c.form == "rows" then
-    c.skip, c.m_major = pick {0, 0, 5, 300}, pick(4) == 0
-  end
+  if c.form == "rows" then c.skip = pick {0, 0, 5, 300} end
   for name, v in pairs(pick(TILES)) do c.options[name] = v end
-  c.options.ends = pick(4) > 0 or nil
   return c
 end
 
 local function text(n, c)
-  return ("%d: %s of %s, N %d, K %d, tile %s%s"):format(n, c.form,
-    table.concat(c.sizes, ","), c.N, c.K, table.concat(c.options.tile, "x"),
-    c.m_major and ", D by columns" or "")
+  return ("%d: %s of %s, N %d, K %d, tile %s"):format(n, c.form,
+    table.concat(c.sizes, ","), c.N, c.K, table.concat(c.options.tile, "x"))
 end
 
 describe("groups of rows on Hopper", function()
@@ -122,64 +115,6 @@ describe("groups of rows on Hopper", function()
     end
   end)
 
-  -- The largest |sum| of a group's tiles, also where nothing is stored, if all
-  -- others' rows of A are large.
-  local function largest(c, e)
-    local A, B, D, where, first = operands(c)
-    for g, n in ipairs(c.sizes) do
-      for i = 0, (first and n or c.most) - 1 do
-        local mine = g == e and i < n
-        for k = 0, c.K - 1 do
-          if first then A[{first[g] + i, k}] = mine and 1 or 1024
-          else A[{i, k, g - 1}] = mine and 1 or 1024 end
-        end
-      end
-    end
-    local most = cute.zeros({#c.sizes}, cute.i32)
-    local o = {groups = c.form, epilogue = function(acc, place, out)
-      local group = place.l
-      for _, x in ipairs {acc, -acc} do
-        cute.arch.atomic_max(out.iterator + group,
-                             x:reduce("max", 0):to(cute.i32))
-      end
-      return acc
-    end}
-    for name, v in pairs(c.options) do o[name] = v end
-    local g = gemm_sm90(o)
-    local args = g.arguments(A, B, D, nil, nil, most, where)
-    g.kernel(table.unpack(args, 1, args.n)):launch {device = SIM,
-      grid = g.grid(D.shape[1], c.N, 4, #c.sizes), cluster = g.cluster}
-    return most(e - 1)
-  end
-
-  it("have zeros where rows are not theirs", function()
-    local o = {tile = {128, 24, 64}, ends = true}
-    for _, c in ipairs {
-      {form = "rows", sizes = {130, 70, 3, 200}, N = 24, K = 64, options = o},
-      {form = "masked", sizes = {130, 170}, most = 180, N = 24, K = 64,
-       options = o}} do
-      for e = 1, #c.sizes do assert.is_true(largest(c, e) <= 2 * c.K) end
-    end
-    -- without, they have others': the measure measures
-    assert.is_true(largest({form = "rows", sizes = {130, 70}, N = 24, K = 64,
-                            options = {tile = {128, 24, 64}}}, 1) > 1024)
-  end)
-
-  it("come as zeros by rule, where TMA hides that", function()
-    local function chosen(o)
-      o.groups = "rows"
-      for _, c in ipairs(gemm_sm90.candidates(16384, 4096, 4096, o)) do
-        local t, cl = c.options.tile, c.options.cluster or {1, 1}
-        if t[1] == 128 and t[2] == (cl[2] == 2 and 256 or 128) then
-          o[cl[2]] = c.options.ends or false
-        end
-      end
-      return {o[1], o[2]}
-    end
-    assert.same({false, true}, chosen {})
-    assert.same({false, false}, chosen {a_major = "m"})
-  end)
-
   it("have all their rows' tiles beside each other, by rule", function()
     local o = gemm_sm90.choose(64 * 2000, 4096, 4096, {groups = "rows"})
     assert.same({32, false}, {o.swizzle, o.raster_along_m or false})
@@ -189,7 +124,7 @@ describe("groups of rows on Hopper", function()
     for i = 1, 2 do
       local c = {form = "rows", sizes = {300}, N = 256, K = 128, options = {}}
       local A, B, D, where = operands(c)
-      local o = {groups = "rows", ends = true}
+      local o = {groups = "rows"}
       for name, v in pairs(TILES[i]) do o[name] = v end
       local g = gemm_sm90(o)
       local args = g.arguments(A, B, D, nil, nil, where)
@@ -199,11 +134,9 @@ describe("groups of rows on Hopper", function()
     end
   end)
 
-  it("say what is wrong with ends", function()
-    raises("ends = true with groups = \"list\" and a_major = \"k\"; it is for "
-      .. "groups \"rows\" or \"masked\" and K contiguous in A", gemm_sm90,
-      {groups = "list", ends = true})
-    raises("a_major = \"m\"", gemm_sm90,
-           {groups = "rows", ends = true, a_major = "m"})
+  it("of columns are refused: TMA's boxes begin on 16 bytes", function()
+    raises("groups = \"rows\" with a_major = \"k\" and d_major = \"m\"",
+           gemm_sm90, {groups = "rows", d_major = "m"})
+    raises("a_major = \"m\"", gemm_sm90, {groups = "rows", a_major = "m"})
   end)
 end)

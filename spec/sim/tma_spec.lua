@@ -11,8 +11,8 @@ local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
 local TILE = {32, 16}  -- of f32: 2048 bytes
 
 -- The report of a launch of f(it) with tile 0 of a tensor; of a multicast two
--- CTAs share it. it: atom, ts, tg, bar, s, out, tid.
-local function report(op, f, seed)
+-- CTAs share it. it: atom, ts, tg, bar, s, out, tid. shift: where tile 0 begins.
+local function report(op, f, seed, shift)
   local ctas = op == MULTICAST and 2 or 1
   local x = tma.tensor({40, 20}, cute.f32, function(i) return i end)
   local atom, coords = cpasync.make_tiled_tma_atom(op, x,
@@ -29,7 +29,8 @@ local function report(op, f, seed)
     arch.sync_threads()
     local ts, tg = cpasync.tma_partition(a,
       ctas > 1 and arch.block_idx_in_cluster() or 0, cute.make_layout(ctas),
-      cute.group_modes(s, 0, 2), cute.zipped_divide(c, TILE))
+      cute.group_modes(s, 0, 2),
+      cute.zipped_divide(shift and cute.domain_offset(shift, c) or c, TILE))
     f {atom = a, ts = ts, tg = tg, bar = bar, s = s, out = o, tid = tid}
   end)
   local r = support.report(k(atom, coords, out):launch {
@@ -259,6 +260,18 @@ describe("TMA in the simulator", function()
       cpasync.update_tma_descriptor(a, cute.make_tensor(y.iterator + 4,
         cute.make_layout {32, 16}), m)
     end):find("this tensor map tells of more than its tensor has", 1, true))
+  end)
+
+  it("tells boxes that begin inside of 16 bytes", function()
+    for op, verb in pairs {[LOAD] = "read", [STORE] = "write"} do
+      for _, shift in ipairs {{2, 0}, {4, 3}, {5, 1}, {8, 0}} do
+        local r = report(op, op == LOAD and load() or store {}, 1, shift)
+        local told = tostring(r):find(verb
+          .. " of 16 bytes not aligned to its width", 1, true)
+        assert.equal(shift[1] % 4 ~= 0, told ~= nil, tostring(r))
+        assert.equal(told == nil, r.ok, tostring(r))
+      end
+    end
   end)
 
   it("counts what it moves, by lines", function()

@@ -72,6 +72,10 @@ function sm90.takes(p)
   local major = p.D.stride[2] == 1 and 2 or 1
   local a, b = lead_of(p.A), lead_of(p.B)
   if p.gated and b == 1 then return "gates of gemm_sm90 want rows of B" end
+  if p.ragged == "rows" and (a == 1 or major == 1) then
+    return ("groups begin at any row, and TMA's boxes on 16 bytes: columns of "
+      .. "%s are contiguous"):format(a == 1 and "A" or "D")
+  end
   return tma_refuses("A", p.A, a, "rows") or tma_refuses("B", p.B, b, "rows")
     or tma_refuses("D", p.D, major, "rows or columns")
 end

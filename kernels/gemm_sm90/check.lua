@@ -121,8 +121,8 @@ function wrong.options(o)
       .. "batches, persistent = false nor a dynamic scheduler",
       core.show(o.groups))
     need(o.groups ~= "rows" or o.a_major == "k" and o.d_major == "n",
-      "groups = \"rows\" with a_major = %q and d_major = %q; these begin at any "
-      .. "row, and TMA's boxes on 16 bytes: it is for rows of A and D",
+      "groups = \"rows\" with a_major = %q and d_major = %q; these begin at "
+      .. "any row, and TMA's boxes on 16 bytes: it is for rows of A and D",
       o.a_major, o.d_major)
   end
   for _, name in ipairs {"a_hint", "b_hint", "d_hint"} do

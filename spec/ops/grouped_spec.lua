@@ -92,7 +92,7 @@ describe("products of groups", function()
       ends, {device = "sim:sm_90a", expected_m = 4}).tile[1])
   end)
 
-  it("of columns are served by mma.sync: they begin inside of 16 bytes", function()
+  it("of columns are served by mma.sync: TMA wants 16 bytes", function()
     local o = {device = "sim:sm_90a"}
     local ends = cute.tensor({0, 5, 5, 18}, cute.i32)
     local B = cute.full({3, 16, 32}, 1, cute.bf16)

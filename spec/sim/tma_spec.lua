@@ -11,7 +11,7 @@ local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
 local TILE = {32, 16}  -- of f32: 2048 bytes
 
 -- The report of a launch of f(it) with tile 0 of a tensor; of a multicast two
--- CTAs share it. it: atom, ts, tg, bar, s, out, tid. shift: where tile 0 begins.
+-- CTAs share it. it: atom, ts, tg, bar, s, out, tid. shift: of tile 0.
 local function report(op, f, seed, shift)
   local ctas = op == MULTICAST and 2 or 1
   local x = tma.tensor({40, 20}, cute.f32, function(i) return i end)

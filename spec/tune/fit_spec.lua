@@ -107,7 +107,8 @@ describe("tools/fit.lua", function()
     return list, sets
   end
 
-  it("says how near the repository's rule is to what was measured", function()
+  it("says how near the repository's rule is to what was measured #noasan",
+     function()
     local out = fit {}
     local list, sets = above(out)
     assert.same({}, list, out)
@@ -115,7 +116,7 @@ describe("tools/fit.lua", function()
     assert.is_true(regret(out, "the rule") <= 1.01, out)
   end)
 
-  it("says it of a rule that is spoilt", function()
+  it("says it of a rule that is spoilt #noasan", function()
     local some = {}
     for _, line in ipairs(support.lines(support.read(
       "docs/measured/gemm_choices.tsv"))) do

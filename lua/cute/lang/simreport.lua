@@ -26,7 +26,7 @@ local ADVICE = {
   ["out-of-bounds"] = "predicate the access, or see whether the tile and "
     .. "the tensor's shape fit",
   ["misaligned"] = "use a narrower copy, or pad the layout so that every "
-    .. "vector starts on its own size",
+    .. "vector starts on its own size, and boxes of TMA on 16 bytes",
   ["uninitialised"] = "nobody wrote this before: is an initialisation, a "
     .. "copy or a barrier missing?",
   ["unwritten"] = "is a tile, a rest or a branch missing? Where others are to "

@@ -36,8 +36,8 @@ void bulk_transpose(DType t, void *dst, const void *src, size_t rows,
                     size_t cols);
 void bulk_fill(DType t, void *p, size_t at, size_t n, uint64_t bits);
 
-// Samples of N(mean, sd) as f32, converted to t: the same seed gives the same
-// samples in every type, rounded once more.
+// Samples of N(mean, sd): the same seed gives the same samples in every type,
+// whole in f64, rounded to f32 and then to t in the others.
 void bulk_normal(DType t, void *p, size_t n, uint64_t seed, double mean,
                  double sd);
 

@@ -515,6 +515,7 @@ static DevBuf *memory_of(Going *c, const Slot *s, uint64_t *at) {
 
 static bool run_step(Going *c, const Step *s, Why *why) {
   GpuLaunch l = *s->launch;
+  l.stream = c->w->stream;
   uint64_t *value = NEW(c->cx, uint64_t, s->n + 1);
   l.params = NEW(c->cx, void *, s->n + 1);
   l.params[s->n] = NULL;
@@ -592,7 +593,8 @@ static int l_call(lua_State *L) {
   if (g) lua_rawgeti(L, entry + 1, stream_number(&w, g));
   else lua_pushnil(L);
   const Run *r = lua_touserdata(L, run);
-  if (!r || !can_run(L, r, run, g)) {
+  bool good = !w.stream || (!w.stream->own.closed && w.stream->own.gpu == g);
+  if (!r || !good || !can_run(L, r, run, g)) {
     lua_pushboolean(L, 0);
     lua_getiuservalue(L, entry, ENTRY_PLAN);
     return 2;
@@ -604,7 +606,7 @@ static int l_call(lua_State *L) {
   push_results(&c, run);
   bool ok = take_work(&c, g, &why);
   if (!ok)
-    face_error(L, why.kind, "no room for the %zu bytes that blocks share: %s",
+    face_error(L, why.kind, "no room for the %zu bytes that launches share: %s",
                r->work, why.msg);
   for (size_t i = 0; ok && i < r->nstep; i++)
     ok = run_step(&c, &r->step[i], &why);

@@ -339,6 +339,11 @@ static void push_copy(Ctx *cx, lua_State *L, int idx, int gpu, Way way) {
     must(L, d != NULL, &w);
     copy_span(L, &s, NULL, d, 0, way);
   }
+  const Gpu *g = s.dev ? s.dev->own.gpu : lua_touserdata(L, gpu);
+  if (g) gpulib_keep(L, g, -1);
+  lua_getiuservalue(L, idx, 1);
+  if (g) gpulib_keep(L, g, -1);
+  lua_pop(L, 1);
   push_twin(L, &s, idx);
 }
 
@@ -385,6 +390,11 @@ static int tensor_clone(lua_State *L) {
     way.queued = false;
   }
   push_copy(cx, L, 1, 4, way);
+  if (s.host && gpulib_recording(L)) {
+    lua_pushvalue(L, -1);
+    lua_pushvalue(L, 1);
+    gpulib_record_call(L, "copy_from", 2);
+  }
   return 1;
 }
 
@@ -395,7 +405,9 @@ static void check_alike(Ctx *cx, lua_State *L, const Tensor *to,
   if (to->type != from->type)
     face_error(L, ERR_TYPE, "copy_from: %s is not copied to %s: convert it "
                "first", dtype_name(from->type), dtype_name(to->type));
-  if (!tup_eq(to->l.shape, from->l.shape))
+  Tup a = to->l.shape, b = from->l.shape;  // 4 is (4)
+  if (!tup_eq(a, b) && !(tup_leaves(a) == 1 && tup_leaves(b) == 1 &&
+                         dim_eq(tup_size(cx, a), tup_size(cx, b))))
     face_error(L, ERR_SHAPE, "copy_from: a tensor of shape %s is not copied "
                "to one of %s", tup_text(cx, from->l.shape),
                tup_text(cx, to->l.shape));
@@ -413,6 +425,28 @@ static void copy_elements(Ctx *cx, const Span *to, const Span *from) {
                 dtype_load(t, from->host->p, (size_t)(b + s)));
   }
   to->host->defined = true;
+}
+
+// Do both span some of the same memory?
+static bool meet(const Span *a, const Span *b) {
+  return a->host == b->host && a->dev == b->dev &&
+         a->at < b->at + b->bytes && b->at < a->at + a->bytes;
+}
+
+// Makes a span of its elements alone, which are dense.
+static void narrow(Ctx *cx, Span *s) {
+  int64_t bits = dtype_bits(s->t.type);
+  s->at += dim_value(s->t.off) * bits / 8;
+  s->bytes = tensor_count(cx, &s->t, "copy_from") * bits / 8;
+}
+
+// Replaces the tensor at idx by a copy, where it is; opts: of copy_from.
+static void clone_at(lua_State *L, int idx, int opts) {
+  lua_getfield(L, idx, "clone");
+  lua_pushvalue(L, idx);
+  lua_pushvalue(L, opts);
+  lua_call(L, 2, 1);
+  lua_replace(L, idx);
 }
 
 // Replaces the tensor at idx by its copy on the host, where it is on a GPU.
@@ -470,6 +504,12 @@ static void copy_general(Ctx *cx, lua_State *L, const Span *to,
   if (to->dev && move_elements(L, at, at + 1, stream)) return;
   face_enter(L);
   Span d = to_host(cx, L, at), s = to_host(cx, L, at + 1);
+  if (meet(&d, &s)) {
+    lua_pushnil(L);
+    clone_at(L, at + 1, lua_gettop(L));
+    face_enter(L);
+    d = to_host(cx, L, at), s = to_host(cx, L, at + 1);
+  }
   copy_elements(cx, &d, &s);
   if (to->dev) copy_span(L, &d, NULL, to->dev, to->at, (Way){0});
 }
@@ -491,9 +531,14 @@ static int tensor_copy_from(lua_State *L) {
     if (lua_istable(L, 3)) lua_getfield(L, 3, "stream");
     copy_general(cx, L, &d, &s, lua_gettop(L), way);
   } else {
-    s.at += dim_value(s.t.off) * bits / 8;
-    s.bytes = tensor_count(cx, &to, "copy_from") * bits / 8;
-    copy_span(L, &s, d.host, d.dev, d.at + dim_value(d.t.off) * bits / 8, way);
+    narrow(cx, &d), narrow(cx, &s);
+    if (s.dev && meet(&d, &s)) {
+      clone_at(L, 2, 3);
+      face_enter(L);
+      s = span_of(cx, L, 2);
+      narrow(cx, &s);
+    }
+    copy_span(L, &s, d.host, d.dev, d.at, way);
   }
   const Gpu *g = d.dev ? d.dev->own.gpu : s.dev ? s.dev->own.gpu : NULL;
   for (int i = 1; g && i <= 2; i++) {

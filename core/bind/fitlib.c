@@ -152,7 +152,7 @@ static void print_value(Fit *f, const uint64_t *at, Buf *b) {
     break;
   case KIND_TENSOR: print_tensor(f, at, b); break;
   case KIND_TMA: buf_puts(cx, b, "a TMA atom"); break;
-  case KIND_CODE: case KIND_OVERLAP: break;
+  case KIND_CODE: case KIND_STREAM: case KIND_OVERLAP: break;
   }
 }
 

@@ -227,6 +227,7 @@ static int stream_close(lua_State *L) {
 static int stream_wait(lua_State *L) {
   GpuStream *s = check_stream(L, 1), *other = face_test(L, 2, MT_STREAM);
   Why w;
+  gpulib_joins(L, s->own.gpu, 1);
   if (other) return gpulib_done(L, gpustream_wait(s, other, &w), &w);
   GpuEvent *e = face_check(L, 2, MT_EVENT, "event or stream");
   return gpulib_done(L, gpuevent_wait(e, s, &w), &w);

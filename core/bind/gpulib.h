@@ -29,6 +29,8 @@ GpuStream *gpulib_stream(lua_State *L, int idx);  // NULL: none is said
 void gpulib_ran(lua_State *L, Gpu *g, const char *who);
 // While a graph of g is captured it keeps the object at a stack index alive.
 void gpulib_keep(lua_State *L, const Gpu *g, int idx);
+// The same of a stream that joins it, until the capture ends.
+void gpulib_joins(lua_State *L, const Gpu *g, int idx);
 
 // devlib.c
 void devlib_open(lua_State *L);
@@ -66,6 +68,8 @@ int blaslib_close(lua_State *L);
 // Then it is not done now.
 bool gpulib_recorded(lua_State *L);
 bool gpulib_recording(lua_State *L);
+// Records a method of the object below the n - 1 arguments on top; pops all.
+void gpulib_record_call(lua_State *L, const char *method, int n);
 void graphlib_open(lua_State *L);
 
 #endif

@@ -11,6 +11,22 @@ static GpuGraph *check_graph(lua_State *L, int idx) {
   return face_check(L, idx, MT_GRAPH, "graph");
 }
 
+#define BRANCHES "streams"  // in it: streams that are part of the capture
+
+void gpulib_joins(lua_State *L, const Gpu *g, int idx) {
+  if (!g->capture) return;
+  lua_getfield(L, LUA_REGISTRYINDEX, KEPT);
+  if (lua_getfield(L, -1, BRANCHES) == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, BRANCHES);
+  }
+  lua_pushvalue(L, idx);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  lua_pop(L, 2);
+}
+
 void gpulib_keep(lua_State *L, const Gpu *g, int idx) {
   if (!g->capture) return;
   lua_pushvalue(L, idx);
@@ -55,6 +71,9 @@ static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
     face_error(L, ERR_DRIVER, "the context was lost while the graph was "
                "captured: %s", g->lost);
   gpulib_done(L, graph_end(x, old, &w), &w);
+  lua_getiuservalue(L, at, 2);
+  lua_pushnil(L);
+  lua_setfield(L, -2, BRANCHES);
   lua_settop(L, at);
   return x;
 }
@@ -129,10 +148,13 @@ static int l_tostring(lua_State *L) {
 
 #define RECORDING "cute.recording"  // of the registry: a list of calls
 
-// record(list or nil): calls go there from here on, and are not done.
+// record(list, f): calls of f go there and are not done, from here on; it
+// cannot yield. record(nil): they are done again.
 static int l_record(lua_State *L) {
-  lua_settop(L, 1);
+  lua_settop(L, 2);
+  lua_pushvalue(L, 1);
   lua_setfield(L, LUA_REGISTRYINDEX, RECORDING);
+  if (!lua_isnil(L, 2)) lua_call(L, 0, 0);
   return 0;
 }
 
@@ -178,6 +200,14 @@ bool gpulib_recording(lua_State *L) {
   bool is = lua_getfield(L, LUA_REGISTRYINDEX, RECORDING) == LUA_TTABLE;
   lua_pop(L, 1);
   return is;
+}
+
+void gpulib_record_call(lua_State *L, const char *method, int n) {
+  int first = lua_gettop(L) - n + 1;
+  lua_getfield(L, first, method);
+  lua_insert(L, first);
+  record(L, first);
+  lua_settop(L, first - 1);
 }
 
 bool gpulib_recorded(lua_State *L) {

@@ -125,6 +125,7 @@ typedef struct Place {
   Gpu *gpu;     // NULL: on the host
   int at;       // stack index of the GPU
   bool pinned;  // its memory of the host
+  bool named;   // a device is
 } Place;
 
 // The options at idx: {device =, pinned =, seed =}; leaves the GPU there.
@@ -134,7 +135,7 @@ static Place place_of(lua_State *L, int idx) {
   tensorlib_check_options(L, idx, keys);
   if (!lua_istable(L, idx)) return p;
   p.pinned = face_get_bool(L, idx, "pinned");
-  lua_getfield(L, idx, "device");
+  p.named = lua_getfield(L, idx, "device") != LUA_TNIL;
   p.gpu = devlib_place(L, -1);
   p.at = lua_gettop(L);
   return p;
@@ -171,6 +172,11 @@ static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
     if (!bits) return 1;
     if (*bits) bulk_fill(type, b->p, 0, b->count, *bits);  // it came as zeros
     b->defined = true;
+    if (p.named && gpulib_recording(L)) {
+      lua_pushvalue(L, -1);
+      face_push_bits(L, type, *bits);
+      gpulib_record_call(L, "fill", 2);
+    }
     return 1;
   }
   size_t n;

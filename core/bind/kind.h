@@ -21,7 +21,7 @@ typedef enum KindTag {
   KIND_STRING,   // more: bytes; these, padded
   KIND_DTYPE,    // more: DType
   KIND_CONST,    // more: ConstKind; Dim, swizzle
-  KIND_OBJECT,   // address
+  KIND_OBJECT, KIND_STREAM,  // address; of calls, whichever
   KIND_TABLE,    // more: fields; metatable; key and value each
   KIND_SAME,     // more: which of the tables so far
   KIND_LAYOUT,   // more: KindFlags; layout

@@ -539,7 +539,7 @@ static void walk_constant(Walk *w, int idx) {
 
 static void walk_stream(Walk *w, int idx) {
   w->stream = lua_touserdata(w->L, idx);
-  kind_object(w, idx);
+  put(w, KIND_HEAD(KIND_STREAM, 0));
 }
 
 // The value at idx, an argument or in one.

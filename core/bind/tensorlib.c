@@ -144,6 +144,30 @@ Tup tensorlib_coord(Ctx *cx, lua_State *L, int first) {
 
 // ---- elements ----
 
+// Where t(i, j, ..) lies, of n coordinates from `first` on that are integers
+// within modes, each of one extent and one stride: what loops of the host ask,
+// without an IntTuple for each element. Anything else: false.
+static bool plain_offset(Ctx *cx, lua_State *L, const Tensor *t, int first,
+                         int n, Dim *off) {
+  if (t->mem || t->space == SP_COORD || t->l.outer || t->l.at ||
+      n != tup_rank(t->l.shape) || !dim_static(t->off))
+    return false;
+  const Dim *shape = tup_first(t->l.shape), *stride = t->l.stride;
+  int64_t sum = dim_value(t->off), step;
+  for (int i = 0; i < n; i++) {
+    if (!dim_static(shape[i]) || !dim_static(stride[i]) ||
+        !lua_isinteger(L, first + i))
+      return false;
+    int64_t c = lua_tointeger(L, first + i);
+    if (c < 0 || c >= dim_value(shape[i]) ||
+        __builtin_mul_overflow(c, dim_value(stride[i]), &step) ||
+        __builtin_add_overflow(sum, step, &sum))
+      return false;
+  }
+  *off = dim_int(cx, sum);
+  return true;
+}
+
 static void push_element(Ctx *cx, lua_State *L, int idx, Tensor t, Tup c) {
   if (t.space == SP_COORD) {
     tensor_check_coord(cx, &t, c);
@@ -179,6 +203,9 @@ static void set_element(Ctx *cx, lua_State *L, Tensor t, Tup c, int value) {
 static int tensor_call(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
+  Dim off;
+  if (plain_offset(cx, L, &t, 2, lua_gettop(L) - 1, &off))
+    return hostlib_get(cx, L, 1, &t, off), 1;
   Tup c = tensorlib_coord(cx, L, 2);
   if (tup_has_any(c)) {
     Tensor s = tensor_slice(cx, t, c);
@@ -232,6 +259,9 @@ static int tensor_newindex(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING)
     face_error(L, ERR_NAME, "a tensor has no field '%s' to set",
                lua_tostring(L, 2));
+  Dim off;
+  if (plain_offset(cx, L, &t, 2, 1, &off))
+    return hostlib_set(cx, L, 1, &t, off, 3), 0;
   set_element(cx, L, t, face_check_tup(cx, L, 2), 3);
   return 0;
 }

@@ -274,6 +274,11 @@ void gpustream_close(GpuStream *s) {
   Gpu *g = s->own.gpu;
   Why w;
   if (!gpu_disown(&s->own) || !gpu_use(g, &w)) return;
+  if (!g->capture || !graph_has(g->capture, s)) gpustream_end(s);
+}
+
+void gpustream_end(GpuStream *s) {
+  Gpu *g = s->own.gpu;
   if (g->api->cuStreamQuery(s->s) != CUDA_SUCCESS)
     g->api->cuStreamSynchronize(s->s);  // others may take its number
   g->api->cuStreamDestroy_v2(s->s);

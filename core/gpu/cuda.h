@@ -76,7 +76,7 @@ typedef struct GpuStream {
   int number;  // 1 to 63, for the sets of streams of blocks
 } GpuStream;
 bool gpustream_new(GpuStream *s, Gpu *g, unsigned flags, Why *w);
-void gpustream_close(GpuStream *s);  // waits for it
+void gpustream_close(GpuStream *s);  // waits for it; behind a capture of it
 bool gpustream_sync(GpuStream *s, Why *w);
 // s waits for all that `other` was given so far.
 bool gpustream_wait(GpuStream *s, GpuStream *other, Why *w);

@@ -16,6 +16,13 @@ bool graph_takes(GpuGraph *x, const GpuStream *s, Why *w) {
              "captured: let it wait for an event recorded there first");
 }
 
+bool graph_has(const GpuGraph *x, const GpuStream *s) {
+  CUstreamCaptureStatus status = 0;
+  return s == x->on ||
+         x->own.gpu->api->cuStreamIsCapturing(s->s, &status) != CUDA_SUCCESS ||
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 bool graph_keeps(GpuGraph *x, GpuBlock *b, Why *w) {
   if (b->of == x) return true;
   if (x->nblock == x->cap) {
@@ -82,6 +89,9 @@ static bool finish(GpuGraph *x, CUgraph *out, Why *w) {
   for (size_t i = 0; i < x->nblock; i++) x->block[i]->of = NULL;
   bool ok = CU(cuStreamEndCapture, (x->on->s, out));
   if (g->ctx && x->on == &x->stream) gpustream_close(&x->stream);
+  enum { MOST = sizeof g->stream / sizeof *g->stream };
+  for (int k = 1; k < MOST; k++)  // closed meanwhile, while it was captured
+    if (g->stream[k] && g->stream[k]->own.closed) gpustream_end(g->stream[k]);
   x->on = NULL;
   return ok;
 }

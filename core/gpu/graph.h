@@ -30,6 +30,7 @@ void graph_close(GpuGraph *x);
 
 // While it is captured: is this stream (NULL: the driver's own) part of it?
 bool graph_takes(GpuGraph *x, const GpuStream *s, Why *w);
+bool graph_has(const GpuGraph *x, const GpuStream *s);  // is it part of it?
 void graph_runs(GpuGraph *x, const char *who);  // is part of it
 bool graph_keeps(GpuGraph *x, GpuBlock *b, Why *w);
 

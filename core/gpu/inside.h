@@ -15,6 +15,8 @@ bool gpu_disown(GpuOwned *o);
 bool gpu_waits(const Gpu *g, const char *what, Why *w);
 // The driver's stream that work goes to; false where it cannot take any.
 bool gpustream_of(Gpu *g, const GpuStream *s, CUstream *out, Why *w);
+// Gives it back to the driver.
+void gpustream_end(GpuStream *s);
 // The first waits for all that the other was given so far.
 bool gpustream_follow(Gpu *g, CUstream s, CUstream other, Why *w);
 

@@ -90,6 +90,7 @@ static void init_warp(SimCluster *c, int id) {
   w->clk = 1;
   w->count = 0;
   w->tainted = w->wraps = false;
+  w->quotient.mem = NULL;
   memset(w->wrapped, 0, p->nwrap * sizeof *w->wrapped);
   w->text.n = 0;
   w->first = w->end = 0;

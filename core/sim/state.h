@@ -64,8 +64,7 @@ struct SimWarp {
   // Its last proxy fences, for shared (1), global memory (2): number k is
   struct { uint32_t clk, lanes, spaces; } fence[FENCES];  // fence[k % FENCES]
   uint32_t nfence;
-  uint32_t *proxied;       // of each actor's writes, what this one fenced in
-                           // shared memory; then, in global
+  uint32_t *proxied;       // of each's writes: fenced in shared, in global
   uint32_t met, came, passed;  // the cluster: times; lanes there, and through
   uint32_t wider, fresh[2];  // lanes after a fence for the cluster or more;
                            // that learnt nothing since their proxy fences
@@ -73,6 +72,7 @@ struct SimWarp {
   uint32_t *wrapped;       // of products, the lanes that wrapped last
   bool wraps, tainted;     // some did; an undefined register was read: taint.c
   SimTaint *taint;         // of the values, by slot
+  struct { const SimMem *mem; uint32_t src; } quotient;  // by 0, put there
   SimText text;            // printed
 };
 

@@ -35,14 +35,31 @@ static void use(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t mask) {
 
 // ---- registers ----
 
+// What an element of registers is undefined by.
+static SimTaint cause(const SimWarp *w, const SimIns *i, const SimMem *m,
+                      uint32_t lack, int64_t unit) {
+  if (w->quotient.mem == m)
+    return (SimTaint){lack, w->quotient.src, -1, 0};
+  return (SimTaint){lack, i->src, m->index,
+                    (uint32_t)(unit * m->unit / m->own)};
+}
+
+// The value in a slot is put into registers.
+static void keep(SimWarp *w, const SimMem *m, uint32_t slot) {
+  if (!(simtaint_mask(w, slot) & w->active)) return;
+  const SimTaint *t = taint_at(w, slot);
+  if (t->mem >= 0) return;
+  w->quotient.mem = m;
+  w->quotient.src = t->src;
+}
+
 void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
                         int64_t unit, uint32_t mask) {
   uint32_t *def = rmem_def(w, m) + unit;
   uint32_t lack = mask & ~*def;
   if (!lack || m->lax) return;
   *def |= lack;
-  SimTaint t = {.src = i->src, .mem = m->index,
-                .elem = (uint32_t)(unit * m->unit / m->own)};
+  SimTaint t = cause(w, i, m, lack, unit);
   fault(w, i, lack, &t);
 }
 
@@ -57,8 +74,7 @@ void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
   if (m->lax) lack = 0;
   if (!lack && !w->tainted) return;
   begin(w);
-  *taint_at(w, i->d) = (SimTaint){
-    lack, i->src, m->index, (uint32_t)(at * m->unit / m->own)};
+  *taint_at(w, i->d) = cause(w, i, m, lack, at);
 }
 
 void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s) {
@@ -164,7 +180,10 @@ static void use_side(SimWarp *w, const SimIns *i, const SimSide *s) {
 // Stored, compared or printed where others see it: in registers, nobody does.
 static void use_stored(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
-  if (s->mem->space == SP_RMEM) return;
+  if (s->mem->space == SP_RMEM) {
+    keep(w, s->mem, i->c);
+    return;
+  }
   use_side(w, i, s);
   use(w, i, i->c, w->active);
 }
@@ -217,7 +236,10 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
   switch ((Op)i->op) {
     case OP_LD: use_side(w, i, i->x); break;
     case OP_PICK: use(w, i, i->c, w->active); break;
-    case OP_PUT: use(w, i, i->b, w->active); break;
+    case OP_PUT:
+      use(w, i, i->b, w->active);
+      keep(w, ((const SimSide *)i->x)->mem, i->c);
+      break;
     case OP_ST: case OP_ATOMIC: use_stored(w, i); break;
     case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
     case OP_MBARTRY: case OP_MBARCPASYNC: case OP_MBARINVAL:

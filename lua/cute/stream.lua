@@ -44,13 +44,23 @@ local function waits(what)
   end
 end
 
+-- An error where it was closed, as a GPU's is.
+local function open(x, what)
+  if x.closed then core.fail("closed", ("the %s was closed"):format(what)) end
+end
+
 local Event = {simulated = true, device = "sim"}
 Event.__index = Event
 
 --- Notes how far a stream is: the current one, or that named.
-function Event:record() self.at = core.clock() end
+function Event:record(of)
+  open(self, "event")
+  if of then open(of, "stream") end
+  self.at = core.clock()
+end
 
 local function recorded(e)
+  open(e, "event")
   if not e.at then
     core.fail("bad-argument", "the event was never recorded")
   end
@@ -58,10 +68,18 @@ local function recorded(e)
 end
 
 --- Waits until the stream is there. False where it was never recorded.
-function Event:sync() waits "sync" return self.at ~= nil end
+function Event:sync()
+  open(self, "event")
+  waits "sync"
+  return self.at ~= nil
+end
 
 --- Is the stream there already?
-function Event:done() waits "done" return self.at ~= nil end
+function Event:done()
+  open(self, "event")
+  waits "done"
+  return self.at ~= nil
+end
 
 --- Milliseconds from this event to another; both were recorded and are done.
 function Event:elapsed(to)
@@ -70,31 +88,43 @@ function Event:elapsed(to)
 end
 
 --- Gives it back to the driver.
-function Event.close() end
+function Event:close() self.closed = true end
 
 local Stream = {simulated = true, device = "sim"}
 Stream.__index = Stream
 function Stream.__tostring() return "stream of the simulator" end
 
 --- Waits for all that the stream was given.
-function Stream.sync() waits "sync" return true end
+function Stream:sync()
+  open(self, "stream")
+  waits "sync"
+  return true
+end
 
 --- Is nothing of it left to do?
-function Stream.done() waits "done" return true end
+function Stream:done()
+  open(self, "stream")
+  waits "done"
+  return true
+end
 
 --- What it is given from here on begins when an event, or all that another
 -- stream was given, is done.
-function Stream.wait() return true end
+function Stream:wait(other)
+  open(self, "stream")
+  open(other, getmetatable(other) == Stream and "stream" or "event")
+  return true
+end
 
 --- An event behind all that the stream was given: a new one, or that named.
-function Stream.record(_, event)
+function Stream:record(event)
   event = event or setmetatable({}, Event)
-  event:record()
+  event:record(self)
   return event
 end
 
 --- Gives it back to the driver, when all of it is done.
-function Stream.close() end
+function Stream:close() self.closed = true end
 
 sign.class("event", Event, [[
   record(stream?) sync() done() elapsed(to: event) close()
@@ -144,6 +174,7 @@ function stream.with_stream(s, f, ...)
   end
   local dev = gpu_of(s)
   if not dev then
+    open(s, "stream")
     if core.recording() then
       core.fail("in-graph", "a graph that is captured has its stream")
     end
@@ -179,16 +210,17 @@ local function record(f)
     core.fail("in-graph", "a graph is captured inside the capture of another")
   end
   local list = {}
-  core.record(list)
   local _ <close> = setmetatable({}, {__close = function()
     core.record(nil)
   end})
-  f()
+  core.record(list, f)
   return list
 end
 
 --- Runs all that was recorded as one launch, on a stream or the current one.
-function Graph:launch()
+function Graph:launch(on)
+  open(self, "graph")
+  if on then open(on, "stream") end
   if core.recording() then
     core.fail("in-graph", "a graph cannot be part of another: call what it was "
       .. "captured of")
@@ -200,22 +232,22 @@ function Graph:launch()
 end
 
 --- Runs all that was recorded n times, one run behind the other.
-function Graph:launch_n(n)
+function Graph:launch_n(n, on)
   kernel.times(n)
-  for _ = 1, n do self:launch() end
+  for _ = 1, n do self:launch(on) end
   return true
 end
 
 --- Makes it the graph of what another function launches; cheap where only
 -- numbers and tensors differ.
 function Graph:update(f)
-  self.list = record(f)
+  self.list, self.closed = record(f), nil
   self.nodes = #self.list
   return self
 end
 
 --- Gives it back, with the memory that it holds.
-function Graph:close() self.list = {} end
+function Graph:close() self.list, self.closed = {}, true end
 
 sign.class("graph", Graph, [[
   launch(stream?) launch_n(n: integer, stream?) update(f: function) close()
@@ -244,7 +276,10 @@ function stream.graph(f, opts)
   opts = opts or {}
   local device = opts.device or opts.stream and opts.stream.device
   local d = device_of(device)
-  if d.kind == "sim" then return setmetatable({}, Graph):update(f) end
+  if d.kind == "sim" then
+    if opts.stream then open(opts.stream, "stream") end
+    return setmetatable({}, Graph):update(f)
+  end
   return d.dev:capture(f, opts.stream)
 end
 

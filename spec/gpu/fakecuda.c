@@ -118,12 +118,14 @@ typedef struct Op {
   float a;
   long long shift;
   Event *event;
+  const char *pinned;  // memory of the host that a copy has to find so
   struct Op *before;  // of a wait: what records the event
 } Op;
 
 typedef struct Graph {
   Op *first, *last;
   size_t n;
+  int broken;
 } Graph;
 
 static Op *queue, *newest;
@@ -334,13 +336,15 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr d, const void *s, size_t n,
   int pinned = registered(s);
   if (capturing && !pinned) return 900;
   give(t, (Op){.kind = 'c', .to = (char *)d, .n = n, .from = (char *)s,
-               .own = pinned ? NULL : copy_of(s, n)});
+               .own = pinned ? NULL : copy_of(s, n),
+               .pinned = pinned ? s : NULL});
   return 0;
 }
 CUresult cuMemcpyDtoHAsync_v2(void *d, CUdeviceptr s, size_t n, CUstream t) {
   CALLED(cuMemcpyDtoHAsync_v2);
   say("read", n);
-  Op *o = give(t, (Op){.kind = 'c', .to = d, .from = (char *)s, .n = n});
+  Op *o = give(t, (Op){.kind = 'c', .to = d, .from = (char *)s, .n = n,
+                       .pinned = registered(d) ? d : NULL});
   if (!registered(d) && !capturing) run_until(o);
   return sticky;
 }
@@ -355,6 +359,10 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr d, CUcontext to, CUdeviceptr s,
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr d, CUdeviceptr s, size_t n,
                               CUstream t) {
   CALLED(cuMemcpyDtoDAsync_v2);
+  if (d < s + n && s < d + n) {
+    fprintf(stderr, "fakecuda: a copy of memory to itself\n");
+    exit(9);
+  }
   give(t, (Op){.kind = 'c', .to = (char *)d, .from = (char *)s, .n = n});
   return 0;
 }
@@ -419,6 +427,7 @@ static Op *last_of(const Stream *s) {
 CUresult cuStreamDestroy_v2(CUstream s) {
   if (last_of(stream(s))) return fprintf(stderr, "fakecuda: a stream with "
                                          "work was closed\n"), 1;
+  if (stream(s)->graph) stream(s)->graph->broken = 1, capturing--;
   static Stream gone;
   for (Op *o = queue; o; o = o->next)  // its address may be another's
     if (o->stream == stream(s)) o->stream = &gone;
@@ -433,6 +442,7 @@ CUresult cuStreamSynchronize(CUstream s) {
 }
 CUresult cuStreamQuery(CUstream s) {
   CALLED(cuStreamQuery);
+  if (stream(s)->graph) return stream(s)->graph->broken = 1, 900;
   return last_of(stream(s)) ? CUDA_ERROR_NOT_READY : 0;
 }
 CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned f) {
@@ -493,6 +503,10 @@ CUresult cuStreamEndCapture(CUstream s, CUgraph *g) {
     other->graph = NULL;
     capturing--;
   }
+  if (of && of->broken) {
+    drop(of, 'g');
+    of = NULL;
+  }
   return *g = (CUgraph)of, of ? 0 : 901;
 }
 CUresult cuStreamIsCapturing(CUstream s, CUstreamCaptureStatus *status) {
@@ -540,8 +554,13 @@ CUresult cuGraphLaunch(CUgraphExec x, CUstream s) {
   CALLED(cuGraphLaunch);
   find(x);
   if (s && stream(s)->graph) return 900;
-  for (const Op *o = ((Graph *)x)->first; o; o = o->next)
+  for (const Op *o = ((Graph *)x)->first; o; o = o->next) {
+    if (o->pinned && !registered(o->pinned)) {
+      fprintf(stderr, "fakecuda: a graph copies memory that was given back\n");
+      exit(9);
+    }
     if (o->kind != 'e' && o->kind != 'w') give(s, *o);
+  }
   return 0;
 }
 CUresult cuGraphDestroy(CUgraph g) { return drop(g, 'g'); }

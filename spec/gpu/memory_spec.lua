@@ -38,6 +38,11 @@ describe("tensors that are made", function()
     assert.same({a, b, c}, {three()})
     assert.are_not.equal(a, c)
     local d = cute.randn({5}, cute.f32, {seed = 9})
+    local wide = cute.randn({5}, cute.f64, {seed = 9})  -- the same, not cut off
+    for i = 0, 4 do
+      assert.equal(d(i), (string.unpack("f", string.pack("f", wide(i)))))
+      assert.not_equal(d(i), wide(i))
+    end
     local want = cute.buffer("f32", 5)
     want:fill_normal(9)
     for i = 0, 4 do assert.equal(want[i], d(i)) end
@@ -101,6 +106,11 @@ describe("tensors on the host", function()
     local C = cute.zeros({4, 6}, cute.i4):copy_from(
       cute.randint(0, 8, {4, 6}, cute.i4, {seed = 2}))
     assert.equal(cute.randint(0, 8, {4, 6}, cute.i4, {seed = 2})(3, 5), C(3, 5))
+    local D = cute.tensor({{1, 2}, {3, 4}}, cute.f64)  -- to itself, turned
+    D:copy_from(cute.select(D, {1, 0}))
+    assert.same({1, 3, 2, 4}, {D(0, 0), D(0, 1), D(1, 0), D(1, 1)})
+    local E = cute.zeros({3}, cute.f32):copy_from(cute.tensor {1, 2, 3})
+    assert.equal(2, E(1))  -- 3 is (3)
     support.raises("a tensor of shape (4,6) is not copied to one of (6,4)",
                    B.copy_from, cute.zeros({6, 4}, cute.i32), A)
     support.raises("i32 is not copied to f32", B.copy_from,

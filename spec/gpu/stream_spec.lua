@@ -167,6 +167,59 @@ PROGRAMS["a graph keeps its memory, and what it made itself"] = {[[
   collectgarbage()
   print(get(out))]], {"12.0", "18.0"}}
 
+PROGRAMS["a graph fills and copies what it makes whenever it runs"] = {[[
+  local x, out, same = tensor(1), tensor(0), tensor(0)
+  local here = {device = where}
+  local g = graph(function()
+    local a = cute.zeros({8}, cute.f32, here)
+    local b = cute.full({8}, 5 * one, cute.f32, {device = x.device})
+    launch(b, b, 1)
+    launch(a, a, 1)
+    launch(b, a, 3)
+    local c = b:clone()
+    launch(c, c, 2)
+    launch(x, x, 2)
+    local d = x:clone()
+    launch(out, c, 1)
+    same:copy_from(d)
+  end)
+  for _ = 1, 3 do
+    g:launch()
+    print(get(out), get(same), get(x))
+  end
+  print(g.nodes)]], {"10.0\t3.0\t3.0", "10.0\t7.0\t7.0", "10.0\t15.0\t15.0",
+                     "11"}}
+
+PROGRAMS["copies to memory that they read"] = {[[
+  local t = cute.zeros({64}, cute.f32, {device = where})
+  local function view(at, ...)
+    return cute.make_tensor(t.iterator + at, cute.make_layout(...))
+  end
+  local function numbers()
+    local h = cute.zeros({64}, cute.f32, {pinned = true})
+    for i = 0, 63 do h[i] = i end
+    t:copy_from(h)
+  end
+  local function shown()
+    local h, list = t:to "host", {}
+    for i = 0, 11 do list[#list + 1] = ("%d"):format(h(i)) end
+    print(table.concat(list, " "))
+  end
+  local s = cute.stream(where)
+  for _, o in ipairs {{}, {stream = s}} do
+    for _, at in ipairs {{1, 0}, {0, 1}} do
+      numbers()
+      view(at[1], {60}):copy_from(view(at[2], {60}), o)
+      cute.synchronize(where)
+      shown()
+    end
+  end
+  numbers()
+  t:copy_from(t)
+  shown()]], {"0 0 1 2 3 4 5 6 7 8 9 10", "1 2 3 4 5 6 7 8 9 10 11 12",
+              "0 0 1 2 3 4 5 6 7 8 9 10", "1 2 3 4 5 6 7 8 9 10 11 12",
+              "0 1 2 3 4 5 6 7 8 9 10 11"}}
+
 PROGRAMS["a graph becomes another"] = {[[
   local x, y, z = tensor(1), tensor(0), tensor(0)
   local g = graph(function() launch(y, x, 2) end)
@@ -200,6 +253,62 @@ PROGRAMS["a graph has branches where streams wait for each other"] = {[[
   launch(y, x, 1, t)
   print(get(y))]], {"5.0\t3.0\t4.0", "6.0"}}
 
+PROGRAMS["streams that a graph has may be garbage, or closed"] = {[[
+  local x, y, z = tensor(1), tensor(0), tensor(0)
+  local s = cute.stream(where)
+  local g = cute.graph(function()
+    for i = 1, 3 do
+      local t = cute.stream(where)
+      t:wait(s)
+      launch(y, x, 2, t)
+      s:wait(t)
+      if i == 2 then t:close() end
+      t = nil
+      collectgarbage()
+      collectgarbage()
+      launch(x, y, i, s)
+    end
+    s:close()
+  end, {stream = s})
+  for _ = 1, 2 do
+    g:launch()
+    print(get(x), get(y))
+  end
+  for _ = 1, 70 do
+    cute.graph(function()
+      local main = cute.stream(where)
+      launch(y, x, 0)
+    end, {device = where})
+  end
+  local others = {}
+  for i = 1, 60 do others[i] = cute.stream(where) end
+  print(#others)]], {"118.0\t39.0", "5734.0\t1911.0", "60"}}
+
+PROGRAMS["what is closed is told wherever it is used"] = {[[
+  local s, t, e = cute.stream(where), cute.stream(where), cute.event(where)
+  local x, y = tensor(1), tensor(0)
+  local ready = axpy(y, x, 1.0, 8, far):compile {grid = 1, block = 32,
+                                                 device = where}
+  local g = graph(function() launch(y, x, 2) end)
+  ready:launch {stream = s}
+  for _, thing in ipairs {s, e} do thing:close() thing:close() end
+  for _, f in ipairs {function() s:sync() end, function() s:done() end,
+                      function() s:record() end, function() s:wait(t) end,
+                      function() t:wait(s) end, function() e:record() end,
+                      function() launch(y, x, 1, s) end,
+                      function() ready:launch {stream = s} end,
+                      function() ready(y, x, 1.0, 8, far, {stream = s}) end,
+                      function() cute.with_stream(s, print, "no") end,
+                      function() cute.graph(print, {stream = s}) end,
+                      function() g:launch(s) end, function() e:sync() end,
+                      function() e:done() end, function() t:wait(e) end,
+                      function() t:record(e) end,
+                      function() g:close() g:launch() end} do
+    io.write(message(f):match "the (%l+) was closed %[closed%]$" or "?", " ")
+  end
+  print()]], {("stream "):rep(5) .. "event " .. ("stream "):rep(6)
+              .. ("event "):rep(4) .. "graph "}}
+
 PROGRAMS["a capture ends with its function, however that ends"] = {[[
   local x, y = tensor(1), tensor(0)
   local s = cute.stream(where)
@@ -215,6 +324,7 @@ PROGRAMS["a capture ends with its function, however that ends"] = {[[
   end
   launch(y, x, 9)
   print(get(y))
+  print(message(coroutine.wrap(function() graph(coroutine.yield) end)))
   local g = graph(function() end)
   print(g.nodes, g:launch())]], {"mine",
   "sync waits for the GPU, which runs nothing while a graph is captured "
@@ -224,7 +334,8 @@ PROGRAMS["a capture ends with its function, however that ends"] = {[[
   "done waits for the GPU, which runs nothing while a graph is captured "
     .. "[in-graph]",
   "a graph is captured inside the capture of another [in-graph]",
-  "a graph that is captured has its stream [in-graph]", "10.0", "0\ttrue"}}
+  "a graph that is captured has its stream [in-graph]", "10.0",
+  "attempt to yield across a C-call boundary", "0\ttrue"}}
 
 PROGRAMS["random ones are what they are one after the other"] = {[[
   local seed, state
@@ -373,6 +484,37 @@ GPU["a graph cannot wait for copies"] = {[[
     .. "event recorded there first [in-graph]",
   "kernel axpy runs on the simulator, the graph is captured on a GPU: "
     .. 'cute.graph(f, {device = "sim"}) [in-graph]', "6.0"}}
+
+GPU["a graph keeps pinned memory of copies that it makes itself"] = {[[
+  local x, y = tensor(1), tensor(0)
+  local p = tensor(3, {pinned = true})
+  local g = graph(function()
+    launch(y, p:to "gpu", 2)
+    x:copy_from(y)
+  end)
+  p = nil
+  collectgarbage()
+  collectgarbage()
+  g:launch()
+  print(get(x), get(y))]], {"7.0\t7.0"}}
+
+GPU["operations keep no stream"] = {[[
+  local ops, x, y = cute.ops, tensor(1), tensor(0)
+  local function twice(v) return v * 2.0 end
+  for i = 1, 70 do
+    local s = cute.stream(where)
+    ops.copy(x, y, {stream = s})
+    ops.elementwise(twice, x, {stream = s, out = y})
+    ops.reduce(x, "sum", {stream = s})
+    if i > 66 then
+      cute.graph(function() ops.copy(x, y, {stream = s}) end, {stream = s})
+    end
+    if i % 3 == 0 then s:close() end
+  end
+  local s = cute.stream(where)
+  s:close()
+  print(message(ops.copy, x, y, {stream = s}))]], {
+  "ops.copy: the stream was closed [closed]"}}
 
 GPU["streams are of one device"] = {[[
   local x, y = tensor(1), tensor(0)

@@ -332,14 +332,23 @@ describe("a barrier over all blocks", function()
   end)
 
   it("not with more blocks than the SMs hold", function()
-    local n = 132 * 2 + 1
-    local r = launch({grid = n, block = 1024}, kernel, {1, 2 * n})
-    assert.equal("deadlock", r.reports[1].kind)
-    assert.matches("global tensor 'count', which is 264 and was last written "
-      .. "by block .*; 1 blocks cannot begin before others end: all SMs are "
-      .. "full", r.reports[1].message)
-    assert.is_true((launch({grid = n - 1, block = 1024}, kernel,
-                           {1, 2 * n})).ok)
+    local function held(count, y)  -- two of them in an SM's shared memory
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout {25 << 10})
+      s[arch.thread_idx()] = 0
+      kernel(count, y)
+    end
+    for _, c in ipairs {{264, held, "sim:sm_90a", 32},
+                        {108, kernel, "sim:sm_89", 1024}} do
+      local n, f, device, block = table.unpack(c)
+      local o = {grid = n + 1, block = block, device = device}
+      local r = launch(o, f, {1, 2 * n + 2})
+      assert.equal("deadlock", r.reports[1].kind)
+      assert.matches("global tensor 'count', which is " .. n .. " and was last "
+        .. "written by block .*; 1 blocks cannot begin before others end: all "
+        .. "SMs are full", r.reports[1].message)
+      o.grid = n
+      assert.is_true((launch(o, f, {1, 2 * n})).ok)
+    end
   end)
 end)
 

@@ -148,6 +148,38 @@ describe("host tensors", function()
     raises("no field 'foo'", function() return t.foo end)
   end)
 
+  it("have an element where their layout says", function()
+    local function of(text) return counting(cute.layout(text)) end
+    local function backward(text)
+      return cute.make_tensor(of "64:1".iterator + 63, cute.layout(text))
+    end
+    for _, t in ipairs {
+        of "((3,4),5):((5,15),1)"(_, 2), of "(4,5,2):(1,0,4)", of "7:3",
+        of "(7):(3)", of "(3,(2,2)):(4,(2,1))", of "(2,6):(6,1)"(1, _),
+        backward "(4,5):(-1,-4)", of "S<2,0,3> o 0 o (8,8):(8,1)"} do
+      local n, extent = cute.rank(t), {}
+      for i = 1, n do extent[i] = cute.size(t, {i - 1}) end
+      for at = 0, cute.size(t) - 1 do
+        local c, rest = {}, at
+        for i = 1, n do c[i], rest = rest % extent[i], rest // extent[i] end
+        assert.equal(t[at], t(table.unpack(c)))
+        assert.equal(t[0] + t.layout(at), t(table.unpack(c)))
+      end
+      for i = 1, n do
+        for _, x in ipairs {-1, extent[i], 1 << 59} do
+          local c = {}
+          for j = 1, n do c[j] = j == i and x or 0 end
+          local why = message(t, table.unpack(c))
+          assert.matches(x < 0 and "negative" or "outside", why)
+        end
+      end
+    end
+    local t = cute.zeros({3}, cute.i32)
+    for i = 0, 2 do t[i] = 10 + i end
+    assert.same({10, 11, 12}, {t[{0}], t(1), t[2]})
+    raises("coordinate", function() t[3] = 1 end)
+  end)
+
   it("refuse coordinates that do not fit", function()
     local t = cute.zeros({4, 6}, cute.f32)
     raises("outside of the 4 elements in mode 0", function() return t(4, 0) end)

@@ -257,7 +257,6 @@ local function stoppable() end
 ---@param opts table
 function kernel.sim_launch(p, opts, values, grid)
   devices.check_places(p.program.info.name, values, "host")
-  devices.check_stream(opts.stream or p.stream, p.device)
   return {
     grid = grid, block = p.block, pdl = p.pdl, args = values, sm = p.device.sm,
     seed = opts.seed or p.seed, threads = opts.threads or p.threads,
@@ -405,7 +404,8 @@ local function keep_launch(p)
   end
 end
 
-local function run_gpu(p, _, values, grid)
+local function run_gpu(p, opts, values, grid)
+  devices.check_stream(opts.stream, p.device)
   local launch, copies = p.run, p.copies
   if values ~= p.values or grid ~= p.grid then
     local args, message
@@ -415,7 +415,7 @@ local function run_gpu(p, _, values, grid)
     if not launch then report.raise(message) end
   end
   for buffer, copy in pairs(copies) do copy.buffer:upload(buffer) end
-  runs.launch(p, launch)
+  runs.launch(p, launch, opts.stream)
   for buffer, copy in pairs(copies) do
     if copy.written then copy.buffer:download(buffer) end
   end
@@ -459,12 +459,22 @@ local function check_compiled(p, opts)
   end
 end
 
+local function run_now(p, opts, values, grid)
+  local faults, name = opts.faults or p.faults, p.program.info.name
+  local ok, result = pcall(KINDS[p.device.kind].run, p, opts, values, grid)
+  if ok then runs.note(p, result) end
+  if not ok or result == true or result.ok then
+    return outcome(name, faults, ok, result)
+  end
+  local _, fault = pcall(core.fail, "kernel-fault", tostring(result))
+  return outcome(name, faults, false, fault, result)
+end
+
 -- A launch whose options are known to be good, with values and a grid of its
 -- own or p's.
 local function run(p, opts, values, grid)
-  local faults = opts and opts.faults or p.faults
   local name = p.program.info.name
-  values, grid = values or p.values, grid or p.grid
+  opts, values, grid = opts or {}, values or p.values, grid or p.grid
   if not values then
     core.fail("bad-launch", ("kernel %s was compiled for symbolic arguments: "
       .. "launch it with others, run(X, ...)"):format(name))
@@ -474,21 +484,18 @@ local function run(p, opts, values, grid)
   end
   kernel.cluster(p.program.cluster, grid)
   if p.device.kind == "sim" then
-    if core.capturing() then
+    local stream = opts.stream or p.stream
+    devices.check_stream(stream, p.device)
+    if stream and stream.closed then
+      core.fail("closed", "the stream was closed")
+    elseif core.capturing() then
       core.fail("in-graph", ("kernel %s runs on the simulator, the graph is "
         .. "captured on a GPU: cute.graph(f, {device = \"sim\"})"):format(name))
-    elseif core.recorded(run, p, opts, values, grid) then
+    elseif core.recorded(run_now, p, opts, values, grid) then
       return true
     end
   end
-  local ok, result = pcall(KINDS[p.device.kind].run, p, opts or {}, values,
-                           grid)
-  if ok then runs.note(p, result) end
-  if not ok or result == true or result.ok then
-    return outcome(name, faults, ok, result)
-  end
-  local _, fault = pcall(core.fail, "kernel-fault", tostring(result))
-  return outcome(name, faults, false, fault, result)
+  return run_now(p, opts, values, grid)
 end
 
 --- Runs it. On a GPU: true once it is queued (host tensors: once it is done
@@ -556,13 +563,13 @@ end
 
 --- Runs it with other arguments if they are of its kinds; false where they
 -- are not.
----@param seed? integer of a launch on the simulator
+---@param opts {seed: integer?, stream: any} of this launch
 ---@return boolean
-function Prepared:try(seed, ...)
-  local known = rawget(self, "launcher")
+function Prepared:try(opts, ...)
+  local known = not opts.stream and rawget(self, "launcher")
   if known and known(self, ...) then return true end
   local fits, values = pcall(core.launch_fit, self.kind, ...)
-  if fits then run(self, {seed = seed}, values) end
+  if fits then run(self, opts, values) end
   return fits
 end
 
@@ -844,7 +851,7 @@ sign.class("program", Program, [[
   cuda(arch?: string) compile(arch?: string, lines?: boolean)]],
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)
 sign.class("prepared", Prepared,
-  "launch(opts?) launch_n(n: integer) try(seed?: integer, arguments...) "
+  "launch(opts?) launch_n(n: integer) try(opts: table, arguments...) "
   .. "check(opts?) estimate(opts?) forget()",
   "run copies program values " .. OPTIONAL)
 

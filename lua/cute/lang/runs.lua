@@ -33,14 +33,15 @@ end
 --- Launches on a GPU; between two events where somebody watches.
 ---@param p table a prepared launch
 ---@param launch userdata
-function runs.launch(p, launch)
+---@param stream? userdata where it runs, instead of p's
+function runs.launch(p, launch, stream)
   local dev = p.device.dev
   local from = runs.watcher and not dev:capturing() and dev:event()
   local to = from and dev:event()
-  if not to then return launch:launch() end
-  from:record(p.stream)
-  launch:launch()
-  to:record(p.stream)
+  if not to then return launch:launch(stream) end
+  from:record(stream or p.stream)
+  launch:launch(stream)
+  to:record(stream or p.stream)
   p.events = {from, to}
 end
 

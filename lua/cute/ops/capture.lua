@@ -12,6 +12,7 @@
 -- as they are. Functions that it calls are cloned with it.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
+local reach = require "cute.lang.reach"
 
 local capture = {}
 
@@ -183,6 +184,46 @@ function Capture:clone()
   end
   return to[self.functions[1]], function(list)
     for n, f in ipairs(set) do f(list and list[n]) end
+  end
+end
+
+---------------------------------------------------------------------------
+-- State
+---------------------------------------------------------------------------
+
+--- What a trace of the function read through what is no value, as it is now,
+-- for core.unchanged; nil: nothing.
+---@param program table that trace
+---@return table?
+function Capture:reads(program)
+  local roots = {}
+  for _, part in ipairs(self.parts) do roots[#roots + 1] = part[4] end
+  return reach.within(roots, program.read)
+end
+
+--- Fails where a function that was traced alone stored in what it captured.
+---@param program table that trace
+function Capture:check_stores(program)
+  for _, a in ipairs(program.info.args) do
+    if a.written then
+      fail(self.functions[1], "stores in a tensor, which is outside of it: it "
+        .. "keeps no state")
+    end
+  end
+end
+
+--- g, a clone, which fails where it changes what a trace before it has left.
+---@param g function
+---@param read table? what that read
+---@return function
+function capture.steady(g, read)
+  return not read and g or function(...)
+    local same = core.unchanged(read)
+    local out = table.pack(g(...))
+    if same and not core.unchanged(read) then
+      fail(g, "changes what is outside of it: it keeps no state")
+    end
+    return table.unpack(out, 1, out.n)
   end
 end
 

@@ -113,6 +113,20 @@ fact(5)
     assert.truthy(err:find("unexpected symbol near '='", 1, true))
   end)
 
+  it("says what is nested too deep, as the program does", function()
+    local deep = "x = " .. ("{"):rep(300) .. ("}"):rep(300)
+    local out, err = say(deep .. "\nprint(1)")
+    assert.equal("1\n", out)
+    assert.matches("nested too deep", err, 1, true)
+    assert.equal("cutelua: (command line): what is in it is nested too deep\n",
+                 select(2, support.run {"-e", deep}))
+    local folder = support.folder()
+    support.write(folder .. "/answer.lua", deep)
+    out = support.run {"learn", "1", "--check", folder .. "/answer.lua"}
+    support.remove(folder)
+    assert.matches("nested too deep", out, 1, true)
+  end)
+
   it("names the line of a call that fails, tail calls too", function()
     local _, err = say "function f() error('no', 0) end\nf()\n"
     assert.truthy(err:find("(prompt):2:1 in main chunk", 1, true)

@@ -11,6 +11,7 @@
 -- `solution`.
 local cute = require "cute"
 local report = require "cute.lang.report"
+local script = require "cute.program.script"
 local sign = require "cute.lang.sign"
 local source = require "cute.lang.source"
 
@@ -90,7 +91,7 @@ end
 
 local function load_in(text, chunk, env)
   source.add(chunk, text)
-  local f, message = load(text, chunk, "t", env)
+  local f, message = script.compile(text, chunk, env)
   if not f then error(message, 0) end
   return f
 end

@@ -11,6 +11,7 @@ local folders = require "cute.lang.folders"
 local lex = require "cute.lang.lex"
 local report = require "cute.lang.report"
 local runs = require "cute.lang.runs"
+local script = require "cute.program.script"
 local show = require "cute.program.show"
 local source = require "cute.lang.source"
 
@@ -181,9 +182,9 @@ end
 function repl:compile(text)
   local chunk = ("=(prompt):%d"):format(self.count + 1)
   local expression = text:gsub("^%s*=", "")
-  local f, why = load("return nil, " .. expression, chunk, "t", self.env)
+  local f, why = script.compile("return nil, " .. expression, chunk, self.env)
   if f then return f, nil, nil, 2 end
-  local g, message = load(repl.globalize(text), chunk, "t", self.env)
+  local g, message = script.compile(repl.globalize(text), chunk, self.env)
   if g then return g, nil, nil, 1 end
   local unfinished = message:find "near '?<eof>'?$"
     or why:find "near '?<eof>'?$"

@@ -12,8 +12,25 @@ function script.plain(text)
 end
 
 -- What a script does to Lua's libraries is no matter here.
-local byte, getlocal = string.byte, debug.getlocal
+local byte, getlocal, load, pcall = string.byte, debug.getlocal, load, pcall
 local TEMPORARY = byte "("
+
+--- The function of a text, or nil and what is wrong. Lua's own `load` hands
+-- what is nested too deep to the message handler, which makes no text of it.
+---@param text string
+---@param chunk string its name, with "@" or "="
+---@param env? table
+---@return function?
+---@return string? message
+function script.compile(text, chunk, env)
+  local _, f, message
+  if env then _, f, message = pcall(load, text, chunk, "t", env)
+  else _, f, message = pcall(load, text, chunk, "t") end
+  if message == "C stack overflow" then
+    message = chunk:sub(2) .. ": what is in it is nested too deep"
+  end
+  return f, message
+end
 
 -- A script that the prompt follows leaves its locals there: a call behind
 -- its last line hands them over, unless it ends in a `return`. The semicolon
@@ -28,7 +45,7 @@ local function load_keeping(text, chunk, env)
       i = i + 1
     end
   end
-  return load(text .. '\n;_G["cutelua keep"]()', chunk, "t")
+  return script.compile(text .. '\n;_G["cutelua keep"]()', chunk)
 end
 
 --- The function of a text; raises what is wrong with its syntax.
@@ -38,7 +55,7 @@ end
 ---@return function
 function script.load(text, chunk, env)
   local f, message = env and load_keeping(text, chunk, env), nil
-  if not f then f, message = load(text, chunk, "t") end
+  if not f then f, message = script.compile(text, chunk) end
   if not f then error(message, 0) end
   return f
 end

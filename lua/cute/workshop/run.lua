@@ -178,8 +178,8 @@ end
 ---@param request {name: string?, text: string}
 ---@return table answer {line =, message =}, or empty
 function run.syntax(request)
-  local f, message = load(script.plain(request.text),
-                          "@" .. name_of(request.name), "t")
+  local f, message = script.compile(script.plain(request.text),
+                                    "@" .. name_of(request.name))
   if f then return {} end
   local parts = report.parse(message)
   return {line = parts.line, message = parts.sentence}

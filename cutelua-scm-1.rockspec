@@ -337,6 +337,8 @@ build = {
         "lua/cute/ops/family/ahead.lua",
       ["cute.ops.family.int4"] =
         "lua/cute/ops/family/int4.lua",
+      ["cute.ops.family.moved"] =
+        "lua/cute/ops/family/moved.lua",
       ["cute.ops.family.simt"] =
         "lua/cute/ops/family/simt.lua",
       ["cute.ops.family.skinny"] =
@@ -347,8 +349,6 @@ build = {
         "lua/cute/ops/family/sm90.lua",
       ["cute.ops.family.types"] =
         "lua/cute/ops/family/types.lua",
-      ["cute.ops.family.widened"] =
-        "lua/cute/ops/family/widened.lua",
       ["cute.ops.fingerprint"] =
         "lua/cute/ops/fingerprint.lua",
       ["cute.ops.functions"] =
@@ -375,6 +375,8 @@ build = {
         "lua/cute/ops/philox.lua",
       ["cute.ops.plan"] =
         "lua/cute/ops/plan.lua",
+      ["cute.ops.problem"] =
+        "lua/cute/ops/problem.lua",
       ["cute.ops.promise"] =
         "lua/cute/ops/promise.lua",
       ["cute.ops.reduce"] =

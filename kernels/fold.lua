@@ -528,6 +528,37 @@ end
 
 local function smaller(a, b) return cute.min(a, b) end
 
+-- A thread's state with an element of what rows have behind whole vectors.
+-- how: how many these are (tail), of which place (at), the thread's lane, its
+-- block's split, second numbers (other).
+local function with_tail(o, s, X, state, how)
+  local lane, at, other = how.lane, how.at, how.other
+  local first = o.folded.extents[1] - how.tail
+  local one = cute.make_tensor(X.iterator + first * o.folded.stride[1],
+    view_of(setmetatable({width = 1}, {__index = o}), X, true).layout)
+  local r = {}
+  for i, x in ipairs(state) do r[i] = cute.var(x) end
+  local mine = cute.lt(lane, how.tail)
+  if o.splits > 1 then mine = mine & cute.eq(how.split, 0) end
+  cute.when(mine, function()
+    local x = cute.make_rmem_tensor({1}, o.dtype)
+    cute.autovec_copy(one(_, lane, at), x)
+    local p = other and cute.make_tensor(other.iterator + first,
+      one.layout)(_, lane, at):load()
+    local now = s.take(x:load(), p or o.index
+                       and (reaching(o.count, lane) + first) * o.index[1])
+    for i, e in ipairs(now) do
+      if core.typename(e) == "vector" then now[i] = e[0] end
+    end
+    local was = {}
+    for i, v in ipairs(r) do was[i] = v.value end
+    for i, e in ipairs(s.join(was, now)) do r[i].value = e end
+  end)
+  local out = {}
+  for i, v in ipairs(r) do out[i] = v.value end
+  return out
+end
+
 --- A kernel whose threads' vectors lie along what is folded.
 ---@param o table the file's head; threads, block, steps, splits
 function fold.along(o)
@@ -558,28 +589,8 @@ function fold.along(o)
         second(other, view, at))), o.width)
     end
     if tail > 0 then
-      local first = o.folded.extents[1] - tail
-      local one = cute.make_tensor(X.iterator + first * o.folded.stride[1],
-        view_of(setmetatable({width = 1}, {__index = o}), X, true).layout)
-      local r = {}
-      for i, x in ipairs(state) do r[i] = cute.var(x) end
-      local mine = cute.lt(lane, tail)
-      if o.splits > 1 then mine = mine & cute.eq(split, 0) end
-      cute.when(mine, function()
-        local x = cute.make_rmem_tensor({1}, o.dtype)
-        cute.autovec_copy(one(_, lane, at), x)
-        local p = other and cute.make_tensor(other.iterator + first,
-          one.layout)(_, lane, at):load()
-        local now = s.take(x:load(), p or index
-                           and (reaching(o.count, lane) + first) * o.index[1])
-        for i, e in ipairs(now) do
-          if core.typename(e) == "vector" then now[i] = e[0] end
-        end
-        local was = {}
-        for i, v in ipairs(r) do was[i] = v.value end
-        for i, e in ipairs(s.join(was, now)) do r[i].value = e end
-      end)
-      for i, v in ipairs(r) do state[i] = v.value end
+      state = with_tail(o, s, X, state, {tail = tail, at = at, lane = lane,
+                                         split = split, other = other})
     end
     state = over_threads(o, s, state, index and tail == 0)
     local first = cute.eq(lane, 0)

@@ -13,8 +13,8 @@
 -- loaded while one is multiplied.
 --
 -- An epilogue says what becomes of the sums, and takes what else the kernel is
--- called with; part.load(t) is what another matrix, or a vector for each
--- column, has where the sums are:
+-- called with; part.load(t[, dtype]) is what another matrix, or a vector for
+-- each column, has where the sums are:
 --
 --     epilogue = function(acc, part, bias, residual)
 --       return cute.max(acc + part.load(bias), 0) + part.load(residual)
@@ -246,9 +246,72 @@ local function waits_once(mA, mB, C, async, way, o)
     and C.crd ~= nil and cute.size(C.acc) <= 64
 end
 
+-- A and B of this block's tile {bm, bn}, as cute.tiles has operands; are all of
+-- their elements asked for by cp.async, and how many stages are there? What
+-- comes through registers is there a tile later: more stages than the next one
+-- would stay empty, and each is text of its own.
+local function operands(o, mma, mA, mB, at, way, valid_b)
+  local function of(t, which, rows, i, more)
+    local fetch = type(o.fetch) == "function" and o.fetch(t.element_type)
+      or o.fetch
+    local x = {of = mma, which = which, tile = {rows, o.tile[3]}, at = at[i],
+      piece = o.piece, atom = fetch, lead = o.lead, slots = o.slots,
+      plain = o.plain, halves = o.halves, from = way.from,
+      k_tiles = way.k_tiles, as = o.as}
+    for name, v in pairs(more) do x[name] = v end
+    return x, tiles.is_async(t, x)
+  end
+  local of_A, async_a = of(mA, "A", o.tile[1], 1, {valid = way.valid,
+                                                   cached = way.cached})
+  local of_B, async_b = of(mB, "B", o.tile[2], 2, {valid = valid_b,
+                                                   in_parts = true})
+  local stages = (async_a or async_b) and o.stages or 2
+  of_A.stages, of_B.stages = stages, stages
+  return tiles.operand(mA, of_A), tiles.operand(mB, of_B), stages, async_a,
+         async_b
+end
+
+-- Asks for the first tiles, for all stages but one; the next tile of the walk.
+-- As text for each, unless that is much.
+local function ask_first(A, B, walk, stages, few)
+  local k = walk.first
+  local function load(stage)
+    cute.when(walk.has(k), function() tiles.load({A, B}, k, stage, true) end)
+    cute.arch.cp_async_commit_group()
+    k = walk.next(k)
+  end
+  if few then
+    for stage = 0, stages - 2 do load(stage) end
+  else
+    for stage in cute.range(stages - 1) do load(stage) end
+  end
+  return k
+end
+
+-- D leaves, through a room in shared memory where there is one. finish(C[,
+-- like[, sums]]): the fragment that does.
+local function leave(o, mma, D, acc, tile, at, room, finish)
+  local columns = o.epilogue and o.columns or tile[2]
+  -- f(part, fragment, n); in_rows: a fragment in the order of sums, not of C
+  local function each(in_rows, f)
+    each_part(D, columns, acc, function(part, sums, n)
+      local own = part.acc
+      if not o.gated then
+        part.acc = cute.make_tensor(sums.iterator, own.layout)
+      end
+      f(part, finish(part, in_rows and own or nil, o.gated and sums or nil), n)
+    end)
+  end
+  if room then
+    store_rows(D, mma, tile, at, room, function(f) each(true, f) end)
+  else
+    each(false, function(part, out) part.put(out) end)
+  end
+end
+
 -- finish(C[, like]): the fragment that leaves; way: of gemm.run.
 local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
-  local BM, BN, BK = table.unpack(o.tile)
+  local BM, BN = o.tile[1], o.tile[2]
   local block = (cute.arch.block_idx())
   local valid_b
   if o.gated then mB, valid_b = in_turn(mB, group_of(mma, o.tile)) end
@@ -258,25 +321,11 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
     bm, bn = tiles.raster(block, tiles.count(cute.size(mC, 0), BM),
       tiles.count(cute.size(mB, 0), BN), o.group or 8)
   end
-  local function fetch(t)
-    return type(o.fetch) == "function" and o.fetch(t.element_type) or o.fetch
-  end
-  local of_A = {of = mma, which = "A", tile = {BM, BK},
-    at = bm, piece = o.piece, atom = fetch(mA), lead = o.lead,
-    slots = o.slots, plain = o.plain, halves = o.halves, valid = way.valid,
-    cached = way.cached, from = way.from, k_tiles = way.k_tiles, as = o.as}
-  local of_B = {of = mma, which = "B", tile = {BN, BK},
-    at = bn, piece = o.piece, atom = fetch(mB), lead = o.lead,
-    slots = o.slots, plain = o.plain, halves = o.halves, valid = valid_b,
-    in_parts = true,
-    from = way.from, k_tiles = way.k_tiles, as = o.as}
-  -- What comes through registers is there a tile later: more stages than the
-  -- next one would stay empty, and each is text of its own.
-  local async_a, async_b = tiles.is_async(mA, of_A), tiles.is_async(mB, of_B)
-  local stages = (async_a or async_b) and o.stages or 2
-  of_A.stages, of_B.stages = stages, stages
-  local A, B = tiles.operand(mA, of_A), tiles.operand(mB, of_B)
-  local C = tiles.result(mC, mma, {BM, o.gated and BN // 2 or BN}, {bm, bn})
+  local at = {bm, bn}
+  local A, B, stages, async_a, async_b = operands(o, mma, mA, mB, at, way,
+                                                  valid_b)
+  local tile = {BM, o.gated and BN // 2 or BN}
+  local C = tiles.result(mC, mma, tile, at)
   local D = C
   if o.gated then
     C = {acc = cute.make_rmem_tensor(mma:partition_shape_C {BM, BN},
@@ -285,46 +334,22 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   C.acc:fill(0)
 
   local walk = tiles.walk(A, B)
-  local k = walk.first
-  local function load(stage)
-    cute.when(walk.has(k), function() tiles.load({A, B}, k, stage, true) end)
-    cute.arch.cp_async_commit_group()
-    return walk.next(k)
-  end
-  if stages == 2 or async_a and async_b and A.moves + B.moves <= FEW then
-    for stage = 0, stages - 2 do k = load(stage) end
-  else  -- what goes through registers waits in any case; both are much text
-    for stage in cute.range(stages - 1) do k = load(stage) end
-  end
+  -- what goes through registers waits in any case; both are much text
+  local k = ask_first(A, B, walk, stages, stages == 2
+    or async_a and async_b and A.moves + B.moves <= FEW)
   local passed, done
   if o.blocks then passed, done = scaler(o, C, SA, SB, way.from) end
   main_loop(mma, A, B, C, stages, walk, k,
             waits_once(mA, mB, D, async_a or async_b, way, o), passed)
   if done then done(A.k_tiles) end
 
-  local tile = {BM, o.gated and BN // 2 or BN}
   local size = tile[1] * tile[2]
   local room = o.rows and tiles.is_rows(mC)
     and (room_in(B, D, size) or room_in(A, D, size))
-  local columns = o.epilogue and o.columns or tile[2]
-  -- f(part, fragment, n); in_rows: a fragment in the order of sums, not of C
-  local function each(in_rows, f)
-    each_part(D, columns, C.acc, function(part, sums, n)
-      local acc = part.acc
-      if not o.gated then
-        part.acc = cute.make_tensor(sums.iterator, acc.layout)
-      end
-      f(part, finish(part, in_rows and acc or nil, o.gated and sums or nil), n)
-    end)
+  local function out()
+    leave(o, mma, D, C.acc, tile, at, room, finish)
   end
-  local function leave()
-    if room then
-      store_rows(D, mma, tile, {bm, bn}, room, function(f) each(true, f) end)
-    else
-      each(false, function(part, out) part.put(out) end)
-    end
-  end
-  if way.meet then cute.when(way.meet(C, block), leave) else leave() end
+  if way.meet then cute.when(way.meet(C, block), out) else out() end
 end
 
 local DEFAULT = {stages = 3, group = 8, tile = {128, 128, 64},
@@ -347,11 +372,11 @@ local function finisher(o, way, ...)
   end
   local function apply(C, ...)
     local part = setmetatable({batch = way.batch or of_batch, l = way.l,
-                               load = function(t)
+                               load = function(t, dtype)
       if not way.batch then t = of_batch(t) end
       check.same("gemm_sm80", "N", C.tensor.shape[2], "an epilogue loads of",
                  t.shape[cute.rank(t)])
-      return C.load(t)
+      return C.load(t, dtype)
     end}, {__index = C})
     local sums = table.pack(...)
     sums[sums.n + 1] = part

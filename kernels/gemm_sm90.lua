@@ -6,11 +6,11 @@
 --     run:launch()
 --
 -- A (M,K) and B (N,K) have K contiguous, or of 16 bits M and N (a_major = "m",
--- b_major = "n"), D (M,N) either mode; rows begin at multiples of 16 bytes,
--- which TMA asks for. Any M, N, K. dtype is the type of
--- all three, a_dtype, b_dtype and d_dtype that of one: bf16 and f16; e4m3 and
--- e5m2; f32, multiplied as tf32; i8 and u8, with sums and D of i32. BK is 128
--- bytes, or more of them.
+-- b_major = "n"), D (M,N) its rows, or its columns (d_major = "m"); rows begin
+-- at multiples of 16 bytes, which TMA asks for. Any M, N, K. dtype is the type
+-- of all three, a_dtype, b_dtype and d_dtype that of one: bf16 and f16; e4m3
+-- and e5m2; f32, multiplied as tf32; i8 and u8, with sums and D of i32. BK is
+-- 128 bytes, or more of them.
 --
 -- One thread, the producer, asks for tiles of A and B along K and is far ahead;
 -- warpgroups, the consumers, multiply what has come. Between them is a ring of
@@ -20,6 +20,9 @@
 --   schedule "cooperative": the consumers share a tile, 64 rows each in turn
 --            "pingpong": each has a tile of its own; while one multiplies the
 --            other writes its result. Tiles follow each other in the ring.
+--
+-- Tiles follow each other in bands: `swizzle` of them side by side along M,
+-- then the next along N; with raster_along_m along N, then the next along M.
 --
 -- persistent = false: a block has one tile, whose place is the block's; for
 -- results of no more tiles than there are multiprocessors, or twice as many

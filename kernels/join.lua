@@ -72,6 +72,24 @@ end
 -- In a kernel
 ---------------------------------------------------------------------------
 
+-- Where a cluster's first block gets the sums of the others: {sums =
+-- (4 i,threads,others), came = the barrier that counts them, others}.
+local function received(p, tid, z)
+  local arch, others, threads = cute.arch, p.splits - 1, p.out:size()
+  local each = p.MT // p.wm * (p.NT // p.wn)
+  local sums = cute.make_smem_tensor(cute.f32, cute.make_layout(
+    {{4, each}, threads, others},
+    {{1, 4 * threads}, 4, 4 * each * threads}))
+  local came = arch.alloc_smem(cute.i64, 1)
+  cute.when(cute.eq(z, 0) & cute.eq(tid, 0), function()
+    arch.mbarrier_init(came, 1)
+    arch.mbarrier_init_fence()
+    arch.mbarrier_arrive_and_expect_tx(came, 4 * cute.size(sums))
+  end)
+  arch.cluster_arrive()
+  return {sums = sums, came = came, others = others}
+end
+
 --- Where this thread works: its tile (bn, bm), the matrices of the batch l, its
 -- warp along N and along K (wn, wk), and its index among those that have the
 -- same part of K (side).
@@ -82,6 +100,7 @@ function join.place(p)
   return {tid = tid, block = block, l = l, z = z, bn = block % across,
     bm = block // across, wn = tid // 32 % p.warps[1], wk = tid // side,
     side = tid % side, across = across,
+    parts = p.cluster and received(p, tid, z),
     batch = function(t) return tiles.batch(t, l) end}
 end
 
@@ -120,32 +139,30 @@ local function of_warps(p, at, sums, out, s)
   else cute.when(cute.lt(at.wk, wm * wn), reduce) end
 end
 
--- The sums of a cluster's blocks, in the order of z, from their shared memory;
--- true in the block that has all. `mine`: has this thread some? nil: all have.
-local function of_cluster(acc, splits, at, threads, mine)
-  local sums = cute.coalesce(acc)
-  local all = cute.make_smem_tensor(cute.f32, cute.make_layout(
-    {{4, cute.size(sums) // 4}, threads}, {{1, 4 * threads}, 4}))
+-- The sums of a cluster's blocks, in the order of z: those of the others are
+-- sent to the first one, which has all; true there. `mine`: has this thread
+-- some? nil: all have.
+local function of_cluster(acc, at, mine)
+  local parts, sums, arch = at.parts, cute.coalesce(acc), cute.arch
   local function some(f) if mine then cute.when(mine, f) else f() end end
-  local function meet_all()
-    cute.arch.cluster_arrive()
-    cute.arch.cluster_wait()
-  end
-  some(function() cute.autovec_copy(sums, all(_, at.tid)) end)
-  meet_all()
+  arch.cluster_wait()  -- for the first block's barrier
   local first = cute.eq(at.z, 0)
   some(function()
     cute.when(first, function()
+      arch.mbarrier_wait(parts.came, 0, {scope = "cluster"})
       local part = cute.make_fragment_like(sums)
-      for other = 1, splits - 1 do
-        local there = all(_, at.tid)
-        cute.autovec_copy(cute.make_tensor(cute.arch.map_dsmem_ptr(
-          there.iterator, other), there.layout), part)
+      for other = 0, parts.others - 1 do
+        cute.autovec_copy(parts.sums(_, at.tid, other), part)
         sums:store(sums:load() + part:load())
+      end
+    end, function()
+      local there = parts.sums(_, at.tid, at.z - 1)
+      for i = 0, cute.size(sums) - 1, 4 do
+        arch.store_async_dsmem(there.iterator + there.layout(i),
+          {sums(i), sums(i + 1), sums(i + 2), sums(i + 3)}, parts.came, 0)
       end
     end)
   end)
-  meet_all()  -- nobody's memory goes before it was read
   return first
 end
 
@@ -191,7 +208,7 @@ function join.leave(p, at, sums, D, s, ...)
   local mine = threads < p.block and cute.lt(at.tid, threads)
   if p.splits > 1 then
     local last
-    if p.cluster then last = of_cluster(acc, p.splits, at, threads, mine)
+    if p.cluster then last = of_cluster(acc, at, mine)
     else
       last = meet(acc, {work = more[1], turns = more[2],
         at = at.block + at.l * (at.across * tiles.count(D.shape[1], p.tile[2])),

@@ -149,10 +149,11 @@ end
 -- What a candidate of problem p takes by the rule as it is now, in ns; the name
 -- of its factor, if it has one.
 local function predictor(p, c, sms)
-  if c.base == "gemm_sm90" then
+  if c.family == "gemm_sm90" then
     local m, n, o = p.m, p.n, options.complete(c.options, true)
     if c.swap then m, n = n, m end
-    return function() return model.time(o, m, n, p.k, sms) * 1e9 end,
+    local more = c.moved and c.moved.ns or 0
+    return function() return model.time(o, m, n, p.k, sms) * 1e9 + more end,
            p.a.bits == 16 and model.kind(o) or nil
   elseif c.base == "gemm_sm80" then
     local bits = p.a.bits
@@ -251,7 +252,7 @@ for name in ("fill missing crowd sent wait cut_fill latency hit uneven memory "
     .. "drain round alone"):gmatch "%S+" do
   fitted[#fitted + 1] = {constants, name, SM90, "  " .. name .. " = "}
 end
-for name in ("memory l2 near latency share meet drain")
+for name in ("memory l2 near latency share meet drain ask single far")
   :gmatch "%S+" do
   fitted[#fitted + 1] = {blocks.constants, name, BLOCKS, "  " .. name .. " = "}
 end

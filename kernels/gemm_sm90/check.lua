@@ -87,6 +87,34 @@ local function cluster(o)
   end
 end
 
+-- Groups, and what they go with.
+local function groups(o)
+  one_of(o, "groups", "rows", "masked", "list")
+  need(o.groups ~= "list" or o.schedule ~= "pingpong" and not o.blocks,
+    "groups = \"list\" goes with neither turns nor factors of blocks")
+  need(o.split == 1 and not o.batches and o.persistent
+    and o.scheduler == "static", "groups = %s goes with neither split, "
+    .. "batches, persistent = false nor a dynamic scheduler",
+    core.show(o.groups))
+  need(o.groups ~= "rows" or o.a_major == "k" and o.d_major == "n",
+    "groups = \"rows\" with a_major = %q and d_major = %q; these begin at "
+    .. "any row, and TMA's boxes on 16 bytes: it is for rows of A and D",
+    o.a_major, o.d_major)
+end
+
+-- What an epilogue reads.
+local function sources(o)
+  for i, s in ipairs(o.sources or {}) do
+    need(core.typename(s.dtype) == "dtype" and s.dtype.bits >= 16
+      and s.dtype.bits <= 32 and (s.major == "n" or s.major == "m"),
+      "source %d = {dtype = %s, major = %s}; a type of 16 or 32 bits and \"n\" "
+      .. "or \"m\" are needed", i, tostring(s.dtype), core.show(s.major))
+  end
+  need(not o.sources or o.split ~= "stream" and not o.groups,
+    "%s goes without sources", o.groups and "groups = " .. core.show(o.groups)
+    or "split = \"stream\"")
+end
+
 --- Fails unless the choices, with those that are missing filled in, are some.
 ---@param o table
 function wrong.options(o)
@@ -112,19 +140,7 @@ function wrong.options(o)
   need(not o.batches or o.split == 1 and not o.gated
     and o.scheduler ~= "dynamic", "batches = true goes with neither split, "
     .. "gated nor a dynamic scheduler")
-  if o.groups ~= nil then
-    one_of(o, "groups", "rows", "masked", "list")
-    need(o.groups ~= "list" or o.schedule ~= "pingpong" and not o.blocks,
-      "groups = \"list\" goes with neither turns nor factors of blocks")
-    need(o.split == 1 and not o.batches and o.persistent
-      and o.scheduler == "static", "groups = %s goes with neither split, "
-      .. "batches, persistent = false nor a dynamic scheduler",
-      core.show(o.groups))
-    need(o.groups ~= "rows" or o.a_major == "k" and o.d_major == "n",
-      "groups = \"rows\" with a_major = %q and d_major = %q; these begin at "
-      .. "any row, and TMA's boxes on 16 bytes: it is for rows of A and D",
-      o.a_major, o.d_major)
-  end
+  if o.groups ~= nil then groups(o) end
   for _, name in ipairs {"a_hint", "b_hint", "d_hint"} do
     local hint = o[name]
     need(hint == nil or math.type(hint) == "integer", "%s = %s; a policy is "
@@ -132,15 +148,7 @@ function wrong.options(o)
   end
   need(o.epilogue == nil or type(o.epilogue) == "function",
        "epilogue = %s; a function is needed", core.show(o.epilogue))
-  for i, s in ipairs(o.sources or {}) do
-    need(core.typename(s.dtype) == "dtype" and s.dtype.bits >= 16
-      and s.dtype.bits <= 32 and (s.major == "n" or s.major == "m"),
-      "source %d = {dtype = %s, major = %s}; a type of 16 or 32 bits and \"n\" "
-      .. "or \"m\" are needed", i, tostring(s.dtype), core.show(s.major))
-  end
-  need(not o.sources or o.split ~= "stream" and not o.groups,
-    "%s goes without sources", o.groups and "groups = " .. core.show(o.groups)
-    or "split = \"stream\"")
+  sources(o)
   types(o)
   tile(o)
   cluster(o)
@@ -154,6 +162,20 @@ function wrong.options(o)
   need(epi[1] == 64 and columns % epi[2] == 0 and (o.d_major == "m"
     or run % 128 == 0), "epi = {%d, %d}; 64 rows, and columns of whole 16 "
     .. "bytes that cut %d without a rest, are needed", epi[1], epi[2], columns)
+end
+
+--- Fails unless complete choices go together.
+---@param o table
+function wrong.together(o)
+  need(not o.stream or not o.pingpong
+    and (o.cluster[1] == 1 or o.cluster[2] == 1), "split = \"stream\" is for "
+    .. "consumers that share a tile, and clusters along one mode")
+  need(o.split == 1 or o.split == 2 and not o.clustered and not o.pingpong,
+    "split is 1 or, without clusters and turns, 2")
+  need(not o.dynamic or not o.stream and o.persistent,
+    "scheduler = \"dynamic\" gives whole tiles to blocks that stay")
+  need(not o.pingpong or o.persistent, "warpgroups take turns in blocks that "
+    .. "stay: persistent = false has one tile a block")
 end
 
 -- Rows that TMA can reach: one contiguous mode, the other at multiples of 16

@@ -170,7 +170,7 @@ local function settle(chosen, o, m, n, k, waves)
   elseif (o.cluster[2] > 1 or o.pingpong) and m >= n then
     say("raster_along_m", true)
   end
-  if o.epilogue and o.pingpong and not o.groups and k >= HIDDEN
+  if o.epilogue and o.pingpong and not o.groups and k > HIDDEN - o.tile[3]
     and o.rows // 64 * (o.columns // o.epi[2]) > 4 then
     say("epi_loop", true)
   end

@@ -120,12 +120,23 @@ local function place_of(o, out, at, n)
           (at[2] * o.split + out.half) * parts + n % parts}
 end
 
+-- Asks for part n of a tile. A place behind the last one is none of memory's:
+-- what came from there would be another part's, which may be stored meanwhile.
+local function ask(o, out, at, n)
+  local place, inside = place_of(o, out, at, n), nil
+  local rows, columns = out.count[1], out.count[2]
+  local cluster = o.cluster or {1, 1}
+  if rows % (o.tile[1] // 64 * cluster[1]) ~= 0
+    or columns % (o.columns // o.epi[2] * o.split * cluster[2]) ~= 0 then
+    inside = core.lt(place[1], rows) & core.lt(place[2], columns)
+  end
+  out.sources:ask(n, place, at[3], inside)
+end
+
 --- Asks for what the epilogue reads of a tile first: ahead of its products.
 function epilogue.ahead(o, out, at)
   if not out.sources then return end
-  for n = 0, o.source_stages - 1 do
-    out.sources:ask(n, place_of(o, out, at, n), at[3])
-  end
+  for n = 0, o.source_stages - 1 do ask(o, out, at, n) end
 end
 
 -- Is something of part n, at `at`, inside of D, and are all its rows the
@@ -240,7 +251,7 @@ local function store(o, out, acc, w)
     if out.sources then
       local next_one = n + o.source_stages
       cute.when(core.lt(next_one, last), function()
-        out.sources:ask(next_one, place_of(o, out, at, next_one), at[3])
+        ask(o, out, at, next_one)
       end)
     end
   end)

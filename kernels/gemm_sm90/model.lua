@@ -133,109 +133,164 @@ function model.cut(elements, bits)
   return C.cut[math.min(pitch & -pitch, 128)] or 1
 end
 
+-- A product of (m,k) and (n,k) as it is for choices: `waves` of its tiles, in
+-- `slots` at once; along K `steps`, each of so many `pieces` of 128 bytes in a
+-- row; how rows are `cut`; `busy`: the share of a whole number of waves that
+-- has blocks; is there a `single` wave, in which blocks ask for operands as
+-- their tiles follow each other?
+local function product(o, m, n, k, sms)
+  local bits = o.a_dtype.bits
+  local p = {m = m, n = n, k = k, bits = bits, wide = o.d_dtype.bits,
+    tiles_m = ceil_div(m, o.tile[1]), tiles_n = ceil_div(n, o.tile[2]),
+    pieces = o.tile[3] * bits / 1024, parts = 1, late = 0,
+    cut_a = model.cut(o.a_major == "k" and k or m, bits),
+    cut_b = model.cut(o.b_major == "k" and k or n, bits),
+    stays = (m + n) * k * bits / 8 < STAYS}
+  local cm, cn = o.cluster[1], o.cluster[2]
+  p.slots = sms * o.min_blocks // (cm * cn * o.split)
+  p.waves = ceil_div(p.tiles_m, cm) * ceil_div(p.tiles_n, cn) / p.slots
+  p.steps = ceil_div(ceil_div(k, o.tile[3]), o.split)
+  p.busy = math.min(p.waves / math.ceil(p.waves), 1)
+  p.single = p.waves <= 1 and not o.pingpong
+  return p
+end
+
+-- Rows of A and B that a tile asks for, each as often as L2 is.
+local function asked(o, p)
+  return o.tile[1] / o.cluster[2] * p.cut_a + o.tile[2] / o.cluster[1] * p.cut_b
+end
+
+-- Cycles of a step along K, and what it takes no less than: its share of the
+-- ring's latency.
+local function pace_of(o, p)
+  local bm, bn, bk = table.unpack(o.tile)
+  local step = math.max(bm * bn * bk / C.fmas * p.bits / 16,
+    p.pieces * math.max(bm + bn, asked(o, p) / C.cut_fill) * 128 / C.fill)
+  if o.promote then step = step + C.add * o.rows / 64 / o.promote end
+  local abreast = math.max(1, math.ceil(math.min(p.waves, 1) * o.min_blocks))
+  return math.max(step * abreast,
+    (p.stays and C.hit or C.latency) / math.min(o.stages, p.steps))
+end
+
+-- Cycles of what follows a tile's products.
+local function ending(o, p)
+  -- Fitted to parts of D's rows that swizzles take; whole rows are no slower.
+  local part = o.epi[2]
+  if o.d_major == "n" and not o.promote then part = part & -part end
+  return C.round * (o.rows // 64) * (o.columns // part)
+    + o.tile[1] * o.columns * p.wide / 8 / C.drain
+      * (o.epi_stages < 4 and 1 or 0.7)
+end
+
+-- Cycles that tiles which lack rows take more.
+local function slower(o, p, pace)
+  local bm, bn = o.tile[1], o.tile[2]
+  local gone_m, more_m, count_m = lacking(o, 1, p.m, p.tiles_m, p.tiles_n,
+                                          p.waves, p.slots)
+  local gone_n, more_n, count_n = lacking(o, 2, p.n, p.tiles_n, p.tiles_m,
+                                          p.waves, p.slots)
+  local function slow(gone, more, count)
+    return count * p.steps * math.max(0, p.pieces * ((bm + bn - gone) * 128
+      / C.fill + more) - pace)
+  end
+  if count_m > 0 and count_n > 0 and p.waves <= 1 then
+    return slow(gone_m + gone_n, more_m + more_n, 1)
+  end
+  return slow(gone_m, more_m, count_m) + slow(gone_n, more_n, count_n)
+end
+
+-- Cycles of all waves. Of p: `tile`, those of one; `edges`, of what begins and
+-- ends it, beside which nothing is loaded; with o.equal `parts` of the tiles
+-- past whole waves, the waves with them, and how `late` the last sums are.
+local function cycles_of(o, p)
+  local pace, epilogue = pace_of(o, p), ending(o, p)
+  local main, more = p.steps * pace, slower(o, p, pace)
+  p.edges = epilogue + (o.split > 1 and C.exchange or 0)
+  p.tile = o.pingpong and math.max(main, (main + epilogue) / 2)
+    or main + p.edges
+  local cycles = math.ceil(p.waves) * p.tile - (o.pingpong and 0 or p.edges)
+    + more
+  if not o.equal then return cycles end
+  local whole = p.waves // 1
+  local rest = math.floor((p.waves - whole) * p.slots + 0.5)
+  p.parts = rest > 0 and math.min(o.equal, p.slots // rest, p.steps) or 1
+  if p.parts > 1 then
+    cycles = whole * p.tile + ceil_div(p.steps, p.parts) * pace + more / p.parts
+    p.waves, p.busy = whole + 1 / p.parts, 1
+    p.late = C.leave + (p.parts - 1) * (C.part + o.tile[1] * o.tile[2] * 4
+                                        / C.fill)
+  end
+  return cycles
+end
+
+-- Cycles at the clock that a card's power limit leaves; near: 1 where blocks of
+-- a cluster share what comes through L2, else 0.
+local function energy_of(o, p, near)
+  local bm, bn, cm, cn = o.tile[1], o.tile[2], o.cluster[1], o.cluster[2]
+  local alone, filling, l2 = table.unpack(C.energy[p.bits])
+  return 2.0 * p.m * p.n * p.k * (alone + filling * (1 / bm + 1 / bn)
+      + l2 * (1 / bm / cn ^ near + 1 / bn / cm ^ near))
+    * (o.promote and 1 + C.by_adding * o.rows / 64 or 1) / p.busy ^ 0.5
+end
+
+-- Seconds of what comes from memory: all of it once, but what is read by blocks
+-- far from each other twice, in part.
+local function memory_of(o, p, turned)
+  local m, n = p.m, p.n
+  local along_m = o.raster_along_m
+  if p.single then along_m = not turned end
+  local apart = along_m and (p.tiles_n > 1 and m or 0) or p.tiles_m > 1 and n
+    or 0
+  local memory = ((m + n + C.far * apart) * p.k * p.bits + m * n * p.wide) / 8
+    / (p.stays and C.l2 or C.memory)
+  local rest = p.waves % 1
+  if p.waves > 1 then memory = memory * (1 + C.uneven / p.waves) end
+  if o.split > 1 and o.min_blocks == 1 then  -- who leaves asks for nothing
+    memory = memory
+      + (math.ceil(p.waves) - 1) * (C.first + p.edges) / C.clock
+  end
+  if p.waves > 1 and rest > 0 then  -- few blocks ask for less than there is
+    memory = memory * (1 - rest / p.waves)
+      + math.max(memory * rest / p.waves, p.tile / C.clock)
+  end
+  return memory
+end
+
+-- Seconds of what comes from L2: what all tiles read, and what those side by
+-- side do, of so many `rows`.
+local function l2_of(o, p, rows)
+  local read = p.tiles_m * p.tiles_n * asked(o, p) * p.k * p.bits / 8 / C.l2
+  if p.single then
+    return math.max(read, p.busy * o.min_blocks * rows * p.k
+      / (o.split * p.parts) * p.bits / 8 / C.group)
+  elseif not o.shares then
+    return math.max(read, p.waves * in_turn(o, p.tiles_m, p.tiles_n) * p.k
+      * p.bits / 8 / C.steady)
+  end
+  return read
+end
+
 --- Seconds of a product with complete options `o` (options of gemm_sm90), on
 -- `sms` multiprocessors; waves of tiles, as a number: 2.4 take the time of 3.
 ---@return number seconds
 ---@return number waves
 ---@return integer parts of the tiles that equal ones are made of
 function model.time(o, m, n, k, sms)
-  local bm, bn, bk = table.unpack(o.tile)
-  local bits, wide = o.a_dtype.bits, o.d_dtype.bits
-  local cm, cn = o.cluster[1], o.cluster[2]
-  local tiles_m, tiles_n = ceil_div(m, bm), ceil_div(n, bn)
-  local slots = sms * o.min_blocks // (cm * cn * o.split)
-  local waves = ceil_div(tiles_m, cm) * ceil_div(tiles_n, cn) / slots
-  local steps = ceil_div(ceil_div(k, bk), o.split)
-
-  local pieces = bk * bits / 1024  -- of 128 bytes in a row
-  local cut_a = model.cut(o.a_major == "k" and k or m, bits)
-  local cut_b = model.cut(o.b_major == "k" and k or n, bits)
-  local issued = (bm / cn * cut_a + bn / cm * cut_b) / C.cut_fill
-  local step = math.max(bm * bn * bk / C.fmas * bits / 16,
-    pieces * math.max(bm + bn, issued) * 128 / C.fill)
-  if o.promote then step = step + C.add * o.rows / 64 / o.promote end
-  -- Fitted to parts of D's rows that swizzles take; whole rows are no slower.
-  local part = o.epi[2]
-  if o.d_major == "n" and not o.promote then part = part & -part end
-  local epilogue = C.round * (o.rows // 64) * (o.columns // part)
-    + bm * o.columns * wide / 8 / C.drain * (o.epi_stages < 4 and 1 or 0.7)
-  local stays = (m + n) * k * bits / 8 < STAYS
-  local abreast = math.max(1, math.ceil(math.min(waves, 1) * o.min_blocks))
-  local pace = math.max(step * abreast,
-    (stays and C.hit or C.latency) / math.min(o.stages, steps))
-  local main = steps * pace
-  -- What tiles that lack rows take more.
-  local gone_m, more_m, count_m = lacking(o, 1, m, tiles_m, tiles_n, waves,
-                                          slots)
-  local gone_n, more_n, count_n = lacking(o, 2, n, tiles_n, tiles_m, waves,
-                                          slots)
-  local function slow(gone, more, count)
-    return count * steps * math.max(0, pieces * ((bm + bn - gone) * 128 / C.fill
-      + more) - pace)
-  end
-  local slower = count_m > 0 and count_n > 0 and waves <= 1
-    and slow(gone_m + gone_n, more_m + more_n, 1)
-    or slow(gone_m, more_m, count_m) + slow(gone_n, more_n, count_n)
-  -- What begins and ends a block's tile, beside which nothing is loaded.
-  local edges = epilogue + (o.split > 1 and C.exchange or 0)
-  local tile = o.pingpong and math.max(main, (main + epilogue) / 2)
-    or main + edges
-  local cycles = math.ceil(waves) * tile - (o.pingpong and 0 or edges) + slower
-  local busy, late = math.min(waves / math.ceil(waves), 1), 0
-  local single = waves <= 1 and not o.pingpong
-  local parts = 1  -- of the tiles past whole waves
-  if o.equal then
-    local whole = waves // 1
-    local rest = math.floor((waves - whole) * slots + 0.5)
-    parts = rest > 0 and math.min(o.equal, slots // rest, steps) or 1
-    if parts > 1 then
-      cycles = whole * tile + ceil_div(steps, parts) * pace + slower / parts
-      waves, busy = whole + 1 / parts, 1
-      late = C.leave + (parts - 1) * (C.part + bm * bn * 4 / C.fill)
-    end
-  end
-
-  local alone, filling, l2 = table.unpack(C.energy[bits])
-  local near = waves <= C.near and 1 or 0
-  local energy = 2.0 * m * n * k * (alone + filling * (1 / bm + 1 / bn)
-      + l2 * (1 / bm / cn ^ near + 1 / bn / cm ^ near))
-    * (o.promote and 1 + C.by_adding * o.rows / 64 or 1) / busy ^ 0.5
-
-  -- What is read by blocks far from each other comes twice, in part.
+  local p = product(o, m, n, k, sms)
+  local cycles = cycles_of(o, p)
+  local near = p.waves <= C.near and 1 or 0
   local turned, rows = model.turned(o, m, n)
-  local along_m = o.raster_along_m
-  if single then along_m = not turned end
-  local apart = along_m and (tiles_n > 1 and m or 0) or tiles_m > 1 and n or 0
-  local memory = ((m + n + C.far * apart) * k * bits + m * n * wide) / 8
-    / (stays and C.l2 or C.memory)
-  local rest = waves % 1
-  if waves > 1 then memory = memory * (1 + C.uneven / waves) end
-  if o.split > 1 and o.min_blocks == 1 then  -- who leaves asks for nothing
-    memory = memory + (math.ceil(waves) - 1) * (C.first + edges) / C.clock
-  end
-  if waves > 1 and rest > 0 then  -- few blocks ask for less than there is
-    memory = memory * (1 - rest / waves)
-      + math.max(memory * rest / waves, tile / C.clock)
-  end
-  local read = tiles_m * tiles_n * (bm / cn * cut_a + bn / cm * cut_b)
-    * k * bits / 8 / C.l2
-  if single then
-    read = math.max(read, busy * o.min_blocks * rows * k / (o.split * parts)
-      * bits / 8 / C.group)
-  elseif not o.shares then
-    read = math.max(read, waves * in_turn(o, tiles_m, tiles_n) * k * bits / 8
-      / C.steady)
-  end
-  local good = bits == 16 and C.good[model.kind(o)] or 1
-  local seconds = C.launch + (C.first + edges + late) / C.clock
-    + together(good * cycles / C.clock, good * energy, memory, read)
-  if o.pingpong and waves <= 1 then seconds = seconds * C.alone end
+  local good = p.bits == 16 and C.good[model.kind(o)] or 1
+  local seconds = C.launch + (C.first + p.edges + p.late) / C.clock
+    + together(good * cycles / C.clock, good * energy_of(o, p, near),
+               memory_of(o, p, turned), l2_of(o, p, rows))
+  if o.pingpong and p.waves <= 1 then seconds = seconds * C.alone end
   -- The larger operand is better asked for first.
-  if single and m < n then seconds = seconds * C.second end
-  if cm * cn > 1 then
+  if p.single and m < n then seconds = seconds * C.second end
+  if o.cluster[1] * o.cluster[2] > 1 then
     seconds = seconds * C.apart ^ (1 - near) + C.cluster
   end
-  return seconds, waves, parts
+  return seconds, p.waves, p.parts
 end
 
 return model

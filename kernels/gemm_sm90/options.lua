@@ -89,19 +89,8 @@ function options.complete(given, sure)
   o.rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
   o.stream, o.dynamic = o.split == "stream", o.scheduler == "dynamic"
   o.shares = o.stream or o.dynamic or o.groups ~= nil
-  if o.stream then
-    o.split = 1
-    if o.pingpong or o.cluster[1] > 1 and o.cluster[2] > 1 then
-      core.fail("bad-argument", "gemm_sm90: split = \"stream\" is for "
-        .. "consumers that share a tile, and clusters along one mode")
-    end
-  end
+  if o.stream then o.split = 1 end
   o.columns = o.tile[2] // o.split // (o.gated and 2 or 1)  -- of D, of a block
-  if o.split ~= 1 and (o.split ~= 2 or o.cluster[1] * o.cluster[2] > 1
-      or o.pingpong) then
-    core.fail("bad-argument", "gemm_sm90: split is 1 or, without clusters and "
-      .. "turns, 2")
-  end
   if o.split > 1 then o.persistent = false end
   -- Blocks of one tile lie in runs along a mode, which follow each other along
   -- the other one.
@@ -109,14 +98,7 @@ function options.complete(given, sure)
     and not (o.batches or o.clustered)
   -- Blocks of one tile follow each other along N.
   o.turned = not o.persistent and o.raster_along_m and not o.clustered
-  if o.dynamic and (o.stream or not o.persistent) then
-    core.fail("bad-argument", "gemm_sm90: scheduler = \"dynamic\" gives whole "
-      .. "tiles to blocks that stay")
-  end
-  if o.pingpong and not o.persistent then
-    core.fail("bad-argument", "gemm_sm90: warpgroups take turns in blocks that "
-      .. "stay: persistent = false has one tile a block")
-  end
+  wrong.together(o)
   o.epi = o.epi or {64, run_of(o)}
   -- buffers go round: those of a tile are whole rounds
   local stores = o.rows // 64 * (o.columns // o.epi[2])

@@ -77,11 +77,16 @@ function Sources:barrier(n)
   return self.came + (self.group * stages + n % stages)
 end
 
---- Asks for part n of a tile, at `place` of the parts. What lies outside of D
--- comes as zeros.
-function Sources:ask(n, place, l)
+--- Asks for part n of a tile, at `place` of the parts; inside: is there
+-- something (nil: always)? What lies outside of D comes as zeros.
+function Sources:ask(n, place, l, inside)
   local o, bar = self.o, self:barrier(n)
-  cute.when(self.leader, function()
+  if inside then
+    cute.when(self.leader & ~inside, function()
+      cute.arch.mbarrier_arrive(bar)
+    end)
+  end
+  cute.when(inside and self.leader & inside or self.leader, function()
     cute.arch.mbarrier_arrive_and_expect_tx(bar, self.bytes)
     for i = 1, #self.of do
       local x = self.of[i]

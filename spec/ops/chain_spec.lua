@@ -86,6 +86,22 @@ local function expected(seeds)
   return out
 end
 
+describe("what blocks count by", function()
+  it("is 0 also where a graph that never ran was first", function()
+    local X, D = cute.full({64, 8200}, 1, cute.bf16),
+      cute.zeros({64, 64}, cute.f32)
+    local W = cute.full({64, 8200}, 1, cute.bf16)
+    local o = {device = "sim:sm_80", out = D}
+    assert.truthy(ops.explain(X, W, o).split)
+    local g = cute.graph(function() ops.gemm(X, W, o) end,
+      {device = o.device})
+    ops.gemm(X, W, o)
+    assert.equal(8200, D(63, 63))
+    g:launch()
+    assert.equal(8200, D(63, 63))
+  end)
+end)
+
 describe("a chain of calls", function()
   it("is of all families, and dependent launches", function()
     local X, Y, Z = cute.zeros({64, 64}, cute.bf16),

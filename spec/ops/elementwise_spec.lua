@@ -221,13 +221,17 @@ describe("cute.ops.elementwise", function()
   it("says what is wrong, at the line of the call", function()
     local X, Y = matrix {20, 30}, matrix {30, 20}
     local function add(x, y) return x + y end
-    local sum = 0
+    local sum, list = 0, {}
     for _, c in ipairs {
       {"ops.elementwise: operand 1 is (20,30):(30,1) and operand 2 is "
        .. "(30,20):(20,1): modes of 20 and of 30 do not broadcast", add, X, Y},
       {"ops.elementwise: operand 1 is 1.0; a tensor among the operands is "
        .. "needed", add, 1.0, 2.0},
       {"ops.elementwise: operand 2 is \"x\"; a tensor is needed", add, X, "x"},
+      {"ops.elementwise: operand 2 is nil; a tensor or a number is needed", add,
+       X, nil, {device = "sim"}},
+      {"ops.elementwise: operand 2 is nil; a tensor or a number is needed", add,
+       X, nil, X},
       {"ops.elementwise: no option 'ot' (did you mean out?)", add, X, X,
        {ot = X}},
       {"ops.elementwise: dtype = 3: a dtype or string is needed", add, X, X,
@@ -245,11 +249,19 @@ describe("cute.ops.elementwise", function()
       {"out is (20,30):(0,1): several of its elements lie in one place", add,
        X, X, {out = cute.make_tensor(Y.iterator, cute.make_layout({20, 30},
                                                                   {0, 1}))}},
+      {"dtype = i4: elements of 8 bits or more are needed", add, X, X,
+       {dtype = "i4"}},
+      {"takes 4, and there are 2 operands: `at` is one more",
+       function(x, y, z, k) return x + y + z + k end, X, X},
+      {"the result of an integer division by zero is used [division-by-zero]",
+       function(x) return x // (x - 1) end, cute.ones({20}, cute.i32)},
       {"returns nothing", function() end, X},
       {"returns 3 as result 1; a vector is needed",
        function() return 3 end, X},
       {"assigns 'sum', which is outside of it: it keeps no state",
        function(x) sum = x return x end, X},
+      {"stores in a tensor, which is outside of it: it keeps no state",
+       function(x) Y[0] = 1.0 return x end, X},
       {"out 2 is given, and there are 1 results", add, X, X,
        {out = {matrix {20, 30}, matrix {20, 30}}}},
     } do
@@ -257,6 +269,13 @@ describe("cute.ops.elementwise", function()
       assert.matches(c[1], message, 1, true)
     end
     assert.equal(0, sum)
+    local ok, why = pcall(elementwise, function(x)
+      table.insert(list, 1)
+      return x
+    end, X)
+    assert.is_false(ok)
+    assert.matches("changes what is outside of it: it keeps no state", why, 1,
+                   true)
     local text = [[
       local cute = require "cute"
       local X = cute.zeros({4}, cute.f32)

@@ -196,6 +196,24 @@ describe("an epilogue", function()
     end
   end)
 
+  it("adds whole numbers that i32 does not have to whole sums", function()
+    local X = cute.full({16, 16}, 3, cute.i8)
+    local far = (1 << 40) + 1
+    for _, c in ipairs {{"i64", far, "i64", far + 144}, {"i64", far, "i32",
+        0x7fffffff}, {"i64", -far, "u8", 0}, {"u32", 4000000000, "u32",
+        4000000144}, {"u32", 4000000000, "i64", 4000000144}} do
+      local C = cute.full({16, 16}, c[2], cute[c[1]])
+      for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+        local D = gemm(X, X, C, {device = device, dtype = c[3]})
+        assert.equal(c[4], D(15, 15))
+      end
+      if c[1] == c[3] then
+        gemm(X, X, {device = "sim", out = C, accumulate = true})
+        assert.equal(c[4], C(15, 15))
+      end
+    end
+  end)
+
   it("reduces magnitudes, of sums below 0, too", function()
     for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
       local _, rows, all = gemm(A, B, {device = device,
@@ -288,6 +306,41 @@ describe("an epilogue", function()
       check(function(_, _, j, sum) return sum * i + bias(j) end,
             run(function(acc, at) return act(acc, at) end))
     end
+  end)
+
+  it("is the function of its call, not an earlier one of the same code",
+     function()
+    local X, o = cute.full({16}, 3, cute.f32), {device = "sim:sm_80"}
+    local function made()
+      local sign, table_of = nil, {by = {1}}
+      return function(x)
+        if sign == "-" then x = -x end
+        return x * table_of.by[1]
+      end, function(s, by)
+        sign = s
+        if by then table_of.by[1] = by end
+      end
+    end
+    local function right(f_, by)
+      local D = gemm(A, B, {device = "sim:sm_80", dtype = "f32",
+                            epilogue = f_})
+      assert.is_nil(ops.differs(A, B, D, function(_, _, _, sum)
+        return sum * by
+      end))
+      assert.equal(3 * by, cute.ops.elementwise(f_, X, o)(0))
+    end
+    local f, set_f = made()
+    local g, set_g = made()
+    right(f, 1)
+    set_f "-"
+    right(g, 1)
+    right(f, -1)
+    set_g(nil, 2)
+    right(g, 2)
+    set_g("-", 5)
+    set_f(nil, 4)
+    right(f, 4)
+    right(g, -5)
   end)
 
   it("sees that constants change", function()
@@ -522,6 +575,34 @@ describe("an epilogue that is wrong", function()
       stats.n = 1
       return acc
     end)
+    local list, sums = {deep = {n = 0}}, cute.zeros({1}, cute.f32)
+    refuses("changes what is outside of it: it keeps no state", function(acc)
+      local deep = list.deep
+      deep.n = deep.n + 1
+      return acc
+    end)
+    refuses("changes what is outside of it: it keeps no state", function(acc)
+      table.insert(list, 1)
+      return acc
+    end)
+    refuses("stores in a tensor, which is outside of it: it keeps no state",
+      function(acc)
+        sums[0] = 1.0
+        return acc
+      end)
+  end)
+
+  it("remembers what it found out, which is no state", function()
+    local cache, n = {}, 3
+    local D = gemm(A, B, {device = "sim:sm_80", epilogue = function(acc)
+      local bits = acc.dtype.bits
+      cache[bits] = cache[bits] or bits // 16
+      return acc * cache[bits] * n
+    end})
+    assert.equal(2, cache[32])
+    assert.is_nil(ops.differs(A, B, D, function(_, _, _, sum)
+      return sum * 6
+    end))
   end)
 
   it("returns something else", function()
@@ -670,6 +751,25 @@ describe("matrices that an epilogue reads", function()
         return sum + was[x * N + y]
       end))
     end
+  end)
+
+  it("are left alone where a part of a tile lies outside of D", function()
+    local X, Y = matrix {64, 64}, matrix({72, 64}, "bf16", 2)
+    local D = cute.full({64, 72}, 3, cute.f32)
+    local p, list, call = products.offers(X, Y, {out = D, accumulate = true,
+                                                 device = "sim:sm_90a"})
+    local tried = 0
+    for _, c in ipairs(list) do
+      if c.base == "gemm_sm90" and (c.tile[1] > 64 or c.tile[2] > 72) then
+        D:fill(3)
+        plans.new(p, c, call):run(call, function() end)
+        assert.is_nil(ops.differs(X, Y, D, function(_, _, _, sum)
+          return sum + 3
+        end))
+        tried = tried + 1
+      end
+    end
+    assert.is_true(tried >= 10)
   end)
 
   it("may be of all batches, or one for each", function()

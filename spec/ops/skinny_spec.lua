@@ -5,6 +5,7 @@ local cute = require "cute"
 local gemm_skinny = require "kernels.gemm_skinny"
 local kernels = require "spec.kernels"
 local ops = require "spec.ops"
+local support = require "spec.support"
 
 -- Rows of k elements at multiples of 8, (..., rows, k), from small whole
 -- numbers; `seed` nil: what nobody should read.
@@ -81,10 +82,12 @@ end
 describe("gemm_skinny", function()
   it("is right with weights of 8 bits, and their factors", function()
     for number = 1, 40 do
-      local o, A, B, D, S, whole = of_bytes(number)
-      o.cluster = number % 2 == 1 or nil
-      product(o, A, B, D, "sim:sm_90a", nil, S)
-      assert.is_nil(ops.differs(A, whole, D, same), number)
+      if not support.skipped(number, 3) then
+        local o, A, B, D, S, whole = of_bytes(number)
+        o.cluster = number % 2 == 1 or nil
+        product(o, A, B, D, "sim:sm_90a", nil, S)
+        assert.is_nil(ops.differs(A, whole, D, same), number)
+      end
     end
   end)
 
@@ -127,10 +130,13 @@ describe("gemm_skinny", function()
     {"at.z * p.warps[2] + at.wk", "at.wk", 33},
     {"at.wn * p.high", "0 * p.high", 33},
     {"threads < p.block and", "false and", 34, file = "join"},
-    {"meet_all()\n  local first", "local first", 33, file = "join",
+    {"arch.cluster_wait()  -- for", "-- for", 33, file = "join",
      cluster = true},
-    {"meet_all()  -- nobody", "-- nobody", 33, file = "join", cluster = true},
-    {"for other = 1, splits - 1", "for other = 1, splits - 2", 33,
+    {"arch.mbarrier_wait(parts.came, 0, {scope = \"cluster\"})", "", 33,
+     file = "join", cluster = true},
+    {"4 * cute.size(sums)", "cute.size(sums)", 33, file = "join",
+     cluster = true},
+    {"for other = 0, parts.others - 1", "for other = 1, parts.others - 1", 33,
      file = "join", cluster = true},
   } do
     it(("tells of a fault: %s -> %s"):format(f[1], f[2]), function()
@@ -296,7 +302,7 @@ describe("ops.gemm of few rows", function()
 
   -- Each candidate in turn; another N is another configuration.
   it("is right by narrow tiles of gemm_sm90", function()
-    local choose, at, found = require "cute.ops.choose", 0, {}
+    local choose, at, most, found = require "cute.ops.choose", 1, 1, {}
     local _ <close> = setmetatable({choose.choose}, {__close = function(t)
       choose.choose = t[1]
     end})
@@ -308,17 +314,19 @@ describe("ops.gemm of few rows", function()
           few[#few + 1] = c
         end
       end
-      local c = few[math.min(at, #few)]
+      most = #few
+      local c = few[math.min(at, most)]
       found[choose.name(c)] = true
       c.others, c.refused, c.why, c.how = {}, {}, "", ""
       return c, {}
     end
     for n, m in ipairs {5, 11, 27, 64} do
-      for i = 1, 9 do
-        at = i
-        check({{m, 264}, {40 + 8 * n + 64 * i, 264}}, "bf16", "sim:sm_90a",
+      at = 1
+      repeat
+        check({{m, 264}, {104 + 8 * n + 32 * at, 264}}, "bf16", "sim:sm_90a",
               "gemm_sm90")
-      end
+        at = at + 1
+      until at > most
     end
     for _, name in ipairs {"64x8x128 swap consumers=1",
         "64x8x128 swap consumers=1 min_blocks=2",
@@ -376,7 +384,7 @@ describe("ops.gemm of few rows", function()
     end
   end)
 
-  it("has candidates that compile without spills", function()
+  it("has candidates that compile without spills #noasan", function()
     for _, s in ipairs {{1, 4096, 4096, cute.bf16}, {8, 1024, 8192, cute.bf16},
                         {16, 8192, 8192, cute.bf16},
                         {32, 4096, 14336, cute.bf16},

@@ -53,15 +53,20 @@ local function problem(o, make)
   end
   function p.check()
     local each, want = K // G, cute.zeros({1}, o.out or cute.f32)
+    local a = {}
     for i = 0, M - 1 do
-      local a = {}
-      for j = 0, K - 1 do a[j] = A(i, j) end
-      for n = 0, N - 1 do
-        local sum = 0
-        for j = 0, K - 1 do
-          local g = j // each
-          sum = sum + a[j] * (q(n, j) - (Z and Z(g, n) or 8)) * S(g, n)
-        end
+      a[i] = {}
+      for j = 0, K - 1 do a[i][j] = A(i, j) end
+    end
+    for n = 0, N - 1 do
+      local b = {}
+      for j = 0, K - 1 do
+        local g = j // each
+        b[j] = (q(n, j) - (Z and Z(g, n) or 8)) * S(g, n)
+      end
+      for i = 0, M - 1 do
+        local sum, row = 0, a[i]
+        for j = 0, K - 1 do sum = sum + row[j] * b[j] end
         want[0] = sum
         if want(0) ~= C(i, n) then return false, i, n, want(0), C(i, n) end
       end

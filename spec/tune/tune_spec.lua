@@ -229,6 +229,14 @@ describe("cutelua tune", function()
     run()
     local journal, want = support.read(path .. ".tsv"), table_of(dir)
     local head = journal:find "\n"
+    local lines = journal:gsub("\t[%d.]+\t[^\t]*\t", function(times)
+      local bad = {"\tno\t-\t", "\t1e999\t-\t", "\t-3\t-\t", times}
+      return bad[#times % 4 + 1]
+    end)
+    support.write(path .. ".tsv", lines .. "\n\0\t\t\n")
+    os.remove(path .. ".lua")
+    assert.same({"", 0}, {select(2, run())})
+    assert.same(want, table_of(dir))
     for _, at in ipairs {0, 20, head - 1, #journal - 100, #journal - 14} do
       support.write(path .. ".tsv", journal:sub(1, at))
       os.remove(path .. ".lua")
@@ -386,6 +394,11 @@ describe("cutelua tune", function()
     _, err, code = tune(dir, {"--shapes", shapes})
     assert.equal(2, code)
     assert.matches("shapes:3: '7 8' is no M,N,K", err, 1, true)
+    local many = ("1/"):rep(1 << 12) .. "1"
+    shapes = file("shapes", ("%s,%s,%s"):format(many, many, many))
+    _, err, code = tune(dir, {"--shapes", shapes})
+    assert.equal(2, code)
+    assert.matches("shapes:1: over 65536 products", err, 1, true)
     _, err, code = support.run({"tune", "conv"})
     assert.equal(2, code)
     assert.matches("tune conv: there is 'cutelua tune gemm'", err, 1, true)
@@ -462,14 +475,30 @@ describe("tuned tables", function()
         {"return os.exit(3)", "it is a program"},
         {"return ('x'):rep(1 << 40)", "it is a program"},
         {"goto x ::x::", "it is a program"}, {"return 3", "it gives no table"},
+        {'return {"--", (function() repeat until nil end)()\n}', "a program"},
+        {'return {[[ " ]], (function() repeat until nil end)(), [[ " ]]}',
+         "it is a program"}, {[[return {'"', ("x"):rep(1 << 40), '"'}]],
+         "it is a program"},
+        {'local a = "x" a = a .. a a = a .. a return {}', "it is a program"},
+        {"return {" .. ("a"):rep(1 << 20) .. "}", "it is a program"},
+        {"return " .. ("{"):rep(300) .. ("}"):rep(300), "C stack overflow"},
         {"return {format = 1}", "card, arch, sms or gemm is missing"},
         {"\27Lua", "binary"},
         {'return {format=1,card="",arch="",sms=1,gemm={x={{1,2,3,4,5,6}}}}',
+         "row 1 of \"x\" is not {M, N, K, hot, cold, choice}"},
+        {'return {format=1,card="",arch="",sms=1,gemm={x={{1,2,3,4,1e999,""}}'
+         .. "}}",
          "row 1 of \"x\" is not {M, N, K, hot, cold, choice}"}} do
       local t, why = tuned.parse(case[1], "file")
       assert.is_nil(t)
       assert.matches(case[2], why, 1, true)
     end
+    local mended = tuned.parse([[
+      -- it's "mine
+      return {format = 1, card = 'a "--" \'b', arch = "\
+\\", sms = 1, gemm = {x = {{1, 2, 3, 0x4, 5e-1, "--[["}}}} -- "]], "file")
+    assert.same({'a "--" \'b', "\n\\", {1, 2, 3, 4, 0.5, "--[["}},
+      {mended.card, mended.arch, mended.gemm.x[1]})
   end)
 
   -- ops.explain's choice for a product, in a process with a user's table for a

@@ -22,6 +22,9 @@ blocks.constants = {
   share = 476,     -- ns of blocks that share a tile, besides
   meet = 55.2,     -- bytes a ns of what blocks exchange
   drain = 78.2,    -- bytes a ns of a tile of D
+  ask = 10,        -- pieces a ns that threads ask for, of less than 16 bytes
+  single = 600,    -- ns of elements that threads bring one by one
+  far = 1500,      -- the same from memory
   -- operations a ns
   rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500},
   good = {  -- the share of them that a tile reaches
@@ -39,15 +42,21 @@ end
 -- Rows of a matrix, or those that a group is expected to have.
 local function rows(p) return p.expected or p.m end
 
+-- Bytes that are read once.
+local function read(p)
+  return (rows(p) * p.a.bits + p.n * p.b.bits) * p.k / 8 * p.batches
+end
+
 local STAYS = 16 << 20  -- bytes that L2 still has when the next product begins
+
+--- Bytes a ns, where so many are read.
+function blocks.rate(bytes) return bytes < STAYS and C.l2 or C.memory end
 
 --- Nanoseconds of reading the operands and writing D once.
 ---@param p table a problem of cute.ops.choose
 function blocks.memory(p)
-  local m = rows(p)
-  local read = (m * p.a.bits + p.n * p.b.bits) * p.k / 8 * p.batches
-  return (read + m * p.columns * p.d.bits / 8 * p.batches)
-    / (read < STAYS and C.l2 or C.memory)
+  return (read(p) + rows(p) * p.columns * p.d.bits / 8 * p.batches)
+    / blocks.rate(read(p))
 end
 
 local ROOM = 227 * 1024  -- bytes of shared memory of a multiprocessor
@@ -56,10 +65,15 @@ local ROOM = 227 * 1024  -- bytes of shared memory of a multiprocessor
 local function along(tile) return tile.timed or tile[3] end
 
 -- Nanoseconds of `steps` along K of so many tiles beside each other, one on its
--- way less than there are stages.
+-- way less than there are stages; none is where threads bring elements, by
+-- `tile.single` turns. `tile.asked` pieces come for each element of K.
 local function along_k(p, tile, stages, rate, steps, beside)
-  local step = 2 * tile[1] * tile[2] * along(tile) / rate * beside
-  return steps * math.max(step, C.latency / math.min(stages - 1, steps))
+  local step = ((2 * tile[1] * tile[2] / rate) ^ C.near
+    + ((tile.asked or 0) / C.ask) ^ C.near) ^ (1 / C.near)
+    * along(tile) * beside
+  return steps * math.max(step, C.latency / math.min(stages - 1, steps),
+                          (tile.single or 0)
+                            * (read(p) < STAYS and C.single or C.far))
     + beside * tile[1] * tile[2] * p.d.bits / 8 / C.drain
 end
 

@@ -30,7 +30,7 @@ local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
-local reach = require "cute.lang.reach"
+local tiles = require "cute.tiles"
 
 local calls = {}
 
@@ -61,15 +61,19 @@ end
 -- Memory
 ---------------------------------------------------------------------------
 
---- Memory of so many f32 for a launch. Sizes are powers of two: few are kept.
+local LARGE = 1 << 22  -- f32
+
+--- Memory of so many f32 for a launch. Few sizes are kept: powers of two, and
+-- of large ones those that are an eighth of n more at most.
 ---@param place string where operands are
 ---@param n integer
 function calls.work(place, n)
   local size = 2048
   while size < n do size = 2 * size end
+  if size > LARGE then size = tiles.count(n, size // 16) * (size // 16) end
   local ok, t = pcall(cute.empty, {size}, cute.f32, {device = place})
   if not ok then
-    core.fail("out-of-memory", ("no room for the %d bytes that blocks share: "
+    core.fail("out-of-memory", ("no room for the %d bytes that launches share: "
       .. "%s"):format(4 * size, (tostring(t):gsub("^.-:%d+: ", ""))))
   end
   return t
@@ -91,9 +95,9 @@ function calls.counts(device, place, stream, n)
   counts[place] = mine
   local have = not alone and mine[number]
   if have and cute.size(have) >= n then return have, false end
-  local t = cute.empty({math.max(2 * n, 1024)}, cute.i32, {device = place})
-  if dev then core.param_memory(t):memset(0, stream)
-  else t:fill(0) end
+  local make = dev and cute.empty or cute.zeros
+  local t = make({math.max(2 * n, 1024)}, cute.i32, {device = place})
+  if dev then core.param_memory(t):memset(0, stream) end
   if not alone then mine[number] = t end
   return t, alone
 end
@@ -122,39 +126,31 @@ end
 -- arguments: by what is ready, or by a launch made ready now.
 ---@param step table
 ---@param list table arguments {n =}; its `from` is that of known:ready
----@param o table device, stream, seed, reads = look at what traces read
+---@param o table device, stream, seed, captured = what a function of it has
 ---@param check? fun() called before there is a new launch
 ---@return table launch for known:ready
----@return table ready
+---@return table? reads what else a trace read through what was captured
 function calls.launch(step, list, o, check)
-  for _, ready in ipairs(step.ready) do
+  local now = {seed = o.seed, stream = o.stream}
+  for _, r in ipairs(step.ready) do
+    local ready, reads = r.launch, r.reads
     -- what a function reads through tables and functions may have changed
-    if (not o.reads or core.unchanged(ready.program.read))
-      and ready:try(o.seed, table.unpack(list, 1, list.n)) then
-      return calls.step(ready, list), ready
+    if (not reads or core.unchanged(reads))
+      and ready:try(now, table.unpack(list, 1, list.n)) then
+      return calls.step(ready, list), reads
     end
   end
   if check then check() end
   local ready, why = step.kernel(table.unpack(list, 1, list.n)):compile {
     grid = step.grid, block = step.block, cluster = step.cluster,
-    pdl = step.pdl, device = o.device, stream = o.stream}
+    pdl = step.pdl, device = o.device}  -- a stream is the call's own
   if not ready then require "cute.lang.report".raise(why) end
+  local reads = o.captured and o.captured:reads(ready.program)
   step.ready[LAUNCHES] = nil
-  table.insert(step.ready, 1, ready)
-  ready:launch {seed = o.seed}
+  table.insert(step.ready, 1, {launch = ready, reads = reads})
+  ready:launch(now)
   ready:forget()
-  return calls.step(ready, list), ready
-end
-
---- What later calls of a function have to compare, besides what it captures:
--- what a trace read through that; nil where a call has none.
----@param call table
----@param program table what was traced
-function calls.reads(call, program)
-  if not call.captured then return nil end
-  local roots = {}
-  for _, part in ipairs(call.captured.parts) do roots[#roots + 1] = part[4] end
-  return reach.within(roots, program.read)
+  return calls.step(ready, list), reads
 end
 
 --- What known:ready wants of a launch; nil of the simulator's.

@@ -18,21 +18,21 @@
 -- nanoseconds on an H200: what takes least of all families is chosen.
 local core = require "cute.core"
 local int4 = require "cute.ops.family.int4"
+local moved = require "cute.ops.family.moved"
 local order = require "cute.ops.order"
 local simt = require "cute.ops.family.simt"
 local skinny = require "cute.ops.family.skinny"
 local sm80 = require "cute.ops.family.sm80"
 local sm90 = require "cute.ops.family.sm90"
 local tuned = require "cute.ops.tuned"
-local widened = require "cute.ops.family.widened"
 
 local choose = {}
 
-local FAMILIES = {sm90, widened, skinny, sm80, simt, int4}
+local FAMILIES = {sm90, moved, skinny, sm80, simt, int4}
 choose.FAMILIES = FAMILIES
 
 local WHY = {gemm_sm90 = "tensor cores of Hopper, fed by TMA",
-  widened = "many rows: weights are converted once, for tensor cores of Hopper",
+  moved = "tensor cores of Hopper, once they have what TMA and wgmma take",
   gemm_sm80 = "tensor cores by mma.sync, any strides",
   gemm_simt = "FMA units, any strides",
   gemm_skinny = "few rows: weights come straight into registers",
@@ -142,7 +142,8 @@ local function words(c)
     end
   end
   return ("%s%s%s, tile %s, %d stages%s%s%s, about %.1f us"):format(c.family,
-    c.widened and (" of B as %s"):format(c.widened) or "",
+    c.moved and (" with %s moved (%.1f us)"):format(c.moved.words,
+      c.moved.ns / 1000) or "",
     c.swap and " as D^T = B A^T" or "", table.concat(c.tile, "x"), c.stages,
     c.cluster and ", cluster " .. table.concat(c.cluster, "x") or "",
     c.split ~= 1 and (", K in %s"):format(c.split) or "", rest, c.ns / 1000)
@@ -181,8 +182,9 @@ Explained.__index = Explained
 function Explained.__tostring(e) return e.text end
 
 --- What a call would do, and why: {kernel, tile, stages, cluster, split,
--- order = of sums, promise, why, how = it was chosen, others, refused, text,
--- trace()}; tostring gives the text.
+-- order = of sums, promise, why, how = it was chosen, moved = what is copied
+-- around the kernel ("A, B, D"), others, refused, text, trace()}; tostring
+-- gives the text.
 ---@param p table the problem
 ---@param c table
 ---@param trace fun(): any the kernel that would run, traced: with .source, .ir,
@@ -191,7 +193,8 @@ function choose.explained(p, c, trace)
   return setmetatable({kernel = c.family, tile = {table.unpack(c.tile)},
     stages = c.stages, cluster = c.cluster or {1, 1}, split = c.split,
     order = c.order, promise = p.promise, why = c.why, how = c.how,
-    refused = c.refused, others = c.others, text = choose.text(p, c),
+    moved = c.moved and c.moved.words, refused = c.refused,
+    others = c.others, text = choose.text(p, c),
     trace = trace}, Explained)
 end
 

@@ -65,9 +65,16 @@ local function takes(f)
   return not i.isvararg and i.nparams or nil
 end
 
--- What kernels/elementwise.lua calls: f of problem p, captured values in place.
-local function bound(p)
-  local f, clone, bind = p.f, p.captured:clone()
+-- What kernels/elementwise.lua calls: f of problem p, captured values in place;
+-- read: what a trace of f alone has read. And take(captured): from then on it
+-- is f of another call, of the same code.
+local function bound(p, read)
+  local f, clone, bind
+  local function take(captured)
+    f, bind = captured:clone()
+    clone = capture.steady(f, read)
+  end
+  take(p.captured)
   return function(...)
     local args, list, values = {...}, {}, {}
     local n = #p.inputs
@@ -93,7 +100,7 @@ local function bound(p)
       end
     end
     return table.unpack(out, 1, out.n)
-  end
+  end, take
 end
 
 local AT_F, AT = 2, 7  -- where arguments of known calls have numbers
@@ -113,12 +120,12 @@ local function push_numbers(p, call, list)
   return list
 end
 
--- Types of what f gives, by a trace of its own.
+-- Types of what f gives, by a trace of its own, and what that has read.
 local function look(p, call)
   local found
   local f = bound(p)
   local list = push_numbers(p, call, {n = 0})
-  cute.kernel("elementwise", function(...)
+  local program = cute.kernel("elementwise", function(...)
     local args = {}
     for i, x in ipairs(p.inputs) do
       local d = x.dtype
@@ -136,7 +143,8 @@ local function look(p, call)
     found = {f(table.unpack(args))}
     for i, x in ipairs(found) do found[i] = x.dtype end
   end)(table.unpack(list, 1, list.n)):trace {block = 32}
-  return found
+  p.captured:check_stores(program)
+  return found, p.captured:reads(program)
 end
 
 ---------------------------------------------------------------------------
@@ -386,10 +394,12 @@ local function shifts(x)
     and x.t.alignment >= 16
 end
 
--- Vectors of a thread: more of elements that come one by one.
+-- Vectors of a thread: more of those that are short, or elements one by one.
 local function steps_of(p, width)
-  if width > 1 then return p.f and 2 or 1 end
-  return p.outputs[1].dtype.bits < 32 and 8 or 4
+  local bits = 8
+  for _, x in ipairs(p.outputs) do bits = math.max(bits, x.dtype.bits) end
+  if width == 1 then return bits < 32 and 8 or 4 end
+  return math.max(p.f and 2 or 1, 128 // (width * bits))
 end
 
 -- Tiles of matrices whose rows begin anywhere, by bits; threads of a block, and
@@ -463,9 +473,11 @@ local function kernel_of(p, f)
   return elementwise(o)
 end
 
--- Results lie in no operand but where each element is where it was.
-local function checker(p)
+-- Before there is a new launch: results lie in no operand but where each
+-- element is where it was; take: of `bound`.
+local function checker(p, take)
   return function(call, out)
+    if take then take(call.captured) end
     local tensors = {}
     for i, x in ipairs(p.operands) do
       if not x.number then
@@ -484,6 +496,23 @@ local function checker(p)
   end
 end
 
+-- What gives the arguments of a made kernel, of a call and its results.
+local function arguments_of(p, made)
+  if made.arguments then
+    return function(call, out)
+      return made.arguments(call.operands[1], out[1])
+    end
+  end
+  return function(call, out)
+    local args = {n = 0}
+    for i, x in ipairs(p.operands) do
+      if not x.number then numbers.push(args, call.operands[i]) end
+    end
+    for _, t in ipairs(out) do numbers.push(args, t) end
+    return p.f and push_numbers(p, call, args) or args
+  end
+end
+
 local function plan_of(p, call)
   local tensors = operands_of(p, call)
   p.device, p.place, p.pdl = whole.device(tensors, call.o)
@@ -492,49 +521,49 @@ local function plan_of(p, call)
   if p.to then list[#list + 1] = {name = p.out, l = call.out[1].layout} end
   p.shape = modes.shape(list, p.fail)
   p.far = cute.product(p.shape) >= 1 << 31
-  local made
+  local types, read  -- of what f gives
   if p.f then
     local most = takes(p.f)
     p.at = most and most > #p.operands
+    if p.at and most > #p.operands + 1 then
+      p.fail("%s takes %d, and there %s: `at` is one more", where_is(p.f),
+             most, #p.operands == 1 and "is 1 operand"
+             or ("are %d operands"):format(#p.operands))
+    end
     p.captured, p.floats = call.captured, {}
     for i, v in ipairs(call.captured.values) do
       p.floats[i] = math.type(v) == "float"
     end
-    made = look(p, call)
+    types, read = look(p, call)
   else
-    made = {p.dtype or p.inputs[1].dtype}
+    types = {p.dtype or p.inputs[1].dtype}
   end
   if not call.out[1] and not p.rows then
     p.loops = modes.loops(p.inputs, p.shape, p.fail)
     for i, x in ipairs(p.inputs) do x.at = i end
     p.order = order_of(p)
   end
-  outputs_of(p, call, made)
+  outputs_of(p, call, types)
   loops_of(p)
-  local f = p.f and bound(p) or function(x) return x end
+  local f, take = function(x) return x end, nil
+  if p.f then f, take = bound(p, read) end
   if not p.f and p.inputs[1].dtype == p.outputs[1].dtype then
     p.as_is = cute["u" .. p.inputs[1].dtype.bits]  -- bits, whatever they say
   end
   p.scalars = p.f and push_numbers(p, call, {n = 0}).n or 0
-  local made_kernel = kernel_of(p, f)
+  local made = kernel_of(p, f)
   local results = {}
   for i, x in ipairs(p.outputs) do
     results[i] = {shape = p.shape, order = p.order, dtype = x.dtype}
   end
+  -- a plan is of other tensors, too: it keeps none of this call's
+  p.f, p.captured = p.f and true, nil
+  for _, x in ipairs(p.inputs) do x.t = nil end
+  for _, x in ipairs(p.outputs) do x.t = nil end
   return {device = p.device, place = p.place, results = results,
-    reads = p.f and true or nil, check = checker(p), steps = {{
-      kernel = made_kernel.kernel, grid = made_kernel.grid,
-      block = made_kernel.block, ready = {}, pdl = p.pdl,
-      arguments = made_kernel.arguments and function(now, out)
-        return made_kernel.arguments(now.operands[1], out[1])
-      end or function(now, out)
-        local args = {n = 0}
-        for i, x in ipairs(p.operands) do
-          if not x.number then numbers.push(args, now.operands[i]) end
-        end
-        for _, t in ipairs(out) do numbers.push(args, t) end
-        return p.f and push_numbers(p, now, args) or args
-      end}}}
+    check = checker(p, take),
+    steps = {{kernel = made.kernel, grid = made.grid, block = made.block,
+              ready = {}, pdl = p.pdl, arguments = arguments_of(p, made)}}}
 end
 
 ---------------------------------------------------------------------------
@@ -542,6 +571,7 @@ end
 ---------------------------------------------------------------------------
 
 local NONE = {}
+local known = calls.new()
 
 --- The step (see cute.ops.whole) that puts src, converted, into dst; it is one
 -- of other operations.
@@ -551,7 +581,6 @@ function ops.converting(src, dst)
     out = "dst", to = true, names = {"src"},
     fail = whole.failing "ops.convert"}, call).steps[1]
 end
-local known = calls.new()
 
 -- What makes a call another one; of numbers: places AT_F, and behind AT.
 local function arguments(what, f, o, operands)
@@ -594,9 +623,15 @@ end
 ---@param f function of vectors, and of `at`
 ---@param ... any tensors, numbers, options
 function ops.elementwise(f, ...)
-  local list = {...}
+  local list, n = {...}, select("#", ...)
   local o = NONE
-  if whole.is_options(list[#list]) then o = table.remove(list) end
+  if whole.is_options(list[n]) then o, list[n], n = list[n], nil, n - 1 end
+  for i = 1, n do
+    if list[i] == nil then
+      whole.failing "ops.elementwise"("operand %d is nil; a tensor or a number "
+        .. "is needed", i)
+    end
+  end
   return start("ops.elementwise", f, o, list)
 end
 
@@ -629,9 +664,13 @@ function ops.move(dst, src, stream)
   for m = 0, cute.rank(a) - 1 do
     if cute.size(a, m) ~= cute.size(b, m) then return false end
   end
-  local loops = modes.loops({{name = "dst", l = a}}, modes.extents(a))
-  modes.sort(loops, 1, 1)
+  local loops = modes.loops({{name = "dst", l = a}, {name = "src", l = b}},
+    modes.extents(a), whole.failing "copy_from")
+  modes.sort(loops, 1, 2)
   if not modes.injective(loops, 1) then return false end
+  if modes.meet(loops, 1, dst, 2, src) == "mixed" then
+    src = src:clone(stream and {stream = stream})
+  end
   ops.copy(src, dst, {stream = stream})
   return true
 end

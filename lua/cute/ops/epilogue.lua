@@ -31,9 +31,7 @@ local epilogue = {}
 local TURNED = {row = "col", col = "row", all = "all"}
 epilogue.TURNED = TURNED
 
-local function fail(text, ...)
-  core.fail("bad-argument", text:format(...))
-end
+local fail = operand.fail
 
 ---------------------------------------------------------------------------
 -- Numbers of a call
@@ -62,13 +60,20 @@ local function note(at, what, dtype)
   end
 end
 
+-- Whole numbers that i32 does not have.
+local function is_wide(dtype)
+  return dtype.is_integer and (dtype.bits > 32 or dtype == cute.u32)
+end
+
 -- What a matrix (M,N[,L]) has where the sums are; of the type of float sums, or
--- its own. source: its number, where the kernel brings it.
-local function fetch(at, t, source)
+-- as i32 or f32. source: its number, where the kernel brings it; exact: all
+-- whole numbers stay what they are.
+local function fetch(at, t, source, exact)
   local own = t.element_type
   local dtype = at.sums
   if dtype.is_integer then
-    dtype = own.is_integer and own.bits <= 32 and cute.i32 or cute.f32
+    dtype = exact and is_wide(own) and cute.i64
+      or own.is_integer and own.bits <= 32 and cute.i32 or cute.f32
   end
   if at.probe then
     local r = cute.make_rmem_tensor(at.shape, dtype)
@@ -250,7 +255,7 @@ end
 
 -- What the user's function gives for problem p: a list of {kind, dtype, op};
 -- which of its values at:tile reads, by their numbers; its fingerprint; does it
--- ask for an element's row, or batch?
+-- ask for an element's row, or batch? p.read: what that trace read.
 local function probe(p, f, captured)
   local found, placed
   local read, words = {}, {p.gated and "gated" or "sums " .. p.value.name}
@@ -289,6 +294,8 @@ local function probe(p, f, captured)
   local list = {n = 0}
   for _, v in ipairs(values) do pass(list, v, p.value) end
   local program = kernel(table.unpack(list, 1, list.n)):trace {block = 32}
+  captured:check_stores(program)
+  p.read = captured:reads(program)
   return found, read, fingerprint(program.fn:dump(true), words), placed
 end
 
@@ -301,38 +308,75 @@ function epilogue.look(p, f)
   return p.results[1].dtype, read
 end
 
--- Whole sums as D's type has them: what it cannot say is the next that it can.
-local function narrowing(p)
-  local d = p.d
+-- Whole sums, with C, as D's type has them: what it cannot say is the next that
+-- it can.
+local function narrowing(p, C)
+  local d, sums = p.d, p.value
+  if sums.is_integer and C and is_wide(C.element_type) then sums = cute.i64 end
   local unsigned = d.name:find "^u"
-  if not (p.value.is_integer and d.is_integer)
-    or d.bits >= 32 and not unsigned then
+  if not (sums.is_integer and d.is_integer)
+    or d.bits >= sums.bits and not unsigned then
     return nil
   end
   local least = unsigned and 0 or -(1 << d.bits - 1)
-  local most = d.bits < 32 and (1 << (unsigned and d.bits or d.bits - 1)) - 1
+  local most = d.bits < sums.bits
+    and (1 << (unsigned and d.bits or d.bits - 1)) - 1
   return function(x)
-    if x.dtype ~= p.value then return x end  -- cast by the user
+    if x.dtype ~= sums then return x end  -- cast by the user
     x = cute.max(x, least)
     return most and cute.min(x, most) or x
   end
 end
 
+-- A vector of values by a factor; whole ones by one that is not are f32.
+local function scaled(x, by)
+  if x.dtype.is_integer and by.dtype ~= cute.i32 then x = x:to(cute.f32) end
+  return x * by
+end
+
+-- alpha sum + beta C as cuBLAS rounds it: with K in one piece, and in several,
+-- another product is rounded by itself.
+local function like_cublas(acc, alpha, was, beta, splits)
+  if splits == 1 then return cute.fma(acc, alpha, was * beta) end
+  return cute.fma(was, beta, acc * alpha)
+end
+
+-- The function's further results leave: matrices like D, parts of reductions.
+local function leave(at, out, next_one)
+  local place, swap = at.place, at.swap
+  for i = 2, out.n do
+    local x, to = out[i], next_one()
+    if getmetatable(x) == Reduction then
+      partial.leave(place, swap and TURNED[x.kind] or x.kind, x.op, x.x, to,
+                    at:batch_index())
+    else
+      if swap then to = operand.turned(to) end
+      if place.batch then to = place.batch(to) end
+      place.save(to, x)
+    end
+  end
+end
+
 --- What follows the sums of problem p by choice c: {finish = what gemm_sm80 and
 -- gemm_sm90 take as epilogue, or nil, more(list, C, call): appends what it
--- takes, but for further outputs, which come last}.
+-- takes, but for further outputs, which come last, take(captured): from then on
+-- what is traced is the function of another call, of the same code}.
 function epilogue.new(p, c, call)
   local has_alpha, has_beta, has_c = call.alpha ~= nil, call.beta ~= nil, p.c
   local f = call.f
-  local factors, narrowed = scales.rest(p, call.o), narrowing(p)
+  local factors, narrowed = scales.rest(p, call.o), narrowing(p, call.C)
   if not (has_alpha or has_c or f or #factors > 0 or narrowed) then
     return {more = function() end}
   end
   for i, x in ipairs(factors) do factors[i] = x.number ~= nil end
   local clone, bind
+  local function take(captured)
+    f, bind = captured:clone()  -- it holds no values, as call.f does
+    clone = capture.steady(f, p.read)
+  end
   local floats = {}
   if f then
-    clone, bind = call.captured:clone()
+    take(call.captured)
     for i, v in ipairs(call.captured.values) do
       floats[i] = math.type(v) == "float"
     end
@@ -340,6 +384,27 @@ function epilogue.new(p, c, call)
 
   local brought = {}  -- by the kernel: numbers in c.sources
   for i, s in ipairs(c.sources or {}) do brought[s.value or "C"] = i end
+
+  -- alpha sum + beta C, with factors, of what the kernel is given for them
+  local function summed(acc, at, next_one, number)
+    if acc.dtype ~= p.value then acc = acc:to(p.value) end
+    for _, is_number in ipairs(factors) do
+      if is_number then acc = scaled(acc, number(p.value, true))
+      else acc = acc * fetch(at, next_one()) end
+    end
+    local alpha = has_alpha and number(p.value, true) or nil
+    local was = has_c and fetch(at, next_one(), brought.C, not p.like) or nil
+    local beta = has_beta and number(p.value, true) or nil
+    if p.like and was then
+      return like_cublas(acc, alpha or 1.0, was, beta or 1.0, p.splits)
+    end
+    if alpha then acc = scaled(acc, alpha) end
+    if beta then was = scaled(was, beta) end
+    if was and was.dtype.is_float ~= acc.dtype.is_float then
+      was, acc = was:to(cute.f32), acc:to(cute.f32)
+    end
+    return was and acc + was or acc
+  end
 
   local function finish(acc, ...)
     local up, place, next_one, number
@@ -353,37 +418,7 @@ function epilogue.new(p, c, call)
     local at = setmetatable({place = place, swap = c.swap, sums = p.value,
       m = p.m, n = p.columns, batch = p.batch, batches = p.batches,
       shape = acc.shape, ragged = p.ragged, sources = {}}, At)
-    local function scaled(x)
-      local by = number(p.value, true)
-      if p.value.is_integer and by.dtype ~= cute.i32 then
-        x = x:to(cute.f32)
-      end
-      return x * by
-    end
-    -- alpha sum + beta C as cuBLAS rounds it: p.splits says which product is
-    -- rounded by itself
-    local function like_cublas(acc_)
-      local alpha = has_alpha and number(p.value, true) or 1.0
-      local was = fetch(at, next_one(), brought.C)
-      local beta = has_beta and number(p.value, true) or 1.0
-      if p.splits == 1 then return cute.fma(acc_, alpha, was * beta) end
-      return cute.fma(was, beta, acc_ * alpha)
-    end
-    if acc.dtype ~= p.value then acc = acc:to(p.value) end
-    for _, is_number in ipairs(factors) do
-      if is_number then acc = scaled(acc)
-      else acc = acc * fetch(at, next_one()) end
-    end
-    if p.like and has_c then return like_cublas(acc) end
-    if has_alpha then acc = scaled(acc) end
-    if has_c then
-      local was = fetch(at, next_one(), brought.C)
-      if has_beta then was = scaled(was) end
-      if was.dtype ~= acc.dtype then  -- whole sums with a factor that is not
-        was, acc = was:to(cute.f32), acc:to(cute.f32)
-      end
-      acc = acc + was
-    end
+    acc = summed(acc, at, next_one, number)
     if not f then return narrowed and narrowed(acc) or acc end
     local values = {}
     for i, is_float in ipairs(floats) do
@@ -398,18 +433,7 @@ function epilogue.new(p, c, call)
     if out.n ~= #p.results then
       fail("%s returned %d results, and now %d", where_is(f), #p.results, out.n)
     end
-    for i = 2, out.n do
-      local x, to = out[i], next_one()
-      if getmetatable(x) == Reduction then
-        local kind = x.kind
-        if c.swap then kind = TURNED[kind] end
-        partial.leave(place, kind, x.op, x.x, to, at:batch_index())
-      else
-        if c.swap then to = operand.turned(to) end
-        if place.batch then to = place.batch(to) end
-        place.save(to, x)
-      end
-    end
+    leave(at, out, next_one)
     return narrowed and narrowed(out[1]) or out[1]
   end
 
@@ -432,7 +456,7 @@ function epilogue.new(p, c, call)
       pass(list, v, p.value, at.f, nth)
     end
   end
-  return {finish = finish, more = more}
+  return {finish = finish, more = more, take = take}
 end
 
 return epilogue

@@ -3,17 +3,16 @@
 -- What a call needs is decided once for each configuration: types, layouts and
 -- alignment of the operands, options, device. The plan keeps its kernel; later
 -- calls of the configuration are known (cute.ops.calls), and launch.
+local common = require "cute.ops.problem"
 local core = require "cute.core"
 local cute = require "cute"
 local calls = require "cute.ops.calls"
 local choose = require "cute.ops.choose"
 local capture = require "cute.ops.capture"
-local epilogue = require "cute.ops.epilogue"
 local int4 = require "cute.ops.int4"
 local operand = require "cute.ops.operand"
 local plans = require "cute.ops.plan"
 local promise = require "cute.ops.promise"
-local scales = require "cute.ops.scales"
 
 local gemm = {}
 
@@ -125,61 +124,50 @@ local function fold(p, call, B, read)
   if batch then p.batch, p.batches, p.m = batch, 1, batch.rows end
 end
 
--- What a call asks for, checked: see cute.ops.choose. It holds no operand.
-local function problem(call)
-  local A, B, C, o, out = call.A, call.B, call.C, call.o, call.out[1]
-  check_options(o)
-  local all, batch = operands(A, B, C, out, o.gated)
+-- Of how many matrices, and which extents a product of such operands is.
+local function extents(all, batch)
   local p = {batch = batch, batches = 1, shape = {}, sources = {}}
   for i, n in ipairs(batch) do
     p.batches = p.batches * n
     p.shape[#batch + 1 - i] = n
   end
   p.m, p.k = cute.size(all.A.l, 0), cute.size(all.A.l, 1)
-  p.n, p.gated = cute.size(all.B.l, 0), o.gated or nil
-  if p.gated and p.n % 2 ~= 0 then
-    fail("B is %s: with gates it has 2 N rows", B.layout)
-  elseif p.gated and not call.f then
-    fail "gated wants an epilogue of (gate, up, at)"
-  elseif p.gated and (C or call.alpha or o.scale_a
-    or o.scale_b and not int4.is(B)) then
-    fail "with gates the epilogue does what factors and C would"
+  p.n = cute.size(all.B.l, 0)
+  return p
+end
+
+local function check_results(p, out)
+  local most = math.max(1, #(p.results or {}))
+  if #out > most then
+    fail("out has %d tensors, and this product %d result%s", #out, most,
+         most > 1 and "s" or "")
   end
-  p.columns = p.gated and p.n // 2 or p.n
+end
+
+-- What a call asks for, checked: see cute.ops.choose. It holds no operand.
+local function problem(call)
+  local A, B, C, o, out = call.A, call.B, call.C, call.o, call.out[1]
+  check_options(o)
+  local all, batch = operands(A, B, C, out, o.gated)
+  B = all.B.t
+  local p = extents(all, batch)
+  common.gates(p, call, B)
   p.shape[#batch + 1], p.shape[#batch + 2] = p.m, p.columns
-  p.a, p.b = plain(A.element_type), plain(all.B.t.element_type)
-  if int4.is(B) then p.b, p.zeros = cute.Int4, o.zeros ~= nil end
+  p.a, p.b = plain(A.element_type), plain(B.element_type)
+  if int4.is(call.B) then p.b, p.zeros = cute.Int4, o.zeros ~= nil end
   if o.constant and o.constant ~= "B" then
     fail("constant = %q: what can be constant is \"B\"", o.constant)
   end
-  p.constant = o.constant ~= nil or nil
-  p.tf32 = o.tf32 or A.element_type == cute.tf32 or nil
-  local like
-  p.sums, like = operand.sums_of(p.a, p.b)
-  p.c = C ~= nil
-  scales.look(p, o)
-  if p.value ~= p.sums then like = cute.bf16 end
-  local read = {}
-  if call.f then
-    local made
-    made, read = epilogue.look(p, call.f)
-    like = made ~= p.value and made or like
-    p.fused = true
-  end
-  fold(p, call, all.B.t, read)
+  p.constant, p.c = o.constant ~= nil or nil, C ~= nil
+  local like, read = common.types(p, call)
+  fold(p, call, B, read)
   batch = p.batch
   local dtype = operand.dtype(o, out)
   p.d = plain(out and out.element_type or dtype or C and C.element_type or like)
-  if #call.out > math.max(1, #(p.results or {})) then
-    fail("out has %d tensors, and this product %d result%s", #call.out,
-         math.max(1, #(p.results or {})), p.results and #p.results > 1 and "s"
-         or "")
-  end
-  p.device, p.place = operand.device(A, o), A.device
-  p.arch, p.sm = p.device.arch, p.device.sm
-  p.sms = p.device.info and p.device.info.sms or 132
+  check_results(p, call.out)
+  common.place(p, call)
   p.A = facts(operand.layout(A.layout, batch), p.a, A.alignment)
-  p.B = facts(operand.layout(all.B.t.layout, batch), p.b, all.B.t.alignment)
+  p.B = facts(operand.layout(B.layout, batch), p.b, B.alignment)
   local D = operand.layout(out and out.layout
     or cute.make_layout(p.shape, cute.LayoutRight), batch)
   p.D = facts(D, p.d, out and out.alignment or 256)
@@ -219,9 +207,20 @@ local function arguments(A, B, C, o, alpha, beta)
     o.device, stream, o.constant
 end
 
--- alpha and beta as they count: nil where they change nothing.
+-- Options of a call whose C is not read: what that says of D's type.
+local function without(C, o)
+  local D = o.out
+  if type(D) == "table" then D = D[1] end
+  if D or o.dtype or core.typename(C) ~= "tensor" then return o end
+  local all = {}
+  for name, v in next, o do all[name] = v end
+  all.dtype = C.element_type
+  return all
+end
+
+-- C, options, alpha and beta as they count: nil where they change nothing.
 local function normal(C, o)
-  if o == NONE then return C end
+  if o == NONE then return C, o end
   local alpha, beta = o.alpha, o.beta
   if alpha == 1 then alpha = nil end
   if o.accumulate then
@@ -232,9 +231,9 @@ local function normal(C, o)
     C = D
   end
   if beta ~= nil and C == nil then fail "beta without C" end
-  if beta == 0 then C, beta = nil, nil end
+  if beta == 0 then o, C, beta = without(C, o), nil, nil end
   if beta == 1 then beta = nil end
-  return C, alpha, beta
+  return C, o, alpha, beta
 end
 
 -- The arguments in order.
@@ -260,7 +259,12 @@ local function spread(A, B, C)
   local want = {a[rank - 1], packed and B.n or B.shape[cute.rank(B) - 1]}
   local other = cute.rank(C) == 1
   if other then
-    shape, stride = {1, cute.size(C)}, {0, cute.flatten_to_tuple(stride)[1]}
+    if cute.size(C) ~= 1 and cute.size(C) ~= want[2] then
+      fail("B is %s and C is %s: N of %d and of %d do not agree",
+           packed and tostring(B) or B.layout, C.layout, want[2], cute.size(C))
+    end
+    if type(shape) == "table" then shape, stride = shape[1], stride[1] end
+    shape, stride = {1, shape}, {0, stride}
   end
   local n = #shape
   for i = 1, 2 do
@@ -312,7 +316,7 @@ end
 function gemm.gemm(A, B, C, o)
   local alpha, beta
   C, o = ordered(B, C, o)
-  C, alpha, beta = normal(C, o)
+  C, o, alpha, beta = normal(C, o)
   return finish(A, B, C, o, alpha, beta,
                 known(arguments(A, B, C, o, alpha, beta)))
 end
@@ -324,19 +328,19 @@ function gemm.problem(A, B, o, C) return problem(call_of(A, B, C, o)) end
 -- plans take it.
 function gemm.offers(A, B, o, C)
   local alpha, beta
-  C, alpha, beta = normal(C, o)
+  C, o, alpha, beta = normal(C, o)
   local call = call_of(A, B, C, o, alpha, beta)
   local p = problem(call)
   return p, choose.list(p), call
 end
 
 --- What gemm would do with the same arguments, and why: {kernel, tile, stages,
--- cluster, split, order = of sums, promise, why, how, others, refused, text};
--- tostring gives the text, trace() the kernel.
+-- cluster, split, order = of sums, promise, why, how, moved, others, refused,
+-- text}; tostring gives the text, trace() the kernel.
 function gemm.explain(A, B, C, o)
   local alpha, beta
   C, o = ordered(B, C, o)
-  C, alpha, beta = normal(C, o)
+  C, o, alpha, beta = normal(C, o)
   local call = call_of(A, B, C, o, alpha, beta)
   return plans.explained(problem(call), call)
 end

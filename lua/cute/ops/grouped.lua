@@ -3,6 +3,7 @@
 --
 -- How many rows an expert has is known on the device alone: the host neither
 -- reads it nor waits for it. Calls are known as those of ops.gemm are.
+local common = require "cute.ops.problem"
 local core = require "cute.core"
 local cute = require "cute"
 local calls = require "cute.ops.calls"
@@ -15,7 +16,6 @@ local operand = require "cute.ops.operand"
 local order = require "cute.ops.order"
 local plans = require "cute.ops.plan"
 local promise = require "cute.ops.promise"
-local scales = require "cute.ops.scales"
 local sm90 = require "cute.ops.family.sm90"
 local tiles = require "cute.tiles"
 
@@ -44,6 +44,7 @@ local function check_tensor(name, t, rank, modes)
   elseif cute.rank(t) ~= rank then
     fail("%s is %s; %s is needed", name, core.show(t), modes)
   end
+  operand.check_strides(name, t, math.min(rank, 2))
 end
 
 -- Extents of x and y that are one: modes of the user's, from 1 on.
@@ -83,31 +84,14 @@ local function problem(call)
   check_same("K", "A", A, k, "B", B, 3)
   local E = cute.size(B, 0)
   local p = {ragged = ragged, batch = {E}, batches = E, m = cute.size(A, m - 1),
-             n = cute.size(B, 1), k = cute.size(B, 2), c = false,
-             gated = o.gated or nil, arch = nil}
-  if p.gated and p.n % 2 ~= 0 then
-    fail("B is %s: with gates it has 2 N rows", B.layout)
-  elseif p.gated and not call.f then
-    fail "gated wants an epilogue of (gate, up, at)"
-  elseif p.gated and (call.alpha or o.scale_a or o.scale_b) then
-    fail "with gates the epilogue does what factors would"
-  end
-  p.columns = p.gated and p.n // 2 or p.n
+             n = cute.size(B, 1), k = cute.size(B, 2), c = false}
+  common.gates(p, call, B)
   p.shape = masked and {E, p.m, p.columns} or {p.m, p.columns}
   p.expected = o.expected_m
     or masked and p.m or math.max(tiles.count(p.m, E), 1)
   if p.expected < 1 then fail("expected_m = %d rows", p.expected) end
   p.a, p.b = operand.plain(A.element_type), operand.plain(B.element_type)
-  p.tf32 = o.tf32 or A.element_type == cute.tf32 or nil
-  local like
-  p.sums, like = operand.sums_of(p.a, p.b)
-  scales.look(p, o)
-  if p.value ~= p.sums then like = cute.bf16 end
-  if call.f then
-    local made = epilogue.look(p, call.f)
-    like = made ~= p.value and made or like
-    p.fused = true
-  end
+  local like = common.types(p, call)
   local layout = cute.make_layout(p.shape, cute.LayoutRight)
   if D then
     check_tensor("out", D, masked and 3 or 2, masked and "(E,M,N)" or "(M,N)")
@@ -120,9 +104,7 @@ local function problem(call)
   end
   local dtype = operand.dtype(o, D)
   p.d = operand.plain(D and D.element_type or dtype or like)
-  p.device, p.place = operand.device(A, o), A.device
-  p.arch, p.sm = p.device.arch, p.device.sm
-  p.sms = p.device.info and p.device.info.sms or 132
+  common.place(p, call)
   local rows = masked and p.batch or {}
   p.A = operand.facts(operand.layout(A.layout, rows), p.a, A.alignment)
   p.B = operand.facts(operand.layout(B.layout, p.batch), p.b, B.alignment)
@@ -208,15 +190,19 @@ end
 
 local MOST = 64  -- problems of a launch: their maps are arguments
 
-local function check_problem(i, x)
+local function check_problem(i, x, gated)
   if type(x) ~= "table" then
     fail("problem %d is %s; {A, B} or {A, B, D} is needed", i, core.show(x))
   end
-  check_tensor(("A of problem %d"):format(i), x[1], 2, "(M,K)")
-  check_tensor(("B of problem %d"):format(i), x[2], 2, "(N,K)")
-  if x[3] ~= nil then
-    check_tensor(("D of problem %d"):format(i), x[3], 2, "(M,N)")
-  end
+  local function name(of) return ("%s of problem %d"):format(of, i) end
+  local a, b, d = name "A", name "B", name "D"
+  check_tensor(a, x[1], 2, "(M,K)")
+  check_tensor(b, x[2], 2, "(N,K)")
+  check_same("K", a, x[1], 2, b, x[2], 2)
+  if x[3] == nil then return end
+  check_tensor(d, x[3], 2, "(M,N)")
+  check_same("M", a, x[1], 1, d, x[3], 1)
+  if not gated then check_same("N", b, x[2], 1, d, x[3], 2) end
 end
 
 -- Fails where a D that is given lies in what is read, or in another D.
@@ -322,7 +308,11 @@ local function one_by_one(problems, o, out)
     local opts = {}
     for name, v in pairs(o) do opts[name] = v end
     opts.out, opts.expected_m = x[3], nil
-    out[#out + 1] = gemm.gemm(x[1], x[2], nil, opts)
+    local D, more = gemm.gemm(x[1], x[2], nil, opts)
+    if more then
+      fail "an epilogue of a list's gives one result, which is a problem's D"
+    end
+    out[#out + 1] = D
   end
 end
 
@@ -351,7 +341,7 @@ local function list(problems, o)
   if call.o.out then
     fail "out is none of a list's: {A, B, D} is a problem with its own"
   end
-  for i, x in ipairs(problems) do check_problem(i, x) end
+  for i, x in ipairs(problems) do check_problem(i, x, call.o.gated) end
   for first = 1, #problems, MOST do
     local some = table.move(problems, first,
                             math.min(first + MOST - 1, #problems), 1, {})

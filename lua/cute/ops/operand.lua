@@ -19,25 +19,42 @@ function operand.fail(text, ...)
 end
 local fail = operand.fail
 
+--- Fails unless the last modes of tensor t, rows and columns of a matrix or the
+-- elements of a vector, have one stride each.
+---@param own integer how many modes: 2 or 1
+function operand.check_strides(name, t, own)
+  local rank, l = cute.rank(t), t.layout
+  if l.is_composed then
+    fail("%s is %s; a layout of strides is needed", name, l)
+  end
+  local shape = l.shape
+  for i = rank - own + 1, rank do
+    if type(shape) == "table" and type(shape[i]) == "table" then
+      fail("%s is %s; %s of one stride%s needed", name, l, own == 1
+        and "elements" or "rows and columns", own == 1 and " are"
+        or " each are")
+    end
+  end
+end
+
 --- Fails unless t is a tensor of two modes or more.
 function operand.check(name, t)
   if core.typename(t) ~= "tensor" or t.memspace == "coord" then
     fail("%s is %s; a tensor is needed", name, core.show(t))
-  end
-  local rank, l = cute.rank(t), t.layout
-  if rank < 2 then
+  elseif cute.rank(t) < 2 then
     fail("%s is %s; modes (..., rows, columns) are needed", name, core.show(t))
-  elseif l.is_composed then
-    fail("%s is %s; a layout of strides is needed", name, l)
-  elseif type(l.shape[rank - 1]) == "table" or type(l.shape[rank]) == "table"
-  then
-    fail("%s is %s; rows and columns of one stride each are needed", name, l)
   end
+  operand.check_strides(name, t, 2)
 end
 
 --- Fails unless all elements of t, which is written, have a place of their own.
 function operand.check_apart(name, t)
   local l = t.layout
+  for _, d in ipairs(cute.flatten_to_tuple(l.stride)) do
+    if d < 0 then
+      fail("%s is %s; strides of 0 and more are needed", name, l)
+    end
+  end
   local loops = modes.loops({{name = name, l = l}}, modes.extents(l))
   modes.sort(loops, 1, 1)
   if not modes.injective(loops, 1) then
@@ -133,6 +150,7 @@ local function rows_of_all(l, batch)
   for i = 0, #batch do  -- rows first
     local mode = rank - 1 - i
     local extent = i == 0 and shape[mode] or batch[i]
+    if type(extent) == "table" then return nil end
     local apart = mode > 0 and cute.size(shape[mode]) ~= 1 and stride[mode] or 0
     if extent ~= 1 and type(apart) == "table" or n and extent ~= 1
       and apart ~= n * step then
@@ -183,8 +201,9 @@ function operand.layout(l, batch)
   local extents, strides = {}, {}
   for i, extent in ipairs(batch) do
     local mode = rank - 1 - i
-    extents[i] = extent
-    strides[i] = mode >= 1 and cute.size(shape[mode]) ~= 1 and stride[mode] or 0
+    local own = mode >= 1 and cute.size(shape[mode]) ~= 1
+    extents[i] = own and shape[mode] or extent
+    strides[i] = own and stride[mode] or 0
   end
   local L = cute.coalesce(cute.make_layout(extents, strides))
   return cute.make_layout({shape[rank - 1], shape[rank], L.shape},

@@ -7,10 +7,9 @@
 -- tensor cores' sums are the same for both), and zeros behind the end of K.
 local cute = require "cute"
 local tiles = require "cute.tiles"
+local types = require "cute.ops.family.types"
 
 local order = {}
-
-local function is_fp8(t) return t.name == "e4m3" or t.name == "e5m2" end
 
 --- What tensor cores of Hopper make of 16-bit floats, and of 8-bit ones that go
 -- on in f32 after so many.
@@ -20,18 +19,22 @@ order.EIGHT = "32 products at once, kept to 13 bits; those of %d in f32"
 -- What one instruction, or a few, make of their products: by family.
 local STEPS = {}
 
+-- Matrices that were moved are multiplied like others.
+local function kernel_of(c)
+  return c.base == "moved" and c.family or c.base
+end
+
 local function factors(p)
   return p.group and (", with the factors of each %d"):format(p.group) or ""
 end
 
 function STEPS.gemm_sm90(p, o)
-  if is_fp8(p.a) then
+  if types.fp8(p.a) then
     return order.EIGHT:format(o.promote * o.tile[3])
   end
   return (p.a.bits == 32 and "8 products at once" or order.SIXTEEN)
     .. factors(p)
 end
-STEPS.widened = STEPS.gemm_sm90
 
 function STEPS.gemm_sm80(p, o)
   if p.sums == cute.f64 then return STEPS.gemm_simt() end
@@ -86,14 +89,14 @@ local ADDED = {sum = true, mean = true, rms = true}
 
 -- How sums of rows are put together, where an epilogue has some.
 local function of_rows(p, c)
-  local o = c.options
+  local o, base = c.options, kernel_of(c)
   for i = 2, #(p.results or {}) do
     local r = p.results[i]
     if r.kind == "row" and ADDED[r.op] then
       local epi = o.epi and o.epi[2] or 0
-      return ("; rows by %s%s of %d columns"):format(c.base,
+      return ("; rows by %s%s of %d columns"):format(base,
         c.swap and ", turned around," or "",
-        c.base == "gemm_sm90" and (epi > 0 and epi or o.tile[2])
+        base == "gemm_sm90" and (epi > 0 and epi or o.tile[2])
         or c.tile[c.swap and 1 or 2])
         .. (o.atoms and (", %dx%d"):format(o.atoms[2], o.permutation[2]) or "")
     end
@@ -106,7 +109,7 @@ end
 ---@return string
 function order.of(p, c)
   if p.sums.is_integer then return "whole numbers, in any order" end
-  return (c.order or STEPS[c.base](p, c.options) .. parts(p, c))
+  return (c.order or STEPS[kernel_of(c)](p, c.options) .. parts(p, c))
     .. of_rows(p, c)
 end
 

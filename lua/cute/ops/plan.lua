@@ -27,6 +27,8 @@ local fail = operand.fail
 -- Plans
 ---------------------------------------------------------------------------
 
+local MATRICES = {"A", "B", "D"}
+
 -- How a family is made and called: its kernel, block, grid, cluster, the MMA
 -- and tile of what leaves together, how much memory its blocks share (sums,
 -- counts), whether it is for dependent launches (where c.options.pdl asks for
@@ -192,6 +194,22 @@ local function result(plan, p, c, r)
           floats = rows * parts * p.batches}
 end
 
+-- Where in memory behind `floats` of it matrices of c.moved go, by name, and
+-- how much there is then.
+local function placed(to, floats)
+  local list = {}
+  for _, name in ipairs(to and MATRICES or {}) do
+    local t = to[name]
+    if t then
+      local bits = cute.cosize(t.layout) * t.element_type.bits
+      local x = {at = tiles.count(floats, 64) * 64, dtype = t.element_type,
+                 n = tiles.count(bits, 2048) * 64, layout = t.layout}
+      list[name], floats = x, x.at + x.n
+    end
+  end
+  return list, floats
+end
+
 --- A plan for problem p by choice c.
 function plans.new(p, c, call)
   local ending = epilogue.new(p, c, call)
@@ -213,12 +231,7 @@ function plans.new(p, c, call)
       r.folds = partial.folds(r, p.batches, plan.pdl)
     end
   end
-  if c.widened then
-    plan.widened = {dtype = c.widened, n = p.n, k = p.k,
-                    at = tiles.count(sums, 64) * 64}
-    sums = plan.widened.at + tiles.count(p.n * p.k, 2)
-  end
-  plan.floats = sums
+  plan.moved, plan.floats = placed(c.moved, sums)
   return plan
 end
 
@@ -245,6 +258,7 @@ function Plan:outputs(call)
         fail("out %d is %s; result %d has extents (%s)", i, given.layout, i,
              table.concat(r.shape, ","))
       end
+      operand.check_strides("out " .. i, given, r.op and 1 or 2)
     end
     out[i] = given or cute.empty(r.shape, r.dtype, {device = self.place})
     if not given then made[#made + 1] = out[i] end
@@ -252,34 +266,47 @@ function Plan:outputs(call)
   return out, made
 end
 
--- B as the kernel has it: of another type it lies in `work`.
-local function weights(plan, call, work)
-  local w = plan.widened
-  if not w then
-    return type(call.B) ~= "table" and operand.matrix(call.B, plan.batch) or nil
+-- Matrix t of a call as the kernel has it: where it was moved to, in `work`.
+local function seen(plan, name, t, batch, work)
+  local to = plan.moved[name]
+  if not to then
+    return core.typename(t) == "tensor" and operand.matrix(t, batch) or nil
   end
-  local part = cute.make_tensor(work.iterator + w.at,
-    cute.make_layout {tiles.count(w.n * w.k, 2)})
-  return cute.make_tensor(cute.recast_tensor(part, w.dtype).iterator,
-    cute.make_layout({w.n, w.k}, cute.LayoutRight))
+  local part = cute.make_tensor(work.iterator + to.at, cute.make_layout {to.n})
+  return cute.make_tensor(cute.recast_tensor(part, to.dtype).iterator,
+                          to.layout)
 end
 
--- The step that puts it there, and its arguments.
-local function widening(plan, call, work)
-  local B, W = operand.matrix(call.B, plan.batch), weights(plan, call, work)
-  local w = plan.widened
-  w.step = w.step or elementwise.converting(B, W)
-  return w.step, w.step.arguments({operands = {B}}, {W})
+-- A matrix with all of its modes side by side, without those that it has in
+-- common with others where it is moved.
+local function each_once(t, moved)
+  local shape, stride = {}, {}
+  local extents, far = cute.flatten_to_tuple(t.shape),
+    cute.flatten_to_tuple(t.stride)
+  for i, d in ipairs(cute.flatten_to_tuple(moved.layout.stride)) do
+    if d ~= 0 then
+      shape[#shape + 1], stride[#stride + 1] = extents[i], far[i]
+    end
+  end
+  return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
+end
+
+-- The step that moves a matrix, and its arguments.
+local function moving(plan, name, from, to)
+  local m = plan.moved[name]
+  from, to = each_once(from, m), each_once(to, m)
+  m.step = m.step or elementwise.converting(from, to)
+  return {m.step, m.step.arguments({operands = {from}}, {to})}
 end
 
 --- All arguments of the kernel, of a call with tensors for the results and
 -- memory that blocks share.
 function Plan:arguments_of(call, out, work, turns)
   local batch, C = self.batch, call.C
-  local list = self.arguments(operand.matrix(call.A, self.rows),
-    weights(self, call, work),
-    operand.matrix(out[1], self.rows), self.sums and view(work, self.sums),
-    turns, call)
+  local list = self.arguments(seen(self, "A", call.A, self.rows, work),
+    seen(self, "B", call.B, batch, work),
+    seen(self, "D", out[1], self.rows, work),
+    self.sums and view(work, self.sums), turns, call)
   self.ending.more(list, C and operand.matrix(C, batch), call)
   for i = 2, #out do
     local r = self.results[i]
@@ -291,6 +318,24 @@ function Plan:arguments_of(call, out, work, turns)
   if self.space then
     list.n = list.n + 1
     list[list.n] = self.space(work, turns, call)
+  end
+  return list
+end
+
+-- What a call launches, but for what folds its reductions: steps with their
+-- arguments, the kernel's own among them.
+function Plan:launches(call, out, work, turns)
+  local list = {}
+  for _, name in ipairs {"A", "B"} do
+    if self.moved[name] then
+      local t = operand.matrix(call[name], self.batch)
+      list[#list + 1] = moving(self, name, t, seen(self, name, t, nil, work))
+    end
+  end
+  list[#list + 1] = {self, self:arguments_of(call, out, work, turns)}
+  if self.moved.D then
+    list[#list + 1] = moving(self, "D", seen(self, "D", nil, nil, work),
+                             operand.matrix(out[1], self.batch))
   end
   return list
 end
@@ -336,33 +381,34 @@ end
 function Plan:prepare(call, out)
   check_memory(call, out)
   local work, turns = self:memory(call)
-  local ready = made_ready(self, call, self,
-                           self:arguments_of(call, out, work, turns))
-  if not self.widened then return ready end
-  local first = made_ready(self, call, widening(self, call, work))
+  local list = {}
+  for i, l in ipairs(self:launches(call, out, work, turns)) do
+    list[i] = made_ready(self, call, l[1], l[2])
+  end
+  if #list == 1 then return list[1] end
   return {launch = function()
-    first:launch()
-    ready:launch()
+    for _, ready in ipairs(list) do ready:launch() end
   end}
 end
 
--- Launches the kernel and what folds its reductions; for known:ready.
+-- Launches the kernel, what moves its matrices and what folds its reductions;
+-- for known:ready.
 function Plan:launch(call, out, work, turns)
-  local o = {device = self.device, stream = call.o.stream, seed = call.o.seed,
-             reads = call.f}
-  local list = self:arguments_of(call, out, work, turns)
-  local steps = {}
-  if self.widened then
-    local step, args = widening(self, call, work)
-    steps[1] = calls.launch(step, args, {device = self.device,
-                                         stream = call.o.stream})
+  local plain = {device = self.device, stream = call.o.stream,
+                 seed = call.o.seed}
+  local own = {device = self.device, stream = call.o.stream,
+               seed = call.o.seed, captured = call.captured}
+  local run = {steps = {}}
+  for i, l in ipairs(self:launches(call, out, work, turns)) do
+    local is_own = l[1] == self
+    local reads
+    run.steps[i], reads = calls.launch(l[1], l[2], is_own and own or plain,
+      is_own and function()
+        check_memory(call, out)
+        if call.captured then self.ending.take(call.captured) end
+      end or nil)
+    run.reads = run.reads or reads
   end
-  local step, ready = calls.launch(self, list, o, function()
-    check_memory(call, out)
-  end)
-  steps[#steps + 1] = step
-  local run = {steps = steps, reads = calls.reads(call, ready.program)}
-  o.reads = nil
   for i, r in ipairs(self.results) do
     for _, fold in ipairs(r.folds or {}) do
       local function part(layout)
@@ -371,7 +417,7 @@ function Plan:launch(call, out, work, turns)
       local Y = fold.Y and part(fold.Y) or operand.flat(out[i],
         r.all and 1 or self.batches)
       run.steps[#run.steps + 1] = calls.launch(fold, {part(fold.P), Y, n = 2},
-                                               o)
+                                               plain)
     end
   end
   return run

@@ -5,8 +5,8 @@
 -- for blocks of 128 x 128, (M/128,K/128) or (N/128,K/128), rounded up. `group`
 -- is another number than 128 of elements of K. What is of whole rows is
 -- multiplied behind the sums, what is of blocks in their midst. In front may be
--- the modes of a batch, and then (...,1) is one for each matrix; (M,1) and
--- (N,1) are (M) and (N).
+-- the modes of a batch, and then (...,1) is one for each matrix; (...,M,1) and
+-- (...,N,1) are (...,M) and (...,N).
 local core = require "cute.core"
 local cute = require "cute"
 local operand = require "cute.ops.operand"
@@ -29,6 +29,19 @@ local function has_batch(x, batch, own)
   return true
 end
 
+-- (...,rows,1) as (...,rows), all else as it is. lead: modes of the batch, or
+-- of groups, that there may be in front.
+local function without_last(x, rows, lead)
+  local rank = cute.rank(x)
+  if rank < 2 or rank ~= 2 and rank ~= lead + 2 or cute.size(x, rank - 1) ~= 1
+    or cute.size(x, rank - 2) ~= rows then
+    return x
+  end
+  local modes = {}
+  for i = 0, rank - 2 do modes[i + 1] = i end
+  return cute.select(x, modes)
+end
+
 -- What a factor of `rows` rows and k elements is of: "number", "one", "rows",
 -- "blocks". groups: of how many matrices there are factors each, in front;
 -- ragged: these begin and end at any row; batch: of a product without groups.
@@ -36,6 +49,8 @@ end
 local function kind_of(name, x, rows, k, group, groups, ragged, batch)
   if x == nil then return nil end
   if type(x) == "number" then return "number" end
+  local given = x
+  x = without_last(x, rows, groups and 1 or batch and #batch or 0)
   local rank = cute.rank(x)
   local n, own = cute.size(x, math.max(rank - 2, 0)), groups and 1 or 0
   if cute.size(x) == 1 then return "one" end
@@ -49,14 +64,12 @@ local function kind_of(name, x, rows, k, group, groups, ragged, batch)
   if (fits and rank == 2 + own or each) and last == along
     and (n == rows or not ragged and n == blocks) then
     return "blocks", each
-  elseif not groups and rank == 2 and n == rows and last == 1 then
-    return "rows"
   elseif has_batch(x, batch, 1) and (last == rows or last == 1) then
     return "rows", true
   end
   local e = groups and groups .. "," or ""
   fail("%s is %s: (1), (%s%d), (%s%d,%d)%s is needed for %s%d rows and %d "
-    .. "elements of K in groups of %d%s", name, x.layout, e, rows, e, rows,
+    .. "elements of K in groups of %d%s", name, given.layout, e, rows, e, rows,
     along, ragged and "" or (" or (%s%d,%d)"):format(e, blocks, along),
     groups and groups .. " x " or "", rows, k, group, batch and batch[1]
     and ", with modes of the batch in front or without" or "")
@@ -108,7 +121,9 @@ end
 
 --- Factors of packed weights as gemm_int4 has them, (K/group,N), or (1,N).
 function scales.turned(p, x)
-  if cute.flatten_to_tuple(x.stride)[1] ~= 1 then
+  local first = x.stride
+  if type(first) == "table" then first = first[1] end
+  if first ~= 1 then
     fail("scale_b and zeros of int4 weights lie with N contiguous, not %s",
          x.layout)
   end
@@ -126,12 +141,11 @@ end
 
 -- A factor for each row of A or B, as a matrix like D.
 local function like_D(p, x, by_row)
+  local rows = by_row and p.m or p.n
+  x = without_last(x, rows, #p.batch)
   if cute.rank(x) > 1 and cute.size(x) > 1 then  -- of groups, or a batch
-    local rank, rows = cute.rank(x), by_row and p.m or p.n
-    if not p.ragged and rank == 2 and cute.size(x, 0) == rows
-      and cute.size(x, 1) == 1 then  -- (rows,1)
-      x = cute.select(x, {0})
-    elseif cute.size(x, rank - 1) ~= rows then
+    local rank = cute.rank(x)
+    if cute.size(x, rank - 1) ~= rows then
       local shape, stride = x.shape, x.stride
       shape[rank], stride[rank] = rows, 0
       x = cute.make_tensor(x.iterator, cute.make_layout(shape, stride))
@@ -139,11 +153,10 @@ local function like_D(p, x, by_row)
     return operand.matrix(operand.spread(x, by_row and p.n or p.m, by_row),
                           p.batch)
   end
-  local n = cute.size(x)
-  local stride = n > 1 and cute.flatten_to_tuple(x.stride)
-  stride = stride and stride[#stride] or 0
-  return cute.make_tensor(x.iterator, cute.make_layout({p.m, p.n},
-    by_row and {stride, 0} or {0, stride}))
+  if cute.size(x) > 1 then
+    return operand.spread(x, by_row and p.n or p.m, by_row)
+  end
+  return cute.make_tensor(x.iterator, cute.make_layout({p.m, p.n}, {0, 0}))
 end
 
 --- What the other factors are to a kernel: a list of {number, name} and

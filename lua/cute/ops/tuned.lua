@@ -106,12 +106,50 @@ local function fault(t)
     end
     for i, row in ipairs(rows) do
       if not has_types(row, "integer", "integer", "integer", "number", "number",
-                       "string") then
+                       "string") or row[4] + row[5] == math.huge then
         return ("row %d of %q is not {M, N, K, hot, cold, choice}"):format(i,
           class)
       end
     end
   end
+end
+
+-- A Lua text without its comments, and with nothing in its strings.
+local function bare(text)
+  local out, i = {}, 1
+  repeat
+    local at = text:find("[\"'-]", i) or #text + 1
+    out[#out + 1] = text:sub(i, at - 1)
+    i = at + 1
+    local first = text:sub(at, at)
+    if text:find("^%-%-", at) then
+      i = text:find("\n", at, true) or #text + 1
+    elseif first == "-" then
+      out[#out + 1] = first
+    else
+      while text:find("^[^" .. first .. "]", i) do
+        i = text:find("[\\" .. first .. "]", i) or #text + 1
+        if text:sub(i, i) == "\\" then i = i + 2 end
+      end
+      out[#out + 1], i = '""', i + 1
+    end
+  until at > #text
+  return table.concat(out)
+end
+
+local WORDS = {["return"] = true, ["true"] = true, ["false"] = true,
+               ["nil"] = true}
+
+-- Is a Lua text a table of numbers, strings and tables, which runs nothing?
+local function is_data(text)
+  text = bare(text)
+  if text:find "[^%w%s{}%[%]=,._\"-]" or text:find "%[=*%["
+    or text:find "%.%." then return false end
+  text = text:gsub("%f[%w_][%a_][%w_]*%s*=", "=")  -- names of fields
+  for word in text:gmatch "%f[%w_][%a_][%w_]*" do
+    if not WORDS[word] then return false end
+  end
+  return true
 end
 
 --- A table of a file's text, which sees nothing and calls nothing.
@@ -121,17 +159,11 @@ end
 ---@return string? why
 function tuned.parse(text, name)
   if #text > LARGEST then return nil, "it has over 16 MiB" end
-  local f, why = load(text, "=" .. name, "t", {})
-  if not f then return nil, why end
-  local bare = text:gsub("%-%-[^\n]*", ""):gsub("\\.", "")
-    :gsub('"[^"\n]*"', '""')
-  local loops = {"do", "repeat", "goto", "function"}
-  for i, word in ipairs(loops) do loops[i] = bare:find("%f[%w_]" .. word
-    .. "%f[^%w_]") end
-  if bare:find '[^%w%s{}%[%]=,._"-]' or next(loops) then
-    return nil, "it is a program, not a table"
-  end
-  local ok, t = pcall(f)
+  local ok, f, why = pcall(load, text, "=" .. name, "t", {})
+  if not ok or not f then return nil, why or f end
+  if not is_data(text) then return nil, "it is a program, not a table" end
+  local t
+  ok, t = pcall(f)
   if not ok then return nil, t end
   why = fault(t)
   if why then return nil, why end

@@ -78,6 +78,9 @@ function whole.dtype(what, o)
   if o.dtype and not dtype then
     whole.failing(what)("dtype = %s: there is no such type",
                         core.show(o.dtype))
+  elseif dtype and dtype.bits < 8 then
+    whole.failing(what)("dtype = %s: elements of 8 bits or more are needed",
+                        tostring(dtype))
   end
   local out = whole.outputs(o)[1]
   if dtype and core.typename(out) == "tensor" and out.element_type ~= dtype then
@@ -116,14 +119,14 @@ function whole.run(plan, call, ready)
   local out, made = results(plan, call)
   local work = plan.floats and calls.work(plan.place, plan.floats)
   local o = {device = plan.device, stream = call.o.stream, seed = call.o.seed,
-             reads = plan.reads}
+             captured = call.captured}
   local run = {steps = {}, made = made, work = work}
   for i, step in ipairs(plan.steps) do
-    local made_ready
-    run.steps[i], made_ready = calls.launch(step,
+    local reads
+    run.steps[i], reads = calls.launch(step,
       step.arguments(call, out, work), o,
       plan.check and function() plan.check(call, out) end)
-    run.reads = run.reads or calls.reads(call, made_ready.program)
+    run.reads = run.reads or reads
   end
   if #run.steps > 0 then ready(run) end
   if work and plan.place ~= "host" then core.param_memory(work):close() end

@@ -64,7 +64,7 @@ local function refuse(text, ...)
   error({tune = text:format(...), code = 2}, 0)
 end
 
-local LARGEST = (1 << 31) - 1
+local LARGEST, PRODUCTS = (1 << 31) - 1, 1 << 16
 
 -- The extents of a word: "1/8/64" is three.
 local function extents(word, where)
@@ -88,6 +88,9 @@ local function add_line(sizes, line, where)
   end
   local ms, ns, ks = extents(words[1], where), extents(words[2], where),
     extents(words[3], where)
+  if #sizes + #ms * #ns * #ks > PRODUCTS then
+    refuse("%s: over %d products", where, PRODUCTS)
+  end
   for _, n in ipairs(ns) do
     for _, k in ipairs(ks) do
       for _, m in ipairs(ms) do sizes[#sizes + 1] = {m, n, k} end
@@ -107,9 +110,9 @@ local function add_shapes(sizes, word)
   local n, before = 0, #sizes
   for line in f:lines() do
     n = n + 1
+    if n == 1 then line = line:gsub("^\xEF\xBB\xBF", "") end
     line = line:gsub("#.*", ""):match "^%s*(.-)%s*$"
     if line ~= "" then add_line(sizes, line, ("%s:%d"):format(word, n)) end
-    if #sizes > 1 << 16 then refuse("%s: over 65536 products", word) end
   end
   if #sizes == before then refuse("%s: there is no M,N,K in it", word) end
 end

@@ -20,9 +20,11 @@ Records.__index = Records
 local function note(self, problem, stage, hot, cold, choice)
   local of = self.known[problem] or {look = {}, final = {}, failed = {}}
   self.known[problem] = of
-  if not of[stage] then return end
-  of[stage][choice] = stage == "failed" and hot
-    or {tonumber(hot), tonumber(cold)}
+  local time = tonumber(hot)
+  if stage == "failed" then of.failed[choice] = hot
+  elseif of[stage] and time and time > 0 and time < math.huge then
+    of[stage][choice] = {time, tonumber(cold)}
+  end
 end
 
 --- What is known of problems: known[problem][stage][choice] = {hot, cold} or

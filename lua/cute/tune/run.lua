@@ -112,7 +112,8 @@ local function names_of(problem, card, job)
     return select(2, gemm.offers(o.A, o.B, o.options, o.C))
   end)
   if not ok then
-    return {}, (tostring(list):gsub("%s*%[[%l-]+%]$", ""))
+    return {}, (tostring(list):gsub("%s*%[[%l-]+%]$", "")
+      :gsub("^[^\n]-:%d+: ", ""))
   elseif not list[1] then
     return {}, "no kernel multiplies these types"
   end

@@ -2,6 +2,7 @@
 local blocks = require "cute.ops.blocks"
 local cute = require "cute"
 local gemm_int4 = require "kernels.gemm_int4"
+local types = require "cute.ops.family.types"
 
 local int4 = {name = "gemm_int4"}
 
@@ -15,9 +16,12 @@ function int4.takes(p)
   elseif p.A.stride[2] ~= 1 then
     return ("gemm_int4 wants rows of A, A is %s"):format(p.A.layout)
   end
-  if p.scale_b ~= "blocks" and p.scale_b ~= "rows" or p.scale_a == "blocks" then
+  if p.scale_a == "blocks" then
+    return "gemm_int4 has no factors for blocks of A"
+  elseif p.scale_b ~= "blocks" and p.scale_b ~= "rows" then
     return "gemm_int4 wants scale_b, one of each column, or of groups of K"
   end
+  return types.too_old(p)
 end
 
 -- For how many rows it is planned where their number must not matter.

@@ -2,6 +2,7 @@
 local ahead = require "cute.ops.family.ahead"
 local cute = require "cute"
 local gemm_skinny = require "kernels.gemm_skinny"
+local types = require "cute.ops.family.types"
 
 local skinny = {name = "gemm_skinny"}
 
@@ -26,6 +27,7 @@ function skinny.takes(p)
     or b ~= a and b.bits ~= 8 then
     return false
   end
+  if types.too_old(p) then return types.too_old(p) end
   local piece = 128 // b.bits
   if p.scale_a == "blocks" then
     return "gemm_skinny has no factors for blocks of A"

@@ -2,6 +2,7 @@
 local core = require "cute.core"
 local blocks = require "cute.ops.blocks"
 local cute = require "cute"
+local tiles = require "cute.tiles"
 local types = require "cute.ops.family.types"
 
 local UPPER = {i8 = "S8", u8 = "U8", e4m3 = "E4M3", e5m2 = "E5M2"}
@@ -23,6 +24,7 @@ end
 -- are converted to, if any; nil, why not.
 local function atom_of(p)
   local a, b = p.a, p.b
+  if types.too_old(p) then return nil, types.too_old(p) end
   if types.same(p, "bf16") then return BF16, 16 end
   if types.same(p, "f16") then return F16, 16 end
   if types.same(p, "f64") then return "SM80_8x8x4_F64F64F64F64_TN", 4 end
@@ -78,19 +80,39 @@ local TILES64 = {  -- of f64; how well they use the tensor cores
 -- have registers for both, and where an operand is converted on its way.
 local BY_FACTORS, SQUARE, CONVERTED = 0.6, 0.9, 0.5
 
--- Tiles and warps where a thread has both halves.
-local function for_gates(list)
+-- Tiles with those of their warps that fit(tile, warps) says.
+local function fitting(list, fit)
   local out = {}
   for _, t in ipairs(list) do
     local warps = {}
     for _, w in ipairs(t.warps) do
-      if t[2] // 2 % w.each[2] == 0 then warps[#warps + 1] = w end
+      if fit(t, w) then warps[#warps + 1] = w end
     end
     if warps[1] then
       out[#out + 1] = setmetatable({warps = warps}, {__index = t})
     end
   end
   return out
+end
+
+-- Has a thread both halves?
+local function has_gates(t, w) return t[2] // 2 % w.each[2] == 0 end
+
+-- Has it registers for 64 bits of each of its sums?
+local function has_room(t, w)
+  return t[1] * t[2] <= 64 * 32 * w.atoms[1] * w.atoms[2]
+end
+
+-- Do any of 64 bits leave, or come to sums?
+local function is_wide(p)
+  local wide = p.d.bits == 64
+  for _, r in ipairs(p.results or {}) do
+    wide = wide or r.kind == "tile" and r.dtype.bits == 64
+  end
+  for _, s in ipairs(p.sources or {}) do
+    wide = wide or s.element_type.bits == 64
+  end
+  return wide
 end
 
 local function smem(arch)
@@ -151,20 +173,28 @@ local function piece(t)
   return core.gcd(apart * bits // 8, t.alignment, 16)
 end
 
+-- Pieces, of less than 16 bytes, of so many rows for each element of K.
+local function asked(rows, bits, bytes)
+  return bytes < 16 and rows * bits / (8 * bytes) or 0
+end
+
 function sm80.list(p)
   local atom, k, as = atom_of(p)
   local bits, room = math.max(p.a.bits, p.b.bits, as and 16 or 8), smem(p.arch)
   local whole = bits == 64 and 16 or 1024 // bits
   if p.group then whole = core.gcd(whole, p.group) end
-  local a, b = piece(p.A) < 4 and 1 or 0, piece(p.B) < 4 and 1 or 0
+  local a_piece, b_piece = piece(p.A), piece(p.B)
+  local a, b = a_piece < 4 and 1 or 0, b_piece < 4 and 1 or 0
   -- half as much text, and as fast
   local short = p.sums.is_integer and a + b == 2
   local bk = short and whole // 2 or whole
   local list = bits == 64 and TILES64 or TILES
-  if p.gated then list = for_gates(list) end
+  if p.gated then list = fitting(list, has_gates) end
+  if is_wide(p) then list = fitting(list, has_room) end
   return blocks.candidates(p, p.ragged and "gemm_grouped" or "gemm_sm80", list,
     function(t, splits)
-      local warps = warps_of(t, (a * t[1] + b * t[2]) * bk // 32)
+      local single = (a * t[1] + b * t[2]) * bk // 32
+      local warps = warps_of(t, single)
       local bytes = (t[1] * p.a.bits + t[2] * p.b.bits) * whole // 8
       local stages = math.max(2, math.min(t.stages, room // bytes))
       local o = {name = p.ragged and "gemm_grouped" or "gemm_sm80",
@@ -175,7 +205,10 @@ function sm80.list(p)
         rows = p.d.bits <= 16 or nil, columns = columns(p, t, warps),
         min_blocks = splits == 1 and min_blocks(p, t, warps) or nil,
         piece = bits == 64 and 32 or nil}
-      return o, setmetatable({t[1], t[2], bk, timed = whole}, {__index = t}),
+      local timed = {t[1], t[2], bk, timed = whole,
+        asked = asked(t[1], p.a.bits, a_piece) + asked(t[2], p.b.bits, b_piece),
+        single = tiles.count(single, MOST * cute.product(warps.atoms))}
+      return o, setmetatable(timed, {__index = t}),
              blocks.constants.rate[bits]
                * (p.group and (t[1] * t[2] == 4096 and SQUARE or BY_FACTORS)
                   or 1)

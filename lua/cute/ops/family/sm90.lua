@@ -19,6 +19,9 @@ local function tma_refuses(name, t, lead, rows)
                                                                  rows)
   end
   local stride = t.stride[3 - lead]
+  if type(stride) == "table" then
+    return ("TMA wants %s of one stride, %s is %s"):format(what, name, t.layout)
+  end
   if t.shape[3 - lead] > 1 and (stride * bits % 128 ~= 0 or stride <= 0) then
     return ("TMA wants %s at multiples of 16 bytes: %s's are %d elements (%d "
       .. "bytes) apart"):format(what, name, stride, stride * bits // 8)
@@ -41,6 +44,23 @@ end
 local function lead_of(t)
   return t.stride[2] ~= 1 and t.stride[1] == 1 and t.element_type.bits == 16
     and 1 or 2
+end
+
+--- The mode along which TMA moves matrix `name` of p: "A", "B" or "D".
+function sm90.lead(p, name)
+  if name == "D" then return p.D.stride[2] == 1 and 2 or 1 end
+  return lead_of(p[name])
+end
+
+--- Why gemm_sm90 does not take that matrix as it lies; nil: it does.
+---@return string?
+function sm90.refuses(p, name)
+  local lead = sm90.lead(p, name)
+  if name == "B" and p.gated and lead == 1 then
+    return "gates of gemm_sm90 want rows of B"
+  end
+  return tma_refuses(name, p[name], lead, name == "D" and "rows or columns"
+                                          or "rows")
 end
 
 function sm90.takes(p)
@@ -69,15 +89,13 @@ function sm90.takes(p)
   if p.gated and p.n % 16 ~= 0 then
     return ("gates of gemm_sm90 come in groups of 8, N is %d"):format(p.n // 2)
   end
-  local major = p.D.stride[2] == 1 and 2 or 1
-  local a, b = lead_of(p.A), lead_of(p.B)
-  if p.gated and b == 1 then return "gates of gemm_sm90 want rows of B" end
-  if p.ragged == "rows" and (a == 1 or major == 1) then
-    return ("groups begin at any row, and TMA's boxes on 16 bytes: columns of "
-      .. "%s are contiguous"):format(a == 1 and "A" or "D")
+  for _, name in ipairs(p.ragged == "rows" and {"A", "D"} or {}) do
+    if sm90.lead(p, name) == 1 then
+      return ("groups begin at any row, and TMA's boxes on 16 bytes: columns "
+        .. "of %s are contiguous"):format(name)
+    end
   end
-  return tma_refuses("A", p.A, a, "rows") or tma_refuses("B", p.B, b, "rows")
-    or tma_refuses("D", p.D, major, "rows or columns")
+  return sm90.refuses(p, "A") or sm90.refuses(p, "B") or sm90.refuses(p, "D")
 end
 
 -- Tiles along K after which sums of 8-bit floats go on in f32, as cublasLt's:

@@ -1,0 +1,58 @@
+--- What problems of ops.gemm and of ops.grouped_gemm have in common: gates,
+-- types, what follows the sums, the device. What a problem is says
+-- cute.ops.choose.
+local cute = require "cute"
+local epilogue = require "cute.ops.epilogue"
+local int4 = require "cute.ops.int4"
+local operand = require "cute.ops.operand"
+local scales = require "cute.ops.scales"
+
+local problem = {}
+
+local fail = operand.fail
+
+--- p.gated, and p.columns: D's, with gates one for two rows of B.
+---@param p table with p.n, B's rows
+---@param call table of cute.ops.plan
+---@param B any its matrices
+function problem.gates(p, call, B)
+  local o = call.o
+  p.gated, p.columns = o.gated or nil, p.n
+  if not p.gated then return end
+  if p.n % 2 ~= 0 then
+    fail("B is %s: with gates it has 2 N rows", B.layout)
+  elseif not call.f then
+    fail "gated wants an epilogue of (gate, up, at)"
+  elseif call.C or call.alpha or o.scale_a
+    or o.scale_b and not int4.is(call.B) then
+    fail("with gates the epilogue does what factors%s would",
+         p.ragged and "" or " and C")
+  end
+  p.columns = p.n // 2
+end
+
+--- What follows from the types p.a and p.b: p.tf32, p.sums, factors
+-- (cute.ops.scales), what an epilogue gives (cute.ops.epilogue), p.fused.
+---@return any like D's type where nobody names it
+---@return integer[] read the epilogue's values that it reads like D
+function problem.types(p, call)
+  local o = call.o
+  p.tf32 = o.tf32 or call.A.element_type == cute.tf32 or nil
+  local like
+  p.sums, like = operand.sums_of(p.a, p.b)
+  scales.look(p, o)
+  if p.value ~= p.sums then like = cute.bf16 end
+  if not call.f then return like, {} end
+  local made, read = epilogue.look(p, call.f)
+  p.fused = true
+  return made ~= p.value and made or like, read
+end
+
+--- The device, where operands lie, and what of it counts.
+function problem.place(p, call)
+  p.device, p.place = operand.device(call.A, call.o), call.A.device
+  p.arch, p.sm = p.device.arch, p.device.sm
+  p.sms = p.device.info and p.device.info.sms or 132
+end
+
+return problem

@@ -138,8 +138,81 @@ describe("docs/simulator.md", function() check "docs/simulator.md" end)
 describe("docs/profile.md", function() check "docs/profile.md" end)
 describe("docs/pictures.md", function() check "docs/pictures.md" end)
 
-describe("docs/ops.md", function() check "docs/ops.md" end)
-describe("docs/tuning.md", function() check "docs/tuning.md" end)
+-- Names that a text has between backticks, and how often.
+local function names_in(text)
+  local names = {}
+  for name in text:gmatch "`([%l%d_]+)`" do
+    names[name] = (names[name] or 0) + 1
+  end
+  return names
+end
+
+-- The names of a set, sorted.
+local function sorted(set)
+  local list = {}
+  for name in pairs(set) do list[#list + 1] = name end
+  table.sort(list)
+  return list
+end
+
+describe("docs/ops.md", function()
+  check "docs/ops.md"
+
+  local page = support.read "docs/ops.md"
+  local OPTIONS = require "cute.ops.gemm".OPTIONS
+
+  -- The first column of the table below a line.
+  local function column(head)
+    local rows = page:match(head .. "\n|[-|]+\n(.-)\n\n")
+    return rows:gsub("[^\n]+", function(row) return row:match "^| (.-) | " end)
+  end
+
+  it("has a row of every option of gemm, and of no other", function()
+    local told = names_in(column "| option | |")
+    assert.same(sorted(OPTIONS), sorted(told))
+    for name, n in pairs(told) do assert.equal(1, n, name) end
+  end)
+
+  it("says which options grouped_gemm lacks and has besides", function()
+    local less, more = page:match
+      "Options are those of `ops.gemm`, less (.-), and with (`[%l_]+`)"
+    local want = names_in(more)
+    for name in pairs(OPTIONS) do want[name] = 1 end
+    for name in pairs(names_in(less)) do want[name] = nil end
+    assert.same(sorted(require "cute.ops.grouped".OPTIONS), sorted(want))
+  end)
+
+  it("has what an epilogue can ask, and every reduction", function()
+    local told = {}
+    for name in column("| | |"):gmatch "`at:([%l_]+)" do told[name] = true end
+    local there = {}
+    for name in support.read "lua/cute/ops/epilogue.lua":gmatch
+      "\nfunction At:([%l_]+)" do
+      there[name] = true
+    end
+    assert.same(sorted(there), sorted(told))
+    told = {argmax = true, argmin = true}
+    for name in pairs(require "kernels.fold".OPS) do told[name] = true end
+    there = {}
+    for name in column("| op | |"):gmatch "%l+" do there[name] = true end
+    assert.same(sorted(told), sorted(there))
+  end)
+end)
+
+describe("docs/tuning.md", function()
+  check "docs/tuning.md"
+
+  it("has a word of every option", function()
+    local page, out = support.read "docs/tuning.md",
+      support.run {"tune", "--help"}
+    local count = 0
+    for name in out:gmatch "%-%-[%l-]+" do
+      count = count + 1
+      assert.is_truthy(name == "--help" or page:find(name, 1, true), name)
+    end
+    assert.is_true(count > 15, out)
+  end)
+end)
 
 describe("docs/library.md", function()
   check "docs/library.md"

@@ -250,8 +250,11 @@ static Way way_of(lua_State *L, int idx) {
   tensorlib_check_options(L, idx, keys);
   if (!lua_istable(L, idx)) return w;
   lua_getfield(L, idx, "stream");
-  if (!lua_istable(L, -1)) w.stream = gpulib_stream(L, -1);
   w.queued = !lua_isnil(L, -1);
+  if (!lua_istable(L, -1) || !face_get_bool(L, -1, "simulated"))
+    w.stream = gpulib_stream(L, -1);
+  else if (face_get_bool(L, -1, "closed"))
+    face_error(L, ERR_CLOSED, "the stream was closed");
   lua_pop(L, 1);
   return w;
 }
@@ -261,10 +264,13 @@ static void must(lua_State *L, bool ok, const Why *w) {
 }
 
 // A copy that is queued needs memory that stays where it is.
+void devlib_refuse_copy(lua_State *L) {
+  face_error(L, ERR_CAPTURE, "a copy in a graph needs pinned memory of the "
+             "host: cute.empty(shape, dtype, {pinned = true})");
+}
+
 static void check_pinned(lua_State *L, const Gpu *g, const HostBuf *h) {
-  if (g->capture && !h->unpin)
-    face_error(L, ERR_CAPTURE, "a copy in a graph needs pinned memory of the "
-               "host: cute.empty(shape, dtype, {pinned = true})");
+  if (g->capture && !h->unpin) devlib_refuse_copy(L);
 }
 
 static void copy_in(lua_State *L, DevBuf *b, int64_t at, HostBuf *h,

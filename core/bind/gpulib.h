@@ -43,6 +43,7 @@ Gpu *devlib_place(lua_State *L, int idx);
 // Replaces the host tensor at idx by the same on the GPU at `gpu`.
 void devlib_move(Ctx *cx, lua_State *L, int idx, int gpu);
 void devlib_push_device(lua_State *L, int idx);  // of the tensor: its name
+void devlib_refuse_copy(lua_State *L);  // in a graph, of memory that may move
 void devlib_set(lua_State *L, DevBuf *b, uint64_t bits);  // all elements
 // Sets the elements of a tensor of a GPU; those of a view with gaps through
 // the host.

@@ -84,16 +84,21 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
     return;
   }
   int64_t n = tensor_count(cx, t, "fill");
-  if (n == 0 || !tensor_dense(cx, t->l)) {
-    for (int64_t i = 0; i < n; i++)
-      hostlib_set(cx, L, idx, t, tensor_at(cx, *t, dim_int(cx, i)), value);
-    return;
-  }
+  if (n == 0) return;
   HostBuf *b = buffer_of(L, idx);
   check_writable(cx, L);
-  size_t first = host_index(cx, L, b, t, t->off);
-  host_index(cx, L, b, t, dim_add(cx, t->off, dim_int(cx, n - 1)));
-  bulk_fill(t->type, b->p, first, (size_t)n, check_bits(L, value, t->type));
+  uint64_t bits = check_bits(L, value, t->type);
+  if (tensor_dense(cx, t->l)) {
+    size_t first = host_index(cx, L, b, t, t->off);
+    host_index(cx, L, b, t, dim_add(cx, t->off, dim_int(cx, n - 1)));
+    bulk_fill(t->type, b->p, first, (size_t)n, bits);
+  } else {  // nothing is written where one of them is not there
+    for (int write = 0; write < 2; write++)
+      for (int64_t i = 0; i < n; i++) {
+        size_t at = host_index(cx, L, b, t, tensor_at(cx, *t, dim_int(cx, i)));
+        if (write) dtype_store(t->type, b->p, at, bits);
+      }
+  }
   b->defined = true;
 }
 
@@ -126,6 +131,7 @@ typedef struct Place {
   int at;       // stack index of the GPU
   bool pinned;  // its memory of the host
   bool named;   // a device is
+  bool sim;     // it is the simulator, not the host
 } Place;
 
 // The options at idx: {device =, pinned =, seed =}; leaves the GPU there.
@@ -138,6 +144,8 @@ static Place place_of(lua_State *L, int idx) {
   p.named = lua_getfield(L, idx, "device") != LUA_TNIL;
   p.gpu = devlib_place(L, -1);
   p.at = lua_gettop(L);
+  p.sim = p.named && !p.gpu && (lua_type(L, p.at - 1) != LUA_TSTRING ||
+                                strcmp(lua_tostring(L, p.at - 1), "host") != 0);
   return p;
 }
 
@@ -189,8 +197,10 @@ static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
   return 1;
 }
 
-// Moves the tensor on top to where the options say.
+// Moves the tensor on top to where the options say; a graph on the simulator
+// refuses the copy as one on a GPU does.
 static int push_moved(Ctx *cx, lua_State *L, Place p) {
+  if (p.sim && gpulib_recording(L)) devlib_refuse_copy(L);
   if (p.gpu) devlib_move(cx, L, lua_gettop(L), p.at);
   return 1;
 }

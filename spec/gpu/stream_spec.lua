@@ -38,6 +38,9 @@ local HEAD = [[
   local function close(t) core.param_memory(t):close() end
 ]]
 
+local UNPINNED = "a copy in a graph needs pinned memory of the host: "
+  .. "cute.empty(shape, dtype, {pinned = true}) [in-graph]"
+
 -- What each program prints, line by line.
 local PROGRAMS = {}
 
@@ -300,13 +303,15 @@ PROGRAMS["what is closed is told wherever it is used"] = {[[
                       function() ready(y, x, 1.0, 8, far, {stream = s}) end,
                       function() cute.with_stream(s, print, "no") end,
                       function() cute.graph(print, {stream = s}) end,
-                      function() g:launch(s) end, function() e:sync() end,
+                      function() g:launch(s) end,
+                      function() x:copy_from(y, {stream = s}) end,
+                      function() e:sync() end,
                       function() e:done() end, function() t:wait(e) end,
                       function() t:record(e) end,
                       function() g:close() g:launch() end} do
     io.write(message(f):match "the (%l+) was closed %[closed%]$" or "?", " ")
   end
-  print()]], {("stream "):rep(5) .. "event " .. ("stream "):rep(6)
+  print()]], {("stream "):rep(5) .. "event " .. ("stream "):rep(7)
               .. ("event "):rep(4) .. "graph "}}
 
 PROGRAMS["a capture ends with its function, however that ends"] = {[[
@@ -319,7 +324,13 @@ PROGRAMS["a capture ends with its function, however that ends"] = {[[
   for _, f in ipairs {function() cute.synchronize(where) end,
                       function() s:sync() end, function() s:done() end,
                       function() graph(function() end) end,
-                      function() cute.with_stream(s, print, "no") end} do
+                      function() cute.with_stream(s, print, "no") end,
+                      function()
+                        cute.rand({8}, cute.f32, {device = where})
+                      end,
+                      function()
+                        cute.tensor({1, 2}, cute.f32, {device = where})
+                      end} do
     print((message(graph, function() launch(y, x, 2) f() end)))
   end
   launch(y, x, 9)
@@ -334,8 +345,8 @@ PROGRAMS["a capture ends with its function, however that ends"] = {[[
   "done waits for the GPU, which runs nothing while a graph is captured "
     .. "[in-graph]",
   "a graph is captured inside the capture of another [in-graph]",
-  "a graph that is captured has its stream [in-graph]", "10.0",
-  "attempt to yield across a C-call boundary", "0\ttrue"}}
+  "a graph that is captured has its stream [in-graph]", UNPINNED, UNPINNED,
+  "10.0", "attempt to yield across a C-call boundary", "0\ttrue"}}
 
 PROGRAMS["random ones are what they are one after the other"] = {[[
   local seed, state
@@ -472,12 +483,9 @@ GPU["a graph cannot wait for copies"] = {[[
   print(get(x))]], {
   "a copy to the host waits for the GPU, which runs nothing while a graph is "
     .. "captured [in-graph]",
-  "a copy in a graph needs pinned memory of the host: cute.empty(shape, dtype, "
-    .. "{pinned = true}) [in-graph]",
-  "a copy in a graph needs pinned memory of the host: cute.empty(shape, dtype, "
-    .. "{pinned = true}) [in-graph]",
-  "a copy in a graph needs pinned memory of the host: cute.empty(shape, dtype, "
-    .. "{pinned = true}) [in-graph]",
+  UNPINNED,
+  UNPINNED,
+  UNPINNED,
   "kernel axpy: tensors of the host are copied for each launch, "
     .. "which a graph cannot [in-graph]",
   "the stream is no part of the graph that is captured: let it wait for an "

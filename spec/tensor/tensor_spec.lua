@@ -128,6 +128,17 @@ describe("host tensors", function()
     assert.equal(0, t(3, 0))
   end)
 
+  it("are filled whole, or not at all", function()
+    local b = cute.zeros({8}, cute.f32)
+    for _, text in ipairs {"(3,2):(1,6)", "9:1", "(2,2):(8,1)"} do
+      local t = cute.make_tensor(b.iterator, cute.layout(text))
+      raises("is outside of the buffer of 8", function() t:fill(1) end)
+      for i = 0, 7 do assert.equal(0, b[i]) end
+    end
+    cute.make_tensor(b.iterator, cute.layout "(2,2):(4,1)"):fill(1)
+    for i = 0, 7 do assert.equal(i % 4 < 2 and 1 or 0, b[i]) end
+  end)
+
   it("are iterated in colexicographic order", function()
     local t = counting(cute.make_layout({2, 3}, {3, 1}))
     local seen = {}

@@ -17,6 +17,7 @@ wish() {  # the same of a package without which something is left out
   "$@" >/dev/null 2>&1 || wished="$wished $package"
 }
 have() { command -v "$1"; }
+there() { [ -e "$1" ]; }  # `test` is a purpose below
 header() { printf '#include <%s>\n' "$1" | $cc $2 -E -x c -; }
 archive() { path=$($cc -print-file-name="$1") && [ "$path" != "$1" ]; }
 browser() { have chromium || have chromium-browser || have google-chrome; }
@@ -60,8 +61,8 @@ rules() {
 # page's editor: 0.8 MB, 5 MB; Lua and zlib from source.sh: 10 MB.
 web() {
   need emscripten have emcc
-  need node-acorn test -e /usr/share/nodejs/acorn
-  need libjs-codemirror test -e /usr/share/javascript/codemirror
+  need node-acorn there /usr/share/nodejs/acorn
+  need libjs-codemirror there /usr/share/javascript/codemirror
   need dpkg-dev have dpkg-source
 }
 webtest() {

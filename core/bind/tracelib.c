@@ -44,8 +44,8 @@ static int emit_gc(lua_State *L) {
   return 0;
 }
 
-// fn:emit(sm) -> text, lines, name: lines[i] is {file, line} of text line i,
-// name what the function is called there.
+// fn:emit(sm) -> text, lines, name, options: lines[i] is {file, line} of text
+// line i, name what the function is called there, options the compiler's.
 static int fn_emit(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
@@ -69,7 +69,8 @@ static int fn_emit(lua_State *L) {
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   lua_pushstring(L, out->name);
-  return 3;
+  lua_pushstring(L, out->options);
+  return 4;
 }
 
 // fn:check_smem(sm): raises with the budget's table when over it.

@@ -810,8 +810,9 @@ void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
   text_puts(&e, "}");
   text_newline(&e);
   size_t from = out->text.n;
-  text_printf(&e, "// %s for sm_%d, by cutelua. Compile with --fmad=false.\n",
-              name, sm);
+  out->options = ptxas_options(&e);
+  text_printf(&e, "// %s for sm_%d, by cutelua. Compile with %s.\n", name, sm,
+              out->options);
   helper_print(&e);
   ptx_print(&e);
   mbar_print(&e);

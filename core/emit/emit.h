@@ -9,13 +9,15 @@
 // messages can be told in the script's lines.
 //
 // The text needs no header and no include path. It is to be compiled with
-// --fmad=false: products and sums that the IR keeps apart are rounded apart,
-// as in the simulator; where the kernel says fma it is one. Signed integers
-// must not overflow, as in C. Fails with ERR_ARCH for what sm lacks.
+// `options`: --fmad=false, since products and sums that the IR keeps apart are
+// rounded apart, as in the simulator (where the kernel says fma it is one), and
+// what ptxas.c says. Signed integers must not overflow, as in C. Fails with
+// ERR_ARCH for what sm lacks.
 typedef struct EmitOut {
   Buf text;
   VEC(uint32_t) lines;
-  const char *name;  // of the function, in cx->scratch: no word of C's
+  const char *name;     // of the function, in cx->scratch: no word of C's
+  const char *options;  // of the compiler, with blanks between them
 } EmitOut;
 void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out);
 void emit_free(EmitOut *out);

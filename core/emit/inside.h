@@ -120,6 +120,9 @@ const char *names_new_and(Emit *e, const char *want, const char *suffix);
 const char *names_new_run(Emit *e, const char *want, int64_t n);
 const char *names_kernel(Emit *e);           // of the function itself
 
+// ---- ptxas.c ----
+const char *ptxas_options(const Emit *e);  // what the text is compiled with
+
 // ---- emit.c ----
 // A run of registers as arguments of this type.
 void emit_regs(Emit *e, bool refs, const Operand *o, const char *type);

@@ -1,7 +1,9 @@
 -- Text that NVRTC 13 or its ptxas makes something else of, and what is emitted
 -- in its place.
 local cute = require "cute"
+local gemm_sm80 = require "kernels.gemm_sm80"
 local jit = require "cute.jit"
+local ops = require "spec.ops"
 local T = require "spec.kernels"
 local arch = cute.arch
 
@@ -37,6 +39,29 @@ end
 local CASES = {choose = choose, branch = branch, down = counting(3, -1),
                ["down by twos"] = counting(9, -2), up = counting(-12, 1),
                ["up by threes"] = counting(-12, 3)}
+
+-- Products of f64 by every atom there is for them, whose warps have one tile of
+-- sums or more: f(words, kernel, m, n) of each.
+local function each_f64(f)
+  for _, shape in ipairs {"8x8x4", "16x8x4", "16x8x8", "16x8x16"} do
+    local m, k = shape:match "^(%d+)x8x(%d+)$"
+    local mma = (m == "8" and "SM80_" or "SM90_") .. shape
+      .. "_F64F64F64F64_TN"
+    for _, warps in ipairs {{1, 1}, {2, 1}, {1, 2}} do
+      for _, tiles in ipairs {{1, 1}, {2, 1}, {1, 2}, {2, 2}} do
+        local once = {m * warps[1] // 1, 8 * warps[2], k // 1}
+        local tile = {once[1] * tiles[1], once[2] * tiles[2], 16}
+        for stages = 2, 4 do
+          f(("%s, %dx%d warps of %dx%d, %d stages"):format(mma, warps[1],
+              warps[2], tiles[1], tiles[2], stages),
+            gemm_sm80 {name = "sums", tile = tile, stages = stages, mma = mma,
+                       atoms = {warps[1], warps[2], 1}, permutation = once},
+            tile[1], tile[2])
+        end
+      end
+    end
+  end
+end
 
 local function operands()
   return T.tensor({256}, cute.f32, function(i) return i * 37 % 23 end),
@@ -79,6 +104,45 @@ describe("what NVRTC gets wrong", function()
     assert.equal("#pragma unroll 1", pragma(40, nil, -2))
     assert.is_nil(pragma(9, -90, -1))
     assert.is_nil(pragma(0, nil, 1))
+  end)
+
+  it("is not asked for: loops of f64 MMAs on sm_90 by ptxas at -O3", function()
+    local function first(of, arch_)
+      local A, B = cute.zeros({16, 40}, of), cute.zeros({8, 40}, of)
+      local C = cute.zeros({16, 8}, of)
+      local mma = of == cute.f64 and "SM80_8x8x4_F64F64F64F64_TN"
+        or "SM80_16x8x8_F16F16F16F16_TN"
+      local k = gemm_sm80 {name = "sums", tile = {32, 32, 16}, stages = 3,
+                           mma = mma, atoms = {2, 2, 1}}
+      local program = k.kernel(A, B, C):trace {block = k.block, arch = arch_}
+      local _, _, _, options = program:cuda()
+      assert.equal(program.source:match "Compile with ([^\n]*)%.\n",
+                   table.concat(options, " "))
+      if jit.version() then assert(program:compile()) end
+      return table.concat(options, " ")
+    end
+    assert.equal("--fmad=false --ptxas-options=-O2", first(cute.f64, "sm_90a"))
+    assert.equal("--fmad=false", first(cute.f64, "sm_80"))
+    assert.equal("--fmad=false", first(cute.f16, "sm_90a"))
+  end)
+
+  it("is right on the card: loops of f64 MMAs #gpu", function()
+    local pick = ops.random(1)
+    each_f64(function(words, k, m, n)
+      local A, B = ops.tensor(pick, {m, 41}, "f64", 1, "k"),
+        ops.tensor(pick, {n, 41}, "f64", 2, "k")
+      local C = cute.zeros({m, n}, cute.f64)
+      k.kernel(A, B, C):launch {grid = k.grid(m, n), block = k.block,
+                                device = "gpu"}
+      for i = 0, m - 1 do
+        for j = 0, n - 1 do
+          local sum = 0
+          for at = 0, 40 do sum = sum + A(i, at) * B(j, at) end
+          assert(sum == C(i, j), ("%s: C(%d,%d) is %s, not %s"):format(words, i,
+            j, C(i, j), sum))
+        end
+      end
+    end)
   end)
 
   for name, kernel in pairs(CASES) do

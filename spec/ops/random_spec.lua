@@ -212,7 +212,8 @@ local function check(seed, device, told)
     local list = reduce == "row" and rows or reduce == "col" and cols
       or {[0] = all}
     for i, x in pairs(list) do
-      if R(i) ~= x then
+      local exact = math.abs(x) < 1 << 24  -- in f32
+      if exact and R(i) ~= x or math.abs(R(i) - x) > 1e-6 * math.abs(x) then
         wrong = wrong or ("%s %s (%d) is %s, not %s"):format(op, reduce, i,
                                                             R(i), x)
       end
@@ -236,7 +237,7 @@ describe("random calls of ops.gemm", function()
   end
 
   it("are right on a card #gpu", function()
-    for seed = 1, 24 do
+    for seed = 1, 60 do
       local words
       local wrong = check(seed, "gpu", function(x) words = x end)
       assert(not wrong, ("%d: %s: %s"):format(seed, words, wrong))

@@ -52,7 +52,8 @@ end
 
 --- CUDA C for an architecture, and the script's line of each of its lines.
 ---@param arch? string
----@return string text, string[] lines, string name what it is called there
+---@return string text, string[] lines, string name what it is called there,
+-- string[] options what it is to be compiled with
 function Program:cuda(arch)
   arch = arch or self.arch
   local sm = devices.sm(arch)
@@ -60,19 +61,16 @@ function Program:cuda(arch)
   local made = self.texts[sm]
   if not made then
     self.fn:check_smem(sm)
-    local text, lines, name = self.fn:emit(sm)
+    local text, lines, name, options = self.fn:emit(sm)
     for i, at in ipairs(lines) do
       lines[i] = at[2] > 0 and source.short(at[1]) .. ":" .. at[2] or ""
     end
-    made = {text = text, lines = lines, name = name}
+    made = {text = text, lines = lines, name = name, options = {}}
+    for option in options:gmatch "%S+" do table.insert(made.options, option) end
     self.texts[sm] = made
   end
-  return made.text, made.lines, made.name
+  return made.text, made.lines, made.name, made.options
 end
-
--- Products and sums that the IR keeps apart stay so, as the simulator computes
--- them; what the kernel's options make one is one FMA in the IR (irfast.c).
-local OPTIONS = {"--fmad=false"}
 
 --- Compiles for an architecture: {cubin=, resources=, log=, ...}.
 ---@param arch? string
@@ -85,8 +83,8 @@ function Program:compile(arch, lines)
   local key = lines and arch .. " with lines" or arch
   local made = self.cubins[key]
   if made then return made end
-  local text, places, name = self:cuda(arch)
-  local options = lines and {"-lineinfo", table.unpack(OPTIONS)} or OPTIONS
+  local text, places, name, options = self:cuda(arch)
+  if lines then options = {"-lineinfo", table.unpack(options)} end
   local message
   made, message = require "cute.jit".compile(text, {
     arch = arch, name = name, lines = places, options = options})

@@ -27,7 +27,10 @@ local function atom_of(p)
   if types.too_old(p) then return nil, types.too_old(p) end
   if types.same(p, "bf16") then return BF16, 16 end
   if types.same(p, "f16") then return F16, 16 end
-  if types.same(p, "f64") then return "SM80_8x8x4_F64F64F64F64_TN", 4 end
+  if types.same(p, "f64") then
+    if p.sm >= 90 then return "SM90_16x8x8_F64F64F64F64_TN", 8 end
+    return "SM80_8x8x4_F64F64F64F64_TN", 4
+  end
   if types.same(p, "f32") and p.tf32 then
     return "SM80_16x8x8_F32TF32TF32F32_TN", 8
   end
@@ -67,7 +70,19 @@ local TILES = {
   {16, 128, warps = {{atoms = {1, 4, 1}, each = {16, 64}}}, stages = 4},
   {128, 16, warps = {{atoms = {4, 1, 1}, each = {64, 16}}}, stages = 4},
 }
-local TILES64 = {  -- of f64; how well they use the tensor cores
+-- Of f64; how well they use the tensor cores. Hopper's larger atoms have twice
+-- the rate.
+local TILES64_SM90 = {
+  {128, 64, warps = {{atoms = {4, 2, 1}, each = {64, 16}}}, stages = 4,
+   good = 1.0},
+  {64, 64, warps = {{atoms = {2, 2, 1}, each = {32, 16}}}, stages = 4,
+   good = 0.96},
+  {32, 64, warps = {{atoms = {2, 2, 1}, each = {32, 16}}}, stages = 4,
+   good = 0.86},
+  {32, 32, warps = {{atoms = {2, 2, 1}, each = {32, 16}}}, stages = 4,
+   good = 0.65},
+}
+local TILES64 = {
   {128, 64, warps = {{atoms = {4, 2, 1}, each = {32, 16}}}, stages = 4,
    good = 1.0},
   {64, 64, warps = {{atoms = {2, 2, 1}, each = {16, 16}}}, stages = 4,
@@ -188,7 +203,8 @@ function sm80.list(p)
   -- half as much text, and as fast
   local short = p.sums.is_integer and a + b == 2
   local bk = short and whole // 2 or whole
-  local list = bits == 64 and TILES64 or TILES
+  local twice = bits == 64 and p.sm >= 90
+  local list = bits < 64 and TILES or twice and TILES64_SM90 or TILES64
   if p.gated then list = fitting(list, has_gates) end
   if is_wide(p) then list = fitting(list, has_room) end
   return blocks.candidates(p, p.ragged and "gemm_grouped" or "gemm_sm80", list,
@@ -209,7 +225,7 @@ function sm80.list(p)
         asked = asked(t[1], p.a.bits, a_piece) + asked(t[2], p.b.bits, b_piece),
         single = tiles.count(single, MOST * cute.product(warps.atoms))}
       return o, setmetatable(timed, {__index = t}),
-             blocks.constants.rate[bits]
+             blocks.constants.rate[bits] * (twice and 1.9 or 1)
                * (p.group and (t[1] * t[2] == 4096 and SQUARE or BY_FACTORS)
                   or 1)
                * (as and CONVERTED or 1)

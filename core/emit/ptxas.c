@@ -1,0 +1,109 @@
+// What a text's compiler is asked for: its options.
+//
+// ptxas of CUDA 13.0, at -O3 for sm_90, lets the first MMA of f64 in a loop
+// read sums that the last one of the turn before has not written yet: its
+// instruction waits for fragments, and not for the scoreboard of the sums. Of
+// products by a card 8 x 8 x 40 lost 8 of 40 products (spec/gpu/compiler_spec
+// .lua); of the machine code of 400 random loops 47 had it, all of which began
+// and ended with the same sums; at -O2 none. Sums that nobody reads are left
+// out by ptxas, and so a loop of many may be one of a single one. -O2 costs up
+// to 15 % of the speed, so only such kernels have it.
+#include <string.h>
+
+#include "atoms/atom.h"
+#include "emit/inside.h"
+
+#define PLAIN "--fmad=false"
+#define CAREFUL PLAIN " --ptxas-options=-O2"
+
+static bool is_f64_mma(const Ins *i) {
+  return i->op == OP_MMA && atom_mma((int)i->imm)->d_type == DT_F64;
+}
+
+// Marks the elements of registers that o reads.
+static void mark(const Emit *e, const Operand *o, bool *const *read) {
+  if (!o->ref || !o->read || ir_get(e->fn, o->ref)->op != OP_RMEM) return;
+  const Ins *m = ir_get(e->fn, o->ref);
+  const Mem *mem = &e->fn->mem.p[m->imm];
+  int64_t own = dtype_bits((DType)m->type), base = dtype_bits(mem->type);
+  int64_t lo = 0, hi = mem->count, at;
+  if (o->kind == OPERAND_RUN) {
+    for (int k = 0; k < o->n; k++)
+      read[m->imm][o->reg[k] * own / base] = true;
+    return;
+  }
+  if (o->kind == OPERAND_MEM && ir_const(e->fn, o->off, &at)) {
+    lo = at * own / base;
+    hi = (at * own + o->bits + base - 1) / base;
+  }
+  for (int64_t k = lo; k < hi && k < mem->count; k++) read[m->imm][k] = true;
+}
+
+// May ptxas leave out a part of the sums? It may where nothing reads them, and
+// where what stores them is under a guard that is never true.
+static bool may_drop(const Emit *e) {
+  const Fn *fn = e->fn;
+  bool **read = NEW(e->cx, bool *, fn->mem.n);
+  Operand o;
+  for (size_t m = 0; m < fn->mem.n; m++) {
+    size_t n = fn->mem.p[m].count > 0 ? (size_t)fn->mem.p[m].count : 1;
+    read[m] = NEW(e->cx, bool, n);
+    memset(read[m], 0, n);
+  }
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    int64_t v;
+    if (i->op == OP_ST && ir_get(fn, i->a[0])->op == OP_RMEM &&
+        ir_type(fn, i->a[2]) == DT_BOOL && ir_const(fn, i->a[2], &v) && !v)
+      return true;
+    if (is_f64_mma(i)) continue;
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
+      mark(e, &o, read);
+  }
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    Operands w = operands_of(fn, ir_get(fn, r));
+    if (!is_f64_mma(ir_get(fn, r)) || !operands_next(&w, &o)) continue;
+    bool any = false;
+    for (int k = 0; k < o.n; k++)
+      any |= read[ir_get(fn, o.ref)->imm][o.reg[k]];
+    if (!any) return true;
+  }
+  return false;
+}
+
+// Has a loop a first and a last MMA of f64 of the same sums?
+static bool meets_itself(const Emit *e) {
+  const Fn *fn = e->fn;
+  Ref *first = NEW(e->cx, Ref, fn->ins.n), *last = NEW(e->cx, Ref, fn->ins.n);
+  bool *loop = NEW(e->cx, bool, fn->ins.n);
+  size_t depth = 0;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_FOR || i->op == OP_LOOP || i->op == OP_ONCE ||
+        i->op == OP_IF) {
+      loop[depth] = i->op == OP_FOR || i->op == OP_LOOP;
+      first[depth] = last[depth] = 0;
+      depth++;
+    } else if (is_f64_mma(i)) {
+      for (size_t k = 0; k < depth; k++) {
+        if (!first[k]) first[k] = r;
+        last[k] = r;
+      }
+    } else if (i->op == OP_END && depth--) {
+      Operand a[OPERANDS], b[OPERANDS];
+      if (!loop[depth] || !first[depth]) continue;
+      operands_all(fn, ir_get(fn, first[depth]), a);
+      operands_all(fn, ir_get(fn, last[depth]), b);
+      if (operands_same(a, b)) return true;
+    }
+  }
+  return false;
+}
+
+const char *ptxas_options(const Emit *e) {
+  bool f64 = false;
+  for (size_t k = 0; k < e->natom; k++)
+    f64 |= e->atom[k].mma && atom_mma(e->atom[k].id)->d_type == DT_F64;
+  return e->sm == 90 && f64 && (meets_itself(e) || may_drop(e)) ? CAREFUL
+                                                                 : PLAIN;
+}

@@ -176,10 +176,11 @@ local function columns(p, t, warps)
 end
 
 -- Bytes of the pieces in which a matrix comes (cute.tiles): of runs of K, or in
--- 16 bits of M or N; 16 at most.
+-- 16 and 64 bits of M or N; 16 at most.
 local function piece(t)
   local bits = t.element_type.bits
-  local lead = t.stride[2] == 1 and 2 or t.stride[1] == 1 and bits == 16 and 1
+  local lead = t.stride[2] == 1 and 2 or t.stride[1] == 1
+    and (bits == 16 or bits == 64) and 1
   if not lead then return bits // 8 end
   local apart = core.gcd(t.shape[lead], t.stride[3 - lead])
   for _, far in ipairs(cute.flatten_to_tuple(t.stride[3] or {0})) do

@@ -5,6 +5,7 @@ local tiles = require "cute.tiles"
 local TILES = {
   {128, 128, stages = 6, good = 1.0}, {64, 64, stages = 6, good = 0.7},
 }
+local TILES64 = {TILES[2]}  -- of f64: a thread has no registers for more
 
 local simt = {name = "gemm_simt"}
 
@@ -33,7 +34,8 @@ local function warps_of(p, t, splits)
 end
 
 function simt.list(p)
-  return blocks.candidates(p, "gemm_simt", TILES, function(t, splits)
+  return blocks.candidates(p, "gemm_simt",
+    p.sums.bits == 64 and TILES64 or TILES, function(t, splits)
     local o = {name = "gemm_simt", tile = {t[1], t[2], 8}, stages = t.stages,
                sums = p.sums, a_dtype = p.a, b_dtype = p.b,
                warps = warps_of(p, t, splits)}

@@ -95,6 +95,7 @@ int64_t uses_int(const Emit *e, Ref r);  // of a constant
 int uses_bits(DType t);  // that an element takes in registers
 const AtomUse *uses_atom(const Emit *e, bool mma, int64_t id);
 bool uses_is_line(const Emit *e, Ref r);  // has r a line of its own?
+const char *ptxas_options(const Emit *e);  // ptxas.c: the compiler's
 
 // ---- text.c ----
 void text_puts(Emit *e, const char *s);
@@ -116,12 +117,8 @@ const char *names_identifier(Emit *e, const char *want);
 const char *names_new(Emit *e, const char *want);  // a unique one
 // A unique identifier that is one with `suffix` behind it, too.
 const char *names_new_and(Emit *e, const char *want, const char *suffix);
-// A name such that name_0 to name_(n-1) are unique identifiers.
-const char *names_new_run(Emit *e, const char *want, int64_t n);
+const char *names_new_run(Emit *e, const char *want, int64_t n);  // name_0 ..
 const char *names_kernel(Emit *e);           // of the function itself
-
-// ---- ptxas.c ----
-const char *ptxas_options(const Emit *e);  // what the text is compiled with
 
 // ---- emit.c ----
 // A run of registers as arguments of this type.

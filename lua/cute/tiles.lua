@@ -404,11 +404,12 @@ end
 local function passage(t, o)
   local bits, arch = t.element_type.bits, o.arch or 80
   local w = {lead = leading(t)}
-  -- Only 16-bit elements are transposed on their way to the fragments, and those
-  -- of 64 bits come one by one from anywhere; the others are turned on their way
-  -- into shared memory, one at a time.
+  -- Only 16-bit elements are transposed on their way to the fragments, and
+  -- those of 64 bits come one by one from anywhere; the others are turned on
+  -- their way into shared memory, one at a time.
   w.s_lead = o.lead
-    or (bits == 64 or bits == 16 and core.has(arch, "ldmatrix")) and w.lead or 1
+    or (bits == 64 or bits == 16 and core.has(arch, "ldmatrix")) and w.lead
+    or 1
   w.turned = w.s_lead ~= w.lead
   -- something for each thread, where a tile has so much
   w.width = core.gcd(tiles.vector(t, w.lead),

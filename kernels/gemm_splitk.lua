@@ -16,8 +16,9 @@ local meet = require "kernels.meet"
 local tiles = require "cute.tiles"
 
 --- A kernel of (A, B, C, work, turns [, alpha, beta]), or (..., turns, ...)
--- with an epilogue; scratch(m, n) makes work and turns of the host, which may
--- be copied to a GPU: f32, and i32 zeros.
+-- with an epilogue; scratch(m, n[, dtype]) makes work and turns of the host,
+-- which may be copied to a GPU: of the type of the sums, f32 if it is not said,
+-- and i32 zeros.
 ---@param o? {splits: integer?} and what kernels.gemm_sm80 takes
 ---@param base? string "gemm_simt" for what that takes
 return function(o, base)
@@ -40,9 +41,9 @@ return function(o, base)
     return gemm.grid(m, n, splits)
   end
 
-  function out.scratch(m, n)
+  function out.scratch(m, n, dtype)
     local count = tiles.count(m, BM) * tiles.count(n, BN)
-    return cute.empty({count * p.splits * BM * BN}, cute.f32),
+    return cute.empty({count * p.splits * BM * BN}, dtype or cute.f32),
            cute.zeros({count}, cute.i32)
   end
 

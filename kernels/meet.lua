@@ -6,24 +6,25 @@
 local cute = require "cute"
 local _ = cute._
 
-local SOME = 32  -- sums of a thread that are added up at a time: with the
-                 -- parts of all under way, registers spill
+local SOME = 32  -- registers of a thread's sums that are added up at a time:
+                 -- with the parts of all under way, they spill
 
 -- The threads' fragments in `work`: (V, threads, splits, tiles), in pieces of
 -- 16 bytes that lie side by side for neighbouring threads.
 local function all_sums(work, V, threads, splits)
+  local n = 128 // work.element_type.bits
   return cute.make_tensor(work.iterator, cute.make_layout(
-    {{4, V // 4}, threads, splits, cute.size(work) // (V * threads * splits)},
-    {{1, 4 * threads}, 4, V * threads, V * threads * splits}))
+    {{n, V // n}, threads, splits, cute.size(work) // (V * threads * splits)},
+    {{1, n * threads}, n, V * threads, V * threads * splits}))
 end
 
 --- Gathers the sums of tile `at` in acc; true in the block that has all.
 ---@param acc any a fragment
 ---@param o table {work: any, turns: any, at: any, splits: integer,
 -- threads: integer, of: any?}
--- work: f32, as many as all fragments of all blocks have; turns: i32, one for
--- each tile; threads: that have fragments, the first of the block; of: whether
--- this is one of them, where not all are
+-- work: of acc's type, as many as all fragments of all blocks have; turns: i32,
+-- one for each tile; threads: that have fragments, the first of the block; of:
+-- whether this is one of them, where not all are
 return function(acc, o)
   local tid, z = cute.arch.thread_idx(), select(3, cute.arch.block_idx())
   local sums = cute.coalesce(acc)
@@ -43,7 +44,8 @@ return function(acc, o)
     mine(function()
       sums:fill(0)
       local n = cute.size(sums)
-      local size = n % SOME == 0 and SOME or n
+      local size = SOME * 32 // sums.element_type.bits
+      if n % size ~= 0 then size = n end
       for i = 0, n // size - 1 do
         local function some(t) return cute.local_tile(t, {size}, {i}) end
         local sum = some(sums)

@@ -346,6 +346,54 @@ describe("ops.gemm", function()
     end
   end)
 
+  -- Every candidate for doubles on a device, K divided or not, of operands in
+  -- these layouts (1: A's columns, 2: B's); in sums that f32 would round.
+  local function doubles(device, layouts, epilogue)
+    local m, n, k, seen = 20, 24, 203, {}
+    local function operand(rows, columns, across, seed)
+      local t = cute.randint(-3, 4, {rows * columns}, cute.f64, {seed = seed})
+      for i = 0, rows * columns - 1, 77 do t[i] = t[i] + (1 << 22) end
+      return cute.make_tensor(t.iterator, cute.make_layout({rows, columns},
+        across and {1, rows} or {columns, 1}))
+    end
+    for _, layout in ipairs(layouts) do
+      local A = operand(m, k, layout & 1 > 0, 1)
+      local B = operand(n, k, layout & 2 > 0, 2)
+      local C = cute.randint(-3, 4, {m, n}, cute.f64, {seed = 3})
+      local o, want = {device = device}, cute.zeros({m, n}, cute.f64)
+      if epilogue then
+        o.epilogue = function(acc, at) return acc * 2.0 + at:tile(C) end
+      end
+      ops.each(A, B, want, function(_, r, j, sum)
+        want[{r, j}] = epilogue and sum * 2 + C(r, j) or sum
+      end)
+      for i, c in ipairs(select(2, offers(A, B, o))) do
+        local p, again, call = offers(A, B, o)
+        local D = plans.new(p, again[i], call):run(call, function() end)
+        seen[c.base .. (c.split > 1 and " divided" or "")] = true
+        local bits = {}
+        for which, t in ipairs {want, D:to "host"} do
+          bits[which] = core.param_memory(t):bytes()
+        end
+        assert(bits[1] == bits[2], choose.name(c))
+      end
+    end
+    return seen
+  end
+
+  it("is of doubles in all tiles, K divided or not", function()
+    local all = {gemm_sm80 = true, ["gemm_sm80 divided"] = true,
+                 gemm_simt = true, ["gemm_simt divided"] = true}
+    assert.same(all, doubles("sim:sm_80", {3}))
+    assert.same(all, doubles("sim:sm_90a", {0, 1, 2, 3}))
+    doubles("sim:sm_90a", {1}, true)
+  end)
+
+  it("is of doubles in all tiles on a card #gpu", function()
+    doubles("gpu", {0, 1, 2, 3})
+    doubles("gpu", {2}, true)
+  end)
+
   it("keeps a factor of f64 whole", function()
     local A, B = matrix({9, 16}, "f64"), matrix({8, 16}, "f64", 2)
     local D = cute.ops.gemm(A, B, {alpha = 0.1, device = "sim:sm_80"})

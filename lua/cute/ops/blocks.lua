@@ -7,7 +7,6 @@
 -- begins and ends, and blocks that share a tile send each other their sums.
 -- Constants are those of an H200, fitted by tools/fit.lua.
 local constants = require "kernels.gemm_sm90.constants"
-local cute = require "cute"
 local model = require "kernels.gemm_sm90.model"
 local tiles = require "cute.tiles"
 
@@ -102,7 +101,8 @@ function blocks.time(p, tile, stages, rate, splits)
     + (each % room > 0
        and along_k(p, tile, stages, rate, steps, each % room) or 0)
   local meet = splits > 1
-    and C.share + tile[1] * tile[2] * 4 * (splits + 1) / C.meet or 0
+    and C.share + tile[1] * tile[2] * p.sums.bits / 8 * (splits + 1) / C.meet
+    or 0
   local cut = (cut_bytes(p.A, p.a.bits, tile[1], p.k)
     + cut_bytes(p.B, p.b.bits, tile[2], p.k)) * count / splits
     / (constants.l2 * 1e-9)
@@ -122,7 +122,7 @@ local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
 ---@return table[] as families list them (cute.ops.choose)
 function blocks.candidates(p, family, list, make)
   local out = {}
-  local can = p.batches == 1 and p.sums == cute.f32 and not p.gated
+  local can = p.batches == 1 and not p.sums.is_integer and not p.gated
     and not p.group and not p.ragged
   for _, t in ipairs(list) do
     for _, splits in ipairs(p.splits and {p.splits} or SPLITS) do

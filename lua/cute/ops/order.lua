@@ -2,7 +2,7 @@
 -- for one problem that are told by the same words give the same bits.
 --
 -- What counts is how many products an instruction adds at once, what it cuts
--- off, and where K is cut into parts whose sums are added in f32. What does not
+-- off, and where K is cut into parts whose sums are added up. What does not
 -- count: tiles of M and N, their order, stages, which operand comes first (the
 -- tensor cores' sums are the same for both), and zeros behind the end of K.
 local cute = require "cute"
@@ -64,7 +64,7 @@ local function cut_in(k, each)
   return each < k and (", in parts of %d of K"):format(each) or ""
 end
 
---- The same, with K in parts whose sums are added in f32.
+--- The same, with K in parts whose sums are added in f32, or f64.
 function order.in_parts(words, k, each) return words .. cut_in(k, each) end
 
 local function parts(p, c)

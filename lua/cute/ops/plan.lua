@@ -67,9 +67,10 @@ function FAMILIES.gemm_splitk(p, c)
   local blocks = grid[1] * grid[2]
   return {kernel = made.kernel, block = made.block, grid = grid,
           mma = made.mma, tile = tile, pdl = c.options.pdl,
-          sums = blocks * c.options.splits * tile[1] * tile[2], counts = blocks,
+          sums = blocks * c.options.splits * tile[1] * tile[2]
+            * p.sums.bits // 32, counts = blocks,
           arguments = function(A, B, D, work, turns)
-            return {A, B, D, work, turns, n = 5}
+            return {A, B, D, view(work, cute.size(work), p.sums), turns, n = 5}
           end}
 end
 

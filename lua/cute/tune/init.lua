@@ -177,7 +177,10 @@ end
 local function command(words, worker)
   local opt, message = cli.try_parse(words, SPEC)
   if not opt then refuse("%s", message) end
-  if opt.help then return io.write(cli.help(SPEC)) end
+  if opt.help then
+    io.write(cli.help(SPEC))
+    return 0
+  end
   if opt.args[1] ~= "gemm" then
     refuse("tune%s: there is 'cutelua tune gemm'; --help says more",
            opt.args[1] and " " .. core.visible(opt.args[1]) or "")
@@ -191,15 +194,17 @@ local function command(words, worker)
   local done = require "cute.tune.run"(opt)
   print(("%s: %d product%s measured"):format(done.table, done.count,
     done.count == 1 and "" or "s"))
+  return done.count > 0 and 0 or 1
 end
 
---- Runs the command with its words; the exit code.
+--- Runs the command with its words; the exit code: 1 where it measured nothing,
+-- 2 where its words are wrong.
 ---@param words string[] behind "tune"
 ---@param worker? string the module of its children
 ---@return integer
 function tune.main(words, worker)
   local ok, why = pcall(command, words, worker)
-  if ok then return 0 end
+  if ok then return why end
   if type(why) ~= "table" or not why.tune then error(why, 0) end
   report.tell("cutelua tune: " .. why.tune)
   return why.code or 1

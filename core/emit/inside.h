@@ -115,9 +115,9 @@ void names_reserve_words(Emit *e);           // those of C++ and CUDA
 // A name of the script as an identifier that is none of the compiler's own.
 const char *names_identifier(Emit *e, const char *want);
 const char *names_new(Emit *e, const char *want);  // a unique one
-// A unique identifier that is one with `suffix` behind it, too.
+// One that is unique with `suffix` behind it, too; with each of _0 to _(n-1).
 const char *names_new_and(Emit *e, const char *want, const char *suffix);
-const char *names_new_run(Emit *e, const char *want, int64_t n);  // name_0 ..
+const char *names_new_run(Emit *e, const char *want, int64_t n);
 const char *names_kernel(Emit *e);           // of the function itself
 
 // ---- emit.c ----

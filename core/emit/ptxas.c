@@ -20,23 +20,30 @@ static bool is_f64_mma(const Ins *i) {
   return i->op == OP_MMA && atom_mma((int)i->imm)->d_type == DT_F64;
 }
 
+// The registers that element `at` of view `ref` begins in, by their array.
+static bool *element(const Emit *e, bool *const *of, Ref ref, int64_t at) {
+  const Ins *m = ir_get(e->fn, ref);
+  return of[m->imm] + at * dtype_bits((DType)m->type) /
+                        dtype_bits(e->fn->mem.p[m->imm].type);
+}
+
 // Marks the elements of registers that o reads.
 static void mark(const Emit *e, const Operand *o, bool *const *read) {
   if (!o->ref || !o->read || ir_get(e->fn, o->ref)->op != OP_RMEM) return;
-  const Ins *m = ir_get(e->fn, o->ref);
-  const Mem *mem = &e->fn->mem.p[m->imm];
-  int64_t own = dtype_bits((DType)m->type), base = dtype_bits(mem->type);
-  int64_t lo = 0, hi = mem->count, at;
+  const Mem *mem = ir_memof(e->fn, o->ref);
+  bool *from = element(e, read, o->ref, 0), *to = from + mem->count;
+  int64_t at;
   if (o->kind == OPERAND_RUN) {
-    for (int k = 0; k < o->n; k++)
-      read[m->imm][o->reg[k] * own / base] = true;
+    for (int k = 0; k < o->n; k++) *element(e, read, o->ref, o->reg[k]) = true;
     return;
   }
   if (o->kind == OPERAND_MEM && ir_const(e->fn, o->off, &at)) {
-    lo = at * own / base;
-    hi = (at * own + o->bits + base - 1) / base;
+    int64_t own = dtype_bits(ir_type(e->fn, o->ref));
+    from = element(e, read, o->ref, at);
+    bool *end = element(e, read, o->ref, at + (o->bits - 1) / own) + 1;
+    if (end < to) to = end;
   }
-  for (int64_t k = lo; k < hi && k < mem->count; k++) read[m->imm][k] = true;
+  while (from < to) *from++ = true;
 }
 
 // May ptxas leave out a part of the sums? It may where nothing reads them, and
@@ -46,9 +53,10 @@ static bool may_drop(const Emit *e) {
   bool **read = NEW(e->cx, bool *, fn->mem.n);
   Operand o;
   for (size_t m = 0; m < fn->mem.n; m++) {
-    size_t n = fn->mem.p[m].count > 0 ? (size_t)fn->mem.p[m].count : 1;
-    read[m] = NEW(e->cx, bool, n);
-    memset(read[m], 0, n);
+    bool own = fn->mem.p[m].space == SP_RMEM;
+    size_t n = own ? (size_t)fn->mem.p[m].count : 0;
+    read[m] = NEW(e->cx, bool, n + 1);
+    memset(read[m], 0, n + 1);
   }
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
@@ -65,7 +73,7 @@ static bool may_drop(const Emit *e) {
     if (!is_f64_mma(ir_get(fn, r)) || !operands_next(&w, &o)) continue;
     bool any = false;
     for (int k = 0; k < o.n; k++)
-      any |= read[ir_get(fn, o.ref)->imm][o.reg[k]];
+      any |= *element(e, read, o.ref, o.reg[k]);
     if (!any) return true;
   }
   return false;

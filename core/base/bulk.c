@@ -204,11 +204,13 @@ static double zig_sample(const Zig *z, uint64_t *seed) {
 void bulk_normal(DType t, void *p, size_t n, uint64_t seed, double mean,
                  double sd) {
   Zig z;
-  double *wide = t == DT_F64 ? p : NULL;
   zig_init(&z);
-  for (size_t i = 0; wide && i < n; i++)
-    wide[i] = mean + sd * zig_sample(&z, &seed);
-  for (size_t i = 0; !wide && i < n; i += RUN) {
+  if (t == DT_F64) {
+    double *x = p;
+    for (size_t i = 0; i < n; i++) x[i] = mean + sd * zig_sample(&z, &seed);
+    return;
+  }
+  for (size_t i = 0; i < n; i += RUN) {
     size_t k = n - i < RUN ? n - i : RUN;
     float f[RUN];
     for (size_t j = 0; j < k; j++)

@@ -70,17 +70,17 @@ local TILES = {
   {16, 128, warps = {{atoms = {1, 4, 1}, each = {16, 64}}}, stages = 4},
   {128, 16, warps = {{atoms = {4, 1, 1}, each = {64, 16}}}, stages = 4},
 }
--- Of f64; how well they use the tensor cores. Hopper's larger atoms have twice
--- the rate.
+-- Of f64; how well they use the tensor cores, beside the rate of small atoms:
+-- Hopper's larger ones have nearly twice that.
 local TILES64_SM90 = {
   {128, 64, warps = {{atoms = {4, 2, 1}, each = {64, 16}}}, stages = 4,
-   good = 1.0},
+   good = 1.9},
   {64, 64, warps = {{atoms = {2, 2, 1}, each = {32, 16}}}, stages = 4,
-   good = 0.96},
+   good = 1.824},
   {32, 64, warps = {{atoms = {2, 2, 1}, each = {32, 16}}}, stages = 4,
-   good = 0.86},
+   good = 1.634},
   {32, 32, warps = {{atoms = {2, 2, 1}, each = {32, 16}}}, stages = 4,
-   good = 0.65},
+   good = 1.235},
 }
 local TILES64 = {
   {128, 64, warps = {{atoms = {4, 2, 1}, each = {32, 16}}}, stages = 4,
@@ -204,8 +204,7 @@ function sm80.list(p)
   -- half as much text, and as fast
   local short = p.sums.is_integer and a + b == 2
   local bk = short and whole // 2 or whole
-  local twice = bits == 64 and p.sm >= 90
-  local list = bits < 64 and TILES or twice and TILES64_SM90 or TILES64
+  local list = bits < 64 and TILES or p.sm < 90 and TILES64 or TILES64_SM90
   if p.gated then list = fitting(list, has_gates) end
   if is_wide(p) then list = fitting(list, has_room) end
   return blocks.candidates(p, p.ragged and "gemm_grouped" or "gemm_sm80", list,
@@ -226,7 +225,7 @@ function sm80.list(p)
         asked = asked(t[1], p.a.bits, a_piece) + asked(t[2], p.b.bits, b_piece),
         single = tiles.count(single, MOST * cute.product(warps.atoms))}
       return o, setmetatable(timed, {__index = t}),
-             blocks.constants.rate[bits] * (twice and 1.9 or 1)
+             blocks.constants.rate[bits]
                * (p.group and (t[1] * t[2] == 4096 and SQUARE or BY_FACTORS)
                   or 1)
                * (as and CONVERTED or 1)

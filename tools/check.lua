@@ -61,6 +61,14 @@ rule("no tabs, no blanks at line ends", CODE, function(_, text, complain)
   end)
 end)
 
+-- setup.sh has a function of that name: a purpose, which is always true.
+rule("shell scripts ask by [ ], not by `test`", list "tools/*.sh .ci/run",
+     function(_, text, complain)
+  each_line(text, function(line, n)
+    if line:find "%f[%w]test %-%a " then complain(n, "`test`") end
+  end)
+end)
+
 rule("files of at most 900 lines", CODE, function(_, text, complain)
   local n = each_line(text, function() end)
   if n > 900 then complain(n, n .. " lines") end

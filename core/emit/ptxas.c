@@ -7,7 +7,7 @@
 // .lua); of the machine code of 400 random loops 47 had it, all of which began
 // and ended with the same sums; at -O2 none. Sums that nobody reads are left
 // out by ptxas, and so a loop of many may be one of a single one. -O2 costs up
-// to 15 % of the speed, so only such kernels have it.
+// to a fifth of the speed, so only such kernels have it.
 #include <string.h>
 
 #include "atoms/atom.h"

@@ -235,6 +235,28 @@ function card.options(options)
   return options
 end
 
+--- Walks over the cases of a bench: makes what is to be compared and measures
+-- it. Where options.part is "I/N" every Nth case is made and not measured: many
+-- processes can compile so before one that measures.
+---@param options table
+---@param cases table[]
+---@param make fun(case: table): table[] launches each once
+---@param measure fun(case: table, list: table[]) prints a row
+---@param head string above the rows
+function card.walk(options, cases, make, measure, head)
+  local part, parts = options.part:match "^(%d+)/(%d+)$"
+  if not part then print(head) end
+  for i, x in ipairs(cases) do
+    if not part then
+      measure(x, make(x))
+      io.stdout:flush()
+    elseif i % parts == part % parts then
+      make(x)
+    end
+    collectgarbage()
+  end
+end
+
 --- Above what card.compete prints, with the name of whom it compares with.
 card.HEAD = "problem            by             error   cold    hot   / %-14s "
   .. "spread"

@@ -121,6 +121,7 @@ local function contestants(x)
   local A, a = matrices(x, x.ab, x.m, x.k, x.layouts:sub(1, 1) == "t", 1)
   local B, b = matrices(x, x.ab, x.n, x.k, x.layouts:sub(2) == "n", 2)
   local list = {blas(x, a, b)}
+  if list[1] then list[1].launch:launch() end
   for _, kind in ipairs {"mma.sync", "moved"} do
     local o = x.o and x.o(x) or {}
     o.tf32, o.dtype = x.ab == "f32" or nil, cute[x.d]
@@ -129,7 +130,6 @@ local function contestants(x)
       if (c.base == "moved") == (kind == "moved") then
         local plan = plans.new(p, c, call)
         local D = cute.empty(p.shape, p.d, {device = "gpu"})
-        local start = os.clock()
         local run = plan:prepare(call, {D})
         run:launch()
         local graph = cute.graph(function()
@@ -137,7 +137,7 @@ local function contestants(x)
         end, {device = "gpu"})
         list[#list + 1] = {name = kind, launch = graph, best = i == 1,
           d = core.param_memory(D), us = c.ns / 1000, choice = choose.name(c),
-          took = os.clock() - start, D = D}
+          D = D}
         break
       end
     end
@@ -145,45 +145,38 @@ local function contestants(x)
   return list
 end
 
-local part, parts = options.part:match "(%d+)/(%d+)"
-if not part then
-  print(("%-30s %8s %8s %8s  %6s %6s  %s"):format("us, hot", "cuBLAS",
-    "mma.sync", "moved", "rule", "rule", "choice; mma.sync's; moved's"))
-end
-for number, x in ipairs(CASES) do
-  if x.name:find(options.only, 1, true)
-    and (not part or number % parts == part % parts) then
-    local list = contestants(x)
-    for _, c in ipairs(list) do c.launch:launch() end
-    dev:sync()
-    if not part then
-      local wrong = {}
-      for i = 2, #list do
-        local error, count = card.difference(dev, list[i].d, list[1].d,
-          x.d == "i32" and 0 or x.d == "bf16" and 0.01 or 0.02,
-          x.d == "i32" and 0 or 0.1 * math.sqrt(x.k) / 8)
-        if error ~= error or error >= 0.01 or count > 0 then
-          wrong[#wrong + 1] = ("%s WRONG (%.2e, %d)"):format(list[i].name,
-                                                           error, count)
-        end
-      end
-      local r = assert(gpu.bench(list, {rounds = tonumber(options.rounds),
-        warm_ms = tonumber(options.warm), hot_ms = tonumber(options.hot),
-        cold = false}))
-      local function us(name)
-        local calls = name == "cuBLAS" and 1 or CALLS
-        return r[name] and ("%8.1f"):format(r[name].hot.median * 1e3 / calls)
-          or ("%8s"):format "-"
-      end
-      local by = {}
-      for _, c in ipairs(list) do by[c.name] = c end
-      local old, new = by["mma.sync"] or {}, by.moved or {}
-      print(("%-30s %s %s %s  %6.1f %6.1f  %s; %s; %s %s"):format(x.name,
-        us "cuBLAS", us "mma.sync", us "moved", old.us or 0, new.us or 0,
-        new.best and "moved" or "mma.sync", old.choice or "-",
-        new.choice or "-", table.concat(wrong, " ")))
-      io.stdout:flush()
+local function row(x, list)
+  local wrong = {}
+  for i = 2, #list do
+    local error, count = card.difference(dev, list[i].d, list[1].d,
+      x.d == "i32" and 0 or x.d == "bf16" and 0.01 or 0.02,
+      x.d == "i32" and 0 or 0.1 * math.sqrt(x.k) / 8)
+    if error ~= error or error >= 0.01 or count > 0 then
+      wrong[#wrong + 1] = ("%s WRONG (%.2e, %d)"):format(list[i].name, error,
+                                                       count)
     end
-    collectgarbage()
   end
+  local r = assert(gpu.bench(list, {rounds = tonumber(options.rounds),
+    warm_ms = tonumber(options.warm), hot_ms = tonumber(options.hot),
+    cold = false}))
+  local function us(name)
+    local calls = name == "cuBLAS" and 1 or CALLS
+    return r[name] and ("%8.1f"):format(r[name].hot.median * 1e3 / calls)
+      or ("%8s"):format "-"
+  end
+  local by = {}
+  for _, c in ipairs(list) do by[c.name] = c end
+  local old, new = by["mma.sync"] or {}, by.moved or {}
+  print(("%-30s %s %s %s  %6.1f %6.1f  %s; %s; %s %s"):format(x.name,
+    us "cuBLAS", us "mma.sync", us "moved", old.us or 0, new.us or 0,
+    new.best and "moved" or "mma.sync", old.choice or "-",
+    new.choice or "-", table.concat(wrong, " ")))
 end
+
+local cases = {}
+for _, x in ipairs(CASES) do
+  if x.name:find(options.only, 1, true) then cases[#cases + 1] = x end
+end
+card.walk(options, cases, contestants, row,
+  ("%-30s %8s %8s %8s  %6s %6s  %s"):format("us, hot", "cuBLAS", "mma.sync",
+    "moved", "rule", "rule", "choice; mma.sync's; moved's"))

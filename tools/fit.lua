@@ -10,9 +10,11 @@
 --                                      have, too: their new products are a set,
 --                                      of which the regret is said by itself
 --
--- Constants of two models are fitted, to products of 16-bit types: those of
--- kernels/gemm_sm90/constants.lua and lua/cute/ops/blocks.lua. --write puts
--- their numbers where these files have them.
+-- Constants of three models are fitted, those of
+-- kernels/gemm_sm90/constants.lua, kernels/gemm_skinny/model.lua and
+-- lua/cute/ops/blocks.lua, to all sets but "fresh". --write puts their numbers
+-- where these files have them. The regret is among choices that were measured:
+-- the rule's own, if it was.
 local blocks = require "cute.ops.blocks"
 local choose = require "cute.ops.choose"
 local constants = require "kernels.gemm_sm90.constants"
@@ -26,6 +28,7 @@ local skinny = require "kernels.gemm_skinny.model"
 local worker = require "cute.tune.worker"
 
 local ROUNDS, FOLDS = 6, 5
+local UNSEEN = "fresh"  -- products that no constant is fitted to
 
 -- Microseconds from launch to launch that host and card need: what is below
 -- tells nothing.
@@ -60,7 +63,7 @@ end
 
 local unpack_times
 
-local KEPT = 1.7  -- of the best time: choices that take longer are not written
+local KEPT = 3  -- of the best time: choices that take longer are not written
 
 -- Choices that are written of a problem.
 local function kept(times)
@@ -132,7 +135,7 @@ function unpack_times(file)
     if number then
       names[number] = name
     elseif line:sub(1, 1) ~= "#" then
-      local problem, set, rest = line:match "^([^\t]+)\t(%a+)(.*)$"
+      local problem, set, rest = line:match "^([^\t]+)\t(%w+)(.*)$"
       times[problem], sets[problem] = {}, set
       for n, t in rest:gmatch "(%d+)=(%S+)" do
         times[problem][names[n]] = tonumber(t)
@@ -146,20 +149,17 @@ end
 -- What the rule says
 ---------------------------------------------------------------------------
 
--- What a candidate of problem p takes by the rule as it is now, in ns; the name
--- of its factor, if it has one.
+-- What a candidate of problem p takes by the rule as it is now, in ns.
 local function predictor(p, c, sms)
   if c.family == "gemm_sm90" then
     local m, n, o = p.m, p.n, options.complete(c.options, true)
     if c.swap then m, n = n, m end
     local more = c.moved and c.moved.ns or 0
-    return function() return model.time(o, m, n, p.k, sms) * 1e9 + more end,
-           p.a.bits == 16 and model.kind(o) or nil
-  elseif c.base == "gemm_sm80" then
-    local bits = p.a.bits
+    return function() return model.time(o, m, n, p.k, sms) * 1e9 + more end
+  elseif c.rate then
     return function()
-      return blocks.time(p, c.tile, c.stages, blocks.constants.rate[bits]
-        * blocks.good(c.tile), c.options.splits or 1)
+      return blocks.time(p, c.tile, c.stages, c.rate * blocks.good(c.tile),
+                         c.split)
     end
   elseif c.base == "gemm_skinny" then
     local plan = gemm_skinny(c.options).plan
@@ -169,21 +169,22 @@ local function predictor(p, c, sms)
   return function() return ns end
 end
 
--- Problems with their candidates that were measured: {problem, set, best, {t,
--- ns = function, w = how much it counts}...}.
+-- Problems with their candidates that were measured: {problem, set, best,
+-- known = what the first choice of all takes, if it was measured, {t, ns =
+-- function, w = how much it counts}...}.
 local function problems_of(times, sets, arch, sms)
   local device, list = worker.device(arch, sms), {}
   for _, problem in ipairs(sorted(times)) do
     local o = operands.without_memory(problem)
     local p, candidates = gemm.offers(o.A, o.B, {out = o.D, device = device,
                                                  tf32 = o.tf32})
-    local x = {problem = problem, set = sets[problem], best = math.huge}
+    local x = {problem = problem, set = sets[problem], best = math.huge,
+      known = times[problem][choose.name(candidates[1])]}
     for _, c in ipairs(candidates) do
       local t = times[problem][choose.name(c)]
       t = t and math.max(t, FLOOR)
       if t then
-        local ns, kind = predictor(p, c, sms)
-        x[#x + 1] = {t = t, ns = ns, kind = kind, name = choose.name(c)}
+        x[#x + 1] = {t = t, ns = predictor(p, c, sms), name = choose.name(c)}
         x.best = math.min(x.best, t)
       end
     end
@@ -252,8 +253,8 @@ for name in ("fill missing crowd sent wait cut_fill latency hit uneven memory "
     .. "drain round alone"):gmatch "%S+" do
   fitted[#fitted + 1] = {constants, name, SM90, "  " .. name .. " = "}
 end
-for name in ("memory l2 near latency share meet drain ask single far")
-  :gmatch "%S+" do
+for name in ("memory l2 near latency close share meet passed drain ask single "
+    .. "far"):gmatch "%S+" do
   fitted[#fitted + 1] = {blocks.constants, name, BLOCKS, "  " .. name .. " = "}
 end
 for name in ("cluster latency hit ask run join each memory l2 beside")
@@ -411,9 +412,16 @@ if journals then
 end
 local list = problems_of(unpack_times(file))
 say("the rule", regrets_of(list))
+local unknown = 0
+for _, x in ipairs(list) do unknown = unknown + (x.known and 0 or 1) end
+print(("%-10s %d products, whose first choice was not measured"):format("",
+  unknown))
 say_sets(list)
 if writes then
   local start = values()
+  for i = #list, 1, -1 do
+    if list[i].set == UNSEEN then table.remove(list, i) end
+  end
   say("held out", held_out(list, start))
   set(fit(list, start))
   say("fitted", regrets_of(list))

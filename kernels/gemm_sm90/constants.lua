@@ -38,8 +38,8 @@ return {
   drain = 11.9,         -- bytes of D a cycle, a third more with four buffers
   alone = 1.14,         -- turns that nobody takes
   round = 108,          -- cycles to fill a buffer and hand it on
-  -- What tiles of 16 bits take of all that: with turns, in equal parts, in
-  -- halves of K, two blocks of a multiprocessor, in clusters.
+  -- What tiles of 16 and 32 bits take of all that: with turns, in equal parts,
+  -- in halves of K, two blocks of a multiprocessor, in clusters.
   good = {
     ["64x8"] = 2.03, ["64x8 two"] = 1.68, ["64x16"] = 1.37,
     ["64x16 two"] = 1.86, ["64x16 halves"] = 1.12, ["64x32"] = 1.31,

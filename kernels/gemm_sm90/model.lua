@@ -280,7 +280,7 @@ function model.time(o, m, n, k, sms)
   local cycles = cycles_of(o, p)
   local near = p.waves <= C.near and 1 or 0
   local turned, rows = model.turned(o, m, n)
-  local good = p.bits == 16 and C.good[model.kind(o)] or 1
+  local good = p.bits > 8 and C.good[model.kind(o)] or 1
   local seconds = C.launch + (C.first + p.edges + p.late) / C.clock
     + together(good * cycles / C.clock, good * energy_of(o, p, near),
                memory_of(o, p, turned), l2_of(o, p, rows))

@@ -5,6 +5,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local offers = require "cute.ops.gemm".offers
+local operands = require "cute.tune.operands"
 local ops = require "spec.ops"
 local plans = require "cute.ops.plan"
 
@@ -19,6 +20,8 @@ local TYPES = {
   {"i32", "i32", "i32"}, {"e4m3", "e5m2", "bf16", device = "sim:sm_90a"},
   {"tf32", "tf32", "f32"},
 }
+
+local function ceil(n, tile) return (n + tile - 1) // tile end
 
 local SIZES = {1, 2, 3, 8, 15, 16, 17, 33, 64, 70, 100, 129}
 
@@ -473,6 +476,26 @@ describe("ops.gemm", function()
         function(_, _, _, sum) return 2 * sum end))
     end
   end)
+
+  it("does not where its sums would fill the memory", function()
+    local divided = 0
+    for _, dtype in ipairs {"f64", "f32"} do
+      for _, n in ipairs {1024, 4096, 8192} do
+        local o = operands.without_memory(("%s %s %s tn row %d %d %d"):format(
+          dtype, dtype, dtype, n, n, n))
+        local p, list = offers(o.A, o.B, {out = o.D, device = "sim:sm_90a"})
+        assert.is_true(n == 1024 or list[1].split == 1)
+        for _, c in ipairs(list) do
+          local elements = ceil(n, c.tile[1]) * c.tile[1]
+            * ceil(n, c.tile[2]) * c.tile[2] * c.split
+          assert.is_true(c.split == 1
+            or elements * p.sums.bits // 8 <= 256 << 20, choose.name(c))
+          divided = math.max(divided, c.split)
+        end
+      end
+    end
+    assert.equal(32, divided)
+  end)
 end)
 
 describe("ops.explain", function()
@@ -510,7 +533,7 @@ describe("ops.explain", function()
     assert.equal(0, #e.refused)
     assert.matches("^512 x 256 x 1024, bf16 x bf16 %-> bf16, on sm_90a\n"
       .. "  gemm_sm90, tile %d+x%d+x%d+, %d stages", tostring(e))
-    e = explain(matrix {256, 1001}, matrix {512, 1001})
+    e = explain(matrix {64, 1001}, matrix {128, 1001})
     assert.equal("gemm_splitk", e.kernel)
     assert.equal("TMA wants rows at multiples of 16 bytes: A's are 1001 "
       .. "elements (2002 bytes) apart", e.refused[1][2])

@@ -7,6 +7,8 @@
 -- begins and ends, and blocks that share a tile send each other their sums.
 -- Constants are those of an H200, fitted by tools/fit.lua.
 local constants = require "kernels.gemm_sm90.constants"
+local core = require "cute.core"
+local cute = require "cute"
 local model = require "kernels.gemm_sm90.model"
 local tiles = require "cute.tiles"
 
@@ -15,23 +17,40 @@ local blocks = {}
 blocks.constants = {
   memory = 4038,   -- bytes a ns
   l2 = 11908,      -- bytes a ns of operands that stay in L2
-  near = 3.34,     -- how little of the lesser bound counts: a power
+  near = 3.77,     -- how little of the lesser bound counts: a power
   start = 2200,    -- ns of a block's first tiles and last sums
-  latency = 574,   -- ns from asking for a tile to having it
-  share = 476,     -- ns of blocks that share a tile, besides
-  meet = 55.2,     -- bytes a ns of what blocks exchange
-  drain = 78.2,    -- bytes a ns of a tile of D
+  latency = 816,   -- ns from asking for a tile to having it
+  close = 561,     -- the same from L2
+  share = 661,     -- ns of blocks that share a tile, besides
+  meet = 59.7,     -- bytes a ns of what blocks exchange
+  passed = 5657,   -- bytes a ns of those of all of them that leave L2
+  drain = 66.8,    -- bytes a ns of a tile of D
   ask = 10,        -- pieces a ns that threads ask for, of less than 16 bytes
-  single = 600,    -- ns of elements that threads bring one by one
+  single = 1183,   -- ns of elements that threads bring one by one
   far = 1500,      -- the same from memory
   -- operations a ns
   rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500},
   good = {  -- the share of them that a tile reaches
-    ["128x256"] = 1, ["128x128"] = 0.9, ["128x64"] = 0.506,
-    ["64x128"] = 0.713, ["64x64"] = 0.502, ["32x64"] = 0.375,
-    ["16x128"] = 0.307, ["128x16"] = 0.297},
+    ["128x256"] = 1, ["128x128"] = 0.76, ["128x64"] = 0.484,
+    ["64x128"] = 0.5, ["64x64"] = 0.561, ["32x64"] = 0.433,
+    ["16x128"] = 0.208, ["128x16"] = 0.337},
 }
 local C = blocks.constants
+
+--- Bytes of the pieces of an operand along a contiguous mode, 16 at most; of
+-- one element where `lead` is none.
+---@param t any (M,K[,L])
+---@param lead? integer|false
+---@return integer
+function blocks.piece(t, lead)
+  local bits = t.element_type.bits
+  if not lead then return bits // 8 end
+  local apart = core.gcd(t.shape[lead], t.stride[3 - lead])
+  for _, far in ipairs(cute.flatten_to_tuple(t.stride[3] or {0})) do
+    apart = core.gcd(apart, far)
+  end
+  return core.gcd(apart * bits // 8, t.alignment, 16)
+end
 
 --- How well a tile {BM, BN} uses its units.
 function blocks.good(t)
@@ -70,9 +89,12 @@ local function along_k(p, tile, stages, rate, steps, beside)
   local step = ((2 * tile[1] * tile[2] / rate) ^ C.near
     + ((tile.asked or 0) / C.ask) ^ C.near) ^ (1 / C.near)
     * along(tile) * beside
-  return steps * math.max(step, C.latency / math.min(stages - 1, steps),
-                          (tile.single or 0)
-                            * (read(p) < STAYS and C.single or C.far))
+  local near = read(p) < STAYS
+  local wait = tile.waits and tile.waits[near and 1 or 2]
+    or math.max((near and C.close or C.latency) / math.min(stages - 1, steps),
+                (tile.single or 0) * (near and C.single or C.far))
+  step = (step ^ C.near + wait ^ C.near) ^ (1 / C.near)
+  return steps * step
     + beside * tile[1] * tile[2] * p.d.bits / 8 / C.drain
 end
 
@@ -84,34 +106,65 @@ local function cut_bytes(t, bits, count, k)
   return by > 1 and by * count * k * bits / 8 or 0
 end
 
+local KEPT = 8 << 20  -- bytes of sums that L2 has until they are added up
+
+-- Blocks of a problem in tiles {BM, BN}.
+local function blocks_of(p, tile, splits)
+  return tiles.count(rows(p), tile[1]) * tiles.count(p.n, tile[2])
+    * p.batches * splits
+end
+
+-- Bytes of the sums of a block.
+local function sums_of(p, tile) return tile[1] * tile[2] * p.sums.bits // 8 end
+
+-- Nanoseconds of exchanging sums.
+local function meeting(p, tile, splits)
+  if splits == 1 then return 0 end
+  local bytes = sums_of(p, tile)
+  return C.share + bytes * (splits + 1) / C.meet
+    + 2 * math.max(0, blocks_of(p, tile, splits) * bytes - KEPT) / C.passed
+end
+
 --- Nanoseconds of a problem in tiles {BM, BN, BK} with K in `splits`.
 ---@param p table
----@param tile integer[]
+---@param tile table {BM, BN, BK, waits, room, ...}: waits: ns for which a step
+-- along K waits for its operands, from L2 and from memory, beside what it
+-- computes (absent: `latency`, by stages); room: blocks of a multiprocessor, if
+-- not as many as its shared memory has
 ---@param stages integer
 ---@param rate number operations a ns of a multiprocessor
 ---@param splits integer
 function blocks.time(p, tile, stages, rate, splits)
-  local count = tiles.count(rows(p), tile[1]) * tiles.count(p.n, tile[2])
-    * p.batches * splits
+  local count = blocks_of(p, tile, splits)
   local steps = tiles.count(tiles.count(p.k, along(tile)), splits)
   local bytes = (tile[1] * p.a.bits + tile[2] * p.b.bits) * along(tile) // 8
-  local room = math.max(1, ROOM // (stages * bytes + 1024))
+  local room = math.min(tile.room or 32,
+                        math.max(1, ROOM // (stages * bytes + 1024)))
   local each = tiles.count(count, p.sms)
   local work = each // room * along_k(p, tile, stages, rate, steps, room)
     + (each % room > 0
        and along_k(p, tile, stages, rate, steps, each % room) or 0)
-  local meet = splits > 1
-    and C.share + tile[1] * tile[2] * p.sums.bits / 8 * (splits + 1) / C.meet
-    or 0
   local cut = (cut_bytes(p.A, p.a.bits, tile[1], p.k)
     + cut_bytes(p.B, p.b.bits, tile[2], p.k)) * count / splits
     / (constants.l2 * 1e-9)
   return (work ^ C.near + blocks.memory(p) ^ C.near + cut ^ C.near)
-    ^ (1 / C.near) + C.start + meet
+    ^ (1 / C.near) + C.start + meeting(p, tile, splits)
 end
 
 -- In how many parts K is tried.
 local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
+
+-- Bytes of sums that blocks exchange, at most: more never was the fastest, and
+-- the memory is wanted for other things.
+local MOST = 256 << 20
+
+-- May K be shared out like this?
+local function can_share(p, tile, splits)
+  return p.batches == 1 and not p.sums.is_integer and not p.gated
+    and not p.group and not p.ragged
+    and splits <= tiles.count(p.k, along(tile)) // 2
+    and (p.splits or blocks_of(p, tile, splits) * sums_of(p, tile) <= MOST)
+end
 
 --- Candidates of a list of tiles, with K shared out where that helps.
 ---@param p table
@@ -122,17 +175,15 @@ local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
 ---@return table[] as families list them (cute.ops.choose)
 function blocks.candidates(p, family, list, make)
   local out = {}
-  local can = p.batches == 1 and not p.sums.is_integer and not p.gated
-    and not p.group and not p.ragged
   for _, t in ipairs(list) do
     for _, splits in ipairs(p.splits and {p.splits} or SPLITS) do
       local o, tile, rate = make(t, splits)
       local alone = splits == 1
-      if alone or can and splits <= tiles.count(p.k, along(tile)) // 2 then
+      if alone or can_share(p, tile, splits) then
         o.splits = not alone and splits or nil
         out[#out + 1] = {
           family = alone and family or "gemm_splitk", options = o, tile = tile,
-          stages = o.stages, split = splits,
+          stages = o.stages, split = splits, rate = rate,
           ns = blocks.time(p, tile, o.stages, rate * blocks.good(t), splits)}
       end
     end

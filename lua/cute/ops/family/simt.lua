@@ -2,9 +2,18 @@
 local blocks = require "cute.ops.blocks"
 local tiles = require "cute.tiles"
 
+-- good: of the rate; whole, turned, single: what of that is left by the way of
+-- each operand; room: blocks of a multiprocessor, by registers.
 local TILES = {
-  {128, 128, stages = 6, good = 1.0}, {64, 64, stages = 6, good = 0.7},
+  {128, 128, stages = 6, good = 0.96, room = 2, whole = 1, turned = 0.955,
+   single = 0.8},
+  {64, 64, stages = 6, good = 0.82, room = 4, whole = 1, turned = 0.955,
+   single = 0.94},
 }
+-- Nanoseconds of waiting for a tile that goes through registers, and has no
+-- other on its way: from L2, from memory.
+local WAITS = {380, 640}
+
 local TILES64 = {TILES[2]}  -- of f64: a thread has no registers for more
 
 local simt = {name = "gemm_simt"}
@@ -33,14 +42,29 @@ local function warps_of(p, t, splits)
   return t[1] == 128 and count <= p.sms and 8 or nil
 end
 
+-- How an operand comes into shared memory, where M and N are contiguous: by
+-- pieces of 16 bytes as it lies, in such of K that are turned in registers, or
+-- one by one; does it go through registers?
+local function way(t)
+  local lead = t.stride[1] == 1 and t.stride[2] ~= 1 and 1
+    or t.stride[2] == 1 and 2
+  if blocks.piece(t, lead) < 16 then
+    return "single", t.element_type.bits < 32
+  end
+  return lead == 2 and "turned" or "whole", lead == 2
+end
+
 function simt.list(p)
+  local a, held_a = way(p.A)
+  local b, held_b = way(p.B)
   return blocks.candidates(p, "gemm_simt",
     p.sums.bits == 64 and TILES64 or TILES, function(t, splits)
     local o = {name = "gemm_simt", tile = {t[1], t[2], 8}, stages = t.stages,
                sums = p.sums, a_dtype = p.a, b_dtype = p.b,
                warps = warps_of(p, t, splits)}
-    return o, setmetatable({t[1], t[2], 8}, {__index = t}),
-           p.sums.bits == 64 and 200 or 400
+    return o, {t[1], t[2], 8, good = t.good, room = t.room,
+               waits = (held_a or held_b) and WAITS or nil},
+           (p.sums.bits == 64 and 200 or 400) * t[a] * t[b]
   end)
 end
 

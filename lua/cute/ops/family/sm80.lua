@@ -74,13 +74,13 @@ local TILES = {
 -- Hopper's larger ones have nearly twice that.
 local TILES64_SM90 = {
   {128, 64, warps = {{atoms = {4, 2, 1}, each = {64, 16}}}, stages = 4,
-   good = 1.9},
+   good = 1.84},
   {64, 64, warps = {{atoms = {2, 2, 1}, each = {32, 16}}}, stages = 4,
-   good = 1.824},
+   good = 1.93},
   {32, 64, warps = {{atoms = {2, 2, 1}, each = {32, 16}}}, stages = 4,
-   good = 1.634},
+   good = 1.51},
   {32, 32, warps = {{atoms = {2, 2, 1}, each = {32, 16}}}, stages = 4,
-   good = 1.235},
+   good = 1.55},
 }
 local TILES64 = {
   {128, 64, warps = {{atoms = {4, 2, 1}, each = {32, 16}}}, stages = 4,
@@ -90,6 +90,10 @@ local TILES64 = {
   {32, 32, warps = {{atoms = {2, 2, 1}, each = {16, 16}}}, stages = 4,
    good = 0.6},
 }
+
+-- Nanoseconds for which a step of f64 along K waits for so many bytes, from L2
+-- and from memory (tools/fit.lua's set f64).
+local function waits_of(bytes) return {55 + bytes / 510, 55 + bytes / 77} end
 
 -- Of the rate, where sums have factors in their midst, of square tiles that
 -- have registers for both, and where an operand is converted on its way.
@@ -176,17 +180,11 @@ local function columns(p, t, warps)
 end
 
 -- Bytes of the pieces in which a matrix comes (cute.tiles): of runs of K, or in
--- 16 and 64 bits of M or N; 16 at most.
+-- 16 and 64 bits of M or N.
 local function piece(t)
   local bits = t.element_type.bits
-  local lead = t.stride[2] == 1 and 2 or t.stride[1] == 1
-    and (bits == 16 or bits == 64) and 1
-  if not lead then return bits // 8 end
-  local apart = core.gcd(t.shape[lead], t.stride[3 - lead])
-  for _, far in ipairs(cute.flatten_to_tuple(t.stride[3] or {0})) do
-    apart = core.gcd(apart, far)
-  end
-  return core.gcd(apart * bits // 8, t.alignment, 16)
+  return blocks.piece(t, t.stride[2] == 1 and 2 or t.stride[1] == 1
+    and (bits == 16 or bits == 64) and 1)
 end
 
 -- Pieces, of less than 16 bytes, of so many rows for each element of K.
@@ -222,6 +220,7 @@ function sm80.list(p)
         min_blocks = splits == 1 and min_blocks(p, t, warps) or nil,
         piece = bits == 64 and 32 or nil}
       local timed = {t[1], t[2], bk, timed = whole,
+        waits = bits == 64 and p.sm >= 90 and waits_of(bytes) or nil,
         asked = asked(t[1], p.a.bits, a_piece) + asked(t[2], p.b.bits, b_piece),
         single = tiles.count(single, MOST * cute.product(warps.atoms))}
       return o, setmetatable(timed, {__index = t}),

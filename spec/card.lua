@@ -1,9 +1,11 @@
 --- What benches of products on a card share: matrices of normal numbers made
 -- there, and results compared with sums in double precision, or with each
 -- other.
+local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"
 local gpu = require "cute.gpu"
+local plans = require "cute.ops.plan"
 
 local card = {}
 
@@ -235,6 +237,35 @@ function card.options(options)
   return options
 end
 
+--- A candidate of gemm.offers that was launched once, as gpu.bench has it.
+---@param p table
+---@param c table
+---@param call table
+---@param calls integer that its graph has
+---@return table {launch = a graph, calls =, choice = its name, us = what the
+-- rule expects, D =, d = its memory}
+function card.candidate(p, c, call, calls)
+  local D = cute.empty(p.shape, p.d, {device = "gpu"})
+  local run = plans.new(p, c, call):prepare(call, {D})
+  run:launch()
+  return {calls = calls, choice = choose.name(c), us = c.ns / 1000, D = D,
+          d = core.param_memory(D), launch = cute.graph(function()
+            for _ = 1, calls do run:launch() end
+          end, {device = "gpu"})}
+end
+
+--- gpu.bench with the rounds and the milliseconds of a bench's words.
+---@param list table[]
+---@param options table rounds, warm, hot, as words
+---@param more? table other options of gpu.bench
+---@return table
+function card.bench(list, options, more)
+  local o = {rounds = tonumber(options.rounds),
+             warm_ms = tonumber(options.warm), hot_ms = tonumber(options.hot)}
+  for k, v in pairs(more or {}) do o[k] = v end
+  return assert(gpu.bench(list, o))
+end
+
 --- Walks over the cases of a bench: makes what is to be compared and measures
 -- it. Where options.part is "I/N" every Nth case is made and not measured: many
 -- processes can compile so before one that measures.
@@ -279,9 +310,7 @@ function card.compete(label, list, base, flops, options)
         label, c.name, c.error, c.wrong))
     end
   end
-  local r = assert(gpu.bench(good, {
-    rounds = tonumber(options.rounds), warm_ms = tonumber(options.warm),
-    hot_ms = tonumber(options.hot), flops = flops}))
+  local r = card.bench(good, options, {flops = flops})
   local than = r[base]
   for _, c in ipairs(than and good or {}) do
     local x = r[c.name]

@@ -158,8 +158,7 @@ local function predictor(p, c, sms)
     return function() return model.time(o, m, n, p.k, sms) * 1e9 + more end
   elseif c.rate then
     return function()
-      return blocks.time(p, c.tile, c.stages, c.rate * blocks.good(c.tile),
-                         c.split)
+      return blocks.time(p, c.tile, c.stages, c.rate, c.split)
     end
   elseif c.base == "gemm_skinny" then
     local plan = gemm_skinny(c.options).plan

@@ -66,8 +66,7 @@ for _, g in ipairs(gemms.list) do
   if wrong > 0 then print(("# WRONG: %s, %d"):format(g.name, wrong)) end
 end
 
-local r = assert(gpu.bench(list, {rounds = tonumber(options.rounds),
-  warm_ms = tonumber(options.warm), hot_ms = tonumber(options.hot)}))
+local r = card.bench(list, options)
 local p <close> = io.popen "nvidia-smi --query-gpu=driver_version \z
   --format=csv,noheader 2>/dev/null"
 print(("# %s, driver %s, %s"):format(device.name, p:read "l" or "unknown",

@@ -228,13 +228,11 @@ local function compete(shape, sets, row)
       norm, wrong))
     return
   end
-  local r = assert(gpu.bench({{name = rival, launch = theirs},
+  local r = card.bench({{name = rival, launch = theirs},
       {name = "ours", launch = mine},
       {name = "alone", launch = in_turn(sets, cublas)},
       {name = "ours alone", launch = in_turn(sets, plain)}},
-    {rounds = tonumber(options.rounds), warm_ms = tonumber(options.warm),
-     hot_ms = tonumber(options.hot), cold = false,
-     settle_ms = 2 * options.warm}))
+    options, {cold = false, settle_ms = 2 * options.warm})
   local a, b = r[rival].hot, r.ours.hot
   local alone = math.min(r.alone.hot.median, r["ours alone"].hot.median)
   print(("%-28s %8.1f us  %-10s %8.1f us   %.3f   %.3f   %.3f   %4.1f %%")

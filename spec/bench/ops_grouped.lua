@@ -139,8 +139,7 @@ local function compete(N, K, ways)
   for _, c in ipairs(list) do c.flops = flops end
   list[#list + 1], list[#list + 2] = pair("big", BIG, N, K)
   list[#list + 1], list[#list + 2] = pair("whole", x.M, N, K)
-  local r = assert(gpu.bench(list, {rounds = tonumber(options.rounds),
-    warm_ms = tonumber(options.warm), hot_ms = tonumber(options.hot)}))
+  local r = card.bench(list, options)
   report(("%dx%d"):format(N, K), r, list)
 end
 

@@ -9,14 +9,11 @@
 -- each other, first. A part is only compiled and launched: many processes can
 -- do that before one that measures.
 local card = require "spec.card"
-local choose = require "cute.ops.choose"
-local core = require "cute.core"
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"
 local gpu = require "cute.gpu"
 local measure = require "spec.measure"
 local ops = cute.ops
-local plans = require "cute.ops.plan"
 
 local device = measure.gpu_device(90)
 if not device then return end
@@ -128,16 +125,9 @@ local function contestants(x)
     local p, all, call = gemm.offers(A, B, o)
     for i, c in ipairs(all) do
       if (c.base == "moved") == (kind == "moved") then
-        local plan = plans.new(p, c, call)
-        local D = cute.empty(p.shape, p.d, {device = "gpu"})
-        local run = plan:prepare(call, {D})
-        run:launch()
-        local graph = cute.graph(function()
-          for _ = 1, CALLS do run:launch() end
-        end, {device = "gpu"})
-        list[#list + 1] = {name = kind, launch = graph, best = i == 1,
-          d = core.param_memory(D), us = c.ns / 1000, choice = choose.name(c),
-          D = D}
+        local made = card.candidate(p, c, call, CALLS)
+        made.name, made.best = kind, i == 1
+        list[#list + 1] = made
         break
       end
     end
@@ -156,9 +146,7 @@ local function row(x, list)
                                                        count)
     end
   end
-  local r = assert(gpu.bench(list, {rounds = tonumber(options.rounds),
-    warm_ms = tonumber(options.warm), hot_ms = tonumber(options.hot),
-    cold = false}))
+  local r = card.bench(list, options, {cold = false})
   local function us(name)
     local calls = name == "cuBLAS" and 1 or CALLS
     return r[name] and ("%8.1f"):format(r[name].hot.median * 1e3 / calls)

@@ -178,9 +178,7 @@ local function times(list, same)
     counts[i] = sets * math.max(1, math.ceil(LAUNCHES / sets))
     runs[i] = {name = c[1], launch = graph(launches, counts[i])}
   end
-  local r = assert(gpu.bench(runs, {rounds = tonumber(options.rounds),
-    cold = false, warm_ms = tonumber(options.warm),
-    hot_ms = tonumber(options.hot)}))
+  local r = card.bench(runs, options, {cold = false})
   local best = {}
   for i, c in ipairs(list) do
     local us = r[i].hot.median * 1e3 / counts[i]

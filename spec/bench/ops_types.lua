@@ -11,13 +11,11 @@
 -- is only compiled and launched: many processes can do that before one that
 -- measures.
 local card = require "spec.card"
-local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"
 local gpu = require "cute.gpu"
 local measure = require "spec.measure"
-local plans = require "cute.ops.plan"
 
 local device = measure.gpu_device(90)
 if not device then return end
@@ -76,14 +74,9 @@ local function contestants(x)
                                           tf32 = x.type == "tf32" or nil})
   for _, c in ipairs(all) do
     if c.ns <= tonumber(options.within) * all[1].ns then
-      local X = cute.empty({x.m, x.n}, d, {device = "gpu"})
-      local run = plans.new(p, c, call):prepare(call, {X})
-      run:launch()
-      list[#list + 1] = {name = choose.name(c), calls = calls,
-        us = c.ns / 1000, d = core.param_memory(X),
-        launch = cute.graph(function()
-          for _ = 1, calls do run:launch() end
-        end)}
+      local made = card.candidate(p, c, call, calls)
+      made.name = made.choice
+      list[#list + 1] = made
     end
   end
   return list
@@ -96,9 +89,7 @@ local function row(x, list)
                                          TYPES[x.type][3] * x.k)
     list[i].wrong = error ~= error or count > 0
   end
-  local r = assert(gpu.bench(list, {rounds = tonumber(options.rounds),
-    warm_ms = tonumber(options.warm), hot_ms = tonumber(options.hot),
-    cold = false}))
+  local r = card.bench(list, options, {cold = false})
   local function us(c) return r[c.name].hot.median * 1e3 / c.calls end
   local ops, best, words = list[first], list[first], {}
   for i = first, #list do

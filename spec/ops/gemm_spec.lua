@@ -21,8 +21,6 @@ local TYPES = {
   {"tf32", "tf32", "f32"},
 }
 
-local function ceil(n, tile) return (n + tile - 1) // tile end
-
 local SIZES = {1, 2, 3, 8, 15, 16, 17, 33, 64, 70, 100, 129}
 
 -- A problem of this number: operands, options, and what D is.
@@ -486,8 +484,8 @@ describe("ops.gemm", function()
         local p, list = offers(o.A, o.B, {out = o.D, device = "sim:sm_90a"})
         assert.is_true(n == 1024 or list[1].split == 1)
         for _, c in ipairs(list) do
-          local elements = ceil(n, c.tile[1]) * c.tile[1]
-            * ceil(n, c.tile[2]) * c.tile[2] * c.split
+          local elements = cute.round_up(n, c.tile[1])
+            * cute.round_up(n, c.tile[2]) * c.split
           assert.is_true(c.split == 1
             or elements * p.sums.bits // 8 <= 256 << 20, choose.name(c))
           divided = math.max(divided, c.split)

@@ -52,11 +52,6 @@ function blocks.piece(t, lead)
   return core.gcd(apart * bits // 8, t.alignment, 16)
 end
 
---- How well a tile {BM, BN} uses its units.
-function blocks.good(t)
-  return t.good or C.good[("%dx%d"):format(t[1], t[2])]
-end
-
 -- Rows of a matrix, or those that a group is expected to have.
 local function rows(p) return p.expected or p.m end
 
@@ -127,7 +122,8 @@ end
 
 --- Nanoseconds of a problem in tiles {BM, BN, BK} with K in `splits`.
 ---@param p table
----@param tile table {BM, BN, BK, waits, room, ...}: waits: ns for which a step
+---@param tile table {BM, BN, BK, good, waits, room, ...}: good: the share of
+-- `rate` that it reaches, if not that of its size; waits: ns for which a step
 -- along K waits for its operands, from L2 and from memory, beside what it
 -- computes (absent: `latency`, by stages); room: blocks of a multiprocessor, if
 -- not as many as its shared memory has
@@ -135,6 +131,7 @@ end
 ---@param rate number operations a ns of a multiprocessor
 ---@param splits integer
 function blocks.time(p, tile, stages, rate, splits)
+  rate = rate * (tile.good or C.good[("%dx%d"):format(tile[1], tile[2])])
   local count = blocks_of(p, tile, splits)
   local steps = tiles.count(tiles.count(p.k, along(tile)), splits)
   local bytes = (tile[1] * p.a.bits + tile[2] * p.b.bits) * along(tile) // 8
@@ -184,7 +181,7 @@ function blocks.candidates(p, family, list, make)
         out[#out + 1] = {
           family = alone and family or "gemm_splitk", options = o, tile = tile,
           stages = o.stages, split = splits, rate = rate,
-          ns = blocks.time(p, tile, o.stages, rate * blocks.good(t), splits)}
+          ns = blocks.time(p, tile, o.stages, rate, splits)}
       end
     end
   end

@@ -286,6 +286,7 @@ static void put_value(lua_State *L, int idx, Shown *out, int depth) {
 
 const char *face_show(lua_State *L, int idx) {
   Shown out = {.n = 0};
+  luaL_checkstack(L, LUA_MINSTACK, "value");
   put_value(L, lua_absindex(L, idx), &out, 0);
   return lua_pushlstring(L, out.p, out.n);
 }

@@ -49,6 +49,7 @@ Ctx *face_enter(lua_State *L) {
 }
 
 static void fail_hook(Ctx *cx, ErrKind kind, const char *msg) {
+  ir_back(cx);
   face_error(cx->ud, kind, "%s", msg);
 }
 

@@ -179,14 +179,9 @@ static void walk_layout(Walk *w, int idx) {
 }
 
 // The tensor as it is on the host, also while a kernel is traced.
-static Tensor host_tensor(Walk *w, int idx, const TensorBox *b,
-                          const TensorMarks *m) {
+static Tensor host_tensor(Walk *w, const TensorBox *b, const TensorMarks *m) {
   Tensor t = b->t;
-  if (b->serial) {  // of a kernel: an error
-    Fn *fn = ir_trace(w->cx, NULL);
-    t = face_check_tensor(w->L, idx);
-    ir_trace(w->cx, fn);
-  }
+  if (b->serial) tensorlib_outside(w->L);
   if (m && m->align) t.align = m->align;
   return t;
 }
@@ -250,7 +245,7 @@ static void put_place(Walk *w, const Leaf *l) {
 
 static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
   const TensorMarks *m = marks_of(w, idx);
-  Tensor t = host_tensor(w, idx, b, m);
+  Tensor t = host_tensor(w, b, m);
   bool coord = t.space == SP_COORD, wide = false;
   int64_t count = 0;
   if (!coord) {
@@ -290,7 +285,7 @@ static void walk_tma(Walk *w, int idx, const TmaBox *b) {
   int at = lua_gettop(w->L);
   const TensorBox *x = tensorlib_box(w->L, at);
   const TensorMarks *m = tensor_marks(w->L, at);
-  Tensor t = host_tensor(w, at, x, m);
+  Tensor t = host_tensor(w, x, m);
   add_memory(w, at, &t, x, m)->tma = b;
   lua_pop(w->L, 1);
   if (w->buffers) {

@@ -491,10 +491,10 @@ static int layout_tostring(lua_State *L) {
   LayoutBox *b = laylib_box(L, 1);
   if (!b) face_argerror(L, 1, "layout");
   Fn *fn = ir_fn(cx);  // facts are shown only while they can be looked up
-  if (fn && fn->serial != b->serial) ir_trace(cx, NULL);
+  if (fn && fn->serial != b->serial) ir_aside(cx);
   Buf out = {0};
   layout_print(cx, b->l, &out);
-  ir_trace(cx, fn);
+  ir_back(cx);
   face_push_buf(L, &out);
   return 1;
 }

@@ -91,14 +91,16 @@ const Tensor *face_live_tensor(lua_State *L, int idx) {
   return tensor_usable(cx, &b->t, b->born) ? &b->t : NULL;
 }
 
+void tensorlib_outside(lua_State *L) {
+  face_error(L, ERR_FOREIGN, "a tensor of a kernel was used outside of it\n"
+             "  it stands for memory that exists only while the kernel runs");
+}
+
 // Fails unless b can be used now.
 static void own_box(lua_State *L, const TensorBox *b) {
   if (b->serial == 0) return;
   Ctx *cx = face_state(L);
-  if (!ir_fn(cx))
-    face_error(L, ERR_FOREIGN, "a tensor of a kernel was used outside of it\n"
-               "  it stands for memory that exists only while the kernel "
-               "runs");
+  if (!ir_fn(cx)) tensorlib_outside(L);
   if (b->serial != ir_fn(cx)->serial)
     face_error(L, ERR_FOREIGN, "a tensor of another kernel was used in '%s'",
                ir_str(ir_fn(cx), ir_fn(cx)->name));
@@ -281,7 +283,7 @@ static int tensor_tostring(lua_State *L) {
   Ctx *cx = face_ctx(L);
   TensorBox *b = face_check(L, 1, MT_TENSOR, "tensor");
   Fn *fn = ir_fn(cx);
-  if (!fn || b->serial != fn->serial) ir_trace(cx, NULL);
+  if (!fn || b->serial != fn->serial) ir_aside(cx);
   Buf out = {0};
   tensor_print(cx, b->t, &out);
   char *host = b->dev && out.p ? strstr(out.p, ",host]") : NULL;
@@ -290,7 +292,7 @@ static int tensor_tostring(lua_State *L) {
     memcpy(host, ",gpu]", 5);
     out.n--;
   }
-  ir_trace(cx, fn);
+  ir_back(cx);
   face_push_buf(L, &out);
   return 1;
 }

@@ -17,6 +17,7 @@ typedef struct TensorBox {
 } TensorBox;
 
 TensorBox *tensorlib_box(lua_State *L, int idx);  // unchecked; NULL: none
+_Noreturn void tensorlib_outside(lua_State *L);  // of a kernel, on the host
 // The arguments first..top as one coordinate: a lone one as it stands.
 Tup tensorlib_coord(Ctx *cx, lua_State *L, int first);
 // The options table at idx, if there is one, has these keys only.

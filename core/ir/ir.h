@@ -7,6 +7,7 @@
 // What a context is at work on: Ctx.work of whoever traces or explains.
 struct Work {
   Fn *fn;        // the function being traced, or NULL on the host
+  Fn *aside;     // the one that ir_aside has put there, or NULL
   uint32_t fns;  // functions traced so far
   Buf *steps;    // told the steps of the algebra, or NULL (explain_say)
 };
@@ -16,12 +17,19 @@ static inline Fn *ir_fn(const Ctx *cx) {
   return cx->work ? cx->work->fn : NULL;
 }
 
-// From now on it is fn (NULL: the host); gives what it was. The context has a
-// Work.
-static inline Fn *ir_trace(Ctx *cx, Fn *fn) {
-  Fn *was = cx->work->fn;
-  cx->work->fn = fn;
-  return was;
+// From now on it is fn (NULL: the host). The context has a Work.
+static inline void ir_trace(Ctx *cx, Fn *fn) { cx->work->fn = fn; }
+
+// Looks from the host until ir_back, which an error calls, too.
+static inline void ir_aside(Ctx *cx) {
+  cx->work->aside = cx->work->fn;
+  cx->work->fn = NULL;
+}
+
+static inline void ir_back(Ctx *cx) {
+  if (!cx->work || !cx->work->aside) return;
+  cx->work->fn = cx->work->aside;
+  cx->work->aside = NULL;
 }
 
 // ---- building (ctx errors: memory, type mismatch) ----

@@ -436,8 +436,8 @@ static void push_orders(lua_State *L, const Fn *fn, const SimOrders *o) {
   static const struct { uint32_t flag; const char *name; } FLAGS[] = {
     {SIM_FULL, "full"}, {SIM_LANES, "lanes"}, {SIM_MISSED, "missed"},
     {SIM_IDLE, "idle"}, {SIM_MANY, "many"}, {SIM_CLOCK, "clock"},
-    {SIM_SUMS, "sums"}, {SIM_APART, "apart"}};
-  lua_createtable(L, 0, 12);
+    {SIM_SUMS, "sums"}, {SIM_APART, "apart"}, {SIM_TRIES, "tries"}};
+  lua_createtable(L, 0, 13);
   face_set_int(L, "cluster", (int64_t)o->cluster);
   face_set_int(L, "count", (int64_t)o->count);
   face_set_int(L, "hash", (int64_t)o->hash);
@@ -486,6 +486,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   face_set_int(L, "mmas", (int64_t)r->mmas);
   face_set_int(L, "ctas", (int64_t)r->ctas);
   face_set_int(L, "granules", (int64_t)r->granules);
+  face_set_int(L, "left", r->left);
   face_set_num(L, "seconds", r->seconds);
   face_set_bool(L, "stopped", r->stopped);
   lua_pushlstring(L, r->output ? r->output : "", r->noutput);
@@ -572,9 +573,9 @@ static void push_timing(lua_State *L, const Fn *fn, const SimTiming *t) {
 
 // sim_run(fn, {grid=, block=, cluster=, args=, sm=, seed=, threads=, reports=,
 // budget=, progress=, pdl=, debug=, goal=, record=, decided=, turns=, unit=,
-// edits=}) -> report. cluster: where the trace did not fix it; debug,
-// goal: see debuglib.c; record: report.requests are what requestlib.c has;
-// edits: editlib.c
+// all=, tries=, edits=}) -> report. cluster: where the trace did not fix it;
+// debug, goal: see debuglib.c; record: report.requests are what requestlib.c
+// has; edits: editlib.c
 static int l_sim_run(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -604,6 +605,8 @@ static int l_sim_run(lua_State *L) {
   l.nedit = editlib_get(L, &b->cx, 2, fn, &l.edit);
   o.decided = face_get_bool(L, 2, "decided");
   o.unit = face_get_int(L, 2, "unit", -1);
+  o.all = o.unit >= 0 && face_get_bool(L, 2, "all");
+  l.tries = face_get_bool(L, 2, "tries");
   size_t bytes = 0;
   if (lua_getfield(L, 2, "turns") != LUA_TNIL) {
     const char *turns = luaL_checklstring(L, -1, &bytes);

@@ -7,6 +7,7 @@
 #include "sim/bulk.h"
 #include "sim/mbar.h"
 #include "sim/shadow.h"
+#include "sim/wrap.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -274,12 +275,24 @@ static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
   f->access.size = 16;
 }
 
+// Products that the coordinates of a box rest on.
+static void check_coordinates(SimWarp *w, const SimIns *i, int l,
+                              const Copy *k) {
+  const TensorMap *m = &k->m.map;
+  int64_t off[LANES] = {0}, bytes = k->at[0] * element_bytes(k->b);
+  for (int c = 1; c < m->rank; c++) bytes += k->at[c] * m->stride[c - 1];
+  off[l] = bytes / element_bytes(k->b);
+  simwrap_check(&(Access){.w = w, .i = i, .m = k->b->global, .off = off},
+                1u << l);
+}
+
 // What it needs of global memory is looked at, and counted, when it starts.
 static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
                        bool write) {
   const SimMem *m = k->m.tensor;
   SimStat *s = &w->cluster->out->stat[i->stat];
   int64_t bytes = 0;
+  if (k->b->map && w->wraps && i->wraps) check_coordinates(w, i, l, k);
   for (int64_t r = 0; r < runs_of(k); r++) {
     Run run = run_of(k, r);
     if (!run.n) continue;

@@ -9,6 +9,7 @@
 #include "sim/members.h"
 #include "sim/relay.h"
 #include "sim/tables.h"
+#include "sim/token.h"
 #include "sim/wrap.h"
 
 #include <string.h>
@@ -23,6 +24,7 @@ typedef struct Prog {
   bool *need;        // somebody reads it
   bool *spread;      // ... in all lanes
   uint32_t *slot;
+  uint32_t *token;   // slot of a try's or a wait's token (token.h)
   uint32_t *home;    // VAR: divergent regions around it
   uint32_t *head;    // region stack while decoding: index of SimIns
   uint32_t nhead;
@@ -250,6 +252,14 @@ static void place_values(Prog *g) {
     if (is_leaf(ir_get(g->fn, r)) && g->need[r]) place_init(g, r);
 }
 
+static void place_tokens(Prog *g) {
+  g->token = simtoken_find(g->cx, g->fn);
+  for (Ref r = 1; r < g->fn->ins.n; r++) {
+    uint32_t first = g->token[r];
+    if (first) g->token[r] = first == r ? take_rows(g, 1, 4) : g->token[first];
+  }
+}
+
 // Units of registers: the narrowest element of all names of the object.
 static int *find_units(Prog *g) {
   int *unit = NEW(g->cx, int, g->fn->mem.n + 1);
@@ -420,6 +430,7 @@ static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   Ref rank = operands_ref(g->fn, i, 3);
   if (rank) s->mem = peer_of(g, s->mem, rank);
   d->x = s;
+  d->jump = g->l->tries ? 0 : g->token[d->ref];
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
   d->scope = (uint8_t)hint_get(i->flags, HINT_SCOPE);
 }
@@ -692,30 +703,6 @@ static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
   return k + n;
 }
 
-// Numbers the products that addresses rest on.
-static void find_wraps(Prog *g) {
-  SimProg *p = g->p;
-  uint32_t *number = arena_zero(g->cx, &g->cx->scratch, g->fn->ins.n * 4);
-  p->wrap_src = NEW(g->cx, uint32_t, g->fn->ins.n);
-  for (uint32_t k = 0; k < p->nins; k++) {
-    const SimIns *d = &p->ins[k];
-    bool access = d->op == OP_LD || d->op == OP_ST || d->op == OP_COPY ||
-                  d->op == OP_CPASYNC || d->op == OP_ATOMIC;
-    if (!access) continue;
-    SimWraps *w = simwrap_of(g->cx, g->fn, ir_get(g->fn, d->ref));
-    for (int j = 0; w && j < w->n; j++) {
-      uint32_t *n = &number[w->of[j]];
-      if (!*n) p->wrap_src[(*n = ++p->nwrap) - 1] =
-        ir_get(g->fn, w->of[j])->src;
-      w->of[j] = *n - 1;
-    }
-    p->ins[k].wraps = w;
-  }
-  for (uint32_t k = 0; k < p->nins; k++)
-    if (p->ins[k].op == OP_MUL || p->ins[k].op == OP_SHL)
-      p->ins[k].jump = number[p->ins[k].ref];
-}
-
 // What the surgeon's waits at rings of mbarriers lie in.
 static const SimSide *rings(Prog *g) {
   SimSide *s = NEW(g->cx, SimSide, g->l->nedit + 1);
@@ -884,10 +871,11 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   find_all_uniform(&g);
   find_needs(&g);
   place_values(&g);
+  place_tokens(&g);
   p->slot = g.slot;
   place_ranks(&g);
   decode_all(&g);
-  find_wraps(&g);
+  simwrap_find(cx, p);
   p->value_bytes = (g.top + 63) & ~63u;
   p->ntaint = (p->value_bytes - p->value_base) / SLOT + 1;
   p->gran = g.gran;

@@ -679,8 +679,9 @@ static bool step(SimWarp *w, const SimIns *i) {
 bool simexec_is_turn(const SimIns *i) {
   Op op = (Op)i->op;
   if (op == OP_LD || op == OP_ST) return i->sem;
+  if (op == OP_MBARTRY) return !i->jump;  // the wait behind it is one
   return op == OP_ATOMIC || op == OP_MBARARRIVE || op == OP_MBARTX ||
-         op == OP_MBARWAIT || op == OP_MBARTRY || op == OP_MBARCPASYNC;
+         op == OP_MBARWAIT || op == OP_MBARCPASYNC;
 }
 
 // i, behind which w->pc is; false: another warp may run now.

@@ -100,7 +100,8 @@ static uint32_t line_of(const SimProg *p, int32_t mem) {
   return 0;
 }
 
-static void look(const SimProg *p, const SimLeft *t, Found found, void *ud) {
+static int64_t look(const SimProg *p, const SimLeft *t, Found found,
+                    void *ud) {
   int64_t at[MEMBER_MODES] = {0}, element = 0, none = 0, all = 0;
   SimFault f = {.r = {.kind = SIM_UNWRITTEN, .mem = t->mem, .other = -1,
                       .src = line_of(p, t->mem), .count = 1}};
@@ -120,12 +121,15 @@ static void look(const SimProg *p, const SimLeft *t, Found found, void *ud) {
     if (k == t->of.n) break;
     element += t->of.stride[k];
   }
-  if (!none) return;
   f.left.none = none;
   f.left.all = all;
-  found(ud, &f);
+  if (none && found) found(ud, &f);
+  return none;
 }
 
-void simleft_find(const SimProg *p, const SimLeft *t, Found found, void *ud) {
-  for (; t; t = t->next) look(p, t, found, ud);
+int64_t simleft_find(const SimProg *p, const SimLeft *t, Found found,
+                     void *ud) {
+  int64_t n = 0;
+  for (; t; t = t->next) n += look(p, t, found, ud);
+  return n;
 }

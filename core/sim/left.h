@@ -7,6 +7,7 @@
 typedef struct SimLeft SimLeft;
 // What is to be looked at behind the launch, before it begins.
 SimLeft *simleft_make(Ctx *cx, const SimProg *p);
-void simleft_find(const SimProg *p, const SimLeft *t, Found found, void *ud);
+// Behind it: how many elements are unwritten; found (NULL: nobody) is told.
+int64_t simleft_find(const SimProg *p, const SimLeft *t, Found found, void *ud);
 
 #endif

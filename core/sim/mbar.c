@@ -11,6 +11,7 @@
 #include "sim/regs.h"
 #include "sim/shadow.h"
 #include "sim/tape.h"
+#include "sim/token.h"
 #include "sim/turns.h"
 
 enum { MAX_COUNT = (1 << 20) - 1 };  // arrivals; bytes either way
@@ -394,11 +395,23 @@ static void look_at(SimWarp *w, const SimMbar *b, bool wait) {
   if (c->causes) simcauses_look(w, index_of(c, b), b->phase, wait);
 }
 
+// Is it for what was asked when an answer decided about it?
+static void check_token(const Visit *v) {
+  const SimWarp *w = v->x.w;
+  const SimIns *i = v->x.i;
+  for (uint32_t m = v->left; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    if (!simtoken_same(w, i, l, shadow_address(&v->x, l), amount(w, i, l)))
+      simturns_stray(w->cluster->turns);
+  }
+}
+
 bool simmbar_wait(SimWarp *w, const SimIns *i) {
   Visit v;
   Group g;
   visit(&v, w, i);
   uint32_t all = v.left;
+  if (i->jump && w->cluster->turns) check_token(&v);
   while (next_group(&v, &g)) {
     if (is_over(&g)) continue;
     w->state = SW_MBAR;
@@ -415,12 +428,27 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
   return true;
 }
 
+// The answer that the wait behind it does without.
+static void put_off(Visit *v) {
+  SimWarp *w = v->x.w;
+  const SimIns *i = v->x.i;
+  Group g;
+  while (next_group(v, &g))
+    for (uint32_t m = g.mask; m; m &= m - 1)
+      simtoken_try(w, i, __builtin_ctz(m), g.b->at, g.amount);
+  for (int l = 0; l < LANES; l++) set_lane(w, i->d, false, l, false);
+}
+
 void simmbar_try(SimWarp *w, const SimIns *i) {
   SimCluster *c = w->cluster;
   Visit v;
   Group g;
   uint32_t yes = 0;
   visit(&v, w, i);
+  if (i->jump && c->turns) {
+    put_off(&v);
+    return;
+  }
   bool refuse = !c->turns && !w->refused && base_random(&c->rng) % 4 == 0;
   w->refused = refuse;
   while (next_group(&v, &g)) {

@@ -17,7 +17,9 @@ enum { SIM_FULL = 1,       // more of it than is kept
        SIM_MANY = 16,      // too many warps: nothing was looked at
        SIM_CLOCK = 32,     // the kernel asks what time it is, or which SM: src
        SIM_SUMS = 64,      // floats that atomics add, in any order: src
-       SIM_APART = 128 };  // in the end nobody could go on, or lanes apart
+       SIM_APART = 128,    // in the end nobody could go on, or lanes apart
+       SIM_TRIES = 256 };  // an answer of try_wait was for another wait than
+                           // the one it decided about: see Launch.tries
 // Of a cluster, or of all where they hand over.
 typedef struct SimOrders {
   uint64_t cluster;        // the first of them

@@ -84,7 +84,7 @@ typedef struct SimIns {
   uint8_t who;         // Who: the lanes that must do it together
   uint32_t mask;       // WHO_MASK: slot of the mask, the last operand
   uint32_t d, a, b, c; // slots: byte offsets into the warp's values
-  uint32_t jump;       // index of an instruction
+  uint32_t jump;       // index of an instruction; MBARTRY, MBARWAIT: token.h's
   uint32_t src, ref;   // index into Fn.src; instruction of the IR
   int32_t stat;        // index of its statistics, or -1
   uint32_t put;        // edit.c's: threads of a barrier, mbarriers of a ring

@@ -664,7 +664,9 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  bool one = o->machine || (o->decided && o->unit >= 0 && !prog->relay);
+  bool one = o->machine ||
+             (o->decided && o->unit >= 0 && !o->all && !prog->relay);
+  int64_t unwritten = 0;
   uint64_t unit = o->unit > 0 ? (uint64_t)o->unit : 0;
   r.begun = r.merged = r.first = one ? unit : 0;
   r.total = one ? r.first + 1 : prog->nunit;
@@ -681,8 +683,8 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   bool ok = (r.requests || !o->record) && !r.oom && run_all(&r);
   if (ok && r.tape) ok = simclock_play(r.clock, r.tape, &r.timing);
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
-  if (ok && !r.stopped && !r.nfault && !r.tape)
-    simleft_find(prog, left, merge_fault, &r);
+  if (ok && !r.stopped && !r.nfault && !r.tape)  // what others write is, of one
+    unwritten = simleft_find(prog, left, one ? NULL : merge_fault, &r);
   arrange(&r);
   simblocks_free(prog);
   simrelay_free(prog);
@@ -703,6 +705,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   pthread_mutex_destroy(&r.atomics);
   pthread_mutex_destroy(&r.lock);
   if (!s) ctx_fail(cx, ERR_MEMORY, "out of memory in the simulator");
+  s->left = unwritten;
   s->seconds = (double)(base_nanotime() - start) * 1e-9;
   return s;
 }

@@ -29,6 +29,7 @@ typedef struct Launch {
   const LaunchArg *arg;  // fn->arg.n of them
   int sm;                // target: 80, 90, ...
   bool pdl;              // may begin before the launch in front of it is done
+  bool tries;            // answers of all try_waits are turns (orders.h)
   const SimEdit *edit; size_t nedit;  // changes of fn
   struct SimDebug *debug;  // who looks at it (debug.h); or NULL
 } Launch;
@@ -110,10 +111,11 @@ typedef struct SimOpts {
   const SimMachine *machine;  // runs one cluster alone, and says how long that
                        // takes there; NULL: does not
   uint64_t budget;     // instructions of one warp; 0: 100 million
-  bool decided;        // the schedule is no chance, but
+  bool decided, all;   // the schedule is no chance, but
   const uint64_t *turn;  // begins so (NULL: as it likes)
   size_t nturn;
-  int64_t unit;        // machine, decided: this cluster; -1: the first, all
+  int64_t unit;        // machine, decided: this cluster (all: of all); -1: the
+                       // first, all
   // Called now and then on the calling thread with the part done (0..1);
   // false stops the run. May be NULL. Must not longjmp.
   bool (*progress)(void *ud, double done);
@@ -128,14 +130,12 @@ typedef struct SimResult {
   size_t nline;
   SimOrders *order;    // decided: of clusters that have swaps or flags, or of
   size_t norder;       // of `unit`
-  uint64_t turns;
-  uint64_t instructions;  // executed by warps
-  uint64_t mmas;          // tensor-core instructions among them
+  uint64_t turns, instructions, mmas;  // of warps; mmas: on tensor cores
   uint64_t ctas, early;   // CTAs that were run to their end; of these, those
                           // that let the next launch in before they waited
   uint64_t granules;      // of memory that a cluster kept who used it: most
-  char *output;           // what the kernel printed, in order of CTAs
-  size_t noutput;
+  char *output; size_t noutput;  // what the kernel printed, in order of CTAs
+  int64_t left;           // elements of outputs that are unwritten
   bool stopped;           // too many reports, or progress said so
   double seconds;
   struct SimRequests *requests;  // requests.h; NULL: nobody asked

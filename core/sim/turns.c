@@ -365,10 +365,11 @@ void simturns_join(SimTurns *t, SimCluster *c) {
   if (t->always & SIM_MANY) return;
   if (!t->p->relay || !c->index) {
     size_t n = t->units * (size_t)t->p->nall;
+    bool its = t->p->relay || t->o->unit < 0 || t->o->unit == c->index;
     t->first = c->index;
     t->count += t->n;
     t->n = 0;
-    t->at = 0;
+    t->at = its ? 0 : t->o->nturn;
     t->last = -1;
     t->switches = t->flags = 0;
     memset(t->actor, 0, n * sizeof *t->actor);
@@ -384,6 +385,8 @@ void simturns_started(SimTurns *t, SimAsync *a) {
   a->began = ++t->began;
   a->cause = simcauses_start(a->w);
 }
+
+void simturns_stray(SimTurns *t) { t->flags |= SIM_TRIES; }
 
 // ---- what is told ----
 
@@ -487,6 +490,7 @@ SimOrders *simturns_orders(SimTurns *t) {
                  .flags = t->flags | t->always, .src = t->src,
                  .switches = t->switches};
   size_t n = 0;
+  if (t->o->all && (uint64_t)t->o->unit != t->first) return NULL;
   if (!(t->always & SIM_MANY)) {
     simcauses_pairs(t->causes, &n);
     if (simcauses_full(t->causes)) r.flags |= SIM_FULL;

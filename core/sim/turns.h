@@ -27,6 +27,7 @@ int simturns_next(SimTurns *t, SimCluster **c, int n);
 SimOrders *simturns_orders(SimTurns *t);
 uint64_t simturns_count(const SimTurns *t);
 void simturns_started(SimTurns *t, struct SimAsync *a);  // an agent, by a->w
+void simturns_stray(SimTurns *t);  // SIM_TRIES
 
 // ---- exec.c ----
 // Is it a turn; that of w which comes next; all until then.

@@ -37,27 +37,61 @@ static bool may_wrap(const Fn *fn, Ref r) {
   return false;
 }
 
-static void collect(const Fn *fn, Ref r, SimWraps *w) {
+static void collect(const Fn *fn, Ref r, int32_t mem, SimWraps *w) {
   const Ins *i = ir_get(fn, r);
   if (!r || !is_linear((Op)i->op)) return;
   for (int k = 0; k < w->n; k++)
-    if (w->of[k] == r) return;
-  if (may_wrap(fn, r) && w->n < SIM_WRAPS) w->of[w->n++] = r;
+    if (w->of[k] == r && w->mem[k] == mem) return;
+  if (may_wrap(fn, r) && w->n < SIM_WRAPS) {
+    w->mem[w->n] = mem;
+    w->of[w->n++] = r;
+  }
   Operand o;
   for (Operands at = operands_of(fn, i); operands_next(&at, &o);)
-    if (o.kind == OPERAND_VALUE && o.ref) collect(fn, o.ref, w);
+    if (o.kind == OPERAND_VALUE && o.ref) collect(fn, o.ref, mem, w);
 }
 
-SimWraps *simwrap_of(Ctx *cx, const Fn *fn, const Ins *i) {
-  SimWraps w = {0};
+// Of all addresses of i: offsets in memory, that of a tensor map's there, and
+// coordinates of its box, which begin with the first value that must be there.
+static void collect_all(const SimProg *p, const Ins *i, SimWraps *w) {
+  int32_t map = -1;
+  bool box = false;
   Operand o;
-  for (Operands at = operands_of(fn, i); operands_next(&at, &o);)
-    if (o.kind == OPERAND_MEM && ir_memof(fn, o.ref)->space != SP_RMEM)
-      collect(fn, o.off, &w);
-  if (!w.n) return NULL;
-  SimWraps *out = NEW(cx, SimWraps, 1);
-  *out = w;
-  return out;
+  for (Operands at = operands_of(p->fn, i); operands_next(&at, &o);) {
+    if (o.kind == OPERAND_MEM && p->mem[o.ref]->space != SP_RMEM)
+      collect(p->fn, o.off, p->mem[o.ref]->index, w);
+    if (o.kind == OPERAND_MAP) {
+      map = p->mem[o.ref]->index;
+      collect_all(p, ir_get(p->fn, o.ref), w);
+    }
+    if (o.kind != OPERAND_VALUE || map < 0) continue;
+    box |= !o.optional;
+    if (box) collect(p->fn, o.ref, map, w);
+  }
+}
+
+void simwrap_find(Ctx *cx, SimProg *p) {
+  const Fn *fn = p->fn;
+  uint32_t *number = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *number);
+  p->wrap_src = NEW(cx, uint32_t, fn->ins.n);
+  for (uint32_t k = 0; k < p->nins; k++) {
+    const Ins *i = ir_get(fn, p->ins[k].ref);
+    if (p->ins[k].op != i->op || !(op_effect((Op)i->op) & EF_MEMORY)) continue;
+    SimWraps w = {0};
+    collect_all(p, i, &w);
+    for (int j = 0; j < w.n; j++) {
+      uint32_t *n = &number[w.of[j]];
+      if (!*n) p->wrap_src[(*n = ++p->nwrap) - 1] = ir_get(fn, w.of[j])->src;
+      w.of[j] = *n - 1;
+    }
+    if (!w.n) continue;
+    SimWraps *out = NEW(cx, SimWraps, 1);
+    *out = w;
+    p->ins[k].wraps = out;
+  }
+  for (uint32_t k = 0; k < p->nins; k++)
+    if (p->ins[k].op == OP_MUL || p->ins[k].op == OP_SHL)
+      p->ins[k].jump = number[p->ins[k].ref];
 }
 
 // ---- when they are computed, and used ----
@@ -79,7 +113,7 @@ void simwrap_check(const Access *x, uint32_t mask) {
   const SimWraps *s = x->i->wraps;
   for (int k = 0; k < s->n; k++) {
     uint32_t hit = w->wrapped[s->of[k]] & mask;
-    if (!hit) continue;
+    if (!hit || s->mem[k] != x->m->index) continue;
     int l = __builtin_ctz(hit);
     const SimProg *p = w->cluster->prog;
     simreport_fault(w, SIM_OVERFLOW, l, x->i->src, p->wrap_src[s->of[k]],

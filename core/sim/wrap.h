@@ -9,12 +9,13 @@ enum { SIM_WRAPS = 8 };      // of an address
 // from 0 on.
 typedef struct SimWraps {
   int n;
+  int32_t mem[SIM_WRAPS];    // in which object they lead to (index into Fn.mem)
   uint32_t of[SIM_WRAPS];
 } SimWraps;
 struct Access;
 
-// Products that may wrap, of all addresses of i; NULL: none.
-SimWraps *simwrap_of(Ctx *cx, const Fn *fn, const Ins *i);
+// Numbers the products that may wrap, of all addresses of p's instructions.
+void simwrap_find(Ctx *cx, SimProg *p);
 // A product of 32 bits was computed: i->jump is its number + 1.
 void simwrap_note(SimWarp *w, const SimIns *i);
 // The lanes of mask use the address of x.

@@ -507,6 +507,127 @@ describe("a verdict", function()
   end)
 end)
 
+-- Warp 0 fills a ring of tiles that two others sum; each asks with try_wait
+-- for the next stage before it is at it.
+local function ring(flaw)
+  local Group = cute.pipeline.CooperativeGroup
+  local agent = cute.pipeline.Agent.Thread
+  return cute.kernel("ring", function(x, y)
+    local tid, b = arch.thread_idx(), arch.block_idx()
+    local s = cute.make_smem_tensor(cute.i32, cute.make_layout({32, 3}), 16)
+    local pipe = cute.pipeline.PipelineAsync {num_stages = 3,
+      producer_group = Group(agent, 32), consumer_group = Group(agent, 64)}
+    cute.when(tid:lt(32), function()
+      local write = pipe:make_producer_state()
+      local token = cute.var(pipe:producer_try_acquire(write))
+      for k in cute.range(6) do
+        if flaw ~= "acquire" then
+          pipe:producer_acquire(write, token:get())
+        end
+        s[{tid, write.index}] = x[{tid, k}]
+        pipe:producer_commit(write)
+        write:advance()
+        token:set(pipe:producer_try_acquire(write))
+      end
+    end, function()
+      local read, sum = pipe:make_consumer_state(), cute.var(0)
+      local token = cute.var(pipe:consumer_try_wait(read))
+      for _ in cute.range(6) do
+        if flaw ~= "wait" then pipe:consumer_wait(read, token:get()) end
+        sum:set(sum:get() + s[{tid % 32, read.index}])
+        if flaw ~= "release" then pipe:consumer_release(read) end
+        if flaw == "token" then token:set(pipe:consumer_try_wait(read)) end
+        read:advance()
+        if flaw ~= "token" then token:set(pipe:consumer_try_wait(read)) end
+      end
+      y[{tid - 32, b}] = sum:get()
+    end)
+  end)
+end
+
+-- Two warps of each block draw the rows that they write; one writes none
+-- (flaw) if it draws the last one.
+local function draws(flaw)
+  return cute.kernel("draws", function(y)
+    local tid, b = arch.thread_idx(), arch.block_idx()
+    local s = cute.make_smem_tensor(cute.i32, cute.make_layout(1))
+    cute.when(tid:eq(0), function() s[0] = 0 end)
+    arch.sync_threads()
+    first_lane(0, function() y[{arch.atomic_add(s.iterator, 1), b}] = tid end)
+    first_lane(1, function()
+      local row = arch.atomic_add(s.iterator, 1)
+      cute.when(row:ne(1) | (not flaw), function() y[{row, b}] = tid end)
+    end)
+  end)
+end
+
+describe("of blocks that hand nothing over", function()
+  local function verdict(k, inputs, rows, blocks, block)
+    local y = cute.empty({rows, blocks}, cute.i32)
+    inputs[#inputs + 1] = y
+    return k(table.unpack(inputs)):check {grid = blocks, block = block}
+  end
+
+  it("what one wrote in another order is not unwritten", function()
+    local v = verdict(draws(), {}, 2, 3, 64)
+    assert.equal("ok", v.verdict, tostring(v))
+    assert.equal(4, v.orders)  -- two of each
+    assert.equal(2, v.results)
+  end)
+
+  it("what one leaves out in one order only is", function()
+    local v = verdict(draws(true), {}, 2, 3, 64)
+    assert.equal("bug", v.verdict)
+    assert.equal("unwritten", v.fault.kind)
+    assert.matches("1 of 6 elements", v.fault.message)
+    assert.same({{0, 0}}, v.schedule.turns)
+  end)
+
+  it("a try_wait and its wait are one", function()
+    local x = cute.ones({32, 6}, cute.i32)
+    local v = verdict(ring(), {x}, 64, 3, 96)
+    assert.equal("ok", v.verdict, tostring(v))
+    assert.equal(1, v.orders)
+    for flaw, kind in pairs {acquire = "deadlock", wait = "race",
+                             release = "deadlock", token = "race"} do
+      v = verdict(ring(flaw), {x}, 64, 3, 96)
+      assert.equal("bug", v.verdict, flaw)
+      assert.equal(kind, v.fault.kind, flaw)
+    end
+  end)
+
+  it("an answer for another barrier is no wait at this one", function()
+    local function kernel(asked)
+      return cute.kernel("other", function(x, y)
+        local tid = arch.thread_idx()
+        local s = cute.make_smem_tensor(cute.i32, cute.make_layout(32), 16)
+        local bars = arch.alloc_smem(cute.i64, 2)
+        cute.when(tid:eq(0), function()
+          for k = 0, 1 do arch.mbarrier_init(bars + k, 32) end
+          arch.mbarrier_init_fence()
+        end)
+        arch.sync_threads()
+        cute.when(tid:lt(32), function()
+          arch.mbarrier_arrive(bars)
+          s[tid] = x[tid]
+          arch.mbarrier_arrive(bars + 1)
+        end, function()
+          local token = arch.mbarrier_try_wait(bars + asked, 0)
+          cute.when(token, function() end, function()
+            arch.mbarrier_wait(bars + 1, 0)
+          end)
+          y[tid - 32] = s[tid - 32]
+        end)
+      end)
+    end
+    local x = cute.ones({32}, cute.i32)
+    assert.equal("ok", verdict(kernel(1), {x}, 32, 1, 64).verdict)
+    local v = verdict(kernel(0), {x}, 32, 1, 64)
+    assert.equal("bug", v.verdict)
+    assert.equal("race", v.fault.kind)
+  end)
+end)
+
 describe("Hopper's GEMM #noasan", function()
   local SIZE = {260, 136, 264}
 

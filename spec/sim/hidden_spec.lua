@@ -523,6 +523,41 @@ describe("products of 32 bits", function()
     end).reports[1].kind)
   end)
 
+  it("that lead to what agents and barriers touch are, too", function()
+    local function element(s, at)
+      return cute.make_tensor(s.iterator + at, cute.make_layout(4))
+    end
+    local bulk = cute.make_copy_atom(cute.nvgpu.cpasync.CopyBulkG2SOp(),
+                                     cute.f32)
+    local uses = {}
+    function uses.cp_async(x, s, at)
+      cute.copy(cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32,
+                                    128), element(x, at), element(s, 0))
+    end
+    function uses.bulk_load(x, s, at, bar)
+      arch.mbarrier_arrive_and_expect_tx(bar, 16)
+      cute.copy(bulk, element(x, at), element(s, 0), {mbar_ptr = bar})
+    end
+    function uses.atomic(x, _, at) arch.atomic_add(x.iterator + at, 1.0) end
+    function uses.barrier(_, _, at, bar) arch.mbarrier_arrive(bar + at) end
+    function uses.store_async(_, s, at, bar)
+      arch.mbarrier_arrive_and_expect_tx(bar, 16)
+      arch.store_async_dsmem(s.iterator + at, 1.0, bar, 0)
+    end
+    for name, use in pairs(uses) do
+      local r = report(function(x, n)
+        local s = cute.make_smem_tensor(cute.f32, cute.make_layout(32), 16)
+        local bar = arch.alloc_smem(cute.i64, 1)
+        cute.when(arch.thread_idx():eq(0), function()
+          arch.mbarrier_init(bar, 1)
+          arch.mbarrier_init_fence()
+          use(x, s, n * n * 4, bar)
+        end)
+      end, 32, tensor(2048), 65536)
+      assert.equal("index-overflow", r.reports[1] and r.reports[1].kind, name)
+    end
+  end)
+
   it("only where the address is used, and as a number", function()
     assert.is_true(run(65536, function(x, n, t)
       local at = t + n * n

@@ -116,6 +116,10 @@ local MISTAKES = {
    "async-in-flight", "read of shared memory while a bulk copy to it is in "
    .. "flight (wait missing)", "x.out[x.tid] = x.s(x.tid",
    "cute.copy(x.atom, x.tg(_, tile", "wait for its mbarrier"},
+  {"is at a coordinate that 32 bits do not hold", LOAD, function(x)
+     load(nil, cute.var(1 << 31 - 5):get() << 5)(x)
+   end, "index-overflow", "a product that 32 bits do not hold: it came to",
+   "cute.copy(x.atom, x.tg(_, tile"},
   {"starts it in all lanes", LOAD, function(x)
      cute.when(x.tid:lt(32), function()
        cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar})

@@ -41,12 +41,31 @@ local function fail(result, found, cluster, turns)
   return result
 end
 
+-- Did an answer of try_wait decide about a wait for something else? Then
+-- nothing is known of it (core/sim/token.h).
+local function strays(found)
+  for _, o in ipairs(found.orders or {}) do
+    if o.tries then return true end
+  end
+  return false
+end
+
+-- A schedule of a cluster; in which it leaves elements of outputs unwritten
+-- that it wrote in another one, which left `left` of them: with all others.
+local function run_one(run, turns, order, left)
+  local o = {turns = turns, unit = order.cluster}
+  local found = run(o)
+  o.all = not first_fault(found) and left and found.left > left
+  return o.all and run(o) or found, o.all
+end
+
 -- All orders of a cluster, or of all where they hand over.
 local function explore_cluster(result, run, order)
   local queue, head, tail = {}, 1, 0
   local known, asked = {[order.hash] = true}, {}
   local results, seen = 1, {}
-  seen[run {turns = "", unit = order.cluster}.memory] = true
+  local alone = run {turns = "", unit = order.cluster}
+  seen[alone.memory] = true
   local function add(o)
     for _, s in ipairs(o.swaps) do
       if not asked[s.turns] then
@@ -66,8 +85,10 @@ local function explore_cluster(result, run, order)
     queue[head] = nil
     head = head + 1
     result.runs = result.runs + 1
-    local found = run {turns = swap.turns, unit = order.cluster}
+    local found, all = run_one(run, swap.turns, order, alone.left)
+    if strays(found) then return result:stray() end
     if first_fault(found) then
+      result.all = all
       return fail(result, found, order.cluster, swap.turns)
     end
     if found.stopped then return result:leave "stopped" end
@@ -100,22 +121,23 @@ function Result:leave(why, place)
   self.open[#self.open + 1] = place
 end
 
+function Result:stray()
+  self.strays = true
+  return self
+end
+
 function Result:is_spent()
   return self.runs >= self.most or os.clock() - self.began > self.seconds
 end
 
---- All schedules that a launch can have: a result with verdict ("ok", "bug",
--- "incomplete"), orders, runs, results (different ones of one cluster, or of
--- all where they hand over), turns_run, blocks; of a bug: report, fault, and
--- cluster and turns, with which run shows it; open: what was not covered.
----@param run fun(o: table): table runs the launch, leaving memory as it was
----@param opts {orders: integer, seconds: number}
-function explore.all(run, opts)
+-- tries: answers of try_wait are turns of their own.
+local function explore_all(run, opts, tries)
   local result = setmetatable({
     runs = 1, orders = 1, results = 1, open = {}, seen = {}, most = opts.orders,
-    seconds = opts.seconds, began = os.clock()}, Result)
+    seconds = opts.seconds, began = os.clock(), tries = tries}, Result)
   local found = run {}
   result.turns_run, result.blocks = found.turns, found.ctas
+  if strays(found) then return result:stray() end
   if first_fault(found) then return fail(result, found, nil, "") end
   if found.stopped then result:leave "stopped" end
   for _, order in ipairs(found.orders or {}) do
@@ -124,6 +146,38 @@ function explore.all(run, opts)
   end
   result.verdict = result.verdict or (#result.open > 0 and "incomplete" or "ok")
   return result
+end
+
+local function with_tries(run)
+  return function(o)
+    o.tries = true
+    return run(o)
+  end
+end
+
+--- All schedules that a launch can have: a result with verdict ("ok", "bug",
+-- "incomplete"), orders, runs, results (different ones of one cluster, or of
+-- all where they hand over), turns_run, blocks; of a bug: report, fault, and
+-- cluster, turns, tries and all, with which run shows it; open: what was not
+-- covered.
+---@param run fun(o: table): table runs the launch, leaving memory as it was
+---@param opts {orders: integer, seconds: number}
+function explore.all(run, opts)
+  local result = explore_all(run, opts)
+  if not result.strays then return result end
+  return explore_all(with_tries(run), opts, true)
+end
+
+--- One schedule, of a cluster (nil: of all) beside the others.
+---@param run fun(o: table): table
+---@param turns string
+---@param cluster? integer
+function explore.one(run, turns, cluster)
+  local function again(f)
+    return f {turns = turns, unit = cluster, all = cluster and true}
+  end
+  local found = again(run)
+  return strays(found) and again(with_tries(run)) or found
 end
 
 ---------------------------------------------------------------------------
@@ -153,7 +207,8 @@ function explore.shrink(run, result)
   local function shows(turns)
     if budget == 0 then return false end
     budget = budget - 1
-    local found = run {turns = turns, unit = result.cluster}
+    local found = run {turns = turns, unit = result.cluster, all = result.all,
+                       tries = result.tries}
     local fault = first_fault(found)
     if not fault or not same_fault(fault, result.fault) then return false end
     result.report, result.fault, best = found, fault, turns

@@ -213,7 +213,7 @@ function check.runner(program, launch)
   local restore = memory.keep(program, launch.args)
   return function(o)
     local words = {decided = true, turns = o.turns, unit = o.unit,
-                   edits = o.edits}
+                   all = o.all, tries = o.tries, edits = o.edits}
     for k, v in pairs(launch) do words[k] = v end
     local sum, found = memory.untouched(restore, core.sim_run, program.fn,
                                         words)
@@ -272,7 +272,7 @@ function check.replay(program, launch, kept)
   local result = {open = {}, runs = 1, orders = 1, results = 1,
                   began = os.clock(), cluster = kept.cluster,
                   turns = explore.turns(kept.turns)}
-  local found = run {turns = result.turns, unit = kept.cluster}
+  local found = explore.one(run, result.turns, kept.cluster)
   result.report, result.fault = found, found.reports[1]
   result.verdict = result.fault and "bug" or "ok"
   result.turns_run, result.blocks = found.turns, found.ctas

@@ -1,0 +1,115 @@
+// A try_wait and the wait that its answer decides about are one wait: whoever
+// was told yes learnt then what he would learn by waiting, and between the two
+// he has no more than one who was told no. So schedules that are decided
+// answer no, and no order of the try is looked at, where the answer goes
+// through variables and booleans to branches that do nothing but wait.
+//
+// That holds as long as the wait is for what was asked. Where it is not, in
+// some run, answers are turns as all else (Launch.tries).
+#include "sim/token.h"
+
+#include "ir/operands.h"
+
+// Of each value that an answer goes to, another of its token; itself: the
+// last one. bad, of that: it is used for something else.
+typedef struct Tokens {
+  const Fn *fn;
+  Ref *of;
+  bool *bad;
+} Tokens;
+
+static Ref root(const Tokens *t, Ref r) {
+  while (t->of[r] != r) r = t->of[r];
+  return r;
+}
+
+// True: that is news.
+static bool unite(Tokens *t, Ref a, Ref b) {
+  if (!t->of[a]) t->of[a] = a;
+  Ref x = root(t, a), y = root(t, b);
+  t->of[x] = y;
+  t->bad[y] |= t->bad[x];
+  return x != y;
+}
+
+// An instruction that passes on what comes in: the value that holds it then.
+static Ref passes(const Ins *i, Ref r) {
+  if (i->op == OP_VSET) return i->a[0];
+  if (i->op == OP_VAR || i->op == OP_VGET || op_pure((Op)i->op)) return r;
+  return 0;
+}
+
+static bool follow(Tokens *t) {
+  bool news = false;
+  Operand o;
+  for (Ref r = 1; r < t->fn->ins.n; r++) {
+    const Ins *i = ir_get(t->fn, r);
+    if (i->op == OP_MBARTRY && !t->of[r]) t->of[r] = r, news = true;
+    for (Operands w = operands_of(t->fn, i); operands_next(&w, &o);) {
+      if (o.kind == OPERAND_MEM && t->of[o.off]) t->bad[root(t, o.off)] = true;
+      bool list = o.kind == OPERAND_RUN || !o.ref || !t->of[o.ref];
+      if (list || (i->op == OP_VSET && o.ref == i->a[0])) continue;
+      Ref to = passes(i, r);
+      if (to) news |= unite(t, to, o.ref);
+      else if (i->op != OP_IF) t->bad[root(t, o.ref)] = true;
+    }
+  }
+  return news;
+}
+
+// The branch at r, of a token, does nothing but wait.
+static void take_waits(Tokens *t, Ref r) {
+  Ref token = ir_get(t->fn, r)->a[0];
+  for (int depth = 1; depth > 0;) {
+    const Ins *i = ir_get(t->fn, ++r);
+    if (i->op == OP_IF) depth++;
+    else if (i->op == OP_END) depth--;
+    else if (i->op == OP_MBARWAIT) unite(t, r, token);
+    else if (i->op != OP_ELSE && i->op != OP_VGET && i->op != OP_NOP &&
+             !op_pure((Op)i->op))
+      t->bad[root(t, token)] = true;
+  }
+}
+
+Ref *simtoken_find(Ctx *cx, const Fn *fn) {
+  size_t n = fn->ins.n;
+  Tokens t = {.fn = fn, .of = arena_zero(cx, &cx->scratch, n * sizeof *t.of),
+              .bad = arena_zero(cx, &cx->scratch, n)};
+  Ref *token = arena_zero(cx, &cx->scratch, n * sizeof *token);
+  Ref *first = arena_zero(cx, &cx->scratch, n * sizeof *first);
+  while (follow(&t)) {}
+  for (Ref r = 1; r < n; r++)
+    if (ir_get(fn, r)->op == OP_IF && t.of[ir_get(fn, r)->a[0]])
+      take_waits(&t, r);
+  for (Ref r = 1; r < n; r++) {
+    Op op = (Op)ir_get(fn, r)->op;
+    if (!t.of[r] || (op != OP_MBARTRY && op != OP_MBARWAIT)) continue;
+    Ref of = root(&t, r);
+    if (t.bad[of]) continue;
+    if (!first[of]) first[of] = r;
+    token[r] = first[of];
+  }
+  return token;
+}
+
+// ---- while it runs ----
+
+// A word of each lane: where its last try was; 0: it had none.
+static uint32_t *word(const SimWarp *w, const SimIns *i, int l) {
+  return (uint32_t *)(void *)(w->v + i->jump) + l;
+}
+
+static uint32_t asked(uint32_t addr, int64_t parity) {
+  return addr << 2 | (uint32_t)(parity & 1) << 1 | 1;
+}
+
+void simtoken_try(SimWarp *w, const SimIns *i, int l, uint32_t addr,
+                  int64_t parity) {
+  *word(w, i, l) = asked(addr, parity);
+}
+
+bool simtoken_same(const SimWarp *w, const SimIns *i, int l, uint32_t addr,
+                   int64_t parity) {
+  uint32_t last = *word(w, i, l);
+  return !last || last == asked(addr, parity);
+}

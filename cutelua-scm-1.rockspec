@@ -219,6 +219,8 @@ build = {
         "lua/cute/jit.lua",
       ["cute.json"] =
         "lua/cute/json.lua",
+      ["cute.lang.branch"] =
+        "lua/cute/lang/branch.lua",
       ["cute.lang.bytecode"] =
         "lua/cute/lang/bytecode.lua",
       ["cute.lang.carry"] =

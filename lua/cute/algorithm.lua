@@ -90,7 +90,7 @@ function algorithm.axpby(alpha, x, beta, y, pred)
   elseif known then
     assign(sum(beta ~= 0 and y:load()))
   else
-    require "cute.lang.trace".when(core.ne(beta, 0), function()
+    require "cute.lang.branch".when(core.ne(beta, 0), function()
       assign(sum(y:load()))
     end, function() assign(v) end)
   end

@@ -18,10 +18,12 @@ end
 
 -- Functions of these modules are cute's own: their signatures (cute.lang.sign).
 local PARTS = {
+  ["cute.lang.branch"] = [[
+    when(condition: boolean|value, f?: function, g?: function)
+    cases(condition: boolean|value, more...: boolean|value)]],
   ["cute.lang.trace"] = [[
     range(first: number|value, limit?, step?, opts?: table)
     range_constexpr(first: number|value, limit?, step?)
-    when(condition: boolean|value, f: function, g?: function)
     loop(condition: function, body: function)
     break_if(condition: boolean|value) func(f: function)
     return_if(condition: boolean|value, values...)

@@ -33,6 +33,7 @@ local sync = require "cute.pipe.sync"
 
 local schedule = {}
 
+local function branch() return require "cute.lang.branch" end
 local function trace() return require "cute.lang.trace" end
 
 local Params = {}
@@ -281,7 +282,7 @@ local function draw(tiles)
   local counter, clusters = tiles.counter, tiles.num_persistent_clusters
   local drawn = arch.atomic_add(counter.iterator, 1)
   local last = tiles.params:total_clusters() + clusters - 1
-  trace().when(core.eq(drawn, last), function()
+  branch().when(core.eq(drawn, last), function()
     arch.store(counter.iterator, 0, {sem = "relaxed", scope = "gpu"})
   end)
   return drawn + clusters
@@ -292,7 +293,7 @@ function Dynamic:producer()
   local work = walker(self, Giver, "producer")
   if self.blocks == 1 then work.next = draw(self); return work end
   work.next = 0
-  trace().when(leads(), function() work.next = draw(self) end)
+  branch().when(leads(), function() work.next = draw(self) end)
   return work
 end
 
@@ -334,7 +335,7 @@ end
 function Giver:advance_to_next_work()
   if self.tiles.blocks == 1 then send(self)
   else
-    trace().when(leads(), function() send(self) end, function()
+    branch().when(leads(), function() send(self) end, function()
       self.tiles.full:arrive_and_expect_tx(self.state.index, 4)
       self.current_work_linear_idx = take(self, self.state.phase ~ 1)
       give_back(self)
@@ -347,7 +348,7 @@ end
 function Giver:tail()
   local tiles = self.tiles
   if tiles.blocks == 1 then return end
-  trace().when(leads(), function()
+  branch().when(leads(), function()
     for _ = 1, tiles.num_stages do
       tiles.empty:wait(self.state.index, self.state.phase)
       self.state:advance()
@@ -363,13 +364,15 @@ function Taker:advance_to_next_work(advance_count)
     arch.sync_warp()
     if self.tiles.group.agent == "thread" then give_back(self)
     else
-      trace().when(core.eq(arch.lane_idx(), 0), function() give_back(self) end)
+      branch().when(core.eq(arch.lane_idx(), 0), function()
+        give_back(self)
+      end)
     end
     self.state:advance()
   end
   if (advance_count or 1) == 1 then return one() end
   for _ in trace().range(advance_count) do  -- after the last none is sent
-    trace().when(self:is_valid(), one)
+    branch().when(self:is_valid(), one)
   end
 end
 

@@ -17,7 +17,7 @@ local tensormaps = {}
 
 local BYTES = 128
 
-local function when(...) require "cute.lang.trace".when(...) end
+local function when(...) require "cute.lang.branch".when(...) end
 
 --- Where maps change: where they stand, or in shared memory before they go
 -- there.

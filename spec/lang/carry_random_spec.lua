@@ -94,7 +94,7 @@ local function lines(g, depth, counter)
 end
 
 function Gen:statement(depth)
-  local k = depth > 0 and self:r(12) or 12
+  local k = depth > 0 and self:r(15) or 15
   local name = "k" .. depth
   if k <= 2 then
     return ("for %s in cute.range(%s) do\n%s\nend"):format(name, self:limit(),
@@ -114,6 +114,19 @@ function Gen:statement(depth)
       lines(self, depth - 1, "w.i"))
   elseif k == 8 then
     return ("for _ = 1, 2 do\n%s\nend"):format(lines(self, depth - 1))
+  elseif k == 9 then
+    return ("for _ in cute.when(%s) do\n%s\nend"):format(self:cond(),
+      lines(self, depth - 1))
+  elseif k == 10 then
+    return ("for a, b in cute.cases(%s, %s) do\nif a then %s\nelseif b then "
+      .. "%s\nelse %s\nend end"):format(self:cond(), self:pick {self:cond(),
+      self:cond(), "true", "false"}, lines(self, depth - 1),
+      lines(self, depth - 1), lines(self, depth - 1))
+  elseif k == 11 then
+    return ("%s, v.peer.b = cute.when(%s, function() %s return %s %% 61, %s "
+      .. "end, function() %s return %s %% 59, %s end)"):format(self:place(),
+      self:cond(), lines(self, depth - 1), self:expr(), self:value(),
+      lines(self, depth - 1), self:expr(), self:value())
   end
   return self:pick(SIMPLE)(self)
 end

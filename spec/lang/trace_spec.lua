@@ -244,7 +244,7 @@ describe("cute.when", function()
       .. "[loop-type-changed]", text:match "[^\n]+")
   end)
 
-  it("refuses functions that do nothing, or give what nothing takes",
+  it("refuses functions that do nothing, or return what the other does not",
     function()
     local out = cute.zeros({1}, cute.i32)
     local skips = "a function with nothing but `return` leaves only itself, "
@@ -253,6 +253,11 @@ describe("cute.when", function()
     local given = "the function returned a value, which nothing takes "
       .. "[bad-argument]\n  assign it to a local of the kernel: locals come "
       .. "out of it"
+    local function counts(first, second)
+      return ("cute.when: the first function returns %s, %s [bad-argument]\n"
+        .. "  return as many from both, or assign to a local of the kernel: "
+        .. "locals come out of it"):format(first, second)
+    end
     local function set(o) o[0] = 1 end
     refused({
       ["cute.when: " .. skips] = function(_, n)
@@ -266,7 +271,7 @@ describe("cute.when", function()
       ["cute.when: " .. skips] = function(o, _)
         cute.when(true, function() return end, function() set(o) end)
       end,
-      ["cute.when: " .. given] = function(o, n)
+      [counts("1 value", "and there is no second one")] = function(o, n)
         cute.when(n:lt(3), function() set(o) return 5 end)
       end,
       ["cute.loop: " .. skips] = function(_, n)
@@ -283,8 +288,14 @@ describe("cute.when", function()
         cute.when(n:lt(3), function() end)
       end}, out, 5)
     refused({
-      ["cute.when: " .. given] = function(_, _)
-        cute.when(false, function() end, function() return 1 end)
+      [counts("2 values", "the second no values")] = function(o, n)
+        cute.when(n:lt(3), function() return 5, n end, function() set(o) end)
+      end,
+      [counts("no values", "the second 1 value")] = function(o, n)
+        cute.when(n:lt(3), function() set(o) end, function() return n end)
+      end,
+      [counts("1 value", "and there is no second one")] = function(_, _)
+        cute.when(true, function() return 1 end)
       end}, out, 5)
     assert.same({3}, run(1, function(o, n)
       o[0] = 1
@@ -303,7 +314,8 @@ describe("cute.when", function()
         cute.when(n, function() end)
       end, 5)))
     assert.equal("bad argument #1 to 'cute.when' (boolean or traced value "
-      .. "expected, got nil) [bad-argument]\n  use cute.when(condition, f, g?)",
+      .. "expected, got nil) [bad-argument]\n  use cute.when(condition, f?, "
+      .. "g?)",
       (message(function()
         cute.when(nil, function() end)
       end)))

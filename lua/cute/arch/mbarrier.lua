@@ -158,7 +158,7 @@ function mbarrier.mbarrier_conditional_try_wait(cond, mbar_ptr, phase)
   if cond == true then return mbarrier.mbarrier_try_wait(mbar_ptr, phase) end
   if cond == false then return core.cvt(true, core.boolean) end
   local done = core.var(core.cvt(true, core.boolean))
-  require "cute.lang.trace".when(cond, function()
+  require "cute.lang.branch".when(cond, function()
     core.vset(done, mbarrier.mbarrier_try_wait(mbar_ptr, phase))
   end)
   return core.vget(done)

@@ -21,7 +21,8 @@ local names = {}
 local TOPICS = {
   {"Kernels", modules = "cute.lang.kernel cute.lang.raw cute.debug "
     .. "cute.lang.devices cute.lang.questions"},
-  {"Loops, branches, variables", modules = "cute.lang.trace"},
+  {"Loops, branches, variables",
+   modules = "cute.lang.trace cute.lang.branch"},
   {"Layouts: making"}, {"Layouts: asking"}, {"Layouts: coordinates"},
   {"Layouts: modes"}, {"Layouts: algebra"}, {"Layouts: tiles"},
   {"Layouts: swizzles and bases"},

@@ -57,7 +57,21 @@ local function kind_of(v)
   return "{" .. table.concat(kinds, ", ") .. "}"
 end
 
+-- What two branches return.
+local function result_error(slot, what, yes, no)
+  local advice = "both branches give one type, of tensors one layout of one "
+    .. "memory; :to(dtype) converts"
+  if not parts(yes) or not parts(no) then
+    advice = "numbers, booleans, traced values, tensors, vectors and plain "
+      .. "tables of them may differ, of all else both branches give the same"
+  end
+  core.fail("loop-type-changed", ("%s is %s in one branch of %s and %s in the "
+    .. "other\n  %s"):format(slot.name, kind_of(yes), what, kind_of(no),
+    advice))
+end
+
 local function type_error(slot, what, from, to)
+  if slot.result then result_error(slot, what, from, to) end
   local kind = slot.t and "field" or "local"
   local advice = "convert it with :to(dtype), or use another " .. kind
   if not parts(from) or not parts(to) then

@@ -172,13 +172,15 @@ local function key_of(slot)
 end
 
 -- Is a value known while tracing, with nothing of the device in it?
-local function is_known(v)
+function regions.is_known(v)
   local sig, scalars = parts(v)
   for _, p in ipairs(scalars or {}) do
     if sig:find "^tensor" or core.typename(p) == "value" then return false end
   end
   return true
 end
+
+local is_known = regions.is_known
 
 --- Checks a field that holds nothing at one end of a region; `now` is what it
 -- holds at its end. What Lua alone computes may be kept under a new key, but
@@ -235,6 +237,22 @@ function Region:tell(slot, from, to)
     line = line .. "may be more: "
   end
   report.tell(line .. variables(slot.carry))
+end
+
+--- The place in the script of a `for` whose iterator is asked.
+---@param level integer of the frame with the loop, for the caller
+---@return string
+function regions.place(level)
+  local info = debug.getinfo(level + 1, "Sl")
+  return info.source .. ":" .. info.currentline
+end
+
+--- The place in the script of a call.
+---@param what string "loop ", to tell it from others there
+---@return string
+function regions.call_place(what)
+  local chunk, line = core.script_line()
+  return what .. (chunk and chunk .. ":" .. line or "?")
 end
 
 --- A region opens. `key` is its place in the script, by which later ones of

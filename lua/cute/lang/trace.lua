@@ -3,23 +3,19 @@
 -- `for k in cute.range(n) do ... end` runs its body once to see which locals
 -- change; those are the loop-carried ones. The IR is rolled back to the loop's
 -- head, they are set to loop variables, and the body runs again, until the set
--- and what is known of each variable stop growing. `cute.when` and `cute.loop`
--- do the same with what their closures assign. Fields of tables that the body
--- writes are carried as locals are (cute.lang.fields).
+-- and what is known of each variable stop growing. `cute.loop` does the
+-- same with what its functions assign, a branch (cute.lang.branch) with what
+-- its two ends leave. Fields of tables that the body writes are carried as
+-- locals are (cute.lang.fields).
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
-local carrying = require "cute.lang.carry"
+local branch = require "cute.lang.branch"
 local bytecode = require "cute.lang.bytecode"
-local fields = require "cute.lang.fields"
 local lex = require "cute.lang.lex"
 local reach = require "cute.lang.reach"
 local regions = require "cute.lang.region"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
-
-local parts, rebuild = carrying.parts, carrying.rebuild
-local type_error = carrying.type_error
-local get, set = regions.get, regions.set
 
 local trace = {}
 
@@ -44,18 +40,13 @@ function Loop:__close(err)
   end
 end
 
-local function loop_key(level)
-  local info = debug.getinfo(level + 1, "Sl")
-  return info.source .. ":" .. info.currentline
-end
-
 -- The iterator of the generic for; its caller is the function with the loop.
 local function next_pass(loop)
   local level = 2
   core.hook(false)
   if not loop.region then
     local view = regions.collect(level)
-    loop.region = regions.open("this loop", loop_key(level), view)
+    loop.region = regions.open("this loop", regions.place(level), view)
     loop.region.leavable, loop.region.loop = "loop", loop
     loop.region:start(level)
   elseif not loop.region:again(level) then
@@ -142,199 +133,17 @@ function trace.range_constexpr(a, b, step)
 end
 
 ---------------------------------------------------------------------------
--- cute.when, cute.loop, cute.var
+-- cute.loop, cute.var
 ---------------------------------------------------------------------------
 
-local function call_key(what)
-  local chunk, line = core.script_line()
-  return what .. (chunk and chunk .. ":" .. line or "?")
-end
-
--- What a function of cute.when and cute.loop returns goes nowhere, and its
--- return skips nothing but its own rest.
-local function run_body(what, f)
+-- What the body of cute.loop returns goes nowhere, and its return skips nothing
+-- but its own rest.
+local function run_body(f)
   if select("#", f()) > 0 then
-    core.fail("bad-argument", ("%s: the function returned a value, which "
+    core.fail("bad-argument", "cute.loop: the function returned a value, which "
       .. "nothing takes\n  assign it to a local of the kernel: locals come "
-      .. "out of it"):format(what))
+      .. "out of it")
   end
-end
-
-local function check_idle(what, f, g)
-  local idle, other = bytecode.idle(f), "empty"
-  if g then other = bytecode.idle(g) end
-  if idle == "return" or other == "return" then
-    core.fail("bad-argument", ("%s: a function with nothing but `return` "
-      .. "leaves only itself, not the kernel\n  cute.return_if(condition) "
-      .. "leaves the kernel, cute.break_if(condition) a loop"):format(what))
-  elseif idle and other and what == "cute.when" then
-    core.fail("bad-argument", "cute.when: the function is empty: nothing "
-      .. "depends on the condition")
-  end
-end
-
--- What a branch left in a slot.
-local function note_end(slot, field, now)
-  slot[field] = now
-  if not core.same(slot.init, now) then
-    slot[field .. "_parts"] = table.pack(parts(now))
-    if slot.carry then carrying.write(slot.carry, now) end
-  end
-end
-
--- Runs one branch; notes what each slot holds at its end.
-local function branch(region, f, field)
-  fields.rewind(region.writes)
-  for _, slot in ipairs(region.view.slots) do
-    set(slot, 1, slot.init)
-    slot.head = slot.init
-  end
-  core.hook(true)
-  if f then run_body("cute.when", f) end
-  core.hook(false)
-  region:check_body()
-  for _, slot in ipairs(region.view.slots) do
-    note_end(slot, field, get(slot, 1))
-  end
-  for _, slot in ipairs(region:new_fields()) do
-    slot.yes, slot.no = slot.init, slot.init
-    note_end(slot, field, rawget(slot.t, slot.k))
-  end
-end
-
--- The signature and the scalars of what a branch left in a slot.
-local function left(slot, field)
-  if core.same(slot.init, slot[field]) then return parts(slot.init) end
-  return table.unpack(slot[field .. "_parts"], 1, 2)
-end
-
--- Types and facts of what two branches leave in a slot.
-local function merge_carry(slot, what)
-  local sig, init = parts(slot.init)
-  local sa, pa = left(slot, "yes")
-  local sb, pb = left(slot, "no")
-  if not sig or sa ~= sig then type_error(slot, what, slot.init, slot.yes) end
-  if sb ~= sig then type_error(slot, what, slot.init, slot.no) end
-  local carry = {sig = sig, n = #init, types = {}, facts = {}}
-  for i = 1, #init do
-    local in_a = not core.same(init[i], pa[i])
-    local in_b = not core.same(init[i], pb[i])
-    if in_a and in_b then  -- what was before does not matter
-      carrying.part(slot, what, carry, i, pa[i], pb[i])
-    elseif in_a or in_b then
-      carrying.part(slot, what, carry, i, init[i], in_a and pa[i] or pb[i])
-    end
-  end
-  return carry
-end
-
--- A slot that held nil and that both branches set: something to begin with,
--- of the same form. False when a branch leaves it nil.
-local function begin_slot(slot, what)
-  if slot.yes == nil or slot.no == nil then return false end
-  local sig, list = left(slot, "yes")
-  if not sig then return false end
-  if left(slot, "no") ~= sig then type_error(slot, what, slot.yes, slot.no) end
-  for i, p in ipairs(list) do
-    list[i] = core.dtype_of(p) == core.boolean and false or 0
-  end
-  slot.form, slot.zeros = slot.yes, list
-  slot.init = rebuild(slot.form, list)  -- anew in each pass
-  return true
-end
-
--- A slot that a branch changed: learn its carry. True: trace again.
-local function merge(region, slot)
-  local what = region.what
-  local changed = not (core.same(slot.init, slot.yes)
-                       and core.same(slot.init, slot.no))
-  if not changed then return false end
-  local one = slot.yes
-  if one == nil then one = slot.no end
-  if slot.no == nil or slot.yes == nil then
-    regions.check_growth(slot, slot.init == nil and one or nil, what)
-  end
-  if slot.init == nil and not begin_slot(slot, what) then return false end
-  local carry = merge_carry(slot, what)
-  local known = slot.carry
-  slot.carry = carry
-  local more = not known
-  for i = 1, known and carry.n or 0 do
-    more = more or known.types[i] ~= carry.types[i]
-  end
-  if more and known then region:tell(slot) end
-  if more and not known then region:tell(slot, slot.yes, slot.no) end
-  if more then return true end
-  -- What was remembered of another time here bounds nothing.
-  slot.carry, known.facts = known, carry.facts
-  return false
-end
-
-local function trace_when(cond, f, g)
-  core.hook(false)
-  local region <close> = regions.open("cute.when", call_key "when ",
-                                      regions.collect(nil, {f, g}))
-  region:start(1)
-  local again
-  repeat
-    region:rewind(1)
-    region:declare()
-    core.open_if(cond)
-    region.depth = core.region_depth()
-    branch(region, f, "yes")
-    core.open_else()
-    branch(region, g, "no")
-    core.close()
-    again = false
-    for _, slot in ipairs(region.view.slots) do
-      again = merge(region, slot) or again
-    end
-  until not again
-  region:check_tables()
-  for _, slot in ipairs(region.view.slots) do
-    if slot.carry then
-      set(slot, 1, carrying.read(slot.carry, slot.init, true))
-    elseif not core.same(slot.init, slot.yes) and slot.yes ~= nil then
-      set(slot, 1, slot.yes)  -- using it raises: out of its region
-    end
-  end
-  region:finish()
-  core.hook(true)
-end
-
---- if / else of the kernel. Locals that f and g assign are merged.
---
---     k = cute.kernel(function(y)
---       local i = cute.arch.thread_idx()
---       cute.when(i:lt(4), function() y[i] = 1 end, function() y[i] = 2 end)
---     end)
---     y = cute.zeros({8}, cute.f32)
---     k(y):launch {grid = 1, block = 8, device = "sim"}
---     y(3), y(4)  --> 1.0, 2.0
----@param cond boolean|cute.Value a plain boolean decides while tracing
----@param f fun()
----@param g? fun()
-function trace.when(cond, f, g)
-  if core.typename(cond) == "value" then
-    local known = core.known(cond)
-    if known == nil then
-      if core.dtype_of(cond) ~= core.boolean then
-        core.fail("type-mismatch", ("cute.when: the condition is %s, not a "
-          .. "boolean"):format(tostring(core.dtype_of(cond))))
-      end
-      check_idle("cute.when", f, g)
-      trace_when(cond, f, g)
-      return
-    end
-    cond = known
-  end
-  if type(cond) ~= "boolean" then
-    core.fail("bad-argument", "cute.when: the condition is "
-      .. core.typename(cond) .. ", not a boolean")
-  end
-  if core.tracing() then check_idle("cute.when", f, g) end
-  local taken = cond and f or not cond and g
-  if taken then run_body("cute.when", taken) end
 end
 
 local function condition(c)
@@ -362,9 +171,9 @@ function trace.loop(cond, body)
     while cond() do body() end
     return
   end
-  check_idle("cute.loop", body)
+  branch.check_idle("cute.loop", body)
   core.hook(false)
-  local region <close> = regions.open("cute.loop", call_key "loop ",
+  local region <close> = regions.open("cute.loop", regions.call_place "loop ",
                                       regions.collect(nil, {cond, body}))
   region.leavable = "loop"
   region:start(1)
@@ -375,7 +184,7 @@ function trace.loop(cond, body)
     region:enter(1)
     core.hook(true)
     core.break_unless(condition(cond()))
-    run_body("cute.loop", body)
+    run_body(body)
     core.hook(false)
   until not region:again(1)
   region:leave(1)
@@ -478,7 +287,7 @@ end
 local function call_traced(f, ...)
   local args = table.pack(...)
   core.hook(false)
-  local region <close> = regions.open("cute.func", call_key "func ",
+  local region <close> = regions.open("cute.func", regions.call_place "func ",
                                       regions.collect(nil, {f}))
   region.leavable, region.results = "func", {}
   region:start(1)

@@ -23,6 +23,7 @@ cute.add = require "cute.math".add
 cute.assume = require "cute.tuple".assume
 cute.axpby = require "cute.algorithm".axpby
 cute.break_if = require "cute.lang.trace".break_if
+cute.cases = require "cute.lang.branch".cases
 cute.clamp = require "cute.math".clamp
 cute.clear = require "cute.algorithm".clear
 cute.compile = require "cute.lang.kernel".compile
@@ -83,7 +84,7 @@ cute.transform = require "cute.algorithm".transform
 cute.transform_leaf = require "cute.tuple".transform_leaf
 cute.union = require "cute.smemstruct".union
 cute.var = require "cute.lang.trace".var
-cute.when = require "cute.lang.trace".when
+cute.when = require "cute.lang.branch".when
 cute.with_stream = require "cute.stream".with_stream
 
 return cute

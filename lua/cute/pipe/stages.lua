@@ -8,6 +8,7 @@ local sync = require "cute.pipe.sync"
 
 local stages = {}
 
+local function branch() return require "cute.lang.branch" end
 local function trace() return require "cute.lang.trace" end
 
 local function count_of(what, opts, least)
@@ -175,13 +176,13 @@ end
 local function wait_unless(token, array, state, scope)
   local function wait() array:wait(state.index, state.phase, scope) end
   if token == nil then return wait() end
-  trace().when(token, function() end, wait)
+  branch().when(token, function() end, wait)
 end
 
 -- f by all of a group's threads, or by one lane of each of its warps.
 local function by(group, f)
   if group.agent == "thread" then return f() end
-  trace().when(arch.lane_idx():eq(0), f)
+  branch().when(arch.lane_idx():eq(0), f)
 end
 
 --- Waits until the stage is empty. token: what producer_try_acquire gave.
@@ -313,7 +314,7 @@ function Tma:consumer_release(state)
     return
   end
   local lane = arch.lane_idx()
-  trace().when(lane:lt(peers_of(cluster)), function()
+  branch().when(lane:lt(peers_of(cluster)), function()
     self.empty:arrive(index, peer(cluster, lane), scope)
   end)
 end

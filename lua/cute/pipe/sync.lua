@@ -261,7 +261,7 @@ function sync.MbarrierArray(opts)
   local n = opts.num_stages
   local storage = opts.storage or sync.alloc_reserved_mbarrier(n, 1)
   local maker = opts.maker or first_thread()
-  require "cute.lang.trace".when(maker, function()
+  require "cute.lang.branch".when(maker, function()
     for stage = 0, n - 1 do
       arch.mbarrier_init(storage + stage, opts.arrivals)
     end

@@ -46,7 +46,7 @@ local CUTE = {
     copy_atom_call autovec_copy basic_copy basic_copy_if gemm gemm_check
     gemm_reference mma_atom_call cute.nvgpu.cpasync]]},
   {"kernels", "cute.lang.kernel cute.lang.raw cute.debug nvrtc_version"},
-  {"control flow", "cute.lang.trace"},
+  {"control flow", "cute.lang.branch cute.lang.trace"},
   {"streams", "cute.stream"},
   {"looking", [[cute.draw cute.draw.print cute.lang.printing
     cute.program.explain cute.program.diff cute.doc]]},

@@ -1,0 +1,490 @@
+--- Branches of a kernel: `cute.when` with functions or as the iterator of a
+-- `for`, `cute.cases` for those with an else.
+--
+-- Both branches are traced; what one of them changes is carried by a variable
+-- that each sets, and what the functions of cute.when return, too. Passes are
+-- those of cute.lang.region: the first learns what changes.
+local core = require "cute.core"
+local bytecode = require "cute.lang.bytecode"
+local carrying = require "cute.lang.carry"
+local fields = require "cute.lang.fields"
+local regions = require "cute.lang.region"
+
+local parts, rebuild = carrying.parts, carrying.rebuild
+local type_error = carrying.type_error
+local get, set = regions.get, regions.set
+
+local branch = {}
+
+---------------------------------------------------------------------------
+-- What two branches leave in a slot
+---------------------------------------------------------------------------
+
+-- What a branch left in a slot.
+local function note_end(slot, field, now)
+  slot[field] = now
+  if not core.same(slot.init, now) then
+    slot[field .. "_parts"] = table.pack(parts(now))
+    if slot.carry then carrying.write(slot.carry, now) end
+  end
+end
+
+-- The signature and the scalars of what a branch left in a slot.
+local function left(slot, field)
+  if core.same(slot.init, slot[field]) then return parts(slot.init) end
+  return table.unpack(slot[field .. "_parts"], 1, 2)
+end
+
+-- Types and facts of what two branches leave in a slot.
+local function merge_carry(slot, what)
+  local sig, init = parts(slot.init)
+  local sa, pa = left(slot, "yes")
+  local sb, pb = left(slot, "no")
+  if not sig or sa ~= sig then type_error(slot, what, slot.init, slot.yes) end
+  if sb ~= sig then type_error(slot, what, slot.init, slot.no) end
+  local carry = {sig = sig, n = #init, types = {}, facts = {}}
+  for i = 1, #init do
+    local in_a = not core.same(init[i], pa[i])
+    local in_b = not core.same(init[i], pb[i])
+    if in_a and in_b then  -- what was before does not matter
+      carrying.part(slot, what, carry, i, pa[i], pb[i])
+    elseif in_a or in_b then
+      carrying.part(slot, what, carry, i, init[i], in_a and pa[i] or pb[i])
+    end
+  end
+  return carry
+end
+
+-- Nothing carries these two: they have to be one and the same.
+local function check_constant(slot, what)
+  local yes, no = slot.yes, slot.no
+  if rawequal(yes, no) then return end
+  if slot.result or type(yes) == "string" and type(no) == "string" then
+    type_error(slot, what, yes, no)
+  end
+end
+
+-- A slot that held nil and that both branches set: something to begin with,
+-- of the same form. False when a branch leaves it nil.
+local function begin_slot(slot, what)
+  if slot.yes == nil or slot.no == nil then
+    if slot.result then type_error(slot, what, slot.yes, slot.no) end
+    return false
+  end
+  local sig, list = left(slot, "yes")
+  if not sig then
+    check_constant(slot, what)
+    return false
+  end
+  if left(slot, "no") ~= sig then type_error(slot, what, slot.yes, slot.no) end
+  for i, p in ipairs(list) do
+    list[i] = core.dtype_of(p) == core.boolean and false or 0
+  end
+  slot.form, slot.zeros = slot.yes, list
+  slot.init = rebuild(slot.form, list)  -- anew in each pass
+  return true
+end
+
+-- A result that is the same number, known while tracing, in both branches.
+local function is_constant(slot)
+  return slot.result and not slot.carry and core.same(slot.yes, slot.no)
+    and regions.is_known(slot.yes)
+end
+
+-- A slot that a branch changed: learn its carry. True: trace again.
+local function merge(region, slot)
+  local what = region.what
+  local changed = not (core.same(slot.init, slot.yes)
+                       and core.same(slot.init, slot.no))
+  if not changed or is_constant(slot) then return false end
+  local one = slot.yes
+  if one == nil then one = slot.no end
+  if slot.no == nil or slot.yes == nil then
+    regions.check_growth(slot, slot.init == nil and one or nil, what)
+  end
+  if slot.init == nil and not begin_slot(slot, what) then return false end
+  local carry = merge_carry(slot, what)
+  local known = slot.carry
+  slot.carry = carry
+  local more = not known
+  for i = 1, known and carry.n or 0 do
+    more = more or known.types[i] ~= carry.types[i]
+  end
+  if more and known then region:tell(slot) end
+  if more and not known then region:tell(slot, slot.yes, slot.no) end
+  if more then return true end
+  -- What was remembered of another time here bounds nothing.
+  slot.carry, known.facts = known, carry.facts
+  return false
+end
+
+---------------------------------------------------------------------------
+-- One if / else, pass by pass
+---------------------------------------------------------------------------
+
+-- `level` is that of the frame whose locals may change, for the caller; of
+-- functions' upvalues, any.
+
+-- A branch begins with all as it was before.
+local function enter(region, level)
+  fields.rewind(region.writes)
+  for _, slot in ipairs(region.view.slots) do
+    set(slot, level + 1, slot.init)
+    slot.head = slot.init
+  end
+end
+
+local function leave(region, field, level)
+  region:check_body()
+  for _, slot in ipairs(region.view.slots) do
+    note_end(slot, field, get(slot, level + 1))
+  end
+  for _, slot in ipairs(region:new_fields()) do
+    slot.yes, slot.no = slot.init, slot.init
+    note_end(slot, field, rawget(slot.t, slot.k))
+  end
+end
+
+-- The branch where the condition holds begins.
+local function begin(region, level)
+  region:rewind(level + 1)
+  region:declare()
+  core.open_if(region.cond)
+  region.depth = core.region_depth()
+  enter(region, level + 1)
+end
+
+-- It ends, and the other one begins.
+local function turn(region, level)
+  leave(region, "yes", level + 1)
+  core.open_else()
+  enter(region, level + 1)
+end
+
+-- The other one ends: true when both have to be traced again.
+local function again(region, level)
+  leave(region, "no", level + 1)
+  core.close()
+  local more = false
+  for _, slot in ipairs(region.view.slots) do
+    more = merge(region, slot) or more
+  end
+  return more
+end
+
+-- Locals and fields hold what the branch taken left in them.
+local function finish(region, level)
+  region:check_tables()
+  for _, slot in ipairs(region.view.slots) do
+    if slot.carry then
+      set(slot, level + 1, carrying.read(slot.carry, slot.init, true))
+    elseif not core.same(slot.init, slot.yes) and slot.yes ~= nil then
+      set(slot, level + 1, slot.yes)  -- using it raises: out of its region
+    end
+  end
+  region:finish()
+end
+
+---------------------------------------------------------------------------
+-- cute.when with functions
+---------------------------------------------------------------------------
+
+--- Refuses functions that do nothing.
+---@param what string "cute.when"
+---@param f function
+---@param g? function
+function branch.check_idle(what, f, g)
+  local idle, other = bytecode.idle(f), "empty"
+  if g then other = bytecode.idle(g) end
+  if idle == "return" or other == "return" then
+    core.fail("bad-argument", ("%s: a function with nothing but `return` "
+      .. "leaves only itself, not the kernel\n  cute.return_if(condition) "
+      .. "leaves the kernel, cute.break_if(condition) a loop"):format(what))
+  elseif idle and other and what == "cute.when" then
+    core.fail("bad-argument", "cute.when: the function is empty: nothing "
+      .. "depends on the condition")
+  end
+end
+
+local function values(n)
+  return ("%s value%s"):format(n == 0 and "no" or n, n == 1 and "" or "s")
+end
+
+-- Both functions return as many values, or none.
+local function check_count(n, m, has_g)
+  if n == m then return end
+  core.fail("bad-argument", ("cute.when: the first function returns %s, %s\n  "
+    .. "return as many from both, or assign to a local of the kernel: locals "
+    .. "come out of it"):format(values(n), has_g and "the second " .. values(m)
+    or "and there is no second one"))
+end
+
+-- A result is a slot of its own: the upvalue of a function.
+local function new_result(region, i)
+  local value = nil
+  local slot = {f = function() return value end, n = 1, result = true,
+                name = "result " .. i, key = "result " .. i}
+  region.results[i] = slot
+  table.insert(region.view.slots, slot)
+end
+
+-- Runs one of the functions; its results are those of this branch.
+local function run(region, f)
+  core.hook(true)
+  local results = f and table.pack(f()) or {n = 0}
+  core.hook(false)
+  for i = 1, results.n do
+    if not region.results[i] then new_result(region, i) end
+    set(region.results[i], 1, results[i])
+  end
+  return results.n
+end
+
+local function trace_when(cond, f, g)
+  core.hook(false)
+  local region <close> = regions.open("cute.when",
+    regions.call_place "when ", regions.collect(nil, {f, g}))
+  region.cond, region.results = cond, {}
+  region:start(1)
+  local n
+  repeat
+    begin(region, 1)
+    n = run(region, f)
+    turn(region, 1)
+    check_count(n, run(region, g), g)
+  until not again(region, 1)
+  finish(region, 1)
+  core.hook(true)
+  local out = {}
+  for i = 1, n do out[i] = get(region.results[i], 1) end
+  return table.unpack(out, 1, n)
+end
+
+-- A condition as a boolean, where it is known, or the traced one.
+local function condition(what, cond)
+  if core.typename(cond) ~= "value" then
+    if type(cond) ~= "boolean" then
+      core.fail("bad-argument", ("%s: the condition is %s, not a boolean")
+        :format(what, core.typename(cond)))
+    end
+    return cond
+  end
+  local known = core.known(cond)
+  if known ~= nil and type(known) == "boolean" then return known end
+  if core.dtype_of(cond) ~= core.boolean then
+    core.fail("type-mismatch", ("%s: the condition is %s, not a boolean")
+      :format(what, tostring(core.dtype_of(cond))))
+  end
+  return cond
+end
+
+local function check_function(f, n, optional)
+  if type(f) == "function" or optional and f == nil then return end
+  core.fail("bad-argument", ("bad argument #%d to 'cute.when' (function "
+    .. "expected, got %s)\n  use cute.when(condition, f?, g?)"):format(n,
+    core.typename(f)))
+end
+
+-- The branch taken of a condition that is known.
+local function choose(cond, f, g)
+  if core.tracing() then branch.check_idle("cute.when", f, g) end
+  if not cond then
+    if g then return g() end
+    return
+  end
+  local results = table.pack(f())
+  if not g then check_count(results.n, 0) end
+  return table.unpack(results, 1, results.n)
+end
+
+---------------------------------------------------------------------------
+-- Branches as the body of a `for`
+---------------------------------------------------------------------------
+
+-- A chain of conditions: those that are traced, `conds`, stand at the places
+-- `at` of the `all` that were given; `open` are the regions of those that are
+-- open, one in the else of the other.
+local Flat = {}
+Flat.__index = Flat
+
+-- The closing value of the generic for: called at its end, whatever ends it.
+function Flat:__close(err)
+  if self.done or not core.tracing() then return end
+  core.hook(false)
+  for i = #self.open, 1, -1 do self.open[i]:abandon() end
+  core.hook(true)
+  if err == nil then
+    core.fail("loop-exit", ("break, return or goto out of a branch of %s: its "
+      .. "body is traced for all threads\n  cute.return_if(condition) leaves "
+      .. "the kernel, cute.break_if(condition) a traced loop")
+      :format(self.what))
+  end
+end
+
+-- What the body is given in the branch at place `at`: false for conditions
+-- that do not hold, true for the one that does. Nobody knows those behind it.
+local function answers(flat, at)
+  local out = {}
+  for i, cond in ipairs(flat.all) do
+    out[i] = i == at
+    if i > at then  -- a value of its own, so that Lua's `if` on it is told
+      local known = type(cond) == "boolean"
+      if known then out[i] = cond else out[i] = core.carried(cond & true) end
+    end
+  end
+  return table.unpack(out)
+end
+
+local function open_next(flat, level)
+  local n = #flat.open + 1
+  local region = regions.open(flat.what, ("%s %d:%s"):format(flat.what, n,
+    regions.place(level + 1)), regions.collect(level + 1))
+  region.cond, flat.open[n] = flat.conds[n], region
+  region:start(level + 1)
+  begin(region, level + 1)
+end
+
+-- The innermost branch has been traced. The place of the next one, or nil.
+local function advance(flat, level)
+  local region = flat.open[#flat.open]
+  if not region.turned then
+    region.turned = true
+    turn(region, level + 1)
+    if flat.conds[#flat.open + 1] then
+      open_next(flat, level + 1)
+      return flat.at[#flat.open]
+    elseif not flat.single then
+      return flat.last
+    end
+  end
+  while region do
+    if again(region, level + 1) then
+      region.turned = false
+      begin(region, level + 1)
+      return flat.at[#flat.open]
+    end
+    finish(region, level + 1)
+    flat.open[#flat.open] = nil
+    region = flat.open[#flat.open]
+  end
+end
+
+-- The iterator; its caller is the function with the `for`.
+local function next_branch(flat)
+  local at
+  core.hook(false)
+  if not flat.begun then
+    flat.begun, at = true, flat.last
+    if flat.conds[1] then
+      open_next(flat, 2)
+      at = flat.at[1]
+    end
+  elseif flat.conds[1] then
+    at = advance(flat, 2)
+  end
+  flat.done = at == nil
+  core.hook(true)
+  if at then return answers(flat, at) end
+end
+
+-- On the host one branch runs.
+local function next_on_host(flat)
+  if flat.begun then return nil end
+  flat.begun = true
+  return answers(flat, flat.last)
+end
+
+-- The iterator of a chain of conditions. `last` is the place of what is left
+-- when no traced one holds: that of one which holds, or behind them all.
+local function flat_form(what, single, ...)
+  local flat = setmetatable({what = what, single = single, all = {...},
+                             conds = {}, at = {}, open = {}}, Flat)
+  for i, cond in ipairs(flat.all) do
+    cond = condition(what, cond)
+    flat.all[i] = cond
+    if not flat.last and core.typename(cond) == "value" then
+      table.insert(flat.conds, cond)
+      table.insert(flat.at, i)
+    elseif cond == true then
+      flat.last = flat.last or i
+    end
+  end
+  flat.last = flat.last or #flat.all + 1
+  if single and flat.last > 1 and not flat.conds[1] then
+    return function() end
+  elseif not core.tracing() then
+    return next_on_host, flat
+  end
+  return next_branch, flat, nil, flat
+end
+
+---------------------------------------------------------------------------
+-- What kernels call
+---------------------------------------------------------------------------
+
+--- if / else of the kernel. Locals that f and g assign are merged, and what
+-- both return is what it returns.
+--
+--     k = cute.kernel(function(y)
+--       local i = cute.arch.thread_idx()
+--       y[i] = cute.when(i:lt(4), function() return i end,
+--                        function() return 10 * i end)
+--     end)
+--     y = cute.zeros({8}, cute.i32)
+--     k(y):launch {grid = 1, block = 8, device = "sim"}
+--     y(3), y(4)  --> 3, 40
+--
+-- Without functions it is the iterator of a `for` whose body is the branch:
+--
+--     k = cute.kernel(function(y)
+--       local i, x = cute.arch.thread_idx(), 1
+--       for _ in cute.when(i:lt(4)) do
+--         x = 2
+--       end
+--       y[i] = x
+--     end)
+--     y = cute.zeros({8}, cute.i32)
+--     k(y):launch {grid = 1, block = 8, device = "sim"}
+--     y(3), y(4)  --> 2, 1
+---@param cond boolean|cute.Value a plain boolean decides while tracing
+---@param ... fun(): any f, g
+---@return any ... what both return
+function branch.when(cond, ...)
+  if select("#", ...) == 0 then return flat_form("cute.when", true, cond) end
+  local f, g = ...
+  check_function(f, 2)
+  check_function(g, 3, true)
+  cond = condition("cute.when", cond)
+  if type(cond) == "boolean" then return choose(cond, f, g) end
+  branch.check_idle("cute.when", f, g)
+  return trace_when(cond, f, g)
+end
+
+--- if / elseif / else of the kernel: a `for` whose body is traced once for
+-- each branch, with a Lua boolean in the place of each condition. What the
+-- branches assign is merged. All conditions are computed ahead.
+--
+--     k = cute.kernel(function(y)
+--       local i, x = cute.arch.thread_idx(), 0
+--       for first, second in cute.cases(i:lt(2), i:lt(4)) do
+--         if first then
+--           x = 10 * i
+--         elseif second then
+--           x = 20
+--         else
+--           x = 30
+--         end
+--       end
+--       y[i] = x
+--     end)
+--     y = cute.zeros({8}, cute.i32)
+--     k(y):launch {grid = 1, block = 8, device = "sim"}
+--     y(1), y(3), y(7)  --> 10, 20, 30
+---@param cond boolean|cute.Value a plain boolean decides while tracing
+---@param ... boolean|cute.Value
+---@return fun(): boolean ...
+function branch.cases(cond, ...)
+  return flat_form("cute.cases", false, cond, ...)
+end
+
+return branch

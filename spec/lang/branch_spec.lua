@@ -1,0 +1,326 @@
+-- luacheck: ignore 241 512 (tables only written, branches left at once)
+-- Branches that give values, and those that are the body of a `for`: beside
+-- plain Lua, the text of the form with functions, and what is refused. What
+-- random ones change is carry_random_spec's.
+local cute = require "cute"
+local kernels = require "spec.kernels"
+local support = require "spec.support"
+
+
+-- What f(out, i, ...) of n threads writes to n elements; text of the program.
+local function run(n, f, ...)
+  local out = cute.zeros({n}, cute.i32)
+  local k = cute.kernel("k", function(o, ...)
+    f(o, cute.arch.thread_idx(), ...)
+  end)
+  k(out, ...):launch {grid = 1, block = n, device = "sim"}
+  local t = {}
+  for i = 0, n - 1 do t[i + 1] = out[i] end
+  local program = k(out, ...):trace {block = n}
+  kernels.compiles(program, {"sm_90a"})
+  return t, program.source
+end
+
+local function message(f)
+  return (support.message(function()
+    cute.kernel("k", function(o, n) f(o, n) end)(cute.zeros({4}, cute.i32), 5)
+      :trace {block = 32}
+  end))
+end
+
+local function statements(text)
+  return (text:gsub("\n *//[^\n]*", ""))
+end
+
+describe("what cute.when returns", function()
+  it("is what the function of the branch taken does", function()
+    assert.same({100, 101, 102, 103, 24, 25, 26, 27}, (run(8, function(o, i)
+      local x, y = cute.when(i:lt(4), function() return i, 100 end,
+                             function() return 20, i end)
+      o[i] = x + y
+    end)))
+  end)
+
+  it("is of any kind that branches carry", function()
+    local a = cute.zeros({2, 4}, cute.i32)
+    for j = 0, 3 do a[{0, j}], a[{1, j}] = j + 1, 10 * j end
+    local got, source = run(8, function(o, i, m)
+      local s = cute.slice({0, cute._}, m)
+      local t = cute.slice({1, cute._}, m)
+      local low, at, v, pair, name = cute.when(i:lt(2), function()
+        return i:eq(1), s, s:load() * 2, {x = i, k = {7}}, "one"
+      end, function()
+        return i:eq(5), t, t:load(), {x = i + 1, k = {8}}, "one"
+      end)
+      assert(name == "one" and at.layout == s.layout)
+      o[i] = cute.where(low, 1000, 0) + at[i % 4] + 100 * v[3] + pair.x
+        + pair.k[1]
+    end, a)
+    local want = {}
+    for i = 0, 7 do
+      local low = i < 2 and i == 1 or i >= 2 and i == 5
+      local at = i < 2 and i % 4 + 1 or 10 * (i % 4)
+      want[i + 1] = (low and 1000 or 0) + at + 100 * (i < 2 and 8 or 30)
+        + (i < 2 and i + 7 or i + 9)
+    end
+    assert.same(want, got, source)
+  end)
+
+  it("is a number of Lua's where both give the same", function()
+    assert.same({14, 5}, (run(2, function(o, i)
+      local n, m = cute.when(i:eq(0), function()
+        o[i] = 10
+        return 4, 0
+      end, function()
+        return 4, 1
+      end)
+      for _ = 1, n do o[i] = o[i] + 1 end
+      o[i] = o[i] + m
+    end)))
+  end)
+
+  it("takes the type of what is traced", function()
+    local types
+    run(1, function(o, i)
+      local a, b, c, d = cute.when(i:eq(0), function()
+        return 1, i:to(cute.f32), 1, true
+      end, function() return i:to(cute.i64), 2, 2.5, false end)
+      types = ("%s %s %s %s"):format(a.dtype, b.dtype, c.dtype, d.dtype)
+      o[0] = cute.where(d, 1, 0)
+    end)
+    assert.equal("i64 f32 f32 boolean", types)
+  end)
+
+  it("goes through loops and other branches", function()
+    local function host(i)
+      local sum = 0
+      for k = 0, 5 do
+        local x
+        if k % 2 == 0 then
+          if i > 3 then x = k * 10 else x = i end
+        else
+          x = sum % 7
+        end
+        sum = sum + x
+      end
+      return sum
+    end
+    local want = {}
+    for i = 0, 7 do want[i + 1] = host(i) end
+    assert.same(want, (run(8, function(o, i)
+      local sum = 0
+      for k in cute.range(6) do
+        sum = sum + cute.when((k % 2):eq(0), function()
+          return cute.when(i:gt(3), function() return k * 10 end,
+                           function() return i end)
+        end, function() return sum % 7 end)
+      end
+      o[i] = sum
+    end)))
+  end)
+
+  it("is the branch's of a condition that is known", function()
+    local function first() return 1, "a" end
+    local function second() return 2, "b" end
+    assert.same({1, "a"}, {cute.when(true, first, second)})
+    assert.same({2, "b"}, {cute.when(false, first, second)})
+    assert.same({}, {cute.when(false, function() end)})
+  end)
+
+  it("is of one type", function()
+    assert.equal("result 1 is i32 in one branch of cute.when and f32 in the "
+      .. "other [loop-type-changed]\n  both branches give one type, of "
+      .. "tensors one layout of one memory; :to(dtype) converts",
+      message(function(_, n)
+        cute.when(n:lt(3), function() return n end,
+                  function() return n:to(cute.f32) end)
+      end))
+    assert.equal("result 2 is string in one branch of cute.when and nil in "
+      .. "the other [loop-type-changed]\n  numbers, booleans, traced values, "
+      .. "tensors, vectors and plain tables of them may differ, of all else "
+      .. "both branches give the same", message(function(_, n)
+        cute.when(n:lt(3), function() return n, "a" end,
+                  function() return n, nil end)
+      end))
+    assert.matches("^result 1 is string in one branch", message(function(_, n)
+      cute.when(n:lt(3), function() return "a" end,
+                function() return "b" end)
+    end))
+    assert.matches("^result 1 is ptr%[i32,gmem%] o %(2%):%(1%) in one branch",
+      message(function(o, n)
+        cute.when(n:lt(3), function() return cute.local_tile(o, {2}, {0}) end,
+                  function() return o end)
+      end))
+  end)
+
+  it("leaves no constant in a local that differs in the other branch",
+    function()
+    assert.matches("^local 'mode' changes from string to string in cute%.when",
+      message(function(_, n)
+        local mode
+        cute.when(n:lt(3), function() mode = "a" end,
+                  function() mode = "b" end)
+        return mode
+      end))
+  end)
+end)
+
+describe("branches as the body of a for", function()
+  it("have the text of those that are functions", function()
+    local _, flat = run(8, function(o, i)
+      local x, y = 0, 0
+      for _ in cute.when(i:lt(3)) do x = 7 end
+      for low, mid in cute.cases(i:lt(2), i:lt(5)) do
+        if low then
+          x, y = y, i
+        elseif mid then
+          y = 20
+        else
+          o[i] = 3
+        end
+      end
+      o[i] = x + y
+    end)
+    local _, nested = run(8, function(o, i)
+      local x, y = 0, 0
+      cute.when(i:lt(3), function() x = 7 end)
+      local mid = i:lt(5)
+      cute.when(i:lt(2), function() x, y = y, i end, function()
+        cute.when(mid, function() y = 20 end, function() o[i] = 3 end)
+      end)
+      o[i] = x + y
+    end)
+    local function lines(text)
+      local t = support.lines(statements(text))
+      table.sort(t)
+      return t
+    end
+    assert.same(lines(nested), lines(flat))
+  end)
+
+  it("are one at a time where Lua knows the condition", function()
+    for first = 1, 3 do
+      for second = 1, 3 do
+        local known = {true, false}
+        assert.same({first == 1 and 1 or first == 3 and 3 or
+                     second == 1 and 10 or second == 3 and 30 or 50},
+                    (run(1, function(o, i)
+          local c, d = known[first], known[second]
+          if c == nil then c = i:gt(2) end
+          if d == nil then d = i:gt(2) end
+          for a, b in cute.cases(c, d) do
+            if a then
+              o[0] = 1
+            elseif b then
+              o[0] = second == 1 and 10 or 20
+            else
+              o[0] = second == 3 and 30 or 50
+            end
+          end
+          if first == 3 then o[0] = 3 end
+        end)))
+      end
+    end
+    local seen = {}
+    for _ in cute.when(true) do seen[#seen + 1] = "when" end
+    for _ in cute.when(false) do seen[#seen + 1] = "not" end
+    for a, b in cute.cases(false, true) do seen[#seen + 1] = {a, b} end
+    for a, b in cute.cases(false, false) do seen[#seen + 1] = {a, b} end
+    assert.same({"when", {false, true}, {false, false}}, seen)
+  end)
+
+  it("carry fields, and leave loops", function()
+    local state = {n = 0}
+    assert.same({3, 12}, (run(2, function(o, i)
+      state.n = 0
+      local sum = 0
+      for k in cute.range(10) do
+        for yes in cute.cases(k:lt(3)) do
+          if yes then
+            state.n = state.n + 1
+          else
+            sum = sum + k
+            cute.break_if(sum:gt(10))
+          end
+        end
+      end
+      for _ in cute.when(i:eq(0)) do o[0], o[1] = state.n, sum end
+    end)))
+  end)
+
+  it("begin locals that held nothing", function()
+    assert.same({5, 5, 9, 9, 9, 9, 9, 9}, (run(8, function(o, i)
+      local x
+      for yes in cute.cases(i:lt(2)) do
+        if yes then x = 5 else x = 9 end
+      end
+      o[i] = x
+    end)))
+  end)
+
+  it("are left at their end alone", function()
+    local text = "break, return or goto out of a branch of %s: its body is "
+      .. "traced for all threads [loop-exit]\n  cute.return_if(condition) "
+      .. "leaves the kernel, cute.break_if(condition) a traced loop"
+    assert.equal(text:format "cute.when", message(function(o, n)
+      for _ in cute.when(n:lt(3)) do
+        o[0] = 1
+        break
+      end
+    end))
+    assert.equal(text:format "cute.cases", message(function(o, n)
+      for a in cute.cases(n:lt(3), true) do
+        if a then o[0] = 1 else return end
+      end
+    end))
+    assert.equal(text:format "cute.when", message(function(o)
+      for _ in cute.when(true) do
+        o[0] = 1
+        break
+      end
+    end))
+  end)
+
+  it("know of the conditions behind the one that holds nothing", function()
+    assert.matches("^this comparison was never used", message(function(o, n)
+      for a, b in cute.cases(n:lt(3), n:lt(5)) do
+        if a and b then o[0] = 1 end
+      end
+    end))
+    assert.same({1, 1, 2, 2, 2, 0, 0, 0}, (run(8, function(o, i)
+      for a, b in cute.cases(i:lt(5), i:lt(2)) do
+        if a then
+          for _ in cute.when(b) do o[i] = 1 end
+          for _ in cute.when(~b) do o[i] = 2 end
+        end
+      end
+    end)))
+  end)
+
+  it("are no statement", function()
+    assert.matches("^this comparison was never used", message(function(_, n)
+      cute.when(n:lt(3))
+    end))
+    assert.equal("bad argument #2 to 'cute.when' (function expected, got nil) "
+      .. "[bad-argument]\n  use cute.when(condition, f?, g?)",
+      message(function(_, n) cute.when(n:lt(3), nil) end))
+    assert.equal("cute.cases: the condition is i32, not a boolean "
+      .. "[type-mismatch]", message(function(_, n)
+        for _ in cute.cases(n:lt(3), n) do error "never" end
+      end))
+  end)
+
+  it("leave nothing behind where an error is caught", function()
+    assert.same({1}, (run(1, function(o, i)
+      local x = 1
+      pcall(function()
+        for _ in cute.when(i:eq(0)) do
+          o[0] = 7
+          error "out"
+        end
+      end)
+      o[0] = x
+    end)))
+  end)
+end)
+

@@ -248,22 +248,27 @@ static int l_keep(lua_State *L) {
   return 1;
 }
 
-// buffer_restore(kept, sum) -> a number that stands for sum and what was there
-// by now
+// buffer_restore(kept): the bytes are there again
 static int l_restore(lua_State *L) {
   const Kept *k = lua_touserdata(L, 1);
-  uint64_t h = (uint64_t)face_checkint(L, 2);
   lua_getiuservalue(L, 1, 1);
   HostBuf *b = buflib_check(L, -1);
+  memcpy(b->p, k->p, k->bytes);
+  b->defined = k->defined;
+  return 0;
+}
+
+// buffer_sum(buffer, sum) -> a number that stands for sum and what it holds
+static int l_sum(lua_State *L) {
+  const HostBuf *b = buflib_check(L, 1);
+  uint64_t h = (uint64_t)face_checkint(L, 2);
   const uint8_t *p = b->p;
-  for (size_t i = 0; i < k->bytes; i += 8) {
+  for (size_t i = 0; i < b->bytes; i += 8) {
     uint64_t u = 0;
-    memcpy(&u, p + i, k->bytes - i < 8 ? k->bytes - i : 8);
+    memcpy(&u, p + i, b->bytes - i < 8 ? b->bytes - i : 8);
     h = (h ^ u) * 0x9e3779b97f4a7c15ull;
     h ^= h >> 29;
   }
-  memcpy(b->p, k->p, k->bytes);
-  b->defined = k->defined;
   lua_pushinteger(L, (lua_Integer)h);
   return 1;
 }
@@ -654,6 +659,6 @@ void simlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"sim_run", l_sim_run}, {"layout_coord", l_layout_coord},
     {"buffer_keep", l_keep}, {"buffer_restore", l_restore},
-    {"sim_front", l_front}, {NULL, NULL}};
+    {"buffer_sum", l_sum}, {"sim_front", l_front}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

@@ -107,6 +107,85 @@ describe("cutelua check", function()
     assert.is_falsy(out:find "kernel last")
   end)
 
+  it("looks at a launch again where integers in memory differ", function()
+    local text = [[
+local cute = require "cute"
+local arch = cute.arch
+local T = cute[arg[2] or "i32"]
+local last = cute.kernel("last", function(x, y, c)
+  local t = arch.thread_idx()
+  cute.when((t % 32):eq(0), function()
+    x[t // 32] = 1
+    local n = arch.atomic_add(c.iterator, 1, {sem = "acq_rel", scope = "gpu"})
+    cute.when(n:eq(3), function() y[0] = x[0] + x[1] end)
+  end)
+end)
+local function zeros(n, t) return cute.zeros({n}, t or cute.i32) end
+local c = zeros(1)
+for i = 1, tonumber(arg[1]) do
+  last(zeros(2, T), zeros(1, T), c):launch {grid = 1, block = 64}
+  if arg[3] then c[0] = 0 end
+end
+]]
+    support.write(dir .. "/s.lua", text)
+    local function count(...)
+      local out, err, code = check(dir .. "/s.lua", ...)
+      assert.equal("", err)
+      return {select(2, out:gsub("kernel last: ok", "")), code}, out
+    end
+    assert.same({1, 0}, count("1"))
+    assert.same({2, 0}, count("2"))  -- the counter was not put back
+    assert.same({1, 0}, count("5", "i32", "reset"))
+    assert.same({5, 0}, count("5", "f32"))
+    assert.same({15, 0}, count("15"))
+    local both, out = count("18", "f32")
+    assert.same({16, 3}, both)
+    assert.matches("check: kernel last: not covered: 2 launches with other "
+      .. "values of integer tensors than the first 16\n$", out)
+    out = check("--json", dir .. "/s.lua", "18")
+    assert.matches('\n{"count":2,"form":1,"kernel":"last","kind":"left",'
+      .. '"message":"kernel last: not covered: 2 launches ', out)
+    support.write(dir .. "/s.lua", (text:gsub("eq%(3%)", "eq(2)")))
+    local _, code
+    out, _, code = check(dir .. "/s.lua", "3")
+    assert.equal(1, code)
+    assert.matches("^check: kernel last: ok\n[^\n]+\ncheck: kernel last: bug\n"
+      .. "  s.lua:9: .* %[race%]", out)
+  end)
+
+  it("says what it had nothing of, and what it could not write", function()
+    local s = dir .. "/s.lua"
+    local function said(want, code, ...)
+      local out, err, rc = check(...)
+      assert.matches(want, err)
+      assert.equal(code, rc)
+      return out
+    end
+    said("^cutelua: check: no kernel launched 'lats' %(did you mean last%?%): "
+      .. "there are copy last\n$", 1, "--kernel", "lats", s, "1")
+    local out = said("no kernel launched 'other': there are copy last\n$", 1,
+                     "--json", "--kernel", "other", s, "1")
+    assert.matches('^{"form":1,"kind":"error","message":"check: no kernel', out)
+    said("check: cannot write /no/where: No such file or directory %[io%]", 1,
+         "--save", "/no/where", s, "1")
+    said("check: cannot write /dev/full: No space left on device %[io%]", 1,
+         "--save", "/dev/full", s, "0")
+    said("cannot read /dev/zero: it is a device, not a plain file %[io%]", 2,
+         "--replay", "/dev/zero", s)
+    for _, words in ipairs {"check --no-gpu --json %q 1 >/dev/full",
+                            "check --no-gpu --json %q 1 >&-",
+                            "explain -o - %q 1 >/dev/full",
+                            "explain -o - %q 1 >&-"} do
+      local _, err, code = support.exec {"sh", "-c", ("%q "):format(
+        support.program) .. words:format(s)}
+      assert.equal(1, code, words)
+      assert.matches("cutelua: %l+: cannot write standard output: [^\n]+ %[io%]"
+        .. "\n$", err)
+    end
+    support.write(s, "print 'hi'")
+    said("^cutelua: check: the script launched nothing\n$", 1, s)
+  end)
+
   it("refuses what it does not know", function()
     for _, words in ipairs {
       {{}, "check: which script?"},

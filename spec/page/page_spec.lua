@@ -265,7 +265,7 @@ describe("cutelua explain", function()
     refused("'%-%-kernel' needs an argument", 2, "--kernel")
     refused("the script launched nothing; nothing was written", 1, s, "-o",
             dir .. "/none.html")
-    refused("launched no kernel other", 1, "--kernel", "other", s, "once",
+    refused("no kernel launched 'other'", 1, "--kernel", "other", s, "once",
             "-o", dir .. "/none.html")
     refused("cannot open .*none.lua", 1, dir .. "/none.lua", "-o",
             dir .. "/e.html")

@@ -1,5 +1,6 @@
 --- `cutelua check SCRIPT`: every launch of a script on the simulator is checked
--- before it runs, once for each grid and each set of numbers that it is given.
+-- before it runs, once for each grid and each set of numbers that it is given,
+-- those in its integer tensors included.
 local check = require "cute.check"
 local cli = require "cute.program.cli"
 local compare = require "cute.check.compare"
@@ -9,7 +10,9 @@ local json = require "cute.json"
 local kernel = require "cute.lang.kernel"
 local lessonlib = require "cute.bench.lessonlib"
 local memory = require "cute.lang.memory"
+local report = require "cute.lang.report"
 local schedule = require "cute.check.schedule"
+local sign = require "cute.lang.sign"
 local sizes = require "cute.check.sizes"
 local sys = require "cute.sys"
 
@@ -36,8 +39,11 @@ what a lesson's reference says is right, with the results.
   --replay FILE  runs the launch of that schedule by it, and no other
   --help         prints this text and stops
 
-Exit code: 0 all ok, 1 a bug or an error, 2 a wrong command line, 3 something
-was not covered, 130 interrupted.
+A launch is looked at once for each grid, each set of numbers and, up to 16 of
+them, each set of values that its integer tensors hold when it begins.
+
+Exit code: 0 all ok, 1 a bug, an error or nothing launched, 2 a wrong command
+line, 3 something was not covered, 130 interrupted.
 ]==]
 
 local VALUED = {["--orders"] = "orders", ["--seconds"] = "seconds",
@@ -79,26 +85,38 @@ end
 local Session = {}
 Session.__index = Session
 
-local function read_schedule(name)
-  local f, why = core.open_input(name)
-  if not f then return nil, ("cannot open %s: %s"):format(name, why) end
-  local text = f:read "a"
-  f:close()
-  if not text then return nil, "cannot read " .. name end
-  return schedule.parse(text, name)
+local function unwritten(why)
+  return ("check: cannot write standard output: %s [io]"):format(why)
 end
 
---- A session of checks, which watches launches; nil and a message.
+local LARGEST = 64 << 20  -- bytes of a schedule's file
+
+local function read_schedule(name)
+  local text, why = cli.read_plain(name, LARGEST)
+  if not text then return nil, why end
+  return schedule.parse(text, core.visible(name))
+end
+
+--- A session of checks, which watches launches; nil, a message and an exit
+-- code.
 function main.start(opt)
-  local s = setmetatable({opt = opt, known = {}, nth = 0, checked = 0,
-                          worst = 0, stop = {}, out = io.stdout, last = {}},
-                         Session)
+  local s = setmetatable({opt = opt, nth = 0, checked = 0,
+                          worst = 0, stop = {}, out = io.stdout, last = {},
+                          names = {}, held = {}, left = {}}, Session)
   if opt.replay then
     local kept, why = read_schedule(opt.replay)
     if not kept then return nil, why end
     s.kept = kept
   end
-  if opt.json then s.out = assert(sys.divert()) end
+  if opt.save then
+    local ok, why = cli.writable(opt.save)
+    if not ok then return nil, "check: " .. why, 1 end
+  end
+  if opt.json then
+    local out, why = sys.divert()
+    if not out then return nil, unwritten(why), 1 end
+    s.out = out
+  end
   devices.simulates, lessonlib.session = true, s
   kernel.runner = {run = function(program, launch)
     s:watch(program, launch)
@@ -108,25 +126,45 @@ function main.start(opt)
   return s
 end
 
--- Launches that differ in this are checked each: not in what memory holds.
+local MOST = 16  -- contents of integer tensors that a launch is checked with
+local INTEGER = "^[iu]%d"
+
+-- What launches differ in that are checked each; and a number that stands for
+-- what they read of integers: such are indices, counters and flags, which say
+-- what a kernel does. Of floats memory may hold anything.
 local function key_of(program, launch)
-  local words = {tostring(program.fn), table.concat(launch.grid, ",")}
-  for _, v in ipairs(launch.args) do
-    local held = core.typename(v[1]) == "buffer"
-    words[#words + 1] = held and tostring(v[3]) or tostring(v[2])
+  local words, sum, nth = {tostring(program.fn), tostring(launch.pdl),
+    table.concat(launch.grid, ","), table.concat(launch.block, ",")}, 0, {}
+  for i, v in ipairs(launch.args) do
+    local word = tostring(v[2])
+    if core.typename(v[1]) == "buffer" then
+      local arg = program.info.args[i]
+      nth[v[1]] = nth[v[1]] or i
+      word = ("%d+%s:%s"):format(nth[v[1]], word, v[3])
+      if arg.read and tostring(arg.dtype):find(INTEGER) then
+        sum = core.buffer_sum(v[1], sum)
+      end
+    end
+    words[#words + 1] = word
   end
-  return table.concat(words, ";")
+  return table.concat(words, ";"), sum
+end
+
+-- Writes to what standard output was; that this failed is told at the end.
+function Session:write(...)
+  local ok, why = self.out:write(...)
+  if ok then ok, why = self.out:flush() end
+  if not ok then self.unwritten = why end
 end
 
 function Session:tell(verdict)
-  self.out:write(self.opt.json and verdict:json() or tostring(verdict), "\n")
-  self.out:flush()
+  self:write(self.opt.json and verdict:json() or tostring(verdict), "\n")
 end
 
 function Session:save(verdict)
   local ok, why = cli.write_file(self.opt.save,
     schedule.text(verdict.schedule, self.nth))
-  if not ok then error(why, 0) end
+  if not ok then report.tell("cutelua: check: " .. why) end
 end
 
 local CODES = {ok = 0, incomplete = 3, bug = 1}
@@ -142,11 +180,25 @@ function Session:replay(program, launch)
   return check.replay(program, launch, self.kept)
 end
 
+-- Is a launch to be checked? Not twice, nor with ever more integers.
+function Session:wants(program, launch)
+  local name = program.info.name
+  self.names[name] = true
+  if self.opt.kernel and self.opt.kernel ~= name then return false end
+  local key, sum = key_of(program, launch)
+  local held = self.held[key] or {n = 0}
+  self.held[key] = held
+  if held[sum] then return false end
+  if held.n == MOST then
+    self.left[name] = (self.left[name] or 0) + 1
+    return false
+  end
+  held[sum], held.n = true, held.n + 1
+  return true
+end
+
 function Session:watch(program, launch)
-  local key = key_of(program, launch)
-  local wanted = not self.opt.kernel or self.opt.kernel == program.info.name
-  if self.known[key] or not wanted then return end
-  self.known[key] = true
+  if not self:wants(program, launch) then return end
   self.nth = self.nth + 1
   local v
   if self.kept then v = self:replay(program, launch)
@@ -244,33 +296,70 @@ function Session:verified(o)
   self:count(o.verdict)
 end
 
+-- Why nothing was checked.
+function Session:nothing()
+  if self.kept then
+    return "check: the script has no launch " .. self.kept.nth
+  end
+  if not next(self.names) then return "check: the script launched nothing" end
+  if not self.opt.kernel then return "check: no launch could be checked" end
+  return sign.no_such("kernel launched", self.opt.kernel, self.names, "check")
+end
+
+-- Launches that were left out, for each kernel.
+function Session:tell_left()
+  local names = {}
+  for name in pairs(self.left) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    self:count "incomplete"
+    local text = ("kernel %s: not covered: %s with other values of integer "
+      .. "tensors than the first %d"):format(name,
+      report.plural(self.left[name], "launch", "launches"), MOST)
+    if self.opt.json then
+      self:write(json.encode {form = 1, kind = "left", kernel = name,
+        count = self.left[name], message = text}, "\n")
+    else
+      self:write("check: ", text, "\n")
+    end
+  end
+end
+
+function Session:tell_sizes()
+  if self.opt.json then
+    return self:write(json.encode {form = 1, kind = "sizes",
+                                   sizes = self.tried}, "\n")
+  end
+  for _, line in ipairs(sizes.told(self.tried)) do
+    self:write("check: ", line, "\n")
+  end
+end
+
 --- The exit code, and what there was nothing of.
 ---@param code integer of the script
 ---@param message? string its error
 function Session:finish(code, message)
   kernel.runner, devices.simulates, lessonlib.session = nil, nil, nil
-  if message and self.opt.json then
-    self.out:write(json.encode {form = 1, kind = "error", message = message},
-      "\n")
-  end
   if code == 0 and self.checked == 0 then
-    io.stderr:write("cutelua: check: ", self.kept
-      and "the script has no launch " .. self.kept.nth
-      or "the script launched nothing", "\n")
-    code = self.kept and 1 or 0
+    code, message = 1, self:nothing()
+    report.tell("cutelua: " .. message)
   end
-  if self.tried and self.opt.json then
-    self.out:write(json.encode {form = 1, kind = "sizes", sizes = self.tried},
-      "\n")
+  if message and self.opt.json then
+    self:write(json.encode {form = 1, kind = "error", message = message}, "\n")
   end
-  for _, line in ipairs(self.tried and not self.opt.json
-    and sizes.told(self.tried) or {}) do
-    self.out:write("check: ", line, "\n")
-  end
+  self:tell_left()
+  if self.tried then self:tell_sizes() end
   if self.why and not self.compared and not self.opt.json then
-    self.out:write("check: the GPU was not compared: ", self.why, "\n")
+    self:write("check: the GPU was not compared: ", self.why, "\n")
   end
-  if self.opt.json then self.out:close() end
+  if self.opt.json then
+    local ok, why = self.out:close()
+    if not ok then self.unwritten = why end
+    if self.unwritten then
+      report.tell("cutelua: " .. unwritten(self.unwritten))
+      return code ~= 0 and code or 1
+    end
+  end
   return code ~= 0 and code or self.worst
 end
 

@@ -18,12 +18,15 @@ function memory.keep(program, args, all)
     local a = program.info.args[i]
     if (a.written or all and a.pointer) and not seen[buffer] then
       seen[buffer] = true
-      kept[#kept + 1] = core.buffer_keep(buffer)
+      kept[#kept + 1] = {buffer, core.buffer_keep(buffer)}
     end
   end
   return function()
     local sum = 0
-    for _, k in ipairs(kept) do sum = core.buffer_restore(k, sum) end
+    for _, k in ipairs(kept) do
+      sum = core.buffer_sum(k[1], sum)
+      core.buffer_restore(k[2])
+    end
     core.sim_front(front)
     return sum
   end

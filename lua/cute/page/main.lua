@@ -5,6 +5,7 @@ local core = require "cute.core"
 local link = require "cute.page.link"
 local page = require "cute.page"
 local report = require "cute.lang.report"
+local sign = require "cute.lang.sign"
 local source = require "cute.lang.source"
 local sys = require "cute.sys"
 local watch = require "cute.page.watch"
@@ -64,6 +65,10 @@ function main.options(words)
   return opt
 end
 
+local function unwritten(why)
+  return ("cannot write standard output: %s [io]"):format(why)
+end
+
 local Session = {}
 Session.__index = Session
 
@@ -75,7 +80,13 @@ function main.start(opt)
     local ok, why = cli.writable(opt.output)
     if not ok then return nil, "explain: " .. why, 1 end
   end
-  s.out = opt.output == "-" and assert(sys.divert()) or nil
+  if opt.output == "-" then
+    local out, why = sys.divert()
+    if not out then
+      return nil, "explain: " .. unwritten(why), 1
+    end
+    s.out = out
+  end
   s.watch = watch.start(s.page, opt.kernel)
   s.stop = s.watch.stop
   return s
@@ -85,7 +96,7 @@ function Session:write(text)
   if not self.out then return cli.write_file(self.opt.output, text) end
   local ok, why = self.out:write(text)
   if ok then ok, why = self.out:close() end
-  return ok, why
+  return ok, not ok and unwritten(why) or nil
 end
 
 -- The script as a link carries it; nil: its text cannot be read again.
@@ -106,9 +117,11 @@ function Session:finish(code, message)
   if code == 130 then return code end
   if #kernels == 0 then
     if message then return code end  -- which was told
-    report.tell(("cutelua: explain: the script launched %s; nothing was "
-      .. "written"):format(self.opt.kernel and "no kernel "
-      .. self.opt.kernel or "nothing"))
+    local why = "the script launched nothing"
+    if next(self.watch.names) then
+      why = sign.no_such("kernel launched", self.opt.kernel, self.watch.names)
+    end
+    report.tell(("cutelua: explain: %s; nothing was written"):format(why))
     return code ~= 0 and code or 1
   end
   if self.watch.left > 0 then

@@ -58,10 +58,11 @@ end
 ---@param name? string of the kernels that are wanted; all when absent
 ---@param seed? integer of the schedules of launches that have none
 ---@param alone? string why there is no GPU, where nobody can have one
----@return table watch with left: how many launches had no room
+---@return table watch with left: how many launches had no room; names: of all
+-- kernels that were launched, as keys
 function watch.start(page, name, seed, alone)
   local w = setmetatable({page = page, name = name, seed = seed, known = {},
-                          stop = STOP, left = 0}, Watch)
+                          stop = STOP, left = 0, names = {}}, Watch)
   devices.simulates = alone or true
   kernel.runner = {record = require "cute.debug.locals".new,
     run = function(program, launch) return w:run(program, launch) end}
@@ -74,6 +75,7 @@ end
 function Watch:run(program, launch)
   local key = ("%s %s"):format(program.fn, table.concat(launch.grid, ","))
   local k = self.known[key]
+  self.names[program.info.name] = true
   if k then k.launches = k.launches + 1 end
   local wanted = not k
     and (self.name or program.info.name) == program.info.name

@@ -307,6 +307,30 @@ local function open_aside(path, private)
   return f, aside, target
 end
 
+--- The text of a plain file, which a device or a pipe is not: they need not
+-- end.
+---@param path string
+---@param most integer bytes that it may have
+---@return string? text, string? message
+function cli.read_plain(path, most)
+  local function no(what, why)
+    return nil, ("cannot %s %s: %s [io]"):format(what, core.visible(path), why)
+  end
+  local kind, why = core.file_kind(path)
+  if not kind then return no("open", why) end
+  if kind ~= "file" then
+    return no("read", ("it is a %s, not a plain file"):format(kind))
+  end
+  local f <close>, reason = core.open_input(path)
+  if not f then return no("open", reason) end
+  local text, failed = f:read(most + 1)
+  if failed then return no("read", failed) end
+  if #(text or "") > most then
+    return no("read", ("it has over %d MiB"):format(most >> 20))
+  end
+  return text or ""
+end
+
 --- Could a file of that name be written? To be asked before long work.
 ---@param path string
 ---@return boolean? ok, string? message

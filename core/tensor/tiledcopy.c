@@ -250,32 +250,47 @@ Tensor tiled_copy_partition(Ctx *cx, const TiledCopy *c, char which, Tensor t,
 
 // ---- retile ----
 
+// ((atom_vals,rest_vals) -> (v,m,n)) of a fragment with v values in its first
+// mode, and how many such of the other modes a tile of the copy takes. More
+// values than a tile has are those of the tiles that follow it.
+static Layout retiled(Ctx *cx, const TiledCopy *c, int64_t v, Tup *by) {
+  Layout values = leaf1(cx, dim_int(cx, v)), all = values;
+  Dim one[TILED_MODES];
+  for (int i = 0; i < c->ntiler; i++) one[i] = dim_int(cx, 1);
+  *by = tup_of(cx, one, (size_t)c->ntiler);
+  if (mode_count(cx, c->tv, 1) >= v) {
+    Tup mode[TILED_MODES];
+    for (int i = 0; i < c->ntiler; i++) mode[i] = c->tiler[i].shape;
+    Tup shape = tup_pack(cx, mode, c->ntiler);
+    Layout inv = layout_with_shape(cx, layout_right_inverse(cx, c->tv), shape);
+    // (m,n) -> which V
+    Layout mn = layout_upcast(cx, inv, tiled_copy_size(cx, c) * v);
+    all = layout_logical_product(
+      cx, values, tiler_layout(layout_right_inverse(cx, mn)));
+    *by = tup_product_each(cx, mn.shape);
+  }
+  Dim nval = layout_size(cx, layout_mode(cx, c->atom.ref, 1));
+  return layout_zipped_divide(cx, all, tiler_layout(leaf1(cx, nval)));
+}
+
 // A fragment (V,Rest...) in the order of this copy's values:
 // ((FrgV,FrgX),Rest...). Assumes, as CuTe does, that the fragment's first
-// mode holds the first values of the TV layout.
+// mode holds the first values of the TV layout, and behind them those of the
+// next tiles.
 Layout tiled_copy_retile(Ctx *cx, const TiledCopy *c, Layout l) {
   int rank = layout_rank(l);
   if (tup_is_leaf(l.shape) || rank < c->ntiler + 1)
     ctx_fail(cx, ERR_SHAPE, "retile needs a fragment (V,M,N,...), got %s",
              layout_text(cx, l));
   int64_t v = mode_count(cx, layout_inner(l), 0);
-  int64_t total = tiled_copy_size(cx, c);
-  if (mode_count(cx, c->tv, 1) % v)
+  int64_t own = mode_count(cx, c->tv, 1);
+  if (own % v && v % own)
     ctx_fail(cx, ERR_SHAPE, "retile: the fragment %s has %" PRId64 " values "
              "in its first mode, the copy %" PRId64 " a thread",
-             layout_text(cx, l), v, mode_count(cx, c->tv, 1));
-  Tup mode[TILED_MODES];
-  for (int i = 0; i < c->ntiler; i++) mode[i] = c->tiler[i].shape;
-  Tup shape = tup_pack(cx, mode, c->ntiler);
-  Layout inv = layout_with_shape(cx, layout_right_inverse(cx, c->tv), shape);
-  Layout mn = layout_upcast(cx, inv, total * v);  // (m,n) -> which V
-  Layout lv = leaf1(cx, dim_int(cx, v));
-  Layout all = layout_logical_product(
-    cx, lv, tiler_layout(layout_right_inverse(cx, mn)));
-  Dim nval = layout_size(cx, layout_mode(cx, c->atom.ref, 1));
-  Layout frg = layout_zipped_divide(cx, all, tiler_layout(leaf1(cx, nval)));
-  Tup by = tup_prepend(cx, tup_product_each(cx, mn.shape),
-                       tup_int(cx, v));
+             layout_text(cx, l), v, own);
+  Tup by;
+  Layout frg = retiled(cx, c, v, &by);
+  by = tup_prepend(cx, by, tup_int(cx, v));
   Layout z = layout_zipped_divide(cx, l, tiler_tup(cx, by));
   // ((v,m,n),(0,TileM,TileN,..)) -> ((atom_vals,rest_vals),TileM,TileN,..)
   Layout part[MAX_RANK];

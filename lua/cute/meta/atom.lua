@@ -404,7 +404,17 @@ function TiledCopy:partition_S(t) end
 ---@return cute.Tensor|cute.Layout
 function TiledCopy:partition_D(t) end
 
----A fragment, of an MMA for instance, in the order of this copy's values.
+---A fragment, of an MMA for instance, in the order of this copy's values:
+---((FrgV,FrgX),M,N). One whose first mode holds more values than a tile of the
+---copy is that of several tiles, one behind the other in FrgX.
+---
+---     mma = cute.make_tiled_mma(cute.nvgpu.warpgroup.MmaF16BF16Op("bf16",
+---       "f32", {64, 128, 16}, "SMEM", "K", "K"))
+---     atom = cute.make_copy_atom("SM90_U32x4_STSM_N", cute.bf16)
+---     c = cute.make_tiled_copy_C_atom(atom, mma)
+---     acc = cute.make_layout({{2, 2, 16}, 2, 1})
+---     cute.make_tiled_copy_S(atom, c):retile(acc)
+---     --> ((8,8),2,1):((1,8),64,0), 0
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor
 function TiledCopy:retile(t) end

@@ -1,6 +1,7 @@
 // The Lua face's common part: context, errors with the user's line, types.
 #include "bind/face.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -364,6 +365,12 @@ static int dtype_index(lua_State *L) {
     lua_pushboolean(L, dtype_is_float(t));
   else if (strcmp(k, "is_integer") == 0)
     lua_pushboolean(L, dtype_is_int(t));
+  else if (dtype_is_float(t) && strcmp(k, "inf") == 0 &&
+           isinf(dtype_to_double(t, dtype_from_double(t, INFINITY))))
+    lua_pushnumber(L, (lua_Number)INFINITY);
+  else if (dtype_is_float(t) && strcmp(k, "nan") == 0 &&
+           isnan(dtype_to_double(t, dtype_from_double(t, NAN))))
+    lua_pushnumber(L, (lua_Number)NAN);
   else if (strcmp(k, "signed") == 0)
     lua_pushboolean(L, dtype_class(t) == 'I' || dtype_class(t) == 'F');
   else

@@ -156,6 +156,8 @@
   IN(TIMER, "globaltimer", "I:", A, 0, "mov.u64 %0, %%globaltimer;") \
   IN(TIMERLO, "globaltimer_lo", "i:", A, 0, "mov.u32 %0, %%globaltimer_lo;") \
   IN(ACTIVE, "activemask", "u:", A, 0, "__activemask()") \
+  IN(NANOSLEEP, "nanosleep", "u:u", A, 70, \
+     "{nanosleep.u32 %1; mov.u32 %0, 0;}") \
   IN(MATCHANY, "match.any", "u:uu", M, 70, "__match_any_sync($1, $0)") \
   IN(MATCHANY64, "match.any", "u:Uu", M, 70, "__match_any_sync($1, $0)") \
   IN(MATCHALL, "match.all", "u:uu", M, 70, \

@@ -50,6 +50,7 @@ local PARTS = {
   ["cute.program.explain"] = [[explain(f: function, out?: function)]],
   ["cute.tuple"] = [[
     transform_leaf(f, t, more...) find_if(t, f) filter_tuple(t, f, more...)
+    append_ones(x, up_to_rank?: integer)
     pretty_str(x) size_in_bytes(dtype: dtype|tensor, layout?) coords(shape)
     assume(x: integer|value, lo: integer|table, hi?: integer, div?: integer)]],
   ["cute.math"] = [[
@@ -105,9 +106,17 @@ local TYPES = {
   Uint16 = "u16", Int32 = "i32", Uint32 = "u32", Int64 = "i64",
   Uint64 = "u64", Float16 = "f16", BFloat16 = "bf16", TFloat32 = "tf32",
   Float32 = "f32", Float64 = "f64", Float8E4M3FN = "e4m3",
-  Float8E5M2 = "e5m2", Int4 = "i4",
+  Float8E5M2 = "e5m2", Float8E8M0FNU = "ue8m0", Float6E2M3FN = "e2m3",
+  Float6E3M2FN = "e3m2", Float4E2M1FN = "e2m1", Int4 = "i4", Uint4 = "u4",
+  Uint128 = "u128",
 }
 for name, short in pairs(TYPES) do cute[name] = core[short] end
+
+-- Names of what reductions and pointers take as strings.
+cute.ReductionOp = {ADD = "add", MUL = "mul", MAX = "max", MIN = "min",
+                    AND = "and", OR = "or"}
+cute.AddressSpace = {gmem = "gmem", smem = "smem", rmem = "rmem",
+                     generic = "gmem"}
 
 core.mover(function(...) return require "cute.ops.elementwise".move(...) end)
 

@@ -91,6 +91,31 @@ function tuple.filter_tuple(t, f, ...)
   return core.tuple(result)
 end
 
+--- x with modes of extent 1 behind it (of layouts and tensors with stride 0),
+--- so that its rank is up_to_rank; one such mode when absent.
+---
+---     cute.append_ones({8, 4}, 4)  --> (8,4,1,1)
+---     cute.append_ones(cute.make_layout {8, 4}, 3)  --> (8,4,1):(1,8,0)
+---@param x any tuple, layout or tensor
+---@param up_to_rank? integer
+---@return any
+function tuple.append_ones(x, up_to_rank)
+  local rank = core.rank(x)
+  up_to_rank = up_to_rank or rank + 1
+  if up_to_rank < rank then
+    core.fail("bad-argument", ("append_ones: rank %d is above %d already")
+      :format(rank, up_to_rank))
+  elseif up_to_rank == rank then
+    return x
+  end
+  local kind = core.typename(x)
+  if kind == "tensor" then
+    return core.make_tensor(x.iterator, tuple.append_ones(x.layout, up_to_rank))
+  end
+  return core.append(x, kind == "layout" and core.make_layout(1) or 1,
+                     up_to_rank)
+end
+
 --- x, known to be divisible: assume(x, 8), or assume(x, {div = 8}). Of a
 --- traced integer it shortens the index arithmetic, and an answer that is
 --- wrong at run time is undefined on a GPU; the simulator checks it where it is

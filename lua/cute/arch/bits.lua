@@ -267,10 +267,23 @@ for _, name in ipairs {"ex2.approx.f16x2", "ex2.approx.ftz.bf16x2",
   APPROX[name] = function(x) return intrin(name, x) end
 end
 
+-- f of each element of a vector, or of each two of 16 bits as a word.
+local function each(f, v)
+  local words = v.dtype.bits == 16
+  local r = core.make_rmem_tensor({words and (#v + 1) // 2 * 2 or #v}, v.dtype)
+  for i = 0, #v - 1 do r[i] = v[i] end
+  if words and #v % 2 == 1 then r[#v] = 0 end
+  local at = words and core.recast_tensor(r, core.u32) or r
+  for i = 0, core.size(at) - 1 do at[i] = f(at[i]) end
+  return core.make_tensor(r.iterator, {#v}):load():reshape(v.shape)
+end
+
 --- An approximate function by its PTX name: ex2, lg2, rcp, sqrt, rsqrt, sin or
 -- cos with .approx.f32 or .approx.ftz.f32, tanh.approx.f32 (x is an f32);
 -- ex2.approx.f16x2, ex2.approx.ftz.bf16x2, tanh.approx.f16x2 and .bf16x2 (x is
--- a u32 that holds two). The simulator gives the same bits as an H200.
+-- a u32 that holds two). Of a vector it is that of each element, those of two
+-- at once take one of f16 or bf16, too. The simulator gives the same bits as an
+-- H200.
 ---@param instruction string "ex2.approx.ftz.f32"
 ---@param x any
 function bits.approx(instruction, x)
@@ -279,7 +292,14 @@ function bits.approx(instruction, x)
     core.fail("bad-argument", ("no approximate function %q; ex2.approx.f32 " ..
                                "is one"):format(instruction))
   end
-  return f(x)
+  if core.typename(x) ~= "vector" then return f(x) end
+  local two = instruction:match "(b?f16)x2$"
+  local want = two and core[two] or core.f32
+  if x.dtype ~= want and not (two and x.dtype == core.u32) then
+    core.fail("type-mismatch", ("%s of a vector of %s: its elements have to be "
+      .. "%s"):format(instruction, x.dtype, want))
+  end
+  return each(f, x)
 end
 
 --- f32 to bf16, to nearest even.
@@ -304,6 +324,18 @@ function bits.clock64() return intrin "clock64" end
 function bits.globaltimer() return intrin "globaltimer" end
 --- The low 32 bits of the device's clock in nanoseconds.
 function bits.globaltimer_lo() return intrin "globaltimer_lo" end
+
+--- Lets this thread rest for 0 to 2 * ns nanoseconds (ns is at most 1000000), so
+-- that one that polls leaves the machine to others. On the simulator it takes
+-- no time.
+---@param ns any integer
+function bits.nanosleep(ns)
+  if math.type(ns) and (ns < 0 or ns > 1000000) then
+    core.fail("bad-argument", ("nanosleep of %s ns: 0 to 1000000 are possible")
+      :format(ns))
+  end
+  intrin("nanosleep", ns)
+end
 
 --- Number of this launch.
 function bits.gridid() return intrin "gridid" end
@@ -353,9 +385,11 @@ return sign.public("cute.arch.", bits, [[
   fma_f16(a: number|value, b: number|value, c: number|value)
   fma_bf16(a: number|value, b: number|value, c: number|value)
   rcp_approx(x: number|value)
-  approx(instruction: string, x: number|value) cvt_f32_bf16(x: number|value)
+  approx(instruction: string, x: number|value|vector)
+  cvt_f32_bf16(x: number|value)
   cvt_f32_tf32(x: number|value)
-  clock() clock64() globaltimer() globaltimer_lo() gridid() nsmid() nwarpid()
+  clock() clock64() globaltimer() globaltimer_lo() nanosleep(ns: integer|value)
+  gridid() nsmid() nwarpid()
   physical_warp_id() dynamic_smem_size() total_smem_size() aggr_smem_size()
   get_dyn_smem_size() warpsize()
 ]])

@@ -41,6 +41,8 @@ function arch.smid() return core.sreg "smid" end
 
 --- Threads of a warp.
 arch.WARP_SIZE = 32
+--- All lanes of a warp: the mask that shuffles and votes have without one.
+arch.FULL_MASK = 0xffffffff
 
 --- All threads of the block meet (__syncthreads).
 function arch.sync_threads() core.effect("bar", 0) end

@@ -212,7 +212,15 @@ local ELSEWHERE = {
     .. "cute.make_copy_atom(\"SM75_U32x4_LDSM_N\", cute.bf16)",
 }
 
+-- Element types of the Python DSL that no arithmetic, atom or conversion knows.
+local NO_TYPES = {Float8E4M3 = true, Float8E4M3B11FNUZ = true,
+                  Float8E3M4 = true, Int128 = true}
+
 local function advice(name, names)
+  if NO_TYPES[name] then
+    return "\n  no kernel computes with that element type: cute.Float8E4M3FN, "
+      .. "Float8E5M2, Float8E8M0FNU, Uint128 are there"
+  end
   if ELSEWHERE[name] then return "\n  " .. ELSEWHERE[name] end
   local near = sign.nearest(name, names)
   near = near and "\n  nearest: " .. near or ""

@@ -20,6 +20,7 @@ cute.cli = require "cute.program.cli"
 cute.absf = require "cute.math".absf
 cute.absi = require "cute.math".absi
 cute.add = require "cute.math".add
+cute.append_ones = require "cute.tuple".append_ones
 cute.assume = require "cute.tuple".assume
 cute.axpby = require "cute.algorithm".axpby
 cute.break_if = require "cute.lang.trace".break_if

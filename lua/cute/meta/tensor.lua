@@ -17,6 +17,8 @@ local cute = {}
 ---@field name string "f32", "bf16", ...
 ---@field is_float boolean is it a float?
 ---@field is_integer boolean is it an integer?
+---@field inf number infinity, of floats that conversions keep it in
+---@field nan number NaN, of floats that have it
 ---@field signed boolean is it a float or a signed integer?
 
 ---A float of 64 bits: 11 of exponent, 52 of fraction.
@@ -154,6 +156,34 @@ cute.Float64 = cute.f64
 cute.Float8E4M3FN = cute.e4m3
 
 cute.Float8E5M2 = cute.e5m2
+
+cute.Float8E8M0FNU = cute.ue8m0
+
+cute.Float6E2M3FN = cute.e2m3
+
+cute.Float6E3M2FN = cute.e3m2
+
+cute.Float4E2M1FN = cute.e2m1
+
+cute.Uint4 = cute.u4
+
+cute.Uint128 = cute.u128
+
+---The operation of vector:reduce, by the Python DSL's names.
+---@class cute.ReductionOp
+---@field ADD string the sum
+---@field MUL string the product
+---@field MAX string the largest
+---@field MIN string the least
+---@field AND string all
+---@field OR string any
+
+---The memory that a pointer is into, for cute.make_ptr.
+---@class cute.AddressSpace
+---@field gmem string global memory
+---@field smem string shared memory
+---@field rmem string registers
+---@field generic string global memory, where nothing else is known
 
 ---The bits of a number rounded to a type, to nearest even.
 ---

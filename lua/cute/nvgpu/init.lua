@@ -30,6 +30,14 @@ nvgpu.StoreCacheMode = {WRITE_BACK = "wb", GLOBAL = "cg", STREAMING = "cs",
 
 --- Plain loads and stores, for cute.make_copy_atom(op, dtype, bits).
 function nvgpu.CopyUniversalOp() return {atom = "UniversalCopy"} end
+--- CopyUniversalOp from global memory to registers.
+nvgpu.CopyG2ROp = nvgpu.CopyUniversalOp
+--- CopyUniversalOp from registers to global memory.
+nvgpu.CopyR2GOp = nvgpu.CopyUniversalOp
+--- CopyUniversalOp from shared memory to registers.
+nvgpu.CopyS2ROp = nvgpu.CopyUniversalOp
+--- CopyUniversalOp from registers to shared memory.
+nvgpu.CopyR2SOp = nvgpu.CopyUniversalOp
 
 local FMA = {f16 = "half_t", bf16 = "bfloat16_t", f32 = "float", f64 = "double"}
 
@@ -99,7 +107,8 @@ function nvgpu.make_im2col_tma_atom_A(op, gmem_tensor, smem_layout,
 end
 
 return sign.public("cute.nvgpu.", nvgpu, [[
-  CopyUniversalOp() MmaUniversalOp(abacc_dtype: dtype|string)
+  CopyUniversalOp() CopyG2ROp() CopyR2GOp() CopyS2ROp() CopyR2SOp()
+  MmaUniversalOp(abacc_dtype: dtype|string)
   make_im2col_tma_atom_A(op, gmem_tensor: tensor, smem_layout: layout,
     mma_tiler_mnk: table, tiled_mma, filter_trs: table,
     upper_padding_dhw: table, lower_padding_dhw: table, stride_dhw: table,

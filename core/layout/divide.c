@@ -50,8 +50,9 @@ typedef Layout Step(Ctx *cx, Note *nt, Layout l, Layout t);
 static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
   if (t.kind == TILER_ANY) return l;
   if (t.kind == TILER_LAYOUT) {
-    // an integer stands for its compact layout: 1 for 1:0
-    if (t.extent && dim_is(*t.l.shape, 1))
+    // an integer stands for its compact layout: 1 for 1:0, but 1:1 where a
+    // coordinate's tile is asked for
+    if (t.extent && dim_is(*t.l.shape, 1) && !layout_has_basis(l))
       t.l = layout_leaf(cx, (Dim){1}, (Dim){0});
     return f(cx, nt, l, t.l);
   }
@@ -72,6 +73,24 @@ static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
   return layout_concat(cx, m, n);
 }
 
+// A rest of one tile has no stride. Of coordinates it has: they are those of a
+// tensor that may turn out longer (a map that is replaced), and whoever names
+// tile 1 by a traced number is not to get tile 0. made: tiles, and the rest.
+static Layout keep_step(Ctx *cx, Layout l, Layout t, Layout made) {
+  Flat f = flat_of(cx, l);
+  Dim step = layout_size(cx, t);
+  Layout rest = layout_mode(cx, made, 1);
+  if (!layout_has_basis(l) || layout_has_basis(t) || !layout_static(l) ||
+      !dim_static(step) || !tup_is_leaf(rest.shape) ||
+      !dim_is(*rest.shape, 1) || !dim_is(*rest.stride, 0))
+    return made;
+  for (int i = 0; i + 1 < f.n; i++) step = dim_ceil_div(cx, step, f.s[i]);
+  Layout pair[2] = {layout_mode(cx, made, 0),
+                    layout_leaf(cx, (Dim){1},
+                                dim_mul(cx, step, f.d[f.n - 1]))};
+  return layout_concat(cx, pair, 2);
+}
+
 static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   if (!t.outer && !dim_is(layout_below(cx, t), 0)) {
     note_fail(cx, nt, arena_printf(
@@ -85,7 +104,8 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   if (explain_on(cx))
     explain_say(cx, "divide: tile %s, rest %s", layout_text(cx, t),
                 layout_text(cx, pair[1]));
-  return compose_in(cx, nt, l, both);
+  Layout made = compose_in(cx, nt, l, both);
+  return nt->bad ? made : keep_step(cx, l, t, made);
 }
 
 static Layout product_one(Ctx *cx, Note *nt, Layout l, Layout t) {

@@ -69,7 +69,7 @@ Tensor place_view(Ctx *cx, Tensor t, TensorView *f, const void *x) {
 }
 
 const TensorPlace *place_whole(Ctx *cx, Layout l) {
-  if (l.outer || tup_leaves(l.shape) < 2) return NULL;
+  if (l.outer) return NULL;
   if (tup_leaves(l.shape) > PLACE_MODES || tup_depth(l.shape) > DIM_LEVELS)
     return NULL;
   TensorPlace *p = NEW(cx, TensorPlace, 1);
@@ -128,11 +128,25 @@ static void claim(Ctx *cx, const Tensor *t, Tup c, const int64_t *more,
   }
 }
 
+// Is the element's offset the argument's one coordinate, so that memory's end
+// is that of its shape?
+static bool is_offset(const Tensor *t) {
+  const Tensor *at = &t->place->at;
+  Dim c;
+  if (tup_leaves(at->base) != 1 || t->l.outer) return false;
+  tup_collect(at->base, &c);
+  bool same = dim_eq(c, t->off);
+  for (size_t k = 0; k < tup_leaves(t->l.shape); k++)
+    same &= dim_eq(dim_basis_value(at->l.stride[k]), t->l.stride[k]);
+  return same;
+}
+
 // The place's numbers, which may be of a region that has ended.
 static const TensorPlace *place_of(Ctx *cx, const Tensor *t) {
   const TensorPlace *p = t->place;
   if (!p || t->space != SP_GMEM || !tup_eq(p->at.l.shape, t->l.shape))
     return NULL;
+  if (is_offset(t)) return NULL;
   return tensor_usable(cx, &p->at, UINT32_MAX) ? p : NULL;
 }
 

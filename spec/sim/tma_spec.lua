@@ -312,6 +312,26 @@ describe("TMA in the simulator", function()
     assert.equal("dependent-launch", r.reports[1].kind, tostring(r))
   end)
 
+  it("has beyond the one tile of a tensor what lies outside", function()
+    for _, shape in ipairs {{32, 16}, {20, 16}, {32, 1}} do
+      local x = tma.tensor(shape, cute.f32, function(i) return i + 1 end)
+      local tile = {32, shape[2]}
+      local atom, coords = cpasync.make_tiled_tma_atom(LOAD, x,
+        cute.make_layout(tile), tile)
+      local n = cute.size(tile)
+      local out = cute.zeros({n, 3}, cute.f32)
+      cute.kernel("beyond", tma.load(tile, cute.make_layout(tile)))(atom,
+        coords, out):launch {grid = 3, block = tma.THREADS, device = "sim"}
+      for b = 0, 2 do
+        for i = 0, n - 1 do
+          local row, col = i % 32, i // 32
+          local inside = b == 0 and row < shape[1]
+          assert.equal(inside and x(row, col) or 0.0, out(i, b))
+        end
+      end
+    end
+  end)
+
   it("takes no tensor whose memory was closed", function()
     local buffer = cute.buffer("f32", 512)
     local x = cute.make_tensor(buffer, cute.make_layout {32, 16})

@@ -365,6 +365,46 @@ describe("what is nearly right", function()
   end)
 end)
 
+describe("one tile", function()
+  it("of coordinates keeps its step: the next one begins behind it", function()
+    local I = cute.make_identity_tensor
+    for text, t in pairs {
+      ["((8,4),(1,2)):((1@0,1@1),(8@0,4@1))"] =
+        cute.zipped_divide(I {8, 8}, {8, 4}),
+      ["((8,8),(1,1)):((1@0,1@1),(8@0,8@1))"] =
+        cute.zipped_divide(I {5, 8}, {8, 8}),
+      ["((4,1),(1,1)):((1@0,1@1),(4@0,1@1))"] =
+        cute.zipped_divide(I {4, 1}, {4, 1}),
+      ["((8),(1)):((1@0),(8@0))"] = cute.zipped_divide(I {8}, {8})} do
+      assert.equal(text, tostring(t.layout))
+    end
+    assert.equal("((8,8),(1,1)):((1,8),(0,0))", tostring(
+      cute.zipped_divide(L "(8,8):(1,8)", {8, 8})))  -- CuTe's
+  end)
+
+  it("is all that there is: a traced number beyond it is told", function()
+    local ways = {
+      function(x, n) return cute.local_tile(x, {8, 1}, {0, n}) end,
+      function(x, n) return cute.local_tile(x, {8, 1}, {n, 0}) end,
+      function(x, n) return cute.zipped_divide(x, {8, 1})(ANY, {0, n}) end,
+      function(x, n) return cute.zipped_divide(x, {8, 1})(ANY, n) end,
+      function(_, n, y) return cute.local_tile(y, {8}, {n}) end,
+      function(_, n, y) return cute.zipped_divide(y, {8})(ANY, n) end}
+    for k, way in ipairs(ways) do
+      local function run(n)
+        return cute.kernel("k", function(x, y, i)
+          way(x, i, y)[0] = 1.0
+        end)(cute.zeros({8, 1}, cute.f32), cute.zeros({8}, cute.f32), n)
+          :launch {grid = 1, block = 1, device = "sim", faults = "return"}
+      end
+      assert.truthy(run(0))
+      local r, why = run(1)
+      assert.is_nil(r, k)
+      assert.matches("out%-of%-bounds", tostring(why))
+    end
+  end)
+end)
+
 describe("tensors like others", function()
   it("have the order of their strides", function()
     local t = cute.zeros(L "(4,6):(1,8)", cute.bf16)

@@ -231,11 +231,17 @@ local function modes_of(gmem, smem, tiler)
       if box < n then break end
     end
   end
+  local units = {}
   for i, e in ipairs(basis) do
     local t = tensor[i]
-    if number[tostring(e)] and not t.unit and t.stride ~= 0 then
-      modes[#modes + 1] = {leaf = i, box = 1}
+    if number[tostring(e)] then
+      if t.unit then units[#units + 1] = {leaf = i, box = 1}
+      elseif t.stride ~= 0 then modes[#modes + 1] = {leaf = i, box = 1} end
     end
+  end
+  -- of one element: what is named beyond it lies outside, as of longer ones
+  for _, m in ipairs(units) do
+    if #modes > 0 and #modes < 5 then modes[#modes + 1] = m end
   end
   return modes, values, tensor
 end

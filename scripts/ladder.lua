@@ -64,7 +64,7 @@ local function chosen(names)
       if (e.as or e[1]) == name:gsub("%.lua$", "") then found = e end
     end
     if not found then
-      local near = cli.nearest(name, all)
+      local near = core.nearest(name, all)
       lib.stop(job, ("no rung '%s'%s; there are %s [unknown-name]"):format(
         name, near and (" (did you mean %s?)"):format(near) or "",
         table.concat(all, ", ")))

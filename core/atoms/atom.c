@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
+
 enum { CHOICES = 8, NAME = 160, IDS = 65536 };
 
 // ---- patterns of names ----
@@ -557,27 +559,6 @@ int atom_copy_find(const char *name) { return find(false, name); }
 
 // ---- nearest names ----
 
-static char lower(char c) {
-  return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-}
-
-// Edit distance, letters' case counting nothing.
-static int distance(const char *a, const char *b) {
-  int row[NAME + 1], n = (int)strlen(b);
-  for (int j = 0; j <= n; j++) row[j] = j;
-  for (; *a; a++) {
-    int diag = row[0]++;
-    for (int j = 0; j < n; j++) {
-      int best = diag + (lower(*a) != lower(b[j]));
-      diag = row[j + 1];
-      if (row[j] + 1 < best) best = row[j] + 1;
-      if (diag + 1 < best) best = diag + 1;
-      row[j + 1] = best;
-    }
-  }
-  return row[n];
-}
-
 const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
   char s[NAME], cand[NAME], best[3][NAME] = {"", "", ""};
   int dist[3] = {NAME, NAME, NAME};
@@ -589,7 +570,7 @@ const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
     if (mma && w.m->kind == MK_TCGEN05 && !strstr(s, "100")) continue;
     for (int i = 0; i < w.count; i++) {
       expand(w.name, i, cand, &k);
-      int d = distance(s, cand), at = 3;
+      int d = nearest_edits(s, strlen(s), cand, strlen(cand)), at = 3;
       while (at > 0 && d < dist[at - 1]) at--;
       for (int j = 2; j > at; j--) {
         dist[j] = dist[j - 1];

@@ -5,10 +5,10 @@
 // that may be left out end in `?`, one in `...` takes the rest. Of a C
 // function it is the name in its luaL_Reg row, of a function of lua/cute
 // (see lua/cute/lang/sign.lua) there are types too: "wait(state: table, n?:
-// integer|value)", and Registry["cute.names"] has it by function, with the
-// name as users write it: "gpu.open(...)". A C function keeps its own, with
-// "cute." or "tensor:" in front; a row without parentheses is a primitive for
-// lua/cute, and nameless.
+// integer|value)"; of a table of options "{limit unroll}", the keys that it may
+// have. Registry["cute.names"] has it by function, with the name as users write
+// it: "gpu.open(...)". A C function keeps its own, with "cute." or "tensor:" in
+// front; a row without parentheses is a primitive for lua/cute, and nameless.
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -363,6 +363,66 @@ static void too_many(lua_State *L, int level, int most, int method) {
   bad_argument(L, level, most + 1, want);
 }
 
+// ---- names that are not there ----
+
+const char *face_meant(lua_State *L, const Nearest *n) {
+  if (!n->best) return "";
+  lua_pushlstring(L, n->best, n->best_len);
+  return lua_pushfstring(L, " (did you mean %s?)", lua_tostring(L, -1));
+}
+
+static bool is_word(const char *list, const char *word) {
+  size_t n, len = strlen(word);
+  for (; *(list += strspn(list, " ")); list += n) {
+    n = strcspn(list, " ");
+    if (n == len && memcmp(list, word, n) == 0) return true;
+  }
+  return false;
+}
+
+void face_check_options(lua_State *L, int idx, const char *names) {
+  if (lua_isnoneornil(L, idx)) return;
+  idx = lua_absindex(L, idx);
+  face_checktype(L, idx, LUA_TTABLE);
+  luaL_checkstack(L, 8, "options");
+  for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
+    bool named = lua_type(L, -2) == LUA_TSTRING;
+    const char *k = named ? lua_tostring(L, -2) : "";
+    if (named && is_word(names, k)) continue;
+    Nearest n = nearest_of(k);
+    if (named) nearest_offer_words(&n, names);
+    if (named) lua_pushfstring(L, "'%s'", k);
+    else face_show(L, -2);
+    k = lua_tostring(L, -1);
+    if (!named) k = lua_pushfstring(L, "%s = %s", k, face_show(L, -2));
+    face_error(L, ERR_NAME, "no option %s%s: there %s %s", k,
+               face_meant(L, &n), strchr(names, ' ') ? "are" : "is", names);
+  }
+}
+
+// check_options(table, names): for a table that a type cannot find
+static int l_check_options(lua_State *L) {
+  face_check_options(L, 1, face_checkstr(L, 2));
+  return 0;
+}
+
+// nearest(name, list) -> the one of a list of names that is nearest to name,
+// or nil when none is near
+static int l_nearest(lua_State *L) {
+  Nearest n = nearest_of(face_checkstr(L, 1));
+  face_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  for (lua_Integer i = 1; lua_rawgeti(L, 2, i) == LUA_TSTRING; i++) {
+    size_t len;
+    const char *s = lua_tolstring(L, -1, &len);  // kept alive by the list
+    nearest_offer(&n, s, len);
+    lua_pop(L, 1);
+  }
+  if (n.best) lua_pushlstring(L, n.best, n.best_len);
+  else lua_pushnil(L);
+  return 1;
+}
+
 // ---- C functions ----
 
 static int call_entry(lua_State *L) {
@@ -476,8 +536,15 @@ static bool fits(lua_State *L, int idx, const Param *p) {
   size_t n;
   if (lua_isnoneornil(L, idx)) return p->optional || p->rest;
   if (!p->type) return true;
-  while (next_word(&at, p->type + p->type_len, &word, &n))
+  while (next_word(&at, p->type + p->type_len, &word, &n)) {
+    if (*word == '{' && of_type(L, idx, "table", 5)) {
+      lua_pushlstring(L, word + 1, n - 2);
+      face_check_options(L, idx, lua_tostring(L, -1));
+      lua_pop(L, 1);
+      return true;
+    }
     if (of_type(L, idx, word, n)) return true;
+  }
   return false;
 }
 
@@ -494,6 +561,7 @@ static void wanted(const Param *p, char *out, size_t size) {
   }
   while (next_word(&at, end, &word, &n) && used + n + 24 < size) {
     const char *join = !used ? "" : at >= end ? " or " : ", ";
+    if (*word == '{') word = "table", n = 5;
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)
       if (strlen(said[i][0]) == n && memcmp(said[i][0], word, n) == 0) {
         word = said[i][1];
@@ -685,11 +753,34 @@ static int no_operator(lua_State *L) {
   face_error(L, ERR_ARG, "%s %s %s has no meaning", a, signs[k][1], b);
 }
 
-void face_nofield(lua_State *L) {
-  face_error(L, ERR_NAME, "a %s has no field %s", face_typename(L, 1),
-             lua_type(L, 2) == LUA_TSTRING
-               ? lua_pushfstring(L, "'%s'", lua_tostring(L, 2))
-               : face_show(L, 2));
+// Offers the methods of the table at idx: functions whose names users write.
+static void offer_methods(lua_State *L, int idx, Nearest *to) {
+  for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING || !lua_isfunction(L, -1)) continue;
+    const char *k = lua_tostring(L, -2);
+    if (strncmp(k, "__", 2) != 0) nearest_offer(to, k, strlen(k));
+  }
+}
+
+// What is called `what` has no field k (2 on the stack).
+static _Noreturn void no_field(lua_State *L, const char *what, int methods,
+                               const char *fields) {
+  luaL_checkstack(L, 8, "error message");
+  if (lua_type(L, 2) != LUA_TSTRING)
+    face_error(L, ERR_NAME, "%s has no field %s", what, face_show(L, 2));
+  const char *k = lua_tostring(L, 2);
+  Nearest n = nearest_of(k);
+  nearest_offer_words(&n, fields);
+  offer_methods(L, methods, &n);
+  face_error(L, ERR_NAME, "%s has no field '%s'%s", what, k,
+             face_meant(L, &n));
+}
+
+void face_nofield(lua_State *L, int methods, const char *fields) {
+  const char *what = face_typename(L, 1);
+  what = lua_pushfstring(L, "%s %s", strchr("aeio", *what) ? "an" : "a", what);
+  if (!methods && lua_getmetatable(L, 1)) methods = lua_gettop(L);
+  no_field(L, what, methods, fields);
 }
 
 // __index of a metatable that is the index of its objects.
@@ -697,9 +788,11 @@ static int no_method(lua_State *L) {
   lua_pushliteral(L, "__name");
   lua_rawget(L, 1);
   const char *name = lua_tostring(L, -1), *dot = name ? strchr(name, '.') : "";
-  const char *k = luaL_tolstring(L, 2, NULL);
-  if (!name || strncmp(k, "__", 2) == 0) return 0;
-  face_error(L, ERR_NAME, "a %s has no field '%s'", dot ? dot + 1 : name, k);
+  if (lua_type(L, 2) == LUA_TSTRING &&
+      strncmp(lua_tostring(L, 2), "__", 2) == 0)
+    return 0;
+  if (!name) return 0;
+  no_field(L, lua_pushfstring(L, "a %s", dot ? dot + 1 : name), 1, "");
 }
 
 void face_complete(lua_State *L) {
@@ -730,7 +823,9 @@ void face_complete(lua_State *L) {
 void arglib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"checker", l_checker}, {"name", l_name}, {"signature", l_signature},
-    {"show", l_show}, {"bad_argument", l_bad_argument}, {NULL, NULL}};
+    {"show", l_show}, {"bad_argument", l_bad_argument},
+    {"nearest", l_nearest}, {"check_options", l_check_options},
+    {NULL, NULL}};
   lua_newtable(L);
   lua_createtable(L, 0, 1);
   lua_pushliteral(L, "k");

@@ -162,7 +162,7 @@ int buflib_field(lua_State *L, DType t, size_t count, size_t bytes,
   else if (strcmp(k, "closed") == 0)
     lua_pushboolean(L, closed);
   else if (luaL_getmetafield(L, 1, k) == LUA_TNIL)
-    face_nofield(L);
+    face_nofield(L, 0, "dtype count nbytes closed");
   return 1;
 }
 

@@ -374,7 +374,7 @@ static int dtype_index(lua_State *L) {
   else if (strcmp(k, "signed") == 0)
     lua_pushboolean(L, dtype_class(t) == 'I' || dtype_class(t) == 'F');
   else
-    face_nofield(L);
+    face_nofield(L, 0, "bits width name is_float is_integer signed");
   return 1;
 }
 

@@ -245,9 +245,8 @@ typedef struct Way {
 
 // Options at idx: {stream =}.
 static Way way_of(lua_State *L, int idx) {
-  static const char *const keys[] = {"stream", NULL};
   Way w = {0};
-  tensorlib_check_options(L, idx, keys);
+  face_check_options(L, idx, "stream");
   if (!lua_istable(L, idx)) return w;
   lua_getfield(L, idx, "stream");
   w.queued = !lua_isnil(L, -1);

@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "base/dtype.h"
+#include "base/nearest.h"
 
 #if defined(__GNUC__)
 #define EXPORT __attribute__((visibility("default")))
@@ -68,8 +69,15 @@ void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs);
 // Operators that the type whose metatable is on top lacks, and fields, become
 // errors that say so (face_newtype does it).
 void face_complete(lua_State *L);
-// The same of field 2 of object 1, for types with an __index of their own.
-_Noreturn void face_nofield(lua_State *L);
+// The same of field 2 of object 1, for types with an __index of their own:
+// `fields` are its names, separated by spaces; its methods are in the table at
+// `methods`, or in its metatable where that is 0.
+_Noreturn void face_nofield(lua_State *L, int methods, const char *fields);
+// " (did you mean stride?)", or "" where none of the offered is near.
+const char *face_meant(lua_State *L, const Nearest *n);
+// Raises unless all keys of the table at idx, if there is one, are among
+// `names`, which spaces separate.
+void face_check_options(lua_State *L, int idx, const char *names);
 
 // Raises "file:line: msg [kind]" with the position of the innermost Lua
 // function that is not cutelua's own (lua/cute, "=[cute...]"). A message may

@@ -249,7 +249,7 @@ static int stream_index(lua_State *L) {
   if (strcmp(k, "device") == 0)
     lua_pushstring(L, devlib_name(s->own.gpu, name));
   else if (luaL_getmetafield(L, 1, k) == LUA_TNIL)
-    face_nofield(L);
+    face_nofield(L, 0, "device");
   return 1;
 }
 

@@ -133,7 +133,7 @@ static int l_index(lua_State *L) {
   else if (strcmp(k, "device") == 0)
     lua_pushstring(L, devlib_name(x->own.gpu, name));
   else if (luaL_getmetafield(L, 1, k) == LUA_TNIL)
-    face_nofield(L);
+    face_nofield(L, 0, "nodes device");
   return 1;
 }
 

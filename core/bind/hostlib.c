@@ -136,9 +136,8 @@ typedef struct Place {
 
 // The options at idx: {device =, pinned =, seed =}; leaves the GPU there.
 static Place place_of(lua_State *L, int idx) {
-  static const char *const keys[] = {"device", "pinned", "seed", NULL};
   Place p = {0};
-  tensorlib_check_options(L, idx, keys);
+  face_check_options(L, idx, "device pinned seed");
   if (!lua_istable(L, idx)) return p;
   p.pinned = face_get_bool(L, idx, "pinned");
   p.named = lua_getfield(L, idx, "device") != LUA_TNIL;
@@ -460,28 +459,6 @@ static int64_t option_of(lua_State *L, const char *key, int mode,
   return v;
 }
 
-void tensorlib_check_options(lua_State *L, int idx, const char *const *keys) {
-  if (lua_isnoneornil(L, idx)) return;
-  face_checktype(L, idx, LUA_TTABLE);
-  for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
-    const char *k = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
-    int i = 0;
-    while (keys[i] && strcmp(keys[i], k) != 0) i++;
-    if (keys[i]) continue;
-    luaL_Buffer b;
-    const char *shown = *k ? lua_pushfstring(L, "'%s'", k)
-                           : face_show(L, -2);
-    luaL_buffinit(L, &b);
-    for (i = 0; keys[i]; i++) {
-      luaL_addchar(&b, ' ');
-      luaL_addstring(&b, keys[i]);
-    }
-    luaL_pushresult(&b);
-    face_error(L, ERR_NAME, "no option %s: there %s%s", shown,
-               i > 1 ? "are" : "is", lua_tostring(L, -1));
-  }
-}
-
 // The leaf whose stride is 1, when there is just one of more than 1 element.
 static int deduce_leading(lua_State *L, const Leaves *v) {
   int found = -1, any = -1;
@@ -524,11 +501,9 @@ static Tensor check_subject(lua_State *L) {
 // mark_layout_dynamic{leading_dim =, divisibility =, stride_divisibility =}:
 // every extent and every stride but the leading one (1) become dynamic.
 int hostlib_mark_layout(lua_State *L) {
-  static const char *const keys[] = {"leading_dim", "divisibility",
-                                     "stride_divisibility", NULL};
   face_enter(L);
   Tensor t = check_subject(L);
-  tensorlib_check_options(L, 2, keys);
+  face_check_options(L, 2, "leading_dim divisibility stride_divisibility");
   TensorMarks *m = edit_marks(L, &t);
   Leaves v = leaves_of(&t);
   TensorMarks now = {.n = v.n, .align = m->align};
@@ -555,10 +530,9 @@ int hostlib_mark_layout(lua_State *L) {
 // mark_compact_shape_dynamic{mode =, divisibility =}: one extent becomes
 // dynamic, and with it the strides of the modes slower than it.
 static int tensor_mark_compact(lua_State *L) {
-  static const char *const keys[] = {"mode", "divisibility", NULL};
   face_enter(L);
   Tensor t = face_check_tensor(L, 1);
-  tensorlib_check_options(L, 2, keys);
+  face_check_options(L, 2, "mode divisibility");
   TensorMarks *m = edit_marks(L, &t);
   Leaves v = leaves_of(&t);
   int64_t mode = option_of(L, "mode", 0, -1);

@@ -527,6 +527,9 @@ static void push_outer(lua_State *L, const Outer *f) {
                "function, without a shape of its own: no value stands for it");
 }
 
+#define LAYOUT_FIELDS \
+  "shape stride layout offset swizzle inner outer is_composed"
+
 static bool push_layout_field(Ctx *cx, lua_State *L, Layout l,
                               const char *k) {
   if (strcmp(k, "shape") == 0) {
@@ -564,8 +567,7 @@ static int layout_index(lua_State *L) {
                           lua_tostring(L, 2)))
       return 1;
   }
-  face_error(L, ERR_NAME, "a layout has no field '%s'",
-             luaL_tolstring(L, 2, NULL));
+  face_nofield(L, lua_upvalueindex(2), LAYOUT_FIELDS);
 }
 
 static int layout_newindex(lua_State *L) {
@@ -637,7 +639,11 @@ static int const_index(lua_State *L) {
     for (int i = 0; i < 6; i++)
       if (strcmp(k, names[i]) == 0) lua_pushinteger(L, v[i % 3]);
   }
-  return lua_isnil(L, -1) ? (face_nofield(L), 0) : 1;
+  if (lua_isnil(L, -1))
+    face_nofield(L, 0, b->kind == CONST_SWIZZLE
+                   ? "num_bits num_base num_shift b m s"
+                   : b->kind == CONST_BASIS ? "value mode" : "value");
+  return 1;
 }
 
 // 3 * E(0), E(0) * 3

@@ -89,6 +89,7 @@ static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
 // The option `vector`: how many neighbours stay so, {1, 8} by mode or one
 // integer for a function of an integer.
 static void read_vector(lua_State *L, int opts, LayoutFn *fn) {
+  face_check_options(L, opts, "vector");
   int type = lua_getfield(L, opts, "vector");
   if (type == LUA_TNUMBER) {
     fn->run = face_checkint(L, -1);

@@ -56,18 +56,14 @@ static const OfNumbers of_numbers[MF_COUNT] = {
 // {fastmath = true} at idx: for this call, whatever the kernel says.
 static bool check_fastmath(lua_State *L, int idx, bool otherwise) {
   if (lua_isnoneornil(L, idx)) return otherwise;
-  face_checktype(L, idx, LUA_TTABLE);
-  for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
-    const char *name =
-      lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
-    if (strcmp(name, "fastmath") != 0)
-      face_error(L, ERR_NAME, "no option %s: there is fastmath", *name
-                 ? lua_pushfstring(L, "'%s'", name) : face_show(L, -2));
+  face_check_options(L, idx, "fastmath");
+  if (lua_getfield(L, idx, "fastmath") != LUA_TNIL) {
     if (!lua_isboolean(L, -1))
       face_error(L, ERR_ARG, "fastmath = %s: a boolean is needed",
                  face_show(L, -1));
     otherwise = lua_toboolean(L, -1);
   }
+  lua_pop(L, 1);
   return otherwise;
 }
 

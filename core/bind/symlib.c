@@ -31,7 +31,8 @@ static int l_constexpr(lua_State *L) {
 // constexpr.value
 static int constexpr_index(lua_State *L) {
   face_check(L, 1, MT_CONSTEXPR, "constexpr");
-  if (strcmp(face_checkstr(L, 2), "value") != 0) face_nofield(L);
+  if (strcmp(face_checkstr(L, 2), "value") != 0)
+    face_nofield(L, 0, "value");
   lua_getiuservalue(L, 1, 1);
   return 1;
 }
@@ -62,7 +63,7 @@ static int symbol_index(lua_State *L) {
   if (strcmp(k, "id") == 0) lua_pushinteger(L, s->id);
   else if (strcmp(k, "width") == 0) lua_pushinteger(L, dtype_bits(s->type));
   else if (strcmp(k, "divisibility") == 0) lua_pushinteger(L, s->divides);
-  else face_nofield(L);
+  else face_nofield(L, 0, "id width divisibility");
   return 1;
 }
 

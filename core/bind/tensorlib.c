@@ -218,6 +218,9 @@ static int tensor_call(lua_State *L) {
   return 1;
 }
 
+#define FIELDS "shape stride layout element_type dtype memspace alignment " \
+               "device iterator"
+
 static bool push_field(Ctx *cx, lua_State *L, const char *k) {
   Tensor t = face_check_tensor(L, 1);
   if (strcmp(k, "shape") == 0) {
@@ -250,7 +253,7 @@ static int tensor_index(lua_State *L) {
   if (luaL_getmetafield(L, 1, k) != LUA_TNIL) return 1;
   Ctx *cx = face_ctx(L);
   if (!push_field(cx, L, k))
-    face_error(L, ERR_NAME, "a tensor has no field '%s'", k);
+    face_nofield(L, 0, FIELDS);
   return 1;
 }
 

@@ -20,8 +20,6 @@ TensorBox *tensorlib_box(lua_State *L, int idx);  // unchecked; NULL: none
 _Noreturn void tensorlib_outside(lua_State *L);  // of a kernel, on the host
 // The arguments first..top as one coordinate: a lone one as it stands.
 Tup tensorlib_coord(Ctx *cx, lua_State *L, int first);
-// The options table at idx, if there is one, has these keys only.
-void tensorlib_check_options(lua_State *L, int idx, const char *const *keys);
 // Pushes a tensor of the device buffer at a stack index.
 void tensorlib_push_of(lua_State *L, const Tensor *t, struct DevBuf *dev,
                        int owner);

@@ -307,7 +307,8 @@ static int atom_index(lua_State *L) {
     lua_pushinteger(L, a->map.swizzle ? 16 << a->map.swizzle : 0);
   else if (strcmp(k, "box") == 0) push_box(L, &a->map);
   else if (strcmp(k, "value_type") == 0) face_push_dtype(L, a->type);
-  else face_nofield(L);
+  else face_nofield(L, 0, "tx_bytes values stores num_multicast swizzle box "
+                    "value_type");
   return 1;
 }
 
@@ -382,10 +383,8 @@ static MapPlace check_map(Ctx *cx, lua_State *L, int idx) {
   return (MapPlace){t.mem, dim_asref(cx, at)};
 }
 
-static const char *const box_options[] = {
-  "tma_bar_ptr", "mcast_mask", "cache_policy", "tma_desc_ptr", NULL};
-static const char *const run_options[] = {"mbar_ptr", "mcast_mask", "cta_rank",
-                                          "cache_policy", NULL};
+#define BOX_OPTIONS "tma_bar_ptr mcast_mask cache_policy tma_desc_ptr"
+#define RUN_OPTIONS "mbar_ptr mcast_mask cta_rank cache_policy"
 
 int tmalib_copy(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -395,7 +394,7 @@ int tmalib_copy(lua_State *L) {
   Tensor src = face_check_tensor(L, 2), dst = face_check_tensor(L, 3);
   TmaCall o = {0};
   if (!lua_isnil(L, 4)) {
-    tensorlib_check_options(L, 4, a->runs ? run_options : box_options);
+    face_check_options(L, 4, a->runs ? RUN_OPTIONS : BOX_OPTIONS);
     read_barrier(cx, L, a->runs ? "mbar_ptr" : "tma_bar_ptr", &o);
     o.mask = read_value(cx, L, "mcast_mask", DT_I32);
     o.policy = read_value(cx, L, "cache_policy", DT_I64);

@@ -219,10 +219,13 @@ static int v_index(lua_State *L) {
   }
   if (v && lua_isinteger(L, 2))
     face_error(L, ERR_DYNAMIC, "a traced value was indexed like a table");
-  if (v && k)
-    face_error(L, ERR_NAME, "a traced value has no '%s': it has lt le gt ge "
+  if (v && k) {
+    Nearest n = nearest_of(k);
+    nearest_offer_words(&n, "lt le gt ge eq ne to bitcast dtype");
+    face_error(L, ERR_NAME, "a traced value has no '%s'%s: it has lt le gt ge "
                "eq ne to bitcast dtype, and functions such as cute.sqrt(x)",
-               k);
+               k, face_meant(L, &n));
+  }
   lua_pushnil(L);
   return 1;
 }

@@ -256,8 +256,7 @@ static int vec_reduce(lua_State *L) {
   const Vector *v = veclib_check(L, 1);
   Op op = check_reduction(L, 2);
   Ref init = face_check_value(cx, L, 3, v->type);
-  static const char *const options[] = {"keep", NULL};
-  tensorlib_check_options(L, 5, options);
+  face_check_options(L, 5, "keep");
   bool keep = lua_istable(L, 5) && face_get_bool(L, 5, "keep");
   Tup profile = lua_isnoneornil(L, 4) ? tup_int(cx, 0)
                                       : face_check_tup(cx, L, 4);
@@ -375,7 +374,7 @@ static int vec_index(lua_State *L) {
   else if (strcmp(k, "dtype") == 0 || strcmp(k, "element_type") == 0)
     face_push_dtype(L, v->type);
   else
-    face_error(L, ERR_NAME, "a vector has no field '%s'", k);
+    face_nofield(L, 0, "shape dtype element_type");
   return 1;
 }
 

@@ -339,11 +339,18 @@ function gpu.best(list, opts)
   return best(dev, list, opts)
 end
 
-return sign.public("gpu.", gpu, [[
+-- What all products by cuBLAS know.
+local PRODUCT = [[{A B D algos alpha batches beta bias epilogue fast_accum k
+  layout m m_major n ordinal scale_A scale_B step_A step_B step_D tf32
+  workspace}]]
+
+return sign.public("gpu.", gpu, ([[
   open(ordinal?: integer) available(ordinal?: integer) info(ordinal?: integer)
   memory(ordinal?: integer) trim(ordinal?: integer)
-  cublas(options: table) cublaslt(options: table)
-  cublaslt_first(options: table) stats(list: table)
-  bench(list: table, opts?: table) best(list: table, opts?: table)
+  cublas(options: PRODUCT) cublaslt(options: PRODUCT)
+  cublaslt_first(options: PRODUCT) stats(list: table)
+  bench(list: table, opts?: {cold cold_launches flops flush_bytes hot_ms ordinal
+    progress rounds settle_ms warm_ms})
+  best(list: table, opts?: {hot_ms ordinal warm_ms})
   bench_order(n: integer, round: integer)
-]])
+]]):gsub("PRODUCT", PRODUCT))

@@ -22,7 +22,7 @@ local PARTS = {
     when(condition: boolean|value, f?: function, g?: function)
     cases(condition: boolean|value, more...: boolean|value)]],
   ["cute.lang.trace"] = [[
-    range(first: number|value, limit?, step?, opts?: table)
+    range(first: number|value, limit?, step?, opts?: {unroll})
     range_constexpr(first: number|value, limit?, step?)
     loop(condition: function, body: function)
     break_if(condition: boolean|value) func(f: function)
@@ -38,14 +38,16 @@ local PARTS = {
   ["cute.stream"] = [[
     stream(device?) event(device?) with_stream(stream, f: function,
     arguments...) synchronize(device?) graph(f: function, opts?: table)]],
-  ["cute.draw"] = [[draw(x, opts?: table)]],
+  ["cute.draw"] = [[
+    draw(x, opts?: {as blocks by colour dtype file labels limit line tensor tile
+      title width})]],
   ["cute.draw.print"] = [[
     print_layout(layout: layout|tensor)]],
   ["cute.lang.printing"] = [[
     printf(format: string, values...) print_tensor(tensor: tensor,
     opts?: table)]],
   ["cute.profile.swizzle"] = [[
-    find_swizzle(layout: layout, accesses: table, opts?: table)]],
+    find_swizzle(layout: layout, accesses: table, opts?: {budget name type})]],
   ["cute.program.diff"] = [[diff(before, now)]],
   ["cute.program.explain"] = [[explain(f: function, out?: function)]],
   ["cute.tuple"] = [[
@@ -54,24 +56,27 @@ local PARTS = {
     pretty_str(x) size_in_bytes(dtype: dtype|tensor, layout?) coords(shape)
     assume(x: integer|value, lo: integer|table, hi?: integer, div?: integer)]],
   ["cute.math"] = [[
-    add(x: number|value|vector, y: number|value|vector, opts?: table)
+    add(x: number|value|vector, y: number|value|vector, opts?: {ftz rounding})
     sub(x: number|value|vector, y: number|value|vector)
-    mul(x: number|value|vector, y: number|value|vector, opts?: table)
-    div(x: number|value|vector, y: number|value|vector, opts?: table)
+    mul(x: number|value|vector, y: number|value|vector, opts?: {ftz rounding})
+    div(x: number|value|vector, y: number|value|vector,
+      opts?: {fastmath ftz rounding})
     rem(x: number|value|vector, y: number|value|vector)
     neg(x: number|value|vector) absf(x) absi(x) clamp(x, lo, hi)
-    sincos(x, opts?: table)
+    sincos(x, opts?: {fastmath})
     isnan(x: number|value|vector) isinf(x: number|value|vector)
     isfinite(x: number|value|vector) isnormal(x: number|value|vector)
     fpowi(x: number|value|vector, n: integer|value)
     ipowi(x: integer|value|vector, n: integer|value)
     fast_divmod_create_divisor(divisor: integer|value)]],
   ["cute.symbolic"] = [[
-    sym_int(width?: integer|table, opts?: table)
+    sym_int(width?: integer|{divisibility}, opts?: {divisibility})
     sym_int32(divisibility?: integer) sym_int64(divisibility?: integer)
-    make_fake_tensor(dtype: dtype|string, shape, stride, opts?: table)
-    make_fake_compact_tensor(dtype: dtype|string, shape, opts?: table)
-    symbolic(declaration: table)]],
+    make_fake_tensor(dtype: dtype|string, shape, stride,
+      opts?: {assumed_align memspace})
+    make_fake_compact_tensor(dtype: dtype|string, shape,
+      opts?: {assumed_align memspace stride_order use_32bit_stride})
+    symbolic(declaration: {align dtype shape stride})]],
   ["cute.smemstruct"] = [[struct(fields: table) union(fields: table)]],
   ["cute.algorithm"] = [[
     fill(tensor: tensor, x) clear(tensor: tensor)

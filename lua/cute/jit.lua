@@ -293,7 +293,7 @@ function jit.version()
 end
 
 return sign.public("jit.", jit, [[
-  compile(source: string, opts: table) version()
+  compile(source: string, opts: {arch cache lines name options}) version()
   code_size(cubin: string, name: string)
   map_log(log: string, name: string, lines?: table)
   resources(log: string, cubin?: string) ptx_lines(text: string)

@@ -64,9 +64,6 @@ local function rounded(name, plain, count)
       core.fail("unknown-name", ("%s: no rounding '%s' (rn, rz, rp, rm)")
         :format(name, tostring(mode)))
     end
-    if opts.fastmath and name ~= "div" then
-      sign.unknown("option", "fastmath", {rounding = true, ftz = true}, name)
-    end
     if opts.ftz then for i = 1, count do args[i] = flush(args[i]) end end
     local r
     if mode == "rn" and opts.fastmath and is_f32(args) then

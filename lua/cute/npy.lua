@@ -375,7 +375,8 @@ function npy.of_buffer(buffer, shape, fortran)
 end
 
 return sign.public("npy.", npy, [[
-  read(path: string, opts?: table) write(path: string, array: table)
+  read(path: string, opts?: {dtype shape})
+  write(path: string, array: {bytes dtype fortran shape})
   header(bytes: string) strides(array: table) tensor(array: table)
   make_header(dtype: string|dtype, shape: table, fortran?: boolean)
   of_buffer(buffer: buffer, shape: table, fortran?: boolean)

@@ -608,14 +608,17 @@ sign.class("StreamKTileScheduler", StreamK, [[
 
 return sign.public("utils.", schedule, [[
   PersistentTileSchedulerParams(problem_shape_ntile_mnl: table,
-    cluster_shape_mnk?: table, opts?: integer|value|table,
+    cluster_shape_mnk?: table,
+    opts?: integer|value|{order raster_along_m swizzle_size},
     raster_along_m?: boolean)
   StaticPersistentTileScheduler(params: PersistentTileSchedulerParams,
     block_idx?: table, grid_dim?: table)
   DynamicPersistentTileScheduler(params: PersistentTileSchedulerParams,
-    opts: table, block_idx?: table, grid_dim?: table)
+    opts: {consumer_group counter defer_sync maker num_stages},
+    block_idx?: table, grid_dim?: table)
   StreamKTileScheduler(params: PersistentTileSchedulerParams,
-    k_tiles: integer|value, opts?: table, block_idx?: table, grid_dim?: table)
+    k_tiles: integer|value, opts?: {equal least},
+    block_idx?: table, grid_dim?: table)
   WorkTileInfo(tile_idx: table, is_valid_tile: boolean|value|function)
   hilbert_tile_order(m: integer, n: integer)
 ]])

@@ -9,7 +9,6 @@
 -- such as "m", with what divides it behind a `%`. One symbol is one number,
 -- wherever it stands among the arguments of a launch.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
 
 local symbolic = {}
 
@@ -39,11 +38,6 @@ function symbolic.sym_int(width, opts)
   if width ~= 32 and width ~= 64 then
     core.fail("bad-argument", ("sym_int of %s bits: 32 or 64"):format(
       core.show(width)))
-  end
-  for k in pairs(opts or {}) do
-    if k ~= "divisibility" then
-      sign.unknown("option", k, {divisibility = true}, "sym_int")
-    end
   end
   return new_symbol(width, check_divisibility(opts and opts.divisibility))
 end
@@ -207,12 +201,7 @@ local function type_of(dtype)
   return t
 end
 
-local function check_names(what, given, known)
-  for name in pairs(given or {}) do
-    if not known[name] then
-      sign.unknown("option", name, known, what)
-    end
-  end
+local function options(what, given)
   local space = given and given.memspace
   if space ~= nil and space ~= "gmem" then
     core.fail("bad-argument", ("%s: memspace = %s: tensors that are arguments "
@@ -227,8 +216,7 @@ end
 ---@param stride any
 ---@param opts? {assumed_align: integer, memspace: string}
 function symbolic.make_fake_tensor(dtype, shape, stride, opts)
-  opts = check_names("make_fake_tensor", opts,
-                     {assumed_align = true, memspace = true})
+  opts = options("make_fake_tensor", opts)
   return make {dtype = type_of(dtype), shape = shape, stride = stride,
                align = opts.assumed_align}
 end
@@ -240,8 +228,7 @@ end
 ---@param opts? table {stride_order: integer[], assumed_align: integer,
 -- use_32bit_stride: boolean, memspace: string}
 function symbolic.make_fake_compact_tensor(dtype, shape, opts)
-  opts = check_names("make_fake_compact_tensor", opts, {stride_order = true,
-    assumed_align = true, use_32bit_stride = true, memspace = true})
+  opts = options("make_fake_compact_tensor", opts)
   local n, order = #flat(shape, {}, 0), nil
   if opts.stride_order then order = check_order(opts.stride_order, n) end
   if not order then
@@ -258,8 +245,6 @@ end
 -- without align (bytes) its elements are aligned.
 ---@param d {dtype: cute.DType|string, shape: any, stride: any, align: integer}
 function symbolic.symbolic(d)
-  check_names("cute.symbolic", d, {dtype = true, shape = true, stride = true,
-                                   align = true})
   local order, n = {}, #flat(d.shape, {}, 0)
   for i = 1, n do order[i] = n - i end
   return make {dtype = type_of(d.dtype), shape = d.shape, stride = d.stride,

@@ -206,14 +206,15 @@ end
 ---@param opts? {key: fun(...): string} and those of benchmark
 ---@return fun(...): any
 function testing.autotune_jit(params, make, opts)
-  opts = opts or {}
-  local kept = {}
-  local key = opts.key or core.kind_text
+  local kept, key, timed = {}, core.kind_text, {}
+  for name, v in pairs(opts or {}) do
+    if name == "key" then key = v else timed[name] = v end
+  end
   return function(...)
     local k, args = key(...), table.pack(...)
     kept[k] = kept[k] or testing.tune(function(config)
       return make(config, table.unpack(args, 1, args.n))
-    end, params, opts)
+    end, params, timed)
     return launcher(make(kept[k], ...))()
   end
 end
@@ -221,9 +222,12 @@ end
 return sign.public("testing.", testing, [[
   assert_(condition, text?: string) convert(src: tensor, dst: tensor)
   padded(t: tensor)
-  benchmark(x: prepared|launch|blas|function, opts?: table)
+  benchmark(x: prepared|launch|blas|function,
+    opts?: {device iterations ordinal warmup_iterations})
   get_workspace_count(one_workspace_bytes: integer, warmup_iterations: integer,
     iterations: integer, l2_bytes?: integer)
-  tune(make: function, params: table, opts?: table)
-  autotune_jit(params: table, make: function, opts?: table)
+  tune(make: function, params: table,
+    opts?: {device iterations ordinal warmup_iterations})
+  autotune_jit(params: table, make: function,
+    opts?: {device iterations key ordinal warmup_iterations})
 ]])

@@ -461,25 +461,26 @@ return sign.public("utils.", utils, [[
   make_smem_layout(leading_mode: string, smem_tile_shape: table,
     dtype: dtype|string, num_stages: integer)
   make_smem_layout_a(tiled_mma?, mma_tiler_mnk: table, dtype: dtype|string,
-    num_stages: integer, opts?: table)
+    num_stages: integer, opts?: {is_k_major})
   make_smem_layout_b(tiled_mma?, mma_tiler_mnk: table, dtype: dtype|string,
-    num_stages: integer, opts?: table)
+    num_stages: integer, opts?: {is_k_major})
   make_smem_layout_epi(dtype: dtype|string, layout: string|LayoutEnum,
     epi_tile: table, epi_stage: integer)
   make_trivial_tiled_mma(a_dtype: dtype, b_dtype: dtype, a_leading_mode: string,
     b_leading_mode: string, acc_dtype: dtype, atom_layout_mnk: table,
-    tiler_mn: table, opts?: table)
+    tiler_mn: table, opts?: {a_source arch})
   block_copy(tiled_copy: tiled, src: tensor, dst: tensor)
   get_tma_atom_kind(mcast: boolean, use_2cta_instrs?: boolean, is_b?: boolean)
   cluster_shape_to_tma_atom_A(cluster_shape_mnk: table, atom_thr_id?: layout)
   cluster_shape_to_tma_atom_B(cluster_shape_mnk: table, atom_thr_id?: layout)
   is_valid_mma_tiler_and_cluster_shape(mma_tiler_mnk: table,
     cluster_shape_mn: table, use_2cta_instrs?: boolean)
-  is_valid_tensor_alignment(problem: table)
+  is_valid_tensor_alignment(problem: {a_dtype a_major b_dtype b_major c_dtype
+    c_major k m n})
   epilog_smem_copy_and_partition(tiled_mma: tiled, tRS_rC: tensor,
     tidx: integer|value, sC: tensor, layout_c: string|LayoutEnum)
   epilog_gmem_copy_and_partition(tidx: integer|value, atom: tma_atom|tiled,
     gC: tensor, epi_tile, sC?: tensor)
-  print_latex(x, opts?: table)
-  print_latex_tv(layout_tv: layout, tile_mn, opts?: table)
+  print_latex(x, opts?: {color})
+  print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})
 ]])

@@ -216,7 +216,7 @@ describe("on Hopper", function()
         function(bar, tid) arch.map_dsmem_ptr(bar, -1 - tid) end)
     bad("store_async_dsmem: block 9 of a cluster of 8 [bad-argument]",
         function(bar, tid) arch.store_async_dsmem(bar, 1, bar, tid + 9) end)
-    bad("no option release = true", function(bar)
+    bad("no option 'release': there are relaxed scope", function(bar)
       arch.mbarrier_arrive(bar, 1, 1, {release = true})
     end)
     bad("mbarrier_wait: parity 2 of a phase: 0 or 1 is needed",
@@ -238,9 +238,10 @@ describe("on Hopper", function()
     end)
     bad("setmaxregister_increase: 100 registers: a multiple of 8 from 24 to "
       .. "256 is needed", function() arch.setmaxregister_increase(100) end)
-    bad("cluster_wait: no option align = true (aligned = false)",
+    bad("cluster_wait: no option 'align' (did you mean aligned?): there is "
+      .. "aligned",
         function() arch.cluster_wait {align = true} end)
-    bad("barrier: no option aligned = 1", function()
+    bad("barrier: aligned = 1: a boolean is needed", function()
       arch.barrier(1, 64, {aligned = 1})
     end)
     bad("fence_proxy: no kind 'tensor'", function()

@@ -5,6 +5,8 @@
 local cute = require "cute"
 local core = require "cute.core"
 
+local support = require "spec.support"
+
 local kinds = core.error_kinds
 
 -- Functions that take any number of arguments, and why. The parameter is that
@@ -274,6 +276,57 @@ describe("every public function", function()
     for _, f in ipairs(public) do
       local _, _, free = count(f.signature)
       assert.truthy(not free or FREE[free], f.signature)
+    end
+  end)
+
+  -- Tables of options name all keys in the signature, which refuses others,
+  -- but for these.
+  local CHECKED = {
+    ["cute.graph"] = "kernel.check_options", ["cute.kernel"] = "the same",
+    ["cute.raw_kernel"] = "raw.lua's own", ["cute.print_tensor"] = "printing",
+    ["prepared:try"] = "kernel.check_options",
+    ["raw call:launch"] = "the same", ["raw call:compile"] = "the same",
+    ["ops.gemm"] = "operand.check_options", ["ops.explain"] = "the same",
+    ["ops.grouped_gemm"] = "the same", ["ops.explain_grouped"] = "the same",
+    ["ops.copy"] = "the same", ["ops.convert"] = "the same",
+    ["ops.transpose"] = "the same", ["ops.reduce"] = "the same",
+    ["tiles.is_async"] = "a kernel's own choices",
+    ["tiles.operand"] = "a kernel's own choices",
+  }
+  it("knows the options that it takes", function()
+    for _, f in ipairs(public) do
+      local loose = f.signature and f.signature:find "%f[%w]opt%w*%??: ?table"
+      assert.truthy(not loose or CHECKED[f.name], f.signature)
+    end
+  end)
+
+  it("refuses options that it does not know, and names the nearest", function()
+    for said, f in pairs {
+      ["cute.zeros: no option 'devce' (did you mean device?): there are device "
+        .. "pinned seed"] = function()
+          cute.zeros({4}, cute.f32, {devce = "gpu"})
+        end,
+      ["cute.range: no option 'unrol' (did you mean unroll?): there is unroll"]
+        = function() cute.range(4, {unrol = 2}) end,
+      ["testing.tune: no option 'iteration' (did you mean iterations?): there"]
+        = function() cute.testing.tune(print, {}, {iteration = 3}) end,
+      ["pipeline.PipelineCpAsync: no option 'stages': there are barrier "
+        .. "num_stages"] = function()
+          cute.pipeline.PipelineCpAsync {stages = 3}
+        end,
+      ["cute.make_copy_atom: no option 'bits': there are num_bits_per_copy"]
+        = function()
+          cute.make_copy_atom("UniversalCopy", cute.f32, {bits = 128})
+        end,
+      ["cute.symbolic: no option 1 = \"f16\": there are align dtype shape"]
+        = function() cute.symbolic {"f16", {4}} end,
+      ["cute.find_swizzle: no option 'treads' (did you mean threads?)"]
+        = function()
+          cute.find_swizzle(cute.layout "(8,8):(8,1)", {{op = "ld", treads = 4,
+            at = function(t) return {t % 8, 0} end}})
+        end,
+    } do
+      support.raises(said, f)
     end
   end)
 

@@ -90,7 +90,7 @@ describe("cute.math", function()
   end)
 
   it("says what is wrong with its options", function()
-    raises("exp: no option 'fast': there is fastmath", cute.exp, 1,
+    raises("exp: no option 'fast' (did you mean fastmath?)", cute.exp, 1,
            {fast = true})
     raises("fastmath = 3: a boolean is needed", cute.exp, 1, {fastmath = 3})
     raises("use cute.floor(x)", cute.floor, 1.5, ON)

@@ -121,7 +121,7 @@ describe("foreign values", function()
     raises("a layout has no field 'coalesc'", function()
       return L "8:1":coalesc()
     end)
-    raises("a layout has no field '1'", function() return L "8:1"[1] end)
+    raises("a layout has no field 1", function() return L "8:1"[1] end)
   end)
 
   it("of callbacks are named, too", function()

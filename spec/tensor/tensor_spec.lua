@@ -343,8 +343,8 @@ describe("marks", function()
       {leading_dim = 0})
     raises("extent 96 of mode 1 is not a multiple of 64",
       t.mark_layout_dynamic, t, {divisibility = {64, 64}})
-    raises("no option 'leading': there are leading_dim",
-           t.mark_layout_dynamic, t, {leading = 1})
+    raises("no option 'leading' (did you mean leading_dim?): there are "
+           .. "leading_dim", t.mark_layout_dynamic, t, {leading = 1})
     t:mark_compact_shape_dynamic {mode = 1, divisibility = 16}
     raises("needs a mode of 0 to 1", t.mark_compact_shape_dynamic, t, {})
     local s = cute.make_tensor(t.iterator, cute.make_layout({8, 8}, {1, 1}))

@@ -6,11 +6,10 @@ local core = require "cute.core"
 ---@param opts? {aligned: boolean}
 ---@return string
 return function(what, opts)
-  for key, value in pairs(opts or {}) do
-    if key ~= "aligned" or type(value) ~= "boolean" then
-      core.fail("unknown-name", ("%s: no option %s = %s (aligned = false)")
-        :format(what, tostring(key), tostring(value)))
-    end
+  local value = opts and opts.aligned
+  if value ~= nil and type(value) ~= "boolean" then
+    core.fail("bad-argument", ("%s: aligned = %s: a boolean is needed"):format(
+      what, core.show(value)))
   end
-  return opts and opts.aligned == false and "_unaligned" or ""
+  return value == false and "_unaligned" or ""
 end

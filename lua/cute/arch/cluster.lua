@@ -116,8 +116,8 @@ end
 
 return sign.public("cute.arch.", cluster, [[
   block_idx_in_cluster() cluster_size()
-  cluster_arrive(opts?: table) cluster_arrive_relaxed(opts?: table)
-  cluster_wait(opts?: table)
+  cluster_arrive(opts?: {aligned}) cluster_arrive_relaxed(opts?: {aligned})
+  cluster_wait(opts?: {aligned})
   map_dsmem_ptr(smem_ptr: tensor, cta_rank_in_cluster: integer|value)
   store_async_dsmem(smem_ptr: tensor, value: number|value|vector|table,
     mbar_ptr: tensor, peer_cta_rank: integer|value)

@@ -70,11 +70,7 @@ end
 -- {barrier_id =, number_of_threads =, aligned =} as a barrier's arguments.
 local function named(id, threads, opts)
   if type(id) ~= "table" then return id, threads, opts end
-  local rest = {}
-  for k, v in pairs(id) do
-    if k ~= "barrier_id" and k ~= "number_of_threads" then rest[k] = v end
-  end
-  return id.barrier_id or 0, id.number_of_threads, rest
+  return id.barrier_id or 0, id.number_of_threads, {aligned = id.aligned}
 end
 
 --- A named barrier: `threads` of them meet at barrier id (1 to 15; 0 is that of
@@ -196,9 +192,10 @@ return sign.public("cute.arch.", arch, [[
   thread_idx() block_idx() block_dim() grid_dim() lane_idx() warp_idx() smid()
   cluster_idx() cluster_dim() block_in_cluster_idx() block_in_cluster_dim()
   sync_threads() sync_warp(mask?: integer|value)
-  barrier(id: integer|value|table, threads?: integer|value, opts?: table)
-  barrier_arrive(id: integer|value|table, threads?: integer|value,
-    opts?: table)
+  barrier(id: integer|value|{aligned barrier_id number_of_threads},
+    threads?: integer|value, opts?: {aligned})
+  barrier_arrive(id: integer|value|{aligned barrier_id number_of_threads},
+    threads?: integer|value, opts?: {aligned})
   cp_async_commit_group() cp_async_wait_group(n)
   cp_async_bulk_commit_group() cp_async_bulk_wait_group(n, read?: boolean|table)
   fence_acq_rel_cta() fence_acq_rel_cluster() fence_acq_rel_gpu()

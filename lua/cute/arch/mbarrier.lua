@@ -28,20 +28,18 @@ local mbarrier = {}
 
 local HINTS = core.hints()
 
-local function order(what, opts, waits)
-  local flags = 0
-  for key, value in pairs(opts or {}) do
-    if key == "relaxed" and not waits and type(value) == "boolean" then
-      flags = flags | (value and HINTS.sem.relaxed or 0)
-    elseif key == "scope" and (value == "cta" or value == "cluster") then
-      flags = flags | HINTS.scope[value]
-    else
-      core.fail("unknown-name", ("%s: no option %s = %s (relaxed = true, "
-        .. "scope = \"cta\" or \"cluster\")"):format(what, tostring(key),
-        tostring(value)))
-    end
+-- The order of an arrival or a wait, and for whom, as the flags that say it.
+local function order(what, opts)
+  local relaxed, scope = opts and opts.relaxed, opts and opts.scope
+  if relaxed ~= nil and type(relaxed) ~= "boolean" then
+    core.fail("bad-argument", ("%s: relaxed = %s: a boolean is needed"):format(
+      what, core.show(relaxed)))
+  elseif scope ~= nil and scope ~= "cta" and scope ~= "cluster" then
+    core.fail("unknown-name", ("%s: scope = %s: \"cta\" or \"cluster\""):format(
+      what, core.show(scope)))
   end
-  return flags
+  return (relaxed and HINTS.sem.relaxed or 0)
+    | (scope and HINTS.scope[scope] or 0)
 end
 
 -- A count of at least `least` and at most what the barrier holds.
@@ -126,7 +124,7 @@ end
 ---@param opts? {scope: string}
 function mbarrier.mbarrier_wait(mbar_ptr, phase, opts)
   local what = "mbarrier_wait"
-  core.mbarrier("wait", mbar_ptr, order(what, opts, true),
+  core.mbarrier("wait", mbar_ptr, order(what, opts),
                 parity(what, phase))
 end
 
@@ -136,7 +134,7 @@ end
 ---@param opts? {scope: string}
 function mbarrier.mbarrier_try_wait(mbar_ptr, phase, opts)
   local what = "mbarrier_try_wait"
-  return core.mbarrier("try_wait", mbar_ptr, order(what, opts, true),
+  return core.mbarrier("try_wait", mbar_ptr, order(what, opts),
                        parity(what, phase))
 end
 
@@ -146,7 +144,7 @@ end
 ---@param opts? {scope: string}
 function mbarrier.mbarrier_test_wait(mbar_ptr, phase, opts)
   local what = "mbarrier_test_wait"
-  return core.mbarrier("test_wait", mbar_ptr, order(what, opts, true),
+  return core.mbarrier("test_wait", mbar_ptr, order(what, opts),
                        parity(what, phase))
 end
 
@@ -175,14 +173,14 @@ return sign.public("cute.arch.", mbarrier, [[
   mbarrier_init(mbar_ptr: tensor, cnt: integer|value) mbarrier_init_fence()
   mbarrier_inval(mbar_ptr: tensor)
   mbarrier_arrive(mbar_ptr: tensor, peer_cta_rank_in_cluster?: integer|value,
-    arrive_count?: integer|value, opts?: table)
+    arrive_count?: integer|value, opts?: {relaxed scope})
   mbarrier_arrive_and_expect_tx(mbar_ptr: tensor, bytes: integer|value,
-    peer_cta_rank_in_cluster?: integer|value, opts?: table)
+    peer_cta_rank_in_cluster?: integer|value, opts?: {relaxed scope})
   mbarrier_expect_tx(mbar_ptr: tensor, bytes: integer|value,
-    peer_cta_rank_in_cluster?: integer|value, opts?: table)
-  mbarrier_wait(mbar_ptr: tensor, phase: integer|value, opts?: table)
-  mbarrier_try_wait(mbar_ptr: tensor, phase: integer|value, opts?: table)
-  mbarrier_test_wait(mbar_ptr: tensor, phase: integer|value, opts?: table)
+    peer_cta_rank_in_cluster?: integer|value, opts?: {scope})
+  mbarrier_wait(mbar_ptr: tensor, phase: integer|value, opts?: {scope})
+  mbarrier_try_wait(mbar_ptr: tensor, phase: integer|value, opts?: {scope})
+  mbarrier_test_wait(mbar_ptr: tensor, phase: integer|value, opts?: {scope})
   mbarrier_conditional_try_wait(cond: boolean|value, mbar_ptr: tensor,
     phase: integer|value)
   cp_async_mbarrier_arrive_noinc(mbar_ptr: tensor)

@@ -48,18 +48,8 @@ end
 
 local function hints(what, opts)
   local flags = 0
-  if opts ~= nil and type(opts) ~= "table" then
-    core.fail("bad-argument", ("%s: the options are a table, got %s")
-      :format(what, core.typename(opts)))
-  end
   for key, value in pairs(opts or {}) do
-    local field = FIELDS[key]
-    local allowed = ALLOWED[what][key]
-    local only = what == "atomic" and key ~= "scope"
-      or key == "level_prefetch_size"
-    if not field or only and not allowed then
-      refuse(what, "option", key, names(ALLOWED[what]) .. ", scope")
-    end
+    local field, allowed = FIELDS[key], ALLOWED[what][key]
     local bits = field[value]
     if not bits or allowed and not has(allowed, value) then
       refuse(what, key, value, allowed or names(field))
@@ -141,7 +131,7 @@ memory.atomic_max_float32 = memory.atomic_fmax
 ---@param ptr table an iterator
 ---@param opts {cmp: any, val: any, sem: string?, scope: string?}
 function memory.atomic_cas(ptr, opts)
-  if type(opts) ~= "table" or opts.cmp == nil or opts.val == nil then
+  if opts.cmp == nil or opts.val == nil then
     core.fail("bad-argument", ("atomic_cas: {cmp = x, val = y} is needed, got "
       .. "%s"):format(core.show(opts)))
   end
@@ -158,7 +148,7 @@ local REDUCTIONS = {add = true, min = true, max = true, ["and"] = true,
 ---@param value any
 ---@param opts {op: string, sem: string?, scope: string?}
 function memory.red(ptr, value, opts)
-  local op = opts and opts.op
+  local op = opts.op
   local kind = op and op:gsub("^u(m)", "%1")
   if not REDUCTIONS[kind] then
     refuse("red", "op", op, "add, min, max, and, or, xor")
@@ -282,16 +272,20 @@ function memory.target_version(opts)
     and (not lo or have >= number(lo)) and (not hi or have <= number(hi))
 end
 
-local POINTED = "(pointer: tensor, value: number|value, opts?: table)"
+local POINTED = "(pointer: tensor, value: number|value, opts?: {scope sem})"
 
 return sign.public("cute.arch.", memory, (([[
   atomic_add@ atomic_min@ atomic_max@ atomic_and@ atomic_or@ atomic_xor@
   atomic_exch@ atomic_fmax@ atomic_fmin@ atomic_max_float32@
-  atomic_cas(pointer: tensor, opts)
-  red(pointer: tensor, value: number|value, opts: table)
-  load(pointer: tensor, dtype?: dtype|string, opts?: table)
-  store(pointer: tensor, value: number|boolean|value, opts?: table)
+  atomic_cas(pointer: tensor, opts: {cmp scope sem val})
+  red(pointer: tensor, value: number|value, opts: {op scope sem})
+  load(pointer: tensor, dtype?: dtype|string,
+    opts?: {cop level1_eviction_priority level_prefetch_size scope sem})
+  store(pointer: tensor, value: number|boolean|value,
+    opts?: {cop level1_eviction_priority scope sem})
   alloc_smem(dtype: dtype|string, n: integer, alignment?: integer)
   get_dyn_smem(dtype: dtype|string, alignment?: integer, n?: integer)
-  inline_ptx(text: string, opts?: table) target_version(opts: table)
+  inline_ptx(text: string,
+    opts?: {predicate read_only_args read_write_args write_only_types})
+  target_version(opts: {exact_version max_version min_version})
 ]]):gsub("@", POINTED)))

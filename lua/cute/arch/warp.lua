@@ -315,5 +315,5 @@ return sign.public("cute.arch.", warp, [[
   warp_reduction_max(value: value, width?)
   warp_reduction_sum(value: value, width?)
   warp_redux_sync(value: value, kind: string, mask?: integer|value,
-    opts?: table)
+    opts?: {abs nan})
 ]])

@@ -145,7 +145,7 @@ local function command_of(word)
   if commands[word] then return commands[word] end
   local names = {}
   for name in pairs(commands) do names[#names + 1] = name end
-  local near = cli.nearest(word, names)
+  local near = core.nearest(word, names)
   core.fail("unknown-name", ("no command '%s'%s; help lists them"):format(word,
     near and (" (did you mean %s?)"):format(near) or ""))
 end

@@ -27,9 +27,6 @@ local OPTIONS = {as = true, file = true, by = true, labels = true,
 draw.OPTIONS = OPTIONS
 
 local function check_options(opts)
-  for name in pairs(opts) do
-    if not OPTIONS[name] then sign.unknown("option", name, OPTIONS, "draw") end
-  end
   if opts.as ~= nil and not FORMS[opts.as] then
     sign.unknown("form", opts.as, FORMS, "draw")
   end

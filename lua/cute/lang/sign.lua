@@ -94,40 +94,9 @@ end
 -- Names that are not there
 ---------------------------------------------------------------------------
 
--- Edits (insert, delete, change, swap of neighbours) from a to b.
-local function distance(a, b)
-  local before, row = nil, {}
-  for j = 0, #b do row[j] = j end
-  for i = 1, #a do
-    local new = {[0] = i}
-    for j = 1, #b do
-      local same = a:byte(i) == b:byte(j)
-      new[j] = math.min(row[j] + 1, new[j - 1] + 1, row[j - 1]
-        + (same and 0 or 1))
-      if before and a:byte(i) == b:byte(j - 1)
-          and a:byte(i - 1) == b:byte(j) then
-        new[j] = math.min(new[j], before[j - 2] + 1)
-      end
-    end
-    before, row = row, new
-  end
-  return row[#b]
-end
-
 --- The name of a list that is nearest to `name`, or nil when none is near.
----@param name string
----@param list string[]
----@return string?
-function sign.nearest(name, list)
-  local best, at
-  for _, candidate in ipairs(list) do
-    local d = distance(name:lower(), candidate:lower())
-    local near = d <= math.max(1, #name // 3)
-      or #name > 3 and candidate:sub(1, #name) == name
-    if near and (not best or d < best) then best, at = d, candidate end
-  end
-  return at
-end
+---@type fun(name: string, list: string[]): string?
+sign.nearest = core.nearest
 
 --- A sentence: there is no option (or other `kind`) of that name; `of`: whose,
 -- where the caller's name does not say it.

@@ -86,13 +86,11 @@ local function limits(what, a, b, step, opts)
   end
   if step == 0 then core.fail("bad-argument", what .. ": a step of 0") end
   opts = opts or {}
-  for name, v in pairs(opts) do
-    if name ~= "unroll" then
-      sign.unknown("option", name, {unroll = true}, what)
-    elseif math.type(v) ~= "integer" or v < 1 or v > 1024 then
-      core.fail("bad-argument", ("%s: unroll = %s: 1 to 1024 expected")
-        :format(what, tostring(v)))
-    end
+  core.check_options(opts, "unroll")
+  local v = opts.unroll
+  if v ~= nil and (math.type(v) ~= "integer" or v < 1 or v > 1024) then
+    core.fail("bad-argument", ("%s: unroll = %s: 1 to 1024 expected")
+      :format(what, tostring(v)))
   end
   return a, b, step, opts
 end

@@ -304,12 +304,10 @@ local OPTIONS = {l2_promotion = {[0] = 0, [64] = 1, [128] = 2, [256] = 3},
                  oob_fill = {zeros = 0, nan = 1}}
 
 local function check_options(opts)
-  for k, v in pairs(opts) do
-    local known = k == "internal_type" or OPTIONS[k] and OPTIONS[k][v]
-    if not known then
-      fail("unknown-name", "no option %s = %s (l2_promotion = 0, 64, 128, 256; "
-        .. "oob_fill = \"zeros\", \"nan\"; internal_type)", tostring(k),
-        tostring(v))
+  for k, values in pairs(OPTIONS) do
+    if opts[k] ~= nil and not values[opts[k]] then
+      fail("unknown-name", "no %s = %s (l2_promotion = 0, 64, 128, 256; "
+        .. "oob_fill = \"zeros\", \"nan\")", k, core.show(opts[k]))
     end
   end
 end
@@ -626,12 +624,13 @@ return sign.public("cute.nvgpu.cpasync.", cpasync, [[
   CopyBulkTensorIm2ColS2GOp()
   group_bulk_copy_modes(src: tensor, dst: tensor)
   make_tiled_tma_atom(op, gmem_tensor: tensor, smem_layout: layout, cta_tiler,
-    num_multicast?: integer, opts?: table)
+    num_multicast?: integer,
+    opts?: {internal_type l2_promotion oob_fill})
   make_im2col_tma_atom(op, gmem_tensor: tensor, smem_layout: layout,
     cta_tiler: table, lower_corner_whd: table, upper_corner_whd: table,
     lower_padding_whd?: table, upper_padding_whd?: table, stride_whd?: table,
     lower_srt?: table, stride_srt?: table, num_multicast?: integer,
-    opts?: table)
+    opts?: {internal_type l2_promotion oob_fill})
   tma_partition(atom, cta_coord, cta_layout, smem_tensor: tensor,
     gmem_tensor: tensor)
   create_tma_multicast_mask(cta_layout_vmnk: layout, cta_coord_vmnk,

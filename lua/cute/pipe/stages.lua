@@ -20,14 +20,6 @@ local function count_of(what, opts, least)
   return n
 end
 
-local function known(what, opts, names)
-  local set = {}
-  for name in names:gmatch "%S+" do set[name] = true end
-  for name in pairs(opts) do
-    if not set[name] then sign.unknown("option", name, set, what) end
-  end
-end
-
 ---------------------------------------------------------------------------
 -- PipelineCpAsync: groups of cp.async and a barrier of the block
 ---------------------------------------------------------------------------
@@ -97,9 +89,6 @@ end
 local Async = {}
 Async.__index = Async
 
-local OPTIONS = "num_stages producer_group consumer_group barrier_storage "
-  .. "defer_sync maker"
-
 local function group_of(what, opts, name)
   local g = opts[name]
   if type(g) ~= "table" or g.agent == nil then
@@ -158,7 +147,6 @@ end
 -- barrier_storage: 2 * num_stages i64 of shared memory; with defer_sync the
 -- caller does agent_sync before the first use; maker: see MbarrierArray
 function stages.PipelineAsync(opts)
-  known("PipelineAsync", opts, OPTIONS .. " cp_async")
   return make("PipelineAsync", opts, Async)
 end
 
@@ -260,7 +248,6 @@ Tma.__index = Tma
 -- maker: cute.Value?}
 function stages.PipelineTmaAsync(opts)
   local what = "PipelineTmaAsync"
-  known(what, opts, OPTIONS .. " tx_count cluster_shape_mn scope")
   local scope = opts.scope
   if scope ~= nil and scope ~= "cta" and scope ~= "cluster" then
     core.fail("bad-argument", ("%s: scope = %s: \"cta\" or \"cluster\""):format(
@@ -340,7 +327,6 @@ TmaStore.__index = TmaStore
 -- it at a barrier.
 ---@param opts {num_stages: integer}
 function stages.PipelineTmaStore(opts)
-  known("PipelineTmaStore", opts, "num_stages")
   local n = count_of("PipelineTmaStore", opts, 1)
   return setmetatable({num_stages = n, fence = sync.TmaStoreFence(n)},
                       TmaStore)
@@ -374,8 +360,6 @@ Order.__index = Order
 -- maker: cute.Value?}
 -- barrier_storage: depth * length i64 of shared memory
 function stages.PipelineOrder(opts)
-  known("PipelineOrder", opts, "depth length group_id producer_group "
-    .. "barrier_storage defer_sync maker")
   local depth, length = opts.depth or 1, opts.length
   for _, name in ipairs {"depth", "length"} do
     local n = name == "depth" and depth or length
@@ -620,9 +604,14 @@ sign.class("PipelineConsumer", Consumer, [[
 ]])
 
 return sign.public("pipeline.", stages, [[
-  PipelineCpAsync(opts: table) PipelineAsync(opts: table)
-  PipelineTmaAsync(opts: table) PipelineTmaStore(opts: table)
-  PipelineOrder(opts: table)
+  PipelineCpAsync(opts: {barrier num_stages})
+  PipelineAsync(opts: {barrier_storage consumer_group cp_async defer_sync maker
+    num_stages producer_group})
+  PipelineTmaAsync(opts: {barrier_storage cluster_shape_mn consumer_group
+    defer_sync maker num_stages producer_group scope tx_count})
+  PipelineTmaStore(opts: {num_stages})
+  PipelineOrder(opts: {barrier_storage defer_sync depth group_id length maker
+    producer_group})
   PipelineProducer(pipeline: PipelineAsync|PipelineTmaAsync,
     state?: PipelineState)
   PipelineConsumer(pipeline: PipelineAsync|PipelineTmaAsync,

@@ -401,7 +401,8 @@ sign.class("MbarrierArray", Array, [[
 ]])
 
 return sign.public("pipeline.", sync, [[
-  NamedBarrier(opts: table) MbarrierArray(opts: table)
+  NamedBarrier(opts: {barrier_id num_threads})
+  MbarrierArray(opts: {arrivals maker num_stages storage})
   TmaStoreFence(num_stages: integer)
   alloc_reserved_mbarrier(num_stages: integer, multiplier?: integer)
   CooperativeGroup(agent: string, size?: integer, alignment?: integer)

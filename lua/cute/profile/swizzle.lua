@@ -476,6 +476,9 @@ end
 -- Notes the requests of access i: of each warp and step, the byte that each
 -- thread asks for. What it is called.
 local function note(requests, i, a, plain, dtype)
+  if type(a) == "table" then
+    core.check_options(a, "at copy count op side threads width")
+  end
   if type(a) == "table" and a.copy then a = of_copy(i, a, plain) end
   local kind, width = check_access(i, a)
   width = width or math.max(dtype.bits // 8, 1)

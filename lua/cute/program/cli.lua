@@ -17,7 +17,7 @@
 local core = require "cute.core"
 local sign = require "cute.lang.sign"
 
-local cli = {nearest = sign.nearest}
+local cli = {}
 
 --- The options that scripts share, by name.
 cli.common = {
@@ -108,7 +108,7 @@ end
 local function unknown(word, list)
   local names = {}
   for i, o in ipairs(list) do names[i] = o[1] end
-  local near = cli.nearest(word, names)
+  local near = sign.nearest(word, names)
   return ("unknown option '%s'%s; --help lists them all"):format(word,
     near and (" (did you mean %s?)"):format(near) or "")
 end

@@ -1,0 +1,57 @@
+// The edit distance of names, and the nearest of a list.
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/nearest.h"
+
+static char lower(char c) {
+  return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+int nearest_edits(const char *a, size_t na, const char *b, size_t nb) {
+  enum { N = NEAREST_LONGEST };
+  int rows[3][N + 1], *before = rows[0], *row = rows[1], *next = rows[2];
+  if (na > N) na = N;
+  if (nb > N) nb = N;
+  for (size_t j = 0; j <= nb; j++) row[j] = (int)j;
+  for (size_t i = 1; i <= na; i++) {
+    char x = lower(a[i - 1]);
+    next[0] = (int)i;
+    for (size_t j = 1; j <= nb; j++) {
+      char y = lower(b[j - 1]);
+      next[j] = least(least(row[j], next[j - 1]) + 1, row[j - 1] + (x != y));
+      if (i > 1 && j > 1 && x == lower(b[j - 2]) && lower(a[i - 2]) == y)
+        next[j] = least(next[j], before[j - 2] + 1);
+    }
+    int *oldest = before;
+    before = row;
+    row = next;
+    next = oldest;
+  }
+  return row[nb];
+}
+
+Nearest nearest_of(const char *name) {
+  return (Nearest){.name = name, .name_len = strlen(name), .edits = INT_MAX};
+}
+
+void nearest_offer(Nearest *to, const char *s, size_t n) {
+  int most = (int)to->name_len / 3;
+  int d = nearest_edits(to->name, to->name_len, s, n);
+  bool begins = to->name_len > 3 && n >= to->name_len &&
+                memcmp(s, to->name, to->name_len) == 0;
+  if ((d > most && d > 1 && !begins) || d >= to->edits) return;
+  to->best = s;
+  to->best_len = n;
+  to->edits = d;
+}
+
+void nearest_offer_words(Nearest *to, const char *list) {
+  for (size_t n; *(list += strspn(list, " ")); list += n) {
+    n = strcspn(list, " ");
+    nearest_offer(to, list, n);
+  }
+}

@@ -1,0 +1,25 @@
+// Atoms and tiled operations as userdata.
+#ifndef CUTE_BOX_H
+#define CUTE_BOX_H
+
+#include "bind/face.h"
+#include "tensor/tiled.h"
+
+// An atom or a tiled operation, its layouts' words behind it.
+typedef enum BoxKind { BOX_MMA, BOX_COPY } BoxKind;
+typedef struct AtomBox {
+  BoxKind kind;
+  bool tiled;
+  TiledMma mma;    // .atom alone when it is not tiled
+  TiledCopy copy;
+} AtomBox;
+
+// The tiled operation and the thread of a slice (uservalues 1 and 2); NULL:
+// it is none.
+const AtomBox *boxlib_slice(Ctx *cx, lua_State *L, int idx, Dim *thr);
+
+// __index and __tostring of atoms, tiled operations and slices.
+int boxlib_index(lua_State *L);
+int boxlib_tostring(lua_State *L);
+
+#endif

@@ -230,11 +230,13 @@ build = {
       ["cute.lang.fields"] =
         "lua/cute/lang/fields.lua",
       ["cute.lang.folders"] =
+        "lua/cute/lang/files.lua",
         "lua/cute/lang/folders.lua",
       ["cute.lang.kernel"] =
         "lua/cute/lang/kernel.lua",
       ["cute.lang.lex"] =
         "lua/cute/lang/lex.lua",
+        "lua/cute/lang/literal.lua",
       ["cute.lang.memory"] =
         "lua/cute/lang/memory.lua",
       ["cute.lang.printing"] =

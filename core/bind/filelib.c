@@ -63,29 +63,33 @@ static bool resolve(const char *path, char out[PATH_MAX]) {
   return (size_t)snprintf(out, PATH_MAX, "%s", path) < PATH_MAX;
 }
 
-// open_input(path[, private]) -> file | nil, reason. Pipes and devices are
-// read as they come, but with `private` only a plain file of this user's is
-// opened, without waiting, and one that others can read is mended.
+// open_input(path[, how]) -> file | nil, reason. Pipes and devices are read as
+// they come; with a `how` only a plain file is opened, without waiting: with
+// "own" one that is no link, with "private" this user's, and one that others
+// can read is mended.
 static int l_open_input(lua_State *L) {
+  static const char *const hows[] = {"any", "plain", "own", "private", NULL};
+  enum { ANY, PLAIN, OWN, PRIVATE };
   const char *path = face_checkstr(L, 1);
-  bool private = lua_toboolean(L, 2);
+  int how = luaL_checkoption(L, 2, "any", hows);
   char target[PATH_MAX];
   struct stat st;
   luaL_Stream *s = push_stream(L);
-  if (private && !resolve(path, target)) return failed(L, errno);
-  int fd = open(private ? target : path,
-                O_RDONLY | O_CLOEXEC | (private ? O_NONBLOCK : 0));
+  if (how == PRIVATE && !resolve(path, target)) return failed(L, errno);
+  int fd = open(how == PRIVATE ? target : path,
+                O_RDONLY | O_CLOEXEC | (how ? O_NONBLOCK : 0)
+                | (how == OWN ? O_NOFOLLOW : 0));
   if (fd < 0) return failed(L, errno);
   int e = fstat(fd, &st) != 0 ? errno
         : S_ISDIR(st.st_mode) ? EISDIR
-        : !private ? 0
+        : how == ANY ? 0
         : !S_ISREG(st.st_mode) ? EINVAL
-        : st.st_uid != geteuid() ? EPERM : 0;
+        : how == PRIVATE && st.st_uid != geteuid() ? EPERM : 0;
   if (e) {
     close(fd);
     return failed(L, e);
   }
-  if (private && (st.st_mode & 077))
+  if (how == PRIVATE && (st.st_mode & 077))
     fchmod(fd, st.st_mode & 0700);
   if (!stream_take(s, fd, "rb")) return failed(L, errno);
   return 1;

@@ -78,6 +78,38 @@ describe("raw kernels", function()
     assert.equal("raw kernel add", tostring(cute.raw_kernel(ADD)))
   end)
 
+  it("are read in a time that grows as the text does", function()
+    local n = 65536
+    for _, text in ipairs {"__global__ " .. ("("):rep(n), ("/*"):rep(n),
+        "__global__ " .. ("a"):rep(n) .. "(", ("__global__ f("):rep(n // 8),
+        "__global__" .. (" "):rep(n) .. "(", ("typedef "):rep(n),
+        "typedef" .. (" "):rep(n), "typedef " .. ("a "):rep(n), ("'"):rep(n),
+        ('"'):rep(n + 1), ('"\\'):rep(n), ("__global__ ()"):rep(n // 8)} do
+      local start = os.clock()
+      support.raises("no __global__ function stands in the text", function()
+        cute.raw_kernel(text)
+      end)
+      assert.truthy(os.clock() - start < 5, text:sub(1, 20))
+    end
+    local many = cute.raw_kernel("__global__ void f(" .. ("("):rep(n)
+      .. "int a" .. (")"):rep(n) .. ") {}")
+    assert.equal(1, #many.params)
+  end)
+
+  it("see neither comments nor strings as text", function()
+    local k = cute.raw_kernel [[
+      // __global__ void a(int) {}
+      const char *s = "__global__ void b(int) {} // \" /*";
+      char c = '"', d = '\''; int e = 1'000'000;
+      typedef short /* } */ small; // typedef float small;
+      __global__ void no(int); __global__ int none; __global__ /* k */
+      void __launch_bounds__(f(1, 2)) /* ( */ k(small /* , */ a, // )
+        float *b) { __global__ void inner(); }]]
+    assert.equal("k", k.name)
+    assert.equal("i16 *", types(k))
+    assert.equal("small a", k.params[1].text)
+  end)
+
   it("compile without a GPU, for each architecture once", function()
     if not jit.version() then return pending "no NVRTC" end
     local k = cute.raw_kernel(ADD, {name = "each"})

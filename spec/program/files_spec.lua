@@ -261,14 +261,14 @@ describe("the history", function()
     local path = dir .. "/state/cutelua/history"
     sh(("mkdir -p %s/state/cutelua; echo planted >%s; chown nobody %s")
       :format(dir, path, path))
-    local f, why = core.open_input(path, true)
+    local f, why = core.open_input(path, "private")
     assert.is_nil(f)
     assert.equal("Operation not permitted", why)
     talk {{"x = 1\n", "> "}}
     assert.equal("x = 1\n", support.read(path))
     sh(("mv %s %s/mine; ln -s %s/mine %s; chown -h nobody %s"):format(path,
       dir, dir, path, path))
-    f, why = core.open_input(path, true)
+    f, why = core.open_input(path, "private")
     assert.is_nil(f)
     assert.equal("Operation not permitted", why)
     sh(("chown -h root %s"):format(path))

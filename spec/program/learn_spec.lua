@@ -172,11 +172,32 @@ describe("cutelua learn", function()
     for words, want in pairs {["layuots"] = "did you mean layouts",
         ["99"] = "no lesson '99'; there are layouts",
         ["--check x"] = "of which lesson", ["1 2"] = "unexpected argument",
-        ["1 --check nowhere"] = "cannot open nowhere: No such file",
+        ["1 --check nowhere"] = "cannot read nowhere: No such file",
+        ["1 --check /dev/zero"] = "cannot read /dev/zero: it has over 64 MiB",
+        ["1 --exercise zzz"] = "no exercise 'zzz' in lesson layouts: there",
+        ["1 --exercise \27[2J --check x"] = "no exercise '\\x1b[2J' in",
+        ["1 --check x --print"] = "--check and --print are two things",
         ["1 --check . --exercise none"] = "no exercise 'none'"} do
       local text, code = run(words)
       assert.equal(2, code, words)
       assert.truthy(text:find(want, 1, true), text)
     end
+  end)
+
+  it("shows an answer that ends the program, or has escapes, as wrong",
+     function()
+    local at = support.folder()
+    for text, want in pairs {["os.exit(0)"] = "os.exit ends the program",
+        ["_G.os.exit(true)"] = "os.exit ends the program",
+        ["error('\27]0;x\7')"] = "\\x1b]0;x\\x07",
+        ["x = '\27[2J' y ="] = "\\x1b[2J"} do
+      support.write(at .. "/a.lua", text)
+      local out, _, code = support.run {"learn", "1", "--check",
+                                        at .. "/a.lua"}
+      assert.equal(1, code, text)
+      assert.truthy(out:find(want, 1, true), out)
+      assert.falsy(out:find "[\27\7]")
+    end
+    support.remove(at)
   end)
 end)

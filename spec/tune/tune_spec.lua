@@ -463,41 +463,91 @@ describe("tuned tables", function()
     local t = {format = 1, card = "A \"card\"", arch = "sm_90a", sms = 7,
       gemm = {[CLASS] = {{1, 2, 3, 1.5, 2.25, "x y"}, {1, 2, 4, 1.0, 2.0, "z"}},
               ["f16 f16 f16 tn row"] = {{9, 9, 9, 3.25, 4.0, "w"}}}}
-    assert.same(t, tuned.parse(tuned.text(t), "t"))
+    assert.same(t, tuned.parse(tuned.text(t)))
     tuned.merge(t, {[CLASS] = {{1, 2, 4, 0.5, 1.0, "new"},
                                {2, 2, 4, 1.0, 1.0, "more"}}})
     assert.same({"x y", "new", "more"}, {t.gemm[CLASS][1][6],
       t.gemm[CLASS][2][6], t.gemm[CLASS][3][6]})
   end)
 
+  it("are not looked for in the working folder", function()
+    local at = support.folder()
+    for _, name in ipairs {"init.lua", ".lua", ".so"} do
+      support.write(at .. "/" .. name, "io.open('ran', 'w'):close()")
+    end
+    local p <close> = io.popen "pwd"
+    local program = support.program:find "^/" and support.program
+      or p:read "l" .. "/" .. support.program
+    local _, err, code = support.exec({program, "-e", [[
+      local cute = require "cute"
+      local A = cute.zeros({16, 16}, cute.f16)
+      cute.ops.gemm(A, A, {device = "sim:sm_80"})]]}, {cwd = at})
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.is_nil(support.read(at .. "/ran"))
+    support.remove(at)
+  end)
+
+  it("are bounded before they are read", function()
+    local at = support.folder()
+    os.execute("truncate -s 17M " .. at .. "/big; ln -s /dev/zero " .. at
+      .. "/zero; mkfifo " .. at .. "/pipe")
+    for name, want in pairs {big = "it has over 16 MiB", zero = "it is no file",
+        pipe = "it is no file"} do
+      local path = at .. "/" .. name
+      assert.same({nil, path .. " is not used: " .. want}, {tuned.read(path)})
+    end
+    local out, err, code = support.run {"tune", "gemm", "--shapes",
+                                        "/dev/zero"}
+    assert.same({"", 2}, {out, code})
+    assert.matches("over 4 MiB", err)
+    support.remove(at)
+  end)
+
   it("hold numbers and words, no programs", function()
     for _, case in ipairs {
-        {"while true do end", "it is a program"}, {"return {", "near <eof>"},
-        {"return os.exit(3)", "it is a program"},
-        {"return ('x'):rep(1 << 40)", "it is a program"},
-        {"goto x ::x::", "it is a program"}, {"return 3", "it gives no table"},
-        {'return {"--", (function() repeat until nil end)()\n}', "a program"},
+        {"while true do end", "line 1: 'return' and a table are needed, got "
+         .. "'while'"}, {"return {", "line 1: a table, a number or a word in "
+         .. "quotes is needed, got its end"},
+        {"return os.exit(3)", "got 'os'"},
+        {"return {('x'):rep(1 << 40)}", "got '('"},
+        {"goto x ::x::", "got 'goto'"}, {"return 3", "it gives no table"},
+        {'return {"--", (function() repeat until nil end)()\n}', "got '('"},
         {'return {[[ " ]], (function() repeat until nil end)(), [[ " ]]}',
-         "it is a program"}, {[[return {'"', ("x"):rep(1 << 40), '"'}]],
-         "it is a program"},
-        {'local a = "x" a = a .. a a = a .. a return {}', "it is a program"},
-        {"return {" .. ("a"):rep(1 << 20) .. "}", "it is a program"},
-        {"return " .. ("{"):rep(300) .. ("}"):rep(300), "C stack overflow"},
+         "got '['"}, {[[return {'"', ("x"):rep(1 << 40), '"'}]], "got '('"},
+        {'local a = "x" a = a .. a a = a .. a return {}', "got 'local'"},
+        {"return {" .. ("a"):rep(1 << 20) .. "}", "got 'aaaa"},
+        {"return " .. ("{"):rep(300) .. ("}"):rep(300), "too many levels"},
+        {"--[[\nreturn {}]] while true do end", "a comment of one line"},
+        {"--[==[\nreturn {}]==] while true do end", "a comment of one line"},
+        {"return {} --[[\n]] , (function() while true do end end)()",
+         "a comment of one line"},
+        {"return {}\n\nreturn {}", "line 3: the end is needed, got 'return'"},
+        {"return {[(function() end)()] = 1}", "got '('"},
+        {"return {f = function() end}", "got 'function'"},
+        {"return {a.b}", "got 'a'"}, {"return {a == 1}", "got 'a'"},
+        {"return {1 .. 2}", "',' or '}' is needed, got '.'"},
+        {"return {1, 2, 1..2}", "got '1'"}, {"return {'x' 'y'}", "got '''"},
+        {"return {{} {}}", "got '{'"}, {"return {-{}}", "got '-'"},
+        {"return {#'x'}", "got '#'"}, {"return {'\\q'}", "an escape"},
+        {"return {'a\nb'}", "a string without an end"},
+        {"return {'a", "a string without an end"}, {"return", "got its end"},
+        {"return {[0/0] = 1}", "']' is needed"}, {"return {[{}] = 1}", "a key"},
         {"return {format = 1}", "card, arch, sms or gemm is missing"},
-        {"\27Lua", "binary"},
+        {"\27Lua", "'return' and a table"},
         {'return {format=1,card="",arch="",sms=1,gemm={x={{1,2,3,4,5,6}}}}',
          "row 1 of \"x\" is not {M, N, K, hot, cold, choice}"},
         {'return {format=1,card="",arch="",sms=1,gemm={x={{1,2,3,4,1e999,""}}'
          .. "}}",
          "row 1 of \"x\" is not {M, N, K, hot, cold, choice}"}} do
-      local t, why = tuned.parse(case[1], "file")
+      local t, why = tuned.parse(case[1])
       assert.is_nil(t)
       assert.matches(case[2], why, 1, true)
     end
     local mended = tuned.parse([[
       -- it's "mine
       return {format = 1, card = 'a "--" \'b', arch = "\
-\\", sms = 1, gemm = {x = {{1, 2, 3, 0x4, 5e-1, "--[["}}}} -- "]], "file")
+\\", sms = 1, gemm = {x = {{1, 2, 3, 0x4, 5e-1, "--[["}}}} -- "]])
     assert.same({'a "--" \'b', "\n\\", {1, 2, 3, 4, 0.5, "--[["}},
       {mended.card, mended.arch, mended.gemm.x[1]})
   end)

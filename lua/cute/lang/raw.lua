@@ -40,8 +40,53 @@ for name in pairs(C_TYPES) do
   for word in name:gmatch "%S+" do TYPE_WORD[word] = true end
 end
 
+-- All passes over a text are linear: patterns with two repetitions take hours
+-- for some texts, and Ctrl-C does not stop them.
+
+-- Behind the string or character that begins at `at`.
+local function behind_string(text, at)
+  local quote = text:sub(at, at)
+  repeat
+    at = text:find('["\'\\\n]', at + 1) or #text
+    local c = text:sub(at, at)
+    if c == "\\" then at = at + 1 end
+  until c == quote or c == "\n" or at >= #text
+  return at + 1
+end
+
+-- The text with a space for each comment.
 local function without_comments(text)
-  return (text:gsub("/%*.-%*/", " "):gsub("//[^\n]*", " "))
+  local out, from, at = {}, 1, 1
+  while true do
+    at = text:find("[%w_/\"']", at)
+    if not at then break end
+    local two = text:sub(at, at + 1)
+    if two == "//" or two == "/*" then
+      out[#out + 1], out[#out + 2] = text:sub(from, at - 1), " "
+      local line = two == "//"
+      local first, last = text:find(line and "\n" or "*/", at + 2, true)
+      from = line and first or (last or #text) + 1
+      at = from
+    elseif two:find "^[\"']" then
+      at = behind_string(text, at)
+    else  -- 1'000 is a number
+      at = text:match("^[%w_']*()", at + 1)
+    end
+  end
+  return table.concat(out) .. text:sub(from)
+end
+
+-- The words and marks of a text without comments, with their places.
+local function tokens_of(text)
+  local list, places, at = {}, {}, 1
+  while true do
+    at = text:find("%S", at)
+    if not at then return list, places end
+    local after = text:find("^[\"']", at) and behind_string(text, at)
+      or text:match("^[%w_]+()", at) or at + 1
+    list[#list + 1], places[#places + 1] = text:sub(at, after - 1), at
+    at = after
+  end
 end
 
 -- The element type of a declaration without pointers, or nil; its last word
@@ -59,10 +104,18 @@ local function number_type(text, typedefs)
   return name and core.find_dtype(name) or nil
 end
 
-local function typedefs_of(text)
-  local list = {}
-  for declaration, name in text:gmatch "typedef%s+([%w_%s]-)%s([%w_]+)%s*;" do
-    list[name] = declaration
+-- name -> declaration, where that is words alone.
+local function typedefs_of(tokens)
+  local list, from = {}, nil
+  for i, token in ipairs(tokens) do
+    if token == "typedef" then
+      from = i + 1
+    elseif from and token == ";" and i > from + 1 then
+      list[tokens[i - 1]] = table.concat(tokens, " ", from, i - 2)
+      from = nil
+    elseif not token:find "^[%w_]" then
+      from = nil
+    end
   end
   return list
 end
@@ -95,21 +148,42 @@ local function split(list)
   return parts
 end
 
--- Names and parameter lists of the kernels in a text, in their order.
-local function kernels_of(text)
-  local list = {}
-  text = without_comments(text)
-  for head, args in text:gmatch "__global__([^;{}]-)(%b())%s*{" do
-    local name = head:match "([%a_][%w_]*)%s*$"
-    if name then list[#list + 1] = {name = name, args = args:sub(2, -2)} end
+-- Names and parameter lists of the kernels in a text without comments, in
+-- their order: what stands between __global__ and a body ends in these.
+local function kernels_of(text, tokens, places)
+  local list, depth, open, closed = {}, nil, nil, nil
+  for i, token in ipairs(tokens) do
+    local outside = depth == 0
+    if token == "__global__" then
+      depth, closed = 0, nil
+    elseif not depth then  -- luacheck: ignore 542
+    elseif token == "(" then
+      open = outside and i or open
+      depth = depth + 1
+    elseif token == ")" then
+      depth = not outside and depth - 1 or nil
+      closed = i
+    elseif outside and token == "{" then
+      local name = closed == i - 1 and tokens[open - 1]
+      if name and name:find "^[%a_]" then
+        list[#list + 1] = {name = name,
+          args = text:sub(places[open] + 1, places[closed] - 1)}
+      end
+      depth = nil
+    elseif outside and (token == ";" or token == "}") then
+      depth = nil
+    end
   end
   return list
 end
 
+-- The kernel of this name, or the first; and the typedefs beside it.
 local function find_kernel(text, name)
-  local list, names = kernels_of(text), {}
+  text = without_comments(text)
+  local tokens, places = tokens_of(text)
+  local list, names = kernels_of(text, tokens, places), {}
   for i, k in ipairs(list) do
-    if not name or k.name == name then return k end
+    if not name or k.name == name then return k, typedefs_of(tokens) end
     names[i] = k.name
   end
   core.fail("bad-argument", #list == 0
@@ -315,8 +389,8 @@ function raw.raw_kernel(text, opts)
     end
   end
   opts = opts or {}
-  local found = find_kernel(text, opts.name)
-  local params, typedefs = {}, typedefs_of(without_comments(text))
+  local found, typedefs = find_kernel(text, opts.name)
+  local params = {}
   for i, part in ipairs(split(found.args)) do
     params[i] = parameter(part, typedefs)
   end

@@ -6,7 +6,7 @@
 -- Chunk names are those of `lua_Debug.source`: "@script.lua", "=(prompt):3",
 -- "=(command line)", "=[cute.gemm]"; a chunk of `load(text)` is named by its
 -- own text.
-local core = require "cute.core"
+local files = require "cute.lang.files"
 
 local source = {}
 
@@ -27,9 +27,7 @@ end
 
 -- A pipe was read when the script was, and has no second time.
 local function read_file(path)
-  if core.file_kind(path) ~= "file" then return nil end
-  local f <close> = core.open_input(path)
-  return f and f:read "a" or nil
+  return (files.read(path, nil, "plain"))
 end
 
 --- The text of a chunk, or nil where it is not known.

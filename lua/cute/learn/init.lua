@@ -9,6 +9,7 @@
 -- has to make, `check(env)`, which gets the learner's globals and raises or
 -- gives nil and a sentence where something is not right, `hints`, and a
 -- `solution`.
+local core = require "cute.core"
 local cute = require "cute"
 local report = require "cute.lang.report"
 local script = require "cute.program.script"
@@ -202,6 +203,11 @@ end
 function learn.check(lesson, name, text, env)
   local e = lesson.exercises[name]
   local own = setmetatable({}, {__index = env or learn.env()})
+  local exit = os.exit  -- 0 would be "right" to who asks for the exit code
+  rawset(os, "exit", function()
+    core.fail("bad-argument", "os.exit ends the program: an answer runs to "
+      .. "its end")
+  end)
   local ok, right, message = xpcall(function()
     load_in(text, ("=%s.lua"):format(name), own)()
     if rawget(own, e.makes) == nil then
@@ -210,6 +216,7 @@ function learn.check(lesson, name, text, env)
     end
     return e.check(own)
   end, report.capture)
+  rawset(os, "exit", exit)
   if not ok then return nil, report.format(right, {}) end
   if not right then return nil, message end
   return true

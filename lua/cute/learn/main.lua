@@ -4,6 +4,7 @@
 local cli = require "cute.program.cli"
 local core = require "cute.core"
 local drawn = require "cute.draw.text"
+local files = require "cute.lang.files"
 local folders = require "cute.lang.folders"
 local learn = require "cute.learn"
 
@@ -108,8 +109,7 @@ local function lay(lesson, block)
 end
 
 local function read(path)
-  local f <close> = path and io.open(path, "rb")
-  return f and f:read "a"
+  return path and files.read(path)
 end
 
 -- Asks until the exercise is solved or left; false: leave the lesson.
@@ -143,7 +143,7 @@ local function exercise(lesson, block, env)
         remember(lesson, block.name)
         return true
       end
-      say("Not yet: " .. tostring(why), RED)
+      say("Not yet: " .. core.visible(why, true), RED)
     end
   end
 end
@@ -170,20 +170,34 @@ local function walk(lesson)
   end
 end
 
+-- What is wrong with the options of a lesson; nil: nothing.
+local function wrong(lesson, opt)
+  local name = opt.exercise
+  if name and not lesson.exercises[name] then
+    local names = {}
+    for _, block in ipairs(exercises(lesson)) do
+      names[#names + 1] = block.name
+    end
+    return ("no exercise '%s' in lesson %s: there %s %s"):format(name,
+      lesson.name, #names == 1 and "is" or "are", table.concat(names, ", "))
+  elseif name and not opt.check then
+    return "--exercise says what --check FILE answers"
+  elseif opt.check and opt.print then
+    return "--check and --print are two things"
+  end
+end
+
 local function check_file(lesson, opt)
   local name = opt.exercise or exercises(lesson)[1].name
-  if not lesson.exercises[name] then
-    return 2, ("no exercise '%s' in lesson %s"):format(name, lesson.name)
-  end
-  local f <close>, why = core.open_input(opt.check)
-  if not f then
-    return 2, ("cannot open %s: %s [io]"):format(core.visible(opt.check), why)
+  local text, why = files.read(opt.check)
+  if not text then
+    return 2, ("cannot read %s: %s [io]"):format(core.visible(opt.check), why)
   end
   local at
   for i, block in ipairs(learn.blocks(lesson)) do
     if block.name == name then at = i end
   end
-  local right, message = learn.check(lesson, name, f:read "a",
+  local right, message = learn.check(lesson, name, text,
                                      learn.before(lesson, at))
   if right then
     remember(lesson, name)
@@ -210,10 +224,15 @@ function main.main(words)
     io.stderr:write("cutelua learn: ", core.visible(why), "\n")
     return 2
   end
+  why = wrong(lesson, opt)
+  if why then
+    io.stderr:write("cutelua learn: ", core.visible(why), "\n")
+    return 2
+  end
   if opt.check then
     local code, message = check_file(lesson, opt)
     local out = code >= 2 and io.stderr or io.stdout
-    out:write(message, "\n")
+    out:write(core.visible(message, true), "\n")
     return code
   elseif opt.print then
     io.write(learn.markdown(lesson))

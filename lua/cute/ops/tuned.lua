@@ -20,7 +20,9 @@
 -- a problem is not made, so a table can be old or of another card, but not
 -- wrong.
 local core = require "cute.core"
+local files = require "cute.lang.files"
 local folders = require "cute.lang.folders"
+local literal = require "cute.lang.literal"
 
 local tuned = {FORMAT = 1}
 
@@ -114,58 +116,13 @@ local function fault(t)
   end
 end
 
--- A Lua text without its comments, and with nothing in its strings.
-local function bare(text)
-  local out, i = {}, 1
-  repeat
-    local at = text:find("[\"'-]", i) or #text + 1
-    out[#out + 1] = text:sub(i, at - 1)
-    i = at + 1
-    local first = text:sub(at, at)
-    if text:find("^%-%-", at) then
-      i = text:find("\n", at, true) or #text + 1
-    elseif first == "-" then
-      out[#out + 1] = first
-    else
-      while text:find("^[^" .. first .. "]", i) do
-        i = text:find("[\\" .. first .. "]", i) or #text + 1
-        if text:sub(i, i) == "\\" then i = i + 2 end
-      end
-      out[#out + 1], i = '""', i + 1
-    end
-  until at > #text
-  return table.concat(out)
-end
-
-local WORDS = {["return"] = true, ["true"] = true, ["false"] = true,
-               ["nil"] = true}
-
--- Is a Lua text a table of numbers, strings and tables, which runs nothing?
-local function is_data(text)
-  text = bare(text)
-  if text:find "[^%w%s{}%[%]=,._\"-]" or text:find "%[=*%["
-    or text:find "%.%." then return false end
-  text = text:gsub("%f[%w_][%a_][%w_]*%s*=", "=")  -- names of fields
-  for word in text:gmatch "%f[%w_][%a_][%w_]*" do
-    if not WORDS[word] then return false end
-  end
-  return true
-end
-
---- A table of a file's text, which sees nothing and calls nothing.
+--- A table of a file's text, which is data and never run.
 ---@param text string
----@param name string
 ---@return table? t
 ---@return string? why
-function tuned.parse(text, name)
-  if #text > LARGEST then return nil, "it has over 16 MiB" end
-  local ok, f, why = pcall(load, text, "=" .. name, "t", {})
-  if not ok or not f then return nil, why or f end
-  if not is_data(text) then return nil, "it is a program, not a table" end
-  local t
-  ok, t = pcall(f)
-  if not ok then return nil, t end
-  why = fault(t)
+function tuned.parse(text)
+  local t, why = literal.read(text)
+  why = why or fault(t)
   if why then return nil, why end
   return t
 end
@@ -175,14 +132,11 @@ end
 function tuned.read(path)
   local kind = core.file_kind(path)
   if not kind then return nil end
-  local function not_used(why)
-    return nil, ("%s is not used: %s"):format(path, why)
-  end
-  if kind ~= "file" then return not_used "it is no file" end
-  local f <close>, wrong = io.open(path, "rb")
-  if not f then return not_used(wrong:match ": ([^:]*)$" or wrong) end
-  local t, why = tuned.parse(f:read "a", path)
-  if not t then return not_used(why) end
+  local text, t, why
+  if kind ~= "file" then why = "it is no file"
+  else text, why = files.read(path, LARGEST, "plain") end
+  if text then t, why = tuned.parse(text) end
+  if why then return nil, ("%s is not used: %s"):format(path, why) end
   return t
 end
 
@@ -293,8 +247,8 @@ local function tables_of(device)
     if t and fits(t, device, path) then list[1] = index(t, path) end
   end
   local module = OURS[device.arch] and "kernels.tuned." .. OURS[device.arch]
-  local ok, t = pcall(require, module or "")
-  if ok and (not device.info or device.info.sms == t.sms)
+  local t = module and require(module)
+  if t and (not device.info or device.info.sms == t.sms)
     and fits(t, device, module) then
     list[#list + 1] = index(t, module)
   end

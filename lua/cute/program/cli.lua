@@ -15,6 +15,7 @@
 -- underscores in the result. Words that are no options are refused unless
 -- `args = {name=, help=, many=}` asks for them (`opt.args`, a list).
 local core = require "cute.core"
+local files = require "cute.lang.files"
 local sign = require "cute.lang.sign"
 
 local cli = {}
@@ -321,14 +322,9 @@ function cli.read_plain(path, most)
   if kind ~= "file" then
     return no("read", ("it is a %s, not a plain file"):format(kind))
   end
-  local f <close>, reason = core.open_input(path)
-  if not f then return no("open", reason) end
-  local text, failed = f:read(most + 1)
-  if failed then return no("read", failed) end
-  if #(text or "") > most then
-    return no("read", ("it has over %d MiB"):format(most >> 20))
-  end
-  return text or ""
+  local text, wrong = files.read(path, most, "plain")
+  if not text then return no("read", wrong) end
+  return text
 end
 
 --- Could a file of that name be written? To be asked before long work.

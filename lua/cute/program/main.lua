@@ -1,5 +1,6 @@
 --- The command line of the `cutelua` program.
 local core = require "cute.core"
+local files = require "cute.lang.files"
 local report = require "cute.lang.report"
 local script = require "cute.program.script"
 local source = require "cute.lang.source"
@@ -78,27 +79,19 @@ local function protected(opt, f, ...)
   return text and text:find "%f[%a]interrupted$" and 130 or 1, text
 end
 
-local LARGEST = 64 << 20  -- bytes of a script: a device has no end
-
 local function read_script(name)
   local f, why = io.stdin, nil
   if name ~= "-" then f, why = core.open_input(name) end
   if not f then
     error(("cannot open %s: %s [io]"):format(core.visible(name), why), 0)
   end
-  local pieces, size = {}, 0
-  repeat
-    local piece
-    piece, why = f:read(1 << 16)
-    pieces[#pieces + 1] = piece
-    size = size + #(piece or "")
-  until not piece or size > LARGEST
+  local text
+  text, why = files.rest(f)
   if name ~= "-" then f:close() end
-  if size > LARGEST then why = "it has over 64 MiB" end
-  if why then
+  if not text then
     error(("cannot read %s: %s [io]"):format(core.visible(name), why), 0)
   end
-  return table.concat(pieces)
+  return text
 end
 
 -- `require` looks beside a script first.

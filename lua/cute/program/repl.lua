@@ -110,7 +110,7 @@ end
 
 local function read_history(path)
   local list = {}
-  local f <close> = path and core.open_input(path, true)
+  local f <close> = path and core.open_input(path, "private")
   if not f then return list end
   for line in f:lines() do
     if line ~= "" then list[#list + 1] = decode(line) end

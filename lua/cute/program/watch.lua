@@ -3,9 +3,11 @@
 --
 -- A run is a process of its own: what goes wrong in it ends it alone. It tells
 -- of its modules and launches in a file (watch.child).
+local bytes = require "cute.lang.files"
 local core = require "cute.core"
 local diff = require "cute.program.diff"
 local lines = require "cute.program.lines"
+local literal = require "cute.lang.literal"
 local runs = require "cute.lang.runs"
 local show = require "cute.program.show"
 local sys = require "cute.sys"
@@ -134,11 +136,9 @@ end
 ---------------------------------------------------------------------------
 
 local function read_report(path)
-  local f <close> = io.open(path)
-  local text = f and f:read "a" or ""
-  local chunk = load(text, "=report", "t", {})
-  local ok, report = pcall(chunk or error)
-  return ok and type(report) == "table" and report or nil
+  local text = bytes.read(path, nil, "private")
+  local report = text and literal.read(text)
+  return type(report) == "table" and report or nil
 end
 
 local function say(text)

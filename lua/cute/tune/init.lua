@@ -3,6 +3,7 @@
 local cli = require "cute.program.cli"
 local core = require "cute.core"
 local epilogues = require "cute.tune.epilogues"
+local files = require "cute.lang.files"
 local operands = require "cute.tune.operands"
 local report = require "cute.lang.report"
 
@@ -65,6 +66,7 @@ local function refuse(text, ...)
 end
 
 local LARGEST, PRODUCTS = (1 << 31) - 1, 1 << 16
+local LIST = 4 << 20  -- bytes of a file of products
 
 -- The extents of a word: "1/8/64" is three.
 local function extents(word, where)
@@ -103,12 +105,13 @@ local function add_shapes(sizes, word)
   if word:find "^[%d/]+,[%d/]+,[%d/]+$" then
     return add_line(sizes, word, "--shapes")
   end
-  local f <close> = core.file_kind(word) ~= "folder" and io.open(word, "rb")
-  if not f then
-    refuse("--shapes: '%s' is neither M,N,K nor a file", core.visible(word))
+  local text, why = files.read(word, LIST)
+  if not text then
+    refuse("--shapes: '%s' is neither M,N,K nor a file that can be read: %s",
+      core.visible(word), why)
   end
   local n, before = 0, #sizes
-  for line in f:lines() do
+  for line in (text .. "\n"):gmatch "([^\n]*)\n" do
     n = n + 1
     if n == 1 then line = line:gsub("^\xEF\xBB\xBF", "") end
     line = line:gsub("#.*", ""):match "^%s*(.-)%s*$"

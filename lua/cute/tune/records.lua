@@ -9,6 +9,7 @@
 -- "final", one of the best measured against each other, or "failed": then HOT
 -- is in its place what happened.
 local core = require "cute.core"
+local files = require "cute.lang.files"
 
 local records = {}
 
@@ -35,9 +36,9 @@ end
 ---@return string? why it is none of the tuner's
 ---@return string? begun what there is of its head
 function records.read(path)
-  local f <close> = core.file_kind(path) == "file" and io.open(path, "rb")
-  if not f then return nil end
-  local text = f:read "a"
+  if core.file_kind(path) ~= "file" then return nil end
+  local text, wrong = files.read(path, nil, "plain")
+  if not text then return nil, ("%s: %s"):format(path, wrong) end
   local head, lines = text:match "^([^\n]*)\n(.*)$"
   if not head and HEAD:sub(1, #text) == text:sub(1, #HEAD) then
     return nil, nil, text

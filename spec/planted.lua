@@ -121,12 +121,17 @@ local UNORDERED = "mbarrier: mbarrier '%a[%a_]*'%[%d%] is used with nothing "
 local UNMADE = "mbarrier: mbarrier '%a[%a_]*'%[%d%] is used, but nobody made"
 local TWICE = "mbarrier: mbarrier 'pipe_full'%[%d%] takes 1 arrival a phase; 1 "
   .. "arrival comes where 0 are lacking %(but %d+ bytes%)"
+local EARLY = "mbarrier: mbarrier 'pipe_%a+'%[%d%] takes %d+ arrivals? a "
+  .. "phase; nothing orders this one behind the end of phase %d+: it may be "
+  .. "counted there, in place of another$"
 local AGAIN = "race: write after a write by a bulk copy whose end was not"
 
 -- Ends a stage's tail of the last box: what of it lies inside.
 local CLAMPED = "pipe.empty:wait(write.index, write.phase) "
   .. "pipe.full:arrive_and_expect_tx(write.index, cute.where(cute.eq(k, k_tiles"
   .. " - 1), (o.tile[1] + o.tile[2]) * 16, (o.tile[1] + o.tile[2]) * 128))"
+
+planted.EARLY = EARLY
 
 --- {what was done, {changes}, where, {what is told first}, {its line, and the
 -- other one}}: with lines, where those of what is told are the same always.
@@ -233,7 +238,7 @@ planted.FAULTS = {
   {"a stage is handed back twice", {{"mainloop",
      "pipe:consumer_release(before) end)", "pipe:consumer_release(before) "
      .. "pipe:consumer_release(before) end)"}}, {"whole", "2x1"},
-   {OVERWRITTEN, AGAIN, TWICE, "deadlock: "}},
+   {OVERWRITTEN, AGAIN, TWICE, EARLY, "deadlock: "}},
   {"the last stage is never handed back", {{"mainloop",
      "pipe:consumer_release(before)", "", 2}}, {"whole", "2x1", "2x2"},
    "deadlock: .*'pipe_full'%[%d%].*which lacks 1 of 1 arrival$", {WAIT}},

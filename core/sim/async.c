@@ -49,13 +49,22 @@ SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
     c->async = p;
     c->maxasync = cap;
   }
-  SimAsync *a = base_realloc(NULL, sizeof *a + data);
+  const SimProg *p = c->prog;
+  SimAsync *a;
+  size_t head = (sizeof *a + data + 7) & ~(size_t)7;
+  size_t tail = by == BY_MBAR ? (size_t)p->nturn * sizeof *a->turns : 0;
+  a = base_realloc(NULL, head + tail);
   if (!a) return no_memory(c);
-  memset(a, 0, sizeof *a + data);
+  memset(a, 0, head + tail);
   *a = (SimAsync){.w = w, .i = i, .lane = lane, .by = (uint8_t)by,
                   .run = run, .data = a + 1, .open = true,
-                  .actor = c->prog->nall + w->id};
-  if (by != BY_MBAR) a->epoch = ++w->issued;
+                  .actor = p->nall + w->id};
+  if (by != BY_MBAR) {
+    a->epoch = ++w->issued;
+  } else {
+    a->turns = (uint32_t *)(void *)((char *)a + head);
+    simorder_give_turns(w, 1u << lane, a->turns);
+  }
   c->async[c->nasync++] = a;
   c->landing += by == BY_MBAR;
   if (c->tape && by == BY_MBAR) a->tape = simtape_agent(w);
@@ -154,6 +163,7 @@ void simasync_land(SimCluster *c, size_t k) {
   settle(a, simmbar_actor(c, b), simmbar_epoch(b));
   if (a->nspan)
     simmbar_land(b, a->w, a->lane, a->i->src, true);
+  simmbar_turned(c, b, a->turns);
   uint32_t bytes = a->bytes;
   if (c->tape)
     simtape_land(a->w, a->tape, &b->past[OPEN].gate,

@@ -39,6 +39,7 @@ struct SimAsync {
   SimRun *run;
   void *data;
   size_t tape;             // BY_MBAR: its step there
+  uint32_t *turns;         // BY_MBAR: that were known where it began
   SimSpan *span;           // pending until its end
   size_t nspan;
 };

@@ -308,8 +308,12 @@ void simcluster_meet(SimWarp *w, const SimIns *i) {
     return;
   }
   w->came |= w->active;
-  if (i->flags & CLF_RELAXED) simorder_give_fenced(w, w->active, &c->open);
-  else simorder_give(w, w->active, &c->open);
+  if (i->flags & CLF_RELAXED) {
+    simorder_give_fenced(w, w->active, &c->open);
+    simorder_give_turns(w, w->active, simmbar_turns(c->prog, c->open.vc));
+  } else {
+    simorder_give(w, w->active, &c->open);
+  }
   if (c->causes) simcauses_give(w, CAUSE_OPEN);
   c->meets = true;
   w->src = i->src;
@@ -682,6 +686,7 @@ void simcluster_end(SimCluster *c) {
   print_all(c);
   if (waiting && !c->stop) deadlock(c);
   if (!waiting && !c->stop) check_ends(c);
+  if (!waiting && !c->stop) simmbar_end(c);
   if (!waiting && !c->stop) simwgmma_end(c);
   simasync_end(c);
   if (c->prog->launch->debug) simdebug_end(c);

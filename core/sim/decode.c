@@ -765,8 +765,7 @@ static int registers_of(const SimProg *p) {
 static void count_actors(SimProg *p, const Launch *l) {
   enum { MOST = 128 };  // a CTA
   const Fn *fn = l->fn;
-  int64_t n = 0;
-  bool agents = false;
+  int64_t n = 0, agents = 0;
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     agents |= op_effect((Op)i->op) & EF_LATER && i->op != OP_CPASYNC;
@@ -778,7 +777,8 @@ static void count_actors(SimProg *p, const Launch *l) {
   p->nmbar = (int)(n > MOST || n < 0 ? MOST : n) * p->ncta;
   p->nactor = p->nall * (agents ? 2 : 1) + p->nteam;
   if (l->pdl) p->before = p->nactor++;
-  p->nactor += p->nmbar;
+  p->nturn = p->nmbar ? p->nall + p->nmbar : 0;
+  p->nactor += p->nturn + p->nmbar;
 }
 
 int simdecode_sms(const SimProg *p) { return p->launch->sm < 90 ? 108 : 132; }

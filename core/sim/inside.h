@@ -92,8 +92,10 @@ void simorder_give(SimWarp *w, uint32_t mask, SimPast *to);
 void simorder_take(SimWarp *w, uint32_t mask, const SimPast *from);
 void simorder_forget(const SimCluster *c, SimPast *p);
 // Is what lanes of actor u did in epoch clk ordered before lane l?
-// The agents' part of simorder_give; what lanes fenced for the cluster.
+// The agents' part of simorder_give, without what they wrote for threads; of
+// that the turns (mbar.h); what lanes fenced for the cluster.
 void simorder_give_agents(SimWarp *w, uint32_t mask, SimPast *to);
+void simorder_give_turns(SimWarp *w, uint32_t mask, uint32_t *turns);
 void simorder_give_fenced(SimWarp *w, uint32_t mask, SimPast *to);
 // The lanes of mask know what an actor that is no warp did until that epoch.
 void simorder_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);

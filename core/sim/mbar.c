@@ -36,6 +36,7 @@ static int actor_of(const SimCluster *c, const SimMbar *b) {
   return c->prog->nactor - c->prog->nmbar + index_of(c, b);
 }
 
+
 static bool make_table(SimCluster *c) {
   const SimProg *p = c->prog;
   size_t n = (size_t)p->ncta * (size_t)p->smem_bytes / 8 + 1;
@@ -47,6 +48,10 @@ static bool make_table(SimCluster *c) {
   c->mbarclocks = base_realloc(c->mbarclocks,
                                PASTS * m * each * sizeof *c->mbarclocks);
   if (!c->mbarclocks) return no_memory(c);
+  size_t came = 2 * m * (size_t)p->nall * sizeof *c->came;
+  if (!c->came) c->came = base_realloc(NULL, came);
+  if (!c->came) return no_memory(c);
+  memset(c->came, 0, came);
   c->mbar = base_realloc(NULL, m * sizeof *c->mbar);
   if (!c->mbar) return no_memory(c);
   memset(c->mbar, 0, m * sizeof *c->mbar);
@@ -66,6 +71,7 @@ void simmbar_free(SimCluster *c) {
     for (int q = 0; q < PASTS; q++) base_free(c->mbar[k].past[q].row);
   base_free(c->mbar);
   base_free(c->mbarat);
+  base_free(c->came);
   base_free(c->mbarclocks);
 }
 
@@ -98,13 +104,28 @@ static void hand_on(SimCluster *c, SimPast *open, SimPast *done) {
   simorder_forget(c, open);
 }
 
+static size_t came_bytes(const SimCluster *c) {
+  return (size_t)c->prog->nall * sizeof *c->came;
+}
+
+static void next_came(SimCluster *c, SimMbar *b) {
+  uint32_t *old = b->came[1];
+  b->came[1] = b->came[0];
+  b->came[0] = old;
+  memset(old, 0, came_bytes(c));
+  b->fed[1] = b->fed[0];
+  b->fed[0] = b->bytes != 0;
+}
+
 static void end_phase(SimCluster *c, SimMbar *b) {
   hand_on(c, &b->past[OPEN], &b->past[DONE]);
   if (c->prog->ncta > 1) hand_on(c, &b->past[FAR_OPEN], &b->past[FAR_DONE]);
   if (c->causes) simcauses_phase(c, index_of(c, b));
+  next_came(c, b);
   b->phase++;
   b->missing = b->expected;
   b->past[DONE].vc[actor_of(c, b)] = b->phase;
+  b->past[DONE].vc[simmbar_twin(c->prog, actor_of(c, b))] = b->phase;
   c->vain = 0;
   c->moved++;
   for (int k = 0; k < c->prog->nall; k++) {
@@ -119,8 +140,15 @@ static void look(SimCluster *c, SimMbar *b) {
 
 void simmbar_complete(SimCluster *c, SimMbar *b, uint32_t bytes) {
   if (c->causes) simcauses_arrive(c, index_of(c, b), b->phase);
+  b->fed[0] |= bytes > 0;
   b->bytes -= bytes;
   look(c, b);
+}
+
+void simmbar_turned(SimCluster *c, SimMbar *b, const uint32_t *turns) {
+  uint32_t *to = simmbar_turns(c->prog, b->past[OPEN].vc);
+  for (int k = 0; k < c->prog->nturn; k++)
+    if (turns[k] > to[k]) to[k] = turns[k];
 }
 
 uint32_t simmbar_epoch(const SimMbar *b) { return b->phase + 1; }
@@ -142,7 +170,7 @@ typedef struct Group {
 typedef struct Visit {
   Access x;
   int64_t off[LANES];
-  uint32_t left;
+  uint32_t left, clk;       // clk: when it came
 } Visit;
 
 static void visit(Visit *v, SimWarp *w, const SimIns *i) {
@@ -154,6 +182,7 @@ static void visit(Visit *v, SimWarp *w, const SimIns *i) {
   else
     simmem_offsets(w, s, v->off);
   v->left = simmem_check(&v->x, w->active);
+  v->clk = w->clk;
 }
 
 static int64_t amount(const SimWarp *w, const SimIns *i, int l) {
@@ -241,7 +270,11 @@ static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
   }
   for (int q = 0; q < PASTS; q++) simorder_forget(c, &b->past[q]);
   memcpy(past, b->past, sizeof past);
-  *b = (SimMbar){.at = addr, .phase = phase};
+  size_t all = (size_t)c->prog->nall;
+  uint32_t *came = c->came + 2 * all * (size_t)index_of(c, b);
+  memset(came, 0, 2 * came_bytes(c));
+  *b = (SimMbar){.at = addr, .phase = phase, .born = phase,
+                 .came = {came, came + all}};
   memcpy(b->past, past, sizeof past);
   return b;
 }
@@ -319,7 +352,11 @@ void simmbar_share(SimCluster *c, uint32_t met) {
 // Whose release an arrival is: of the thread, unless it is relaxed, or at
 // another CTA's barrier but for its own CTA; then of agents alone.
 static void release(SimWarp *w, const SimIns *i, const Group *g) {
-  if (i->sem == SEM_RELAXED) return;
+  if (i->sem == SEM_RELAXED) {
+    uint32_t *vc = g->b->past[OPEN].vc;
+    simorder_give_turns(w, g->mask, simmbar_turns(w->cluster->prog, vc));
+    return;
+  }
   if (!g->far) {
     simorder_give(w, g->mask, &g->b->past[OPEN]);
     return;
@@ -329,11 +366,45 @@ static void release(SimWarp *w, const SimIns *i, const Group *g) {
     simorder_give(w, g->mask, &g->b->past[FAR_OPEN]);
 }
 
+// Does lane l know of all that arrived in b's last phase?
+static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
+  if (b->fed[1]) return false;  // bytes could end it later
+  const SimProg *p = w->cluster->prog;
+  for (int u = 0; u < p->nall; u++)
+    if (u != w->id &&
+        !simorder_before(w, l, simmbar_turn(p) + u, 1, b->came[1][u]))
+      return false;
+  return true;
+}
+
+// Arrivals of a phase are ordered behind the end of the one before: else they
+// may be counted there, in place of others.
+static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
+                    const Group *g) {
+  SimMbar *b = g->b;
+  int actor = simmbar_twin(w->cluster->prog, actor_of(w->cluster, b));
+  for (uint32_t m = b->phase > b->born ? g->mask : 0; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    if (simorder_before(w, l, actor, 1, b->phase) || knows_came(w, l, b))
+      continue;
+    SimFault *f = fault(w, i, l, b->src, v->x.m, v->off[l], MBAR_EARLY);
+    if (f) f->mbar.n = b->expected;
+    if (f) f->mbar.came = b->phase - 1;
+    return false;
+  }
+  b->came[0][w->id] = v->clk;
+  b->last = i->src;
+  b->comer = w->id;
+  b->at_lane = __builtin_ctz(g->mask);
+  return true;
+}
+
 // Arrivals of one instruction are all of one phase.
 static void arrive(Visit *v, const Group *g, int64_t each) {
   SimCluster *c = v->x.w->cluster;
   SimMbar *b = g->b;
   int64_t n = each * __builtin_popcount(g->mask);
+  if (n <= b->missing && !is_next(v->x.w, v->x.i, v, g)) return;
   if (c->causes) simcauses_arrive(c, index_of(c, b), b->phase);
   if (g->far)
     simmbar_land(b, v->x.w, __builtin_ctz(g->mask), v->x.i->src, false);
@@ -366,6 +437,7 @@ void simmbar_expect(SimWarp *w, const SimIns *i) {
     SimCluster *c = w->cluster;
     if (c->causes) simcauses_expect(c, index_of(c, b), b->phase);
     b->bytes += g.amount * __builtin_popcount(g.mask);
+    b->fed[0] = true;
     if (b->bytes < -MAX_COUNT || b->bytes > MAX_COUNT) {
       SimFault *f = fault(w, i, l, b->src, v.x.m, v.off[l], MBAR_BYTES);
       if (f) f->mbar.bytes = b->bytes;
@@ -467,6 +539,21 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   if (w->polling) c->vain++;
 }
 
+// All have ended: arrivals in a phase that never did.
+void simmbar_end(SimCluster *c) {
+  for (int k = 0; k < c->nmbar; k++) {
+    const SimMbar *b = &c->mbar[k];
+    if (b->gone || b->missing == b->expected) continue;
+    SimFault *f = simreport_fault(&c->warp[b->comer], SIM_MBARRIER, b->at_lane,
+                                  b->last, b->src, b->mem, b->element);
+    if (!f) continue;
+    f->mbar.how = MBAR_LEFT;
+    f->mbar.n = b->phase;
+    f->mbar.came = b->expected;
+    f->mbar.missing = b->missing;
+  }
+}
+
 // ---- cp.async ----
 
 // What lanes of a warp copied until then arrives.
@@ -499,7 +586,9 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
   visit(&v, w, i);
   while (next_group(&v, &g)) {
     SimCluster *c = w->cluster;
+    if (!is_next(w, i, &v, &g)) return;
     if (c->causes) simcauses_expect(c, index_of(c, g.b), g.b->phase);
+    g.b->fed[0] = true;
     if (!(i->flags & MBF_NOINC))
       g.b->missing += (uint32_t)__builtin_popcount(g.mask);
     SimAsync *a = simasync_start(w, i, __builtin_ctz(g.mask), BY_MBAR, land,

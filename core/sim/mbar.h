@@ -16,7 +16,7 @@ struct SimMbar {
   int64_t element;
   uint32_t expected, missing;  // arrivals of a phase
   int64_t bytes;           // expected less those that came
-  uint32_t phase;          // phases that are over
+  uint32_t phase, born;    // phases that are over; when it was made
   int warp;                // who made it, when and where
   uint32_t lanes, clk, src;
   uint32_t gone;           // ... and took it back: where; 0: it is there
@@ -26,6 +26,10 @@ struct SimMbar {
   int lander, lane;        // CTAs came last; where, who, its own epoch
   uint32_t left;
   bool moved;              // ... an agent, and it wrote
+  bool fed[2];             // bytes are expected in this phase, in the last one
+  uint32_t *came[2];       // who arrived there: an epoch a warp
+  uint32_t last;           // where somebody came last; who
+  int comer, at_lane;
   SimPast past[PASTS];     // what is released
 };
 
@@ -50,8 +54,26 @@ SimMbar *simmbar_at(const SimCluster *c, uint32_t addr);
 void simmbar_complete(SimCluster *c, SimMbar *b, uint32_t bytes);
 uint32_t simmbar_epoch(const SimMbar *b);
 int simmbar_actor(const SimCluster *c, const SimMbar *b);
+// Actors of mbarriers are twins: simmbar_actor's epochs are what a thread may
+// read; simmbar_twin's that a phase is over (of others: the actor itself).
+// The latter are turns, which also those know who have no order of memory: who
+// came, or saw a copy end, behind somebody who knew. So are the arrivals of
+// each warp. simmbar_turns: nturn of them, warps first, in a vector of all
+// actors.
+static inline int simmbar_turn(const SimProg *p) {
+  return p->nactor - p->nmbar - p->nturn;
+}
+static inline uint32_t *simmbar_turns(const SimProg *p, uint32_t *vc) {
+  return vc + simmbar_turn(p);
+}
+static inline int simmbar_twin(const SimProg *p, int actor) {
+  return actor >= p->nactor - p->nmbar ? actor - p->nmbar : actor;
+}
 void simmbar_land(SimMbar *b, const SimWarp *w, int lane, uint32_t src,
                   bool moved);
+// Who sees its phase end knows of these turns.
+void simmbar_turned(SimCluster *c, SimMbar *b, const uint32_t *turns);
+void simmbar_end(SimCluster *c);       // all warps are done
 void simmbar_reset(SimCluster *c);
 void simmbar_free(SimCluster *c);
 

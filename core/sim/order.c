@@ -223,9 +223,16 @@ static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
     to->row[w->id * LANES + __builtin_ctz(mask)] = w->clk;
 }
 
+// ... and that they came, which orders no memory.
+static void give_turn(SimWarp *w, uint32_t *vc) {
+  const SimProg *p = w->cluster->prog;
+  if (p->nturn) simmbar_turns(p, vc)[w->id] = w->clk;
+}
+
 void simorder_give(SimWarp *w, uint32_t mask, SimPast *to) {
   SimCluster *c = w->cluster;
   join_clocks(c->prog, to->vc, w->vc);
+  give_turn(w, to->vc);
   uint32_t seen = w->level && w->seen ? 1 : w->seen & mask;
   for (; seen; seen &= seen - 1)
     add_past(c, to, lane_row(w, SEEN, __builtin_ctz(seen)));
@@ -234,19 +241,32 @@ void simorder_give(SimWarp *w, uint32_t mask, SimPast *to) {
   w->clk++;
 }
 
-void simorder_give_agents(SimWarp *w, uint32_t mask, SimPast *to) {
-  SimCluster *c = w->cluster;
-  const SimProg *p = c->prog;
-  if (!make_rows(c)) return;
-  uint32_t *r = work_row(c);
-  for (int u = p->nall; u < p->nactor; u++)
-    if (w->vc[u] > to->vc[u]) to->vc[u] = w->vc[u];
+static void join_words(uint32_t *to, const uint32_t *from, int n) {
+  for (int k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
+}
+
+// What the lanes of mask know of n actors, from `first` on, none of them warps.
+static void give_actors(SimWarp *w, uint32_t mask, int first, int n,
+                        uint32_t *to) {
+  join_words(to, w->vc + first, n);
+  size_t at = word(w->cluster->prog, first);
   uint32_t seen = w->level && w->seen ? 1 : w->seen & mask;
-  for (; seen; seen &= seen - 1) {
-    copy(c, r, lane_row(w, SEEN, __builtin_ctz(seen)));
-    memset(r, 0, threads(c) * sizeof *r);
-    add_past(c, to, r);
-  }
+  for (; seen; seen &= seen - 1)
+    join_words(to, lane_row(w, SEEN, __builtin_ctz(seen)) + at, n);
+}
+
+void simorder_give_agents(SimWarp *w, uint32_t mask, SimPast *to) {
+  const SimProg *p = w->cluster->prog;
+  give_actors(w, mask, p->nall, p->nactor - p->nmbar - p->nall,
+              to->vc + p->nall);
+  give_turn(w, to->vc);
+}
+
+void simorder_give_turns(SimWarp *w, uint32_t mask, uint32_t *to) {
+  const SimProg *p = w->cluster->prog;
+  if (!p->nturn) return;
+  give_actors(w, mask, simmbar_turn(p), p->nturn, to);
+  to[w->id] = w->clk;
 }
 
 void simorder_give_fenced(SimWarp *w, uint32_t mask, SimPast *to) {

@@ -129,8 +129,8 @@ typedef struct SimProg {
   int nmbar;           // mbarriers that there may be
   int before;          // the actor that is the launch in front; 0: done
   int nteam;           // warpgroups, where they multiply
-  int nactor;          // whoever has epochs (order.c): warps, an agent of
-                       // each warp, those of warpgroups, that launch, mbarriers
+  int nactor, nturn;   // whoever has epochs (order.c): warps, an agent of each
+                       // warp, those of warpgroups, that launch; mbar.h: turns
   uint64_t nunit;      // clusters of the grid
   int64_t smem_bytes;  // of a CTA
   int gran, shift;     // bytes of a granule: no access is narrower; log2

@@ -9,8 +9,10 @@
 // is known, or one that its cluster had a hint at when it was written, tells of
 // its epoch.
 //
-// Of each granule (the narrowest access) the last write and the reads since
-// stand here, as in shadow.c.
+// Of each granule (the narrowest access) the last write stands here, and all
+// accesses since the last weak write, itself included: strong ones have no
+// order among them, so that whoever comes behind one of them may not be behind
+// the others, of which each block and kind keeps its last.
 #include "sim/relay.h"
 
 #include "ir/intrin.h"
@@ -45,15 +47,19 @@ typedef struct Message {
 
 typedef struct Touch {     // an access, of lanes of a warp
   uint32_t unit, clk, lanes, src;  // unit from 1 on; 0: none
+  uint32_t turn;           // of all accesses
   uint16_t warp;
-  bool strong, agent;
+  bool strong : 1, agent : 1, narrow : 1;  // narrow: strong for less
+  bool wrote : 1, atomic : 1, puts : 1;  // puts: whatever was there before
 } Touch;
 
 typedef struct Reader { Touch by; uint32_t next; } Reader;
 struct SimPlace {
   Touch write;
-  uint32_t readers;        // since
+  uint32_t others;         // reads, and writes before it
   uint32_t message;        // the newest that stands there
+  uint32_t cut;            // the turn of the last write that is no atomic's
+  bool drawn;              // somebody added to it, and looked at the sum
 };
 
 struct SimRelay {
@@ -63,7 +69,7 @@ struct SimRelay {
   uint32_t *word;
   uint32_t *todo;          // messages of a question that were not looked at
   uint32_t nmessage, maxmessage, nreader, maxreader, free, nword, maxword,
-           maxtodo, question;
+           maxtodo, question, turn;
 };
 
 // Room for one more, or n, in a growing array; false: out of memory.
@@ -200,21 +206,33 @@ static SimPlace *place_of(SimWarp *w, const SimMem *m, int64_t at) {
   return place_at(w->cluster, m->area, shadow_place(m, at));
 }
 
-static void drop_readers(SimRelay *r, SimPlace *p) {
-  if (!p->readers) return;
-  uint32_t last = p->readers;
+static void drop_others(SimRelay *r, SimPlace *p) {
+  if (!p->others) return;
+  uint32_t last = p->others;
   while (r->reader[last].next) last = r->reader[last].next;
   r->reader[last].next = r->free;
-  r->free = p->readers;
-  p->readers = 0;
+  r->free = p->others;
+  p->others = 0;
 }
 
-static Touch *reader_of(SimCluster *c, SimPlace *p, const Touch *me) {
+// Of a warp's: reads, weak writes, strong ones.
+static bool same_kind(const Touch *a, const Touch *b) {
+  return a->unit == b->unit && a->warp == b->warp && a->agent == b->agent &&
+         a->wrote == b->wrote && (!a->wrote || a->strong == b->strong);
+}
+
+// Where the others have one like it, or room for one, the oldest's if they are
+// many; NULL: out of memory.
+static Touch *other_like(SimCluster *c, SimPlace *p, const Touch *me) {
+  enum { MANY = 64 };
   SimRelay *r = c->prog->relay;
-  for (uint32_t k = p->readers; k; k = r->reader[k].next)
-    if (r->reader[k].by.unit == me->unit && r->reader[k].by.warp == me->warp &&
-        r->reader[k].by.agent == me->agent)
-      return &r->reader[k].by;
+  uint32_t n = 0, last = 0;
+  for (uint32_t k = p->others; k; last = k, k = r->reader[k].next, n++)
+    if (same_kind(&r->reader[k].by, me)) return &r->reader[k].by;
+  if (n >= MANY) {
+    r->reader[last].by = (Touch){0};
+    return &r->reader[last].by;
+  }
   uint32_t k = r->free;
   if (k) {
     r->free = r->reader[k].next;
@@ -222,8 +240,8 @@ static Touch *reader_of(SimCluster *c, SimPlace *p, const Touch *me) {
     if (!ROOM(c, r->reader, r->maxreader, r->nreader + 2)) return NULL;
     k = ++r->nreader;
   }
-  r->reader[k] = (Reader){.by = *me, .next = p->readers};
-  p->readers = k;
+  r->reader[k] = (Reader){.next = p->others};
+  p->others = k;
   return &r->reader[k].by;
 }
 
@@ -240,22 +258,25 @@ static int thread_of(const SimProg *p, const Touch *t) {
   return t->warp % p->nwarp * LANES + __builtin_ctz(t->lanes);
 }
 
+static int kind_of(const Touch *t) {
+  return (t->wrote ? WRITE : READ) + (t->strong ? STRONG : 0);
+}
+
 // Who is told first: the read; of two writes the later block's.
 static bool comes_first(const Touch *a, int how, const Touch *b, int other) {
   bool write = how & WRITE, its = other & WRITE;
   return write != its ? !write : a->unit > b->unit;
 }
 
-static void race(Access *x, int l, const Touch *me, int how, const Touch *o,
-                 int other) {
+// a is told first.
+static SimFault *tell(Access *x, int l, const Touch *a, int how, const Touch *b,
+                      int other) {
   const SimProg *p = x->w->cluster->prog;
-  bool first = comes_first(me, how, o, other);
-  const Touch *a = first ? me : o, *b = first ? o : me;
   SimFault *f = simreport_fault(x->w, SIM_BLOCKRACE, l, a->src, b->src,
                                 x->m->index, x->piece * 8 / x->m->own);
-  if (!f) return;
-  f->blocks.mine = first ? how : other;
-  f->blocks.other = first ? other : how;
+  if (!f) return NULL;
+  f->blocks.mine = how;
+  f->blocks.other = other;
   const int32_t *t = p->launch->block;
   int at = thread_of(p, a);
   cta_of(p, a, f->r.block);
@@ -264,11 +285,15 @@ static void race(Access *x, int l, const Touch *me, int how, const Touch *o,
   f->r.thread[1] = at / t[0] % t[1];
   f->r.thread[2] = at / t[0] / t[1];
   f->r.other = thread_of(p, b);
+  return f;
 }
 
-static int kind_of(const Touch *t, bool write) {
-  return (write ? WRITE : READ) + (t->strong ? STRONG : 0);
+static void race(Access *x, int l, const Touch *me, const Touch *o) {
+  int how = kind_of(me), other = kind_of(o);
+  if (comes_first(me, how, o, other)) tell(x, l, me, how, o, other);
+  else tell(x, l, o, other, me, how);
 }
+
 
 // Is there a fence of that cluster between a thread's write, of another one,
 // and an agent that lane l starts?
@@ -311,38 +336,93 @@ static void check_proxy(Access *x, int l, const Touch *me, const Touch *o) {
   f->race.agent = AGENT_COPY;
 }
 
-// The last write is another cluster's. same: of what is there.
-static void check_write(Access *x, int l, const Touch *me, const Touch *o,
-                        bool same) {
-  if (!o->unit || o->unit == me->unit || (me->strong && o->strong)) return;
-  if (same && !me->strong && !o->strong) return;
-  if (!knows(x->w, l, o))
-    race(x, l, me, kind_of(me, x->write), o, kind_of(o, true));
-  else
+// Does the read of z see o's write, or what atomics made of it?
+static bool sees(const SimPlace *p, const Touch *z, const Touch *o) {
+  return z->atomic && z->strong && z->turn > o->turn &&
+         (p->cut <= o->turn || p->cut > z->turn);
+}
+
+// Is a strong write seen by an atomic of lane l's cluster, or the last one of
+// all, that is ordered before lane l?
+static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
+                     const Touch *o) {
+  const SimRelay *r = w->cluster->prog->relay;
+  if (!o->wrote || !o->strong || me->narrow) return false;
+  const Touch *z = &p->write;
+  if (sees(p, z, o) && z->unit != me->unit && knows(w, l, z)) return true;
+  for (uint32_t k = p->others;; k = r->reader[k].next) {
+    if (z->unit == me->unit && sees(p, z, o) &&
+        simorder_before(w, l, z->warp, z->lanes, z->clk))
+      return true;
+    if (!k) return false;
+    z = &r->reader[k].by;
+  }
+}
+
+// An access of another cluster, before this one.
+static void check(Access *x, int l, const SimPlace *p, const Touch *me,
+                  const Touch *o, bool same) {
+  if (!o->unit || o->unit == me->unit || (me->strong && o->strong) ||
+      !(me->wrote || o->wrote) ||
+      (same && o->wrote && !me->strong && !o->strong))
+    return;
+  bool last = o == &p->write;
+  if (!knows(x->w, l, o) && (last || !observed(x->w, l, p, me, o)))
+    race(x, l, me, o);
+  else if (last)
     check_proxy(x, l, me, o);
 }
 
+// Does an atomic draw a number: add, and look at what was there?
+static bool draws(const SimIns *i) {
+  return i->op == OP_ATOMIC && !i->alone && i->imm != AT_EXCH &&
+         i->imm != AT_CAS;
+}
+
+// A number is drawn where another cluster stored one, and others drew before:
+// with nothing to order the two, this might as well go on from theirs.
+static void check_draw(Access *x, int l, const SimPlace *p, const Touch *me) {
+  const Touch *o = &p->write;
+  if (!draws(x->i) || !p->drawn || !o->puts || !o->strong || !me->strong ||
+      o->unit == me->unit || knows(x->w, l, o))
+    return;
+  SimFault *f = tell(x, l, me, kind_of(me), o, kind_of(o));
+  if (f) f->blocks.draws = true;
+}
+
 static void read_place(Access *x, int l, SimPlace *p, const Touch *me) {
-  check_write(x, l, me, &p->write, false);
-  Touch *t = reader_of(x->w->cluster, p, me);
-  if (!t || (me->strong && !t->strong)) return;
-  uint32_t lanes = t->clk == me->clk && t->strong == me->strong ? t->lanes : 0;
+  SimRelay *r = x->w->cluster->prog->relay;
+  check(x, l, p, me, &p->write, false);
+  for (uint32_t k = me->strong ? 0 : p->others; k; k = r->reader[k].next) {
+    Touch o = r->reader[k].by;
+    if (o.wrote) check(x, l, p, me, &o, false);
+  }
+  Touch *t = other_like(x->w->cluster, p, me);
+  if (!t || (t->unit && me->strong && !t->strong)) return;
+  bool more = t->unit && t->clk == me->clk && t->strong == me->strong;
+  uint32_t lanes = more ? t->lanes : 0;
   *t = *me;
   t->lanes |= lanes;
 }
 
 static void write_place(Access *x, int l, SimPlace *p, const Touch *me,
                         bool same) {
-  SimRelay *r = x->w->cluster->prog->relay;
-  check_write(x, l, me, &p->write, same);
-  for (uint32_t k = p->readers; k; k = r->reader[k].next) {
+  SimCluster *c = x->w->cluster;
+  SimRelay *r = c->prog->relay;
+  check(x, l, p, me, &p->write, same);
+  for (uint32_t k = p->others; k; k = r->reader[k].next) {
     Touch o = r->reader[k].by;
-    if (o.unit == me->unit || (o.strong && me->strong) ||
-        knows(x->w, l, &o))
-      continue;
-    race(x, l, me, kind_of(me, true), &o, kind_of(&o, false));
+    check(x, l, p, me, &o, same);
   }
-  drop_readers(r, p);
+  check_draw(x, l, p, me);
+  if (!me->strong) {
+    drop_others(r, p);
+  } else if (p->write.unit) {
+    Touch *t = other_like(c, p, &p->write);
+    if (t) *t = p->write;
+  }
+  if (!me->atomic) p->cut = me->turn;
+  if (draws(x->i)) p->drawn = true;
   p->write = *me;
 }
 
@@ -357,11 +437,15 @@ void simrelay_access(Access *x, uint32_t mask, const uint8_t *data,
     Touch me = {.unit = w->cluster->index + 1, .clk = w->clk,
                 .lanes = 1u << l, .src = i->src, .warp = (uint16_t)w->id,
                 .strong = i->sem && i->scope >= SCOPE_GPU,
+                .narrow = i->sem && i->scope < SCOPE_GPU,
+                .wrote = x->write, .atomic = i->op == OP_ATOMIC,
                 .agent = x->agent};
+    me.puts = me.wrote && (!me.atomic || i->imm == AT_EXCH);
     for (int k = 0; k < x->bytes; k += size) {
       SimPlace *p = place_of(w, m, x->at[l] + k);
       if (!p) return;
       x->piece = x->at[l] + k;
+      me.turn = ++w->cluster->prog->relay->turn;
       const uint8_t *from = data ? data + l * stride + k : NULL;
       if (x->write)
         write_place(x, l, p, &me, from && memcmp(m->p + x->piece, from,

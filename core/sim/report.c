@@ -249,6 +249,14 @@ static void say_block_race(SimText *t, const SimProg *p, const SimFault *f) {
   static const char *const what[] = {"read", "write", "atomic read",
                                      "atomic write"};
   const int32_t *b = f->r.block, *o = f->blocks.cta;
+  if (f->blocks.draws) {
+    simreport_printf(t, "block (%d,%d,%d) draws a number again: block "
+                     "(%d,%d,%d) put the counter back with nothing to order "
+                     "that behind all draws: ", (int)b[0], (int)b[1],
+                     (int)b[2], (int)o[0], (int)o[1], (int)o[2]);
+    say_element(t, p, f);
+    return;
+  }
   simreport_printf(t, "%s by block (%d,%d,%d) and %s by block (%d,%d,%d) with "
                    "nothing to order them: ", what[f->blocks.mine],
                    (int)b[0], (int)b[1], (int)b[2], what[f->blocks.other],
@@ -464,6 +472,20 @@ static void say_wrong(SimText *t, const SimProg *p, const SimFault *f) {
     case MBAR_AGAIN:
       simreport_printf(t, " is made again with nothing that orders its "
                        "mbarrier_inval before");
+      break;
+    case MBAR_EARLY:
+      simreport_printf(t, " takes ");
+      say_count(t, n, "arrival");
+      simreport_printf(t, " a phase; nothing orders this one behind the end of "
+                       "phase %lld: it may be counted there, in place of "
+                       "another", (long long)f->mbar.came);
+      break;
+    case MBAR_LEFT:
+      simreport_printf(t, " is left in phase %lld, which lacks %lld of ", n,
+                       (long long)f->mbar.missing);
+      say_count(t, f->mbar.came, "arrival");
+      simreport_printf(t, ": its phases have fewer arrivals than it counts, or "
+                       "more");
       break;
     case MBAR_BYTES:
       simreport_printf(t, " expects %lld bytes; at most %d can be",

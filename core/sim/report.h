@@ -29,7 +29,8 @@ typedef enum SimMisuse {
 // there is room for; more arrivals or bytes than it takes.
 typedef enum SimWrong {
   MBAR_NONE, MBAR_UNORDERED, MBAR_UNFENCED, MBAR_TWICE, MBAR_COUNT, MBAR_MANY,
-  MBAR_OVER, MBAR_BYTES, MBAR_GONE, MBAR_BUSY, MBAR_AGAIN
+  MBAR_OVER, MBAR_BYTES, MBAR_GONE, MBAR_BUSY, MBAR_AGAIN, MBAR_EARLY,
+  MBAR_LEFT
 } SimWrong;
 // A tensor map in memory that is none; that tells of more than there is; whose
 // change nobody released, or acquired; that changes while a copy needs it.
@@ -64,8 +65,9 @@ typedef struct SimFault {
     // that nobody here waited for; proxy: of this one with a thread, for want
     // of a fence between their proxies; far: threads of two blocks
     struct { SimClash how; SimAgent agent; bool flying, proxy, far; } race;
-    // BLOCKRACE: classes of access, as blocks.c has them; the other's CTA
-    struct { int mine, other; int32_t cta[3]; } blocks;
+    // BLOCKRACE: classes of access, as blocks.c has them; the other's CTA;
+    // draws: a number, from what another one put back
+    struct { int mine, other; int32_t cta[3]; bool draws; } blocks;
     // DIVERGENT; gone: left the kernel; there: the warp has; mask: those named
     // are an operand
     struct { uint32_t here, named, gone, there; bool mask; } lanes;
@@ -81,7 +83,7 @@ typedef struct SimFault {
       int64_t barrier, came, needed, bytes;
     } deadlock;
     // MBARRIER: a count, or bytes expected; OVER: so many at once, and what
-    // the phase lacked
+    // the phase lacked; EARLY: came: a phase; LEFT: n: a phase
     struct { SimWrong how; int64_t n, bytes, came, missing; } mbar;
     // EXIT: the CTA that is gone; a barrier of its own: nobody waited there
     struct { int32_t cta[3]; bool landed; } gone;

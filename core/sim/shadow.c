@@ -1,6 +1,7 @@
 // What reads and writes of memory leave behind, and what is wrong with the
 // next ones.
 #include "sim/async.h"
+#include "sim/mbar.h"
 #include "sim/shadow.h"
 
 #include <string.h>
@@ -190,21 +191,27 @@ static bool make_far(SimCluster *c) {
   return true;
 }
 
-// The reads of an actor among those of granule g in the list; NULL: out of
-// memory.
-static SimRead *far_read(SimCluster *c, uint32_t g, int actor) {
+// The reads, or writes, of an actor among those of granule g in the list; NULL:
+// out of memory.
+static SimRead *far_entry(SimCluster *c, uint32_t g, int actor, bool wrote) {
   SimGran *q = &c->gran[g];
   if (!make_far(c)) return NULL;
   if (!(q->flags & GF_FAR)) c->farat[g] = 0;
   q->flags |= GF_FAR;
   for (uint32_t k = c->farat[g]; k; k = c->far[k].next)
-    if (c->far[k].actor == actor) return &c->far[k].read;
+    if (c->far[k].actor == actor &&
+        wrote == (c->far[k].read.kind == READ_WROTE))
+      return &c->far[k].read;
   uint32_t k = c->farfree;
   if (k) c->farfree = c->far[k].next;
   else k = ++c->nfar;
   c->far[k] = (SimFar){.next = c->farat[g], .actor = actor};
   c->farat[g] = k;
   return &c->far[k].read;
+}
+
+static SimRead *far_read(SimCluster *c, uint32_t g, int actor) {
+  return far_entry(c, g, actor, false);
 }
 
 void shadow_drop(SimCluster *c, uint32_t g) {
@@ -310,7 +317,7 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
 static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
   if (!(q->flags & GF_STRONG)) return false;
   for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
-    if (!r.read->strong) continue;
+    if (!r.read->strong || r.read->kind == READ_WROTE) continue;
     for (uint32_t m = r.read->lanes; m; m &= m - 1)
       if (simorder_before(w, l, r.actor, m & -m, r.read->clk)) return true;
   }
@@ -370,7 +377,28 @@ static bool both_strong(const SimWarp *w, uint8_t flags, const SimGran *q) {
   return q->warp / n == w->id / n || !((flags | q->flags) & GF_NARROW);
 }
 
+// Is a write with this access strong for who did one that was kept?
+static bool strong_for(const Access *x, int actor, const SimRead *d) {
+  int n = x->w->cluster->prog->nwarp;
+  return x->i->sem && d->strong && actor / n == x->w->id / n;
+}
+
+// Weaker writes before the last one that are not ordered before lane l.
+static void check_kept(Access *x, int l, uint32_t g) {
+  SimWarp *w = x->w;
+  for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
+    const SimRead *d = r.read;
+    if (d->kind != READ_WROTE || strong_for(x, r.actor, d) ||
+        simorder_before(w, l, r.actor, d->lanes, d->clk))
+      continue;
+    uint32_t others = d->lanes & ~(r.actor == w->id ? 1u << l : 0);
+    fault_race(x, l, x->write ? CLASH_WAW : CLASH_RAW, r.actor, others, d->src,
+               g, false);
+  }
+}
+
 static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
+  if (q->flags & GF_KEPT) check_kept(x, l, g);
   if (q->flags & GF_PENDING) {
     SimFault *f = fault_at(x, SIM_INFLIGHT, l, q->src, g);
     if (f) f->access.agent = flying_to(x->w->cluster, g);
@@ -390,6 +418,9 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
     return;
   fault_race(x, l, CLASH_RAW, q->warp, q->lanes, q->src, g, false);
 }
+
+// What of a granule's flags says that its last write alone is to be asked for.
+enum { SURE = GF_DEFINED | GF_PENDING | GF_KEPT };
 
 // Where the reads of granule g by a warp of its CTA stand.
 static inline SimRead *near_read(const SimWarp *w, SimGran *q, uint32_t g) {
@@ -418,7 +449,7 @@ static inline void read_granule(Access *x, int l, uint32_t g, bool far) {
   SimCluster *c = w->cluster;
   unsigned kind = kind_of(x->i);
   SimGran *q = &c->gran[g];
-  if ((q->flags & (GF_DEFINED | GF_PENDING)) != GF_DEFINED ||
+  if ((q->flags & SURE) != GF_DEFINED ||
       q->clk > w->vc[q->warp])
     read_slow(x, l, g, q);
   SimRead *r = x->flying ? far_read(c, g, flyer(w))
@@ -462,7 +493,7 @@ static void lend_granule(Access *x, int l, uint32_t g, int actor,
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
   SimGran *q = &c->gran[g];
-  if ((q->flags & (GF_DEFINED | GF_PENDING)) != GF_DEFINED ||
+  if ((q->flags & SURE) != GF_DEFINED ||
       q->clk > w->vc[q->warp])
     read_slow(x, l, g, q);
   check_proxy(x, l, g, q);
@@ -521,13 +552,15 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
   const SimGran *q = &w->cluster->gran[g];
   for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
     const SimRead *d = r.read;
+    if (d->kind == READ_WROTE) continue;
     bool flies = r.actor >= w->cluster->prog->nactor;
     if (flies) {
       fault_race(x, l, CLASH_WAR, r.actor, d->lanes, d->src, g, false);
       continue;
     }
-    if (d->clk <= w->vc[r.actor] || strong_too(x, r.actor, d) ||
-        simorder_before(w, l, r.actor, d->lanes, d->clk) ||
+    int actor = simmbar_twin(w->cluster->prog, r.actor);
+    if (d->clk <= w->vc[actor] || strong_too(x, r.actor, d) ||
+        simorder_before(w, l, actor, d->lanes, d->clk) ||
         (same && r.actor < w->cluster->prog->nall &&
          stored(&w->cluster->warp[r.actor], d->lanes, q)))
       continue;
@@ -544,13 +577,79 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
     fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, true);
     return 0;
   }
-  if (simorder_before(w, l, q->warp, q->lanes, q->clk)) return 0;
+  bool agent = q->flags & GF_AGENT;  // that its phase is over is enough
+  int actor = agent ? simmbar_twin(w->cluster->prog, q->warp) : q->warp;
+  if (simorder_before(w, l, actor, q->lanes, q->clk)) return 0;
   if (both_strong(w, flags, q)) return 0;
   int n = w->cluster->prog->nwarp, other = q->warp % n;
   if (same && q->warp / n == w->id / n) return q->also | 1u << other;
   if (same || observed(w, l, g, q)) return 0;
   fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, false);
   return 0;
+}
+
+// Is a read, or an older write, still to be asked for behind a strong write?
+// Not one that is strong, too, nor one that all know of.
+static bool stays(const SimCluster *c, int actor, SimRead *d) {
+  if (d->kind != READ_WROTE) d->strong = 0;  // it saw what was there before
+  return d->kind > (c->prog->ncta > 1 ? READ_STRONG : READ_NARROW) &&
+         !is_known(c, actor, d->clk);
+}
+
+// Those of the list of granule g that stay, which is one of its flags then.
+static void keep_far(SimCluster *c, uint32_t g) {
+  SimGran *q = &c->gran[g];
+  uint32_t *at = &c->farat[g], k;
+  if (!(q->flags & GF_FAR)) return;
+  q->flags &= (uint8_t)~GF_KEPT;
+  while ((k = *at)) {
+    SimFar *f = &c->far[k];
+    if (stays(c, f->actor, &f->read)) {
+      if (f->read.kind == READ_WROTE) q->flags |= GF_KEPT;
+      at = &f->next;
+      continue;
+    }
+    *at = f->next;
+    f->next = c->farfree;
+    c->farfree = k;
+  }
+  if (!c->farat[g]) q->flags &= (uint8_t)~GF_FAR;
+}
+
+// The last write of granule g stays among the readers.
+static void keep_write(SimCluster *c, uint32_t g) {
+  SimGran *q = &c->gran[g];
+  bool weak = !(q->flags & GF_STRONG), narrow = q->flags & GF_NARROW;
+  if (!(q->flags & GF_DEFINED) || !(weak || (narrow && c->prog->ncta > 1)) ||
+      is_known(c, q->warp, q->clk))
+    return;
+  SimRead *d = far_entry(c, g, q->warp, true);
+  if (!d) return;
+  uint32_t lanes = d->clk == q->clk ? d->lanes : 0;
+  *d = (SimRead){.clk = q->clk, .lanes = lanes | q->lanes, .kind = READ_WROTE,
+                 .src = q->src & READ_SRC, .strong = !weak};
+  q->flags |= GF_KEPT;
+}
+
+// A strong write of granule g by lane l is there, behind what stays.
+static void write_strong(Access *x, int l, uint32_t g, uint8_t flags) {
+  SimWarp *w = x->w;
+  SimCluster *c = w->cluster;
+  SimGran *q = &c->gran[g];
+  uint32_t near = is_global(x) ? 0 : q->readers;
+  uint32_t nwarp = (uint32_t)c->prog->nwarp;
+  for (uint32_t m = near; m; m &= m - 1) {
+    uint32_t u = (uint32_t)__builtin_ctz(m);
+    if (!stays(c, (int)(g / c->prog->ngran * nwarp + u),
+               &c->read[g * nwarp + u]))
+      near &= ~(1u << u);
+  }
+  keep_far(c, g);
+  keep_write(c, g);
+  uint8_t kept = q->flags & (GF_FAR | GF_KEPT);
+  q->flags &= (uint8_t)~GF_FAR;
+  shadow_set(c, g, w->id, 1u << l, w->clk, x->i->src, flags | kept);
+  q->readers = near;
 }
 
 static inline void write_granule(Access *x, int l, uint32_t g, bool same,
@@ -564,6 +663,11 @@ static inline void write_granule(Access *x, int l, uint32_t g, bool same,
   if (x->agent) check_proxy(x, l, g, q);
   if ((q->readers && !is_global(x)) || q->flags & GF_FAR)
     check_readers(x, l, g, same);
+  if (q->flags & GF_KEPT) check_kept(x, l, g);
+  if (flags & GF_STRONG) {
+    write_strong(x, l, g, flags);
+    return;
+  }
   bool join = q->warp == w->id && q->clk == w->clk && same &&
               !(flags & GF_PENDING);
   uint32_t lanes = (join ? q->lanes : 0) | 1u << l;

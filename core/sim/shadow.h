@@ -3,7 +3,8 @@
 // the kernel), and through which proxy. An access must be ordered (order.c)
 // after the last write, a write after the reads since, too, unless both are
 // strong: atomics, and loads and stores with an order; or unless both writes
-// store the same.
+// store the same. Strong writes have no order among them: what was before one
+// that is weaker, and not known to all, stays to be asked for.
 //
 // Granules of shared memory stand first, CTA by CTA; those of global memory
 // behind them, in lines of LINE that are made when first touched.
@@ -14,9 +15,10 @@
 
 // STRONG: written by an atomic or with an order; RELEASED: and what that
 // carries is kept. FAR: read from elsewhere, too. AGENT: written through the
-// proxy of agents. NARROW: STRONG for its CTA only.
+// proxy of agents. NARROW: STRONG for its CTA only. KEPT: weaker writes before
+// a strong one stand among the readers.
 enum { GF_DEFINED = 1, GF_PENDING = 2, GF_STRONG = 4, GF_RELEASED = 8,
-       GF_FAR = 16, GF_AGENT = 32, GF_NARROW = 64 };
+       GF_FAR = 16, GF_AGENT = 32, GF_NARROW = 64, GF_KEPT = 128 };
 // What an instruction writes there.
 static inline uint8_t shadow_flags(const SimIns *i) {
   if (!i->sem) return GF_DEFINED;
@@ -31,8 +33,9 @@ struct SimGran {   // the last write, and who read since
   uint16_t warp;           // of the cluster
   uint8_t flags;
 };
-// Reads: with an order, for their CTA only, or without one.
-enum { READ_STRONG, READ_NARROW, READ_WEAK };
+// Reads: with an order, for their CTA only, or without one; or a write, without
+// an order, or (strong) for its CTA only.
+enum { READ_STRONG, READ_NARROW, READ_WEAK, READ_WROTE };
 struct SimRead {   // of one warp: its last reads since the write, of
   uint32_t clk, lanes;     // the weakest kind that there is
   uint32_t src : 29, kind : 2, strong : 1;  // strong: with an order, too

@@ -272,6 +272,13 @@ local function randomly(n, f)
   end
 end
 
+-- Is what was told no matter of results: arrivals that nothing orders, or that
+-- are left; numbers that are drawn again?
+local function is_misuse(v)
+  local f = v.fault
+  return f and (f.kind == "mbarrier" or f.message:find "draws a number again")
+end
+
 describe("all schedules", function()
   it("of random programs have the results that all interleavings have",
      function()
@@ -289,6 +296,7 @@ describe("all schedules", function()
   end)
 
   it("of warps in blocks of their own, too", function()
+    local oks = 0
     randomly(20, function(random, seed)
       local warps = program(random)
       local blocks = cute.kernel("blocks", function(m, out)
@@ -309,9 +317,12 @@ describe("all schedules", function()
       end
       local v = blocks(zeros(2), zeros(9)):check {grid = #warps, block = 1,
                                                    orders = 1000000}
+      if is_misuse(v) then return end
       assert.equal("ok", v.verdict, seed .. "\n" .. tostring(v))
       assert.equal(results_of(warps), v.results, seed)
+      oks = oks + 1
     end)
+    assert.is_true(oks > 10)
   end)
 
   it("of blocks, or warps, that are alike: but for which is which",
@@ -326,6 +337,7 @@ describe("all schedules", function()
         zeros(2), zeros(2)):check {grid = blocks and ops.n or 1,
         block = blocks and 32 or 32 * ops.n, orders = 1000000}
       local told = seed .. "\n" .. tostring(v)
+      if is_misuse(v) then return end
       if bad then
         assert.equal("out-of-bounds", v.fault and v.fault.kind, told)
         bugs = bugs + 1
@@ -372,6 +384,7 @@ describe("all schedules", function()
       local v = barrier_kernel(warps)(zeros(9)):check {
         grid = 1, block = 32 * #warps, device = "sim:sm_90a", orders = 1000000}
       local told = seed .. "\n" .. tostring(v)
+      if is_misuse(v) then return end
       if stuck > 0 then
         assert.equal("bug", v.verdict, told)
         assert.equal("deadlock", v.fault.kind, told)

@@ -343,6 +343,83 @@ describe("shared memory of another block", function()
   end)
 end)
 
+describe("what a copy brought, for another block,", function()
+  local by4 = cute.make_tiled_copy(cute.make_copy_atom(
+    "SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128), cute.make_layout {32},
+    cute.make_layout {4})
+  local bulk = cute.make_copy_atom(cute.nvgpu.cpasync.CopyBulkG2SOp(), cute.f32)
+
+  -- Ways to bring 128 elements: what arrives at `bar` then, and how often.
+  local WAYS = {
+    ["cp.async"] = {32, function(x, s, bar)
+      local thr = by4:get_slice(arch.lane_idx())
+      cute.copy(by4, thr:partition_S(x), thr:partition_D(s))
+      arch.cp_async_mbarrier_arrive_noinc(bar)
+    end},
+    ["a group of cp.async"] = {32, function(x, s, bar)
+      local thr = by4:get_slice(arch.lane_idx())
+      cute.copy(by4, thr:partition_S(x), thr:partition_D(s))
+      arch.cp_async_commit_group()
+      arch.cp_async_wait_group(0)
+      arch.mbarrier_arrive(bar)
+    end},
+    ["a bulk copy"] = {1, function(x, s, bar)
+      local from, to = cute.nvgpu.cpasync.group_bulk_copy_modes(x, s)
+      cute.when(arch.lane_idx():eq(0), function()
+        arch.mbarrier_arrive_and_expect_tx(bar, 512)
+        cute.copy(bulk, from, to, {mbar_ptr = bar})
+      end)
+    end},
+  }
+
+  -- Block 0 brings it, waits and arrives at block 1, which reads it there.
+  local function passed(way, how, at)
+    return function(x, out)
+      local lane, rank = arch.lane_idx(), arch.block_idx_in_cluster()
+      local here, there = arch.alloc_smem(cute.i64, 1),
+        arch.alloc_smem(cute.i64, 1)
+      local s = cute.make_smem_tensor(cute.f32, cute.make_layout {128}, 128)
+      cute.when(lane:eq(0), function()
+        arch.mbarrier_init(here, way[1])
+        arch.mbarrier_init(there, 32)
+        arch.mbarrier_init_fence()
+      end)
+      arch.cluster_arrive()
+      arch.cluster_wait()
+      cute.when(rank:eq(0), function()
+        way[2](x, s, here)
+        arch.mbarrier_wait(here, 0)
+        arch.mbarrier_arrive(there, 1, 1, how)
+      end, function()
+        arch.mbarrier_wait(there, 0, how)
+        local peer = cute.make_tensor(arch.map_dsmem_ptr(s.iterator, 0),
+                                      s.layout)
+        at.read = line() + 1
+        for k = 0, 3 do out[lane * 4 + k] = peer[lane * 4 + k] end
+      end)
+      arch.cluster_arrive()
+      arch.cluster_wait()
+    end
+  end
+
+  it("is handed over by arrivals for the cluster, not for the block", function()
+    local opts, at = {grid = 2, block = 32}, {}
+    local x = cute.zeros({128}, cute.f32)
+    for i = 0, 127 do x[i] = i end
+    for name, way in pairs(WAYS) do
+      local y = cute.zeros({128}, cute.f32)
+      clean(passed(way, {scope = "cluster"}, at), opts, x, y)
+      for i = 0, 127 do assert.equal(i, y[i], name) end
+      for _, how in ipairs {{scope = "cta"}, {}} do
+        tells("^%d+ race: read after a write by ", passed(way, how, at), opts,
+              x, y)
+        assert.matches("^" .. at.read .. " ", (found(passed(way, how, {}),
+                                                     opts, x, y)))
+      end
+    end
+  end)
+end)
+
 describe("st.async", function()
   -- Half of each block's threads send what they have to the other block's
   -- other half. o: what is otherwise.

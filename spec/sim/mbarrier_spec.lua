@@ -16,6 +16,140 @@ local function clean(f, opts, ...)
 end
 
 ---------------------------------------------------------------------------
+-- Rings whose barriers count other threads than those that arrive
+---------------------------------------------------------------------------
+
+-- Four warps read what a fifth one fills, `rounds` stages of two; `counts`
+-- arrivals make a stage full and empty.
+local function readers(full_count, empty_count, rounds, lines)
+  return function(y)
+    local t, lane = arch.thread_idx(), arch.lane_idx()
+    local s = cute.make_smem_tensor(cute.i32, cute.make_layout {32, 2}, 16)
+    local full, empty = arch.alloc_smem(cute.i64, 2),
+      arch.alloc_smem(cute.i64, 2)
+    cute.when(t:eq(0), function()
+      for k = 0, 1 do
+        arch.mbarrier_init(full + k, full_count)
+        arch.mbarrier_init(empty + k, empty_count)
+      end
+    end)
+    arch.sync_threads()
+    cute.when(arch.warp_idx():eq(4), function()
+      for k in cute.range(rounds) do
+        arch.mbarrier_wait(empty + k % 2, 1 - k // 2 % 2)
+        s[{lane, k % 2}] = k
+        lines.fill = line() + 1
+        arch.mbarrier_arrive(full + k % 2)
+      end
+    end, function()
+      local sum = 0
+      for k in cute.range(rounds) do
+        arch.mbarrier_wait(full + k % 2, k // 2 % 2)
+        sum = sum + s[{31 - lane, k % 2}]
+        arch.sync_warp()
+        lines.free = line() + 2
+        cute.when(lane:eq(0), function()
+          arch.mbarrier_arrive(empty + k % 2)
+        end)
+      end
+      y[t] = sum
+    end)
+  end
+end
+
+describe("a ring that counts", function()
+  -- What each seed tells first, its line in front, and lines.
+  local function first(full, empty, rounds)
+    local lines, told = {}, {}
+    for seed = 1, SEEDS do
+      local r = launch(readers(full, empty, rounds, lines), {seed = seed,
+        block = 160}, cute.zeros({128}, cute.i32))
+      local f = r.reports[1]
+      told[seed] = f and ("%d %s"):format(f.line, f.message) or ""
+    end
+    return told, lines
+  end
+  local function all(want, told)
+    for _, text in ipairs(told) do assert.equal(want, text) end
+  end
+
+  it("those who arrive is right", function()
+    for _, rounds in ipairs {1, 2, 3, 4, 9, 16} do
+      all("", (first(32, 4, rounds)))
+    end
+  end)
+
+  it("fewer is told in its first phase, however few tiles there are",
+    function()
+    for rounds = 1, 2 do
+      for few = 1, 3 do
+        local told, at = first(32, few, rounds)
+        for _, text in ipairs(told) do
+          assert.matches(("^%d mbarrier 'empty'%%[0%%] takes %d arrivals? a "
+            .. "phase; nothing orders this one behind the end of phase %%d: it "
+            .. "may be counted there, in place of another$"):format(at.free,
+            few), text)
+        end
+      end
+    end
+    for _, rounds in ipairs {3, 4, 6, 7, 16} do  -- or a reader missed a phase
+      for _, text in ipairs((first(32, 3, rounds))) do
+        assert.not_equal("", text)
+      end
+    end
+    local r = launch(readers(32, 3, 2, {}), {block = 160},
+                     cute.zeros({128}, cute.i32))
+    assert.matches("mbarrier_init counts all that arrive in a phase",
+                   tostring(r))
+  end)
+
+  it("more is told though nobody waits for the end", function()
+    for rounds = 1, 2 do
+      local told, at = first(32, 5, rounds)
+      all(at.free .. " mbarrier 'empty'[0] is left in phase 0, which lacks 1 "
+        .. "of 5 arrivals: its phases have fewer arrivals than it counts, or "
+        .. "more", told)
+    end
+    for _, text in ipairs((first(32, 5, 3))) do
+      assert.matches("no warp can go on", text)
+    end
+  end)
+
+  it("fewer than the threads of a warp is told where they arrive", function()
+    local told, at = first(31, 4, 4)
+    for _, text in ipairs(told) do
+      assert.matches("^" .. at.fill .. " mbarrier 'full'%[0%] takes 31 "
+        .. "arrivals", text)
+    end
+  end)
+end)
+
+-- Each knows that the others came, by another way than the barrier.
+it("arrivals of two phases, with a barrier between, are right", function()
+  clean(function(y)
+    local bar = arch.alloc_smem(cute.i64, 1)
+    cute.when(arch.thread_idx():eq(0), function()
+      arch.mbarrier_init(bar, 64)
+    end)
+    arch.sync_threads()
+    for _ = 1, 3 do
+      arch.mbarrier_arrive(bar)
+      arch.sync_threads()
+    end
+    y[arch.thread_idx()] = 1
+  end, {}, cute.zeros({64}, cute.i32))
+  assert.matches("in place of another", (found(function(y)
+    local bar = arch.alloc_smem(cute.i64, 1)
+    cute.when(arch.thread_idx():eq(0), function()
+      arch.mbarrier_init(bar, 64)
+    end)
+    arch.sync_threads()
+    for _ = 1, 3 do arch.mbarrier_arrive(bar) end
+    y[arch.thread_idx()] = 1
+  end, {}, cute.zeros({64}, cute.i32))))
+end)
+
+---------------------------------------------------------------------------
 -- A ring of stages between two warps
 ---------------------------------------------------------------------------
 

@@ -115,7 +115,7 @@ local FAULTS = {
   {"copy_tma", {MADE, 1, "mbarrier"}, {GROUP, 1, "exited-block"}},
   {"gemm_ws", {COPY, 1, DEAD}, {ASK, 1, DEAD}, {FULL, 1, UNWRITTEN},
     {CLOSE, 1, "register"}, {WAIT0, 1, "register"}, {WROTE, 1, "mbarrier"},
-    {READ, 1, DEAD}, {BYTES, 1, DEAD}},
+    {READ, 1, "mbarrier"}, {BYTES, 1, DEAD}},
   {"gemm_sm80_best", file = "kernels/gemm_sm80", {HAS, 1, "coordinate"}},
   {"sgemm", file = "kernels/gemm_sm80", {STAGE, 1, FLIES}, {HAS, 1, OUT}},
   {"gemm_hopper", file = "kernels/gemm_sm90/producer", {ASK, 1, DEAD}},

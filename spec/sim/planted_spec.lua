@@ -329,7 +329,7 @@ describe("warps that fill stages for wgmma", function()
     sync = {UNFENCED, "race: read after a write by another warp"},
     fence = UNFENCED,
     acquire = {"race: write after a read by wgmma whose end was not waited",
-               "race: read after a write by another warp"},
+               "race: read after a write by another warp", planted.EARLY},
     commit = "deadlock: .*'pipe_full'%[0%].*which lacks 4 of 4 arrivals",
     wait = {UNFENCED, "uninitialised: ",
             "race: read after a write by another warp",

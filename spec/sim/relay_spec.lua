@@ -408,3 +408,186 @@ describe("accesses with an order, of two blocks", function()
     end)
   end
 end)
+
+---------------------------------------------------------------------------
+-- Accesses that a later, or an earlier, one of the same thread hid
+---------------------------------------------------------------------------
+
+describe("an access that is weaker than other blocks' atomics", function()
+  local GPU = {sem = "relaxed", scope = "gpu"}
+  local CTA = {sem = "relaxed", scope = "cta"}
+  local function first(p) return cute.make_tensor(p, cute.make_layout(1)) end
+  local function add(p, how) arch.atomic_add(p, 1, how) end
+
+  local WEAK = {
+    function(p) arch.store(p, 5, CTA) end,
+    function(p) add(p, CTA) end,
+    function(p) first(p)[0] = 5 end,
+  }
+  local AROUND = {  -- what the same thread does besides
+    function(p, weak) weak(p) end,
+    function(p, weak) weak(p) add(p, GPU) end,
+    function(p, weak) weak(p) arch.store(p, 3, GPU) end,
+    function(p, weak) arch.store(p, 3, GPU) weak(p) end,
+    function(p, weak) arch.load(p, nil, GPU) weak(p) end,
+  }
+
+  -- Block 1 does that, block 0 adds.
+  local function report(f, cluster, used, seed)
+    return support.report(cute.kernel("k", function(x, y)
+      cute.when(arch.thread_idx():eq(0), function()
+        cute.when(arch.block_idx():eq(1), function() f(x.iterator) end,
+          function()
+            for i = 0, 1 do
+              local old = arch.atomic_add(x.iterator, 1, GPU)
+              if used then y[i] = old end
+            end
+          end)
+      end)
+    end)(cute.zeros({1}, cute.i32), cute.zeros({2}, cute.i32)):launch {
+      grid = 2, cluster = cluster, block = 32, device = "sim:sm_90a",
+      seed = seed, faults = "return"})
+  end
+  local function each(f)
+    for cluster = 1, 2 do
+      for seed = 1, 4 do
+        for _, used in ipairs {true, false} do f(cluster, used, seed) end
+      end
+    end
+  end
+
+  it("is told in all schedules, whatever its thread does besides", function()
+    for i, around in ipairs(AROUND) do
+      for j, weak in ipairs(WEAK) do
+        each(function(cluster, used, seed)
+          local r = report(function(p) around(p, weak) end, cluster, used, seed)
+          local name = ("%d %d, cluster %d"):format(i, j, cluster)
+          assert.is_false(r.ok, name)
+          assert.equal(cluster == 1 and "block-race" or "race",
+                       r.reports[1].kind, name)
+        end)
+      end
+    end
+  end)
+
+  it("by a read before an atomic, too", function()
+    each(function(cluster, used, seed)
+      assert.is_false(report(function(p)
+        arch.atomic_add(p, first(p)[0], GPU)
+      end, cluster, used, seed).ok)
+    end)
+  end)
+
+  it("by an atomic for the block, hidden by one for all", function()
+    each(function(cluster, used, seed)
+      assert.is_false(report(function(p) add(p, GPU) arch.store(p, 5, CTA) end,
+                             cluster, used, seed).ok)
+    end)
+  end)
+
+  it("is right where all are strong for all", function()
+    each(function(cluster, used, seed)
+      local r = report(function(p)
+        arch.load(p, nil, GPU)
+        add(p, GPU)
+        arch.store(p, 3, GPU)
+        add(p, GPU)
+      end, cluster, used, seed)
+      assert.is_true(r.ok, tostring(r))
+    end)
+  end)
+
+  it("in shared memory is told: no barrier behind what thread 0 put there",
+    function()
+    local function run(sync, seed)
+      return support.report(cute.kernel("k", function(y)
+        local s = cute.make_smem_tensor(cute.i32, cute.make_layout(1))
+        local t = arch.thread_idx()
+        cute.when(t:eq(0), function()
+          s[0] = 0
+          if not sync then add(s.iterator, GPU) end
+        end)
+        if sync then arch.sync_threads() end
+        cute.when(t:gt(0), function() add(s.iterator, GPU) end)
+        arch.sync_threads()
+        y[t] = s[0]
+      end)(cute.zeros({64}, cute.i32)):launch {grid = 1, block = 64,
+        device = "sim:sm_90a", seed = seed, faults = "return"})
+    end
+    for seed = 1, 6 do
+      assert.is_true(run(true, seed).ok)
+      assert.is_false(run(false, seed).ok)
+    end
+  end)
+end)
+
+---------------------------------------------------------------------------
+-- Counters that are put back
+---------------------------------------------------------------------------
+
+describe("a queue of tiles", function()
+  local TILES, GRID = 12, 4
+  local RELAXED = {sem = "relaxed", scope = "gpu"}
+  local PUT = {
+    store = function(c) arch.store(c, 0, RELAXED) end,
+    exchange = function(c) arch.atomic_exch(c, 0) end,
+    plain = function(c) cute.make_tensor(c, cute.make_layout(1))[0] = 0 end,
+  }
+
+  -- Whoever draws number `at` puts the counter back.
+  local function report(put, at, seed)
+    local counter = cute.zeros({1}, cute.i32)
+    local lines = {}
+    local r = support.report(cute.kernel("k", function(count, y)
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout(1))
+      local tile = cute.var(0)
+      local function draw()
+        cute.when(arch.thread_idx():eq(0), function()
+          lines.draw = line() + 1
+          local drawn = arch.atomic_add(count.iterator, 1)
+          cute.when(drawn:eq(at), function() put(count.iterator) end)
+          s[0] = drawn
+        end)
+        arch.sync_threads()
+        tile:set(s[0])
+        arch.sync_threads()
+      end
+      draw()
+      cute.loop(function() return tile:get():lt(TILES) end, function()
+        y[tile:get() * 32 + arch.thread_idx()] = tile:get()
+        draw()
+      end)
+    end)(counter, cute.zeros({TILES * 32}, cute.i32)):launch {grid = GRID,
+      block = 32, device = "sim:sm_90a", seed = seed, faults = "return"})
+    return r, counter[0], lines
+  end
+
+  it("is put back by the last of all draws", function()
+    for name, put in pairs(PUT) do
+      for seed = 1, 4 do
+        local r, left = report(put, TILES + GRID - 1, seed)
+        assert.is_true(r.ok, name .. tostring(r))
+        assert.equal(0, left)
+      end
+    end
+  end)
+
+  it("too early is told, though tiles are the same twice", function()
+    for name, put in pairs(PUT) do
+      for seed = 1, 4 do
+        for early = 1, 3 do
+          local r, _, at = report(put, TILES + GRID - 1 - early, seed)
+          local f = r.reports[1]
+          assert.equal("block-race", f.kind)
+          if name ~= "plain" then
+            assert.equal(at.draw, f.line)
+            assert.matches("^block %(%d,0,0%) draws a number again: block "
+              .. "%(%d,0,0%) put the counter back with nothing to order that "
+              .. "behind all draws: element 0 of global tensor 'count'$",
+              f.message)
+          end
+        end
+      end
+    end
+  end)
+end)

@@ -90,6 +90,10 @@ local SPECIAL = {
   {"tensor-map", "more than", "the tensor that update_tma_descriptor was given "
     .. "must lie in its buffer"},
   {"tensor-map", "no tensor map", "copy_tensormap() of this atom first"},
+  {"mbarrier", "in place of another", "mbarrier_init counts all that arrive "
+    .. "in a phase (of a pipeline: its producer_group, its consumer_group), "
+    .. "and who arrives again waits for its end before (for a stage: until it "
+    .. "is empty)"},
   {"mbarrier", "takes %d+ arrival", "an arrival too many, or one of the next "
     .. "phase: wait for the end of this one (for a stage: until it is empty)"},
   {"barrier-mismatch", "last round", "let those who come wait for it, or for "

@@ -504,7 +504,8 @@ static GpuLaunch *new_prepared(lua_State *L, GpuFn *f) {
 }
 
 // f:prepare{args = {...}, grid =, block =, smem =, stream =, cluster =,
-// pdl =}: everything checked and packed, so that launch is one call.
+// pdl =, cooperative =}: everything checked and packed, so that launch is one
+// call.
 static int fn_prepare(lua_State *L) {
   GpuFn *f = check_kernel(L, 1);
   face_checktype(L, 2, LUA_TTABLE);
@@ -533,6 +534,7 @@ static int fn_prepare(lua_State *L) {
     face_error(L, ERR_LAUNCH, "%lld bytes of shared memory", (long long)smem);
   l->smem = (unsigned)smem;
   l->pdl = face_get_bool(L, 2, "pdl");
+  l->cooperative = face_get_bool(L, 2, "cooperative");
   lua_getfield(L, 2, "stream");
   l->stream = gpulib_stream(L, -1);
   lua_setiuservalue(L, 5, 3);

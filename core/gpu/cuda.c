@@ -428,6 +428,11 @@ int gpufn_param(const GpuFn *f, int k) {
 
 static unsigned volume(const unsigned v[3]) { return v[0] * v[1] * v[2]; }
 
+// Does it have attributes?
+static bool extended(const GpuLaunch *l) {
+  return volume(l->cluster) > 1 || l->pdl || l->cooperative;
+}
+
 bool gpulaunch_prepare(GpuLaunch *l, Why *w) {
   GpuFn *f = l->fn;
   Gpu *g = f->own.gpu;
@@ -438,7 +443,7 @@ bool gpulaunch_prepare(GpuLaunch *l, Why *w) {
   if ((int)l->smem + f->smem_static > g->smem_optin)
     return why(w, ERR_SMEM, "%u + %d bytes of shared memory, but %s has %d",
                l->smem, f->smem_static, g->name, g->smem_optin);
-  if ((volume(l->cluster) > 1 || l->pdl) && !g->api->cuLaunchKernelEx)
+  if (extended(l) && !g->api->cuLaunchKernelEx)
     return why(w, ERR_DRIVER, "this driver cannot launch clusters");
   if (volume(l->cluster) > 8 &&
       !CU(cuFuncSetAttribute,
@@ -453,12 +458,14 @@ bool gpulaunch_prepare(GpuLaunch *l, Why *w) {
   return true;
 }
 
+enum { ATTRIBUTES = 3 };
+
 // The launch as the driver takes it; a: room for its attributes. Blocks alone
 // are said to be clusters of one where `all`.
 static CUlaunchConfig config_of(const GpuLaunch *l, CUstream s, bool all,
-                                CUlaunchAttribute a[2]) {
+                                CUlaunchAttribute a[ATTRIBUTES]) {
   unsigned n = 0;
-  memset(a, 0, 2 * sizeof *a);
+  memset(a, 0, ATTRIBUTES * sizeof *a);
   if (all || volume(l->cluster) > 1) {
     a[n].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     a[n].value.clusterDim.x = l->cluster[0];
@@ -469,12 +476,16 @@ static CUlaunchConfig config_of(const GpuLaunch *l, CUstream s, bool all,
     a[n].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     a[n++].value.programmaticStreamSerializationAllowed = 1;
   }
+  if (l->cooperative) {
+    a[n].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    a[n++].value.cooperative = 1;
+  }
   return (CUlaunchConfig){l->grid[0], l->grid[1], l->grid[2], l->block[0],
                           l->block[1], l->block[2], l->smem, s, a, n};
 }
 
 static CUresult launch_ex(const GpuLaunch *l, CUstream s) {
-  CUlaunchAttribute a[2];
+  CUlaunchAttribute a[ATTRIBUTES];
   CUlaunchConfig c = config_of(l, s, false, a);
   return l->fn->own.gpu->api->cuLaunchKernelEx(&c, l->fn->fn, l->params, NULL);
 }
@@ -482,7 +493,7 @@ static CUresult launch_ex(const GpuLaunch *l, CUstream s) {
 bool gpulaunch_clusters(const GpuLaunch *l, int *n, Why *w) {
   GpuFn *f = l->fn;
   Gpu *g = f->own.gpu;
-  CUlaunchAttribute a[2];
+  CUlaunchAttribute a[ATTRIBUTES];
   CUlaunchConfig c = config_of(l, NULL, true, a);
   if (!gpu_usable(&f->own, "kernel", w)) return false;
   if (!g->api->cuOccupancyMaxActiveClusters)
@@ -499,6 +510,12 @@ static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
                "of %u threads with %u bytes of shared memory each", f->name,
                f->own.gpu->name, volume(l->cluster), volume(l->block),
                l->smem + (unsigned)f->smem_static);
+  if (r == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE)
+    return why(w, ERR_LAUNCH, "%s: a cooperative grid of %u blocks, of %u "
+               "threads with %u bytes of shared memory each, is more than %s "
+               "runs at once\n  let each block do more", f->name,
+               volume(l->grid), volume(l->block),
+               l->smem + (unsigned)f->smem_static, f->own.gpu->name);
   bool one = !sticky(r);  // else check names all that may be at fault
   gpu_check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
   return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",
@@ -514,7 +531,7 @@ bool gpulaunch_run(const GpuLaunch *l, int n, Why *w) {
     return false;
   for (int i = 0; i < l->nbufs; i++)
     if (!devbuf_work(l->bufs[i], l->stream, w)) return false;
-  bool ex = volume(l->cluster) > 1 || l->pdl;
+  bool ex = extended(l);
   if (n > 0) gpu_runs(g, f->name, NULL, n);
   for (int i = 0; i < n; i++) {
     CUresult r = ex ? launch_ex(l, s)

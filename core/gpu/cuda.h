@@ -120,6 +120,7 @@ typedef struct GpuLaunch {
   const GpuStream *stream;  // may be NULL
   unsigned grid[3], block[3], cluster[3], smem;
   bool pdl;  // programmatic dependent launch
+  bool cooperative;  // all blocks run at once, or it is refused
   void **params;
   struct DevBuf **bufs;
   int nbufs;

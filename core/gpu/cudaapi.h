@@ -38,6 +38,7 @@ typedef struct CUlaunchAttribute {
     char pad[64];
     struct { unsigned x, y, z; } clusterDim;
     int programmaticStreamSerializationAllowed;
+    int cooperative;
   } value;
 } CUlaunchAttribute;
 typedef struct CUlaunchConfig {
@@ -88,6 +89,7 @@ typedef struct {
   K(CUDA_ERROR_INVALID_ADDRESS_SPACE, 717) \
   K(CUDA_ERROR_INVALID_PC, 718) \
   K(CUDA_ERROR_LAUNCH_FAILED, 719) \
+  K(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, 720) \
   K(CUDA_ERROR_INVALID_CLUSTER_SIZE, 912) \
   K(CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 13) \
   K(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16) \
@@ -109,6 +111,7 @@ typedef struct {
   K(CU_STREAM_CAPTURE_MODE_RELAXED, 2) \
   K(CU_STREAM_CAPTURE_STATUS_NONE, 0) \
   K(CU_STREAM_CAPTURE_STATUS_ACTIVE, 1) \
+  K(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 2) \
   K(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4) \
   K(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6) \
   K(NVRTC_SUCCESS, 0) \

@@ -118,7 +118,8 @@ describe("cute.arch.approx", function()
       end)
     end
     assert.matches("^cute.arch.approx: ex2.approx.f16x2 of a vector of f32: "
-      .. "its elements have to be f16 %[type%-mismatch%]", (support.message(function()
+      .. "its elements have to be f16 %[type%-mismatch%]",
+      (support.message(function()
         cute.kernel("k", function(x)
           cute.arch.approx("ex2.approx.f16x2", x:load())
         end)(cute.zeros({4}, "f32")):trace {block = 1}

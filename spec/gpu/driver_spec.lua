@@ -607,6 +607,29 @@ describe("a launch in clusters", function()
     assert.equal(each:format "opt in 1\nopt in 1\n" .. each:format "", err)
   end)
 
+  it("has all blocks at once where it is cooperative", function()
+    if not has_nvrtc() then return pending "needs NVRTC" end
+    local out, err = run(KERNEL .. [[
+      for _ = 1, 2 do
+        k(X):launch(opts {grid = 100, cooperative = true})
+        k(X):launch(opts {grid = 101})
+      end
+      k(X):launch(opts {grid = 4, cluster = 2, cooperative = true})
+      print(message(function()
+        k(X):launch(opts {grid = 101, cooperative = true})
+      end))
+      local go = cute.compile(k, X, opts {grid = 4, cooperative = true})
+      go(X)
+      print(message(go, X, {cooperative = false}))]])
+    local each = "k: grid 100 1 1, clusters of 1, cooperative\n"
+    assert.equal(each .. each .. "k: grid 4 1 1, clusters of 2, cooperative\n"
+      .. "k: grid 4 1 1, clusters of 1, cooperative\n", err)
+    assert.matches("k: a cooperative grid of 101 blocks, of 32 threads with 0 "
+      .. "bytes of shared memory each, is more than .- runs at once "
+      .. "%[bad%-launch%]\n  let each block do more\n", out)
+    assert.matches("cooperative", out:match "[^\n]*\n$")
+  end)
+
   it("begins before the one ahead of it ends, in a graph too", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
     local out, err = run(KERNEL .. [[

@@ -630,15 +630,23 @@ static int blocks(const CUlaunchConfig *c) {
                 c->attrs[i].value.clusterDim.z);
   return n;
 }
+static int cooperative(const CUlaunchConfig *c) {
+  for (unsigned i = 0; i < c->numAttrs; i++)
+    if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+      return c->attrs[i].value.cooperative != 0;
+  return 0;
+}
 CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p,
                           void **extra) {
+  if (cooperative(c) && c->gridDimX > 100)
+    return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
   if (c->blockDimX == 256 && blocks(c) > 1)
     return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-  fprintf(stderr, "%s: grid %u %u %u, clusters of %d%s\n", find(f)->name,
+  fprintf(stderr, "%s: grid %u %u %u, clusters of %d%s%s\n", find(f)->name,
           c->gridDimX, c->gridDimY, c->gridDimZ, blocks(c),
           c->attrs[c->numAttrs - 1].id ==
             CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-            ? ", pdl" : "");
+            ? ", pdl" : "", cooperative(c) ? ", cooperative" : "");
   return (void)extra, launch(f, c->hStream, p);
 }
 CUresult cuOccupancyMaxActiveClusters(int *n, CUfunction f,

@@ -325,9 +325,9 @@ function bits.globaltimer() return intrin "globaltimer" end
 --- The low 32 bits of the device's clock in nanoseconds.
 function bits.globaltimer_lo() return intrin "globaltimer_lo" end
 
---- Lets this thread rest for 0 to 2 * ns nanoseconds (ns is at most 1000000), so
--- that one that polls leaves the machine to others. On the simulator it takes
--- no time.
+--- Lets this thread rest for 0 to 2 * ns nanoseconds (ns is at most 1000000):
+-- one that polls leaves the machine to others. On the simulator it takes no
+-- time.
 ---@param ns any integer
 function bits.nanosleep(ns)
   if math.type(ns) and (ns < 0 or ns > 1000000) then

@@ -169,7 +169,7 @@ end
 -- What launch, compile and trace know, and what each may be.
 local LAUNCH = {
   grid = "integer table", block = "integer table", cluster = "integer table",
-  pdl = "boolean", device = "string table",
+  pdl = "boolean", cooperative = "boolean", device = "string table",
   arch = "string", seed = "integer", threads = "integer", budget = "integer",
   faults = "string", progress = "function", output = "userdata table boolean",
   stream = "userdata table", fmad = "boolean", fastmath = "boolean",
@@ -250,13 +250,34 @@ end
 -- The simulator comes back to Lua through this, so that Ctrl-C can stop it.
 local function stoppable() end
 
+-- The blocks of a cooperative launch run all at once: as many as the machine of
+-- the simulator holds, by all but registers.
+local function check_cooperative(p, grid)
+  local targets = require "cute.profile.targets"
+  local sm, block = p.device.sm, p.block
+  local found = targets.occupancy(sm, {threads = block[1] * block[2] * block[3],
+                                       shared = p.program.info.smem})
+  local blocks, sms = grid[1] * grid[2] * grid[3], targets.sms(sm)
+  local c = p.program.cluster
+  local each = c[1] * c[2] * c[3]
+  local most = found.blocks * sms // each * each
+  if blocks <= most then return end
+  core.fail("bad-launch", ("kernel %s: a cooperative grid of %d blocks, and "
+    .. "sm_%d runs %d at once: %d multiprocessors with %d each, as many as %s "
+    .. "allow\n  let each block do more: a grid of at most %d")
+    :format(p.program.info.name, blocks, sm, most, sms, found.blocks,
+    table.concat(found.by, " and "), most))
+end
+
 --- A launch as core.sim_run takes it.
 ---@param p table a prepared launch
 ---@param opts table
 function kernel.sim_launch(p, opts, values, grid)
   devices.check_places(p.program.info.name, values, "host")
+  if p.cooperative then check_cooperative(p, grid) end
   return {
     grid = grid, block = p.block, pdl = p.pdl, args = values, sm = p.device.sm,
+    cooperative = p.cooperative,
     seed = opts.seed or p.seed, threads = opts.threads or p.threads,
     budget = opts.budget or p.budget, record = opts.record or p.record,
     progress = opts.progress or p.progress or stoppable}
@@ -355,6 +376,7 @@ local function gpu_launch(p, args, grid)
   if not f then return nil, message end
   return f:prepare {args = args, grid = grid or p.grid or 1, block = p.block,
                     cluster = p.program.cluster, pdl = p.pdl,
+                    cooperative = p.cooperative,
                     smem = p.program.info.smem, stream = p.stream}
 end
 
@@ -432,7 +454,7 @@ local KINDS = {sim = {prepare = function(p) return p end, run = run_sim},
 local function compiled_for(p, k, v)
   local device = p.device
   if k == "fmad" or k == "fastmath" then return tostring(p.program.numerics[k])
-  elseif k == "pdl" then return tostring(p.pdl or false)
+  elseif k == "pdl" or k == "cooperative" then return tostring(p[k] or false)
   elseif k == "block" or k == "cluster" then
     return table.concat(p.program[k], " x ")
   elseif k == "arch" then return device.kind == "sim" and device.arch or nil
@@ -585,6 +607,7 @@ local function prepare(program, kind, values, opts, device)
                           faults = opts.faults, budget = opts.budget,
                           stream = opts.stream, progress = opts.progress,
                           output = opts.output, pdl = opts.pdl,
+                          cooperative = opts.cooperative,
                           record = opts.record}, Prepared)
   return KINDS[device.kind].prepare(p)
 end
@@ -608,7 +631,8 @@ function kernel.elsewhere(program, launch, device)
   program.fn:check_smem(device.sm)
   program.fn:check_arch(device.sm, device.arch)
   return prepare(program, program.kind, launch.args,
-                 {grid = launch.grid, pdl = launch.pdl}, device)
+                 {grid = launch.grid, pdl = launch.pdl,
+                  cooperative = launch.cooperative}, device)
 end
 
 ---------------------------------------------------------------------------

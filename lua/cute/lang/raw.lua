@@ -227,6 +227,7 @@ end
 -- What a launch may be given.
 local LAUNCH = {grid = "integer table", block = "integer table",
                 smem = "integer", cluster = "integer table", pdl = "boolean",
+                cooperative = "boolean",
                 device = "string table", arch = "string", faults = "string",
                 stream = "userdata table"}
 
@@ -310,7 +311,7 @@ function Call:compile(opts)
     args = args, grid = grid,
     block = kernel.extents("block", opts.block or k.block),
     smem = opts.smem or k.smem, cluster = kernel.cluster(opts.cluster, grid),
-    pdl = opts.pdl,
+    pdl = opts.pdl, cooperative = opts.cooperative,
     stream = opts.stream}
   if not run then return nil, why end
   return setmetatable({kernel = k, device = device, run = run,

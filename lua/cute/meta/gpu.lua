@@ -159,7 +159,8 @@ function GpuFunction:usable() end
 
 ---A launch with everything checked and packed, so that launching is one call.
 ---@param options table args (a list of device buffers, {buffer, byte offset},
----{dtype, number}, raw bytes), grid, block, smem, stream, cluster, pdl
+---{dtype, number}, raw bytes), grid, block, smem, stream, cluster, pdl,
+---cooperative
 ---@return cute.GpuLaunch
 function GpuFunction:prepare(options) end
 

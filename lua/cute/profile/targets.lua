@@ -40,6 +40,11 @@ function targets.limits(sm)
     or core.fail("wrong-arch", ("no limits of sm_%s"):format(tostring(sm)))
 end
 
+--- Multiprocessors of the machine that the simulator is.
+---@param sm integer
+---@return integer
+function targets.sms(sm) return sm < 90 and 108 or 132 end
+
 -- Rates are bytes a cycle of an SM, times are cycles. mma, wgmma: multiply-adds
 -- of 16 bits in a quarter; mma_again: when the same warp can issue its next
 -- mma, of one's time; f64: of a warp's operation; l2, bulk, store: what threads

@@ -120,17 +120,24 @@ static int sys_listen(lua_State *L) {
   return 2;
 }
 
-// p:accept(seconds) -> socket | nil, reason: of who asks to be heard; what it
-// sends and takes it does in that time, or not at all.
+// p:accept() -> socket | nil, reason: of who asks to be heard.
 static int process_accept(lua_State *L) {
-  Process *of = check_process(L, 1), *p;
-  struct timeval most = {(time_t)luaL_checkinteger(L, 2), 0};
-  p = new_process(L);
-  p->fd = accept4(of->fd, NULL, NULL, SOCK_CLOEXEC);
-  if (p->fd < 0 ||
-      setsockopt(p->fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most) != 0 ||
-      setsockopt(p->fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) != 0)
-    return failed(L, errno);
+  Process *of = check_process(L, 1), *p = new_process(L);
+  p->fd = accept4(of->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  return p->fd < 0 ? failed(L, errno) : 1;
+}
+
+// p:offer(text, from) -> the place behind what the socket takes of it now,
+// without waiting | nil, reason
+static int process_offer(lua_State *L) {
+  Process *p = check_process(L, 1);
+  size_t n, at = (size_t)luaL_checkinteger(L, 3) - 1;
+  const char *s = luaL_checklstring(L, 2, &n);
+  luaL_argcheck(L, at <= n, 3, "a place of the text");
+  ssize_t k = at < n ? send(p->fd, s + at, n - at, MSG_NOSIGNAL | MSG_DONTWAIT)
+                     : 0;
+  if (k < 0 && errno != EINTR && errno != EAGAIN) return failed(L, errno);
+  lua_pushinteger(L, (lua_Integer)at + 1 + (k > 0 ? k : 0));
   return 1;
 }
 
@@ -200,16 +207,23 @@ static int process_close(lua_State *L) {
   return 0;
 }
 
-// poll(processes, seconds) -> index of one that has something to receive, or
-// has ended; nil when none had in that time.
+// poll(processes, seconds[, sends]) -> index of one that has something to
+// receive, or has ended, or takes more where sends[index] is true; nil when
+// none had in that time.
 static int sys_poll(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_Number seconds = luaL_checknumber(L, 2);
+  bool sends = !lua_isnoneornil(L, 3);
+  if (sends) luaL_checktype(L, 3, LUA_TTABLE);
   size_t n = (size_t)luaL_len(L, 1);
   struct pollfd *list = lua_newuserdatauv(L, (n + 1) * sizeof *list, 0);
   for (size_t i = 0; i < n; i++) {
     lua_rawgeti(L, 1, (lua_Integer)i + 1);
     list[i] = (struct pollfd){check_process(L, -1)->fd, POLLIN, 0};
+    lua_pop(L, 1);
+    if (!sends) continue;
+    if (lua_rawgeti(L, 3, (lua_Integer)i + 1) && lua_toboolean(L, -1))
+      list[i].events = POLLOUT;
     lua_pop(L, 1);
   }
   int ms = seconds < 0 ? 0 : seconds > 1e6 ? 1000000000 : (int)(seconds * 1e3);
@@ -252,8 +266,8 @@ static int sys_home(lua_State *L) {
 
 void proclib_open(lua_State *L) {
   static const luaL_Reg methods[] = {
-    {"send", process_send}, {"receive", process_receive},
-    {"accept", process_accept}, {"finish", process_finish},
+    {"send", process_send}, {"offer", process_offer},
+    {"receive", process_receive}, {"accept", process_accept}, {"finish", process_finish},
     {"kill", process_kill}, {"wait", process_wait}, {"close", process_close},
     {"__gc", process_close}, {"__close", process_close}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {

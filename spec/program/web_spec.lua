@@ -6,7 +6,7 @@ local support = require "spec.support"
 -- A client: starts the server, sends each text on a connection of its own, with
 -- one that says nothing open all the time, and one that only begins.
 local CLIENT = [[
-import json, re, signal, socket, subprocess, sys
+import json, re, signal, socket, subprocess, sys, time
 program, folder, requests = sys.argv[1], sys.argv[2], json.load(sys.stdin)
 p = subprocess.Popen([program, "web", "--port", "0", "--folder", folder],
                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -15,17 +15,25 @@ port = int(re.search(r"http://127\.0\.0\.1:(\d+)/", line).group(1))
 def connect():
     return socket.create_connection(("127.0.0.1", port), timeout=10)
 def ask(text):
-    s, out = connect(), b""
+    s, out = connect(), []
     s.sendall(text.encode())
     while True:
-        piece = s.recv(65536)
-        if not piece: return out.decode()
-        out += piece
+        piece = s.recv(1 << 20)
+        if not piece: return b"".join(out).decode()
+        out.append(piece)
 silent, slow = connect(), connect()
 slow.sendall(b"GET /a.txt HTT")
 answers = [ask(r) for r in requests]
-slow.sendall(b"P/1.1\r\n\r\n")
+slow.sendall(b"P/1.1\r\nHost: localhost\r\n\r\n")
 late = slow.recv(65536).decode()
+# readers that take nothing do not hold up others
+lazy = [connect() for _ in range(4)]
+for s in lazy: s.sendall(b"GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n")
+start = time.time()
+while not lazy[3].recv(1): pass
+beside = [ask(requests[0]) for _ in range(3)]
+beside_took = time.time() - start
+whole = ask("GET /big HTTP/1.1\r\nHost: [::1]:80\r\n\r\n")
 busy = subprocess.run([program, "web", "--port", str(port), "--folder", folder],
                       capture_output=True)
 other = None
@@ -39,11 +47,15 @@ except OSError:
 p.send_signal(signal.SIGINT)
 out, err = p.communicate(timeout=10)
 print(json.dumps({"line": line, "answers": answers, "late": late,
+  "beside": beside, "took": beside_took, "whole": len(whole),
   "busy": busy.stderr.decode(), "busycode": busy.returncode, "port": port,
   "other": other, "err": err.decode(), "code": p.returncode}))
 ]]
 
-local function get(target) return "GET " .. target .. " HTTP/1.1\r\n\r\n" end
+local function get(target, host)
+  return ("GET %s HTTP/1.1\r\nHost: %s\r\n\r\n"):format(target,
+    host or "127.0.0.1:8000")
+end
 
 describe("a server's answers", function()
   local files = {["index.html"] = function(name) return "<" .. name .. ">" end,
@@ -69,7 +81,7 @@ describe("a server's answers", function()
     code, body, head = answer(get "/a%20b.wasm")
     assert.same({"200", "\0asm"}, {code, body})
     assert.truthy(head:find("Content-Type: application/wasm", 1, true))
-    code, body, head = answer "HEAD /index.html HTTP/1.0\r\n\r\n"
+    code, body, head = answer "HEAD /index.html HTTP/1.0\nhost:localhost \n\n"
     assert.same({"200", ""}, {code, body})
     assert.truthy(head:find("Content-Length: 12", 1, true))
   end)
@@ -93,13 +105,36 @@ describe("a server's answers", function()
       ["get / HTTP/1.1\r\n\r\n"] = "400 this is no request of HTTP",
       ["GET /\r\n\r\n"] = "400 this is no request of HTTP",
       ["GET / HTTP/2.0\r\n\r\n"] = "505 HTTP/2.0 is not spoken here",
-      ["POST / HTTP/1.1\r\n\r\n"] = "405 files are read by GET and HEAD alone",
+      ["POST / HTTP/1.1\r\nHost: [::1]\r\n\r\n"] =
+        "405 files are read by GET and HEAD alone",
     } do
       local code, body = answer(request)
       assert.equal(want .. "\n", code .. " " .. body)
     end
-    local _, _, head = answer "PUT / HTTP/1.1\r\n\r\n"
+    local _, _, head = answer(
+      "PUT / HTTP/1.1\r\nA: b\r\nHost: LOCALHOST:1\r\n\r\n")
     assert.truthy(head:find("\r\nAllow: GET, HEAD\r\n", 1, true))
+  end)
+end)
+
+describe("a request's host", function()
+  it("is a name of the loopback", function()
+    for host, want in pairs {["127.0.0.1"] = 200, ["localhost"] = 200,
+        ["localhost:8000"] = 200, ["[::1]:8000"] = 200, ["evil.example"] = 421,
+        ["127.0.0.1.evil.example:8000"] = 421, ["localhost:80:80"] = 421,
+        ["localhost@evil.example"] = 421, ["192.168.0.1"] = 421,
+        ["0.0.0.0"] = 421, ["localhost\r\nHost: evil"] = 400,
+        ["evil\r\nHost: localhost"] = 400, [""] = 421} do
+      local head = http.answer(get("/", host),
+        {["index.html"] = function() return "" end})
+      assert.equal(tostring(want), head:match "^HTTP/1.1 (%d+)", host)
+    end
+    for _, request in ipairs {"GET / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\n\r\nHost: localhost\r\n\r\n",
+        "GET / HTTP/1.1\r\nX-Host: localhost\r\n\r\n"} do
+      assert.equal("a request says once at which Host it is\n",
+                   (select(2, http.answer(request, {}))))
+    end
   end)
 end)
 
@@ -109,13 +144,20 @@ describe("cutelua web", function()
     dir = support.folder()
     support.write(dir .. "/index.html", "the page")
     support.write(dir .. "/a.txt", ("0123456789"):rep(1e5))
+    support.write(dir .. "/.hidden", "hidden")
+    os.execute(("cd %s; mkdir sub; echo sub >sub/x; ln -s a.txt link; "
+      .. "ln -s /etc/passwd passwd; ln -s sub folder; mkfifo pipe; "
+      .. "truncate -s 48M big"):format(dir))
   end)
   teardown(function() support.remove(dir) end)
 
   it("serves its folder to this machine, and ends by Ctrl-C", function()
     local out, err, code = support.exec({"python3", "-c", CLIENT,
       support.program, dir}, {stdin = json.encode {get "/",
-        get("/" .. ("x"):rep(http.MOST)), get "/a.txt", get "/../a.txt"}})
+        get("/" .. ("x"):rep(http.MOST)), get "/a.txt", get "/../a.txt",
+        get "/.hidden", get "/link",
+        get "/passwd", get "/folder/x", get "/sub/x", get "/sub", get "/pipe",
+        get("/", "evil.example")}})
     assert.equal(0, code, err)
     local found = json.decode(out)
     local answers = found.answers
@@ -123,6 +165,11 @@ describe("cutelua web", function()
     assert.truthy(answers[2]:find "^HTTP/1.1 431 .*at most 8192 bytes here\n$")
     assert.equal(1e6, #answers[3]:match "\r\n\r\n(.*)$")
     assert.truthy(answers[4]:find "^HTTP/1.1 404 ")
+    for i = 5, 11 do assert.truthy(answers[i]:find "^HTTP/1.1 404 ", i) end
+    assert.truthy(answers[12]:find "^HTTP/1.1 421 ")
+    for i = 1, 3 do assert.equal(answers[1], found.beside[i]) end
+    assert.truthy(found.took < 5, found.took)
+    assert.truthy(found.whole > 48 << 20)
     assert.truthy(found.late:find "^HTTP/1.1 200 OK\r\n")
     assert.equal(1, found.busycode)
     assert.equal(("cutelua web: port %d: Address already in use; --port 0 "

@@ -4,6 +4,9 @@
 --
 --     local head, body = http.answer(request, {["index.html"] = read})
 --
+-- A page of elsewhere can have its own name lead here and would then read what
+-- is answered: only requests to a name of the loopback are.
+--
 -- A page may have threads only where two headers keep other pages away from it
 -- (cross-origin isolation): all answers have them.
 local http = {}
@@ -18,6 +21,7 @@ local TYPES = {html = "text/html; charset=utf-8",
 
 local REASONS = {[200] = "OK", [400] = "Bad Request", [404] = "Not Found",
   [405] = "Method Not Allowed", [408] = "Request Timeout",
+  [421] = "Misdirected Request",
   [431] = "Request Header Fields Too Large",
   [500] = "Internal Server Error", [505] = "HTTP Version Not Supported"}
 
@@ -55,6 +59,20 @@ local function name_of(target)
   return path == "" and "index.html" or path
 end
 
+local OURS = {["127.0.0.1"] = true, ["localhost"] = true, ["[::1]"] = true}
+
+-- Is a request to a name of the loopback? nil: to none, or several.
+local function is_ours(request)
+  local found
+  for name, value in request:gmatch "\n([%w-]+):[ \t]*([^\r\n]*)" do
+    if name:lower() == "host" then
+      if found then return nil end
+      found = value:lower():gsub("[ \t]+$", ""):gsub(":%d+$", "")
+    end
+  end
+  return found and (OURS[found] or false)
+end
+
 --- The answer to a request, whose head ends in an empty line; the body of one
 -- to HEAD is "".
 ---@param request string
@@ -67,6 +85,12 @@ function http.answer(request, files)
   if not method then return http.refusal(400, "this is no request of HTTP") end
   if version:sub(1, 1) ~= "1" then
     return http.refusal(505, "HTTP/" .. version .. " is not spoken here")
+  end
+  local ours = is_ours(request:match "^.-\n\r?\n")
+  if ours == nil then
+    return http.refusal(400, "a request says once at which Host it is")
+  elseif not ours then
+    return http.refusal(421, "this is no host of that name")
   end
   if method ~= "GET" and method ~= "HEAD" then
     return http.refusal(405, "files are read by GET and HEAD alone",

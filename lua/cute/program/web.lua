@@ -3,6 +3,7 @@
 -- of file:// may not.
 local cli = require "cute.program.cli"
 local core = require "cute.core"
+local files = require "cute.lang.files"
 local http = require "cute.program.http"
 local link = require "cute.page.link"
 local report = require "cute.lang.report"
@@ -22,8 +23,8 @@ local SPEC = {
   },
 }
 
--- Seconds that a request may take, and connections at a time.
-local SECONDS, CONNECTIONS = 10, 64
+-- Seconds that a request may take, and its answer; connections at a time.
+local SECONDS, ANSWER, CONNECTIONS = 10, 30, 64
 
 -- ---- the folder ----
 
@@ -45,38 +46,35 @@ local function folder_of(given)
     .. "it is [io]"):format(core.visible(table.concat(list, " nor in ")))
 end
 
-local function read_in(folder)
-  return function(name)
-    local f <close> = io.open(folder .. "/" .. name, "rb")
-    return f and f:read "a"
-  end
-end
-
--- Its files, each with what reads it.
+-- Its files by their names, each with what reads it: plain ones that lie in it
+-- and are no links, and none that begins with a dot.
 local function files_of(folder)
-  local files, read = {}, read_in(folder)
-  for _, name in ipairs(sys.files(folder)) do
-    local kind = core.file_kind(folder .. "/" .. name)
-    if kind == "file" then files[name] = read end
-  end
-  return files
+  return setmetatable({}, {__index = function(_, name)
+    if name:find "^%." or name:find "[/%c]" then return nil end
+    local f = core.open_input(folder .. "/" .. name, "own")
+    return f and function()
+      local text = files.rest(f)
+      f:close()
+      return text
+    end
+  end})
 end
 
 -- ---- connections ----
 
--- A connection has `socket`, `text` (what came of its request), `ends` (when
--- it is closed in any case); `answered`: the other side is to close it.
+-- A connection has `socket`, `ends` (when it is closed in any case), `text`
+-- (what came of its request), then `answer`, of which `from` is the first byte
+-- that is still to be sent; `sent`: the other side is to close it.
 
 local function answer(c, head, body)
-  c.answered = true
-  if c.socket:send(head) and c.socket:send(body) then c.socket:finish() end
+  c.answer, c.from, c.ends = head .. body, 1, core.clock() + ANSWER
 end
 
 -- What came on a connection; false: it is over.
 local function hear(c, folder)
   local text = c.socket:receive()
   if not text then return false end
-  if c.answered then return true end
+  if c.sent then return true end
   c.text = c.text .. text
   local ends = c.text:find "\r?\n\r?\n"
   if ends and ends <= http.MOST then
@@ -88,40 +86,56 @@ local function hear(c, folder)
   return true
 end
 
-local function drop(list, i)
-  table.remove(list, i).socket:close()
+-- Sends what the other side takes now; false: it is over.
+local function tell(c)
+  c.from = c.socket:offer(c.answer, c.from)
+  if c.from and c.from > #c.answer then
+    c.answer, c.sent = nil, true
+    c.socket:finish()
+  end
+  return c.from
 end
 
 -- Closes what takes too long, and the oldest where there are too many.
 local function tidy(list)
-  local now = os.time()
+  local now, oldest = core.clock(), 1
   for i = #list, 1, -1 do
     local c = list[i]
     if now > c.ends then
-      if not c.answered then
+      if not (c.answer or c.sent) then
         answer(c, http.refusal(408, "the request did not come in time"))
+        tell(c)
       end
-      drop(list, i)
+      table.remove(list, i).socket:close()
     end
   end
-  while #list > CONNECTIONS do drop(list, 1) end
+  if #list <= CONNECTIONS then return end
+  for i, c in ipairs(list) do
+    if c.ends < list[oldest].ends then oldest = i end
+  end
+  table.remove(list, oldest).socket:close()
 end
 
 -- Serves for ever: Ctrl-C raises.
 local function serve(listener, folder)
   local list = {}
   while true do
-    local sockets = {listener}
-    for i, c in ipairs(list) do sockets[i + 1] = c.socket end
-    local i = sys.poll(sockets, 1)
+    local sockets, sends = {listener}, {}
+    for i, c in ipairs(list) do
+      sockets[i + 1], sends[i + 1] = c.socket, c.answer ~= nil
+    end
+    local i = sys.poll(sockets, 1, sends)
     if i == 1 then
-      local socket = listener:accept(SECONDS)
+      local socket = listener:accept()
       if socket then
-        list[#list + 1] = {socket = socket, text = "",
-          ends = os.time() + SECONDS}
+        table.insert(list, 1, {socket = socket, text = "",
+          ends = core.clock() + SECONDS})
       end
-    elseif i and not hear(list[i - 1], folder) then
-      drop(list, i - 1)
+    elseif i then  -- its turn comes again behind all others
+      local c = table.remove(list, i - 1)
+      local goes_on
+      if c.answer then goes_on = tell(c) else goes_on = hear(c, folder) end
+      if goes_on then list[#list + 1] = c else c.socket:close() end
     end
     tidy(list)
   end

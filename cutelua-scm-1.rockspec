@@ -169,6 +169,8 @@ build = {
         "lua/cute/check/sizes.lua",
       ["cute.check.surgeon"] =
         "lua/cute/check/surgeon.lua",
+      ["cute.check.sync"] =
+        "lua/cute/check/sync.lua",
       ["cute.debug"] =
         "lua/cute/debug/init.lua",
       ["cute.debug.locals"] =

@@ -5,8 +5,9 @@
 #include "bind/face.h"
 #include "sim/edit.h"
 
-// Field `edits` of the table at t: {{ref =, how = "drop" "as" "before" "sem",
-// op =, imm =, flags =}, ...}, in cx->scratch; how many.
+// Field `edits` of the table at t: {{ref =, how = "drop" "as" "before" "sem"
+// "amount", op =, fence =, sem =, scope = names, read = boolean, imm =,
+// flags =, count =, mem =}, ...} (sim/edit.h), in cx->scratch; how many.
 size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
                    const SimEdit **out);
 

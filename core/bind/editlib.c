@@ -7,11 +7,13 @@
 #include "ir/operands.h"
 #include "ir/rows.h"
 
-// Ops that may stand where nothing did: they have no operands; a wait at
-// mbarriers has `mem` and `count`.
-static const Op put[] = {OP_BAR, OP_SYNCWARP, OP_CPWAIT, OP_WGWAIT, OP_BULKWAIT,
-                         OP_FENCE, OP_CLUSTERARRIVE, OP_CLUSTERWAIT,
-                         OP_MBARWAIT};
+// Ops that may stand where nothing did: they have no operands, or those that
+// `mem` gives (sim/edit.h).
+static const Op put[] = {OP_BAR, OP_SYNCWARP, OP_CPCOMMIT, OP_CPWAIT,
+                         OP_WGFENCE, OP_WGCOMMIT, OP_WGWAIT, OP_BULKCOMMIT,
+                         OP_BULKWAIT, OP_FENCE, OP_CLUSTERARRIVE,
+                         OP_CLUSTERWAIT, OP_GRIDWAIT, OP_MBARWAIT,
+                         OP_MBARARRIVE, OP_MAPACQUIRE};
 
 static bool is_site(const Ins *i) {
   unsigned e = op_effect((Op)i->op);
@@ -26,8 +28,63 @@ static const char *class_of(const Ins *i) {
   return e & (EF_MEMORY | EF_LATER) ? "memory" : "value";
 }
 
-// sim_sites(fn) -> {{ref =, op =, class =, file =, line =, imm =, flags =,
-// sem =, scope =, mem =}, ...}: instructions that do something, in their order.
+static void set_hint(lua_State *L, const Ins *i, HintId h) {
+  unsigned v = hint_get(i->flags, h);
+  if (v) face_set_str(L, hint_field(h)->name, hint_field(h)->value[v].name);
+}
+
+// What a thread says with the last operand of BAR and MBAR*, where it is known.
+static Ref amount_of(const Ins *i) {
+  switch (i->op) {
+    case OP_BAR: case OP_BARARRIVE: return i->a[0];
+    case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: return i->a[2];
+    default: return 0;
+  }
+}
+
+// The object of the mbarrier among the operands, and whether that is the
+// first; the place where a copy's tensor map is in memory. 0: there is none.
+static Ref mbar_of(const Fn *fn, const Ins *i, bool *first) {
+  Operand o;
+  *first = true;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o); *first = false)
+    if (o.kind == OPERAND_MEM && o.barrier) return o.ref;
+  return 0;
+}
+
+static Ref map_of(const Fn *fn, const Ins *i) {
+  Operand o;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
+    if (o.ref && ir_get(fn, o.ref)->op == OP_TMAPAT) return o.ref;
+  return 0;
+}
+
+// What there is to say of an instruction besides its numbers.
+static void set_words(lua_State *L, const Fn *fn, const Ins *i) {
+  bool first;
+  Ref mbar = mbar_of(fn, i, &first);
+  if (mbar) face_set_int(L, "mem", mbar);
+  bool plain = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
+  if (plain || (mbar && first)) {
+    set_hint(L, i, HINT_SEM);
+    set_hint(L, i, HINT_SCOPE);
+  }
+  int64_t n;
+  Ref amount = amount_of(i), map = map_of(fn, i);
+  if (amount && ir_const(fn, amount, &n)) face_set_int(L, "count", n);
+  if (map) face_set_int(L, "map", map);
+  if (i->op == OP_FENCE)
+    face_set_str(L, "fence", fence_row((FenceKind)i->imm)->name);
+  if (i->op == OP_BULKWAIT) face_set_bool(L, "read", i->flags & BKF_READ);
+  if (i->op == OP_CLUSTERARRIVE)
+    face_set_bool(L, "relaxed", i->flags & CLF_RELAXED);
+}
+
+// sim_sites(fn) -> {{ref =, op =, class =, file =, line =, imm =, flags =}}, a
+// list of what does something, in its order; last: the ref of the end. Where
+// they have it: sem, scope, fence (names), read, relaxed (booleans), count (of
+// threads, arrivals or bytes, where it is known), mem (of an mbarrier), map (of
+// a copy).
 static int l_sim_sites(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_Integer n = 0;
@@ -43,19 +100,10 @@ static int l_sim_sites(lua_State *L) {
     face_set_int(L, "line", i->src ? fn->src.p[i->src].line : 0);
     face_set_int(L, "imm", i->imm);
     face_set_int(L, "flags", i->flags);
-    bool access = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC ||
-                  i->op == OP_MBARARRIVE;
-    if (access) {
-      face_set_int(L, "sem", (int)hint_get(i->flags, HINT_SEM));
-      face_set_int(L, "scope", (int)hint_get(i->flags, HINT_SCOPE));
-    }
-    int64_t threads;
-    bool bar = i->op == OP_BAR || i->op == OP_BARARRIVE;
-    if (bar && i->a[0] && ir_const(fn, i->a[0], &threads))
-      face_set_int(L, "count", threads);
-    if (i->op == OP_MBARINIT) face_set_int(L, "mem", i->a[0]);
+    set_words(L, fn, i);
     lua_rawseti(L, -2, ++n);
   }
+  face_set_int(L, "last", (lua_Integer)fn->ins.n);
   return 1;
 }
 
@@ -118,28 +166,79 @@ static int l_sim_inexact(lua_State *L) {
   return 0;
 }
 
-static Op find_op(lua_State *L, int t) {
-  lua_getfield(L, t, "op");
-  const char *name = luaL_optstring(L, -1, "");
-  Op op = OP_NOP;
-  for (size_t k = 0; k < sizeof put / sizeof *put; k++)
-    if (strcmp(op_name(put[k]), name) == 0) op = put[k];
-  lua_pop(L, 1);
-  return op;
+// Field `name` of the table at t, a string; "": it has none.
+static const char *word(lua_State *L, int t, const char *name) {
+  lua_getfield(L, t, name);
+  const char *s = luaL_optstring(L, -1, "");
+  lua_pop(L, 1);  // the table holds it
+  return s;
 }
 
-// Are there so many mbarriers, and as many as it says?
-static bool is_ring(const Fn *fn, const SimEdit *e) {
-  if (e->mem < 1 || e->mem >= fn->ins.n || !ir_is_mem(fn, e->mem)) return false;
+static Op find_op(const char *name) {
+  for (size_t k = 0; k < sizeof put / sizeof *put; k++)
+    if (strcmp(op_name(put[k]), name) == 0) return put[k];
+  return OP_NOP;
+}
+
+static uint8_t find_hint(HintId h, const char *name) {
+  for (unsigned v = 1; v < 8; v++) {
+    const char *its = hint_field(h)->value[v].name;
+    if (its && strcmp(its, name) == 0) return (uint8_t)v;
+  }
+  return 0;
+}
+
+// Is what `mem` says there, and what its operation needs?
+static bool has_object(const Fn *fn, const SimEdit *e) {
+  bool ring = e->op == OP_MBARWAIT || e->op == OP_MBARARRIVE;
+  if (!ring && e->op != OP_MAPACQUIRE) return !e->mem;
+  if (e->mem < 1 || e->mem >= fn->ins.n || e->how != EDIT_BEFORE) return false;
+  if (!ring) return ir_get(fn, e->mem)->op == OP_TMAPAT && e->mem < e->ref;
+  if (!ir_is_mem(fn, e->mem)) return false;
   const Mem *m = ir_memof(fn, e->mem);
   return m->space == SP_SMEM && dtype_bits(m->type) == 64 &&
          dtype_bits((DType)ir_get(fn, e->mem)->type) == 64 &&
-         e->how == EDIT_BEFORE && e->count >= 1 && e->count <= m->count;
+         e->count >= 1 && e->count <= m->count;
+}
+
+static bool is_edit(const Fn *fn, const SimEdit *e) {
+  bool needs = e->how == EDIT_AS || e->how == EDIT_BEFORE;
+  if (e->ref == fn->ins.n && e->how == EDIT_BEFORE)  // the end
+    return e->op != OP_NOP && has_object(fn, e);
+  if (e->ref < 1 || e->ref >= fn->ins.n) return false;
+  const Ins *i = ir_get(fn, e->ref);
+  if (!is_site(i) || (needs && e->op == OP_NOP)) return false;
+  bool first;
+  if (e->how == EDIT_AMOUNT && !(mbar_of(fn, i, &first) && first)) return false;
+  return has_object(fn, e);
+}
+
+// The edit that the table at t says.
+static SimEdit get_edit(lua_State *L, int t) {
+  static const char *const how[] = {"drop", "as", "before", "sem", "amount",
+                                    NULL};
+  lua_getfield(L, t, "how");
+  SimEdit e = {.ref = (Ref)face_get_int(L, t, "ref", 0),
+               .how = (uint8_t)luaL_checkoption(L, -1, NULL, how),
+               .op = (uint8_t)find_op(word(L, t, "op")),
+               .sem = find_hint(HINT_SEM, word(L, t, "sem")),
+               .scope = find_hint(HINT_SCOPE, word(L, t, "scope")),
+               .flags = (uint16_t)face_get_int(L, t, "flags", 0),
+               .count = (uint32_t)face_get_int(L, t, "count", 0),
+               .mem = (Ref)face_get_int(L, t, "mem", 0),
+               .imm = face_get_int(L, t, "imm", 0)};
+  if (e.op == OP_FENCE) {
+    FenceKind k = fence_find(word(L, t, "fence"));
+    if (k == FE_COUNT) e.op = OP_NOP;
+    e.imm = k;
+  }
+  if (e.op == OP_BULKWAIT && face_get_bool(L, t, "read")) e.flags |= BKF_READ;
+  lua_pop(L, 1);
+  return e;
 }
 
 size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
                    const SimEdit **out) {
-  static const char *const how[] = {"drop", "as", "before", "sem", NULL};
   if (lua_getfield(L, t, "edits") != LUA_TTABLE) {
     lua_pop(L, 1);
     return 0;
@@ -150,21 +249,9 @@ size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
   for (size_t k = 0; k < n; k++) {
     lua_rawgeti(L, list, (lua_Integer)k + 1);
     face_checktype(L, -1, LUA_TTABLE);
-    int at = lua_gettop(L);
-    lua_getfield(L, at, "how");
-    e[k] = (SimEdit){.ref = (Ref)face_get_int(L, at, "ref", 0),
-                     .how = (uint8_t)luaL_checkoption(L, -1, NULL, how),
-                     .op = (uint8_t)find_op(L, at),
-                     .flags = (uint16_t)face_get_int(L, at, "flags", 0),
-                     .count = (uint32_t)face_get_int(L, at, "count", 0),
-                     .mem = (Ref)face_get_int(L, at, "mem", 0),
-                     .imm = face_get_int(L, at, "imm", 0)};
+    e[k] = get_edit(L, lua_gettop(L));
     lua_settop(L, list);
-    bool needs = e[k].how == EDIT_AS || e[k].how == EDIT_BEFORE;
-    bool ring = e[k].op == OP_MBARWAIT;
-    if (e[k].ref < 1 || e[k].ref >= fn->ins.n ||
-        !is_site(ir_get(fn, e[k].ref)) || (needs && e[k].op == OP_NOP) ||
-        (ring && !is_ring(fn, &e[k])) || (e[k].mem && !ring))
+    if (!is_edit(fn, &e[k]))
       face_error(L, ERR_ARG, "sim_run: edit %d is none", (int)k + 1);
   }
   lua_pop(L, 1);
@@ -178,7 +265,7 @@ static Ins edited(lua_State *L, const Ins *was, const SimEdit *e) {
   unsigned shift = hint_field(HINT_SEM)->shift;
   if (e->how == EDIT_SEM)
     i.flags = (uint16_t)((i.flags & ~(7u << shift)) |
-                         (unsigned)e->imm << shift);
+                         (unsigned)e->sem << shift);
   else if (e->how == EDIT_DROP)
     i = (Ins){.op = OP_NOP, .src = i.src, .birth = i.birth};
   else

@@ -703,34 +703,46 @@ static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
   return k + n;
 }
 
-// What the surgeon's waits at rings of mbarriers lie in.
-static const SimSide *rings(Prog *g) {
-  SimSide *s = NEW(g->cx, SimSide, g->l->nedit + 1);
-  for (size_t k = 0; k < g->l->nedit; k++)
-    if (g->l->edit[k].mem) s[k].mem = mem_at(g, g->l->edit[k].mem);
-  return s;
+// What the surgeon puts in at mbarriers and tensor maps: SimIns.x of each edit.
+static const void *const *edited(Prog *g) {
+  const void **x = arena_zero(g->cx, &g->cx->scratch,
+                              (g->l->nedit + 1) * sizeof *x);
+  for (size_t k = 0; k < g->l->nedit; k++) {
+    const SimEdit *e = &g->l->edit[k];
+    SimSide *ring = arena_zero(g->cx, &g->cx->scratch, sizeof *ring);
+    if (e->mem && e->op == OP_MAPACQUIRE) {
+      Ins i = *ir_get(g->fn, e->mem);  // its first operands are the map
+      SimIns d = {.op = i.op = e->op, .ref = e->mem};
+      decode_map(g, &i, &d);
+      x[k] = d.x;
+    } else if (e->mem) {
+      *ring = (SimSide){.mem = mem_at(g, e->mem)};
+      x[k] = ring;
+    }
+  }
+  return x;
 }
 
 static void decode_all(Prog *g) {
-  const SimSide *ring = rings(g);
   size_t n = g->fn->ins.n;
   SimProg *p = g->p;
   size_t claims = g->fn->claim.n, k = 0;
   p->ins = NEW(g->cx, SimIns, n + claims + g->l->nedit + 1);
   p->stat_ref = NEW(g->cx, uint32_t, n);
   g->head = NEW(g->cx, uint32_t, n);
+  const void *const *put = edited(g);
   for (Ref r = 1; r < n; r++) {
     const Ins *i = ir_get(g->fn, r);
     while (k < claims && g->fn->claim.p[k].at <= r)
       k = decode_claim(g, k, &p->ins[p->nins++]);
     if (skipped(g, r, i)) continue;
-    p->nins += simedit_before(g->l, r, g->full, ring,
-                              &p->ins[p->nins]);
+    p->nins += simedit_before(g->l, r, g->full, put, &p->ins[p->nins]);
     decode(g, r, i, &p->ins[p->nins], p->nins);
     simedit_apply(g->l, g->full, &p->ins[p->nins]);
     p->nins++;
   }
   while (k < claims) k = decode_claim(g, k, &p->ins[p->nins++]);
+  p->nins += simedit_before(g->l, (Ref)n, g->full, put, &p->ins[p->nins]);
   p->ins[p->nins] = (SimIns){.op = OP_NOP, .stat = -1};  // the end
   if (p->nins) p->ins[p->nins].src = p->ins[p->nins - 1].src;
 }

@@ -13,14 +13,16 @@ static void become(SimIns *d, const SimEdit *e, Op op, uint32_t full) {
 }
 
 uint32_t simedit_before(const Launch *l, Ref r, uint32_t full,
-                        const SimSide *side, SimIns *out) {
+                        const void *const *x, SimIns *out) {
   uint32_t n = 0;
   for (size_t k = 0; k < l->nedit; k++) {
     const SimEdit *e = &l->edit[k];
     if (e->ref != r || e->how != EDIT_BEFORE) continue;
-    out[n] = (SimIns){.src = ir_get(l->fn, r)->src, .ref = r};
+    Ref at = r < l->fn->ins.n ? r : r - 1;
+    out[n] = (SimIns){.src = ir_get(l->fn, at)->src, .ref = at};
     become(&out[n], e, (Op)e->op, full);
-    if (e->mem) out[n].x = &side[k];
+    out[n].scope = e->scope;
+    out[n].x = x[k];
     n++;
   }
   return n;
@@ -32,9 +34,10 @@ void simedit_apply(const Launch *l, uint32_t full, SimIns *d) {
     if (e->ref != d->ref) continue;
     if (e->how == EDIT_DROP) become(d, e, OP_GRIDLAUNCH, full);
     else if (e->how == EDIT_AS) become(d, e, (Op)e->op, full);
+    else if (e->how == EDIT_AMOUNT) d->imm ^= e->imm;
     else if (e->how == EDIT_SEM) {
-      d->sem = (uint8_t)e->imm;
-      if (e->count) d->scope = (uint8_t)e->count;
+      if (e->sem) d->sem = e->sem;
+      if (e->scope) d->scope = e->scope;
     }
   }
 }

@@ -181,14 +181,17 @@ static void visit(Visit *v, SimWarp *w, const SimIns *i) {
     for (int l = 0; l < LANES; l++) v->off[l] = w->ring % i->put;
   else
     simmem_offsets(w, s, v->off);
-  v->left = simmem_check(&v->x, w->active);
+  bool one = i->put && i->op == OP_MBARARRIVE && i->imm;
+  v->left = simmem_check(&v->x,
+                         one ? w->active & (~w->active + 1) : w->active);
   v->clk = w->clk;
 }
 
 static int64_t amount(const SimWarp *w, const SimIns *i, int l) {
-  if (i->put) return (w->ring / i->put + i->imm) & 1;
+  if (i->put)
+    return i->op == OP_MBARARRIVE ? 1 : (w->ring / i->put + i->imm) & 1;
   const int32_t *p = (const int32_t *)(const void *)(w->v + i->c);
-  return i->c ? p[l] : 1;
+  return i->c ? p[l] ^ i->imm : 1;
 }
 
 // Was b, element off of m, made, and is that ordered before lane l?
@@ -425,6 +428,7 @@ void simmbar_arrive(SimWarp *w, const SimIns *i) {
   Group g;
   visit(&v, w, i);
   while (next_group(&v, &g)) arrive(&v, &g, g.amount);
+  w->ring += i->put > 0;
 }
 
 void simmbar_expect(SimWarp *w, const SimIns *i) {

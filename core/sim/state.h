@@ -43,7 +43,7 @@ struct SimWarp {
   uint64_t stamp;          // asked in vain; turns since so many changes
   SimPart *part;           // the others; NULL: none went their own way
   uint32_t clk;            // epoch of memory order, see order.c
-  uint32_t depth, ring;    // waits at a ring that edit.c put in
+  uint32_t depth, ring;    // how often it was at a ring of edit.c's
   SimFrame *frame;
   char *v;                 // values
   uint64_t count;          // instructions executed

@@ -209,7 +209,7 @@ describe("the surgeon", function()
     m, text = of(how("release", "gpu"), how("acquire", "cta"),
                  {grid = 2, block = 1})
     assert.equal(1, #m.places)
-    assert.matches('mended by sem = "acquire", scope = "gpu" at', text)
+    assert.matches('mended by scope = "gpu" at', text)
   end)
 
   it("gives back an order that it took, and waits in every block", function()
@@ -308,6 +308,204 @@ describe("the surgeon", function()
       end)
     end, {block = 128}, cute.randn({64}, cute.f32), cute.empty({64}, cute.f32))
     assert.same({"cute.arch.barrier(1, 64)", 5}, {m.words, m.places[1].behind})
+  end)
+
+  -- Every thread writes to the other block of its cluster and reads what that
+  -- wrote, between the cluster's barriers or over mbarriers.
+  local function across(o)
+    return function(out)
+      local t, rank = arch.thread_idx(), arch.block_idx_in_cluster()
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout(64))
+      local bar = arch.alloc_smem(cute.i64, 1)
+      cute.when(t:eq(0), function()
+        arch.mbarrier_init(bar, o.count or 64)
+        arch.mbarrier_init_fence()
+      end)
+      local function meet()
+        arch.cluster_arrive()
+        arch.cluster_wait()
+      end
+      meet()
+      local peer = cute.make_tensor(arch.map_dsmem_ptr(s.iterator, 1 - rank),
+                                    s.layout)
+      if o.reads then s[t] = t else peer[t] = rank * 100 + t end
+      if o.by then
+        arch.mbarrier_arrive(bar, 1 - rank, 1, {scope = o.by})
+        if not o.no_wait then
+          arch.mbarrier_wait(bar, o.parity or 0, {scope = o.to or o.by})
+        end
+      elseif o.relaxed then
+        arch.cluster_arrive_relaxed()
+        arch.cluster_wait()
+      elseif not o.no_meet then
+        meet()
+      end
+      out[rank * 64 + t] = (o.reads and peer or s)[63 - t]
+      if not o.no_last then meet() end
+    end
+  end
+
+  it("mends what blocks of a cluster hand over", function()
+    local both = "cute.arch.cluster_arrive() cute.arch.cluster_wait()"
+    local where = {grid = 2, cluster = 2}
+    for _, case in ipairs {
+      {{no_meet = true}, both, 27},
+      {{reads = true, no_meet = true}, both, 27},
+      {{relaxed = true}, "cute.arch.cluster_arrive()", 22},
+      {{reads = true, no_last = true}, both, 27},
+      {{by = "cta", to = "cluster"}, 'scope = "cluster"', 17},
+      {{by = "cluster", to = "cta"}, 'scope = "cluster"', 19},
+      {{by = "cluster", parity = 1}, "the other parity of mbarrier_wait", 19},
+      {{by = "cluster", count = 96}, "mbarrier_init(..., 64)", 5},
+      {{by = "cluster", no_wait = true}, 'cute.arch.mbarrier_wait(bar + n % 1, '
+        .. 'n // 1 % 2, {scope = "cluster"}), n being how often it was there,',
+        27}} do
+      local m, text = mended(across(case[1]), where, ints(128))
+      assert.equal(case[2], m.words, text)
+      assert.equal(case[3], m.places[1].behind, text)
+    end
+    local m, text = mended(across {by = "cta"}, where, ints(128))
+    assert.is_true(m.together)
+    assert.matches('mended by scope = "cluster" at surgeon_spec.lua:%d+ and '
+      .. 'scope = "cluster" at surgeon_spec.lua:%d+', text)
+    m, text = mended(across {reads = true, no_last = true}, where, ints(128))
+    assert.is_true(m.places[1].last)
+    assert.matches("at the end of the kernel, behind surgeon_spec.lua", text)
+  end)
+
+  it("mends groups of copies", function()
+    local function copies(o)
+      return function(x, y)
+        local t = arch.thread_idx()
+        local s = cute.make_smem_tensor(cute.f32, cute.make_layout(256), 128)
+        cute.copy(cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32,
+          128), cute.local_tile(x, {4}, {t}), cute.local_tile(s, {4}, {t}))
+        if not o.no_commit then arch.cp_async_commit_group() end
+        if o.wait then arch.cp_async_wait_group(o.wait) end
+        if not o.no_meet then arch.sync_threads() end
+        y[t] = s[255 - t * 4]
+      end
+    end
+    local commit = "cute.arch.cp_async_commit_group()"
+    local wait = "cute.arch.cp_async_wait_group(0)"
+    local meet = "cute.arch.sync_threads()"
+    for _, case in ipairs {
+      {{no_commit = true, wait = 0}, commit, 6}, {{}, wait, 7},
+      {{wait = 2}, wait, 6}, {{wait = 0, no_meet = true}, meet, 8},
+      {{no_commit = true}, commit .. " " .. wait, 7},
+      {{no_meet = true}, wait .. " " .. meet, 8},
+      {{no_commit = true, no_meet = true}, commit .. " " .. wait .. " " .. meet,
+       8}} do
+      local m, text = mended(copies(case[1]), {}, cute.randn({256}, cute.f32),
+                             cute.empty({64}, cute.f32))
+      assert.equal(case[2], m.words, text)
+      assert.equal(case[3], m.places[1].behind, text)
+    end
+  end)
+
+  it("mends copies between blocks, and launches that overlap", function()
+    local function sent(o)
+      return function(out)
+        local t, rank = arch.thread_idx(), arch.block_idx_in_cluster()
+        local s = cute.make_smem_tensor(cute.i32, cute.make_layout(64), 128)
+        local r = cute.make_smem_tensor(cute.i32, cute.make_layout(64), 128)
+        local bar = arch.alloc_smem(cute.i64, 1)
+        cute.when(t:eq(0), function()
+          arch.mbarrier_init(bar, 1)
+          arch.mbarrier_init_fence()
+          arch.mbarrier_arrive_and_expect_tx(bar, o.bytes or 256)
+        end)
+        s[t] = t
+        if o.fence then arch.fence_proxy(table.unpack(o.fence)) end
+        arch.cluster_arrive()
+        arch.cluster_wait()
+        cute.when(t:eq(0), function()
+          cute.copy(cute.make_copy_atom(cute.nvgpu.cpasync.CopyBulkS2SOp(),
+            cute.i32), s, r, {mbar_ptr = bar, cta_rank = 1 - rank})
+        end)
+        arch.mbarrier_wait(bar, 0)
+        out[rank * 64 + t] = r[63 - t]
+      end
+    end
+    local where = {grid = 2, cluster = 2}
+    local m = mended(sent {}, where, ints(128))
+    assert.equal("cute.arch.fence_view_async_shared()", m.words)
+    m = mended(sent {fence = {"async.global"}}, where, ints(128))
+    assert.same({'cute.arch.fence_proxy("async")', 11},
+                {m.words, m.places[1].behind})
+    m = mended(sent {fence = {"async"}, bytes = 128}, where, ints(128))
+    assert.same({"256 bytes expected", 8}, {m.words, m.places[1].behind})
+
+    local x, y = ints(64), ints(64)
+    cute.kernel("first", function(a)
+      a[arch.thread_idx()] = 1
+      arch.griddepcontrol_launch_dependents()
+    end)(x):launch {grid = 1, block = 64, device = "sim"}
+    m = mended(function(a, b)
+      b[arch.thread_idx()] = a[arch.thread_idx()]
+      arch.griddepcontrol_wait()
+      b[arch.thread_idx()] = a[63 - arch.thread_idx()]
+    end, {pdl = true}, x, y)
+    assert.same({"cute.arch.griddepcontrol_wait()", 1},
+                {m.words, m.places[1].behind})
+  end)
+
+  it("mends tensor maps that a kernel makes", function()
+    local cpasync = cute.nvgpu.cpasync
+    local x = cute.randn({32, 16}, cute.f32)
+    local tile, layout = {1, 16}, cute.make_layout({1, 16}, {16, 1})
+    local atom, coords = cpasync.make_tiled_tma_atom(
+      cpasync.CopyBulkTensorTileG2SOp(), x, layout, tile)
+    local function maps(o)
+      return function(a, c, m, z)
+        local s = cute.make_smem_tensor(cute.f32, layout, 128)
+        local bar = arch.alloc_smem(cute.i64, 1)
+        local ts, tg = cpasync.tma_partition(a, 0, cute.make_layout(1),
+          cute.group_modes(s, 0, 2), cute.zipped_divide(c, tile))
+        cute.when(arch.thread_idx():eq(0), function()
+          arch.mbarrier_init(bar, 1)
+          arch.mbarrier_init_fence()
+          cpasync.copy_tensormap(a, m)
+          if o.release then cpasync.fence_tma_desc_release() end
+          if o.acquire then cpasync.fence_tma_desc_acquire(m) end
+          arch.mbarrier_arrive_and_expect_tx(bar, a.tx_bytes)
+          cute.copy(a, tg(cute._, 0), ts, {tma_bar_ptr = bar, tma_desc_ptr = m})
+        end)
+        arch.sync_threads()
+        arch.mbarrier_wait(bar, 0)
+        local t = arch.thread_idx()
+        z[t] = s[{0, t}]
+      end
+    end
+    local function of(o)
+      local m = mended(maps(o), {block = 16}, atom, coords,
+                       cute.zeros({16}, cute.i64), cute.empty({16}, cute.f32))
+      return m.words, m.places[1].behind
+    end
+    local name = "cute.nvgpu.cpasync.fence_tma_desc_"
+    assert.same({name .. "release()", 10}, {of {acquire = true}})
+    assert.same({name .. "acquire(...) of its map", 12}, {of {release = true}})
+  end)
+
+  it("proposes what it saw no fault with, where there is more", function()
+    local function draws(x, c)
+      local t = arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout(256))
+      s[t] = t
+      cute.when((t % 32):eq(0), function()
+        for _ = 1, 3 do
+          arch.atomic_add(c.iterator + arch.atomic_add(c.iterator, 1), 1)
+        end
+      end)
+      x[t] = s[255 - t]
+    end
+    local m, text = mended(draws, {block = 256, seconds = 4}, ints(256),
+                           ints(64))
+    assert.equal("cute.arch.sync_threads()", m.words)
+    assert.is_true(m.open)
+    assert.matches("mended by cute.arch.sync_threads%(%) before surgeon_spec"
+      .. ".lua:%d+.- %(in the schedules that were looked at: there are more%)",
+      text)
   end)
 
   -- Of two barriers one is enough; the third is of no use.

@@ -173,6 +173,7 @@ function Verdict:json()
   end
   out.mend = self.mend and {words = self.mend.words,
                             together = self.mend.together,
+                            open = self.mend.open,
                             places = surgeon.plain(self.mend.places)}
   return json.encode(out)
 end
@@ -204,21 +205,24 @@ local function positive(name, v, default)
 end
 
 --- Runs of a launch that leave memory as it was: run {turns =, unit =,
--- edits =} gives a report, `memory` being a number that stands for what it
--- held then.
+-- edits =, budget =, ...} gives a report, `memory` being a number that stands
+-- for what it held then.
 ---@param program table
 ---@param launch table as core.sim_run takes it
 ---@return fun(o: table): table
 function check.runner(program, launch)
   local restore = memory.keep(program, launch.args)
+  local blocks = kernel.cluster(program.cluster, launch.grid)
   return function(o)
     local words = {decided = true, turns = o.turns, unit = o.unit,
                    all = o.all, tries = o.tries, edits = o.edits}
     for k, v in pairs(launch) do words[k] = v end
+    words.budget = words.budget or o.budget
     local sum, found = memory.untouched(restore, core.sim_run, program.fn,
                                         words)
     found.memory = sum
     found.threads = launch.block[1] * launch.block[2] * launch.block[3]
+    found.cluster = blocks[1] * blocks[2] * blocks[3]
     return simreport.attach(found, program)
   end
 end
@@ -260,7 +264,8 @@ function check.launch(program, launch, opts, arguments)
     v.needs = surgeon.needs(run, program.fn)
     surgeon.gains(v.needs, run, program, launch, opts.gpu)
   elseif opts.surgeon and v.fault then
-    v.mend = surgeon.mend(run, program.fn, v.fault, bounds.seconds)
+    v.mend = surgeon.mend(run, program.fn, v.fault, bounds.seconds, nil,
+                          result.runs)
   end
   return v
 end

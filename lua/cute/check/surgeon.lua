@@ -8,89 +8,28 @@ local core = require "cute.core"
 local explore = require "cute.check.explore"
 local gain = require "cute.check.gain"
 local source = require "cute.lang.source"
+local sync = require "cute.check.sync"
 
 local surgeon = {}
 
 local BOUNDS = {orders = 200, seconds = 5}
 
 ---------------------------------------------------------------------------
--- Operations of synchronisation
----------------------------------------------------------------------------
-
-local READ = 32  -- a bulk wait's flag: until the sources were read
-
-local FENCE = {[0] = "fence_acq_rel_cta()", "fence_acq_rel_cluster()",
-  "fence_acq_rel_gpu()", "fence_acq_rel_sys()", "mbarrier_init_fence()", nil,
-  nil, 'fence_proxy("async")', 'fence_proxy("async.global")',
-  "fence_view_async_shared()", 'fence_proxy("async.shared::cluster")'}
-
-local function groups_of(name)
-  return function(o) return ("%s(%d)"):format(name, o.imm) end
-end
-
---- How a line writes each, and what is weaker: the next of the list.
-local OPS = {
-  ["bar.sync"] = {
-    words = function(o)
-      return o.imm == 0 and "cute.arch.sync_threads()"
-        or ("cute.arch.barrier(%d, %s)"):format(o.imm, o.count or "...")
-    end,
-    weaker = function() return {op = "syncwarp", imm = 0} end},
-  ["syncwarp"] = {words = function() return "cute.arch.sync_warp()" end},
-  ["cp.async.wait"] = {
-    words = groups_of "cute.arch.cp_async_wait_group",
-    weaker = function(o) return {op = o.op, imm = o.imm + 1} end},
-  ["wgmma.wait_group"] = {
-    words = groups_of "cute.nvgpu.warpgroup.wait_group",
-    weaker = function(o) return {op = o.op, imm = o.imm + 1} end},
-  ["bulk.wait"] = {
-    words = function(o)
-      return ("cute.arch.cp_async_bulk_wait_group(%d%s)"):format(o.imm,
-        o.flags & READ ~= 0 and ", {read = true}" or "")
-    end,
-    weaker = function(o)
-      return {op = o.op, imm = o.imm + 1, flags = o.flags}
-    end},
-  ["mbarrier.wait"] = {words = function(o)
-    if not o.mem then return "mbarrier_wait(...)" end
-    return ("cute.arch.mbarrier_wait(%s + n %% %d, %s %% 2), n being how often "
-      .. "it was there,"):format(o.name, o.count, (o.imm > 0 and "(n // %d + 1)"
-      or "n // %d"):format(o.count))
-  end},
-  ["fence"] = {
-    words = function(o)
-      return "cute.arch." .. (FENCE[o.imm] or "fence()")
-    end,
-    weaker = function(o)
-      return o.imm >= 1 and o.imm <= 3 and {op = o.op, imm = o.imm - 1} or nil
-    end},
-  ["griddepcontrol.wait"] = {
-    words = function() return "cute.arch.griddepcontrol_wait()" end},
-  ["cluster.wait"] = {words = function()
-    return "cute.arch.cluster_arrive() cute.arch.cluster_wait()"
-  end},
-}
-
-local SEMS = {[0] = "weak", "relaxed", "acquire", "release", "acq_rel"}
-local RELAXED = 1
-local SCOPES = {"cta", "cluster", "gpu", "sys"}
-local GPU = 3
--- The order that an access can have at most.
-local STRONGEST = {ld = 2, st = 3, atomic = 4, ["mbarrier.arrive"] = 3}
-
-local function words_of(o)
-  if o.op == "order" then
-    return ('sem = "%s"%s'):format(SEMS[o.sem], o.scope
-      and (', scope = "%s"'):format(SCOPES[o.scope]) or "")
-  end
-  return OPS[o.op].words(o)
-end
-
----------------------------------------------------------------------------
 -- Sites
 ---------------------------------------------------------------------------
 
 local function key_of(s) return s.file .. ":" .. s.line end
+
+-- Orders from the weakest on, and what an access can have at most.
+local STRENGTH = {relaxed = 1, acquire = 2, release = 3, acq_rel = 4}
+local STRONGEST = {ld = "acquire", st = "release", atomic = "acq_rel",
+                   ["mbarrier.arrive"] = "release"}
+
+-- The order that an access has besides that of its thread; nil: none. An atomic
+-- without one is relaxed.
+local function sem_of(s)
+  return s.sem or s.op == "atomic" and "relaxed" or nil
+end
 
 local function at(s) return ("%s:%d"):format(source.short(s.file), s.line) end
 
@@ -102,18 +41,19 @@ local function operations(sites)
     local key = ("%s %s %d"):format(key_of(s), s.op, s.imm)
     if s.op == "cluster.arrive" then
       arrivals[#arrivals + 1] = s
-    elseif OPS[s.op] then
+    elseif sync.is_order(s.op) then
       local o = known[key]
       if not o then
-        o = {op = s.op, imm = s.imm, flags = s.flags, file = s.file,
-             line = s.line, count = s.count, sites = {}}
+        o = {op = s.op, imm = s.imm, fence = s.fence, read = s.read,
+             file = s.file, line = s.line, count = s.count, sites = {}}
         known[key], list[#list + 1] = o, o
       end
       o.sites[#o.sites + 1] = s
       if s.op == "cluster.wait" then
+        o.first = {op = "cluster.arrive"}
         o.sites[#o.sites + 1] = table.remove(arrivals)
       end
-    elseif (s.sem or 0) > RELAXED then
+    elseif STRENGTH[s.sem] and s.sem ~= "relaxed" then
       key = key .. " sem"
       local o = known[key]
       if not o then
@@ -141,7 +81,7 @@ end
 ---@param o table
 ---@return table[]
 function surgeon.without(o)
-  if o.op == "order" then return edits_of(o, "sem", {imm = RELAXED}) end
+  if o.op == "order" then return edits_of(o, "sem", {sem = "relaxed"}) end
   return edits_of(o, "drop")
 end
 
@@ -184,16 +124,14 @@ end
 function surgeon.needs(run, fn)
   local memory, list = run({}).memory, {}
   for _, o in ipairs(operations(core.sim_sites(fn))) do
-    local out = {file = o.file, line = o.line, words = words_of(o), op = o}
+    local out = {file = o.file, line = o.line, words = sync.words(o), op = o}
     local found, fault = verdict(run, surgeon.without(o), memory)
     out.need = found == "ok" and "not needed"
       or found == "incomplete" and "unknown" or "needed"
     out.fault = fault
-    local weaker = OPS[o.op] and OPS[o.op].weaker
-    local as = out.need == "needed" and weaker and weaker(o)
+    local as = out.need == "needed" and sync.weaker(o)
     if as and verdict(run, edits_of(o, "as", as), memory) == "ok" then
-      as.flags = as.flags or 0
-      out.weaker = words_of(as)
+      out.weaker = sync.words(as)
     end
     list[#list + 1] = out
   end
@@ -263,7 +201,7 @@ local VALUES = {["vset"] = true, ["vget"] = true, ["var"] = true}
 
 -- Does a site matter for what comes before what? Not registers, nor values.
 local function matters(s)
-  return s.class ~= "value" and not OPS[s.op] and not VALUES[s.op]
+  return s.class ~= "value" and not sync.is_order(s.op) and not VALUES[s.op]
     and s.op ~= "cluster.arrive"
 end
 
@@ -304,13 +242,18 @@ local function places(sites)
     end
     before, op = key, s.op
   end
+  if list[1] then
+    local p = list[#list]
+    list[#list + 1] = {file = p.file, line = p.line, refs = {sites.last},
+                       before = op, last = true}
+  end
   return list
 end
 
 -- The sites without those of an operation.
 local function left(sites, gone)
   if not gone then return sites end
-  local refs, list = {}, {}
+  local refs, list = {}, {last = sites.last}
   for _, s in ipairs(gone.sites) do refs[s.ref] = true end
   for _, s in ipairs(sites) do
     if not refs[s.ref] then list[#list + 1] = s end
@@ -318,86 +261,36 @@ local function left(sites, gone)
   return list
 end
 
--- Barriers of a name, as others have them, and one that nobody has.
-local function named(sites, threads, add)
-  local free, known = 1, {}
-  for _, s in ipairs(sites) do
-    if s.op == "bar.sync" or s.op == "bar.arrive" then
-      free = math.max(free, s.imm + 1)
-      local key = s.imm .. " " .. (s.count or "")
-      if s.imm > 0 and s.count and not known[key] then
-        known[key] = true
-        add("bar.sync", s.imm, 0, {count = s.count})
-      end
-    end
-  end
-  for n = 64, free < 16 and threads - 32 or 0, 32 do
-    if n <= 128 or n % 128 == 0 then
-      add("bar.sync", free, 0, {count = n})
-    end
-  end
-end
-
--- Waits at rings of mbarriers, from either phase on.
-local function rings(sites, fn, add)
-  local known = {}
-  for _, m in ipairs(fn:info().mems) do known[m.ref] = m end
-  for _, s in ipairs(sites) do
-    local m = s.op == "mbarrier.init" and known[s.mem]
-    if m then
-      known[s.mem] = nil
-      for flip = 0, 1 do
-        add("mbarrier.wait", flip, 0, {mem = s.mem, count = m.count,
-                                       name = m.name})
-      end
-    end
-  end
-end
-
--- What may be lacking, the smallest first.
-local function lacks(sites, fn, threads)
-  local has = {}
-  for _, s in ipairs(sites) do has[s.op] = true end
-  local list = {}
-  local function add(op, imm, flags, more)
-    local o = {op = op, imm = imm, flags = flags or 0}
-    for k, v in pairs(more or {}) do o[k] = v end
-    list[#list + 1] = o
-  end
-  add("syncwarp", 0)
-  if has["cp.async"] then
-    for n = 3, 0, -1 do add("cp.async.wait", n) end
-  end
-  if has["wgmma"] then
-    for n = 1, 0, -1 do add("wgmma.wait_group", n) end
-  end
-  if has["bulk.commit"] then
-    for n = 1, 0, -1 do
-      add("bulk.wait", n, READ)
-      add("bulk.wait", n)
-    end
-  end
-  if has["mbarrier.init"] then add("fence", 4) end
-  if has["wgmma"] or has["tma.load"] or has["tma.store"] or has["bulk.load"]
-    or has["bulk.store"] then
-    add("fence", 9)
-    add("fence", 7)
-  end
-  rings(sites, fn, add)
-  add("bar.sync", 0)
-  named(sites, threads, add)
-  if has["tma.load"] or has["st.async"] then add("cluster.wait", 0) end
-  return list
+-- What an operation is as an edit at one site, what comes first of it included.
+local function insert(list, ref, o)
+  if o.first then insert(list, ref, o.first) end
+  list[#list + 1] = {ref = ref, how = "before", op = o.op, imm = o.imm,
+                     fence = o.fence, read = o.read, count = o.count,
+                     scope = o.scope, mem = o.mem}
 end
 
 local function insertion(place, o)
   local list = {}
-  for _, ref in ipairs(place.refs) do
-    if o.op == "cluster.wait" then
-      list[#list + 1] = {ref = ref, how = "before", op = "cluster.arrive"}
+  for _, ref in ipairs(place.refs) do insert(list, ref, o) end
+  if o.op == "tmap.acquire" then
+    for i, e in ipairs(list) do e.mem = place.maps[i] end
+  end
+  return list
+end
+
+-- Places right before copies through tensor maps in memory.
+local function map_places(sites)
+  local list, known = {}, {}
+  for _, s in ipairs(sites) do
+    local key = key_of(s)
+    if s.map then
+      local p = known[key]
+      if not p then
+        p = {file = s.file, line = s.line, refs = {}, maps = {}, op = s.op}
+        known[key], list[#list + 1] = p, p
+      end
+      p.refs[#p.refs + 1], p.maps[#p.maps + 1] = s.ref, s.map
     end
-    list[#list + 1] = {ref = ref, how = "before", op = o.op, imm = o.imm,
-                       flags = o.flags, count = o.count, mem = o.mem}
   end
   return list
 end
@@ -405,7 +298,9 @@ end
 -- What people write behind what: a barrier behind waits and fences, a fence
 -- before a barrier.
 local function is_usual(p, o)
-  if o.op == "bar.sync" then return OPS[p.before] and p.before ~= "bar.sync" end
+  if o.op == "bar.sync" then
+    return p.before and sync.is_order(p.before) and p.before ~= "bar.sync"
+  end
   return o.op == "fence" and p.op == "bar.sync"
 end
 
@@ -433,39 +328,63 @@ local function in_turn(list, fault, o)
   return out
 end
 
--- One run shows most faults: only what has none there is looked at closely.
-local function mends(run, edits)
-  local changed = edited(run, edits)
-  if changed({}).reports[1] then return false end
-  return explore.all(changed, BOUNDS).verdict == "ok"
+---------------------------------------------------------------------------
+-- Trying
+---------------------------------------------------------------------------
+
+local BUDGET = 2000000  -- instructions of a warp: a mend does not spin
+
+-- Whoever tries changes of one launch that is a bug: sites, here (what
+-- cute.check.sync asks of it), fault, bounds, limit (os.clock).
+local Trial = {}
+Trial.__index = Trial
+
+function Trial:is_spent() return os.clock() > self.limit end
+
+--- Is there no fault with these edits? "ok", or "open" where not all schedules
+-- were looked at; nil: there is one. One run shows most of them: only what has
+-- none there is looked at closely.
+function Trial:mends(edits)
+  if self:is_spent() then return nil end
+  local changed = edited(self.run, edits)
+  local found = changed {budget = BUDGET}
+  if found.reports[1] or found.stopped then return nil end
+  local result = explore.all(changed, self.bounds)
+  if result.verdict == "bug" then return nil end
+  return result.verdict == "ok" and "ok" or "open"
 end
 
 -- Accesses that could have a stronger order, or one for more threads, by line:
--- {file, line, refs, op, sem, scope}.
-local function weak_ones(sites)
+-- {file, line, refs, sem =, scope =}.
+function Trial:weak_ones()
   local list, known = {}, {}
-  for _, s in ipairs(sites) do
-    local most = STRONGEST[s.op]
-    if most and s.sem >= RELAXED then
-      local function add(scope)
-        local key = ("%s %s %s"):format(key_of(s), s.op, scope)
-        local p = known[key]
-        if not p then
-          p = {file = s.file, line = s.line, refs = {}, sem = most,
-               scope = scope}
-          known[key], list[#list + 1] = p, p
-        end
-        p.refs[#p.refs + 1] = s.ref
+  for _, s in ipairs(self.sites) do
+    local function add(sem, scope)
+      local key = ("%s %s %s %s"):format(key_of(s), s.op, sem, scope)
+      local p = known[key]
+      if not p then
+        p = {file = s.file, line = s.line, refs = {}, sem = sem, scope = scope}
+        known[key], list[#list + 1] = p, p
       end
-      if s.sem < most then add() end
-      if s.scope < GPU and s.op ~= "mbarrier.arrive" then add(GPU) end
+      p.refs[#p.refs + 1] = s.ref
+    end
+    local sem, most = sem_of(s), STRONGEST[s.op]
+    if sem and most and STRENGTH[sem] < STRENGTH[most] then add(most) end
+    if s.op:find "^mbarrier" then
+      if self.here.ctas > 1 and s.scope ~= "cluster" then
+        add(nil, "cluster")
+        if sem then add(most, "cluster") end
+      end
+    elseif sem and (s.scope == "cta" or s.scope == "cluster") then
+      add(nil, "gpu")
+      if STRENGTH[sem] < STRENGTH[most] then add(most, "gpu") end
     end
   end
   table.sort(list, function(a, b)
-    if (a.scope or 0) ~= (b.scope or 0) then
-      return (a.scope or 0) < (b.scope or 0)
-    end
-    return a.refs[1] < b.refs[1]
+    local x, y = a.scope ~= nil, b.scope ~= nil
+    if x ~= y then return y end
+    if a.refs[1] ~= b.refs[1] then return a.refs[1] < b.refs[1] end
+    return a.scope and not a.sem and b.sem ~= nil
   end)
   return list
 end
@@ -474,66 +393,135 @@ local function strengthened(list)
   local edits = {}
   for _, p in ipairs(list) do
     for _, ref in ipairs(p.refs) do
-      edits[#edits + 1] = {ref = ref, how = "sem", imm = p.sem,
-                           count = p.scope}
+      edits[#edits + 1] = {ref = ref, how = "sem", sem = p.sem, scope = p.scope}
     end
   end
   return edits
 end
 
--- Orders that mend: one, or as few as do together; nil: none do.
-local function mend_orders(run, sites)
-  local list = weak_ones(sites)
-  local function result(some)
-    local o = {op = "order", sem = some[1].sem, scope = some[1].scope}
+--- Orders that mend: one, or as few as do together; nil: none do.
+function Trial:orders()
+  local list = self:weak_ones()
+  local function result(some, how)
     for _, p in ipairs(some) do
-      p.words = words_of {op = "order", sem = p.sem, scope = p.scope}
+      p.words = sync.words {op = "order", sem = p.sem, scope = p.scope}
     end
-    return {words = words_of(o), op = o, places = some, together = #some > 1}
+    return {words = some[1].words, op = {op = "order", sem = some[1].sem,
+      scope = some[1].scope}, places = some, together = #some > 1,
+      stands = true, open = how == "open" or nil}
   end
   for _, p in ipairs(list) do
-    if mends(run, strengthened {p}) then return result {p} end
+    local how = self:mends(strengthened {p})
+    if how then return result({p}, how) end
   end
-  if #list < 2 or not mends(run, strengthened(list)) then return nil end
+  local how = #list > 1 and self:mends(strengthened(list))
+  if not how then return nil end
   for i = #list, 1, -1 do
     local p = table.remove(list, i)
-    if not mends(run, strengthened(list)) then table.insert(list, i, p) end
+    local less = self:mends(strengthened(list))
+    how = less or how
+    if not less then table.insert(list, i, p) end
   end
-  return result(list)
+  return result(list, how)
+end
+
+--- Another operation in the place of one; nil: none mends.
+function Trial:changes()
+  local list, known = {}, {}
+  for _, s in ipairs(self.sites) do
+    sync.changes(s, self.here, function(as, words)
+      local key = key_of(s) .. words
+      local c = known[key]
+      if not c then
+        c = {words = words, as = as, file = s.file, line = s.line, edits = {}}
+        known[key], list[#list + 1] = c, c
+      end
+      local e = {ref = s.ref}
+      for k, v in pairs(as) do e[k] = v end
+      c.edits[#c.edits + 1] = e
+    end)
+  end
+  for _, c in ipairs(in_turn(list, self.fault, {})) do
+    local how = self:mends(c.edits)
+    if how then
+      return {words = c.words, op = c.as, stands = true,
+              places = {{file = c.file, line = c.line, words = c.words,
+                         refs = {c.edits[1].ref}}},
+              open = how == "open" or nil}
+    end
+  end
+end
+
+-- The places of one operation that mend, of those from..to.
+function Trial:at_places(list, o, from, to)
+  local found, open = {}, false
+  for i = from, math.min(to, #list) do
+    if self:is_spent() then break end
+    local how = self:mends(insertion(list[i], o))
+    if how then
+      found[#found + 1] = list[i]
+      open = open or how == "open"
+      if open then break end  -- each of them takes its time
+    end
+  end
+  return found, open
+end
+
+--- A line that is put in; nil: none mends. Where that takes long, places near
+-- the fault come first.
+function Trial:insertions()
+  local all, maps = places(self.sites), map_places(self.sites)
+  local list = sync.lacks(self.here, self.fault.kind)
+  local before = os.clock()
+  self.run {budget = BUDGET}
+  local each = math.max(os.clock() - before, 1e-5)
+  local near = math.max(6, (self.limit - before) // (2 * each * #list))
+  for _, part in ipairs {{1, near}, {near + 1, math.huge}} do
+    for _, o in ipairs(list) do
+      local where = in_turn(o.op == "tmap.acquire" and maps or all, self.fault,
+                            o)
+      local found, open = self:at_places(where, o, part[1], part[2])
+      if found[1] and not open and part[1] == 1 then
+        local more = self:at_places(where, o, part[2] + 1, math.huge)
+        table.move(more, 1, #more, #found + 1, found)
+      end
+      if found[1] then
+        return {words = sync.words(o), op = o, places = found,
+                open = open or nil}
+      end
+    end
+  end
 end
 
 --- The smallest operation that, put in at one line, leaves no bug, and the
 -- lines where it does: {words, op, places = {{file, line, ends}, ...}}; nil:
--- none was found. An order that is strengthened stands in its own line, and
--- where several are needed the places are so `together`.
+-- none was found. What `stands` in its own line, an order that is strengthened
+-- or another operation in place of one, has it for a place, and where several
+-- are needed the places are so `together`. open: not all schedules were looked
+-- at, in those that were there is no fault.
 ---@param run fun(o: table): table of a launch that is a bug
 ---@param fn any
 ---@param fault table
 ---@param seconds? number to look for it (20)
 ---@param gone? table operation that is not there: one of surgeon.needs
+---@param runs? integer until the fault was found: as many show a mend
 ---@return table?
-function surgeon.mend(run, fn, fault, seconds, gone)
+function surgeon.mend(run, fn, fault, seconds, gone, runs)
   local weak = gone and gone.op == "order" and surgeon.without(gone) or {}
   local sites = left(core.sim_sites(fn), gone and not weak[1] and gone)
   for _, e in ipairs(weak) do
     for _, s in ipairs(sites) do
-      if s.ref == e.ref then s.sem = RELAXED end
+      if s.ref == e.ref then s.sem = "relaxed" end
     end
   end
-  local limit = os.clock() + (seconds or 20)
-  local orders = mend_orders(run, sites)
-  if orders then return orders end
-  local list = places(sites)
-  for _, o in ipairs(lacks(sites, fn, run({}).threads)) do
-    local found = {}
-    for _, p in ipairs(in_turn(list, fault, o)) do
-      if os.clock() > limit then break end
-      if mends(run, insertion(p, o)) then found[#found + 1] = p end
-    end
-    if found[1] then
-      return {words = words_of(o), op = o, places = found}
-    end
-  end
+  local found = run {budget = BUDGET}
+  local trial = setmetatable({run = run, sites = sites, fault = fault,
+    limit = os.clock() + (seconds or 20),
+    bounds = {orders = math.max(BOUNDS.orders, 2 * (runs or 1)),
+              seconds = BOUNDS.seconds},
+    here = {sites = sites, threads = found.threads, ctas = found.cluster,
+            mems = fn:info().mems}}, Trial)
+  return trial:orders() or trial:changes() or trial:insertions()
 end
 
 local function joined(m)
@@ -546,14 +534,18 @@ end
 
 --- What mends it, in words.
 function surgeon.advice(m)
-  if m.op.op == "order" then return joined(m) end
+  local open = m.open and " (in the schedules that were looked at: there are "
+    .. "more)" or ""
+  if m.stands then return joined(m) .. open end
   local text = {}
   for i, p in ipairs(m.places) do
     if i == 5 then break end
-    text[i] = (p.ends and "at the end of %s" or "before %s"):format(at(p))
+    text[i] = (p.last and "at the end of the kernel, behind %s"
+      or p.ends and "at the end of %s" or "before %s"):format(at(p))
   end
   return ("mended by %s %s%s"):format(m.words, table.concat(text, ", or "),
     #m.places > 4 and (", or at %d other lines"):format(#m.places - 4) or "")
+    .. open
 end
 
 --- A list of places, or of what is needed, for programs.
@@ -563,7 +555,7 @@ function surgeon.plain(list)
   local out = {}
   for i, n in ipairs(list) do
     out[i] = {file = source.short(n.file), line = n.line, words = n.words,
-              need = n.need, weaker = n.weaker, ends = n.ends,
+              need = n.need, weaker = n.weaker, ends = n.ends, last = n.last,
               gain = n.gain, fault = n.fault and n.fault.kind}
   end
   return out
@@ -582,6 +574,7 @@ function surgeon.finds(fn, o, m)
     gap[s.ref] = n
     if matters(s) then n = n + 1 end
   end
+  gap[sites.last] = n
   local gone = {}
   for _, s in ipairs(o.sites) do gone[gap[s.ref]] = true end
   local function same(p)

@@ -15,6 +15,7 @@ struct SimArea {
   uint64_t start;          // in a card's memory, one area behind the other
   int shift;               // log2 of a granule's bytes
   bool written, watched;   // by the kernel; there may be races
+  bool maps;               // copies take tensor maps from there
   uint64_t **first[SIM_PLANES], **last[SIM_PLANES];
   SimPlace **place;
 };

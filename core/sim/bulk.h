@@ -41,9 +41,11 @@ typedef struct SimMapped {
   uint64_t words[TENSORMAP_WORDS];
 } SimMapped;
 void simmaps_run(SimWarp *w, const SimIns *i);
-void simmaps_release(SimCluster *c);   // fence.proxy.tensormap
+void simmaps_release(SimWarp *w);      // fence.proxy.tensormap
+// The lanes of mask wrote to memory that copies take maps from.
+void simmaps_wrote(const struct Access *x, uint32_t mask);
 void simmaps_reset(SimCluster *c);
-void simmaps_free(SimCluster *c);
+void simmaps_free(struct SimMaps *t);
 // Takes the map that stands at s for lane l, of boxes as t->map has them, of
 // elements of so many bytes; false: there is none, which is told.
 bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,

@@ -460,10 +460,7 @@ static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
   if (!store) b->bar = side(g, &o[k++]);
   if (send) b->rank = g->slot[o[k++].ref];
   else if (!store) b->mask = g->slot[o[k++].ref];
-  if (!send) {
-    b->global = mem_at(g, other);
-    k++;  // the cache policy
-  }
+  if (!send) b->global = mem_at(g, other), k++;  // the cache policy
   if (map) {
     const Ins *at = ir_get(g->fn, other);
     b->map = g->l->arg[ir_memof(g->fn, other)->arg].map;
@@ -471,6 +468,7 @@ static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
       Operand p[OPERANDS];
       operands_all(g->fn, at, p);
       b->place = side(g, &p[0]);
+      if (b->place.mem->area) b->place.mem->area->maps = true;
     }
     for (; k < n && o[k].ref; k++) b->at[b->modes++] = g->slot[o[k].ref];
   }

@@ -1,16 +1,35 @@
 // Tensor maps that a kernel makes in memory: copied from an argument's, told of
 // another tensor, released to the agents and acquired by who uses them. Where
 // a tensor lies is its object's number and the byte there.
+//
+// Copies read a map through a proxy of its own. What threads wrote to one is
+// there for a copy behind two fences: a release by somebody who comes after all
+// that was written, and an acquire of that place, by a thread of the same CTA,
+// that comes after it and before the copy. Whoever wrote, with what stores, is
+// the same; so places are noted in memory that copies take maps from.
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/regs.h"
+#include "sim/relay.h"
 #include "sim/report.h"
+#include "sim/shadow.h"
 
 #include <string.h>
 
 enum { WHERE = 40 };       // bits of the byte in an address
-typedef enum MapState { MAP_WRITTEN, MAP_RELEASED, MAP_ACQUIRED } MapState;
-struct SimMapNote { const uint8_t *p; MapState state; };
+enum { BYTES = 128, KEPT = 8 };
+
+// What lanes of a warp did in an epoch; unit: its cluster, from 1 on.
+typedef struct Deed { uint32_t unit, clk, lanes; uint16_t warp; } Deed;
+typedef struct Fences { Deed deed[KEPT]; uint32_t n; } Fences;  // the last
+typedef struct Note {      // a place
+  uintptr_t at;            // of 128 bytes; 0: none
+  uint32_t unit, src;      // who wrote last, and where
+  Deed word[TENSORMAP_WORDS];  // who wrote each word; unit 0: nobody
+  Fences released, acquired;   // since then
+} Note;
+// A table of 2^k places.
+typedef struct SimMaps { Note *note; uint32_t n, size; } SimMaps;
 
 typedef uint64_t Words[TENSORMAP_WORDS];
 
@@ -48,47 +67,177 @@ static void store(SimWarp *w, const SimIns *i, const SimSide *s, uint32_t mask,
 
 // ---- who saw what ----
 
-static struct SimMapNote *find(const SimCluster *c, const uint8_t *p) {
-  for (size_t k = 0; k < c->nnote; k++)
-    if (c->note[k].p == p) return &c->note[k];
-  return NULL;
+// Those of this cluster, or of all where they hand over.
+static SimMaps *maps_of(SimCluster *c) {
+  SimMaps **p = c->prog->relay ? simrelay_maps(c->prog) : &c->maps;
+  if (*p) return *p;
+  *p = base_realloc(NULL, sizeof **p);
+  if (*p) **p = (SimMaps){0};
+  else c->oom = c->stop = true;
+  return *p;
 }
 
-static void note(SimCluster *c, const uint8_t *p, MapState state) {
-  struct SimMapNote *n = find(c, p);
-  if (!n) {
-    n = base_realloc(c->note, (c->nnote + 1) * sizeof *n);
-    if (!n) {
-      c->stop = c->oom = true;
-      return;
-    }
-    c->note = n;
-    n += c->nnote++;
+static Note *find(Note *note, uint32_t size, uintptr_t at) {
+  uint64_t k = (uint64_t)(at / BYTES) * 0x9e3779b97f4a7c15ull >> 32;
+  for (;; k++) {
+    Note *n = &note[k & (size - 1)];
+    if (!n->at || n->at == at) return n;
   }
-  *n = (struct SimMapNote){p, state};
 }
 
-void simmaps_release(SimCluster *c) {
-  for (size_t k = 0; k < c->nnote; k++)
-    if (c->note[k].state == MAP_WRITTEN) c->note[k].state = MAP_RELEASED;
+static bool grow(SimCluster *c, SimMaps *t) {
+  uint32_t size = t->size ? t->size * 2 : 64;
+  Note *p = base_realloc(NULL, size * sizeof *p);
+  if (!p) {
+    c->oom = c->stop = true;
+    return false;
+  }
+  memset(p, 0, size * sizeof *p);
+  for (uint32_t k = 0; k < t->size; k++)
+    if (t->note[k].at) *find(p, size, t->note[k].at) = t->note[k];
+  base_free(t->note);
+  t->note = p;
+  t->size = size;
+  return true;
 }
 
-void simmaps_reset(SimCluster *c) { c->nnote = 0; }
+// The note of the place at p; NULL: nobody wrote there, unless it is made.
+static Note *note_of(SimCluster *c, const uint8_t *p, bool make) {
+  SimMaps *t = maps_of(c);
+  uintptr_t at = (uintptr_t)p & ~(uintptr_t)(BYTES - 1);
+  if (!t || (!t->size && !make)) return NULL;
+  if (make && 2 * t->n >= t->size && !grow(c, t)) return NULL;
+  Note *n = find(t->note, t->size, at);
+  if (n->at || !make) return n->at ? n : NULL;
+  n->at = at;
+  t->n++;
+  return n;
+}
 
-void simmaps_free(SimCluster *c) { base_free(c->note); }
+void simmaps_reset(SimCluster *c) {
+  SimMaps *t = c->maps;
+  if (t && t->n) memset(t->note, 0, t->size * sizeof *t->note);
+  if (t) t->n = 0;
+}
 
-// Those that stand in global memory are what copies go through.
-static void note_all(SimWarp *w, const SimSide *s, uint32_t mask,
-                     MapState state) {
+void simmaps_free(SimMaps *t) {
+  if (t) base_free(t->note);
+  base_free(t);
+}
+
+static Deed deed_of(const SimWarp *w, uint32_t lanes) {
+  return (Deed){w->cluster->index + 1, w->clk, lanes, (uint16_t)w->id};
+}
+
+// Is what a lane did ordered before lane l?
+static bool knows(SimWarp *w, int l, const Deed *d, int lane) {
+  if (d->unit == w->cluster->index + 1)
+    return simorder_before(w, l, d->warp, 1u << lane, d->clk);
+  return simrelay_knows(w, l, d->unit - 1, d->warp, lane, d->clk);
+}
+
+static bool knows_all(SimWarp *w, int l, const Deed *d) {
+  for (uint32_t m = d->lanes; m; m &= m - 1)
+    if (!knows(w, l, d, __builtin_ctz(m))) return false;
+  return true;
+}
+
+static bool knows_one(SimWarp *w, int l, const Fences *f, bool here) {
+  uint32_t n = f->n < KEPT ? f->n : KEPT;
+  int each = w->cluster->prog->nwarp;
+  for (uint32_t k = 0; k < n; k++) {
+    const Deed *d = &f->deed[k];
+    if (here && (d->unit != w->cluster->index + 1 ||
+                 d->warp / each != w->id / each))
+      continue;
+    for (uint32_t m = d->lanes; m; m &= m - 1)
+      if (knows(w, l, d, __builtin_ctz(m))) return true;
+  }
+  return false;
+}
+
+static void fenced(SimWarp *w, uint32_t lanes, Fences *f) {
+  Deed d = deed_of(w, lanes), *last = &f->deed[(f->n - 1) % KEPT];
+  if (!lanes) return;
+  if (f->n && last->unit == d.unit && last->warp == d.warp &&
+      last->clk == d.clk)
+    last->lanes |= lanes;
+  else
+    f->deed[f->n++ % KEPT] = d;
+}
+
+void simmaps_wrote(const Access *x, uint32_t mask) {
+  SimWarp *w = x->w;
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    const uint8_t *p = x->m->p + x->at[l];
+    for (int k = 0; k < x->bytes; k += 8, p += 8) {
+      Note *n = note_of(w->cluster, p, true);
+      if (!n) return;
+      n->word[(uintptr_t)p % BYTES / 8] = deed_of(w, 1u << l);
+      n->unit = w->cluster->index + 1;
+      n->src = x->i->src;
+      n->released.n = n->acquired.n = 0;
+    }
+  }
+}
+
+static bool knows_words(SimWarp *w, int l, const Note *n) {
+  for (int k = 0; k < TENSORMAP_WORDS; k++) {
+    const Deed *d = &n->word[k];
+    if (k && memcmp(d, d - 1, sizeof *d) == 0) continue;
+    if (d->unit && !knows_all(w, l, d)) return false;
+  }
+  return true;
+}
+
+void simmaps_release(SimWarp *w) {
+  SimMaps *t = maps_of(w->cluster);
+  for (uint32_t k = 0; t && k < t->size; k++) {
+    Note *n = &t->note[k];
+    uint32_t lanes = 0;
+    if (!n->at || (n->released.n && n->unit != w->cluster->index + 1)) continue;
+    for (uint32_t m = w->active; m; m &= m - 1)
+      if (knows_words(w, __builtin_ctz(m), n)) lanes |= m & -m;
+    fenced(w, lanes, &n->released);
+  }
+}
+
+// Copies go through those that stand in global memory.
+static void acquire(SimWarp *w, const SimSide *s) {
   int64_t off[LANES];
   if (s->mem->space != SP_GMEM) return;
   simmem_offsets(w, s, off);
-  for (; mask; mask &= mask - 1) {
-    const uint8_t *p = s->mem->p + off[__builtin_ctz(mask)] * 8;
-    const struct SimMapNote *n = find(w->cluster, p);
-    if (state != MAP_ACQUIRED || (n && n->state == MAP_RELEASED))
-      note(w->cluster, p, state);
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    Note *n = note_of(w->cluster, s->mem->p + off[l] * 8, false);
+    if (n && knows_one(w, l, &n->released, false))
+      fenced(w, 1u << l, &n->acquired);
   }
+}
+
+// All lanes copy a map together, and release it.
+static void publish(SimWarp *w, const SimIns *i, const SimMapOp *o,
+                    Words *words) {
+  uint32_t one = w->active & ~(w->active - 1);
+  Access x = {.w = w, .i = i, .m = o->src.mem, .bytes = 8};
+  int64_t off[LANES];
+  simmem_offsets(w, &o->src, off);
+  x.off = off;
+  one = load(w, i, &o->src, one, words);
+  uint32_t mask = one ? simmem_check(&x, w->active) : 0;
+  x.bytes = BYTES;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    shadow_read(&x, l, shadow_address(&x, l));
+  }
+  store(w, i, &o->dst, one, words);
+  simorder_meet(w, w->active);
+  if (!one || o->dst.mem->space != SP_GMEM) return;
+  simmem_offsets(w, &o->dst, off);
+  Note *n = note_of(w->cluster, o->dst.mem->p + off[__builtin_ctz(one)] * 8,
+                    false);
+  if (n) fenced(w, w->active, &n->released);
 }
 
 // ---- the operations ----
@@ -114,34 +263,34 @@ void simmaps_run(SimWarp *w, const SimIns *i) {
   uint32_t mask = w->active;
   Words words[LANES];
   switch (i->op) {
-    case OP_MAPACQUIRE: note_all(w, &o->dst, mask, MAP_ACQUIRED); return;
+    case OP_MAPACQUIRE: acquire(w, &o->dst); return;
+    case OP_MAPPUBLISH: publish(w, i, o, words); return;
     case OP_MAPCOPY: {
       TensorMap m = *o->map;
       m.address = address_of(o->src.mem, 0);
       for (int l = 0; l < LANES; l++) tensormap_encode(&m, words[l]);
       break;
     }
-    case OP_MAPPUBLISH:
-      mask &= ~mask + 1;  // the warp copies one
-      mask = load(w, i, &o->src, mask, words);
-      break;
     default:
       mask = load(w, i, &o->dst, mask, words);
       change(w, i, mask, words);
       break;
   }
   store(w, i, &o->dst, mask, words);
-  note_all(w, &o->dst, mask,
-           i->op == OP_MAPPUBLISH ? MAP_RELEASED : MAP_WRITTEN);
 }
 
 // ---- copies through them ----
 
+static void tell_two(SimWarp *w, const SimIns *i, int l, uint32_t src2,
+                     const SimSide *s, int64_t off, SimMapWrong how) {
+  SimFault *f = simreport_fault(w, SIM_TENSORMAP, l, i->src, src2,
+                                s->mem->index, off);
+  if (f) f->map.how = how;
+}
+
 static bool tell(SimWarp *w, const SimIns *i, int l, const SimSide *s,
                  int64_t off, SimMapWrong how) {
-  SimFault *f = simreport_fault(w, SIM_TENSORMAP, l, i->src, 0, s->mem->index,
-                                off);
-  if (f) f->map.how = how;
+  tell_two(w, i, l, 0, s, off, how);
   return false;
 }
 
@@ -186,10 +335,10 @@ bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
   t->first = (int64_t)(like.address & (((uint64_t)1 << WHERE) - 1));
   if (!is_inside(&like, t->tensor, t->first, size))
     return tell(w, i, l, s, off[l], MAP_BEYOND);
-  const struct SimMapNote *n = find(w->cluster, t->at);
-  if (n && n->state != MAP_ACQUIRED)
-    return tell(w, i, l, s, off[l], n->state == MAP_WRITTEN ? MAP_UNRELEASED
-                                                            : MAP_UNACQUIRED);
+  const Note *n = note_of(w->cluster, t->at, false);
+  if (!n || knows_one(w, l, &n->acquired, true)) return true;
+  tell_two(w, i, l, n->src, s, off[l],
+           n->released.n ? MAP_UNACQUIRED : MAP_UNRELEASED);
   return true;
 }
 

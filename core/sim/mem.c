@@ -408,6 +408,7 @@ static void write_global(Access *x, uint32_t mask, SimLaneBuf buf) {
   bool strong = x->i->sem != 0;
   uint8_t flags = shadow_flags(x->i);
   meet_others(x, mask, buf[0], sizeof buf[0]);
+  if (m->area && m->area->maps) simmaps_wrote(x, mask);
   simspin_moved(c, true);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
@@ -468,6 +469,7 @@ void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
     if (lacks(m, at, n)) told_uninit(w, i, m, lane, at);
   }
   meet_others(&x, 1u << lane, data, 0);
+  if (m->area && m->area->maps) simmaps_wrote(&x, 1u << lane);
   simspin_moved(w->cluster, true);
   if (m->defined) set_defined(m->defined, at, n);
 }

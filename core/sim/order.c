@@ -432,7 +432,7 @@ void simorder_fence(SimWarp *w, int kind) {
   if (!fence_is_order((FenceKind)kind)) {
     if (kind == FE_ALIAS) return;
     if (kind == FE_TENSORMAP) {
-      simmaps_release(c);
+      simmaps_release(w);
       return;
     }
     simmbar_fence(w);

@@ -16,6 +16,7 @@
 #include "sim/relay.h"
 
 #include "ir/intrin.h"
+#include "sim/bulk.h"
 #include "sim/shadow.h"
 
 #include <string.h>
@@ -64,6 +65,7 @@ struct SimPlace {
 
 struct SimRelay {
   Unit *unit;
+  struct SimMaps *maps;
   Message *message;        // from 1 on
   Reader *reader;          // from 1 on
   uint32_t *word;
@@ -164,8 +166,7 @@ static bool tells(SimCluster *c, uint32_t message, uint32_t unit, int warp,
   return false;
 }
 
-// Does lane l of w know that epoch of a thread of another cluster?
-static bool knows_lane(SimWarp *w, int l, uint32_t unit, int warp, int lane,
+bool simrelay_knows(SimWarp *w, int l, uint32_t unit, int warp, int lane,
                        uint32_t clk) {
   SimCluster *c = w->cluster;
   const Unit *u = unit_of(c);
@@ -181,7 +182,7 @@ static bool knows_lane(SimWarp *w, int l, uint32_t unit, int warp, int lane,
 
 static bool knows(SimWarp *w, int l, const Touch *o) {
   for (uint32_t m = o->lanes; m; m &= m - 1)
-    if (!knows_lane(w, l, o->unit - 1, o->warp, __builtin_ctz(m), o->clk))
+    if (!simrelay_knows(w, l, o->unit - 1, o->warp, __builtin_ctz(m), o->clk))
       return false;
   return true;
 }
@@ -305,7 +306,7 @@ static bool fenced_by(SimWarp *w, int l, const Touch *o, uint32_t unit) {
     const Proxy *f = &u->proxy[k];
     bool before = unit == c->index
                     ? simorder_before(w, l, f->warp, 1u << f->lane, f->clk)
-                    : knows_lane(w, l, unit, f->warp, f->lane, f->clk);
+                    : simrelay_knows(w, l, unit, f->warp, f->lane, f->clk);
     bool own = unit == o->unit - 1 && f->warp == o->warp &&
                f->clk >= o->clk && !(o->lanes & ~f->lanes);
     r->question++;
@@ -536,6 +537,8 @@ bool simrelay_writer(const SimProg *p, const SimMem *m, int64_t at,
   return true;
 }
 
+struct SimMaps **simrelay_maps(const SimProg *p) { return &p->relay->maps; }
+
 // ---- the launch ----
 
 void simrelay_start(Ctx *cx, SimProg *p) {
@@ -564,6 +567,7 @@ void simrelay_free(SimProg *p) {
     for (size_t n = 0; a->place && n <= (a->bytes >> a->shift) / PAGE; n++)
       base_free(a->place[n]);
   }
+  simmaps_free(r->maps);
   base_free(r->message);
   base_free(r->reader);
   base_free(r->word);

@@ -26,6 +26,10 @@ void simrelay_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,
 // The active lanes fence, for the GPU; for the agents of global memory.
 void simrelay_fence(SimWarp *w);
 void simrelay_proxy(SimWarp *w);
+// Does lane l know that epoch of a thread of another cluster?
+bool simrelay_knows(SimWarp *w, int l, uint32_t unit, int warp, int lane,
+                    uint32_t clk);
+struct SimMaps **simrelay_maps(const SimProg *p);
 // Line and block of the last write there; false: none is known.
 bool simrelay_writer(const SimProg *p, const SimMem *m, int64_t at,
                      uint32_t *src, int32_t block[3]);

@@ -183,7 +183,7 @@ static void cluster_free(SimCluster *c) {
   shadow_free(c);
   simmbar_free(c);
   simasync_free(c);
-  simmaps_free(c);
+  simmaps_free(c->maps);
   simwgmma_free(c);
   base_free(c->row);
   base_free(c->place);

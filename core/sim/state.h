@@ -130,8 +130,7 @@ struct SimCluster {
   SimTeam *team;           // of each warpgroup; NULL: they multiply nothing
   SimAsync **async;        // in flight; `landing` of them end at an mbarrier
   size_t nasync, maxasync, landing;
-  struct SimMapNote *note;  // maps.c: tensor maps that it made
-  size_t nnote;
+  struct SimMaps *maps;    // maps.c: tensor maps that it made
   SimPast open, done;      // of the cluster's barrier
   uint32_t met;            // times that all came
   bool meets;              // somebody did

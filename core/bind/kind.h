@@ -90,7 +90,7 @@ typedef struct Walk {
   int copies;              // it sees, copies of tables in a list here; or 0
   int calls;               // stack index of those that callslib.c asks, or 0
   const struct GpuStream *stream;  // that it met there, or NULL
-  bool symbolic;           // some leaf has no memory or number
+  bool constant, symbolic; // numbers are the program's; some leaf has none
   bool numbers, in_table;  // some argument is or holds one; in a table
 } Walk;
 

@@ -385,8 +385,26 @@ static Key *push_keys(Walk *w, int idx, size_t *n) {
 
 static void walk(Walk *w, int idx);
 
+// Does the class of the table at idx, whose metatable has `__constants`, say
+// that this field is a constant of the program?
+static bool is_constant(Walk *w, int idx, const Key *k) {
+  lua_State *L = w->L;
+  if (!lua_getmetatable(L, idx)) return false;
+  lua_pushliteral(L, "__constants");
+  bool constant = false;
+  if (lua_rawget(L, -2) == LUA_TTABLE) {
+    lua_pushvalue(L, k->at);
+    constant = lua_rawget(L, -2) != LUA_TNIL;
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 2);
+  return constant;
+}
+
 static void walk_field(Walk *w, int idx, const Key *k, int copy) {
   lua_State *L = w->L;
+  bool before = w->constant;
+  w->constant = before || is_constant(w, idx, k);
   if (k->s) put_string(w, k->s, k->n);
   else if (k->boolean) put(w, KIND_HEAD(k->i ? KIND_TRUE : KIND_FALSE, 0));
   else put(w, KIND_HEAD(KIND_INT, 0)), put(w, (uint64_t)k->i);
@@ -395,6 +413,7 @@ static void walk_field(Walk *w, int idx, const Key *k, int copy) {
   lua_rawget(L, idx);
   w->open[w->depth - 1].key = k->at;
   walk(w, lua_gettop(L));
+  w->constant = before;
   if (copy) lua_rawset(L, copy);
   else lua_pop(L, 1);
 }
@@ -509,19 +528,25 @@ static void walk_userdata(Walk *w, int idx) {
   }
 }
 
+// A number that is a constant of the program.
+static void put_number(Walk *w, int at) {
+  lua_State *L = w->L;
+  uint64_t bits;
+  lua_Integer i = lua_tointeger(L, at);
+  lua_Number x = lua_tonumber(L, at);
+  bool whole = lua_isinteger(L, at);
+  memcpy(&bits, whole ? (void *)&i : (void *)&x, sizeof bits);
+  put(w, KIND_HEAD(whole ? KIND_INT : KIND_FLOAT, 0));
+  put(w, bits);
+}
+
 // What stands in a cute.constexpr: numbers, and tables as they are.
 static void walk_constant(Walk *w, int idx) {
   lua_State *L = w->L;
   lua_getiuservalue(L, idx, 1);
   int at = lua_gettop(L);
   if (lua_type(L, at) == LUA_TNUMBER) {
-    uint64_t bits;
-    lua_Integer i = lua_tointeger(L, at);
-    lua_Number x = lua_tonumber(L, at);
-    bool whole = lua_isinteger(L, at);
-    memcpy(&bits, whole ? (void *)&i : (void *)&x, sizeof bits);
-    put(w, KIND_HEAD(whole ? KIND_INT : KIND_FLOAT, 0));
-    put(w, bits);
+    put_number(w, at);
   } else if (lua_istable(L, at) || tensorlib_box(L, at)) {
     put(w, KIND_HEAD(KIND_OBJECT, 0));
     put_object(w, at);
@@ -544,7 +569,10 @@ static void walk(Walk *w, int idx) {
   const char *s;
   const TensorBox *box;
   switch (lua_type(L, idx)) {
-  case LUA_TNUMBER: walk_number(w, idx); break;
+  case LUA_TNUMBER:
+    if (w->constant) put_number(w, idx);
+    else walk_number(w, idx);
+    break;
   case LUA_TNIL: put(w, KIND_HEAD(KIND_NIL, 0)); break;
   case LUA_TBOOLEAN:
     put(w, KIND_HEAD(lua_toboolean(L, idx) ? KIND_TRUE : KIND_FALSE, 0));

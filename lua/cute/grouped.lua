@@ -76,7 +76,7 @@ end
 function Runtime:get_current_work()
   local inner = self.params.clusters[self.inner_mode + 1]
   local i = self.current_work_linear_idx
-  local outer = inner == 1 and i or i // inner
+  local outer = core.same(inner, 1) and i or i // inner
   local at = {outer, outer, 0}
   at[self.inner_mode + 1] = inner == 1 and 0 or i - outer * inner
   return schedule.WorkTileInfo(at, true)

@@ -36,7 +36,9 @@ local schedule = {}
 local function branch() return require "cute.lang.branch" end
 local function trace() return require "cute.lang.trace" end
 
-local Params = {}
+-- As an argument of a kernel: tiles and clusters are numbers of the launch, the
+-- rest is the program's.
+local Params = {__constants = {cluster_shape = true, swizzle_size = true}}
 Params.__index = Params
 
 local function positive(what, n)
@@ -90,7 +92,14 @@ function schedule.PersistentTileSchedulerParams(problem_shape_ntile_mnl,
   p.swizzle_size = positive("swizzle_size", opts.swizzle_size or 1)
   p.raster_along_m = opts.raster_along_m ~= false
   p.order = opts.order
+  p.one_batch = core.same(p.tiles[3], 1)
   return setmetatable(p, Params)
+end
+
+-- Those that came as an argument have at least one cluster.
+local function of_kernel(params)
+  for _, n in ipairs(params.clusters) do at_least_one(n) end
+  return params
 end
 
 --- Clusters that there is work for.
@@ -168,7 +177,8 @@ end
 function schedule.StaticPersistentTileScheduler(params, block_idx, grid_dim)
   block_idx = block_idx or {arch.block_idx()}
   grid_dim = grid_dim or {arch.grid_dim()}
-  return setmetatable({params = params, num_persistent_clusters = grid_dim[3],
+  return setmetatable({params = of_kernel(params),
+                       num_persistent_clusters = grid_dim[3],
                        current_work_linear_idx = block_idx[3],
                        first_work_linear_idx = block_idx[3],
                        cta_id_in_cluster = {block_idx[1], block_idx[2]}},
@@ -184,8 +194,8 @@ end
 local function work_at(self, i)
   local p = self.params
   local plane = at_least_one(p.clusters[1] * p.clusters[2])
-  local l = p.clusters[3] == 1 and 0 or i // plane
-  local m, n = in_order(p, p.clusters[3] == 1 and i or i - l * plane)
+  local l = p.one_batch and 0 or i // plane
+  local m, n = in_order(p, p.one_batch and i or i - l * plane)
   local id, shape = self.cta_id_in_cluster, p.cluster_shape
   if shape[1] > 1 then m = m * shape[1] + id[1] end
   if shape[2] > 1 then n = n * shape[2] + id[2] end
@@ -252,7 +262,7 @@ function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
   local stages, group = opts.num_stages or 2, opts.consumer_group
   local blocks = params.cluster_shape[1] * params.cluster_shape[2]
   -- those that read a number: the consumers, and producers that did not draw it
-  local self = setmetatable({params = params, counter = opts.counter,
+  local self = setmetatable({params = of_kernel(params), counter = opts.counter,
     blocks = blocks, group = group, num_stages = stages,
     scope = blocks > 1 and "cluster" or nil,
     number = arch.alloc_smem(core.i32, stages),
@@ -440,7 +450,8 @@ function schedule.StreamKTileScheduler(params, k_tiles, opts, block_idx,
   opts = opts or {}
   block_idx = block_idx or {arch.block_idx()}
   grid_dim = grid_dim or {arch.grid_dim()}
-  local clusters, total = at_least_one(grid_dim[3]), params:total_clusters()
+  local clusters = at_least_one(grid_dim[3])
+  local total = of_kernel(params):total_clusters()
   local self = setmetatable({params = params, k_tiles = k_tiles,
     num_persistent_clusters = clusters, range = clusters - 1 - block_idx[3],
     current_work_linear_idx = block_idx[3],

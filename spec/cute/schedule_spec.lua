@@ -7,7 +7,8 @@ local support = require "spec.support"
 local pipeline, utils = cute.pipeline, cute.utils
 
 -- What the blocks of a launch did: count[tile], and the place of each tile in
--- its cluster's walk. traced: extents are arguments of the kernel.
+-- its cluster's walk. traced: extents are arguments of the kernel, or
+-- ("argument") the parameters are.
 local function run(tiles, cluster, opts, most, traced)
   local host = utils.PersistentTileSchedulerParams(tiles, cluster, opts)
   local grid = host:get_grid_shape(most)
@@ -15,12 +16,13 @@ local function run(tiles, cluster, opts, most, traced)
   local room = (m + 3) * (n + 3) * l
   local count = cute.zeros({room}, cute.i32)
   local place = cute.zeros({room}, cute.i32)
-  local k = cute.kernel("walks", function(C, P, order, tm, tn, tl)
+  local k = cute.kernel("walks", function(C, P, order, tm, tn, tl, given)
     local shape = traced and {tm, tn, tl} or {m, n, l}
     local o = {}
     for name, v in pairs(opts or {}) do o[name] = v end
     if o.order then o.order = order end
-    local params = utils.PersistentTileSchedulerParams(shape, cluster, o)
+    local params = given
+      or utils.PersistentTileSchedulerParams(shape, cluster, o)
     local walk = utils.StaticPersistentTileScheduler(params)
     cute.loop(function() return walk:is_valid() end, function()
       local t = walk:get_current_work().tile_idx
@@ -33,8 +35,8 @@ local function run(tiles, cluster, opts, most, traced)
     end)
   end)
   local order = opts and opts.order or count
-  assert(k(count, place, order, m, n, l):launch {
-    grid = grid, block = 32, device = "sim"})
+  assert(k(count, place, order, m, n, l, traced == "argument" and host or nil)
+    :launch {grid = grid, block = 32, device = "sim"})
   return count, place, function(x, y, z)
     return x + (m + 3) * (y + (n + 3) * z)
   end
@@ -59,7 +61,7 @@ describe("tile schedulers", function()
         local cn = (tiles[2] + cluster[2] - 1) // cluster[2]
         local list = brute(cm, cn, opts.swizzle_size or 1,
                            opts.raster_along_m ~= false)
-        for _, traced in ipairs {false, true} do
+        for _, traced in ipairs {false, true, "argument"} do
           local count, place, at = run(tiles, cluster, opts, most, traced)
           for z = 0, (tiles[3] or 1) - 1 do
             for i, c in ipairs(list) do
@@ -75,6 +77,45 @@ describe("tile schedulers", function()
         end
       end)
   end
+
+  it("are one program for all extents, one for each shape of clusters",
+    function()
+    local traced, seen = 0, nil
+    local k = cute.kernel("walk", function(C, params)
+      traced = traced + 1
+      seen = {math.type(params.swizzle_size), params.raster_along_m,
+              math.type(params.cluster_shape[1]), params.tiles[1].dtype}
+      local walk = utils.StaticPersistentTileScheduler(params)
+      cute.loop(function() return walk:is_valid() end, function()
+        local t = walk:get_current_work().tile_idx
+        cute.when(arch.thread_idx():eq(0), function()
+          arch.atomic_add(C.iterator + (t[1] * 9 + t[2]), 1)
+        end)
+        walk:advance_to_next_work()
+      end)
+    end)
+    local call
+    local function launch(m, n, cluster, swizzle)
+      local C = cute.zeros({81}, cute.i32)
+      local params = utils.PersistentTileSchedulerParams({m, n, 1}, cluster,
+        {swizzle_size = swizzle})
+      call = k(C, params)
+      call:launch {grid = params:get_grid_shape(3), block = 32, device = "sim"}
+      for i = 0, m - 1 do
+        for j = 0, n - 1 do assert.equal(1, C[i * 9 + j]) end
+      end
+      return traced
+    end
+    assert.equal(1, launch(3, 4, {1, 1, 1}, 2))
+    assert.same({"integer", true, "integer", cute.i32}, seen)
+    assert.equal(1, launch(7, 2, {1, 1, 1}, 2))
+    assert.equal(1, launch(1, 9, {1, 1, 1}, 2))
+    assert.equal(2, launch(3, 4, {1, 1, 1}, 4))
+    assert.equal(3, launch(4, 4, {2, 1, 1}, 2))
+    assert.equal(3, launch(8, 2, {2, 1, 1}, 2))
+    assert.equal(3, launch(7, 2, {1, 1, 1}, 4))
+    require "spec.kernels".compiles(call:trace {block = 32}, {"sm_90a"})
+  end)
 
   it("say how many tiles they have gone through", function()
     local o = cute.zeros({9}, cute.i32)
@@ -131,10 +172,10 @@ describe("tile schedulers", function()
                   got = clusters + 1}
     local t = {}
     for name, n_of in pairs(room) do t[name] = cute.zeros({n_of}, cute.i32) end
-    local kernel = cute.kernel("stream", function(T, tm, tn, tk)
+    local kernel = cute.kernel("stream", function(T, tm, tn, tk, given)
       if not traced then tm, tn, tk = m, n, k end
-      local walk = utils.StreamKTileScheduler(
-        utils.PersistentTileSchedulerParams({tm, tn, 1}), tk, opts)
+      local walk = utils.StreamKTileScheduler(given
+        or utils.PersistentTileSchedulerParams({tm, tn, 1}), tk, opts)
       local one = arch.thread_idx():eq(0)
       cute.loop(function() return walk:is_valid() end, function()
         local w = walk:get_current_work()
@@ -157,8 +198,10 @@ describe("tile schedulers", function()
         walk:advance_to_next_work()
       end)
     end)
-    assert(kernel(t, m, n, k):launch {grid = {1, 1, clusters}, block = 32,
-                                      device = "sim"})
+    local given = traced == "argument"
+      and utils.PersistentTileSchedulerParams {m, n, 1} or nil
+    assert(kernel(t, m, n, k, given):launch {
+      grid = {1, 1, clusters}, block = 32, device = "sim"})
     return t
   end
 
@@ -174,7 +217,7 @@ describe("tile schedulers", function()
     } do
       local tiles, k, clusters, least, equal = table.unpack(c, 1, 5)
       local t = stream(tiles, k, clusters, {least = least, equal = equal},
-                       i % 2 == 0)
+                       ({false, true, "argument"})[i % 3 + 1])
       for j = 0, tiles[1] * tiles[2] * k - 1 do
         assert.equal(1, t.steps[j], ("case %d, step %d"):format(i, j))
       end

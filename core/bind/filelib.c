@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,36 +109,100 @@ static int l_file_kind(lua_State *L) {
 
 // ---- writing ----
 
-// open_aside(path[, private]) -> file, its name, name to rename it to | nil,
-// reason. The new file has the mode of the one it is to replace; `private`:
-// 0600.
+typedef struct Aside { char s[PATH_MAX + 32]; } Aside;
+
+// The next of 8 names beside a file that another may have; false: no more.
+static bool next_aside(Aside *a, const char *target, uint64_t *seed, int *n) {
+  if (!*n) *seed = base_nanotime() ^ (uint64_t)getpid() << 32;
+  snprintf(a->s, sizeof a->s, "%s.%016llx.new", target,
+           (unsigned long long)base_random(seed));
+  return (*n)++ < 8;
+}
+
+// A file without a name in the target's folder, which is gone with whoever
+// writes it; -1 where there is no such thing.
+static int open_unnamed(const char *target, mode_t mode) {
+  char folder[PATH_MAX];
+  const char *slash = strrchr(target, '/');
+  size_t n = slash ? (size_t)(slash - target) : 0;
+  if (n > 0) memcpy(folder, target, n);
+  else folder[n++] = slash ? '/' : '.';
+  folder[n] = '\0';
+  if (access("/proc/self/fd", X_OK) != 0) return -1;
+  return open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+}
+
+static int open_named(const char *target, mode_t mode, Aside *a) {
+  uint64_t seed;
+  int n = 0, fd = -1;
+  while (fd < 0 && next_aside(a, target, &seed, &n)) {
+    fd = open(a->s, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0 && errno != EEXIST) break;
+  }
+  return fd;
+}
+
+// open_aside(path[, private]) -> file, its name or false where it has none,
+// name to put it in place of | nil, reason. The new file has the mode of the
+// one it is to replace; `private`: 0600.
 static int l_open_aside(lua_State *L) {
   const char *path = face_checkstr(L, 1);
-  bool private = lua_toboolean(L, 2);
-  char target[PATH_MAX], aside[PATH_MAX + 32];
+  bool private = lua_toboolean(L, 2), named;
+  mode_t mode = private ? 0600 : 0666;
+  char target[PATH_MAX];
+  Aside aside;
   struct stat st;
   luaL_Stream *s = push_stream(L);
   if (!resolve(path, target)) return failed(L, errno);
-  uint64_t seed = base_nanotime() ^ (uint64_t)getpid() << 32;
-  int fd = -1;
-  for (int i = 0; i < 8 && fd < 0; i++) {
-    snprintf(aside, sizeof aside, "%s.%016llx.new", target,
-             (unsigned long long)base_random(&seed));
-    fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-              private ? 0600 : 0666);
-    if (fd < 0 && errno != EEXIST) break;
-  }
+  int fd = open_unnamed(target, mode);
+  named = fd < 0;
+  if (named) fd = open_named(target, mode, &aside);
   if (fd < 0) return failed(L, errno);
   if (private) fchmod(fd, 0600);
   else if (stat(target, &st) == 0) fchmod(fd, st.st_mode & 0777);
   if (!stream_take(s, fd, "wb")) {
     int e = errno;
-    unlink(aside);
+    if (named) unlink(aside.s);
     return failed(L, e);
   }
-  lua_pushstring(L, aside);
+  if (named) lua_pushstring(L, aside.s);
+  else lua_pushboolean(L, 0);
   lua_pushstring(L, target);
   return 3;
+}
+
+// Gives the unnamed file a name beside the target.
+static bool name_unnamed(int fd, const char *target, Aside *a) {
+  char from[64];
+  uint64_t seed;
+  snprintf(from, sizeof from, "/proc/self/fd/%d", fd);
+  for (int n = 0; next_aside(a, target, &seed, &n);) {
+    if (linkat(AT_FDCWD, from, AT_FDCWD, a->s, AT_SYMLINK_FOLLOW) == 0)
+      return true;
+    if (errno != EEXIST) break;
+  }
+  return false;
+}
+
+// put_in_place(file, name, target) -> true | nil, reason: what open_aside gave,
+// written; no signal comes between the file's having a name and the target's.
+static int l_put_in_place(lua_State *L) {
+  luaL_Stream *s = face_checkudata(L, 1, LUA_FILEHANDLE);
+  const char *name = lua_tostring(L, 2), *target = face_checkstr(L, 3);
+  Aside aside;
+  sigset_t all, was;
+  if (fflush(s->f) != 0) return failed(L, errno);
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &was);
+  bool ok = name || name_unnamed(fileno(s->f), target, &aside);
+  if (ok && !name) name = aside.s;
+  ok = ok && rename(name, target) == 0;
+  int e = errno;
+  if (!ok && name == aside.s) unlink(name);
+  pthread_sigmask(SIG_SETMASK, &was, NULL);
+  if (!ok) return failed(L, e);
+  lua_pushboolean(L, 1);
+  return 1;
 }
 
 // ---- text from outside ----
@@ -228,6 +293,7 @@ static int l_terminal_columns(lua_State *L) {
 void filelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"open_input", l_open_input}, {"open_aside", l_open_aside},
+    {"put_in_place", l_put_in_place},
     {"file_kind", l_file_kind}, {"visible", l_visible},
     {"isatty", l_isatty}, {"terminal_columns", l_terminal_columns},
     {NULL, NULL}};

@@ -267,7 +267,8 @@ static int sys_home(lua_State *L) {
 void proclib_open(lua_State *L) {
   static const luaL_Reg methods[] = {
     {"send", process_send}, {"offer", process_offer},
-    {"receive", process_receive}, {"accept", process_accept}, {"finish", process_finish},
+    {"receive", process_receive}, {"accept", process_accept},
+    {"finish", process_finish},
     {"kill", process_kill}, {"wait", process_wait}, {"close", process_close},
     {"__gc", process_close}, {"__close", process_close}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {

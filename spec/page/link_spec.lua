@@ -112,4 +112,26 @@ k(cute.zeros({n}, cute.f32)):launch {grid = 1, block = n, device = "sim"}
       assert.same({"open in the workshop", address, want}, found[i].value)
     end
   end)
+
+  it("leads nowhere but to a page", function()
+    for _, address in ipairs {"javascript:alert(1)", "JavaScript:alert(1)",
+        " javascript:alert(1)", "java\nscript:alert(1)", "data:text/html,x",
+        "\1javascript:alert(1)", "vbscript:x", "localhost:5454", "w\27[2J"} do
+      for words, env in pairs {[{"--workshop", address}] = {},
+          [{}] = {CUTELUA_WORKSHOP = address}} do
+        local all = {"explain", "-o", "/nowhere/x.html",
+                     table.unpack(words)}
+        all[#all + 1] = "x.lua"
+        local _, err, code = support.run(all, {env = env})
+        assert.equal(2, code, err)
+        assert.matches("one of http, https or file, or a path, is needed", err,
+                       1, true)
+        assert.falsy(err:find "\27")
+      end
+    end
+    for _, address in ipairs {"https://a.b/c:d", "FILE:///x", "w/a.html",
+        "w.html?a=b:c", "//a:80/"} do
+      assert.equal(address, link.address(address .. "#old"))
+    end
+  end)
 end)

@@ -283,4 +283,26 @@ describe("the history", function()
     assert.truthy(out:find("42\n", 1, true))
     assert.equal(0, code)
   end)
+
+  it("leave nothing beside them when a signal ends the program", function()
+    local probe, aside = core.open_aside(dir .. "/probe")
+    probe:close()
+    local signals = aside and {"INT"} or {"INT", "TERM", "HUP", "KILL"}
+    if aside then os.remove(aside) end
+    for _, name in ipairs(signals) do
+      local at = support.folder()
+      support.exec({"timeout", "-s", name, "0.4", support.program, "-e", [[
+        local cli = require "cute.program.cli"
+        local piece = ("x"):rep(1 << 22)
+        for i = 1, 1 << 30 do
+          assert(cli.write_file("]] .. at .. [[/f", piece, piece, piece, piece))
+        end]]})
+      local p <close> = io.popen("ls -A " .. at)
+      local left = p:read "a"
+      assert.truthy(left == "" or left == "f\n", name .. ": " .. left)
+      assert.equal(left == "f\n" and 1 << 24,
+                   left == "f\n" and #support.read(at .. "/f"))
+      support.remove(at)
+    end
+  end)
 end)

@@ -1,6 +1,7 @@
 --- `cute.doc`, `?name` at the prompt and `cutelua doc`: what comments say of a
 -- name, as text. The same items make the reference (tools/reference.lua).
 local comments = require "cute.doc.comments"
+local core = require "cute.core"
 local environment = require "cute.doc.environment"
 local names = require "cute.doc.names"
 
@@ -199,7 +200,8 @@ function doc.lookup(x)
   end
   local item, near = names.find(x)
   if item then return doc.text(item) end
-  return nil, ("no public name '%s'%s"):format(x, near[1] and "; nearest: "
+  return nil, ("no public name '%s'%s"):format(core.visible(x), near[1]
+    and "; nearest: "
     .. table.concat(near, ", ") or "")
 end
 
@@ -264,7 +266,7 @@ function doc.main(words)
       return 0
     elseif word:sub(1, 1) == "-" then
       io.stderr:write(("cutelua doc: unknown option '%s'; --help lists them\n")
-        :format(word))
+        :format(core.visible(word)))
       return 2
     end
   end

@@ -6,19 +6,30 @@
 --       a promise of "#s=...": that as JSON, deflated by zlib (whose sum at the
 --       end knows a link that was cut), in base64url. words, seed may lack.
 --     cuteUnlink("#s=...")  a promise of the object; its error is a sentence
+local core = require "cute.core"
+
 local link = {}
 
 --- Where `cutelua web` serves the workshop.
 link.PORT = 5454
 
---- The workshop's address, before the "#": what was given, or where it is.
+local SCHEMES = {http = true, https = true, file = true}
+
+--- The workshop's address, before the "#": what was given, or where it is. nil
+-- and a sentence where a link to it would do something else than lead there.
 ---@param given? string
----@return string
+---@return string? address
+---@return string? why
 function link.address(given)
   local address = given or os.getenv "CUTELUA_WORKSHOP" or ""
   address = address:gsub("#.*", "")
-  return address ~= "" and address
-    or ("http://127.0.0.1:%d/"):format(link.PORT)
+  if address == "" then return ("http://127.0.0.1:%d/"):format(link.PORT) end
+  local scheme = address:match "^([^/?]*):"
+  if address:find "[%c%s]" or scheme and not SCHEMES[scheme:lower()] then
+    return nil, ("the workshop's address is '%s': one of http, https or file, "
+      .. "or a path, is needed"):format(core.visible(address))
+  end
+  return address
 end
 
 link.script = [==[

@@ -60,6 +60,9 @@ function main.options(words)
   if not opt.output then
     return nil, "explain: where to? -o FILE behind the script's arguments"
   end
+  local why
+  opt.address, why = link.address(opt.workshop)
+  if why then return nil, "explain: " .. why end
   opt.script, opt.name = i, words[i]
   opt.words = table.move(words, i + 1, #words, 1, {})
   return opt
@@ -102,7 +105,7 @@ end
 -- The script as a link carries it; nil: its text cannot be read again.
 local function in_workshop(opt)
   local text = source.text("@" .. opt.name)
-  return text and {address = link.address(opt.workshop), script = {
+  return text and {address = opt.address, script = {
     name = source.short(opt.name), text = text, words = opt.words}}
 end
 

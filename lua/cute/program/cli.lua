@@ -297,15 +297,21 @@ local function write_straight(path, ...)
   return refuse(path, why)
 end
 
--- The file that is written aside, its name, and whose place it takes; nil,
--- message.
+-- Writes what open_aside gave and puts it in place; nil, reason. Whatever
+-- happens, nothing of it is left: without a close, an error is too.
+local function fill(f, aside, target, ...)
+  local _ <close> = setmetatable({}, {__close = function()
+    if io.type(f) == "file" then f:close() end
+    if aside then os.remove(aside) end
+  end})
+  local ok, why = f:write(...)
+  if ok then ok, why = core.put_in_place(f, aside, target) end
+  return ok, why
+end
+
 local function open_aside(path, private)
-  if core.file_kind(path) == "folder" then
-    return refuse(path, "Is a directory")
-  end
-  local f, aside, target = core.open_aside(path, private)
-  if not f then return refuse(path, aside) end
-  return f, aside, target
+  if core.file_kind(path) == "folder" then return nil, "Is a directory" end
+  return core.open_aside(path, private)
 end
 
 --- The text of a plain file, which a device or a pipe is not: they need not
@@ -338,23 +344,18 @@ function cli.writable(path)
     return true
   end
   local f, aside = open_aside(path)
-  if not f then return nil, aside end
+  if not f then return refuse(path, aside) end
   f:close()
-  os.remove(aside)
+  if aside then os.remove(aside) end
   return true
 end
 
 local function write_aside(path, private, ...)
   local f, aside, target = open_aside(path, private)
-  if not f then return nil, aside end
-  local ok, why = f:write(...)
-  local closed, close_why = f:close()
-  if ok and closed then
-    ok, why = os.rename(aside, target)
-    if ok then return true end
-  end
-  os.remove(aside)
-  return refuse(path, why or close_why)
+  if not f then return refuse(path, aside) end
+  local ok, why = fill(f, aside, target, ...)
+  if not ok then return refuse(path, why) end
+  return true
 end
 
 --- Writes a whole file: aside first, then renamed, so that an existing file

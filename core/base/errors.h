@@ -30,6 +30,7 @@ ERR(LAUNCH, "bad-launch", "launch parameters do not fit the kernel")
 ERR(CAPTURE, "in-graph", "not possible while a graph is captured")
 ERR(CLOSED, "closed", "the object was closed")
 ERR(KERNEL, "kernel-fault", "the simulator found a fault in the kernel")
+ERR(LUA, "lua", "an error of Lua itself, or one that the script raised")
 // The world (nil, message where it was asked for something; raised where it
 // was to do something: bind/gpulib.c)
 ERR(IO, "io", "a file could not be read or written")

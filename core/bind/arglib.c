@@ -172,7 +172,7 @@ static int argument_of(lua_State *L, const Public *p, int idx) {
 
 // ---- values in messages ----
 
-enum { SHOWN = 60 };  // characters of a value
+enum { SHOWN = 60, GIVEN = 6 };  // characters of a value, values of a call
 
 typedef struct Shown {
   char p[SHOWN + 16];
@@ -641,6 +641,35 @@ static int l_bad_argument(lua_State *L) {
   complain(L, &p, n + p.method, want, face_show(L, 3));
 }
 
+// usage() -> the name of the public function at work, what it was given and how
+// it is called: "given (1, \"x\")", "use cute.size(x, modes...)"; nil: none is.
+static int l_usage(lua_State *L) {
+  Public p;
+  char use[512];
+  luaL_checkstack(L, LUA_MINSTACK, "error message");
+  if (!find_public(L, &p)) return 0;
+  int step = *p.ar.what == 'C' ? 1 : -1, first = 1 + p.method;
+  usage(&p, use, sizeof use);
+  lua_settop(L, 0);
+  lua_pushliteral(L, "");
+  for (int n = first; n < first + GIVEN && lua_getlocal(L, &p.ar, step * n);
+       n++) {
+    face_show(L, -1);
+    lua_remove(L, -2);
+    if (n > first) {
+      lua_pushliteral(L, ", ");
+      lua_insert(L, -2);
+      lua_concat(L, 3);
+    } else {
+      lua_concat(L, 2);
+    }
+  }
+  lua_pushstring(L, p.name);
+  lua_pushfstring(L, "given (%s)", lua_tostring(L, 1));
+  lua_pushfstring(L, "use %s", use);
+  return 3;
+}
+
 // name(function, signature): what its users know it as; gives the function.
 static int l_name(lua_State *L) {
   const char *sig = luaL_checkstring(L, 2);
@@ -825,7 +854,7 @@ void arglib_open(lua_State *L) {
     {"checker", l_checker}, {"name", l_name}, {"signature", l_signature},
     {"show", l_show}, {"bad_argument", l_bad_argument},
     {"nearest", l_nearest}, {"check_options", l_check_options},
-    {NULL, NULL}};
+    {"usage", l_usage}, {NULL, NULL}};
   lua_newtable(L);
   lua_createtable(L, 0, 1);
   lua_pushliteral(L, "k");

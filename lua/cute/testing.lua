@@ -193,7 +193,11 @@ function testing.tune(make, params, opts)
       best, least, made, unit = config, value, x, what
     end
   end
-  if not best then error(last or "tune: no configuration", 0) end
+  if not best and last then error(last, 0) end
+  if not best then
+    core.fail("bad-argument", "testing.tune: params = " .. core.show(params)
+      .. ": there is no combination to try")
+  end
   return best, least, made, unit
 end
 

@@ -4,6 +4,7 @@
 -- types, so that a new one is covered without an edit.
 local cute = require "cute"
 local core = require "cute.core"
+local surface = require "spec.surface"
 
 local support = require "spec.support"
 
@@ -22,74 +23,6 @@ local FREE = {
   ["more..."] = "further tuples or tensors",
   ["yz..."] = "thread_idx() gives three values, of which x counts",
 }
-
----------------------------------------------------------------------------
--- The public surface
----------------------------------------------------------------------------
-
--- Modules that scripts require, and fields of cute that are such.
-local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
-  "cute.testing", "cute.pipeline", "cute.utils", "cute.tiles",
-  "cute.nvgpu", "cute.nvgpu.cpasync", "cute.nvgpu.warpgroup", "cute.hopper"}
--- Types whose methods only lua/cute calls.
-local PRIMITIVE = {["cute.debug"] = true, ["cute.editor"] = true,
-                   ["cute.fn"] = true, ["cute.process"] = true,
-                   ["cute.requests"] = true}
-
--- Functions of a table that users see, and have no signature.
-local function unsigned(what, t, list)
-  for k, v in pairs(t) do
-    if type(k) == "string" and type(v) == "function" and not k:find "^__"
-      and not core.signature(v) then
-      list[#list + 1] = what .. "." .. k
-    end
-  end
-end
-
--- All of cute, its modules and its types that has no signature.
-local function nameless()
-  local list = {}
-  for _, names in ipairs(getmetatable(cute).lazy) do
-    for name in pairs(names) do local _ = cute[name] end
-  end
-  unsigned("cute", cute, list)
-  for _, name in ipairs(MODULES) do unsigned(name, require(name), list) end
-  for name, mt in pairs(debug.getregistry()) do
-    if type(name) == "string" and name:find "^cute%." and type(mt) == "table"
-      and rawget(mt, "__name") == name and not PRIMITIVE[name] then
-      unsigned(name, mt, list)
-    end
-  end
-  table.sort(list)
-  return list
-end
-
--- {name =, f =, signature =} of all functions that have a signature.
-local function surface()
-  local list, names = {}, {}
-  local function gather(t)
-    for _, f in pairs(t) do
-      if type(f) == "function" then names[f] = core.signature(f) end
-    end
-  end
-  for f, signature in pairs(debug.getregistry()["cute.names"]) do
-    names[f] = signature
-  end
-  gather(core)
-  gather(core.value_methods)
-  for name, mt in pairs(debug.getregistry()) do
-    if type(name) == "string" and name:find "^cute%." and type(mt) == "table"
-      and rawget(mt, "__name") == name then
-      gather(mt)
-    end
-  end
-  for f, signature in pairs(names) do
-    list[#list + 1] = {f = f, signature = signature,
-                       name = signature:match "^[^(]+"}
-  end
-  table.sort(list, function(a, b) return a.signature < b.signature end)
-  return list
-end
 
 ---------------------------------------------------------------------------
 -- What a message has to be
@@ -227,10 +160,12 @@ end
 local null = assert(io.open("/dev/null", "w"))
 
 local function quiet(f, ...)
-  local out = io.output()
+  local out, say = io.output(), print
   io.output(null)
+  print = function() end
   local r = table.pack(pcall(f, ...))
   io.output(out)
+  print = say
   return table.unpack(r, 1, r.n)
 end
 
@@ -268,11 +203,11 @@ end
 ---------------------------------------------------------------------------
 
 describe("every public function", function()
-  nameless()  -- loads all
-  local public = surface()
+  surface.nameless()  -- loads all
+  local public = surface.functions()
 
   it("has a signature, and a reason where it takes any number", function()
-    assert.same({}, nameless())
+    assert.same({}, surface.nameless())
     for _, f in ipairs(public) do
       local _, _, free = count(f.signature)
       assert.truthy(not free or FREE[free], f.signature)
@@ -351,12 +286,7 @@ end)
 
 describe("every type", function()
   local types = {}
-  for name, mt in pairs(debug.getregistry()) do
-    if type(name) == "string" and name:find "^cute%." and type(mt) == "table"
-      and rawget(mt, "__name") == name and not PRIMITIVE[name] then
-      types[#types + 1] = name
-    end
-  end
+  for name in surface.types() do types[#types + 1] = name end
   table.sort(types)
 
   local OPERATORS = {add = "+", sub = "-", mul = "*", div = "/", idiv = "//",

@@ -1,5 +1,6 @@
 -- docs/errors.md: every wrong example raises its kind, every mended one runs.
 local cute = require "cute"
+local report = require "cute.lang.report"
 local support = require "spec.support"
 
 -- Kinds whose examples need what is not at hand, or nothing to run.
@@ -45,7 +46,7 @@ local function run_lua(text, name)
     "@" .. path, "t", env))
   local ok, err = pcall(f)
   support.remove((path:gsub("/[^/]*$", "")))
-  return not ok and tostring(err) or nil
+  return not ok and report.format(tostring(err)) or nil
 end
 
 -- Runs a command of the shell: standard error's first line, or nil.

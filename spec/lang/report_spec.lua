@@ -86,14 +86,14 @@ composition: stride 6 not divisible by shape 4 [inadmissible]
 
   it("shows errors of Lua itself", function()
     assert.equal([[
-attempt to perform arithmetic on a nil value (global 'b')
+attempt to perform arithmetic on a nil value (global 'b') [lua]
   (t):1 in main chunk
  > 1 | local a = b + 1]], of "local a = b + 1")
   end)
 
   it("shows errors that are no strings", function()
-    assert.truthy(of "error {}":find "^error object is a table value\n")
-    assert.truthy(of "error()":find "^error object is a nil value\n")
+    assert.truthy(of "error {}":find "^error object is a table value %[lua%]\n")
+    assert.truthy(of "error()":find "^error object is a nil value %[lua%]\n")
     assert.truthy(of [[error(setmetatable({}, {__tostring = function()
       return "my own [io]" end}))]]:find "^my own %[io%]")
   end)
@@ -126,7 +126,7 @@ return (pcall(f)) or f() or 1]]
                               chunk))()
       local user = assert(load(source.text "=(u)", "=(u)"))
       local _, failure = xpcall(user, report.capture, own)
-      assert.equal("inside\n  (u):2 in main chunk\n   1 | local own = ...\n"
+      assert.equal("inside [lua]\n  (u):2 in main chunk\n   1 | local own = ...\n"
         .. " > 2 | own()", report.format(failure))
     end
   end)
@@ -145,7 +145,7 @@ return (pcall(f)) or f() or 1]]
     source.add("=(s)", "x = 1\ny = = 2\n")
     local _, message = load("x = 1\ny = = 2\n", "=(s)")
     assert.equal([[
-unexpected symbol near '='
+unexpected symbol near '=' [lua]
   (s):2
    1 | x = 1
  > 2 | y = = 2]], report.format(message))
@@ -163,7 +163,8 @@ unexpected symbol near '='
   -- needed, and how the call is written.
   local OWN_WORDS = {["bad-argument"] = true, ["overflow"] = true,
     ["limit"] = true, ["unknown-name"] = true, ["type-mismatch"] = true,
-    ["shape-mismatch"] = true, ["needs-static"] = true, ["bad-launch"] = true}
+    ["shape-mismatch"] = true, ["needs-static"] = true, ["bad-launch"] = true,
+    ["lua"] = true}
 
   it("has a suggestion or a plain sentence for every kind", function()
     local text = support.read "core/base/errors.h"

@@ -251,7 +251,7 @@ n > 0
   it("does not hide a script's error", function()
     local _, err, code = support.run {"-e",
       "debug.sethook(function() error 'hooked' end, 'l')\nlocal x = 1"}
-    assert.truthy(err:find("^cutelua: hooked\n"), err)
+    assert.truthy(err:find("^cutelua: hooked %[lua%]\n"), err)
     assert.equal(1, code)
   end)
 end)

@@ -95,7 +95,7 @@ describe("cutelua", function()
     assert.equal(1, select(3, support.run {"-e", "error{}"}))
     local _, err, left = support.run {"-l", "no.such.module"}
     assert.equal(1, left)
-    assert.equal("cutelua: module 'no.such.module' not found:\n",
+    assert.equal("cutelua: module 'no.such.module' not found [lua]\n",
       err:match "^[^\n]*\n")
     assert.is_nil(err:find("[cute.", 1, true))  -- no line of ours
   end)
@@ -126,7 +126,7 @@ describe("cutelua", function()
     both("cute has no 'xyzzy'", nil, "cute.xyzzy()")
     both("cute.pipeline has no 'PipelineCpAsnc'", "PipelineCpAsync",
       "cute.pipeline.PipelineCpAsnc {}")
-    assert.equal("attempt to call a nil value (field 'make_layuot')",
+    assert.equal("attempt to call a nil value (field 'make_layuot') [lua]",
       says "local t = {} t.make_layuot()")
   end)
 
@@ -165,7 +165,7 @@ end
 stage {}
 ]]
     local _, err = support.run {path}
-    assert.equal(("cutelua: attempt to index a nil value (field 'a')\n"
+    assert.equal(("cutelua: attempt to index a nil value (field 'a') [lua]\n"
       .. "  %s:2 in stage\n"
       .. "   1 | local function stage(x)\n"
       .. " > 2 |   return x.a.b\n"

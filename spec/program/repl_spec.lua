@@ -118,7 +118,8 @@ fact(5)
     local out, err = say(deep .. "\nprint(1)")
     assert.equal("1\n", out)
     assert.matches("nested too deep", err, 1, true)
-    assert.equal("cutelua: (command line): what is in it is nested too deep\n",
+    assert.equal("cutelua: (command line): what is in it is nested too "
+                 .. "deep [lua]\n",
                  select(2, support.run {"-e", deep}))
     local folder = support.folder()
     support.write(folder .. "/answer.lua", deep)

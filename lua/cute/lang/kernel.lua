@@ -799,16 +799,14 @@ end
 core.name(Call.launch, "call:launch(opts?)")
 
 function Kernel:__call(...)
-  local call = {kernel = self, n = select("#", ...), ...}
   local tracing, outer = core.tracing()
   if tracing then
     core.fail("inside-kernel", ("kernel '%s' was used inside kernel '%s'\n  "
       .. "call a plain Lua function instead"):format(self.name, outer))
   end
-  if call.n > self.most then
-    core.fail("bad-launch", counted(self, call.n))
-  end
-  return setmetatable(call, Call)
+  local n = select("#", ...)
+  if n > self.most then core.fail("bad-launch", counted(self, n)) end
+  return setmetatable({kernel = self, n = n, ...}, Call)
 end
 
 local KERNEL = {block = true, min_blocks = true, fmad = true, fastmath = true}

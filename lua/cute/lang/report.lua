@@ -2,8 +2,8 @@
 -- operands, one suggestion; a dozen lines at most.
 --
 -- An error of cutelua is the string "file:line: sentence [kind]\noperands".
--- Errors of Lua itself, and values that are no strings, are shown as well as
--- they can be. `report.capture` is the message handler that sees the stack,
+-- Errors of Lua itself and of scripts, which have no kind, and values that are
+-- no strings are [lua], and shown as well as they can be. `report.capture` is the message handler that sees the stack,
 -- `report.format` makes the text.
 local core = require "cute.core"
 local source = require "cute.lang.source"
@@ -267,6 +267,11 @@ local function add_faults(out, rest, limit)
     .. "; " or "") .. report.suggestions["kernel-fault"]
 end
 
+-- What an error is called: Lua's own, and those of scripts, say no kind.
+local function kind_of(parts)
+  return parts.kind or parts.sentence ~= "interrupted" and "lua" or nil
+end
+
 local function hint_of(parts)
   return not has_advice(parts.rest) and report.suggestions[parts.kind] or nil
 end
@@ -297,8 +302,9 @@ function report.format(failure, opt)
     failure = {message = tostring(failure), frames = {}}
   end
   local parts = report.parse(failure.message)
-  local tag = parts.kind and " [" .. parts.kind .. "]" or ""
-  local out = {(opt.prefix or "") .. parts.sentence .. tag}
+  local kind = kind_of(parts)
+  local tag = kind and " [" .. kind .. "]" or ""
+  local out = {(opt.prefix or "") .. parts.sentence:gsub(":$", "") .. tag}
   local max = opt.traceback and math.huge or MAX_LINES
   if report.world[parts.kind] then
     local done = parts.kind == "driver-error"
@@ -326,7 +332,7 @@ function report.told(failure)
   local parts = report.parse(failure.message)
   local frame = blamed(failure, parts)
   local hint = parts.kind ~= "kernel-fault" and hint_of(parts) or nil
-  return {message = core.visible(parts.sentence, true), kind = parts.kind,
+  return {message = core.visible(parts.sentence, true), kind = kind_of(parts),
     file = frame and frame.short, line = frame and frame.line, hint = hint,
     text = report.format(failure)}
 end

@@ -15,11 +15,18 @@
 -- (core/bind/arglib.c).
 local core = require "cute.core"
 
+local slip = require "cute.lang.slip"
+local xpcall = xpcall
+
 local sign = {}
 
--- A call that is not the last keeps its caller on the stack, where errors
--- look for the name.
-local function all(...) return ... end
+-- What a function gave, or the error that slip.handler made of what it raised.
+-- (A call that is not the last keeps its caller on the stack, where errors look
+-- for the name.)
+local function all(ok, ...)
+  if not ok then error((...), 0) end
+  return ...
+end
 
 --- f behind the check of its signature, "gpu.open(ordinal?: integer)", or
 -- "State:clone()" with the metatable of its receiver.
@@ -31,7 +38,7 @@ function sign.guard(signature, f, class)
   local check = core.checker(signature, class)
   return core.name(function(...)
     check(...)
-    return all(f(...))
+    return all(xpcall(f, slip.handler, ...))
   end, signature)
 end
 

@@ -15,8 +15,8 @@ function Int4.__tostring(w) return ("int4 weights (%d,%d)"):format(w.n, w.k) end
 -- k; N is a multiple of 16, K one of 64.
 function int4.new(q, n, k)
   if core.typename(q) == "tensor" then n, k = q.shape[1], q.shape[2] end
-  if type(n) ~= "number" or type(k) ~= "number" or n % 16 ~= 0 or k % 64 ~= 0
-  then
+  if math.type(n) ~= "integer" or math.type(k) ~= "integer" or n < 1 or k < 1
+    or n % 16 ~= 0 or k % 64 ~= 0 then
     core.fail("bad-argument", ("ops.int4: weights %s of (%s,%s); N is a "
       .. "multiple of 16, K one of 64"):format(core.show(q), core.show(n),
       core.show(k)))

@@ -1,0 +1,467 @@
+--- Random calls of public functions, nearly all of them wrong: whatever they
+-- are given, they answer, or raise an error that is the caller's: with a kind,
+-- with his line, without a sentence of Lua's own. What calls give is what later
+-- ones are given. `make fuzz` does it for long, spec/bind/calls_spec.lua in
+-- short.
+local cute = require "cute"
+local core = require "cute.core"
+local random = require "spec.random"
+local surface = require "spec.surface"
+
+local calls = {}
+
+---------------------------------------------------------------------------
+-- What an error has to be
+---------------------------------------------------------------------------
+
+local OURS = "a callback's own error"  -- what functions that are given raise
+
+-- What no message holds: Lua's sentences, files of the product, inner names.
+local RAW = {"attempt to ", "'%?'", "%.c:%d", "%(local '", "%(field '",
+  "%(upvalue '", "%(method '", "%(global '", "core%.%l", "'for' ",
+  "stack overflow", "%[internal%]", "please report", "lua/cute/",
+  "%[cute%.", "invalid option", "malformed", "bad argument #%d+ to '[%l]+' %("
+  .. "[%l ]+ expected, got [%l ]+%)$", "invalid value %(",
+  "number has no integer", "assertion failed!", "too many results"}
+
+-- Of a message's first line where it is right: "FILE:LINE: SENTENCE [KIND]".
+local function first_line(message)
+  local first = message:match "^[^\n]*"
+  local where, _, kind = first:match "^(.-:%d+: )(.*) %[([%l-]+)%]$"
+  return where, kind or first:match " %[([%l-]+)%]$"
+end
+
+--- What is wrong with an error's value; nil: nothing.
+---@param message any
+---@return string?
+function calls.complaint(message)
+  if type(message) ~= "string" then return "no text" end
+  if message:find(OURS, 1, true) then return end
+  for _, pattern in ipairs(RAW) do
+    if message:find(pattern) then return "holds " .. pattern end
+  end
+  local where, kind = first_line(message)
+  if not core.error_kinds[kind] then return "no kind" end
+  if not where then return "no place" end
+  if not where:find "calls.lua" then return "not the caller's line" end
+end
+
+---------------------------------------------------------------------------
+-- Values
+---------------------------------------------------------------------------
+
+local INTEGERS = {0, 0, 1, 1, 2, 2, 3, 4, 4, 7, 8, 8, 16, 32, 64, 128, -1, -1,
+  -2, -7, 1 << 31, 1 << 40, 1 << 62, math.maxinteger, math.mininteger}
+local NUMBERS = {0.0, 1.5, -0.5, 0 / 0, 1 / 0, -1 / 0, 1e300, 2.0}
+local STRINGS = {"", "x", "f32", "bf16", "f16", "i32", "u8", "e4m3", "bool",
+  "sm_90a", "sm_80", "gpu", "cta", "cluster", "add", "max", "sum", "K", "MN",
+  "row", "release", "acquire", "sim", "all", "thread", "warp", "shared",
+  "global", "\0", "\27[31m", "%d %s", "%", "(4,2):(1,4)", "(8,(2,4))", "((",
+  "SM80_16x8x16_F32BF16BF16F32_TN", "SM75_U32x4_LDSM_N", "UniversalCopy",
+  "SM90_TMA_LOAD", ("long "):rep(50), "5", "-1", "1e9", "nan"}
+
+-- Words for keys: those of options, as all comments write them.
+local function option_names()
+  local set, list = {}, {}
+  for _, item in ipairs(require "cute.doc.names".all()) do
+    for _, part in ipairs(item.doc and item.doc.body or {}) do
+      for word in (part.text or ""):gmatch "([%a_][%w_]*) =" do
+        set[word] = true
+      end
+    end
+    for _, p in ipairs(item.doc and item.doc.params or {}) do
+      for word in (p.text or ""):gmatch "([%a_][%w_]*) ?=" do
+        set[word] = true
+      end
+      for word in (p.type or ""):gmatch "([%a_][%w_]*)%??:" do
+        set[word] = true
+      end
+    end
+  end
+  set.file = nil  -- no files are written
+  for word in pairs(set) do list[#list + 1] = word end
+  table.sort(list)
+  return list
+end
+
+-- Objects of the host, as text, so that a new one costs a line.
+local HOST = {
+  [[cute.layout "(4,2):(1,4)"]], [[cute.layout "8:1"]],
+  [[cute.make_layout({{2, 4}, 8}, {{1, 2}, 8})]],
+  [[cute.make_swizzle(3, 3, 3)]], [[cute._]], [[cute.X]], [[cute.E(0)]],
+  [[cute.LayoutLeft]], [[cute.f32]], [[cute.bf16]], [[cute.i32]], [[cute.u8]],
+  [[cute.zeros({4, 2}, cute.f32)]], [[cute.ones({16, 16}, cute.bf16)]],
+  [[cute.zeros({8}, cute.i32)]], [[cute.zeros({64}, cute.f16)]],
+  [[cute.zeros({4, 2}, cute.f32).iterator]], [[cute.buffer("f32", 8)]],
+  [[cute.make_identity_tensor {8, 4}]],
+  [[cute.make_mma_atom "SM80_16x8x16_F32BF16BF16F32_TN"]],
+  [[cute.make_copy_atom("UniversalCopy", cute.f32)]],
+  [[cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)]],
+  [[cute.make_tiled_mma "SM80_16x8x16_F32BF16BF16F32_TN"]],
+  [[cute.make_tiled_copy(cute.make_copy_atom("UniversalCopy", cute.f32),
+    cute.make_layout {32}, cute.make_layout {4})]],
+  [[cute.kernel("k", function() end)]],
+  [[cute.kernel("k2", function(x) x[0] = 1 end)(cute.zeros({4}, cute.f32))]],
+  [[cute.kernel("k3", function() end)():trace {block = 32}]],
+  [[cute.compile(cute.kernel("k4", function() end), {grid = 1, block = 32,
+    device = "sim"})]],
+  [[cute.raw_kernel('extern "C" __global__ void f() {}')]],
+  [[cute.struct {{"x", cute.f32, 4}, {"y", cute.i32}}]],
+  [[cute.utils.PersistentTileSchedulerParams({4, 4, 1}, {1, 1, 1})]],
+  [[cute.utils.LayoutEnum.from_tensor(cute.zeros({4, 2}, cute.f32))]],
+  [[cute.utils.HardwareInfo()]], [[cute.utils.create_initial_search_state()]],
+  [[cute.utils.GroupSearchResult(0, 0, 0, 4, 4, 4, 1)]],
+  [[cute.utils.GroupedWorkTileInfo({0, 0, 0}, true,
+    cute.utils.GroupSearchResult(0, 0, 0, 4, 4, 4, 1))]],
+  [[cute.utils.WorkTileInfo({0, 0, 0}, true)]],
+  [[cute.sym_int()]], [[cute.make_fake_tensor(cute.f32, {4}, {1})]],
+  [[cute.device "sim"]],
+  [[cute.stream()]], [[cute.event()]], [[io.stdout]],
+  [[coroutine.create(function() end)]], [[cute]], [[cute.arch]],
+  [[cute.ops.int4(cute.zeros({16, 64}, cute.i8))]],
+}
+
+-- Objects of a kernel.
+local DEVICE = {
+  [[cute.arch.thread_idx()]], [[cute.arch.lane_idx()]],
+  [[cute.arch.block_idx():to(cute.i64)]], [[cute.arch.lane_idx():lt(3)]],
+  [[cute.arch.lane_idx():to(cute.f32)]], [[cute.arch.lane_idx():to(cute.bf16)]],
+  [[cute.make_smem_tensor(cute.bf16, cute.make_layout({16, 16}, {16, 1}))]],
+  [[cute.make_smem_tensor(cute.f32, cute.make_layout {64}, 128)]],
+  [[cute.make_smem_tensor(cute.i64, cute.make_layout {4})]],
+  [[cute.make_rmem_tensor({4}, cute.f32)]],
+  [[cute.make_rmem_tensor({4}, cute.f32):load()]],
+  [[cute.make_rmem_tensor({8}, cute.i8):load()]],
+  [[cute.make_smem_tensor(cute.i64, cute.make_layout {4}).iterator]],
+  [[cute.fast_divmod_create_divisor(7)]], [[cute.var(3)]],
+  [[cute.var(0.5, cute.f32)]], [[cute.range(4)]],
+  [[cute.make_tiled_copy(cute.make_copy_atom("UniversalCopy", cute.f32),
+    cute.make_layout {32}, cute.make_layout {4}):get_slice(
+      cute.arch.lane_idx())]],
+  [[cute.make_tiled_mma "SM80_16x8x16_F32BF16BF16F32_TN":get_slice(
+    cute.arch.lane_idx())]],
+  [[cute.pipeline.PipelineState(2)]],
+  [[cute.pipeline.PipelineCpAsync {num_stages = 2}]],
+  [[cute.pipeline.NamedBarrier {barrier_id = 1, num_threads = 32}]],
+  [[cute.pipeline.CooperativeGroup("thread", 32)]],
+  [[cute.pipeline.PipelineAsync {num_stages = 2,
+    producer_group = cute.pipeline.CooperativeGroup("thread", 32),
+    consumer_group = cute.pipeline.CooperativeGroup("thread", 32)}]],
+  [[cute.pipeline.PipelineTmaAsync {num_stages = 2, tx_count = 512,
+    producer_group = cute.pipeline.CooperativeGroup("thread"),
+    consumer_group = cute.pipeline.CooperativeGroup("warp", 1)}]],
+  [[cute.utils.SmemAllocator()]],
+  [[cute.utils.StaticPersistentTileScheduler(
+    cute.utils.PersistentTileSchedulerParams({4, 4, 1}, {1, 1, 1}))]],
+  [[cute.struct {{"x", cute.f32, 4}, {"y", cute.i32}}:allocate()]],
+}
+
+local function made(text)
+  return assert(load("local cute = ... return " .. text, "=spec/calls.lua"))(
+    cute)
+end
+
+-- What a signature calls a value's type.
+local function type_of(v)
+  local mt = type(v) == "table" and getmetatable(v)
+  local name = type(mt) == "table" and rawget(mt, "__name")
+  return name or core.typename(v)
+end
+
+local Pool = {}
+Pool.__index = Pool
+
+local SAME = {divisor = "divisor"}
+
+-- Keeps a value among those of its type, the last ones only.
+function Pool:add(v)
+  local t = type_of(v)
+  if t == "nil" or t == "number" or t == "string" or t == "boolean" then
+    return
+  end
+  t = SAME[t] or t
+  local list = self.by[t]
+  if not list then
+    list = {}
+    self.by[t], self.types[#self.types + 1] = list, t
+  end
+  if #list < 12 then list[#list + 1] = v
+  else list[self.g:r(8) + 4] = v end  -- the first few stay
+end
+
+function Pool:any()
+  local list = self.by[self.g:pick(self.types)]
+  return list and self.g:pick(list)
+end
+
+function Pool:of(name)
+  local list = self.by[name]
+  return list and self.g:pick(list)
+end
+
+local value
+
+local function list_of(p, depth, n)
+  local t = {}
+  for i = 1, n do t[i] = value(p, depth - 1) end
+  return t
+end
+
+local function options(p, depth)
+  local t = {}
+  for _ = 1, p.g:r(4) do
+    t[p.g:pick(p.keys)] = value(p, depth - 1)
+  end
+  return t
+end
+
+local function shape(p, depth)
+  local t = {}
+  for i = 1, p.g:r(3) do
+    t[i] = depth > 1 and p.g:chance(20) and shape(p, depth - 1)
+      or p.g:pick {1, 2, 4, 8, 16, 64, 128}
+  end
+  return t
+end
+
+local arguments
+
+local function callback(p)
+  local g, kind = p.g, p.g:r(4)
+  if kind == 1 then return function(...) return ... end end
+  if kind == 2 then return function() error(OURS) end end
+  if kind == 3 then
+    local v = value(p, 1)
+    return function() return v end
+  end
+  -- (Random numbers are drawn now: loops would carry their state.)
+  if p.nested then return print end
+  p.nested = true
+  local f = g:pick(p.functions)
+  local args = arguments(p, f)
+  p.nested = false
+  return function() return f.f(table.unpack(args, 1, args.n)) end
+end
+
+-- Any value at all; tables are at most `depth` deep.
+function value(p, depth)
+  local g = p.g
+  local r = g:r(100)
+  if r <= 30 then return p:any() end
+  if r <= 50 then return g:pick(INTEGERS) end
+  if r <= 62 then return g:pick(STRINGS) end
+  if r <= 66 then return g:pick(NUMBERS) end
+  if r <= 70 then return g:chance(50) end
+  if r <= 74 then return nil end
+  if r <= 78 then return callback(p) end
+  if depth <= 0 then return g:r(16) end
+  if r <= 84 then return shape(p, depth) end
+  if r <= 92 then return list_of(p, depth, g:r(4) - 1) end
+  return options(p, depth)
+end
+
+-- A value of a type that a signature names.
+local function of_type(p, word)
+  local g = p.g
+  if word == "integer" or word == "number" then return g:pick(INTEGERS) end
+  if word == "string" then return g:pick(STRINGS) end
+  if word == "boolean" then return g:chance(50) end
+  if word == "function" then return callback(p) end
+  if word == "table" then
+    local r = g:r(3)
+    return r == 1 and shape(p, 2) or r == 2 and options(p, 3)
+      or list_of(p, 3, g:r(4))
+  end
+  local v = p:of(word)
+  if v == nil then return value(p, 2) end
+  return v
+end
+
+---------------------------------------------------------------------------
+-- Calls
+---------------------------------------------------------------------------
+
+-- Parameters of "f(x, n?: integer|value, rest...)": lists of words.
+local function parameters(signature)
+  local list = {}
+  local owner = signature:match "^([^(.]+):"
+  if owner then list[1] = {owner} end
+  for p in signature:match "%((.*)%)":gmatch "[^,]+" do
+    local words = {}
+    for word in (p:match ":%s*(.*)$" or ""):gmatch "[^|%s]+" do
+      words[#words + 1] = word
+    end
+    list[#list + 1] = words
+  end
+  return list
+end
+
+-- A fitting argument as a rule, so that calls go deep.
+local function argument(p, words)
+  if #words > 0 and p.g:chance(75) then
+    return of_type(p, p.g:pick(words))
+  end
+  return value(p, 3)
+end
+
+-- Paths of files are none that could be written.
+local PATHS = {["npy.write"] = true, ["npy.read"] = true,
+  ["cli.write_file"] = true, ["cli.write_private"] = true,
+  ["cli.output"] = true, ["cli.writable"] = true}
+
+function arguments(p, f)
+  local g, args = p.g, {n = 0}
+  for i, words in ipairs(f.parameters) do
+    if i > 1 and g:chance(8) then break end
+    if i == 1 and f.method and g:chance(95) then
+      args[1] = p:of(words[1])
+    else
+      args[i] = argument(p, words)
+    end
+    args.n = i
+  end
+  if g:chance(6) then
+    args.n = args.n + 1
+    args[args.n] = value(p, 2)
+  end
+  if PATHS[f.name] and type(args[1]) == "string" then
+    args[1] = "/dev/null/" .. args[1]
+  end
+  return args
+end
+
+local STEPS = 3000000  -- of Lua, in one call
+
+local function too_long() error(OURS, 0) end
+
+-- Lua's own output goes nowhere, and nobody leaves.
+local null = assert(io.open("/dev/null", "w"))
+
+local function quiet(f, ...)
+  local out, say, exit = io.output(), print, os.exit
+  io.output(null)
+  print, os.exit = function() end, too_long
+  if not core.tracing() then debug.sethook(too_long, "", STEPS) end
+  local r = table.pack(pcall(f, ...))
+  if not core.tracing() then debug.sethook() end
+  print, os.exit = say, exit
+  io.output(out)
+  return r
+end
+
+local function shown(f, args)
+  local list = {}
+  for i = 1, args.n do list[i] = core.show(args[i]) end
+  return ("%s(%s)"):format(f.name, table.concat(list, ", "))
+end
+
+--- A file that names the call at work, for those who look when a process died.
+---@type file*?
+calls.trail = nil
+
+--- One call; what is wrong with its answer goes to p.wrong.
+function calls.one(p, f)
+  local args = arguments(p, f)
+  p.count = p.count + 1
+  if calls.trail then
+    calls.trail:seek "set"
+    calls.trail:write(shown(f, args), "\n\n")
+    calls.trail:flush()
+  end
+  local r = quiet(f.f, table.unpack(args, 1, args.n))
+  local why, message
+  if not r[1] then
+    message = r[2]
+    why = calls.complaint(message)
+  else
+    for i = 2, r.n do p:add(r[i]) end
+    if r[2] == nil and type(r[3]) == "string" then
+      message = r[3]
+      for _, pattern in ipairs(RAW) do
+        if message:find(pattern) then why = "gives " .. pattern end
+      end
+    end
+  end
+  if why then
+    p.wrong[#p.wrong + 1] = {f = f.name, where = p.where, why = why,
+      call = shown(f, args), message = tostring(message)}
+  end
+end
+
+---------------------------------------------------------------------------
+-- Programs of calls
+---------------------------------------------------------------------------
+
+local functions, keys
+
+--- All public functions, with what their parameters are.
+---@return table[]
+function calls.functions()
+  if functions then return functions end
+  surface.nameless()
+  functions = surface.functions()
+  for _, f in ipairs(functions) do
+    f.parameters = parameters(f.signature)
+    f.method = f.signature:match "^[^(]+:" ~= nil
+  end
+  keys = option_names()
+  return functions
+end
+
+local function pool(seed, where)
+  local g = setmetatable({state = seed * 7919 + 12345}, random.Gen)
+  for _ = 1, 8 do g:r(2) end
+  local all = calls.functions()
+  return setmetatable({g = g, by = {}, types = {}, keys = keys, wrong = {},
+    count = 0, where = where, functions = all}, Pool)
+end
+
+local function fill(p, list)
+  for _, text in ipairs(list) do
+    local ok, v = pcall(made, text)
+    if not ok and not tostring(v):find "no%-gpu" then
+      io.stderr:write(text .. ": " .. tostring(v), "\n")
+    end
+    if ok then p:add(v) end
+  end
+end
+
+local function draw(p, n, only)
+  for _ = 1, n do calls.one(p, only or p.g:pick(p.functions)) end
+end
+
+--- n calls outside kernels, of all functions or of one.
+---@param seed integer
+---@param n integer
+---@param only? table a function of calls.functions()
+---@return table pool wrong = {{f =, why =, call =, message =} ...}, count =
+function calls.outside(seed, n, only)
+  local p = pool(seed, "outside")
+  fill(p, HOST)
+  draw(p, n, only)
+  return p
+end
+
+--- n calls inside one kernel, which becomes CUDA C if it can.
+function calls.inside(seed, n, only)
+  local p = pool(seed, "inside")
+  fill(p, HOST)
+  local k = cute.kernel("k", function(x, y, m)
+    p:add(x) p:add(y) p:add(m)
+    fill(p, DEVICE)
+    draw(p, n, only)
+  end)
+  local r = quiet(function()
+    local traced = k(cute.zeros({16, 16}, cute.bf16), cute.zeros({8}, cute.i32),
+      5):trace {block = 128, arch = p.g:pick {"sm_80", "sm_90a"}}
+    return traced:cuda()
+  end)
+  local why = not r[1] and calls.complaint(r[2])
+  if why then
+    p.wrong[#p.wrong + 1] = {f = "trace", where = "kernel", why = why,
+      call = "the kernel of these calls", message = tostring(r[2])}
+  end
+  return p
+end
+
+return calls

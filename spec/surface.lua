@@ -1,0 +1,79 @@
+--- What users can call: every function that has a signature, found by walking
+-- the modules and the types, so that a new one is covered without an edit.
+local cute = require "cute"
+local core = require "cute.core"
+
+local surface = {}
+
+--- Types whose methods only lua/cute calls.
+surface.PRIMITIVE = {["cute.debug"] = true, ["cute.editor"] = true,
+                     ["cute.fn"] = true, ["cute.process"] = true,
+                     ["cute.requests"] = true}
+
+-- Modules that scripts require, and fields of cute that are such.
+local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
+  "cute.testing", "cute.pipeline", "cute.utils", "cute.tiles", "cute.ops",
+  "cute.nvgpu", "cute.nvgpu.cpasync", "cute.nvgpu.warpgroup", "cute.hopper",
+  "cute.schedule", "cute.grouped"}
+
+--- Metatables of the types that users see, by name.
+---@return fun(): string, table
+function surface.types()
+  return coroutine.wrap(function()
+    for name, mt in pairs(debug.getregistry()) do
+      if type(name) == "string" and name:find "^cute%." and type(mt) == "table"
+        and rawget(mt, "__name") == name and not surface.PRIMITIVE[name] then
+        coroutine.yield(name, mt)
+      end
+    end
+  end)
+end
+
+-- Functions of a table that users see, and have no signature.
+local function unsigned(what, t, list)
+  for k, v in pairs(t) do
+    if type(k) == "string" and type(v) == "function" and not k:find "^__"
+      and not core.signature(v) then
+      list[#list + 1] = what .. "." .. k
+    end
+  end
+end
+
+--- Loads all modules; what of them has no signature.
+---@return string[]
+function surface.nameless()
+  local list = {}
+  for _, names in ipairs(getmetatable(cute).lazy) do
+    for name in pairs(names) do local _ = cute[name] end
+  end
+  unsigned("cute", cute, list)
+  for _, name in ipairs(MODULES) do unsigned(name, require(name), list) end
+  for name, mt in surface.types() do unsigned(name, mt, list) end
+  table.sort(list)
+  return list
+end
+
+--- {f =, signature =, name =} of all functions that have a signature.
+---@return table[]
+function surface.functions()
+  local list, names = {}, {}
+  local function gather(t)
+    for _, f in pairs(t) do
+      if type(f) == "function" then names[f] = core.signature(f) end
+    end
+  end
+  for f, signature in pairs(debug.getregistry()["cute.names"]) do
+    names[f] = signature
+  end
+  gather(core)
+  gather(core.value_methods)
+  for _, mt in surface.types() do gather(mt) end
+  for f, signature in pairs(names) do
+    list[#list + 1] = {f = f, signature = signature,
+                       name = signature:match "^[^(]+"}
+  end
+  table.sort(list, function(a, b) return a.signature < b.signature end)
+  return list
+end
+
+return surface

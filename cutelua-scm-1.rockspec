@@ -231,13 +231,15 @@ build = {
         "lua/cute/lang/devices.lua",
       ["cute.lang.fields"] =
         "lua/cute/lang/fields.lua",
-      ["cute.lang.folders"] =
+      ["cute.lang.files"] =
         "lua/cute/lang/files.lua",
+      ["cute.lang.folders"] =
         "lua/cute/lang/folders.lua",
       ["cute.lang.kernel"] =
         "lua/cute/lang/kernel.lua",
       ["cute.lang.lex"] =
         "lua/cute/lang/lex.lua",
+      ["cute.lang.literal"] =
         "lua/cute/lang/literal.lua",
       ["cute.lang.memory"] =
         "lua/cute/lang/memory.lua",
@@ -259,6 +261,8 @@ build = {
         "lua/cute/lang/sign.lua",
       ["cute.lang.simreport"] =
         "lua/cute/lang/simreport.lua",
+      ["cute.lang.slip"] =
+        "lua/cute/lang/slip.lua",
       ["cute.lang.source"] =
         "lua/cute/lang/source.lua",
       ["cute.lang.trace"] =

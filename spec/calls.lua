@@ -17,7 +17,7 @@ local calls = {}
 local OURS = "a callback's own error"  -- what functions that are given raise
 
 -- What no message holds: Lua's sentences, files of the product, inner names.
-local RAW = {"attempt to ", "'%?'", "%.c:%d", "%(local '", "%(field '",
+local RAW = {"attempt to ", "to '%?'", "%.c:%d", "%(local '", "%(field '",
   "%(upvalue '", "%(method '", "%(global '", "core%.%l", "'for' ",
   "stack overflow", "%[internal%]", "please report", "lua/cute/",
   "%[cute%.", "invalid option", "malformed", "bad argument #%d+ to '[%l]+' %("
@@ -43,7 +43,10 @@ function calls.complaint(message)
   local where, kind = first_line(message)
   if not core.error_kinds[kind] then return "no kind" end
   if not where then return "no place" end
-  if not where:find "calls.lua" then return "not the caller's line" end
+  -- (Kernels that are no part of the program are scripts.)
+  if not where:find "calls.lua" and not where:find "^%./kernels/" then
+    return "not the caller's line"
+  end
 end
 
 ---------------------------------------------------------------------------
@@ -207,10 +210,10 @@ local function list_of(p, depth, n)
   return t
 end
 
-local function options(p, depth)
+local function options(p, depth, keys)
   local t = {}
   for _ = 1, p.g:r(4) do
-    t[p.g:pick(p.keys)] = value(p, depth - 1)
+    t[p.g:pick(keys)] = value(p, depth - 1)
   end
   return t
 end
@@ -257,19 +260,20 @@ function value(p, depth)
   if depth <= 0 then return g:r(16) end
   if r <= 84 then return shape(p, depth) end
   if r <= 92 then return list_of(p, depth, g:r(4) - 1) end
-  return options(p, depth)
+  return options(p, depth, p.keys)
 end
 
--- A value of a type that a signature names.
-local function of_type(p, word)
+-- A value of a type that a signature names; `keys` are those of its options.
+local function of_type(p, word, keys)
   local g = p.g
+  if word == "options" then return options(p, 3, keys) end
   if word == "integer" or word == "number" then return g:pick(INTEGERS) end
   if word == "string" then return g:pick(STRINGS) end
   if word == "boolean" then return g:chance(50) end
   if word == "function" then return callback(p) end
   if word == "table" then
     local r = g:r(3)
-    return r == 1 and shape(p, 2) or r == 2 and options(p, 3)
+    return r == 1 and shape(p, 2) or r == 2 and options(p, 3, p.keys)
       or list_of(p, 3, g:r(4))
   end
   local v = p:of(word)
@@ -287,10 +291,13 @@ local function parameters(signature)
   local owner = signature:match "^([^(.]+):"
   if owner then list[1] = {owner} end
   for p in signature:match "%((.*)%)":gmatch "[^,]+" do
-    local words = {}
-    for word in (p:match ":%s*(.*)$" or ""):gmatch "[^|%s]+" do
-      words[#words + 1] = word
-    end
+    local words, types = {}, p:match ":%s*(.*)$" or ""
+    words.keys = {}
+    types = types:gsub("%b{}", function(keys)
+      for key in keys:gmatch "[%w_]+" do words.keys[#words.keys + 1] = key end
+      return "options"
+    end)
+    for word in types:gmatch "[^|%s]+" do words[#words + 1] = word end
     list[#list + 1] = words
   end
   return list
@@ -299,15 +306,10 @@ end
 -- A fitting argument as a rule, so that calls go deep.
 local function argument(p, words)
   if #words > 0 and p.g:chance(75) then
-    return of_type(p, p.g:pick(words))
+    return of_type(p, p.g:pick(words), words.keys)
   end
   return value(p, 3)
 end
-
--- Paths of files are none that could be written.
-local PATHS = {["npy.write"] = true, ["npy.read"] = true,
-  ["cli.write_file"] = true, ["cli.write_private"] = true,
-  ["cli.output"] = true, ["cli.writable"] = true}
 
 function arguments(p, f)
   local g, args = p.g, {n = 0}
@@ -324,9 +326,7 @@ function arguments(p, f)
     args.n = args.n + 1
     args[args.n] = value(p, 2)
   end
-  if PATHS[f.name] and type(args[1]) == "string" then
-    args[1] = "/dev/null/" .. args[1]
-  end
+  args[1] = surface.path(f.name, args[1])
   return args
 end
 
@@ -334,17 +334,21 @@ local STEPS = 3000000  -- of Lua, in one call
 
 local function too_long() error(OURS, 0) end
 
--- Lua's own output goes nowhere, and nobody leaves.
 local null = assert(io.open("/dev/null", "w"))
 
-local function quiet(f, ...)
+--- pcall, while Lua's own output goes nowhere, nobody leaves, and what runs for
+-- too long ends.
+---@return table results true and values, or false and the error
+function calls.quiet(f, ...)
   local out, say, exit = io.output(), print, os.exit
   io.output(null)
-  print, os.exit = function() end, too_long
+  rawset(_G, "print", function() end)
+  rawset(os, "exit", too_long)
   if not core.tracing() then debug.sethook(too_long, "", STEPS) end
   local r = table.pack(pcall(f, ...))
   if not core.tracing() then debug.sethook() end
-  print, os.exit = say, exit
+  rawset(_G, "print", say)
+  rawset(os, "exit", exit)
   io.output(out)
   return r
 end
@@ -368,7 +372,7 @@ function calls.one(p, f)
     calls.trail:write(shown(f, args), "\n\n")
     calls.trail:flush()
   end
-  local r = quiet(f.f, table.unpack(args, 1, args.n))
+  local r = calls.quiet(f.f, table.unpack(args, 1, args.n))
   local why, message
   if not r[1] then
     message = r[2]
@@ -426,32 +430,35 @@ local function fill(p, list)
   end
 end
 
-local function draw(p, n, only)
-  for _ = 1, n do calls.one(p, only or p.g:pick(p.functions)) end
+local function draw(p, n, each)
+  for _, f in ipairs(each or {}) do
+    for _ = 1, n do calls.one(p, f) end
+  end
+  for _ = 1, each and 0 or n do calls.one(p, p.g:pick(p.functions)) end
 end
 
---- n calls outside kernels, of all functions or of one.
+--- n calls outside kernels, of all functions, or n of each of some.
 ---@param seed integer
 ---@param n integer
----@param only? table a function of calls.functions()
+---@param each? table[] some of calls.functions()
 ---@return table pool wrong = {{f =, why =, call =, message =} ...}, count =
-function calls.outside(seed, n, only)
+function calls.outside(seed, n, each)
   local p = pool(seed, "outside")
   fill(p, HOST)
-  draw(p, n, only)
+  draw(p, n, each)
   return p
 end
 
 --- n calls inside one kernel, which becomes CUDA C if it can.
-function calls.inside(seed, n, only)
+function calls.inside(seed, n, each)
   local p = pool(seed, "inside")
   fill(p, HOST)
   local k = cute.kernel("k", function(x, y, m)
     p:add(x) p:add(y) p:add(m)
     fill(p, DEVICE)
-    draw(p, n, only)
+    draw(p, n, each)
   end)
-  local r = quiet(function()
+  local r = calls.quiet(function()
     local traced = k(cute.zeros({16, 16}, cute.bf16), cute.zeros({8}, cute.i32),
       5):trace {block = 128, arch = p.g:pick {"sm_80", "sm_90a"}}
     return traced:cuda()

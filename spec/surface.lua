@@ -14,7 +14,21 @@ surface.PRIMITIVE = {["cute.debug"] = true, ["cute.editor"] = true,
 local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
   "cute.testing", "cute.pipeline", "cute.utils", "cute.tiles", "cute.ops",
   "cute.nvgpu", "cute.nvgpu.cpasync", "cute.nvgpu.warpgroup", "cute.hopper",
-  "cute.schedule", "cute.grouped"}
+  "cute.schedule", "cute.grouped", "cute.program.cli"}
+
+--- Functions whose first argument is the path of a file: what calls at random
+-- give them is surface.path of it, where nothing can be written.
+local PATHS = {["npy.write"] = true, ["npy.read"] = true,
+  ["cli.write_file"] = true, ["cli.write_private"] = true,
+  ["cli.output"] = true, ["cli.writable"] = true, ["cli.read_plain"] = true}
+
+--- What a function is called with in place of x.
+---@param name string of the function
+---@param x any its first argument
+---@return any
+function surface.path(name, x)
+  return PATHS[name] and type(x) == "string" and "/dev/null/" .. x or x
+end
 
 --- Metatables of the types that users see, by name.
 ---@return fun(): string, table

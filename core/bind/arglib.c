@@ -6,8 +6,9 @@
 // function it is the name in its luaL_Reg row, of a function of lua/cute
 // (see lua/cute/lang/sign.lua) there are types too: "wait(state: table, n?:
 // integer|value)"; of a table of options "{limit unroll}", the keys that it may
-// have. Registry["cute.names"] has it by function, with the name as users write
-// it: "gpu.open(...)". A C function keeps its own, with "cute." or "tensor:" in
+// have; "dtype|string" is an element type or the name of one.
+// Registry["cute.names"] has it by function, with the name as users write it:
+// "gpu.open(...)". A C function keeps its own, with "cute." or "tensor:" in
 // front; a row without parentheses is a primitive for lua/cute, and nameless.
 #include <assert.h>
 #include <limits.h>
@@ -531,11 +532,20 @@ static bool next_word(const char **at, const char *end, const char **word,
   return true;
 }
 
+// Does a parameter take an element type or the name of one?
+static bool names_dtype(const Param *p) {
+  static const char both[] = "dtype|string";
+  return p->type_len >= sizeof both - 1 &&
+         memcmp(p->type, both, sizeof both - 1) == 0;
+}
+
 static bool fits(lua_State *L, int idx, const Param *p) {
   const char *at = p->type, *word;
   size_t n;
   if (lua_isnoneornil(L, idx)) return p->optional || p->rest;
   if (!p->type) return true;
+  if (names_dtype(p) && lua_type(L, idx) == LUA_TSTRING)
+    return dtype_find(lua_tostring(L, idx)) != DT_NONE;
   while (next_word(&at, p->type + p->type_len, &word, &n)) {
     if (*word == '{' && of_type(L, idx, "table", 5)) {
       lua_pushlstring(L, word + 1, n - 2);
@@ -552,7 +562,8 @@ static bool fits(lua_State *L, int idx, const Param *p) {
 static void wanted(const Param *p, char *out, size_t size) {
   static const char *const said[][2] = {
     {"value", "traced value"}, {"dtype", "element type"},
-    {"any", "value"}, {"devbuf", "device buffer"}};
+    {"any", "value"}, {"devbuf", "device buffer"}, {"string", "its name"}};
+  size_t words = sizeof said / sizeof *said - !names_dtype(p);
   const char *at = p->type, *end = at + p->type_len, *word;
   size_t n, used = 0;
   if (!p->type) {
@@ -562,7 +573,7 @@ static void wanted(const Param *p, char *out, size_t size) {
   while (next_word(&at, end, &word, &n) && used + n + 24 < size) {
     const char *join = !used ? "" : at >= end ? " or " : ", ";
     if (*word == '{') word = "table", n = 5;
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+    for (size_t i = 0; i < words; i++)
       if (strlen(said[i][0]) == n && memcmp(said[i][0], word, n) == 0) {
         word = said[i][1];
         n = strlen(word);

@@ -4,6 +4,7 @@
 -- types, so that a new one is covered without an edit.
 local cute = require "cute"
 local core = require "cute.core"
+local calls_of = require "spec.calls"
 local surface = require "spec.surface"
 
 local support = require "spec.support"
@@ -17,6 +18,7 @@ local FREE = {
   ["values..."] = "a list of operands, of a coordinate, to print, to return",
   ["tuples..."] = "a list of tuples",
   ["tuple..."] = "a tuple, or its entries",
+  ["pieces..."] = "what is written, in pieces",
   ["shape..."] = "a shape, or its extents",
   ["layouts..."] = "layouts side by side",
   ["arguments..."] = "a kernel's own",
@@ -58,7 +60,7 @@ local function complaint(message, name, args)
   local where, said, kind = first:match "^(.-:%d+: )(.*) %[([%l-]+)%]$"
   if not where then return "has no place or kind" end
   if not kinds[kind] then return "has no known kind" end
-  if not where:find "words_spec" then return "does not tell the caller" end
+  if not where:find "spec/calls.lua" then return "does not tell the caller" end
   for _, pattern in ipairs(RAW) do
     if message:find(pattern) then return "holds " .. pattern end
   end
@@ -157,18 +159,6 @@ local function calls(f)
   return list
 end
 
-local null = assert(io.open("/dev/null", "w"))
-
-local function quiet(f, ...)
-  local out, say = io.output(), print
-  io.output(null)
-  print = function() end
-  local r = table.pack(pcall(f, ...))
-  io.output(out)
-  print = say
-  return table.unpack(r, 1, r.n)
-end
-
 local function text(f, args)
   local list = {}
   for i = 1, args.n do list[i] = core.show(args[i]) end
@@ -186,7 +176,9 @@ local function check(f, bad)
   local most, least, free = count(f.signature)
   if f.name:find ":" then most, least = most + 1, least + 1 end
   for _, args in ipairs(calls(f)) do
-    local ok, message = quiet(f.f, table.unpack(args, 1, args.n))
+    args[1] = surface.path(f.name, args[1])
+    local r = calls_of.quiet(f.f, table.unpack(args, 1, args.n))
+    local ok, message = r[1], r[2]
     local why
     if not ok then
       why = complaint(message, f.name, args)

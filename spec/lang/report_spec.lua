@@ -126,8 +126,8 @@ return (pcall(f)) or f() or 1]]
                               chunk))()
       local user = assert(load(source.text "=(u)", "=(u)"))
       local _, failure = xpcall(user, report.capture, own)
-      assert.equal("inside [lua]\n  (u):2 in main chunk\n   1 | local own = ...\n"
-        .. " > 2 | own()", report.format(failure))
+      assert.equal("inside [lua]\n  (u):2 in main chunk\n   1 | local own ="
+        .. " ...\n > 2 | own()", report.format(failure))
     end
   end)
 

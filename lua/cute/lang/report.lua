@@ -3,8 +3,8 @@
 --
 -- An error of cutelua is the string "file:line: sentence [kind]\noperands".
 -- Errors of Lua itself and of scripts, which have no kind, and values that are
--- no strings are [lua], and shown as well as they can be. `report.capture` is the message handler that sees the stack,
--- `report.format` makes the text.
+-- no strings are [lua], and shown as well as they can be. `report.capture` is
+-- the message handler that sees the stack, `report.format` makes the text.
 local core = require "cute.core"
 local source = require "cute.lang.source"
 

@@ -14,7 +14,6 @@
 -- there. Each is put behind a check, and errors below it are told as its own
 -- (core/bind/arglib.c).
 local core = require "cute.core"
-
 local slip = require "cute.lang.slip"
 local xpcall = xpcall
 

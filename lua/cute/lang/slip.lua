@@ -19,7 +19,8 @@ local EXPECTED = {
 -- A pattern of Lua's sentences, what it becomes (of the captures), the kind
 -- where it is not that of an argument.
 local SENTENCES = {
-  {"^attempt to compare two ([%a_.]+) values", "two values (%s) have no order"},
+  {"^attempt to compare two ([%a_.]+) values",
+   "two values (%s) have no order"},
   {"^attempt to compare ([%a_.]+) with ([%a_.]+)",
    "a value (%s) is compared with another (%s), where numbers are expected"},
   {"^attempt to perform 'n[/%%]+0'", "a number is divided by 0"},
@@ -35,7 +36,8 @@ local SENTENCES = {
   {"^string slice too long", "a string is too long", "limit"},
   {"too large$", "a string is too long", "limit"},
   {"^too many results to unpack", "a list is too long", "limit"},
-  {"^stack overflow", "tables or functions are nested too deep", "limit"},
+  {"^stack overflow", "there are too many values, or tables nested too deep",
+   "limit"},
   {"^not enough memory", "memory ran out", "out-of-memory"},
 }
 
@@ -89,9 +91,11 @@ function slip.handler(message)
   if not sentence or sentence:find "^[^\n]* %[[%l-]+%]" then return message end
   local text, kind = said(sentence)
   local name, given, use = core.usage()
-  local _, told = pcall(core.fail, kind or "bad-argument", name
-    and ("bad arguments to '%s' (%s)\n  %s\n  %s"):format(name, text, given, use)
-    or text)
+  if name then
+    text = ("bad arguments to '%s' (%s)\n  %s\n  %s"):format(name, text, given,
+      use)
+  end
+  local _, told = pcall(core.fail, kind or "bad-argument", text)
   return told
 end
 

@@ -42,6 +42,10 @@ end
 
 -- The iterator of the generic for; its caller is the function with the loop.
 local function next_pass(loop)
+  if getmetatable(loop) ~= Loop then
+    core.fail("bad-argument", "cute.range was called by hand: it is for `for k "
+      .. "in cute.range(n) do`")
+  end
   local level = 2
   core.hook(false)
   if not loop.region then

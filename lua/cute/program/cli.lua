@@ -390,4 +390,19 @@ function cli.output(path, ...)
   return true
 end
 
-return cli
+--- The name of a list that is nearest to `name`, or nil when none is near.
+---@param name string
+---@param list string[]
+---@return string?
+function cli.nearest(name, list) return sign.nearest(name, list) end
+
+return sign.public("cli.", cli, [[
+  nearest(name: string, list: table)
+  try_parse(words: table, spec: table)
+  parse(words: table, spec: table)
+  help(spec: table)
+  writable(path: string) read_plain(path: string, most: integer)
+  write_file(path: string, pieces...: string|number)
+  write_private(path: string, pieces...: string|number)
+  output(path?: string, pieces...: string|number)
+]])

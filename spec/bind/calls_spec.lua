@@ -1,0 +1,90 @@
+-- Every public function, called at random inside and outside kernels: errors
+-- are the caller's, with a kind (spec/calls.lua); the words of those that no
+-- check foresaw.
+local calls = require "spec.calls"
+local cute = require "cute"
+
+local EACH = 12     -- calls of a function, outside and inside
+local TOGETHER = 40 -- functions whose calls one pool of values has
+
+describe("random calls", function()
+  for i, where in ipairs {"outside", "inside"} do
+    it("are answered, or refused as the caller's, " .. where, function()
+      local list, all = {}, calls.functions()
+      for n = 1, #all, TOGETHER do
+        local p = calls[where](i * 1000 + n, EACH,
+          table.move(all, n, math.min(n + TOGETHER - 1, #all), 1, {}))
+        for _, w in ipairs(p.wrong) do
+          list[#list + 1] = ("%s: %s: %s"):format(w.call, w.why, w.message)
+        end
+      end
+      assert.same({}, list)
+    end)
+  end
+end)
+
+describe("an error that no check foresaw", function()
+  local function message(f, ...)
+    local ok, text = pcall(f, ...)
+    assert.is_false(ok)
+    return (text:gsub("^[^\n]-calls_spec.lua:%d+: ", ""))
+  end
+
+  it("is that of the arguments, told by what Lua said of them", function()
+    local params = cute.utils.PersistentTileSchedulerParams({4, 4, 1},
+                                                            {1, 1, 1})
+    local said
+    cute.kernel("k", function()
+      said = message(cute.utils.DynamicPersistentTileScheduler, params, {})
+    end)():trace {block = 32}
+    assert.equal("bad arguments to 'utils.DynamicPersistentTileScheduler' ("
+      .. "'group' is nil, where a table or an object is expected) "
+      .. "[bad-argument]\n  given ({cluster_shape = {1, 1, 1}}, {})\n"
+      .. "  use utils.DynamicPersistentTileScheduler(params, opts, block_idx?, "
+      .. "grid_dim?)", said)
+    assert.equal("bad arguments to 'cli.help' ('name' is nil, where a string "
+      .. "or a number is expected) [bad-argument]\n  given ({})\n"
+      .. "  use cli.help(spec)", message(cute.cli.help, {}))
+    local A = cute.zeros({16, 16}, cute.bf16)
+    assert.matches("^bad arguments to 'ops.grouped_gemm' %(a table is "
+      .. "expected, got tensor%) %[bad%-argument%]\n",
+      message(cute.ops.grouped_gemm, {{A, A}}, A))
+  end)
+
+  it("is told by the name of an element type, and of a loop", function()
+    assert.equal("bad argument #3 to 'utils.make_smem_layout_a' (element type "
+      .. "or its name expected, got \"nope\") [bad-argument]\n"
+      .. "  use utils.make_smem_layout_a(tiled_mma?, mma_tiler_mnk, dtype, "
+      .. "num_stages, opts?)",
+      message(cute.utils.make_smem_layout_a, nil, {128, 128, 64}, "nope", 3))
+    local said
+    cute.kernel("k", function() said = message((cute.range(4))) end)()
+      :trace {block = 32}
+    assert.equal("cute.range was called by hand: it is for `for k in "
+      .. "cute.range(n) do` [bad-argument]", said)
+    assert.matches("^bad argument #1 to 'cli.try_parse' %(table expected, "
+      .. "got nil%) %[bad%-argument%]", message(cute.cli.try_parse, nil))
+  end)
+
+  it("is limit where there is too much of it", function()
+    local list = {}
+    for i = 1, 1000000 do list[i] = i end
+    local k = cute.kernel("k", function() end)
+    assert.matches(" %[limit%]\n", message(function()
+      cute.kernel("k", function(_) end)(list):launch {grid = 1, block = 32,
+        device = "sim"}
+    end))
+    assert.matches("^kernel k takes 0 arguments.* %[bad%-launch%]",
+      message(k, table.unpack(list, 1, 1000)))
+  end)
+
+  it("leaves alone what callbacks raise", function()
+    local A = cute.zeros({4}, cute.f32)
+    assert.equal("mine", message(cute.ops.elementwise, function()
+      error("mine", 0) end, A))
+    local mark = {}
+    local ok, value = pcall(cute.transform_leaf, function() error(mark) end, 1)
+    assert.is_false(ok)
+    assert.equal(mark, value)
+  end)
+end)

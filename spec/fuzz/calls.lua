@@ -1,0 +1,29 @@
+-- Random calls of all public functions, inside kernels and outside, each kernel
+-- as CUDA C: `calls.lua SECONDS [SEED]`. Errors without a kind, of Lua's own or
+-- at a line of ours are shown with the seed, and the exit code is 1. A process
+-- that dies leaves the call in build/calls.txt (under ASan: BUILD=build-asan).
+package.path = "./?.lua;" .. package.path
+local calls = require "spec.calls"
+
+local EACH = 150  -- calls of a program
+local seconds = tonumber(arg[1]) or 60
+local seed = math.tointeger(tonumber(arg[2])) or os.time() * 1000
+
+calls.trail = io.open((os.getenv "CUTE_BUILD" or "build") .. "/calls.txt", "w")
+
+local stop, count = os.time() + seconds, 0
+repeat
+  for _, where in ipairs {"outside", "inside"} do
+    calls.about = ("seed %d, %s"):format(seed, where)
+    local p = calls[where](seed, EACH)
+    count = count + p.count
+    for _, w in ipairs(p.wrong) do
+      io.stderr:write(("seed %d, %s: %s: %s\n  %s\n"):format(seed, w.where,
+        w.call, w.why, w.message))
+    end
+    if #p.wrong > 0 then os.exit(1) end
+  end
+  seed = seed + 1
+until os.time() >= stop
+io.stderr:write(("calls: %d of %d functions, each answered or refused\n")
+  :format(count, #calls.functions()))

@@ -42,9 +42,18 @@ static Dim fold(Ctx *cx, const char *op, Tup t, Fold2 *f) {
 Dim tup_min(Ctx *cx, Tup t) { return fold(cx, "min", t, dim_min); }
 Dim tup_max(Ctx *cx, Tup t) { return fold(cx, "max", t, dim_max); }
 
+static _Noreturn void no_integer(Ctx *cx, const char *op, Dim d) {
+  Buf out = {0};  // small; freed below by copying into the message
+  dim_print(cx, d, &out);
+  const char *s = arena_printf(cx, &cx->scratch, "%s", out.p);
+  buf_free(&out);
+  ctx_fail(cx, ERR_ARG, "%s: %s is no integer", op, s);
+}
+
 Dim tup_gcd(Ctx *cx, Tup t) {
   Dim p = {0};
-  EACH_LEAF(t, d, p = dim_gcd(cx, p, d))
+  EACH_LEAF(t, d, if (dim_kind(d) > DIM_DYN) no_integer(cx, "gcd", d);
+            p = dim_gcd(cx, p, d))
   return p;
 }
 

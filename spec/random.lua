@@ -816,10 +816,17 @@ function random.gpu(p)
     or false
 end
 
+--- A program that the simulator has run, for a compiler.
+---@param p RandomProgram
+---@return table program
+function random.traced(p)
+  local _, call = run(p, "sim:sm_80")
+  return traced(p, call)
+end
+
 --- The emitted text of a program.
 function random.cuda(p)
-  local _, call = run(p, "sim:sm_80")
-  return (traced(p, call):cuda "sm_80")
+  return (random.traced(p):cuda "sm_80")
 end
 
 -- Every way of taking one line or block away, as functions that do and undo.

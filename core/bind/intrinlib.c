@@ -93,10 +93,22 @@ static DType bits_type(DType t) {
   return dtype_bits(t) == 64 ? DT_U64 : dtype_bits(t) == 32 ? DT_U32 : DT_U16;
 }
 
-// Swapping floats is done on their bits (f32 can be exchanged as it is).
-static bool as_bits(AtomicKind kind, DType t) {
-  return dtype_is_float(t) &&
-         (kind == AT_CAS || (kind == AT_EXCH && t != DT_F32));
+// Swapping floats is done on their bits (f32 can be exchanged as it is, without
+// hints), and so is what 16 bits are compared with.
+static bool as_bits(AtomicKind kind, DType t, int64_t flags) {
+  if (kind == AT_CAS) return dtype_is_float(t) || t == DT_I16;
+  return kind == AT_EXCH && dtype_is_float(t) && (t != DT_F32 || flags);
+}
+
+static void check_atomic(lua_State *L, AtomicKind kind, DType t, DType as) {
+  if (dtype_is_float(t) && kind >= AT_AND && kind <= AT_XOR)
+    face_error(L, ERR_TYPE, "a bitwise atomic on %s: recast the pointer to "
+               "an integer type", dtype_name(t));
+  if (dtype_bits(as) != dtype_bits(t) || !target_atomic(kind, as))
+    face_error(L, ERR_TYPE, "no target has an atomic %s of %s\n  atomics are "
+               "of integers of 32 and 64 bits; add of f16, bf16, f32, f64, "
+               "too, min and max of f32, exch and cas of floats, cas of 16 "
+               "bits", atomic_row(kind)->name, dtype_name(t));
 }
 
 // atomic(kind, tensor, value[, compare], flags) -> what was there
@@ -108,10 +120,9 @@ static int l_atomic(lua_State *L) {
   if (kind == AT_COUNT) return luaL_error(L, "no atomic '%s'", name);
   Place p = check_place(cx, L, 2, DT_NONE);
   DType t = p.type;
-  bool swap = as_bits(kind, t);
-  if (dtype_is_float(t) && kind >= AT_AND && kind <= AT_XOR)
-    face_error(L, ERR_TYPE, "a bitwise atomic on %s: recast the pointer to "
-               "an integer type", dtype_name(t));
+  int64_t flags = face_optint(L, 5, 0);
+  bool swap = as_bits(kind, t, flags);
+  check_atomic(L, kind, t, swap ? bits_type(t) : t);
   Ref v = face_check_value(cx, L, 3, t);
   Ref cmp = kind == AT_CAS ? face_check_value(cx, L, 4, t) : 0;
   if (swap) {
@@ -120,11 +131,20 @@ static int l_atomic(lua_State *L) {
     if (cmp) cmp = ir_bitcast(cx, fn, p.type, cmp);
   }
   Ins i = {.op = OP_ATOMIC, .type = (uint8_t)p.type, .imm = kind,
-           .flags = (uint16_t)face_optint(L, 5, 0)};
+           .flags = (uint16_t)flags};
   Ref x[4] = {p.mem, p.off, v, cmp};
   Ref r = operands_emit(cx, fn, i, x, cmp ? 4 : 3, NULL, 0);
   face_push_value(L, swap ? ir_bitcast(cx, fn, t, r) : r);
   return 1;
+}
+
+// Hints are of instructions, which move bytes.
+static uint16_t check_flags(lua_State *L, int idx, DType t) {
+  int64_t flags = face_optint(L, idx, 0);
+  if (flags && dtype_bits(t) < 8)
+    face_error(L, ERR_TYPE, "an access with sem, scope or cop moves whole "
+               "bytes, not %d bits of %s", dtype_bits(t), dtype_name(t));
+  return (uint16_t)flags;
 }
 
 // access_load(tensor, dtype or nil, flags) -> value
@@ -134,7 +154,7 @@ static int l_access_load(lua_State *L) {
   DType t = lua_isnoneornil(L, 2) ? DT_NONE : face_check_dtype(L, 2);
   Place p = check_place(cx, L, 1, t);
   Ins i = {.op = OP_LD, .type = (uint8_t)p.type, .a = {p.mem, p.off, 0},
-           .flags = (uint16_t)face_optint(L, 3, 0)};
+           .flags = check_flags(L, 3, p.type)};
   face_push_value(L, ir_emit(cx, fn, i));
   return 1;
 }
@@ -146,7 +166,7 @@ static int l_access_store(lua_State *L) {
   Place p = check_place(cx, L, 1, DT_NONE);
   Ref v = face_check_value(cx, L, 2, p.type);
   Ins i = {.op = OP_ST, .a = {p.mem, p.off, v},
-           .flags = (uint16_t)face_optint(L, 3, 0)};
+           .flags = check_flags(L, 3, p.type)};
   ir_emit(cx, fn, i);
   return 0;
 }

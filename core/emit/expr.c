@@ -759,7 +759,8 @@ static const char *atomic_name(Emit *e, const Ins *i, DType t) {
   if (t == DT_BF16 && add && target_has(e->sm, FT_ATOMIC_BF16))
     return helper_use(e, H_ATOMIC_ADD_BF16);
   bool ok = i32 || wide || (add && (t == DT_F32 || t == DT_F64)) ||
-            (t == DT_F32 && i->imm == AT_EXCH);
+            (t == DT_F32 && i->imm == AT_EXCH) ||
+            (t == DT_U16 && i->imm == AT_CAS);
   if (!ok) text_no_way(e, i, "this atomic");
   return atomic_row((AtomicKind)i->imm)->cuda;
 }

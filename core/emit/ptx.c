@@ -17,6 +17,7 @@ typedef struct Access {
   DType type;
   bool smem, peer, atom, st, cas;
   const char *ptx, *name;
+  const char *tries;  // min and max of f32: the function whose value cas puts
 } Access;
 
 static bool is_call(const char *text) { return strchr(text, '$') &&
@@ -260,18 +261,23 @@ static Access make_access(Emit *e, const Ins *i) {
   const char *scope = hint_text(f, HINT_SCOPE);
   if (!*sem) scope = "";
   if (*sem && !*scope) scope = ".gpu";
+  bool tries = atom && t == DT_F32 && (i->imm == AT_MIN || i->imm == AT_MAX);
+  const char *put = tries ? "cas" : op;
   Access a = {.type = t, .smem = m->space == SP_SMEM,
               .peer = m->space == SP_DSMEM, .atom = atom, .st = st,
-              .cas = atom && i->imm == AT_CAS};
+              .cas = atom && i->imm == AT_CAS,
+              .tries = !tries ? NULL : i->imm == AT_MIN ? "fminf" : "fmaxf"};
+  bool global = !a.smem && !a.peer;  // caches are for
   a.ptx = arena_printf(
     e->cx, &e->cx->scratch, "%s%s%s%s%s%s%s%s%s.%s",
     atom ? "atom" : st ? "st" : "ld", sem, scope,
     a.smem ? ".shared" : a.peer ? "" : ".global",
-    a.smem || a.peer ? "" : hint_text(f, HINT_COP),
-    a.smem || a.peer ? "" : hint_text(f, HINT_EVICT),
-    ptx_prefetch(e, f) ? hint_text(f, HINT_PREFETCH) : "",
-    atom ? "." : "", atom ? op : "", suffix(e, i, t, op));
-  char *s = arena_printf(e->cx, &e->cx->scratch, "%s", a.ptx);
+    global ? hint_text(f, HINT_COP) : "", global ? hint_text(f, HINT_EVICT) : "",
+    global && ptx_prefetch(e, f) ? hint_text(f, HINT_PREFETCH) : "",
+    atom ? "." : "", atom ? put : "",
+    tries ? "b32" : suffix(e, i, t, op));
+  char *s = arena_printf(e->cx, &e->cx->scratch, "%s%s%s", a.ptx,
+                         tries ? "." : "", tries ? a.tries : "");
   for (char *p = s; *p; p++)
     if (!isalnum((unsigned char)*p)) *p = '_';
   a.name = s;
@@ -282,7 +288,7 @@ void ptx_note_access(Emit *e, const Ins *i) {
   if (!i->flags || ir_get(e->fn, i->a[0])->op == OP_RMEM) return;
   Access a = make_access(e, i);
   for (size_t k = 0; k < e->naccess; k++)
-    if (strcmp(e->access[k]->ptx, a.ptx) == 0 && e->access[k]->type == a.type)
+    if (strcmp(e->access[k]->name, a.name) == 0 && e->access[k]->type == a.type)
       return;
   Access **v = NEW(e->cx, Access *, e->naccess + 1);
   if (e->naccess) memcpy(v, e->access, e->naccess * sizeof *v);
@@ -291,7 +297,29 @@ void ptx_note_access(Emit *e, const Ins *i) {
   e->access = v;
 }
 
+static const char *address_of(const Access *a) {
+  return a->smem   ? "(unsigned)__cvta_generic_to_shared(p)"
+         : a->peer ? "p"
+                   : "__cvta_generic_to_global(p)";
+}
+
+// Until nobody was between the look and the exchange.
+static void print_tries(Emit *e, const Access *a) {
+  text_printf(e, "static __device__ __forceinline__ float %s(float *p, "
+              "float x) {\n  int old = *(volatile int *)p, seen;\n  do {\n"
+              "    seen = old;\n    asm volatile(\"%s %%0, [%%1], %%2, %%3;"
+              "\"\n        : \"=r\"(old) : \"%c\"(%s), \"r\"(seen),\n"
+              "          \"r\"(__float_as_int(%s(__int_as_float(seen), x)))"
+              "\n        : \"memory\");\n  } while (old != seen);\n"
+              "  return __int_as_float(old);\n}\n", a->name, a->ptx,
+              a->smem ? 'r' : 'l', address_of(a), a->tries);
+}
+
 static void print_access(Emit *e, const Access *a) {
+  if (a->tries) {
+    print_tries(e, a);
+    return;
+  }
   const char *t = dtype_cuda(a->type);
   bool small = dtype_bits(a->type) == 8;
   const char *reg = small ? "unsigned" : t;
@@ -311,10 +339,7 @@ static void print_access(Emit *e, const Access *a) {
   if (a->st || a->atom) text_printf(e, ", %%%d", n + 1);
   text_puts(e, ";\"\n      :");
   if (!a->st) text_printf(e, " \"=%c\"(r)", c);
-  text_printf(e, " : \"%c\"(%s)", a->smem ? 'r' : 'l',
-              a->smem   ? "(unsigned)__cvta_generic_to_shared(p)"
-              : a->peer ? "p"
-                        : "__cvta_generic_to_global(p)");
+  text_printf(e, " : \"%c\"(%s)", a->smem ? 'r' : 'l', address_of(a));
   if (a->cas) text_printf(e, ", \"%c\"(y)", c);
   if (a->st || a->atom)
     text_printf(e, ", \"%c\"(%sx)", c, small ? "(unsigned)" : "");

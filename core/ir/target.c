@@ -74,12 +74,34 @@ Need target_need(const Ins *i) {
     return (Need){r->sm ? "this fence" : NULL, r->sm, 0, false};
   }
   if (i->op == OP_COPY && i->imm > 128) return features[FT_COPY256];
+  if (i->op == OP_ATOMIC && i->imm == AT_ADD && i->type == DT_BF16)
+    return features[FT_ATOMIC_BF16];
+  bool access = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
+  if (access && hint_get(i->flags, HINT_SEM) &&
+      hint_get(i->flags, HINT_SCOPE) == SCOPE_CLUSTER)
+    return features[FT_SCOPE];
   if (i->op == OP_SREG && i->imm >= SR_CLUSTERID_X)
     return features[FT_CLUSTER];
   for (size_t k = 0; k < sizeof families / sizeof *families; k++)
     if (i->op >= families[k].first && i->op <= families[k].last)
       return features[families[k].feature];
   return (Need){NULL, 0, 0, false};
+}
+
+bool target_atomic(AtomicKind k, DType t) {
+  int bits = dtype_bits(t);
+  bool words = dtype_is_int(t) && (bits == 32 || bits == 64);
+  switch (k) {
+    case AT_ADD:
+      return words || t == DT_F16 || t == DT_BF16 || t == DT_F32 ||
+             t == DT_F64;
+    case AT_MIN: case AT_MAX: return words || t == DT_F32;
+    case AT_AND: case AT_OR: case AT_XOR: return words;
+    case AT_EXCH: return words || t == DT_F32;
+    case AT_CAS: return words || t == DT_U16;
+    case AT_COUNT: break;
+  }
+  return false;
 }
 
 static bool has_family(int sm) {

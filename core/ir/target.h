@@ -33,6 +33,7 @@ int64_t target_smem(int sm);
   FT(TMA, "a bulk copy", 90, 0, false) \
   FT(TENSORMAP, "tensormap.replace", 90, 90, true) \
   FT(CLUSTER, "a cluster of blocks", 90, 0, false) \
+  FT(SCOPE, "scope \"cluster\"", 90, 0, false) \
   FT(DEPENDENTS, "griddepcontrol", 90, 0, false) \
   FT(SETMAXNREG, "setmaxnreg", 90, 0, true) \
   FT(WGMMA, "wgmma", 90, 90, true) FT(COPY256, "a 256-bit copy", 100, 0, false)
@@ -53,6 +54,8 @@ typedef struct Need {
 } Need;
 Need target_need(const Ins *i);
 Need target_feature(Feature f);
+// Is there an atomic of that kind on elements of that type, on any target?
+bool target_atomic(AtomicKind k, DType t);
 
 // Fails with ERR_ARCH when fn uses what sm_<sm> does not have. arch, "sm_120",
 // also says whether features of one chip or family may be used; NULL: they

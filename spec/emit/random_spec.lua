@@ -1,6 +1,7 @@
 -- Random kernels (spec/random.lua): the emitted text as a program of the host
 -- against the simulator. `make fuzz` runs as many as there is time for.
 local cudahost = require "spec.cudahost"
+local kernels = require "spec.kernels"
 local random = require "spec.random"
 local support = require "spec.support"
 
@@ -17,6 +18,15 @@ describe("random kernels", function()
         end
       end)
   end
+
+  it("are taken by NVRTC where the simulator ran them", function()
+    for seed = 501, 512 do
+      local target = seed % 2 == 0 and "sm_80" or "sm_90a"
+      if not kernels.compiled(random.traced(random.program(seed)), target) then
+        return pending "no NVRTC"
+      end
+    end
+  end)
 
   it("are found wrong where the text is", function()
     if not cudahost.compiler() then return pending "no C++ compiler" end

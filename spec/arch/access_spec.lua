@@ -1,0 +1,116 @@
+-- Accesses to memory, all of them: every operation, type, memory, order and hint
+-- that a trace takes runs on the simulator of a target if, and only if, it has
+-- CUDA C there, which compiles.
+local cute = require "cute"
+local kernels = require "spec.kernels"
+local arch = cute.arch
+
+local TYPES = {"i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16",
+               "bf16", "f32", "f64", "e4m3", "e5m2", "boolean", "tf32", "i4"}
+local SPACES = {"global", "shared", "peer"}
+local ATOMICS = {"add", "min", "max", "and", "or", "xor", "exch"}
+local HINTS = {{}, {sem = "relaxed"}, {sem = "acquire", scope = "cta"},
+               {sem = "release", scope = "cluster"}}
+local MORE = {{sem = "acq_rel", scope = "sys"}}  -- of one type
+for key, values in pairs {
+    cop = "ca cg cs lu cv wb wt",
+    level1_eviction_priority = "evict_normal evict_first evict_last "
+      .. "evict_no_allocate evict_unchanged",
+    level_prefetch_size = "size_64b size_128b size_256b"} do
+  for value in values:gmatch "%S+" do
+    MORE[#MORE + 1] = {[key] = value}
+  end
+end
+local TARGETS = {"sm_75", "sm_80", "sm_90a"}
+
+local function with(opts, more)
+  for k, v in pairs(opts) do if more[k] == nil then more[k] = v end end
+  return more
+end
+
+-- {name, function(pointer, value, opts) that may give a value}, ...
+local ACCESSES = {
+  {"load", function(p, _, o) return arch.load(p, nil, o) end},
+  {"store", function(p, v, o) arch.store(p, v, o) end},
+  {"cas", function(p, v, o)
+    return arch.atomic_cas(p, with(o, {cmp = v, val = v}))
+  end}}
+for _, op in ipairs(ATOMICS) do
+  ACCESSES[#ACCESSES + 1] = {op, function(p, v, o)
+    return arch["atomic_" .. op](p, v, o)
+  end}
+  if op ~= "exch" then
+    ACCESSES[#ACCESSES + 1] = {"red " .. op, function(p, v, o)
+      arch.red(p, v, with(o, {op = op}))
+    end}
+  end
+end
+
+local function element(pointer)
+  return cute.make_tensor(pointer, cute.make_layout(1))
+end
+
+-- One access each, of elements of x.
+local function access(x, one)
+  local p = x.iterator
+  if one.space ~= "global" then
+    p = cute.undefined_ok(cute.make_smem_tensor(x.dtype, cute.make_layout(8),
+                                                16)).iterator
+  end
+  if one.space == "peer" then p = arch.map_dsmem_ptr(p, 0) end
+  local got = one.access(p, element(x.iterator + 4)[0], one.hints)
+  if got then element(x.iterator + 5)[0] = got end
+end
+
+-- All that a trace takes; of those of one type: a call and how it is made.
+local function each(dtype, f)
+  for _, space in ipairs(SPACES) do
+    for _, a in ipairs(ACCESSES) do
+      for k = 1, #HINTS + (dtype == cute.f32 and #MORE or 0) do
+        local hints = HINTS[k] or MORE[k - #HINTS]
+        local one = {space = space, access = a[2], hints = hints}
+        local call = cute.kernel("one", function(x) access(x, one) end)(
+          cute.zeros({8}, dtype))
+        local ok, why = pcall(call.trace, call, {block = 1})
+        one.name = ("%s of %s, %s, hints %d"):format(a[1], dtype, space, k)
+        one.call, one.program, one.why = call, ok and why, tostring(why)
+        f(one)
+      end
+    end
+  end
+end
+
+describe("accesses", function()
+  local taken = {}  -- by target: {dtype, those that have CUDA C}
+  for _, name in ipairs(TYPES) do
+    it("of " .. name .. " run where they have CUDA C", function()
+      local dtype, some = cute[name], 0
+      for _, target in ipairs(TARGETS) do taken[target] = {} end
+      each(dtype, function(one)
+        if not one.program then
+          assert.is_nil(one.why:find("attempt to", 1, true), one.why)
+          return
+        end
+        some = some + 1
+        for _, target in ipairs(TARGETS) do
+          local emitted, text = pcall(one.program.cuda, one.program, target)
+          local ran, r, why = pcall(one.call.launch, one.call, {
+            grid = 1, block = 1, device = "sim:" .. target,
+            faults = "return"})
+          assert.equal(emitted, ran and r ~= nil, ("%s on %s: %s, %s"):format(
+            one.name, target, text, ran and why or r))
+          if emitted then table.insert(taken[target], one) end
+        end
+      end)
+      assert.is_true(some > 0)
+      for _, target in ipairs(TARGETS) do
+        local all = cute.kernel("all", function(x)
+          for _, one in ipairs(taken[target]) do access(x, one) end
+        end)(cute.zeros({8}, dtype)):trace {block = 1}
+        if #taken[target] > 0 and not kernels.compiled(all, target) then
+          return pending "no NVRTC"
+        end
+      end
+    end)
+  end
+end)

@@ -381,6 +381,8 @@ static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
   set_triple(L, "thread", r->thread);
   face_set_int(L, "count", (int64_t)r->count);
   if (r->other >= 0) face_set_int(L, "other", r->other);
+  if (r->leads >= 0) face_set_int(L, "leads", r->leads + 1);
+  set_string(L, "lack", sim_lack_name(r->lack));
   if (r->mem < 0) return;
   const Mem *m = &fn->mem.p[r->mem];
   set_string(L, "tensor", mem_name(fn, m));

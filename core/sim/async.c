@@ -120,20 +120,22 @@ void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
     return;
   }
   a->span = p;
+  if (!a->nspan && a->mbar) a->phase = a->mbar->phase;
   p[a->nspan++] = (SimSpan){addr, bytes};
   x.write = true;
+  x.ends = a->mbar;
   shadow_write(&x, a->lane, addr, false,
                GF_PENDING | (a->generic ? 0 : GF_AGENT));
 }
 
-bool simasync_sends(const SimCluster *c, uint32_t g) {
+const SimAsync *simasync_to(const SimCluster *c, uint32_t g) {
   uint32_t addr = g << c->prog->shift;
   for (size_t k = 0; k < c->nasync; k++) {
     const SimAsync *a = c->async[k];
-    for (size_t s = 0; a->generic && s < a->nspan; s++)
-      if (addr - a->span[s].addr < a->span[s].bytes) return true;
+    for (size_t s = 0; s < a->nspan; s++)
+      if (addr - a->span[s].addr < a->span[s].bytes) return a;
   }
-  return false;
+  return NULL;
 }
 
 // ---- its end ----

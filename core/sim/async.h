@@ -35,7 +35,7 @@ struct SimAsync {
   uint32_t number, cause;  // turns.c: which of its warp's; what was before it
   uint64_t began;          // ... of all
   SimMbar *mbar;           // BY_MBAR: completes so many bytes there
-  uint32_t bytes;
+  uint32_t bytes, phase;   // ... of which phase, as it began
   SimRun *run;
   void *data;
   size_t tape;             // BY_MBAR: its step there
@@ -66,8 +66,8 @@ void simasync_wrote_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 void simasync_commit(SimWarp *w, SimBy by);
 void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read);
 
-// Will a st.async write granule g?
-bool simasync_sends(const SimCluster *c, uint32_t g);
+// Who will write granule g; NULL: nobody of these.
+const SimAsync *simasync_to(const SimCluster *c, uint32_t g);
 
 // ---- the scheduler's ----
 void simasync_chance(SimCluster *c);  // perhaps one lands

@@ -5,6 +5,7 @@
 #include "sim/lanes.h"
 #include "sim/mbar.h"
 #include "sim/spin.h"
+#include "sim/stuck.h"
 #include "sim/tape.h"
 #include "sim/turns.h"
 #include "sim/wgmma.h"
@@ -269,8 +270,7 @@ static void cluster_fault(SimWarp *w, const SimIns *i, SimMisuse how) {
   simcluster_misuse(w, i, 0, how, 0, 0, 0);
 }
 
-// Lanes that are still to come to the barrier.
-static uint32_t missing(const SimWarp *w) {
+uint32_t simcluster_missing(const SimWarp *w) {
   if (w->state == SW_DONE) return 0;
   return w->valid & ~w->gone & ~w->came;
 }
@@ -279,7 +279,7 @@ static uint32_t missing(const SimWarp *w) {
 static void look(SimCluster *c) {
   const SimProg *p = c->prog;
   for (int k = 0; k < p->nall; k++)
-    if (missing(&c->warp[k])) return;
+    if (simcluster_missing(&c->warp[k])) return;
   SimPast was = c->done;
   c->done = c->open;
   c->open = was;
@@ -447,120 +447,6 @@ bool simcluster_registers(SimWarp *w, const SimIns *i) {
 
 // ---- scheduling ----
 
-// Warps of a CTA that wait at one of its barriers.
-static void stuck(SimCluster *c, SimCta *a, int id) {
-  SimBar *b = &a->bar[id];
-  SimWarp *warp = &c->warp[(a - c->cta) * c->prog->nwarp];
-  SimWarp *w = &warp[__builtin_ctz(b->waiting)];
-  uint32_t src2 = 0, done = 0;
-  for (uint32_t m = b->waiting; m; m &= m - 1) {
-    uint32_t s = warp[__builtin_ctz(m)].src;
-    if (s != w->src) src2 = s;
-  }
-  for (int k = 0; k < c->prog->nwarp; k++)
-    if (warp[k].state == SW_DONE) done |= 1u << k;
-  c->serial++;
-  SimFault *f = simreport_fault(w, SIM_DEADLOCK, 0, w->src, src2, -1, 0);
-  if (!f) return;
-  f->deadlock.how = STUCK_BARRIER;
-  f->deadlock.waiting = b->waiting;
-  f->deadlock.ended = done & ~b->members;
-  f->deadlock.barrier = id;
-  f->deadlock.came = b->arrived;
-  f->deadlock.needed = b->expected;
-}
-
-// Is u stuck as w is, and at the same thing?
-static bool same_place(const SimWarp *w, const SimWarp *u) {
-  if (u->cta != w->cta) return false;
-  if (simspin_stuck(w)) return simspin_same(w, u);
-  if (w->state == SW_RUN || w->state == SW_MBAR)
-    return (u->state == SW_MBAR || (u->state == SW_RUN && u->polling)) &&
-           u->mbar == w->mbar;
-  if (w->state == SW_TEAM && w->in / 4 != u->in / 4) return false;
-  return u->state == w->state;
-}
-
-// What warp w waits for, and who does with it.
-static SimFault *stuck_at(SimWarp *w, SimStuck how, int32_t mem,
-                          int64_t element, uint64_t state) {
-  SimCluster *c = w->cluster;
-  const SimWarp *u = w - w->in;
-  uint32_t src2 = 0, waiting = 0, done = 0;
-  for (int k = 0; k < c->prog->nwarp; k++, u++) {
-    if (u->state == SW_DONE) done |= 1u << k;
-    if (!same_place(w, u)) continue;
-    waiting |= 1u << k;
-    if (u->src != w->src) src2 = u->src;
-  }
-  c->serial++;
-  SimFault *f = simreport_state(w, SIM_DEADLOCK, 0, w->src, src2, mem,
-                                element, state);
-  if (!f) return NULL;
-  f->deadlock.how = how;
-  f->deadlock.waiting = waiting;
-  f->deadlock.ended = done;
-  return f;
-}
-
-static void stuck_at_mbarrier(SimWarp *w) {
-  SimCluster *c = w->cluster;
-  const SimMbar *b = &c->mbar[w->mbar];
-  uint64_t state = (uint64_t)b->phase << 42 ^ (uint64_t)b->missing << 21 ^
-                   (uint64_t)b->bytes ^ (uint64_t)b->element << 56;
-  SimFault *f = stuck_at(w, STUCK_MBAR, b->mem, b->element, state);
-  if (!f) return;
-  f->deadlock.barrier = b->phase;
-  f->deadlock.came = b->missing;
-  f->deadlock.needed = b->expected;
-  f->deadlock.bytes = b->bytes;
-}
-
-static void stuck_at_cluster(SimWarp *w) {
-  SimCluster *c = w->cluster;
-  SimFault *f = stuck_at(w, STUCK_CLUSTER, -1, 0, 0);
-  if (!f) return;
-  for (int k = 0; k < c->prog->nall; k++)
-    f->deadlock.came += __builtin_popcount(missing(&c->warp[k]));
-  f->deadlock.needed = c->prog->nthread * c->prog->ncta;
-}
-
-static void stuck_at_registers(SimWarp *w) {
-  SimFault *f = stuck_at(w, STUCK_REGISTERS, -1, 0, 0);
-  if (!f) return;
-  f->deadlock.came = w->cta->pool[w->in % 4];
-  f->deadlock.needed = w->wanted;
-  f->deadlock.bytes = w->registers;
-}
-
-static void stuck_at_team(SimWarp *w) {
-  SimFault *f = stuck_at(w, STUCK_TEAM, -1, 0, 0);
-  if (f) f->deadlock.came = simwgmma_lacks(w);
-}
-
-// The first of its CTA that is stuck there.
-static bool is_first(const SimWarp *w) {
-  for (const SimWarp *u = w - w->in; u < w; u++)
-    if (same_place(w, u)) return false;
-  return true;
-}
-
-static void deadlock(SimCluster *c) {
-  for (int k = 0; k < c->prog->ncta; k++)
-    for (int id = 0; id < MAX_BARS; id++)
-      if (c->cta[k].bar[id].waiting) stuck(c, &c->cta[k], id);
-  for (int k = 0; k < c->prog->nall; k++) {
-    SimWarp *w = &c->warp[k];
-    if (w->state == SW_BARRIER || w->state == SW_DONE || !is_first(w))
-      continue;
-    if (w->state == SW_CLUSTER) stuck_at_cluster(w);
-    else if (w->state == SW_REGISTERS) stuck_at_registers(w);
-    else if (w->state == SW_TEAM) stuck_at_team(w);
-    else if (w->state == SW_MBAR || w->polling) stuck_at_mbarrier(w);
-    else if (simspin_stuck(w)) simspin_tell(w);
-  }
-}
-
 // Do all that could run ask for a phase in vain, for long?
 static bool in_vain(SimCluster *c) {
   enum { MANY = 10000 };
@@ -684,7 +570,7 @@ void simcluster_end(SimCluster *c) {
   c->out->granules = c->maxgran;
   for (int k = 0; k < c->prog->ncta; k++) c->out->early += c->cta[k].early;
   print_all(c);
-  if (waiting && !c->stop) deadlock(c);
+  if (waiting && !c->stop) simstuck_tell(c);
   if (!waiting && !c->stop) check_ends(c);
   if (!waiting && !c->stop) simmbar_end(c);
   if (!waiting && !c->stop) simwgmma_end(c);

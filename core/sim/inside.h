@@ -14,21 +14,20 @@
 //   order.c     what is ordered before what inside a cluster
 //   spin.c      warps that ask memory in vain
 //   lanes.c     lanes of a warp that wait for one another
+//   roles.c     which threads a line is for, and what a warp may come to
+//   stuck.c     deadlocks; lead.c: which faults follow from which
 //   blocks.c    races between CTAs in global memory
 //   relay.c     the same, and what they hand over, where CTAs take turns
 //   exec.c      the interpreter: one warp until it must wait
 //   intrin.c    rows of ir/intrin.h
 //   matrix.c    tensor cores and matrix copies
 //   wgmma.c     those of a warpgroup
-//   members.c   which elements a layout has
-//   left.c      outputs that are unwritten
-//   claim.c     what a script said of values, and coordinates
-//   wrap.c      products that wrap, and lead to an address
+//   members.c   elements of a layout; left.c: outputs that are unwritten
+//   claim.c     what a script said of values; wrap.c: products that wrap
 //   taint.c     uninitialised registers
-//   cluster.c   warps of a cluster: scheduling, barriers, deadlock
+//   cluster.c   warps of a cluster: scheduling, barriers
 //   turns.c     the same, decided; causes.c what else could be (turns.h)
-//   dump.c      the program as text
-//   report.c    reports in words, statistics by line
+//   dump.c      the program as text; report.c: reports in words
 //   sim.c        clusters over the host's threads
 #ifndef CUTE_SIMINSIDE_H
 #define CUTE_SIMINSIDE_H
@@ -131,6 +130,7 @@ void simcluster_end(SimCluster *c);     // nobody goes on
 // The cluster's barrier: wait is false when w must (SW_CLUSTER).
 void simcluster_meet(SimWarp *w, const SimIns *i);
 bool simcluster_wait(SimWarp *w, const SimIns *i);
+uint32_t simcluster_missing(const SimWarp *w);  // lanes still to come there
 // Lanes of w left the kernel, or all of them.
 void simcluster_left(SimCluster *c);
 // Lane l reaches shared memory of that CTA; keep: what is left behind must be

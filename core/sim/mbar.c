@@ -36,6 +36,10 @@ static int actor_of(const SimCluster *c, const SimMbar *b) {
   return c->prog->nactor - c->prog->nmbar + index_of(c, b);
 }
 
+// Waits of warp k that passed at b.
+static uint32_t *waits_of(const SimCluster *c, int k, const SimMbar *b) {
+  return &c->mbarwaits[k * c->prog->nmbar + index_of(c, b)];
+}
 
 static bool make_table(SimCluster *c) {
   const SimProg *p = c->prog;
@@ -55,6 +59,10 @@ static bool make_table(SimCluster *c) {
   c->mbar = base_realloc(NULL, m * sizeof *c->mbar);
   if (!c->mbar) return no_memory(c);
   memset(c->mbar, 0, m * sizeof *c->mbar);
+  size_t waits = m * (size_t)p->nall * sizeof *c->mbarwaits;
+  c->mbarwaits = base_realloc(NULL, waits);
+  if (!c->mbarwaits) return no_memory(c);
+  memset(c->mbarwaits, 0, waits);
   for (size_t k = 0; k < m; k++)
     for (size_t q = 0; q < PASTS; q++)
       c->mbar[k].past[q].vc = c->mbarclocks + (PASTS * k + q) * each;
@@ -72,6 +80,7 @@ void simmbar_free(SimCluster *c) {
   base_free(c->mbar);
   base_free(c->mbarat);
   base_free(c->came);
+  base_free(c->mbarwaits);
   base_free(c->mbarclocks);
 }
 
@@ -124,6 +133,9 @@ static void end_phase(SimCluster *c, SimMbar *b) {
   next_came(c, b);
   b->phase++;
   b->missing = b->expected;
+  b->had = b->sum;
+  b->sum = 0;
+  b->begun = false;
   b->past[DONE].vc[actor_of(c, b)] = b->phase;
   b->past[DONE].vc[simmbar_twin(c->prog, actor_of(c, b))] = b->phase;
   c->vain = 0;
@@ -142,6 +154,8 @@ void simmbar_complete(SimCluster *c, SimMbar *b, uint32_t bytes) {
   if (c->causes) simcauses_arrive(c, index_of(c, b), b->phase);
   b->fed[0] |= bytes > 0;
   b->bytes -= bytes;
+  b->sum += bytes;
+  b->begun = true;
   look(c, b);
 }
 
@@ -278,6 +292,7 @@ static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
   memset(came, 0, 2 * came_bytes(c));
   *b = (SimMbar){.at = addr, .phase = phase, .born = phase,
                  .came = {came, came + all}};
+  for (int k = 0; k < c->prog->nall; k++) *waits_of(c, k, b) = phase;
   memcpy(b->past, past, sizeof past);
   return b;
 }
@@ -442,6 +457,8 @@ void simmbar_expect(SimWarp *w, const SimIns *i) {
     if (c->causes) simcauses_expect(c, index_of(c, b), b->phase);
     b->bytes += g.amount * __builtin_popcount(g.mask);
     b->fed[0] = true;
+    b->expect = i->src;
+    b->begun = true;
     if (b->bytes < -MAX_COUNT || b->bytes > MAX_COUNT) {
       SimFault *f = fault(w, i, l, b->src, v.x.m, v.off[l], MBAR_BYTES);
       if (f) f->mbar.bytes = b->bytes;
@@ -464,6 +481,48 @@ static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
   simorder_take(w, g->mask, &g->b->past[DONE]);
   if (i->scope >= SCOPE_CLUSTER && w->cluster->prog->ncta > 1)
     simorder_take(w, g->mask, &g->b->past[FAR_DONE]);
+}
+
+// A wait of w passed at b.
+static void pass(SimWarp *w, SimMbar *b) {
+  ++*waits_of(w->cluster, w->id, b);
+  b->early |= !b->phase;
+}
+
+// Bytes on their way to b, by copies of that phase.
+static int64_t flying_to(const SimCluster *c, const SimMbar *b,
+                         uint32_t phase) {
+  int64_t n = 0;
+  for (size_t k = 0; k < c->nasync; k++)
+    if (c->async[k]->mbar == b && c->async[k]->phase == phase)
+      n += c->async[k]->bytes;
+  return n;
+}
+
+static SimLack lack_of(const SimWarp *w, const SimMbar *b, uint32_t phase,
+                       bool landed) {
+  const SimCluster *c = w->cluster;
+  uint32_t own = *waits_of(c, w->id, b), n = own;
+  const SimWarp *u = w - w->in;
+  for (int k = 0; k < c->prog->nwarp && !own; k++, u++)  // one waits for all
+    if (*waits_of(c, u->id, b) > n) n = *waits_of(c, u->id, b);
+  if (n && !landed && (b->phase > phase ? n > phase
+                       : b->bytes < flying_to(c, b, phase)))
+    return LACK_BYTES;
+  if (n > phase && (own || !landed)) return LACK_PARITY;
+  return n && n == phase ? LACK_TURN : LACK_WAIT;
+}
+
+void simmbar_late(SimFault *f, const SimWarp *w, const SimMbar *b,
+                  uint32_t phase, bool landed) {
+  const SimCluster *c = w->cluster;
+  f->r.lack = lack_of(w, b, phase, landed);
+  f->late.mem = b->mem;
+  f->late.element = b->element;
+  f->late.phase = phase;
+  f->late.open = b->phase == phase;
+  f->late.came = f->late.open ? b->bytes + b->sum : b->had;
+  f->late.all = flying_to(c, b, phase) + (f->late.open ? b->sum : b->had);
 }
 
 static void look_at(SimWarp *w, const SimMbar *b, bool wait) {
@@ -498,6 +557,7 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
   v.left = all;
   while (next_group(&v, &g)) {
     look_at(w, g.b, true);
+    pass(w, g.b);
     acquire(w, i, &g);
   }
   w->ring += i->put > 0;
@@ -533,6 +593,7 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
       w->mbar = index_of(c, g.b);
       continue;
     }
+    pass(w, g.b);
     acquire(w, i, &g);
     yes |= g.mask;
   }
@@ -584,6 +645,17 @@ static void land(SimAsync *a, SimStage stage) {
   c->stop = true;
 }
 
+bool simmbar_ahead(const SimWarp *w, const SimMbar *b) {
+  return *waits_of(w->cluster, w->id, b) > b->phase;
+}
+
+const SimAsync *simmbar_landing(const SimWarp *w) {
+  const SimCluster *c = w->cluster;
+  for (size_t k = 0; k < c->nasync; k++)
+    if (c->async[k]->run == land && c->async[k]->w == w) return c->async[k];
+  return NULL;
+}
+
 void simmbar_cpasync(SimWarp *w, const SimIns *i) {
   Visit v;
   Group g;
@@ -600,6 +672,7 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
     if (!a) return;
     *(Landing *)a->data = (Landing){w->batches, g.mask, g.b};
     a->mbar = g.b;
+    a->phase = g.b->phase;
     a->turn = w->batches + 1;  // what it says is there was copied before it
     a->generic = true;
   }

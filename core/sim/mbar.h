@@ -30,6 +30,10 @@ struct SimMbar {
   uint32_t *came[2];       // who arrived there: an epoch a warp
   uint32_t last;           // where somebody came last; who
   int comer, at_lane;
+  uint32_t expect;         // where bytes were expected last
+  bool begun, early;       // something came in this phase; a wait passed
+                           // before the first one was over
+  int64_t sum, had;        // bytes that came in this phase, in that before
   SimPast past[PASTS];     // what is released
 };
 
@@ -74,6 +78,14 @@ void simmbar_land(SimMbar *b, const SimWarp *w, int lane, uint32_t src,
 // Who sees its phase end knows of these turns.
 void simmbar_turned(SimCluster *c, SimMbar *b, const uint32_t *turns);
 void simmbar_end(SimCluster *c);       // all warps are done
+// Into f: why w uses too early what a copy of that phase brings to b, which has
+// landed or not.
+void simmbar_late(SimFault *f, const SimWarp *w, const SimMbar *b,
+                  uint32_t phase, bool landed);
+// Did a wait of w at b pass for a phase that is not over?
+bool simmbar_ahead(const SimWarp *w, const SimMbar *b);
+// The arrival that will tell of w's cp.asyncs; NULL: none is on its way.
+const struct SimAsync *simmbar_landing(const SimWarp *w);
 void simmbar_reset(SimCluster *c);
 void simmbar_free(SimCluster *c);
 

@@ -14,6 +14,15 @@ const char *sim_kind_name(SimKind k) {
   return k < SIM_KIND_COUNT ? names[k] : "unknown";
 }
 
+const char *sim_lack_name(SimLack k) {
+  static const char *const names[] = {
+#define SL(id, name) name,
+    SIM_LACKS(SL)
+#undef SL
+  };
+  return k < SIM_LACK_COUNT ? names[k] : "";
+}
+
 // ---- counting ----
 
 static void thread_at(const SimProg *p, int linear, int32_t out[3]) {
@@ -53,7 +62,8 @@ SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,
   SimFault *f = &o->fault[o->nfault++];
   memset(f, 0, sizeof *f);
   f->r = (SimReport){.kind = kind, .mem = mem, .offset = offset, .src = src,
-                     .src2 = src2, .count = 1, .other = -1, .state = state};
+                     .src2 = src2, .count = 1, .other = -1, .state = state,
+                     .leads = -1};
   memcpy(f->r.block, w->cta->id, sizeof f->r.block);
   thread_at(c->prog, w->in * LANES + (lane < 0 ? 0 : lane), f->r.thread);
   f->serial = c->serial;
@@ -108,6 +118,42 @@ static void say_front(SimText *t, const SimFault *f, const SimMem *m) {
 static void say_element(SimText *t, const SimProg *p, const SimFault *f) {
   simreport_printf(t, "element %lld of ", (long long)f->r.offset);
   say_mem(t, p, f->r.mem);
+}
+
+// "mbarrier 'full'[2]"
+static void say_one(SimText *t, const SimProg *p, int32_t mem, int64_t k) {
+  const char *name = ir_str(p->fn, p->fn->mem.p[mem].name);
+  simreport_printf(t, "mbarrier ");
+  if (*name) simreport_printf(t, "'%s'", name);
+  simreport_printf(t, "[%lld]", (long long)k);
+}
+
+// What became of the wait for what is on its way.
+static void say_late(SimText *t, const SimProg *p, const SimFault *f) {
+  if (f->r.lack == LACK_TURN) {
+    simreport_printf(t, "it began before all had read");
+    return;
+  }
+  if (f->r.lack == LACK_BARRIER) {
+    simreport_printf(t, "no barrier behind its wait");
+    return;
+  }
+  if (f->r.lack == LACK_PARITY) simreport_printf(t, "the wait at ");
+  else if (f->r.lack != LACK_BYTES) simreport_printf(t, "wait missing");
+  if (f->r.lack == LACK_NONE) return;
+  if (f->r.lack == LACK_WAIT) simreport_printf(t, ": ");
+  say_one(t, p, f->late.mem, f->late.element);
+  if (f->r.lack == LACK_PARITY)
+    simreport_printf(t, " passed before the end of phase %u: wrong parity",
+                     (unsigned)f->late.phase);
+  if (f->r.lack == LACK_BYTES && f->late.open)
+    simreport_printf(t, " expects %lld of %lld bytes in phase %u",
+                     (long long)f->late.came, (long long)f->late.all,
+                     (unsigned)f->late.phase);
+  else if (f->r.lack == LACK_BYTES)
+    simreport_printf(t, " ended phase %u with %lld of %lld bytes",
+                     (unsigned)f->late.phase, (long long)f->late.came,
+                     (long long)f->late.all);
 }
 
 static const char *verb(const SimFault *f) {
@@ -176,7 +222,13 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
       say_element(t, p, f);
       break;
     case SIM_UNINIT:
-      simreport_printf(t, "read of uninitialised memory: ");
+      simreport_printf(t, "read of uninitialised memory");
+      if (f->r.lack == LACK_PARITY) {
+        simreport_printf(t, " (");
+        say_late(t, p, f);
+        simreport_printf(t, ")");
+      }
+      simreport_printf(t, ": ");
       say_element(t, p, f);
       break;
     case SIM_UNWRITTEN:
@@ -198,11 +250,14 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
       say_element(t, p, f);
       break;
     case SIM_INFLIGHT:
-      simreport_printf(t, "read of %s memory while %s to it is in flight "
-                       "(%s): ", ir_space_word(p->fn->mem.p[f->r.mem].space),
-                       agent_names[f->access.agent],
-                       f->access.open ? "it is in no group: commit missing"
-                                      : "wait missing");
+      simreport_printf(t, "read of %s memory while %s to it is in flight (",
+                       ir_space_word(p->fn->mem.p[f->r.mem].space),
+                       agent_names[f->access.agent]);
+      if (f->access.open)
+        simreport_printf(t, "it is in no group: commit missing");
+      else
+        say_late(t, p, f);
+      simreport_printf(t, "): ");
       say_element(t, p, f);
       break;
     default: break;
@@ -225,7 +280,16 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
     [CLASH_WAW] = "write after a write", [CLASH_WAR] = "write after a read",
     [CLASH_RAW] = "read after a write"};
   const char *agent = agent_names[f->race.agent];  // NULL: there is none
-  if (f->race.proxy)
+  bool warps = f->r.kind == SIM_RACE;
+  if (f->r.src == f->r.src2 && f->race.how == CLASH_WAW && !f->race.agent &&
+      !f->race.far)
+    simreport_printf(t, "two %s write one element with no %s in between: ",
+                     warps ? "warps" : "lanes of a warp",
+                     warps ? "barrier" : "__syncwarp");
+  else if (f->race.flying && f->race.agent == AGENT_CPASYNC)
+    simreport_printf(t, "%s by a cp.async that is in flight: ",
+                     how[f->race.how]);
+  else if (f->race.proxy)
     simreport_printf(t, "%s by %s after a thread's write, with no "
                      "fence_proxy(\"async\") and barrier in between: ",
                      f->race.how == CLASH_RAW ? "read" : "write", agent);
@@ -237,11 +301,10 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
                      "orders them for the cluster: ", how[f->race.how]);
   else
     simreport_printf(t, "%s by another %s in between: ", how[f->race.how],
-                     f->r.kind == SIM_RACE
-                       ? "warp with no barrier"
-                       : "lane of the warp with no __syncwarp");
+                     warps ? "warp with no barrier"
+                           : "lane of the warp with no __syncwarp");
   say_element(t, p, f);
-  if (f->race.flying && f->race.agent < AGENT_COPY)
+  if (f->race.flying && f->race.agent == AGENT_SEND)
     simreport_printf(t, " (%s to it is in flight)", agent);
 }
 
@@ -408,13 +471,8 @@ static void say_count(SimText *t, int64_t n, const char *what) {
   simreport_printf(t, "%lld %s%s", (long long)n, what, n == 1 ? "" : "s");
 }
 
-// "mbarrier 'full'[2]"
 static void say_mbarrier(SimText *t, const SimProg *p, const SimFault *f) {
-  const Mem *m = &p->fn->mem.p[f->r.mem];
-  const char *name = ir_str(p->fn, m->name);
-  simreport_printf(t, "mbarrier ");
-  if (*name) simreport_printf(t, "'%s'", name);
-  simreport_printf(t, "[%lld]", (long long)f->r.offset);
+  say_one(t, p, f->r.mem, f->r.offset);
 }
 
 static void say_wrong(SimText *t, const SimProg *p, const SimFault *f) {

@@ -54,9 +54,9 @@ typedef struct SimFault {
   union {                  // what its sentence needs besides, by r.kind
     // OOB, ALIGN: elements, bytes; which of so many registers
     // or another CTA's of which there are so many (0: that is not it)
-    // INFLIGHT: by what; open: no group has it
+    // INFLIGHT: by what; open: no group has it; far: another CTA began it
     struct {
-      bool write, open;
+      bool write, open, far;
       SimAgent agent;
       int64_t size, which, most;
       int rank, ranks;
@@ -64,7 +64,9 @@ typedef struct SimFault {
     // RACE, WARPRACE; flying: with what is on its way; agent: with this one,
     // that nobody here waited for; proxy: of this one with a thread, for want
     // of a fence between their proxies; far: threads of two blocks
-    struct { SimClash how; SimAgent agent; bool flying, proxy, far; } race;
+    // copy: a bulk copy's write
+    struct { SimClash how; SimAgent agent; bool flying, proxy, far, copy; }
+    race;
     // BLOCKRACE: classes of access, as blocks.c has them; the other's CTA;
     // draws: a number, from what another one put back
     struct { int mine, other; int32_t cta[3]; bool draws; } blocks;
@@ -100,6 +102,14 @@ typedef struct SimFault {
     // ... or what was assumed of a value
     struct { uint32_t none; bool wrong; int64_t value, lo, hi, div; } assumed;
   };
+  // Of r.lack: the mbarrier, a phase of it, the bytes that came (open: that are
+  // expected) and all of them
+  struct {
+    int32_t mem;
+    int64_t element, came, all;
+    uint32_t phase;
+    bool open;
+  } late;
   int64_t extent[SIM_MODES];  // of r.coord; -1: not at hand
   struct {                 // STUCK_FLAG: what stands there, and who wrote it
     DType type;

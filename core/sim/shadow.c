@@ -2,6 +2,7 @@
 // next ones.
 #include "sim/async.h"
 #include "sim/mbar.h"
+#include "sim/roles.h"
 #include "sim/shadow.h"
 
 #include <string.h>
@@ -283,16 +284,56 @@ static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
 // What is on its way to granule g.
 static SimAgent flying_to(const SimCluster *c, uint32_t g) {
   if (c->gran[g].flags & GF_AGENT) return AGENT_COPY;
-  return simasync_sends(c, g) ? AGENT_SEND : AGENT_CPASYNC;
+  return simasync_to(c, g) ? AGENT_SEND : AGENT_CPASYNC;
 }
 
-// Which agent an actor is.
-static SimAgent agent_of(const SimCluster *c, int actor) {
+// The mbarrier that an actor is; NULL: it is none.
+static const SimMbar *mbarrier_of(const SimCluster *c, int actor) {
+  int k = actor - (c->prog->nactor - c->prog->nmbar);
+  return k >= 0 && k < c->nmbar ? &c->mbar[k] : NULL;
+}
+
+// Does a line send by st.async?
+static bool sends(const SimProg *p, uint32_t src) {
+  for (uint32_t k = 0; k < p->nins; k++)
+    if (p->ins[k].op == OP_STASYNC && p->ins[k].src == src) return true;
+  return false;
+}
+
+// Which agent an actor is that was at granule g, in line src.
+static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
+                         uint32_t g) {
   const SimProg *p = c->prog;
   int team = actor - 2 * p->nall;
   if (actor < p->nall) return AGENT_NONE;
+  if (mbarrier_of(c, actor) && c->gran[g].warp == actor &&
+      c->gran[g].src == src && !(c->gran[g].flags & GF_AGENT))
+    return sends(p, src) ? AGENT_SEND : AGENT_CPASYNC;
   if (actor >= p->nactor) return AGENT_CPASYNC;
   return team >= 0 && team < p->nteam ? AGENT_WGMMA : AGENT_COPY;
+}
+
+// Into f: why x uses what an agent brings to granule g before it may.
+static void say_late(SimFault *f, const Access *x, uint32_t g) {
+  const SimCluster *c = x->w->cluster;
+  const SimGran *q = &c->gran[g];
+  const SimAsync *a = simasync_to(c, g);
+  if (q->flags & GF_PENDING) {
+    if (!a && q->warp < c->prog->nall) a = simmbar_landing(&c->warp[q->warp]);
+    if (!a || !a->mbar) return;
+    simmbar_late(f, x->w, a->mbar, a->phase, false);
+    if (f->r.kind == SIM_INFLIGHT)
+      f->access.far = !a->generic && a->w->cta != x->w->cta;
+    return;
+  }
+  const SimMbar *b = mbarrier_of(c, q->warp);
+  if (b) simmbar_late(f, x->w, b, q->clk - 1, true);
+}
+
+// Into f: a barrier of the block would not do between threads with roles.
+static void say_roles(SimFault *f, const Access *x) {
+  if (simroles_apart(x->w->cluster->prog, f->r.src, f->r.src2))
+    f->r.lack = f->race.how == CLASH_RAW ? LACK_ROLES : LACK_TURN;
 }
 
 static void fault_race(Access *x, int l, SimClash how, int actor,
@@ -304,10 +345,17 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
   if (!f) return;
   f->race.how = how;
   f->race.flying = flying;
+  f->race.copy = x->agent && x->write;
   f->race.far = actor < c->prog->nall &&
                 actor / c->prog->nwarp != x->w->id / c->prog->nwarp;
-  f->race.agent = flying ? flying_to(c, g) : agent_of(c, actor);
+  f->race.agent = flying ? flying_to(c, g) : agent_of(c, actor, src2, g);
   f->r.other = thread_of(c->prog, actor, lanes);
+  if (same_warp) return;
+  if (how == CLASH_WAR && x->ends && actor < c->prog->nall)
+    simmbar_late(f, &c->warp[actor], x->ends, x->ends->phase, true);
+  else if (!f->race.agent) say_roles(f, x);
+  else if (how == CLASH_RAW) say_late(f, x, g);
+  else if (x->agent) f->r.lack = LACK_TURN;
 }
 
 // ---- reads ----
@@ -397,18 +445,42 @@ static void check_kept(Access *x, int l, uint32_t g) {
   }
 }
 
+// Into f: a read of what is on its way.
+static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
+                       const SimGran *q) {
+  const SimProg *p = x->w->cluster->prog;
+  const SimWarp *u = &x->w->cluster->warp[q->warp];
+  bool grouped = simroles_has(p, OP_CPCOMMIT);
+  bool arrives = simroles_has(p, OP_MBARCPASYNC);
+  f->access.agent = flying_to(x->w->cluster, g);
+  if (f->access.agent == AGENT_CPASYNC)
+    f->access.open = simmem_open(u, g) && (grouped || !arrives);
+  f->r.other = thread_of(p, q->warp, q->lanes);
+  if (f->access.open) return;
+  say_late(f, x, g);
+  if (f->access.agent == AGENT_CPASYNC && !f->r.lack && u != x->w &&
+      !simorder_before(x->w, l, q->warp, q->lanes, q->clk))
+    f->r.lack = LACK_BARRIER;
+}
+
+// A read of what nobody wrote: does a copy, or another role, bring it?
+static void say_undefined(Access *x, int l, uint32_t g) {
+  const SimProg *p = x->w->cluster->prog;
+  SimLack lack = LACK_NONE;
+  uint32_t src2 = simroles_bringer(p, x->m, x->i->src, &lack);
+  SimFault *f = fault_at(x, SIM_UNINIT, l, src2, g);
+  if (f) f->r.lack = lack;
+}
+
 static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   if (q->flags & GF_KEPT) check_kept(x, l, g);
   if (q->flags & GF_PENDING) {
     SimFault *f = fault_at(x, SIM_INFLIGHT, l, q->src, g);
-    if (f) f->access.agent = flying_to(x->w->cluster, g);
-    if (f && f->access.agent == AGENT_CPASYNC)
-      f->access.open = simmem_open(&x->w->cluster->warp[q->warp], g);
-    if (f) f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
+    if (f) say_flight(f, x, l, g, q);
     return;
   }
   if (!(q->flags & GF_DEFINED)) {
-    if (!is_global(x) && !x->m->lax) fault_at(x, SIM_UNINIT, l, 0, g);
+    if (!is_global(x) && !x->m->lax) say_undefined(x, l, g);
     return;
   }
   if (stored(x->w, 1u << l, q)) return;

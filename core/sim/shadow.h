@@ -59,6 +59,7 @@ typedef struct Access {
   bool write;
   bool agent;             // through the proxy of agents
   bool flying;            // a cp.async's read, which may come later
+  const struct SimMbar *ends;  // who is told of its end
   bool barrier;           // an mbarrier: who waited there knows of it
 } Access;
 

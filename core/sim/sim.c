@@ -18,6 +18,7 @@
 #include "sim/clock.h"
 #include "sim/debug.h"
 #include "sim/lanes.h"
+#include "sim/lead.h"
 #include "sim/left.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
@@ -530,74 +531,6 @@ static bool add_lines(Run *r, SimResult *s) {
   return of && s->line;
 }
 
-// ---- causes before what comes of them ----
-
-static bool races(const SimFault *a, const SimFault *f) {
-  return a->r.kind == SIM_RACE && a->r.mem == f->r.mem;
-}
-
-// The element that a coordinate outside leads to is told by that.
-static bool names(const SimFault *a, const SimFault *f) {
-  return a->r.kind == SIM_OOB && f->r.kind == SIM_OOB && a->r.modes &&
-         !f->r.modes && a->r.mem == f->r.mem && a->r.src == f->r.src;
-}
-
-// Warps race where lanes of one do, on the same two lines: one fault.
-static bool covers(const SimFault *a, const SimFault *f) {
-  return races(a, f) && f->r.kind == SIM_WARPRACE &&
-         ((a->r.src == f->r.src && a->r.src2 == f->r.src2) ||
-          (a->r.src == f->r.src2 && a->r.src2 == f->r.src));
-}
-
-// A barrier between warps may be all that f lacks. What a race with an agent
-// lacks is its end, and who reads too early is told of that as well.
-static bool explains(const SimFault *a, const SimFault *f) {
-  if (!races(a, f)) return false;
-  if (a->race.agent >= AGENT_COPY && !a->race.proxy) return false;
-  return f->r.kind == SIM_WARPRACE ||
-         (f->r.kind == SIM_UNINIT &&
-          (f->r.src == a->r.src || f->r.src == a->r.src2));
-}
-
-// Those who wait for bytes that are wrong, for registers or for a flag hold up
-// all that wait for them.
-static bool holds_up(const SimFault *f) {
-  if (f->r.kind != SIM_DEADLOCK) return false;
-  return f->deadlock.how == STUCK_REGISTERS ||
-         f->deadlock.how == STUCK_FLAG ||
-         (f->deadlock.how == STUCK_MBAR && f->deadlock.bytes);
-}
-
-static void put_causes_first(SimFault *f, uint32_t n) {
-  uint32_t first = 0;
-  while (first < n && f[first].r.kind != SIM_DEADLOCK) first++;
-  for (uint32_t k = first; k < n; k++) {
-    if (!holds_up(&f[k])) continue;
-    SimFault early = f[k];
-    memmove(&f[first + 1], &f[first], (k - first) * sizeof *f);
-    f[first++] = early;
-  }
-}
-
-static void arrange(Run *r) {
-  SimFault *f = r->fault;
-  uint32_t n = 0;
-  for (uint32_t k = 0; k < r->nfault; k++) {
-    uint32_t j = 0;
-    while (j < r->nfault && !covers(&f[j], &f[k]) && !names(&f[j], &f[k])) j++;
-    if (j == r->nfault) f[n++] = f[k];
-  }
-  r->nfault = n;
-  for (uint32_t k = n; k-- > 0;) {
-    uint32_t j = n - 1;
-    while (j > k && !explains(&f[j], &f[k])) j--;
-    SimFault late = f[k];
-    memmove(&f[k], &f[k + 1], (j - k) * sizeof *f);
-    f[j] = late;
-  }
-  put_causes_first(f, n);
-}
-
 static int by_cluster(const void *a, const void *b) {
   uint64_t x = ((const SimOrders *)a)->cluster;
   uint64_t y = ((const SimOrders *)b)->cluster;
@@ -685,7 +618,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
   if (ok && !r.stopped && !r.nfault && !r.tape)  // what others write is, of one
     unwritten = simleft_find(prog, left, one ? NULL : merge_fault, &r);
-  arrange(&r);
+  r.nfault = simlead_arrange(r.fault, r.nfault);
   simblocks_free(prog);
   simrelay_free(prog);
   SimResult *s = ok ? result(&r) : NULL;

@@ -1,19 +1,18 @@
 // Executes a Launch on the CPU, stricter than the hardware.
 //
 // Each warp is a 32-lane vector machine with its own program counter and
-// divergence mask; warps of a cluster (of a CTA where there are none) are
-// scheduled cooperatively in an order that a seed permutes; clusters are spread
-// over threads of the host. What is wrong with a kernel is collected in
-// reports, never a failure of sim_run. Sees the IR and the atom tables only.
+// divergence mask; warps of a cluster (of a CTA where there is none) take turns
+// in an order that a seed permutes; clusters are spread over threads of the
+// host. Faults of a kernel are reports, never a failure of sim_run.
 #ifndef CUTE_SIM_H
 #define CUTE_SIM_H
 
 #include "base/tensormap.h"
 #include "sim/edit.h"
+#include "sim/lacks.h"
 #include "sim/orders.h"
 #include "sim/timing.h"
 
-// A kernel made ready to run.
 enum { SIM_READ = 1, SIM_WRITTEN = 2, SIM_FAR = 2 };
 typedef struct LaunchArg {
   void *p;           // pointer arguments: host memory
@@ -67,8 +66,8 @@ typedef enum SimKind {
 } SimKind;
 const char *sim_kind_name(SimKind k);
 
-// One distinct fault: (kind, lines, memory object, state); the first occurrence
-// is described, `count` tells how many warp instructions met it.
+// One distinct fault: (kind, lines, memory object, state); the first one is
+// described, `count` tells how many warp instructions met it.
 enum { SIM_MODES = 8 };
 typedef struct SimReport {
   SimKind kind;
@@ -83,6 +82,8 @@ typedef struct SimReport {
   int64_t coord[SIM_MODES];  // the shape; 0: it is that of the element
   uint64_t count;
   uint64_t state;      // of what a deadlock is at: others are other faults
+  SimLack lack;
+  int32_t leads;       // the report that this may follow from, or -1
   char *text;          // one sentence without file names: "line N" is left
                        // to src and src2
 } SimReport;
@@ -116,8 +117,8 @@ typedef struct SimOpts {
   size_t nturn;
   int64_t unit;        // machine, decided: this cluster (all: of all); -1: the
                        // first, all
-  // Called now and then on the calling thread with the part done (0..1);
-  // false stops the run. May be NULL. Must not longjmp.
+  // Called now and then on the calling thread with the part done (0..1); false
+  // stops the run. May be NULL. Must not longjmp.
   bool (*progress)(void *ud, double done);
   void *ud;
   bool record;         // requests to shared memory; on one thread
@@ -142,8 +143,7 @@ typedef struct SimResult {
   SimTiming timing;       // where SimOpts.machine is
 } SimResult;
 
-// Fails with ERR_LAUNCH, ERR_ARG (what the simulator cannot do) and
-// ERR_MEMORY only. Free the result with sim_free.
+// Fails with ERR_LAUNCH, ERR_ARG (it cannot do this) and ERR_MEMORY only.
 SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o);
 void sim_free(SimResult *r);
 

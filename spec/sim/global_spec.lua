@@ -170,8 +170,8 @@ describe("one block in global memory", function()
     local r = require "spec.support".report(k(cute.zeros({4, 8}, cute.i32))
       :launch {grid = 1, block = 64, device = "sim", faults = "return"})
     local f = r.reports[1]
-    assert.equal("write after a write by another warp with no barrier in "
-      .. "between: element 19 of global tensor 'x'", f.message)
+    assert.equal("two warps write one element with no barrier in between: "
+      .. "element 19 of global tensor 'x'", f.message)
     assert.equal("(2,3)", f.coord)
   end)
 end)

@@ -19,7 +19,7 @@ local GROUP = {"cp_async_bulk_commit_group(", "lane_idx("}
 local ORDER = {'sem = "acq_rel"', 'sem = "relaxed"'}
 local SCOPE = {'scope = "gpu"', 'scope = "cta"'}
 local BELOW = {"cute.lt(", "cute.le("}
-local PRED = {"pred =", "other ="}
+local PRED = {"pred =", "pred = nil and"}
 local COPY = {"cute.copy(", NOTHING}
 local MOVE = {"cute.autovec_copy(", NOTHING}
 local ASK = {"pipe:producer_acquire(write)", ""}
@@ -62,9 +62,9 @@ local FAULTS = {
   {"gemm_sm70", {SYNC, 1, RACE}, {SYNC, 2, RACE}, {SYNC, 3, RACE},
     {BELOW, 1, OUT}},
   {"gemm_tma", {BELOW, 1, "exited-block"}, {COPY, 1, DEAD}, {ASK, 1, DEAD},
-    {FULL, 1, UNWRITTEN}, {CLOSE, 1, "register"}, {WAIT0, 1, "register"},
+    {FULL, 1, FLIES}, {CLOSE, 1, "register"}, {WAIT0, 1, "register"},
     {WROTE, 1, "mbarrier"}, {READ, 1, "exited-block"}, {BYTES, 1, FLIES}},
-  {"gemm_wgmma", {SYNC, 1, RACE}, {COMMIT, 1, FLIES}, {BELOW, 1, OUT},
+  {"gemm_wgmma", {SYNC, 1, FLIES}, {COMMIT, 1, FLIES}, {BELOW, 1, OUT},
     {FENCE, 1, RACE}, {COPY, 1, UNWRITTEN}, {CLOSE, 1, "register"},
     {WAIT0, 1, "register"}, {LATE, 1, FLIES}},
   {"transpose", {SYNC, 1, RACE}},
@@ -113,13 +113,13 @@ local FAULTS = {
     {SYNC, 2, RACE}, {ORDER, 1, BLOCK_RACE}, {SCOPE, 1, BLOCK_RACE},
     {MOVE, 1, UNWRITTEN}},
   {"copy_tma", {MADE, 1, "mbarrier"}, {GROUP, 1, "exited-block"}},
-  {"gemm_ws", {COPY, 1, DEAD}, {ASK, 1, DEAD}, {FULL, 1, UNWRITTEN},
+  {"gemm_ws", {COPY, 1, DEAD}, {ASK, 1, DEAD}, {FULL, 1, FLIES},
     {CLOSE, 1, "register"}, {WAIT0, 1, "register"}, {WROTE, 1, "mbarrier"},
     {READ, 1, "mbarrier"}, {BYTES, 1, DEAD}},
   {"gemm_sm80_best", file = "kernels/gemm_sm80", {HAS, 1, "coordinate"}},
   {"sgemm", file = "kernels/gemm_sm80", {STAGE, 1, FLIES}, {HAS, 1, OUT}},
   {"gemm_hopper", file = "kernels/gemm_sm90/producer", {ASK, 1, DEAD}},
-  {"gemm_hopper", file = "kernels/gemm_sm90/mainloop", {FULL, 1, UNWRITTEN},
+  {"gemm_hopper", file = "kernels/gemm_sm90/mainloop", {FULL, 1, FLIES},
     {CLOSE, 1, "register"}, {WAIT0, 1, "register"}},
   {"gemm_hopper", file = "kernels/gemm_sm90/epilogue", {COPY, 1, UNWRITTEN},
     {BARRIER, 2, RACE}},

@@ -259,8 +259,8 @@ describe("races", function()
     end
     clean(all_write(function() return 7 end))
     local f = faults(all_write(function(l) return l:to(cute.f32) end), base)
-    assert.equal("warp-race 1 1: write after a write by another lane of the "
-      .. "warp with no __syncwarp in between: element 0 of shared tensor 's'",
+    assert.equal("warp-race 1 1: two lanes of a warp write one element with no "
+      .. "__syncwarp in between: element 0 of shared tensor 's'",
       f[1])
   end)
 

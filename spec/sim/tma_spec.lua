@@ -114,7 +114,7 @@ local MISTAKES = {
    "arch.mbarrier_wait(x.bar, 0)", nil, "whatever of them lies outside"},
   {"reads before the copy is there", LOAD, load(nil, 0, false),
    "async-in-flight", "read of shared memory while a bulk copy to it is in "
-   .. "flight (wait missing)", "x.out[x.tid] = x.s(x.tid",
+   .. "flight (wait missing: mbarrier 'bar'[0])", "x.out[x.tid] = x.s(x.tid",
    "cute.copy(x.atom, x.tg(_, tile", "wait for its mbarrier"},
   {"is at a coordinate that 32 bits do not hold", LOAD, function(x)
      load(nil, cute.var(1 << 31 - 5):get() << 5)(x)

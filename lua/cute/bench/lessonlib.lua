@@ -217,7 +217,9 @@ function lib.say_simulated(report, traced)
   local how = traced and (" (trace %.1f ms)"):format(traced * 1e3) or ""
   lib.say("simulated   %.2f s%s, %d instructions of warps, %s", report.seconds,
     how, report.instructions,
-    report.ok and "nothing to report" or #report.reports .. " faults:")
+    report.ok and "nothing to report"
+      or require "cute.lang.report".plural(select(2, report:followers()),
+        "fault") .. ":")
   if not report.ok then lib.say("%s", tostring(report)) end
   return report.ok
 end

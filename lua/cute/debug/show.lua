@@ -289,9 +289,9 @@ end
 function show.where(session)
   local at = session.at
   if session:is_over() then
-    local n = #session.report.reports
+    local _, n = session.report:followers()
     return "the run is over: " .. (n == 0 and "nothing to report"
-      or n == 1 and "1 fault" or n .. " faults")
+      or report.plural(n, "fault"))
   end
   local out = {("step %d: %s, %s, %s"):format(at.step, place(at),
     show.who(at), at.op or "ended")}

@@ -486,7 +486,7 @@ local function run_now(p, opts, values, grid)
   if not ok or result == true or result.ok then
     return outcome(name, faults, ok, result)
   end
-  local _, fault = pcall(core.fail, "kernel-fault", tostring(result))
+  local _, fault = pcall(core.fail, "kernel-fault", result:details())
   return outcome(name, faults, false, fault, result)
 end
 

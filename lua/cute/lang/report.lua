@@ -232,7 +232,7 @@ end
 -- Further lines that are advice already; a general hint would only repeat.
 local ADVICE = {write = true, use = true, branch = true, nearest = true,
   predicate = true, choose = true, declare = true, convert = true,
-  call = true, pass = true, try = true, ["did"] = true}
+  call = true, pass = true, try = true, ["did"] = true, fewer = true}
 
 local function has_advice(lines)
   for _, line in ipairs(lines) do
@@ -241,11 +241,27 @@ local function has_advice(lines)
   return false
 end
 
+-- The faults of a simulator's report without those that follow from others.
+local function leaders(rest)
+  local out, folded = {}, false
+  for _, line in ipairs(rest) do
+    local more = line:match "^(    %d+ more may follow from it):$"
+    folded = folded or more
+    if not line:find "^      " then out[#out + 1] = more or line end
+  end
+  return out, folded
+end
+
 -- The faults of a simulator's report in at most `limit` lines: the first with
 -- all that is known of it, of the others the sentence.
 local function add_faults(out, rest, limit)
-  if #rest <= limit then
+  local folded
+  if limit < math.huge then rest, folded = leaders(rest) end
+  if #rest + (folded and 1 or 0) <= limit then
     add_all(out, rest, limit)
+    if folded then
+      out[#out + 1] = "    ... " .. report.suggestions["kernel-fault"]
+    end
     return
   end
   local first, others = {}, {}

@@ -3,7 +3,9 @@
 -- A report is the table that a launch on the simulator returns:
 --   ok            nothing was found
 --   reports       faults: {kind=, message=, file=, line=, line2=, tensor=,
---                 offset=, coord=, layout=, thread=, block=, count=}
+--                 offset=, coord=, layout=, thread=, block=, count=,
+--                 lack= (what is missing, where that is known), leads= (the
+--                 number of the fault that this one may follow from)}
 --   lines         memory traffic by source line: {file=, line=, op=, shared=,
 --                 global=, out= (from shared memory to global), count=,
 --                 wavefronts=, conflicts=, requests=, sectors=,
@@ -11,9 +13,10 @@
 --   instructions, mmas, ctas, seconds, output (of printf), stopped
 --   requests      with record = true: what was asked of shared memory
 --   granules      pieces of memory of which a cluster kept who used them, most
--- tostring(report) says the faults, report:traffic() the table of lines,
--- report:json() all of it for programs.
+-- tostring(report) says the faults that lead, report:details() all of them,
+-- report:traffic() the table of lines, report:json() all of it for programs.
 local core = require "cute.core"
+local plural = require "cute.lang.report".plural
 local source = require "cute.lang.source"
 
 local simreport = {}
@@ -69,6 +72,21 @@ local SPECIAL = {
     .. "copies, behind its acquire"},
   {"race", "fence_proxy", "call fence_view_async_shared() in the threads that "
     .. "wrote, then meet at a barrier"},
+  {"race", "two warps write", "let one thread write it, or use an atomic; "
+    .. "where one comes after the other, sync_threads() in between"},
+  {"warp-race", "two lanes", "let one lane write it, or use an atomic; where "
+    .. "one comes after the other, cute.arch.sync_warp() in between"},
+  {"race", "cp.async that is in flight", "wait for it before: "
+    .. "cp_async_wait_group(n), or the mbarrier that tells that all have read"},
+  {"warp-race", "cp.async that is in flight", "wait for it before: "
+    .. "cp_async_wait_group(n), or the mbarrier that tells that all have read"},
+  {"exited-block", "copied to or from", "wait before the end: for a load at "
+    .. "its mbarrier, for a store cp_async_bulk_commit_group() and "
+    .. "cp_async_bulk_wait_group(0) in its thread"},
+  {"mbarrier", "at once where [1-9]", "mbarrier_init counts the threads that "
+    .. "arrive in a phase: make it for as many, or let one lane arrive"},
+  {"race", "by wgmma", "warpgroup.wait_group(n) before the stage is handed "
+    .. "back, and whoever fills it waits until it is"},
   {"race", "not waited for", "wait for it (by its mbarrier, "
     .. "cp_async_bulk_wait_group or warpgroup.wait_group), then at a barrier"},
   {"race", "another block", "cluster_arrive() and cluster_wait() between the "
@@ -77,11 +95,11 @@ local SPECIAL = {
   {"warp-race", "not waited for", "let one lane start it, "
     .. "cute.when(tid:eq(0), ...), or wait between the two"},
   {"async-in-flight", "no group", "cp_async_commit_group() behind the copy, "
-    .. "then cp_async_wait_group(n)"},
+    .. "then cp_async_wait_group(n); or let it arrive at an mbarrier "
+    .. "(PipelineAsync {cp_async = true})"},
   {"async-in-flight", "global memory", "cp_async_bulk_wait_group(n), not read "
     .. "alone, in the thread that stores, then a barrier", "the store"},
-  {"async-in-flight", "bulk copy", "wait for its mbarrier before the read",
-    "the copy"},
+  {"async-in-flight", "bulk copy", "wait for its mbarrier before the read"},
   {"tensor-map", "not released", "fence_tma_desc_release() in the thread that "
     .. "changed it, or cp_fence_tma_desc_release() from shared memory"},
   {"tensor-map", "not acquired", "fence_tma_desc_acquire() in the thread that "
@@ -105,19 +123,83 @@ local SPECIAL = {
     .. "boxes, whatever of them lies outside: expect all that come"},
 }
 
--- Advice, and what the second line is.
-local function words_on(r)
-  for _, s in ipairs(SPECIAL) do
-    if r.kind == s[1] and r.message:find(s[2]) then
-      return s[3], s[4]
+-- What is lacking, by kind and `lack`: advice, and what the second line is.
+local LACKS = {
+  ["async-in-flight barrier"] = "put sync_threads() behind the "
+    .. "cp_async_wait_group(n) of the threads that copy, before the read",
+  ["async-in-flight wait"] = "wait for its mbarrier before the read",
+  ["async-in-flight parity"] = "wait for the parity of this phase: 0 for the "
+    .. "first, then 1, 0, ...",
+  ["async-in-flight bytes"] = "expect the bytes of all that is copied: a TMA "
+    .. "load brings the tx_bytes of its atom",
+  ["async-in-flight turn"] = "before the copy wait until all have read: an "
+    .. "mbarrier that they arrive at, of their number",
+  ["uninitialised wait"] = "a copy brings it: wait at its mbarrier before the "
+    .. "read, for its stage and parity",
+  ["uninitialised parity"] = "wait for the parity of this phase: 0 for the "
+    .. "first, then 1, 0, ...",
+  ["uninitialised roles"] = "other threads write it: they arrive at an "
+    .. "mbarrier behind the write, who reads waits there, for the same stage "
+    .. "and its parity",
+  ["race wait"] = "wait at the mbarrier that it completes before the read",
+  ["race parity"] = "the wait at the mbarrier that it completes passed too "
+    .. "early: wait for the parity of this phase",
+  ["race roles"] = "arrive at an mbarrier, or a named barrier, behind the "
+    .. "write, and wait there before the read: these threads have no "
+    .. "sync_threads() in common",
+  ["race turn"] = "before it is filled anew, wait until all have read: an "
+    .. "mbarrier that each reader arrives at behind its read, made for as many",
+  ["race turn far"] = "before it is filled anew, wait until all have read: an "
+    .. "mbarrier that the readers of all these blocks arrive at, with scope = "
+    .. "\"cluster\" for both sides (PipelineTmaAsync {scope = \"cluster\"})",
+  ["deadlock first"] = "nobody has read what was never filled: who fills "
+    .. "waits for parity 1 in the first round, then 0, 1, ...",
+  ["deadlock parity"] = "a wait here passed for a phase that was not over: who "
+    .. "reads waits for parity 0 first, then 1, 0, ...",
+  ["deadlock count"] = "mbarrier_init counts the arrivals of a phase: make it "
+    .. "for as many as come, or let the others come",
+  ["deadlock nobody"] = "no thread that is left comes there: make it for "
+    .. "those that do, or let the others come",
+  ["deadlock bytes"] = "a TMA load brings the tx_bytes of its atom, whole "
+    .. "boxes, whatever of them lies outside: expect all that come",
+}
+local SECOND = {
+  ["deadlock count"] = "made", ["deadlock nobody"] = "made",
+  ["deadlock bytes"] = "expected", ["uninitialised wait"] = "the copy",
+  ["uninitialised parity"] = "the copy",
+  ["uninitialised roles"] = "the write",
+}
+
+-- The agent of a message is what its second line is.
+local AGENTS = {"a cp.async", "a st.async", "a bulk copy"}
+
+local function agent_of(r)
+  for _, name in ipairs(AGENTS) do
+    if r.message:find("while " .. name, 1, true) then
+      return "the" .. name:sub(2)
     end
   end
-  return ADVICE[r.kind]
+end
+
+-- Advice, and what the second line is.
+local function words_on(r)
+  local key = ("%s %s"):format(r.kind, r.lack or "")
+  local second = SECOND[key]
+    or r.kind == "async-in-flight" and agent_of(r)
+  if key == "race turn" and r.message:find "another block" then
+    key = "race turn far"
+  end
+  if LACKS[key] then return LACKS[key], second end
+  for _, s in ipairs(SPECIAL) do
+    if r.kind == s[1] and r.message:find(s[2]) then
+      return s[3], s[4] or second
+    end
+  end
+  return ADVICE[r.kind], second
 end
 
 --- What the second line is, by kind.
-local OTHER = {["async-in-flight"] = "the cp.async",
-               ["index-overflow"] = "the product",
+local OTHER = {["index-overflow"] = "the product",
                ["uninitialised"] = "taken from the register in",
                ["division-by-zero"] = "the division"}
 
@@ -132,20 +214,27 @@ end
 
 --- One fault as lines of text.
 ---@param r table an element of report.reports
+---@param known? table<string, boolean> advice that was given: not again
 ---@return string
-function simreport.fault(r)
+function simreport.fault(r, known)
   local place = at(r.file, r.line)
   local advice, second = words_on(r)
+  if known and advice then
+    if known[advice] then advice = nil else known[advice] = true end
+  end
   local text = {("%s%s [%s]"):format(place and place .. ": " or "", r.message,
                                      r.kind)}
   if r.coord and not r.message:find "coordinate" then
-    text[#text + 1] = ("    coordinate %s of %s"):format(r.coord, r.layout)
+    text[#text + 1] = ("    coordinate %s%s"):format(r.coord, r.layout
+      and " of " .. r.layout or "")
   end
   local other = at(r.file2, r.line2)
   if other then
-    local what = second or OTHER[r.kind] or "the other"
-    text[#text + 1] = ("    %s: %s%s"):format(what, other, r.other
-      and (", thread %d"):format(r.other) or "")
+    local what, thread = second or OTHER[r.kind] or "the other",
+      r.other and ("thread %d"):format(r.other)
+    if other == place then other = thread or "the same line"
+    elseif thread then other = other .. ", " .. thread end
+    text[#text + 1] = ("    %s: %s"):format(what, other)
   end
   local times = r.count > 1 and (", %d times"):format(r.count) or ""
   if r.kind ~= "unwritten" then
@@ -156,19 +245,43 @@ function simreport.fault(r)
   return core.visible(table.concat(text, "\n"), true)
 end
 
-function Report:__tostring()
+--- How many faults may follow from each that leads, by its number.
+---@return integer[] followers
+---@return integer leaders
+function Report:followers()
+  local count, leaders = {}, 0
+  for _, r in ipairs(self.reports) do
+    if r.leads then count[r.leads] = (count[r.leads] or 0) + 1
+    else leaders = leaders + 1 end
+  end
+  return count, leaders
+end
+
+local function told(self, all)
   local head = ("simulator: kernel %s: "):format(self.kernel or "?")
-  local n = #self.reports
-  if n == 0 then
+  if #self.reports == 0 then
     return head .. (self.stopped and "stopped" or "nothing to report")
   end
-  local text = {head .. (n == 1 and "1 fault" or n .. " faults")
-    .. (self.stopped and ", then stopped" or "")}
-  for _, r in ipairs(self.reports) do
-    text[#text + 1] = simreport.fault(r)
+  local followers, leaders = self:followers()
+  local text, known = {head .. plural(leaders, "fault")
+    .. (self.stopped and ", then stopped" or "")}, {}
+  for i, r in ipairs(self.reports) do
+    local lines = (not r.leads or all) and simreport.fault(r, known)
+    if lines and r.leads then lines = lines:gsub("%f[^\n\0]", "      ") end
+    text[#text + 1] = lines or nil
+    if followers[i] then
+      text[#text + 1] = ("    %d more may follow from it%s"):format(
+        followers[i], all and ":" or "")
+    end
   end
   return core.visible(table.concat(text, "\n"), true)
 end
+
+function Report:__tostring() return told(self, false) end
+
+--- All faults: those that may follow from another one, too.
+---@return string
+function Report:details() return told(self, true) end
 
 local function ratio(a, b)
   return b > 0 and ("%.2f"):format(a / b) or "-"
@@ -260,7 +373,7 @@ end
 
 -- Fields of a fault that are for programs as they are.
 local FIELDS = {"kind", "message", "line", "line2", "tensor", "offset",
-  "coord", "layout", "block", "thread", "other", "count"}
+  "coord", "layout", "block", "thread", "other", "count", "lack", "leads"}
 
 --- A fault as docs/errors.md has it for programs.
 ---@param r table an element of report.reports

@@ -154,9 +154,14 @@ end
 ---------------------------------------------------------------------------
 
 local function add_faults(notes, report, key)
-  for _, r in ipairs(report.reports) do
-    notes[#notes + 1] = {kind = "bad", key = key(r.file, r.line),
-      also = r.line2 and key(r.file2, r.line2), text = simreport.fault(r)}
+  local known, followers = {}, report:followers()
+  for i, r in ipairs(report.reports) do
+    if not r.leads then
+      notes[#notes + 1] = {kind = "bad", key = key(r.file, r.line),
+        also = r.line2 and key(r.file2, r.line2),
+        text = simreport.fault(r, known) .. (followers[i]
+          and ("\n    %d more may follow from it"):format(followers[i]) or "")}
+    end
   end
 end
 

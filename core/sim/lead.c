@@ -1,0 +1,184 @@
+// One barrier or wait that is missing shows in many places: as races in both
+// directions, on all tensors that it hands over, as reads of what is not there
+// yet, and as deadlocks of those who count on each other. Faults of memory that
+// share a line or a tensor, and whatever stops because of them, are one group;
+// its cause leads.
+#include "sim/lead.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_race(const SimFault *f, SimClash how) {
+  return f->r.kind == SIM_RACE && f->race.how == how && !f->race.proxy;
+}
+
+// ---- told by another ----
+
+// The element that a coordinate outside leads to is told by that.
+static bool names(const SimFault *a, const SimFault *f) {
+  return a->r.kind == SIM_OOB && f->r.kind == SIM_OOB && a->r.modes &&
+         !f->r.modes && a->r.mem == f->r.mem && a->r.src == f->r.src;
+}
+
+// Warps race where lanes of one do, on the same two lines: one fault.
+static bool covers(const SimFault *a, const SimFault *f) {
+  return a->r.kind == SIM_RACE && f->r.kind == SIM_WARPRACE &&
+         a->r.mem == f->r.mem &&
+         ((a->r.src == f->r.src && a->r.src2 == f->r.src2) ||
+          (a->r.src == f->r.src2 && a->r.src2 == f->r.src));
+}
+
+static uint32_t without_twins(SimFault *f, uint32_t n) {
+  uint32_t kept = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    uint32_t j = 0;
+    while (j < n && !covers(&f[j], &f[k]) && !names(&f[j], &f[k])) j++;
+    if (j == n) f[kept++] = f[k];
+  }
+  return kept;
+}
+
+// ---- groups ----
+
+static bool of_memory(const SimFault *f) {
+  SimKind k = f->r.kind;
+  return k == SIM_RACE || k == SIM_WARPRACE || k == SIM_INFLIGHT ||
+         k == SIM_UNINIT || k == SIM_EXIT;
+}
+
+// What stops, or stops others.
+static bool of_order(const SimFault *f) {
+  SimKind k = f->r.kind;
+  return k == SIM_DEADLOCK || k == SIM_BARRIER || k == SIM_WARPGROUP ||
+         k == SIM_MBARRIER;
+}
+
+static bool shares_line(const SimFault *a, const SimFault *b) {
+  return (a->r.src && (a->r.src == b->r.src || a->r.src == b->r.src2)) ||
+         (a->r.src2 && (a->r.src2 == b->r.src || a->r.src2 == b->r.src2));
+}
+
+static bool together(const SimFault *a, const SimFault *b) {
+  bool near = shares_line(a, b) || (a->r.mem >= 0 && a->r.mem == b->r.mem);
+  if (a->r.kind == SIM_BLOCKRACE || b->r.kind == SIM_BLOCKRACE)
+    return a->r.kind == b->r.kind && near;
+  if (of_memory(a) && of_memory(b)) return near;
+  return (of_memory(a) || of_order(a)) && (of_memory(b) || of_order(b));
+}
+
+// The number of its group for each fault: the first one in it.
+static void group(const SimFault *f, uint32_t n, uint32_t *of) {
+  for (uint32_t k = 0; k < n; k++) of[k] = k;
+  for (uint32_t k = 0; k < n; k++)
+    for (uint32_t j = 0; j < k; j++) {
+      uint32_t a = of[j], b = of[k];
+      if (a == b || !together(&f[j], &f[k])) continue;
+      for (uint32_t i = 0; i < n; i++)
+        if (of[i] == (a > b ? a : b)) of[i] = a < b ? a : b;
+    }
+}
+
+// ---- what is lacking, seen together ----
+
+// A write after the read that f is: whoever fills comes after it, or too early.
+static const SimFault *filled_later(const SimFault *f, const SimFault *all,
+                                    uint32_t n) {
+  for (uint32_t k = 0; k < n; k++)
+    if (is_race(&all[k], CLASH_WAR) && all[k].r.src2 == f->r.src &&
+        all[k].r.mem == f->r.mem)
+      return &all[k];
+  return NULL;
+}
+
+static void conclude(SimFault *all, uint32_t n) {
+  for (uint32_t k = 0; k < n; k++) {
+    SimFault *f = &all[k];
+    const SimFault *later = filled_later(f, all, n);
+    bool early = f->r.kind == SIM_INFLIGHT || is_race(f, CLASH_RAW);
+    if (early && f->r.lack == LACK_TURN && !later) f->r.lack = LACK_WAIT;
+    if (f->r.kind != SIM_UNINIT || f->r.lack != LACK_WAIT || !later ||
+        later->r.lack != LACK_PARITY)
+      continue;
+    f->r.lack = LACK_PARITY;
+    f->late = later->late;
+  }
+}
+
+// Does the read of race f come before anybody wrote there, as a fault in front
+// of it says?
+static bool is_early(const SimFault *f, const SimFault *all) {
+  for (const SimFault *u = all; u < f; u++)
+    if (u->r.src == f->r.src2 && u->r.mem == f->r.mem &&
+        u->r.kind == SIM_UNINIT)
+      return true;
+  return false;
+}
+
+// ---- who leads ----
+
+static int race_place(const SimFault *f, const SimFault *all) {
+  if (f->race.proxy) return 7;
+  if (f->race.how == CLASH_RAW && f->race.agent)
+    return f->r.lack == LACK_TURN ? 7 : 3;
+  bool early = f->race.how == CLASH_WAR && is_early(f, all);
+  return early && (f->r.lack || f->race.agent) ? 9 : 5;
+}
+
+// The lower, the nearer to the cause.
+static int place_of(const SimFault *f, const SimFault *all) {
+  switch ((int)f->r.kind) {
+    case SIM_MBARRIER:
+      return f->mbar.how == MBAR_OVER    ? 5
+             : f->mbar.how >= MBAR_EARLY ? 9
+                                         : 0;
+    case SIM_BARRIER: return 1;
+    case SIM_INFLIGHT:
+      if (f->r.lack == LACK_BYTES) return f->access.far ? 6 : 0;
+      return f->r.lack == LACK_TURN    ? 7
+             : f->r.lack || f->access.open ? 3
+                                           : 5;
+    case SIM_RACE: return race_place(f, all);
+    case SIM_WARPRACE: return 6;
+    case SIM_UNINIT:
+      return !f->r.lack ? 8 : f->r.lack == LACK_ROLES ? 6 : 4;
+    case SIM_DEADLOCK: return f->r.lack == LACK_BYTES ? 2 : 10;
+    case SIM_EXIT: return 12;
+    case SIM_WARPGROUP: return 11;
+    default: return 0;
+  }
+}
+
+typedef struct Seat { uint32_t group, fault; int place; } Seat;
+
+static int by_seat(const void *a, const void *b) {
+  const Seat *x = a, *y = b;
+  if (x->group != y->group) return x->group < y->group ? -1 : 1;
+  if (x->place != y->place) return x->place < y->place ? -1 : 1;
+  return x->fault < y->fault ? -1 : 1;
+}
+
+uint32_t simlead_arrange(SimFault *f, uint32_t n) {
+  n = without_twins(f, n);
+  if (!n) return 0;
+  conclude(f, n);
+  uint32_t *of = base_realloc(NULL, n * sizeof *of);
+  Seat *seat = base_realloc(NULL, n * sizeof *seat);
+  SimFault *all = base_realloc(NULL, n * sizeof *all);
+  bool room = of && seat && all;  // without it they stay as they were
+  if (room) {
+    group(f, n, of);
+    for (uint32_t k = 0; k < n; k++)
+      seat[k] = (Seat){of[k], k, place_of(&f[k], f)};
+    qsort(seat, n, sizeof *seat, by_seat);
+    memcpy(all, f, n * sizeof *f);
+  }
+  for (uint32_t k = 0, lead = 0; room && k < n; k++) {
+    f[k] = all[seat[k].fault];
+    if (k && seat[k].group == seat[lead].group) f[k].r.leads = (int32_t)lead;
+    else lead = k;
+  }
+  base_free(of);
+  base_free(seat);
+  base_free(all);
+  return n;
+}

@@ -1,0 +1,167 @@
+// Threads with roles are those whose code stands in different halves of a
+// branch on the thread, or in loops of different branches.
+#include "ir/operands.h"
+#include "sim/bulk.h"
+#include "sim/roles.h"
+
+bool simroles_has(const SimProg *p, Op op) {
+  for (uint32_t k = 0; k < p->nins; k++)
+    if (p->ins[k].op == op) return true;
+  return false;
+}
+
+// ---- regions around a line ----
+
+enum { DEEP = 32, MOST_OPERANDS = 64 };
+
+typedef struct Region {
+  uint32_t head;
+  uint8_t op;
+  bool other;              // the second half of a branch
+} Region;
+typedef struct Path { Region r[DEEP]; int n; } Path;
+
+static bool accesses(const SimIns *i) {
+  return i->op == OP_LD || i->op == OP_ST || i->op == OP_COPY ||
+         i->op == OP_CPASYNC || i->op == OP_MATRIX || i->op == OP_WGMMA ||
+         i->op == OP_ATOMIC || i->op == OP_STASYNC ||
+         (i->op >= OP_TMALOAD && i->op <= OP_BULKSEND);
+}
+
+// The regions around the first access of a line; false: it has none.
+static bool path_of(const SimProg *p, uint32_t src, Path *at) {
+  at->n = 0;
+  for (uint32_t k = 0; k < p->nins; k++) {
+    const SimIns *i = &p->ins[k];
+    if (i->src == src && accesses(i)) return true;
+    if (i->op == OP_ELSE) at->r[at->n - 1].other = true;
+    if (i->op == OP_END) at->n--;
+    if (i->op != OP_IF && i->op != OP_FOR && i->op != OP_LOOP &&
+        i->op != OP_ONCE)
+      continue;
+    if (at->n == DEEP) return false;
+    at->r[at->n++] = (Region){k, i->op, false};
+  }
+  return false;
+}
+
+static bool loops(const Path *at, int from) {
+  for (int k = from; k < at->n; k++)
+    if (at->r[k].op == OP_FOR || at->r[k].op == OP_LOOP) return true;
+  return false;
+}
+
+// Does a value of the function rest on which thread asks?
+static bool by_thread(const Fn *fn, Ref r, int *left) {
+  const Ins *i = ir_get(fn, r);
+  if (i->op == OP_SREG)
+    return i->imm == SR_TID_X || i->imm == SR_TID_Y || i->imm == SR_TID_Z ||
+           i->imm == SR_LANE || i->imm == SR_WARP;
+  if (i->op == OP_INTRIN || i->op == OP_ASK) return true;
+  Operand o;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
+    if ((o.kind == OPERAND_VALUE || o.kind == OPERAND_PRED) &&
+        --*left > 0 && by_thread(fn, o.ref, left))
+      return true;
+  return false;
+}
+
+bool simroles_apart(const SimProg *p, uint32_t src, uint32_t src2) {
+  Path a, b;
+  if (!path_of(p, src, &a) || !path_of(p, src2, &b)) return false;
+  int k = 0, left = MOST_OPERANDS;
+  while (k < a.n && k < b.n && a.r[k].head == b.r[k].head &&
+         a.r[k].other == b.r[k].other)
+    k++;
+  if (k == a.n || k == b.n || a.r[k].op != OP_IF || b.r[k].op != OP_IF)
+    return false;
+  const SimIns *head = &p->ins[a.r[k].head];
+  if (!by_thread(p->fn, head->ref, &left)) return false;
+  return a.r[k].head == b.r[k].head || (loops(&a, k) && loops(&b, k));
+}
+
+static const SimMem *filled_by(const SimIns *i, bool *copy) {
+  *copy = i->op != OP_ST && i->op != OP_COPY;
+  if (i->op == OP_TMALOAD || i->op == OP_BULKLOAD)
+    return ((const SimBulk *)i->x)->shared.mem;
+  if (i->op == OP_STASYNC) return ((const SimSend *)i->x)->dst.mem;
+  if (i->op == OP_ST) return ((const SimSide *)i->x)->mem;
+  return i->op == OP_COPY ? ((const SimCopy *)i->x)->dst.mem : NULL;
+}
+
+uint32_t simroles_bringer(const SimProg *p, const SimMem *m, uint32_t src,
+                          SimLack *lack) {
+  for (uint32_t k = 0; k < p->nins; k++) {
+    bool copy;
+    const SimMem *to = filled_by(&p->ins[k], &copy);
+    if (!to || to->index != m->index) continue;
+    if (!copy && !simroles_apart(p, p->ins[k].src, src)) continue;
+    *lack = copy ? LACK_WAIT : LACK_ROLES;
+    return p->ins[k].src;
+  }
+  return 0;
+}
+
+// ---- what is ahead of a warp ----
+
+// The outermost loop that w is in, among its open regions; -1: none.
+static int loop_of(const SimWarp *w) {
+  for (uint32_t k = 0; k < w->depth; k++) {
+    uint8_t op = w->cluster->prog->ins[w->frame[k].head].op;
+    if (op == OP_FOR || op == OP_LOOP) return (int)k;
+  }
+  return -1;
+}
+
+// Is the ELSE at k that of a branch whose other half w does not take?
+static bool leaves(const SimWarp *w, uint32_t k) {
+  for (uint32_t f = 0; f < w->depth; f++)
+    if (w->cluster->prog->ins[w->frame[f].head].jump == k)
+      return !w->frame[f].other;
+  return false;
+}
+
+bool simroles_ahead(const SimWarp *w, SimIs *is, const void *ud) {
+  const SimProg *p = w->cluster->prog;
+  uint32_t k = w->pc;
+  int loop = loop_of(w);
+  if (loop >= 0) {
+    uint32_t head = w->frame[loop].head;
+    for (k = head; k < p->ins[head].jump; k++)
+      if (is(&p->ins[k], ud)) return true;
+  }
+  if (w->part) k = 0;  // some of its lanes are elsewhere
+  for (; k < p->nins; k++) {
+    if (p->ins[k].op == OP_ELSE && leaves(w, k)) k = p->ins[k].jump;
+    if (is(&p->ins[k], ud)) return true;
+  }
+  return false;
+}
+
+static bool is_shared(const SimMem *m) { return m->space == SP_SMEM; }
+
+// Does i fill shared memory (1), or read it (-1)?
+static int fills(const SimIns *i) {
+  if (i->op == OP_MBARTX || i->op == OP_TMALOAD || i->op == OP_BULKLOAD ||
+      i->op == OP_BULKSEND || i->op == OP_CPASYNC || i->op == OP_STASYNC)
+    return 1;
+  if (i->op == OP_WGMMA || i->op == OP_TMASTORE || i->op == OP_BULKSTORE ||
+      i->op == OP_MATRIX)
+    return -1;
+  if (i->op == OP_LD || i->op == OP_ST)
+    return !is_shared(((const SimSide *)i->x)->mem) ? 0
+           : i->op == OP_ST                         ? 1 : -1;
+  if (i->op != OP_COPY) return 0;
+  const SimCopy *c = i->x;
+  return is_shared(c->dst.mem) ? 1 : is_shared(c->src.mem) ? -1 : 0;
+}
+
+bool simroles_fills(const SimWarp *w) {
+  const SimProg *p = w->cluster->prog;
+  for (uint32_t k = w->pc; k < p->nins; k++) {
+    if (p->ins[k].op == OP_ELSE && leaves(w, k)) k = p->ins[k].jump;
+    int how = fills(&p->ins[k]);
+    if (how) return how > 0;
+  }
+  return false;
+}

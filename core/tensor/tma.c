@@ -73,6 +73,35 @@ static void check_shared(const Boxes *b) {
   if (run % b->a->values) not_partitioned(b, "shared memory has runs of", run);
 }
 
+// The swizzle by which TMA places elements of that width: of 16-byte chunks.
+static Swizzle swizzle_of(const TmaAtom *a) {
+  int m = 0;
+  while (dtype_bits(a->type) << m < 128) m++;
+  return (Swizzle){(int8_t)a->map.swizzle, (int8_t)m, 3};
+}
+
+static const char *swizzle_text(Ctx *cx, Swizzle sw) {
+  if (!sw.b) return "no swizzle";
+  return arena_printf(cx, &cx->scratch, "Sw<%d,%d,%d>", sw.b, sw.m, sw.s);
+}
+
+// Boxes lie at multiples of their pattern: all that the tensor's swizzle moves
+// in a tile, that of the atom moves alike.
+static void check_swizzle(const Boxes *b, int64_t n) {
+  Ctx *cx = b->cx;
+  const Swizzle *its = layout_swizzle(b->shared->l);
+  if (b->shared->l.outer && !its) return;
+  Swizzle sw = its ? *its : SWIZZLE_NONE, want = swizzle_of(b->a);
+  if (sw.b == want.b && sw.m == want.m && sw.s == want.s) return;
+  for (int64_t x = 0; x < n; x++)
+    if (swizzle_bits(sw, x) != swizzle_bits(want, x))
+      ctx_fail(cx, ERR_INADMISSIBLE, "copy: the atom was made for a layout "
+               "with %s, shared memory has %s: element %" PRId64 " of the tile "
+               "would be found at another place%s\n  make the atom and the "
+               "tensor of the same layout", swizzle_text(cx, want),
+               swizzle_text(cx, sw), x, pair_text(b));
+}
+
 static void check_boxes(Boxes *b) {
   Ctx *cx = b->cx;
   int64_t n = count(cx, layout_inner(b->global->l), "copy");
@@ -84,6 +113,7 @@ static void check_boxes(Boxes *b) {
     ctx_fail(cx, ERR_SHAPE, "copy: %" PRId64 " values in shared memory, "
              "coordinates of %" PRId64 "%s", have, n, pair_text(b));
   check_shared(b);
+  check_swizzle(b, n);
 }
 
 // ---- one box ----

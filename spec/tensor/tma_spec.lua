@@ -232,6 +232,37 @@ describe("a TMA copy", function()
           cute.group_modes(s, 0, 2), cute.group_modes(s, 0, 2))
         cute.copy(atom, g(cute._, 0), ts, {tma_bar_ptr = bar})
       end)
+    -- its places in another order than the atom's
+    local function placed(op, layout, from)
+      local x, c = cpasync.make_tiled_tma_atom(op, matrix(512, 256),
+        from or sw128(128, 64), {128, 64})
+      return cute.kernel("k", function(a, coords)
+        local s = cute.make_smem_tensor(cute.bf16, layout, 1024)
+        local bar = cute.arch.alloc_smem(cute.i64, 1)
+        local ts, tg = cpasync.tma_partition(a, 0, cute.make_layout(1),
+          cute.group_modes(s, 0, 2), cute.group_modes(
+            cute.local_tile(coords, {128, 64}, {0, 0}), 0, 2))
+        if op == STORE then return cute.copy(a, ts, tg) end
+        cute.copy(a, tg, ts, {tma_bar_ptr = bar})
+      end)(x, c):trace {block = 32}
+    end
+    local rows = cute.make_layout({128, 64}, {64, 1})
+    local other = cute.make_composed_layout(cute.make_swizzle(2, 3, 3), 0, rows)
+    for _, op in ipairs {LOAD, STORE} do
+      placed(op, sw128(128, 64))
+      placed(op, rows, rows)
+      raises("copy: the atom was made for a layout with Sw<3,3,3>, shared "
+        .. "memory has Sw<2,3,3>: element 256 of the tile would be found at "
+        .. "another place [inadmissible]\n", placed, op, other)
+      raises("copy: the atom was made for a layout with Sw<3,3,3>, shared "
+        .. "memory has no swizzle: element 64 of the tile", placed, op, rows)
+      raises("copy: the atom was made for a layout with no swizzle, shared "
+        .. "memory has Sw<3,3,3>: element 64 of the tile", placed, op,
+        sw128(128, 64), rows)
+      -- of bits that no element of the tile has
+      placed(op, cute.make_composed_layout(cute.make_swizzle(3, 3, 10), 0,
+        rows), rows)
+    end
     local atom = cpasync.make_tiled_tma_atom(LOAD, matrix(512, 256),
       sw128(128, 64), {128, 64})
     wrong("copy: a TMA atom is an argument of the kernel: give it, and the "

@@ -496,12 +496,13 @@ end
 -- In kernels
 ---------------------------------------------------------------------------
 
--- t's first mode as ((TMA,TMA_Iter)), by the places in shared memory.
+-- t's first mode as ((TMA,TMA_Iter)), by the places in shared memory. A swizzle
+-- is its iterator's.
 local function by_place(t, order)
   local tiler = {order}
   for i = 1, core.rank(t) - 1 do tiler[i + 1] = core._ end
-  return core.make_tensor(t.iterator, core.coalesce(
-    core.composition(t.layout, tiler), {{1, 1}}))
+  return core.make_tensor(t.iterator, core.coalesce(core.composition(
+    core.get_nonswizzle_portion(t.layout), tiler), {{1, 1}}))
 end
 
 --- The tile in shared memory and that of the coordinates as an atom copies

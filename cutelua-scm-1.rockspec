@@ -327,6 +327,8 @@ build = {
         "lua/cute/nvgpu/init.lua",
       ["cute.nvgpu.sparse"] =
         "lua/cute/nvgpu/sparse.lua",
+      ["cute.nvgpu.warp"] =
+        "lua/cute/nvgpu/warp.lua",
       ["cute.nvgpu.warpgroup"] =
         "lua/cute/nvgpu/warpgroup.lua",
       ["cute.ops.blocks"] =

@@ -38,12 +38,20 @@ Nearest nearest_of(const char *name) {
   return (Nearest){.name = name, .name_len = strlen(name), .edits = INT_MAX};
 }
 
+// Does a candidate stand before the best one in a dictionary?
+static bool before(const char *s, size_t n, const Nearest *to) {
+  size_t both = n < to->best_len ? n : to->best_len;
+  int order = memcmp(s, to->best, both);
+  return order ? order < 0 : n < to->best_len;
+}
+
 void nearest_offer(Nearest *to, const char *s, size_t n) {
   int most = (int)to->name_len / 3;
   int d = nearest_edits(to->name, to->name_len, s, n);
   bool begins = to->name_len > 3 && n >= to->name_len &&
                 memcmp(s, to->name, to->name_len) == 0;
-  if ((d > most && d > 1 && !begins) || d >= to->edits) return;
+  if ((d > most && d > 1 && !begins) || d > to->edits) return;
+  if (d == to->edits && !before(s, n, to)) return;
   to->best = s;
   to->best_len = n;
   to->edits = d;

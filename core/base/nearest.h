@@ -19,7 +19,8 @@ typedef struct Nearest {
 
 Nearest nearest_of(const char *name);
 // Offers a candidate, which is kept by its address. Near is what is a third of
-// the name away, or goes on where it ends.
+// the name away, or goes on where it ends; of several the first by the
+// alphabet, whatever their order.
 void nearest_offer(Nearest *to, const char *s, size_t n);
 // Offers each word of a list, separated by spaces.
 void nearest_offer_words(Nearest *to, const char *list);

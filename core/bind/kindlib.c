@@ -443,10 +443,22 @@ static bool met(Walk *w, int idx, const void *p) {
   return true;
 }
 
+// Of objects of lua/cute those that are the host's alone: inside a table they
+// are what happens to be there.
+static void refuse_host(Walk *w, int idx) {
+  lua_State *L = w->L;
+  if (w->calls || w->depth) return;
+  if (luaL_getmetafield(L, idx, "__host") == LUA_TNIL) return;
+  face_error(L, ERR_ARG, "%s is a %s, which no kernel takes\n  pass tensors "
+             "and numbers; what is called inside a kernel is a plain Lua "
+             "function", kind_path(w), lua_tostring(L, -1));
+}
+
 static void walk_table(Walk *w, int idx) {
   lua_State *L = w->L;
   const void *p = lua_topointer(L, idx);
   if (is_closed(w, idx)) {
+    refuse_host(w, idx);
     put(w, KIND_HEAD(KIND_OBJECT, 0));
     put_object(w, idx);
     return;

@@ -484,6 +484,39 @@ static int l_local_partition(lua_State *L) {
   return 1;
 }
 
+// ---- as the Python DSL's MemRange has them ----
+
+static int tensor_data_ptr(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = tensor_iterator(cx, face_check_tensor(L, 1));
+  tensorlib_push_view(L, &t, 1);
+  return 1;
+}
+
+// t:get_tensor(layout [, swizzle [, dtype]]): what it points to under a layout
+static int tensor_get_tensor(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  lua_settop(L, 4);
+  Tensor t = tensor_iterator(cx, face_check_tensor(L, 1));
+  Layout l = laylib_layout(cx, L, 2);
+  Swizzle sw;
+  if (laylib_test_swizzle(L, 3, &sw))
+    l = layout_swizzled(cx, sw, (Dim){0}, l);
+  else if (!lua_isnil(L, 3))
+    face_argerror(L, 3, "swizzle");
+  if (!lua_isnil(L, 4)) {
+    DType to = face_check_dtype(L, 4);
+    int n = (int)dtype_bits(to) / (int)dtype_bits(t.type);
+    Layout some = layout_leaf(cx, dim_int(cx, n < 1 ? 1 : n), dim_int(cx, 1));
+    t = tensor_recast(cx, tensor_view(cx, t, some), to);
+    t = tensor_iterator(cx, t);
+  }
+  check_offsets(cx, L, l);
+  t = tensor_view(cx, t, l);
+  tensorlib_push_view(L, &t, 1);
+  return 1;
+}
+
 // ---- opening ----
 
 static void methods_open(lua_State *L) {
@@ -491,7 +524,9 @@ static void methods_open(lua_State *L) {
     {"__call", tensor_call}, {"__index", tensor_index},
     {"__newindex", tensor_newindex}, {"__tostring", tensor_tostring},
     {"__add", tensor_add}, {"set(values...)", tensor_set},
-    {"fill(x)", tensor_lfill}, {"elements()", tensor_elements}, {NULL, NULL}};
+    {"fill(x)", tensor_lfill}, {"elements()", tensor_elements},
+    {"data_ptr()", tensor_data_ptr},
+    {"get_tensor(layout, swizzle?, dtype?)", tensor_get_tensor}, {NULL, NULL}};
   face_newtype(L, MT_TENSOR, meta);
   face_setfuncs(L, hostlib_methods);
   face_setfuncs(L, devlib_methods);

@@ -205,11 +205,18 @@ static int v_tostring(lua_State *L) {
   return 1;
 }
 
+// m[1][2] = x, where m[1] is an element.
+static _Noreturn void element_indexed(lua_State *L, const char *what) {
+  face_error(L, ERR_ARG, "%s was indexed like a table, by %s\n  write "
+             "t[{i, j}] for an element of a tensor, t(i, _) for a part", what,
+             face_show(L, 2));
+}
+
 // dtype (also element_type) is a field; methods come from upvalue 2.
 static int v_index(lua_State *L) {
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL) return 1;
-  const char *k = lua_tostring(L, 2);
+  const char *k = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : NULL;
   Value *v = trace_value(L, 1);
   if (v && k && (strcmp(k, "dtype") == 0 || strcmp(k, "element_type") == 0)) {
     Ctx *cx = face_ctx(L);
@@ -217,8 +224,7 @@ static int v_index(lua_State *L) {
     face_push_dtype(L, ir_type(ir_fn(cx), v->r));
     return 1;
   }
-  if (v && lua_isinteger(L, 2))
-    face_error(L, ERR_DYNAMIC, "a traced value was indexed like a table");
+  if (v && !k) element_indexed(L, "a traced value");
   if (v && k) {
     Nearest n = nearest_of(k);
     nearest_offer_words(&n, "lt le gt ge eq ne to bitcast dtype");
@@ -228,6 +234,39 @@ static int v_index(lua_State *L) {
   }
   lua_pushnil(L);
   return 1;
+}
+
+static int v_newindex(lua_State *L) {
+  if (lua_type(L, 2) == LUA_TSTRING)
+    face_error(L, ERR_NAME, "a traced value has no field '%s' to set",
+               lua_tostring(L, 2));
+  element_indexed(L, "a traced value");
+}
+
+// Is it lua/cute that asks? It looks for what may be absent.
+static bool ours(lua_State *L) {
+  lua_Debug ar;
+  if (!lua_getstack(L, 1, &ar)) return true;
+  lua_getinfo(L, "S", &ar);
+  return *ar.what == 'C' || face_own_source(ar.source);
+}
+
+// Of numbers and booleans, behind their methods: Lua would have it nil.
+static int basic_index(lua_State *L) {
+  if (ours(L)) return 0;
+  if (lua_type(L, 2) != LUA_TSTRING) element_indexed(L, "a number");
+  lua_pushvalue(L, 1);  // the methods, in which Lua looked for it
+  lua_pushinteger(L, 0);
+  lua_replace(L, 1);
+  face_nofield(L, lua_gettop(L), "");
+}
+
+static int basic_newindex(lua_State *L) {
+  if (lua_type(L, 2) != LUA_TSTRING)
+    element_indexed(L, lua_toboolean(L, 1) && lua_isboolean(L, 1)
+                    ? "a boolean" : "a number");
+  face_error(L, ERR_NAME, "a %s has no field '%s' to set", luaL_typename(L, 1),
+             lua_tostring(L, 2));
 }
 
 // ---- facts: tables {lo=, hi=, div=}, as Fact ----
@@ -320,6 +359,7 @@ static const luaL_Reg methods[] = {
 
 static const luaL_Reg events[] = {
   {"__concat", v_concat}, {"__call", v_call}, {"__tostring", v_tostring},
+  {"__newindex", v_newindex},
   {NULL, NULL}};
 
 // Gives the type of the value on top, which is popped, the methods (table at
@@ -329,6 +369,8 @@ static void basic_type(lua_State *L, int methods_at) {
   if (lua_getfield(L, -1, "__index") == LUA_TNIL) {
     lua_pushvalue(L, methods_at);
     lua_setfield(L, -3, "__index");
+    lua_pushcfunction(L, basic_newindex);
+    lua_setfield(L, -3, "__newindex");
   }
   lua_pop(L, 1);
   lua_setmetatable(L, -2);
@@ -353,6 +395,10 @@ void vallib_open(lua_State *L) {
   lua_pushvalue(L, top + 1);
   lua_pushcclosure(L, v_index, 2);
   lua_setfield(L, top + 2, "__index");
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, basic_index);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, top + 1);
   lua_pushinteger(L, 0);
   basic_type(L, top + 1);
   lua_pushboolean(L, 0);

@@ -42,7 +42,8 @@ local PARTS = {
     draw(x, opts?: {as blocks by colour dtype file labels limit line tensor tile
       title width})]],
   ["cute.draw.print"] = [[
-    print_layout(layout: layout|tensor)]],
+    print_layout(layout: layout|tensor) print_latex(x, opts?: {color})
+    print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})]],
   ["cute.lang.printing"] = [[
     printf(format: string, values...) print_tensor(tensor: tensor,
     opts?: table)]],
@@ -140,6 +141,11 @@ return sign.namespace(cute, "cute", function(name)
     local functions = {}
     for f in MATH:gmatch "%w+" do functions[f] = cute[f] end
     return sign.namespace(functions, "cute.math")
+  end
+  if name == "runtime" then  -- of the DSL's what has a meaning
+    return sign.namespace({make_ptr = cute.make_ptr,
+      make_fake_tensor = cute.make_fake_tensor,
+      make_fake_compact_tensor = cute.make_fake_compact_tensor}, "cute.runtime")
   end
   local module = MODULES[name]
   return module and sign.namespace(require(module), "cute." .. name)

@@ -1,7 +1,7 @@
 --- Structures of shared memory: named fields with offsets and alignments.
 --
 --     local Storage = cute.struct {
---       {"sA", cute.bf16, 128 * 64, align = 128},
+--       {"sA", cute.bf16, 128 * 64, align = 128},  -- or 128 behind the count
 --       {"sum", cute.f32},
 --     }
 --     local s = cute.utils.SmemAllocator():allocate(Storage)
@@ -24,9 +24,44 @@ local function is_struct(x)
   return type(x) == "table" and getmetatable(x) == Struct
 end
 
--- One declaration {name, type, count, align =} as a field.
+-- A field's type as MemRange and Align give it is part of its declaration.
+local function spliced(d)
+  local t = d[2]
+  if type(t) ~= "table" or getmetatable(t) then return d end
+  local all = {d[1]}
+  for k, v in pairs(t) do all[math.type(k) and k + 1 or k] = v end
+  for k, v in pairs(d) do
+    if k ~= 1 and k ~= 2 and all[k] == nil then all[k] = v end
+  end
+  return all
+end
+
+-- Entry i of a declaration, which may also have that name.
+local function entry(what, d, i, name)
+  if d[i] ~= nil and d[name] ~= nil then
+    core.fail("bad-argument", ("%s: field '%s' has the %s %s and %s = %s")
+      :format(what, tostring(d[1]), name, core.show(d[i]), name,
+      core.show(d[name])))
+  end
+  if d[i] == nil then return d[name] end
+  return d[i]
+end
+
+local ENTRIES = {count = true, align = true, true, true, true, true}
+
+-- One declaration {name, type, count, align} as a field.
 local function field(what, d)
-  local name, t, count = d[1], d[2], d[3] or 1
+  d = spliced(type(d) == "table" and d or {d})
+  for key in pairs(d) do
+    if not ENTRIES[key] then
+      core.fail("unknown-name", ("%s: field '%s' has %s\n  a field is "
+        .. "{\"name\", type, count = 1, align = bytes}"):format(what,
+        tostring(d[1]), type(key) == "string" and sign.no_such("option", key,
+        {count = true, align = true}) or core.show(d[key]) .. " too much"))
+    end
+  end
+  local name, t, count = d[1], d[2], entry(what, d, 3, "count") or 1
+  if type(t) == "string" then t = core.find_dtype(t) end
   if type(name) ~= "string" or math.type(count) ~= "integer" or count < 1
     or not (is_struct(t) or core.typename(t) == "dtype") then
     core.fail("bad-argument", ("%s: a field is {\"name\", type, count}, its "
@@ -34,10 +69,10 @@ local function field(what, d)
       core.show(d)))
   end
   local one = is_struct(t) and t.size or (t.bits + 7) // 8
-  local align = d.align or is_struct(t) and t.align or one
-  if align < 1 or align & (align - 1) ~= 0 then
+  local align = entry(what, d, 4, "align") or is_struct(t) and t.align or one
+  if math.type(align) ~= "integer" or align < 1 or align & (align - 1) ~= 0 then
     core.fail("bad-argument", ("%s: an alignment of %s bytes is not a power "
-      .. "of two"):format(what, tostring(align)))
+      .. "of two"):format(what, core.show(align)))
   end
   return {name = name, type = t, count = count, align = align,
           size = is_struct(t) and one * count or (t.bits * count + 7) // 8}
@@ -51,7 +86,7 @@ local function listed(what, fields)
     if type(name) == "string" and (type(t) ~= "table" or is_struct(t)) then
       list[name] = {name, t}
     elseif type(name) == "string" then
-      list[name] = {name, t[1], t[2], align = t.align}
+      list[name] = spliced {name, t}
     end
   end
   if #names == 0 then return fields end
@@ -81,8 +116,20 @@ local function build(what, fields, union)
 end
 
 --- A structure: fields one after the other, each at its alignment.
----@param fields table[] {name, type, count?, align?} each, or by name
+---@param fields table[] {name, type, count?, align?} each, count and align
+-- also as count =, align =; or by name
 function structs.struct(fields) return build("struct", fields, false) end
+
+sign.with(structs.struct, {
+  -- The Python DSL's words for a field: {"sA", Align(MemRange(f16, 64), 128)}.
+  MemRange = sign.guard("cute.struct.MemRange(dtype: dtype|string|struct, "
+    .. "count: integer)", function(dtype, count) return {dtype, count} end),
+  Align = sign.guard("cute.struct.Align(field: dtype|string|struct|table, "
+    .. "bytes: integer)", function(field_, bytes)
+      local range = type(field_) == "table" and not getmetatable(field_)
+      return {range and field_[1] or field_, range and field_[2] or 1,
+              align = bytes}
+    end)})
 
 --- A union: all fields begin at 0.
 ---@param fields table[]

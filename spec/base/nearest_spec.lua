@@ -29,7 +29,8 @@ local function nearest(name, list)
     local d = edits(name:lower(), c:lower())
     local near = d <= math.max(1, #name // 3)
       or #name > 3 and c:sub(1, #name) == name
-    if near and (not least or d < least) then best, least = c, d end
+    local better = not least or d < least or d == least and c < best
+    if near and better then best, least = c, d end
   end
   return best
 end

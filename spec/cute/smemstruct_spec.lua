@@ -23,6 +23,51 @@ describe("structures", function()
     raises("not a power of two", cute.struct, {{"a", cute.f32, 1, align = 3}})
   end)
 
+  it("have counts and alignments by place or name, and nothing else", function()
+    local f16 = cute.f16
+    local s = cute.struct
+    for _, fields in ipairs {
+      {{"a", cute.u8}, {"sA", f16, 64, 128}},
+      {{"a", cute.u8}, {"sA", f16, count = 64, align = 128}},
+      {{"a", cute.u8}, {"sA", "f16", 64, align = 128}},
+      {{"a", cute.u8}, {"sA", s.Align(s.MemRange(f16, 64), 128)}},
+      {{"a", cute.u8}, {"sA", s.MemRange(f16, 64), align = 128}},
+      {a = cute.u8, sA = {f16, 64, 128}},
+      {a = cute.u8, sA = s.Align(s.MemRange("f16", 64), 128)},
+    } do
+      assert.equal("struct of 256 bytes {a at 0: u8[1]; sA at 128: f16[64]}",
+                   tostring(s(fields)))
+    end
+    raises("field 'sA' has no option 'algin' (did you mean align?): there are "
+      .. "align count", s, {{"sA", f16, 64, algin = 128}})
+    raises("field 'sA' has no option 'cout'", s, {sA = {f16, cout = 64}})
+    raises("field 'sA' has 3 too much", s, {{"sA", f16, 64, 128, 3}})
+    raises("field 'sA' has the count 64 and count = 3", s,
+           {{"sA", f16, 64, count = 3}})
+    raises("an alignment of \"128\" bytes", s, {{"sA", f16, 64, "128"}})
+    raises("cute.struct is a function, which has no field 'MemRang' (did you "
+      .. "mean MemRange?) [unknown-name]", function() return s.MemRang end)
+  end)
+
+  it("hold tensors and pointers by the Python DSL's names", function()
+    local S = cute.struct {{"sA", cute.f32, 32, 128}, {"n", cute.i32, 32}}
+    local out = cute.zeros({32}, cute.f32)
+    local k = cute.kernel("k", function(x)
+      local tid, s = arch.thread_idx(), utils.SmemAllocator():allocate(S)
+      local sA = s.sA:get_tensor(cute.make_layout {4, 8},
+                                 cute.make_swizzle(1, 1, 1))
+      local bits = s.sA:get_tensor(cute.make_layout(64), nil, cute.f16)
+      assert.equal("f16", tostring(bits.element_type))
+      arch.store(s.n:data_ptr() + tid, 2)
+      sA[tid] = tid:to(cute.f32)
+      arch.sync_threads()
+      x[tid] = sA[31 - tid] * s.n:get_tensor(cute.make_layout(32))[tid]
+        :to(cute.f32)
+    end)
+    k(out):launch {grid = 1, block = 32, device = "sim"}
+    for i = 0, 31 do assert.equal(2.0 * (31 - i), out(i)) end
+  end)
+
   it("are given out by SmemAllocator, which the budget watches", function()
     local Inner = cute.struct {{"v", cute.f32, 4}}
     local S = cute.struct {{"x", cute.i32, 32}, {"in2", Inner, 2},

@@ -4,7 +4,8 @@ local core = require "cute.core"
 
 local devices = {}
 
-local Device = {__closed = true}  -- to cute.lang.reach
+local Device = {__closed = true,  -- to cute.lang.reach
+                __host = "device"}  -- no argument of a kernel
 devices.Device = Device
 Device.__index = Device
 Device.__tostring = function(d) return d.name end

@@ -27,7 +27,8 @@ local Device, opened = devices.Device, devices.opened
 -- Programs: a traced kernel and what was made of it
 ---------------------------------------------------------------------------
 
-local Program = {__closed = true}  -- to cute.lang.reach
+-- __closed is to cute.lang.reach; __host: no argument of a kernel.
+local Program = {__closed = true, __host = "traced program"}
 
 -- Fields made on demand: source (CUDA C), ir (text), resources, warnings (a
 -- list of sentences).
@@ -234,7 +235,7 @@ end
 
 local check_options = kernel.check_options
 
-local Prepared = {__closed = true}  -- to cute.lang.reach
+local Prepared = {__closed = true, __host = "prepared launch"}
 
 function Prepared.__index(p, k)
   local program = rawget(p, "program")
@@ -639,7 +640,7 @@ end
 -- Kernels and calls
 ---------------------------------------------------------------------------
 
-local Kernel = {__closed = true}  -- to cute.lang.reach
+local Kernel = {__closed = true, __host = "kernel"}
 Kernel.__index = Kernel
 
 function Kernel.__tostring(k) return "kernel " .. k.name end
@@ -730,7 +731,7 @@ local function numerics_of(k, opts)
   return either(opts.fmad, k.fmad, fastmath), fastmath
 end
 
-local Call = {__closed = true}  -- to cute.lang.reach
+local Call = {__closed = true, __host = "call of a kernel"}
 Call.__index = Call
 kernel.Call = Call
 
@@ -797,6 +798,12 @@ function Call.launch(call, ...)
   return launch_anew(call, ...)
 end
 core.name(Call.launch, "call:launch(opts?)")
+
+function Call:__call(opts)
+  core.fail("bad-argument", ("a call of kernel %s was called, with %s\n  write "
+    .. "%s(...):launch {grid = g, block = b}"):format(self.kernel.name,
+    core.show(opts), self.kernel.name))
+end
 
 function Kernel:__call(...)
   local tracing, outer = core.tracing()

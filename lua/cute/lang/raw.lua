@@ -231,7 +231,8 @@ local LAUNCH = {grid = "integer table", block = "integer table",
                 device = "string table", arch = "string", faults = "string",
                 stream = "userdata table"}
 
-local Prepared = {__closed = true}  -- to cute.lang.reach
+-- __closed is to cute.lang.reach; __host: no argument of a kernel.
+local Prepared = {__closed = true, __host = "prepared launch"}
 Prepared.__index = Prepared
 
 function Prepared.__tostring(p)
@@ -257,7 +258,7 @@ end
 ---@return true
 function Prepared:launch_n(n, stream) return self.run:launch_n(n, stream) end
 
-local Call = {__closed = true}  -- to cute.lang.reach
+local Call = {__closed = true, __host = "call of a kernel"}
 Call.__index = Call
 
 -- On a GPU, always.
@@ -330,7 +331,7 @@ function Call:launch(opts)
   report.raise(why)
 end
 
-local Raw = {__closed = true}  -- to cute.lang.reach
+local Raw = {__closed = true, __host = "kernel"}
 Raw.__index = Raw
 
 function Raw.__tostring(k) return "raw kernel " .. k.name end

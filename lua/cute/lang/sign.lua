@@ -27,6 +27,18 @@ local function all(ok, ...)
   return ...
 end
 
+-- Names that a function has, as cute.struct.MemRange, by function.
+local members = setmetatable({}, {__mode = "k"})
+
+--- Gives a function fields of its own; cute's are found in what guards it, too.
+---@param f function
+---@param fields table<string, any>
+---@return function f
+function sign.with(f, fields)
+  members[f] = fields
+  return f
+end
+
 --- f behind the check of its signature, "gpu.open(ordinal?: integer)", or
 -- "State:clone()" with the metatable of its receiver.
 ---@param signature string
@@ -35,10 +47,12 @@ end
 ---@return function
 function sign.guard(signature, f, class)
   local check = core.checker(signature, class)
-  return core.name(function(...)
+  local guarded = core.name(function(...)
     check(...)
     return all(xpcall(f, slip.handler, ...))
   end, signature)
+  members[guarded] = members[f]
+  return guarded
 end
 
 --- The signatures of a text: name, signature.
@@ -128,6 +142,27 @@ function sign.unknown(kind, name, known, of)
   core.fail("unknown-name", sign.no_such(kind, name, known, of))
 end
 
+-- What Lua says of a function that is indexed does not say which one it is.
+local function no_member(f, key)
+  local of = members[f] and members[f][key]
+  if of ~= nil then return of end
+  local names = {}
+  for name in pairs(members[f] or {}) do names[#names + 1] = name end
+  local near = sign.nearest(tostring(key), names)
+  local info, what = debug.getinfo(f, "S"), core.signature(f)
+  what = what and what:match "^[^(]+" or info.what == "C" and "this"
+    or info.source:match "^=%[(.*)%]$"
+    or ("what %s:%d makes"):format(info.short_src, info.linedefined)
+  core.fail("unknown-name", ("%s is a function, which has no field %s%s")
+    :format(what,
+    type(key) == "string" and "'" .. key .. "'" or core.show(key),
+    near and " (did you mean " .. near .. "?)" or ""))
+end
+
+if not debug.getmetatable(print) then
+  debug.setmetatable(print, {__index = no_member})
+end
+
 -- Is it lua/cute itself that reads a field of t? It looks for what may be
 -- absent. Level 3 is the caller of a metatable's __index.
 local function ours(t)
@@ -182,9 +217,11 @@ local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
 
 -- Names that stand for something else here.
 local ELSEWHERE = {
-  warp = "operations of warps are atoms here, by their C++ names: "
-    .. "cute.make_mma_atom(\"SM80_16x8x16_F32BF16BF16F32_TN\"), "
-    .. "cute.make_copy_atom(\"SM75_U32x4_LDSM_N\", cute.bf16)",
+  from_dlpack = "tensors are the library's own: cute.tensor, cute.zeros, "
+    .. "cute.npy.read",
+  jit = "a Lua function runs as it is on the host, and inlined in a kernel",
+  const_expr = "values of Lua are constants, and Lua's `if` chooses by them",
+  dynamic_expr = "branch with cute.when(condition, f, g)",
 }
 
 -- Element types of the Python DSL that no arithmetic, atom or conversion knows.

@@ -520,6 +520,26 @@ function Tensor:set(...) end
 ---@return cute.Tensor self
 function Tensor:fill(x) end
 
+---Where it begins, a pointer: its `iterator`, as the Python DSL's MemRange
+---calls it.
+---
+---     cute.zeros({4, 6}, cute.f32):data_ptr()
+---     --> ptr[f32,host] o 1:0
+---@return cute.Tensor iterator
+function Tensor:data_ptr() end
+
+---The memory where it begins under a layout: cute.make_tensor(t.iterator,
+---layout), of another type and seen through a swizzle where they are given.
+---
+---     t = cute.zeros({4, 6}, cute.f32)
+---     t:get_tensor(cute.layout "(2,3):(3,1)")
+---     --> ptr[f32,host] o (2,3):(3,1)
+---@param layout cute.Layout
+---@param swizzle? cute.Swizzle of make_swizzle
+---@param dtype? cute.DType
+---@return cute.Tensor
+function Tensor:get_tensor(layout, swizzle, dtype) end
+
 ---Iterates over all elements, the first mode fastest: `for i, x in t:elements()
 ---do`.
 ---

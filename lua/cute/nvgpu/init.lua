@@ -4,7 +4,7 @@ local sign = require "cute.lang.sign"
 
 local nvgpu = {}
 
-for _, part in ipairs {"cpasync", "sparse", "warpgroup"} do
+for _, part in ipairs {"cpasync", "sparse", "warp", "warpgroup"} do
   nvgpu[part] = sign.namespace(require("cute.nvgpu." .. part),
                                "cute.nvgpu." .. part)
 end

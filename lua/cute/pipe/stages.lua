@@ -603,6 +603,11 @@ sign.class("PipelineConsumer", Consumer, [[
   clone() reset() current_handle()
 ]])
 
+-- The Python DSL's PipelineAsync.create {num_stages = 3, ...}.
+for name, make_one in pairs(stages) do
+  if name:find "^Pipeline" then sign.with(make_one, {create = make_one}) end
+end
+
 return sign.public("pipeline.", stages, [[
   PipelineCpAsync(opts: {barrier num_stages})
   PipelineAsync(opts: {barrier_storage consumer_group cp_async defer_sync maker

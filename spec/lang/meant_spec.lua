@@ -1,0 +1,110 @@
+-- What is said where something was meant that Lua reads otherwise: numbers and
+-- functions that are indexed, calls that are called, kernels as arguments.
+local cute = require "cute"
+local support = require "spec.support"
+local raises = support.raises
+
+local PART = "write t[{i, j}] for an element of a tensor, t(i, _) for a part"
+
+local function run(f, ...)
+  cute.kernel("k", f)(...):launch {grid = 1, block = 32, device = "sim"}
+end
+
+describe("what was not meant", function()
+  it("is an element of an element", function()
+    local t = cute.zeros({4, 4}, cute.f32)
+    for _, f in ipairs {
+      function() return t[1][2] end,
+      function() t[1][2] = 3 end,
+      function() run(function(m) m[1][2] = 3 end, t) end,
+      function() run(function(m) m[0] = m[1][2] end, t) end,
+    } do
+      raises("was indexed like a table, by 2 [bad-argument]", f)
+      raises(PART, f)
+    end
+    raises("a number has no field 'x' [unknown-name]",
+           function() return (5).x end)
+    raises("a number has no field 'let' (did you mean le?) [unknown-name]",
+           function() return (5):let(3) end)
+    raises("a number has no field 'x' to set", function()
+      local n = 5 -- luacheck: ignore
+      n.x = 1
+    end)
+    raises("a traced value has no field 'x' to set",
+           function() run(function(m) m[0].x = 1 end, t) end)
+    assert.is_true((5):lt(6))
+  end)
+
+  it("is a kernel, a call or a device as an argument", function()
+    local t = cute.zeros({4}, cute.f32)
+    local k = cute.kernel("k", function() end)
+    local two = cute.kernel("two", function(_, _) end)
+    for what, v in pairs {kernel = k, ["call of a kernel"] = k(),
+      device = cute.device "sim", ["prepared launch"] =
+        k():compile {grid = 1, block = 1, device = "sim"}} do
+      raises(("kernel two: argument 2 is a %s, which no kernel takes [bad-"
+        .. "argument]"):format(what), function()
+          two(t, v):launch {grid = 1, block = 32, device = "sim"}
+        end)
+    end
+    -- beside what a kernel needs of a table it is nothing to it
+    two(t, {device = cute.device "sim", k = k}):launch {grid = 1, block = 32,
+                                                        device = "sim"}
+  end)
+
+  it("is a call of a call", function()
+    local k = cute.kernel("k", function() end)
+    raises("a call of kernel k was called, with {grid = 1} [bad-argument]\n"
+      .. "  write k(...):launch {grid = g, block = b}",
+      function() k() {grid = 1} end)
+  end)
+
+  it("is a field of a function", function()
+    raises("cute.draw is a function, which has no field 'svg' [unknown-name]",
+           function() return cute.draw.svg end)
+    raises("a function, which has no field 'body'",
+           function() return require "kernels.gemm_sm80".body end)
+    raises("is a function, which has no field 'x'",
+           function() return (function() end).x end)
+    assert.equal(cute.pipeline.PipelineTmaAsync.create,
+                 cute.pipeline.PipelineTmaAsync.create)
+    assert.is_function(cute.pipeline.PipelineCpAsync.create)
+    raises("no field 'crate' (did you mean create?)", function()
+      return cute.pipeline.PipelineTmaAsync.crate
+    end)
+  end)
+end)
+
+describe("the Python DSL's operations of a warp", function()
+  local warp = cute.nvgpu.warp
+
+  it("are atoms", function()
+    for name, op in pairs {
+      SM80_16x8x16_F32BF16BF16F32_TN = warp.MmaF16BF16Op(cute.bf16, cute.f32,
+                                                         {16, 8, 16}),
+      SM80_16x8x8_F16F16F16F16_TN = warp.MmaF16BF16Op("f16", "f16",
+                                                      {16, 8, 8}),
+    } do
+      assert.equal(name, op.name)
+      assert.equal(64, cute.make_tiled_mma(op, {2, 1, 1}):size())
+    end
+    for name, op in pairs {
+      SM75_U32x4_LDSM_N = warp.LdMatrix8x8x16bOp(false, 4),
+      SM75_U32x1_LDSM_N = warp.LdMatrix8x8x16bOp(),
+      SM75_U16x4_LDSM_T = warp.LdMatrix8x8x16bOp(true, 2),
+      SM90_U32x2_STSM_N = warp.StMatrix8x8x16bOp(false, 2),
+      SM90_U16x8_STSM_T = warp.StMatrix8x8x16bOp(true, 4),
+    } do
+      assert.equal(name, cute.make_copy_atom(op, cute.bf16).name)
+    end
+  end)
+
+  it("say what they cannot be", function()
+    raises("MmaF16BF16Op: the accumulators' type is f16; it may be f32",
+           warp.MmaF16BF16Op, "bf16", cute.f16, {16, 8, 16})
+    raises("MmaF16BF16Op: no instruction of shape {16, 8, 4}",
+           warp.MmaF16BF16Op, "bf16", cute.f32, {16, 8, 4})
+    raises("LdMatrix8x8x16bOp: 3 matrices: 1, 2 or 4", warp.LdMatrix8x8x16bOp,
+           false, 3)
+  end)
+end)

@@ -218,11 +218,13 @@ static Ref take_peer(Ctx *cx, Place *p) {
   return rank;
 }
 
-// mbarrier(op, pointer, hints, count, bytes or parity[, CTA of the cluster])
-// -> of "try_wait" and "test_wait" whether it was complete
+// mbarrier(op, pointer, hints, count, bytes, parity or token[, CTA of the
+// cluster; of "try_wait" nanoseconds]) -> of "try_wait" and "test_wait" whether
+// it was complete, of "arrive_token" the token
 static int l_mbarrier(lua_State *L) {
   static const struct { const char *name; Op op; uint16_t flags; } ops[] = {
     {"init", OP_MBARINIT, 0}, {"arrive", OP_MBARARRIVE, 0},
+    {"arrive_token", OP_MBARTOKEN, 0},
     {"expect_tx", OP_MBARTX, 0},
     {"arrive_and_expect_tx", OP_MBARTX, MBF_ARRIVE}, {"wait", OP_MBARWAIT, 0},
     {"try_wait", OP_MBARTRY, 0}, {"test_wait", OP_MBARTRY, MBF_TEST},
@@ -240,17 +242,25 @@ static int l_mbarrier(lua_State *L) {
   Place p = check_mbarrier(cx, L, 2, far);
   Ref rank = take_peer(cx, &p);
   i.flags |= (uint16_t)face_checkint(L, 3);
-  if (i.op == OP_MBARTRY) i.type = DT_BOOL;
+  bool result = i.op == OP_MBARTRY || i.op == OP_MBARTOKEN;
+  if (result) i.type = i.op == OP_MBARTRY ? DT_BOOL : DT_U64;
+  bool waits = i.op == OP_MBARTRY || i.op == OP_MBARWAIT;
   Ref x[4] = {p.mem, p.off, 0, 0};
-  if (!lua_isnoneornil(L, 4))
-    x[2] = ir_cvt(cx, fn, DT_I32, face_check_value(cx, L, 4, DT_I32));
-  if (!lua_isnoneornil(L, 5)) x[3] = check_rank(cx, L, 5);
+  if (!lua_isnoneornil(L, 4)) {
+    bool token = waits && face_test_value(cx, L, 4, &x[2]) &&
+                 ir_type(fn, x[2]) == DT_U64;
+    if (!token)
+      x[2] = ir_cvt(cx, fn, DT_I32, face_check_value(cx, L, 4, DT_I32));
+  }
+  if (!lua_isnoneornil(L, 5))
+    x[3] = far ? check_rank(cx, L, 5)
+               : ir_cvt(cx, fn, DT_I32, face_check_value(cx, L, 5, DT_I32));
   if (rank && x[3])
     face_error(L, ERR_ARG, "the barrier is in another block's memory "
                "already: it takes no rank");
   if (rank) x[3] = rank;
   Ref r = operands_emit(cx, fn, i, x, x[3] ? 4 : x[2] ? 3 : 2, NULL, 0);
-  if (i.op != OP_MBARTRY) return 0;
+  if (!result) return 0;
   face_push_value(L, r);
   return 1;
 }

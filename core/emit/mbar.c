@@ -10,6 +10,8 @@ struct MbarCall {
   Op op;
   unsigned flags;
   bool many, far;  // operands: another count than 1; a CTA's rank
+  bool token;      // names the phase, instead of its parity
+  bool timed;      // nanoseconds are said
   DType type;      // STASYNC: of its `values`
   int values;
 };
@@ -22,7 +24,12 @@ bool mbar_is(const Ins *i) {
 
 static bool arrives_once(const Emit *e, const Ins *i) {
   int64_t n;
-  return i->op == OP_MBARARRIVE && ir_const(e->fn, i->a[2], &n) && n == 1;
+  bool arrives = i->op == OP_MBARARRIVE || i->op == OP_MBARTOKEN;
+  return arrives && ir_const(e->fn, i->a[2], &n) && n == 1;
+}
+
+static bool waits(const struct MbarCall *m) {
+  return m->op == OP_MBARWAIT || m->op == OP_MBARTRY;
 }
 
 static struct MbarCall form_of(const Emit *e, const Ins *i) {
@@ -31,9 +38,13 @@ static struct MbarCall form_of(const Emit *e, const Ins *i) {
     return (struct MbarCall){.op = OP_STASYNC, .type = t,
                              .values = (int)i->imm / dtype_bits(t)};
   }
-  return (struct MbarCall){.op = (Op)i->op, .flags = i->flags,
-                           .many = !arrives_once(e, i),
-                           .far = operands_ref(e->fn, i, 3) != 0};
+  struct MbarCall m = {.op = (Op)i->op, .flags = i->flags,
+                       .many = !arrives_once(e, i)};
+  bool more = operands_ref(e->fn, i, 3) != 0, wait = waits(&m);
+  m.token = wait && ir_type(e->fn, i->a[2]) == DT_U64;
+  m.timed = wait && more;
+  m.far = !wait && more;
+  return m;
 }
 
 // What stands in the prelude; H_COUNT: it is written here.
@@ -45,15 +56,12 @@ static Helper block_of(const struct MbarCall *m) {
   return H_COUNT;
 }
 
-static bool waits(const struct MbarCall *m) {
-  return m->op == OP_MBARWAIT || m->op == OP_MBARTRY;
-}
-
 // ".relaxed.cluster"; "" where nothing was asked for.
 static const char *order_of(Emit *e, const struct MbarCall *m) {
   const char *sem = hint_text(m->flags, HINT_SEM);
   const char *scope = hint_text(m->flags, HINT_SCOPE);
-  bool arrives = m->op == OP_MBARARRIVE || m->flags & MBF_ARRIVE;
+  bool arrives = m->op == OP_MBARARRIVE || m->op == OP_MBARTOKEN ||
+                 m->flags & MBF_ARRIVE;
   if (!*sem && !*scope) return "";
   if (!*sem) sem = waits(m) ? ".acquire" : arrives ? ".release" : ".relaxed";
   if (!*scope) scope = m->far ? ".cluster" : ".cta";
@@ -68,9 +76,11 @@ static const char *name_of(Emit *e, const struct MbarCall *m) {
                      : m->flags & MBF_TEST    ? "test_wait"
                      : m->op == OP_MBARTRY    ? "try_wait"
                      : m->op == OP_MBARARRIVE ? "arrive"
+                     : m->op == OP_MBARTOKEN  ? "arrive_token"
                      : m->flags & MBF_ARRIVE ? "arrive_expect_tx"
                                              : "expect_tx";
-  char *s = arena_printf(e->cx, &e->cx->scratch, "mbar_%s%s%s", what,
+  char *s = arena_printf(e->cx, &e->cx->scratch, "mbar_%s%s%s%s%s", what,
+                         m->token ? "_token" : "", m->timed ? "_for" : "",
                          order_of(e, m), m->far ? "_remote" : "");
   for (char *p = s; *p; p++)
     if (*p == '.') *p = '_';
@@ -81,7 +91,8 @@ static const char *name_of(Emit *e, const struct MbarCall *m) {
 
 static bool same_form(const struct MbarCall *a, const struct MbarCall *b) {
   return a->op == b->op && a->flags == b->flags && a->many == b->many &&
-         a->far == b->far && a->type == b->type && a->values == b->values;
+         a->far == b->far && a->token == b->token && a->timed == b->timed &&
+         a->type == b->type && a->values == b->values;
 }
 
 void mbar_note(Emit *e, const Ins *i) {
@@ -130,22 +141,38 @@ static void print_one(Emit *e, const struct MbarCall *m) {
               m->far ? ", \"r\"(rank)" : "");
 }
 
+// An arrival that gives a token.
+static void print_token(Emit *e, const struct MbarCall *m) {
+  text_printf(e, "static __device__ __forceinline__ unsigned long long\n"
+              "%s(unsigned bar%s) {\n  unsigned long long r;\n"
+              "  asm volatile(\"mbarrier.arrive%s.shared::cta.b64 "
+              "%%0, [%%1]%s;\"\n      : \"=l\"(r) : \"r\"(bar)%s : "
+              "\"memory\");\n  return r;\n}\n", name_of(e, m),
+              m->many ? ", unsigned count" : "", order_of(e, m),
+              m->many ? ", %2" : "", m->many ? ", \"r\"(count)" : "");
+}
+
 // Until the phase is complete, or whether it is.
 static void print_wait(Emit *e, const struct MbarCall *m) {
   bool loop = m->op == OP_MBARWAIT;
+  const char *phase = m->token ? "token" : "parity";
   text_printf(e, "static __device__ __forceinline__ %s %s(\n"
-              "    unsigned bar, unsigned parity) {\n%s"
+              "    unsigned bar, %s %s%s) {\n%s"
               "  asm volatile(\"{ .reg .pred p;\\n\"\n"
-              "      \"%smbarrier.%s_wait.parity%s.shared::cta.b64 "
-              "p, [%%%d], %%%d;\\n\"\n", loop ? "void" : "bool",
-              name_of(e, m), loop ? "" : "  unsigned r;\n",
+              "      \"%smbarrier.%s_wait%s%s.shared::cta.b64 "
+              "p, [%%%d], %%%d%s;\\n\"\n", loop ? "void" : "bool",
+              name_of(e, m), m->token ? "unsigned long long" : "unsigned",
+              phase, m->timed ? ", unsigned ns" : "",
+              loop ? "" : "  unsigned r;\n",
               loop ? "WAIT: " : "", m->flags & MBF_TEST ? "test" : "try",
-              order_of(e, m), !loop, 1 + !loop);
+              m->token ? "" : ".parity", order_of(e, m), !loop, 1 + !loop,
+              m->timed ? ", %3" : "");
   text_puts(e, loop ? "      \"@p bra DONE;\\n\"\n"
                       "      \"bra WAIT;\\n\"\n      \"DONE: }\" :"
                     : "      \"selp.u32 %0, 1, 0, p; }\"\n"
                       "      : \"=r\"(r) ");
-  text_printf(e, ": \"r\"(bar), \"r\"(parity) : \"memory\");\n%s}\n",
+  text_printf(e, ": \"r\"(bar), \"%c\"(%s)%s : \"memory\");\n%s}\n",
+              m->token ? 'l' : 'r', phase, m->timed ? ", \"r\"(ns)" : "",
               loop ? "" : "  return r != 0;\n");
 }
 
@@ -177,6 +204,7 @@ static void print_store(Emit *e, const struct MbarCall *m) {
 void mbar_print(Emit *e) {
   for (size_t k = 0; k < e->nmbar; k++)
     if (e->mbar[k].op == OP_STASYNC) print_store(e, &e->mbar[k]);
+    else if (e->mbar[k].op == OP_MBARTOKEN) print_token(e, &e->mbar[k]);
     else if (waits(&e->mbar[k])) print_wait(e, &e->mbar[k]);
     else print_one(e, &e->mbar[k]);
 }

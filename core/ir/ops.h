@@ -153,10 +153,12 @@ DO(FENCE, "fence", "", FENCE, NONE, ORDER, LANE)
 DO(MBARINIT, "mbarrier.init", "bv", NONE, NONE, MEET, LANE)  // arrivals
 DO(MBARARRIVE, "mbarrier.arrive", "bvv?", NONE, NONE, MEET, LANE)  // so many
                                                     // at once; CTA
+OP(MBARTOKEN, "mbarrier.arrive.token", "bv", NONE, ANY, MEET, LANE)  // so many
+                                    // at once -> the phase they are of, a u64
 DO(MBARTX, "mbarrier.expect_tx", "bvv?", NONE, NONE, MEET, LANE)  // bytes; CTA
-DO(MBARWAIT, "mbarrier.wait", "bv", NONE, NONE, MEET, LANE)  // parity
-OP(MBARTRY, "mbarrier.try_wait", "bv", NONE, ANY, MEET, LANE)  // parity -> was
-                                                    // it complete?
+// the phase, a parity or a MBARTOKEN; nanoseconds -> was it complete?
+DO(MBARWAIT, "mbarrier.wait", "bv", NONE, NONE, MEET, LANE)
+OP(MBARTRY, "mbarrier.try_wait", "bvv?", NONE, ANY, MEET, LANE)
 DO(MBARINVAL, "mbarrier.inval", "b", NONE, NONE, MEET, LANE)
 // arrives when what the thread's cp.async copied is there
 DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "b", NONE, NONE, MEET, LANE)

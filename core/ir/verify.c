@@ -151,10 +151,13 @@ static void check_value(Check *c, const Ins *i) {
   if (i->op == OP_ATOMIC && i->imm < AT_EXCH) same(c, v, t);
 }
 
-// How many, which parity and CTA are i32.
+// How many, which parity and CTA are i32; a token is u64.
 static void check_mbarrier(Check *c, const Ins *i, const Types *t) {
-  for (int k = 0; k < t->n; k++) same(c, t->value[k], DT_I32);
+  bool waits = i->op == OP_MBARTRY || i->op == OP_MBARWAIT;
+  for (int k = 0; k < t->n; k++)
+    if (!waits || k || t->value[k] != DT_U64) same(c, t->value[k], DT_I32);
   if (i->op == OP_MBARTRY) same(c, (DType)i->type, DT_BOOL);
+  if (i->op == OP_MBARTOKEN) same(c, (DType)i->type, DT_U64);
 }
 
 // The CTA, and values of one type that fill the bits.

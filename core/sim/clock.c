@@ -313,7 +313,7 @@ static Cost cost_of(const SimClock *k, const SimIns *d) {
     case OP_WGWAIT: c.kind = K_WGWAIT; return c;
     case OP_MATRIX: c.kind = K_LDMATRIX; return c;
     case OP_MBARINIT: case OP_MBARINVAL: case OP_MBARARRIVE: case OP_MBARTX:
-    case OP_MBARWAIT: case OP_MBARTRY: case OP_STASYNC:
+    case OP_MBARWAIT: case OP_MBARTRY: case OP_MBARTOKEN: case OP_STASYNC:
       c.kind = K_SHARED;
       return c;
     case OP_TMALOAD: case OP_BULKLOAD: case OP_BULKSEND:

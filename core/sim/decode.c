@@ -427,9 +427,11 @@ static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   Operand o[OPERANDS];
   operands_all(g->fn, i, o);
   *s = side(g, &o[0]);
-  Ref rank = operands_ref(g->fn, i, 3);
+  Ref rank = i->op == OP_MBARTRY ? 0 : operands_ref(g->fn, i, 3);
   if (rank) s->mem = peer_of(g, s->mem, rank);
   d->x = s;
+  Ref phase = i->op == OP_MBARTRY || i->op == OP_MBARWAIT ? i->a[2] : 0;
+  d->wide = phase && ir_type(g->fn, phase) == DT_U64;  // a token
   d->jump = g->l->tries ? 0 : g->token[d->ref];
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
   d->scope = (uint8_t)hint_get(i->flags, HINT_SCOPE);
@@ -616,7 +618,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
                "of cute.arch", g->fn->src.p[i->src].line);
     case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
     case OP_MBARINVAL:
-    case OP_MBARTRY: case OP_MBARCPASYNC:
+    case OP_MBARTRY: case OP_MBARTOKEN: case OP_MBARCPASYNC:
       decode_mbarrier(g, i, d);
       break;
     case OP_STASYNC: decode_send(g, i, d); break;

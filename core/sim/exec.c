@@ -619,7 +619,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_FENCE: simorder_fence(w, (int)i->imm); return true;
     case OP_MBARINIT: simmbar_init(w, i); return true;
     case OP_MBARINVAL: simmbar_inval(w, i); return true;
-    case OP_MBARARRIVE: simmbar_arrive(w, i); return false;
+    case OP_MBARARRIVE: case OP_MBARTOKEN: simmbar_arrive(w, i); return false;
     case OP_MBARTX: simmbar_expect(w, i); return false;
     case OP_MBARWAIT: return again(w, simmbar_wait(w, i));
     case OP_MBARTRY: simmbar_try(w, i); return false;
@@ -681,6 +681,7 @@ bool simexec_is_turn(const SimIns *i) {
   if (op == OP_LD || op == OP_ST) return i->sem;
   if (op == OP_MBARTRY) return !i->jump;  // the wait behind it is one
   return op == OP_ATOMIC || op == OP_MBARARRIVE || op == OP_MBARTX ||
+         op == OP_MBARTOKEN ||
          op == OP_MBARWAIT || op == OP_MBARCPASYNC;
 }
 

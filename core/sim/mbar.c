@@ -205,6 +205,7 @@ static int64_t amount(const SimWarp *w, const SimIns *i, int l) {
   if (i->put)
     return i->op == OP_MBARARRIVE ? 1 : (w->ring / i->put + i->imm) & 1;
   const int32_t *p = (const int32_t *)(const void *)(w->v + i->c);
+  if (i->wide) return ((const int64_t *)(const void *)(w->v + i->c))[l];
   return i->c ? p[l] ^ i->imm : 1;
 }
 
@@ -442,7 +443,11 @@ void simmbar_arrive(SimWarp *w, const SimIns *i) {
   Visit v;
   Group g;
   visit(&v, w, i);
-  while (next_group(&v, &g)) arrive(&v, &g, g.amount);
+  while (next_group(&v, &g)) {
+    for (uint32_t m = i->op == OP_MBARTOKEN ? g.mask : 0; m; m &= m - 1)
+      set_lane(w, i->d, true, __builtin_ctz(m), g.b->phase);
+    arrive(&v, &g, g.amount);
+  }
   w->ring += i->put > 0;
 }
 
@@ -470,9 +475,23 @@ void simmbar_expect(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Is the phase of that parity over?
-static bool is_over(const Group *g) {
+// Is the phase of that parity, or token, over?
+static bool is_over(const Visit *v, const Group *g) {
+  if (v->x.i->wide) return g->b->phase > g->amount;
   return (g->b->phase & 1) != (g->amount & 1);
+}
+
+// A token is of the phase at work, or the last one.
+static bool fits_token(Visit *v, const Group *g) {
+  SimWarp *w = v->x.w;
+  int64_t phase = g->b->phase;
+  if (!v->x.i->wide || g->amount == phase || g->amount == phase - 1)
+    return true;
+  int l = __builtin_ctz(g->mask);
+  SimFault *f = fault(w, v->x.i, l, g->b->src, v->x.m, v->off[l], MBAR_TOKEN);
+  if (f) f->mbar.n = g->amount;
+  if (f) f->mbar.came = phase;
+  return false;
 }
 
 static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
@@ -548,7 +567,7 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
   uint32_t all = v.left;
   if (i->jump && w->cluster->turns) check_token(&v);
   while (next_group(&v, &g)) {
-    if (is_over(&g)) continue;
+    if (is_over(&v, &g)) continue;
     w->state = SW_MBAR;
     w->mbar = (int)(g.b - w->cluster->mbar);
     w->src = i->src;
@@ -556,6 +575,7 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
   }
   v.left = all;
   while (next_group(&v, &g)) {
+    if (!fits_token(&v, &g)) return true;
     look_at(w, g.b, true);
     pass(w, g.b);
     acquire(w, i, &g);
@@ -588,8 +608,9 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   bool refuse = !c->turns && !w->refused && base_random(&c->rng) % 4 == 0;
   w->refused = refuse;
   while (next_group(&v, &g)) {
+    if (!fits_token(&v, &g)) return;
     look_at(w, g.b, false);
-    if (refuse || !is_over(&g)) {
+    if (refuse || !is_over(&v, &g)) {
       w->mbar = index_of(c, g.b);
       continue;
     }

@@ -538,6 +538,12 @@ static void say_wrong(SimText *t, const SimProg *p, const SimFault *f) {
                        "phase %lld: it may be counted there, in place of "
                        "another", (long long)f->mbar.came);
       break;
+    case MBAR_TOKEN:
+      simreport_printf(t, " is asked for phase %lld by a token, and phase %lld "
+                       "is at work: a token is good for the phase of its "
+                       "arrival and the one behind it", n,
+                       (long long)f->mbar.came);
+      break;
     case MBAR_LEFT:
       simreport_printf(t, " is left in phase %lld, which lacks %lld of ", n,
                        (long long)f->mbar.missing);

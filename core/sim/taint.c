@@ -243,6 +243,7 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
     case OP_ST: case OP_ATOMIC: use_stored(w, i); break;
     case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
     case OP_MBARTRY: case OP_MBARCPASYNC: case OP_MBARINVAL:
+    case OP_MBARTOKEN:
       use_stored(w, i);
       break;
     case OP_TMALOAD: case OP_TMASTORE: case OP_BULKLOAD: case OP_BULKSTORE:

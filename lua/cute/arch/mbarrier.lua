@@ -18,6 +18,8 @@
 -- the cluster. opts, of what arrives:
 --   relaxed  true: orders nothing before it
 --   scope    for whom it orders: "cta", "cluster"
+--   token    true: mbarrier_arrive gives a token, which waits take for the
+--            parity: it names the phase that the arrival was of
 -- Without them it is the instruction's plain form, which is fastest and enough
 -- to hand back what was only read. Who waits for what threads of other blocks
 -- wrote says {scope = "cluster"} as they do.
@@ -77,13 +79,26 @@ function mbarrier.mbarrier_init_fence() core.fence "mbarrier_init" end
 ---@param mbar_ptr table
 ---@param peer_cta_rank_in_cluster? any integer
 ---@param arrive_count? any integer, 1 when absent
----@param opts? {relaxed: boolean, scope: string}
+---@param opts? {relaxed: boolean, scope: string, token: boolean}
+---@return cute.Value? token with token = true: for mbarrier_wait, try_wait and
+-- test_wait in the place of a parity, of this barrier, until the phase behind
+-- its own is over
 function mbarrier.mbarrier_arrive(mbar_ptr, peer_cta_rank_in_cluster,
                                   arrive_count, opts)
   local what = "mbarrier_arrive"
-  core.mbarrier("arrive", mbar_ptr, order(what, opts),
-    counted(what, "a count", arrive_count or 1, 1),
-    peer_cta_rank_in_cluster)
+  local flags, token = order(what, opts), opts and opts.token
+  local n = counted(what, "a count", arrive_count or 1, 1)
+  if token == nil or token == false then
+    core.mbarrier("arrive", mbar_ptr, flags, n, peer_cta_rank_in_cluster)
+    return
+  elseif token ~= true then
+    core.fail("bad-argument", ("%s: token = %s: a boolean is needed"):format(
+      what, core.show(token)))
+  elseif peer_cta_rank_in_cluster then
+    core.fail("bad-argument", what .. ": the barrier of another block gives no "
+      .. "token")
+  end
+  return core.mbarrier("arrive_token", mbar_ptr, flags, n)
 end
 
 --- Expects so many more bytes in this phase, and arrives.
@@ -118,9 +133,9 @@ local function parity(what, phase)
   return phase
 end
 
---- Waits until the phase of that parity is complete.
+--- Waits until the phase of that parity, or of that token, is complete.
 ---@param mbar_ptr table
----@param phase any 0 or 1
+---@param phase any 0 or 1, or what mbarrier_arrive gave
 ---@param opts? {scope: string}
 function mbarrier.mbarrier_wait(mbar_ptr, phase, opts)
   local what = "mbarrier_wait"
@@ -128,19 +143,26 @@ function mbarrier.mbarrier_wait(mbar_ptr, phase, opts)
                 parity(what, phase))
 end
 
---- Is the phase of that parity complete? Waits a while for it (a boolean).
+--- Is the phase of that parity, or of that token, complete? Waits a while for
+-- it (a boolean), with time_limit for so many nanoseconds at most.
 ---@param mbar_ptr table
----@param phase any 0 or 1
----@param opts? {scope: string}
+---@param phase any 0 or 1, or what mbarrier_arrive gave
+---@param opts? {scope: string, time_limit: integer|cute.Value}
 function mbarrier.mbarrier_try_wait(mbar_ptr, phase, opts)
   local what = "mbarrier_try_wait"
+  local limit = opts and opts.time_limit
+  if limit ~= nil and core.typename(limit) ~= "value"
+    and (math.type(limit) ~= "integer" or limit < 0 or limit > 0x7fffffff) then
+    core.fail("bad-argument", ("%s: time_limit = %s: nanoseconds, 0 to %d, are "
+      .. "needed"):format(what, core.show(limit), 0x7fffffff))
+  end
   return core.mbarrier("try_wait", mbar_ptr, order(what, opts),
-                       parity(what, phase))
+                       parity(what, phase), limit)
 end
 
---- Is the phase of that parity complete, now?
+--- Is the phase of that parity, or of that token, complete, now?
 ---@param mbar_ptr table
----@param phase any 0 or 1
+---@param phase any 0 or 1, or what mbarrier_arrive gave
 ---@param opts? {scope: string}
 function mbarrier.mbarrier_test_wait(mbar_ptr, phase, opts)
   local what = "mbarrier_test_wait"
@@ -173,13 +195,14 @@ return sign.public("cute.arch.", mbarrier, [[
   mbarrier_init(mbar_ptr: tensor, cnt: integer|value) mbarrier_init_fence()
   mbarrier_inval(mbar_ptr: tensor)
   mbarrier_arrive(mbar_ptr: tensor, peer_cta_rank_in_cluster?: integer|value,
-    arrive_count?: integer|value, opts?: {relaxed scope})
+    arrive_count?: integer|value, opts?: {relaxed scope token})
   mbarrier_arrive_and_expect_tx(mbar_ptr: tensor, bytes: integer|value,
     peer_cta_rank_in_cluster?: integer|value, opts?: {relaxed scope})
   mbarrier_expect_tx(mbar_ptr: tensor, bytes: integer|value,
     peer_cta_rank_in_cluster?: integer|value, opts?: {scope})
   mbarrier_wait(mbar_ptr: tensor, phase: integer|value, opts?: {scope})
-  mbarrier_try_wait(mbar_ptr: tensor, phase: integer|value, opts?: {scope})
+  mbarrier_try_wait(mbar_ptr: tensor, phase: integer|value,
+    opts?: {scope time_limit})
   mbarrier_test_wait(mbar_ptr: tensor, phase: integer|value, opts?: {scope})
   mbarrier_conditional_try_wait(cond: boolean|value, mbar_ptr: tensor,
     phase: integer|value)

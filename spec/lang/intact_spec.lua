@@ -78,3 +78,77 @@ describe("an error within a pcall of a kernel", function()
     assert.truthy(said[2]:find(":", 1, true))
   end)
 end)
+
+describe("a script's variables that a kernel's loops change", function()
+  it("have their values again when it is traced", function()
+    local arch = cute.arch
+    local n, m, was, t = 5, 0.5, true, {c = 7, deep = {3}}
+    counter = 9  -- luacheck: ignore 111
+    local k = cute.kernel("k", function(x, fails)
+      for i in cute.range(x.shape[1]) do
+        n = n + i
+        t.c = t.c + 2 * i
+        for j in cute.range(i) do
+          t.deep[1] = t.deep[1] + j
+          counter = counter + 1  -- luacheck: ignore 111 113
+        end
+      end
+      cute.when(arch.thread_idx():eq(0), function()
+        m = m + 1.0
+        was = arch.thread_idx():eq(1)
+      end)
+      x[0], x[1], x[2], x[3] = n, t.c, t.deep[1], counter  -- luacheck: ignore
+      x[4] = (m * 2.0):to(cute.i32)
+      cute.when(was, function() x[5] = 1 end, function() x[5] = 2 end)
+      if fails then error "stop" end
+    end)
+    local x = cute.zeros({6}, cute.i32):mark_layout_dynamic()
+    for _, fails in ipairs {false, true, false} do
+      x:fill(0)
+      local ok = pcall(function()
+        k(x, fails):launch {grid = 1, block = 1, device = "sim"}
+      end)
+      assert.equal(not fails, ok)
+      assert.same({5, 0.5, true, 7, 3, 9}, {n, m, was, t.c, t.deep[1],
+        counter})  -- luacheck: ignore 113
+      if ok then
+        local got = {}
+        for i = 0, 5 do got[i + 1] = x[i] end
+        -- sums over i < 6: 15, twice that, of j < i 20, times 15
+        assert.same({20, 37, 23, 24, 3, 2}, got)
+      end
+    end
+    counter = nil  -- luacheck: ignore 111
+  end)
+
+  it("keep what a kernel puts there on purpose", function()
+    local kept
+    cute.kernel("k", function(x)
+      kept = cute.arch.thread_idx() + 1
+      x[0] = 1.0
+    end)(cute.zeros({4}, cute.f32)):trace {block = 1}
+    assert.equal("value", core.typename(kept))
+  end)
+end)
+
+describe("texts of scripts", function()
+  it("are forgotten where they were many", function()
+    local x = cute.zeros({4}, cute.f32)
+    local function one(i)
+      load(([[local cute, x = ...
+        cute.kernel("k", function(t)
+          local a = 0.0
+          for i in cute.range(3) do a = a + %d end
+          t[0] = a
+        end)(x):trace {block = 1}]]):format(i))(cute, x)
+    end
+    local function kib_after(from, n)
+      for i = from, from + n - 1 do one(i) end
+      collectgarbage()
+      collectgarbage()
+      return collectgarbage "count"
+    end
+    local before = kib_after(1, 256)
+    assert.truthy(kib_after(1000, 512) - before < 100)
+  end)
+end)

@@ -45,7 +45,18 @@ function regions.get(slot, level)
   return (select(2, debug.getlocal(level + 1, slot.n)))
 end
 
+-- The first host's value of a place that may outlive the trace: see restore.
+local function remember(slot)
+  local init = type(slot.init)
+  if init ~= "number" and init ~= "boolean" then return end
+  local of = slot.t or debug.upvalueid(slot.f, slot.n)
+  local known = state.left[of] or {}
+  state.left[of] = known
+  known[slot.k or 1] = known[slot.k or 1] or slot
+end
+
 function regions.set(slot, level, value)
+  if slot.t or slot.f then remember(slot) end
   if slot.t then
     fields.set(slot.t, slot.k, value)
   elseif slot.f then
@@ -57,6 +68,22 @@ end
 
 local get, set = regions.get, regions.set
 local SENTINEL = {}
+
+-- Objects that mean nothing where the trace is over.
+local TRACED = {value = true, vector = true}
+
+--- What loops and branches changed in the script's variables and tables gets
+-- its value back when the trace is over: they stood for values of the kernel.
+function regions.restore()
+  for _, known in next, state.left do
+    for _, slot in next, known do
+      if TRACED[core.typename(get(slot, 1))] then
+        if slot.t then rawset(slot.t, slot.k, slot.init)
+        else set(slot, 1, slot.init) end
+      end
+    end
+  end
+end
 
 -- Is upvalue n of f one of the frame's own locals?
 local function aliases_local(view, f, n, name, level)

@@ -387,16 +387,19 @@ end
 ---------------------------------------------------------------------------
 
 -- What the lines of a chunk assign, by chunk: {text =, lines =}. What a "="
--- chunk holds may change (the prompt), a file is read once.
-local lexed = {}
+-- chunk holds may change (the prompt), a file is read once. A chunk of `load`
+-- is named by its text: all are forgotten where there are many.
+local LEXED = 256
+local lexed, lexed_count = {}, 0
 
 local function assigned_in(chunk)
   local known = lexed[chunk]
   if known and chunk:sub(1, 1) ~= "=" then return known.lines end
   local text = source.text(chunk) or ""
   if not known or known.text ~= text then
+    if lexed_count == LEXED then lexed, lexed_count = {}, 0 end
     known = {text = text, lines = lex.assigned(text)}
-    lexed[chunk] = known
+    lexed[chunk], lexed_count = known, lexed_count + 1
   end
   return known.lines
 end
@@ -461,7 +464,7 @@ end
 function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}
   opts.state = {watched = {}, lines = {}, memo = {}, ran = ran,
-                accumulate = {}, tiled = {},
+                accumulate = {}, tiled = {}, left = {},
                 elements = elements, lex = assigned_in, known = is_known(),
                 constant = bytecode.constant, record = opts.record}
   local before = regions.begin(opts.state)
@@ -480,6 +483,7 @@ function trace.run(name, func, opts, ...)
   end
   report.keep(nil)
   local ok, fn = pcall(core.trace, name, func, opts, handler, ...)
+  regions.restore()
   regions.begin(before)
   if not ok then error(fn, 0) end
   local read = reach.take(func, opts.held, ran)

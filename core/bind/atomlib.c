@@ -433,11 +433,12 @@ static int thrfrg(lua_State *L, int which) {
 // ---- fields of a warpgroup's MMA ----
 
 // ACCUMULATE, whether products are added to the accumulators that are there,
-// is kept for the trace: TRACE_STATE.accumulate[number], the numbers in
-// TRACE_STATE.tiled[tiled MMA]. So loops and branches see that it changes.
+// is kept for the trace: TRACE_STATE.accumulate[number][number], the numbers in
+// TRACE_STATE.tiled[tiled MMA]. So loops and branches see that it changes, and
+// what it was where they began, though it is asked for inside.
 
-// Pushes that list, and the number of the tiled MMA (or slice) at idx, which
-// has one from now on.
+// Pushes the table of the tiled MMA (or slice) at idx, which has one from now
+// on: its number.
 static lua_Integer push_accumulate(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
@@ -449,7 +450,9 @@ static lua_Integer push_accumulate(lua_State *L, int idx) {
   lua_pushvalue(L, -1);
   if (lua_rawget(L, -3) == LUA_TNIL) {
     lua_Integer n = (lua_Integer)lua_rawlen(L, -4) + 1;
+    lua_newtable(L);
     lua_pushboolean(L, 1);
+    lua_rawseti(L, -2, n);
     lua_rawseti(L, -5, n);
     lua_pop(L, 1);
     lua_pushinteger(L, n);
@@ -459,6 +462,8 @@ static lua_Integer push_accumulate(lua_State *L, int idx) {
   }
   lua_Integer n = lua_tointeger(L, -1);
   lua_pop(L, 3);
+  lua_rawgeti(L, -1, n);
+  lua_remove(L, -2);
   return n;
 }
 

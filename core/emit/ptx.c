@@ -272,7 +272,8 @@ static Access make_access(Emit *e, const Ins *i) {
     e->cx, &e->cx->scratch, "%s%s%s%s%s%s%s%s%s.%s",
     atom ? "atom" : st ? "st" : "ld", sem, scope,
     a.smem ? ".shared" : a.peer ? "" : ".global",
-    global ? hint_text(f, HINT_COP) : "", global ? hint_text(f, HINT_EVICT) : "",
+    global ? hint_text(f, HINT_COP) : "",
+    global ? hint_text(f, HINT_EVICT) : "",
     global && ptx_prefetch(e, f) ? hint_text(f, HINT_PREFETCH) : "",
     atom ? "." : "", atom ? put : "",
     tries ? "b32" : suffix(e, i, t, op));

@@ -1,4 +1,4 @@
--- Accesses to memory, all of them: every operation, type, memory, order and hint
+-- Accesses to memory, all of them: each operation, type, memory, order and hint
 -- that a trace takes runs on the simulator of a target if, and only if, it has
 -- CUDA C there, which compiles.
 local cute = require "cute"

@@ -304,6 +304,37 @@ describe("ACCUMULATE", function()
     assert.truthy(t:find("bool ACCUMULATE", 1, true), t)
   end)
 
+  it("is of each tiled MMA, true at first though a region asks first",
+     function()
+    -- {what the body does with both, {of the first, of the second} behind it}
+    local function yes(k) return cute.arch.block_idx():eq(k) end
+    local cases = {
+      {function(k) mma:set("ACCUMULATE", k:gt(0)) mn:set("ACCUMULATE", k:gt(3))
+       end, {true, false}},
+      {function(k) mn:set("ACCUMULATE", k:eq(0)) end, {true, false}},
+      {function() mma:set("ACCUMULATE", false)
+         cute.when(yes(1), function() mn:set("ACCUMULATE", false) end)
+       end, {false, true}},
+      {function() mma:set("ACCUMULATE", false)
+         cute.when(yes(0), function() mn:set("ACCUMULATE", false) end)
+       end, {false, false}},
+      {function(k)
+         cute.when(mn:get("ACCUMULATE") & k:eq(2), function()
+           mma:set("ACCUMULATE", false)
+         end)
+       end, {false, true}}}
+    for n, case in ipairs(cases) do
+      local y = cute.zeros({2}, cute.i32)
+      cute.kernel("k", function(out)
+        for k in cute.range(3) do case[1](k) end
+        for i, m in ipairs {mma, mn} do
+          out[i - 1] = cute.where(m:get "ACCUMULATE", 1, 0)
+        end
+      end)(y):launch {grid = 1, block = 1, device = "sim:sm_90a"}
+      for i = 1, 2 do assert.equal(case[2][i] and 1 or 0, y(i - 1), n) end
+    end
+  end)
+
   it("leaves no variable where each pass sets it", function()
     local t = text(function(t)
       for k in cute.range(4) do

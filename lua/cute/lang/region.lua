@@ -435,8 +435,10 @@ function Region:roots()
       roots[#roots + 1] = {t = v, name = slot.name, root = key_of(slot)}
     end
   end
-  roots[#roots + 1] = {t = state.accumulate, name = "ACCUMULATE",
-                       root = "ACCUMULATE", fixed = true}
+  for i, t in ipairs(state.accumulate) do
+    roots[#roots + 1] = {t = t, name = "ACCUMULATE", root = "ACCUMULATE " .. i,
+                         fixed = true}
+  end
   roots[#roots + 1] = {t = _G, name = "_G", root = "_G", fixed = true}
   local names = {}
   for name, m in next, package.loaded do

@@ -207,6 +207,8 @@ build = {
         "lua/cute/draw/svg.lua",
       ["cute.draw.text"] =
         "lua/cute/draw/text.lua",
+      ["cute.epilogue"] =
+        "lua/cute/epilogue.lua",
       ["cute.gpu"] =
         "lua/cute/gpu.lua",
       ["cute.grouped"] =

@@ -777,6 +777,23 @@ function tiles.store(C, alpha, beta)
   guarded(C, tiles.scaled(C, alpha, beta), C.part)
 end
 
+--- The way of accumulators to a tensor by TMA, part by part through a ring of
+-- buffers: `store(acc, {m, n}, f)` for a tile, `tail()` behind the last one.
+--
+--     local leave = tiles.epilogue {mma = mma, atom = atom, coords = mD,
+--                                   smem = sD}  -- (EM,EN,STAGES)
+--     leave:store(acc, {m, n}, function(sums) return cute.max(sums, 0) end)
+--     leave:tail()
+--
+-- EM are the rows of the MMA; the atom was made with the layout of a buffer.
+-- major = "m": that is contiguous along M; barrier: where the MMA's threads
+-- meet, all of the block when absent; thread: this one's number among them.
+---@param options table {mma: any, atom: any, coords: any, smem: any,
+-- thread: any?, barrier: any?, major: string?, cache_policy: any?}
+function tiles.epilogue(options)
+  return require "cute.epilogue".new(options)
+end
+
 ---------------------------------------------------------------------------
 -- Where a block works
 ---------------------------------------------------------------------------
@@ -813,6 +830,7 @@ return sign.public("tiles.", tiles, [[
   applied(C: table, f: function, like?: tensor)
   scaled(C: table, alpha?: number|value, beta?: number|value, like?: tensor)
   store(C: table, alpha?: number|value, beta?: number|value)
+  epilogue(options: {atom barrier cache_policy coords major mma smem thread})
   raster(block: integer|value, m_tiles: integer|value, n_tiles: integer|value,
     group: integer|value)
 ]])

@@ -251,31 +251,14 @@ end
 -- The simulator comes back to Lua through this, so that Ctrl-C can stop it.
 local function stoppable() end
 
--- The blocks of a cooperative launch run all at once: as many as the machine of
--- the simulator holds, by all but registers.
-local function check_cooperative(p, grid)
-  local targets = require "cute.profile.targets"
-  local sm, block = p.device.sm, p.block
-  local found = targets.occupancy(sm, {threads = block[1] * block[2] * block[3],
-                                       shared = p.program.info.smem})
-  local blocks, sms = grid[1] * grid[2] * grid[3], targets.sms(sm)
-  local c = p.program.cluster
-  local each = c[1] * c[2] * c[3]
-  local most = found.blocks * sms // each * each
-  if blocks <= most then return end
-  core.fail("bad-launch", ("kernel %s: a cooperative grid of %d blocks, and "
-    .. "sm_%d runs %d at once: %d multiprocessors with %d each, as many as %s "
-    .. "allow\n  let each block do more: a grid of at most %d")
-    :format(p.program.info.name, blocks, sm, most, sms, found.blocks,
-    table.concat(found.by, " and "), most))
-end
-
 --- A launch as core.sim_run takes it.
 ---@param p table a prepared launch
 ---@param opts table
 function kernel.sim_launch(p, opts, values, grid)
   devices.check_places(p.program.info.name, values, "host")
-  if p.cooperative then check_cooperative(p, grid) end
+  if p.cooperative then
+    require "cute.profile.targets".check_resident(p, grid)
+  end
   return {
     grid = grid, block = p.block, pdl = p.pdl, args = values, sm = p.device.sm,
     cooperative = p.cooperative,

@@ -144,4 +144,24 @@ function targets.occupancy(sm, block)
   return {blocks = blocks, by = by, limits = limits}
 end
 
+--- Refuses a cooperative launch of more blocks than run at once on the machine
+-- that the simulator is, by all but registers.
+---@param p table prepared
+---@param grid integer[]
+function targets.check_resident(p, grid)
+  local sm, block = p.device.sm, p.block
+  local found = targets.occupancy(sm, {threads = block[1] * block[2] * block[3],
+                                       shared = p.program.info.smem})
+  local blocks, sms = grid[1] * grid[2] * grid[3], targets.sms(sm)
+  local c = p.program.cluster
+  local each = c[1] * c[2] * c[3]
+  local most = found.blocks * sms // each * each
+  if blocks <= most then return end
+  core.fail("bad-launch", ("kernel %s: a cooperative grid of %d blocks, and "
+    .. "sm_%d runs %d at once: %d multiprocessors with %d each, as many as %s "
+    .. "allow\n  let each block do more: a grid of at most %d")
+    :format(p.program.info.name, blocks, sm, most, sms, found.blocks,
+    table.concat(found.by, " and "), most))
+end
+
 return targets

@@ -399,8 +399,8 @@ static void decode_element(Prog *g, const Ins *i, SimIns *d) {
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
   d->scope = (uint8_t)hint_get(i->flags, HINT_SCOPE);
   if (i->op == OP_ATOMIC && !d->sem) d->sem = SEM_RELAXED;
-  d->alone = i->op == OP_ATOMIC && !g->need[d->ref] && i->imm != AT_EXCH &&
-             i->imm != AT_CAS;
+  d->idle = i->op == OP_ATOMIC && !g->need[d->ref];
+  d->alone = d->idle && i->imm != AT_EXCH && i->imm != AT_CAS;
   if (d->sem && !d->scope) d->scope = SCOPE_GPU;
   if (s->mem->space != SP_RMEM) d->stat = new_stat(g, d->ref);
 }

@@ -16,6 +16,9 @@
 
 enum { MAX_COUNT = (1 << 20) - 1 };  // arrivals; bytes either way
 
+// Lanes of a warp that used a barrier last: when, and where.
+struct SimUse { uint32_t clk, lanes, src; };
+
 // ---- barriers ----
 
 static bool no_memory(SimCluster *c) {
@@ -52,10 +55,11 @@ static bool make_table(SimCluster *c) {
   c->mbarclocks = base_realloc(c->mbarclocks,
                                PASTS * m * each * sizeof *c->mbarclocks);
   if (!c->mbarclocks) return no_memory(c);
-  size_t came = 2 * m * (size_t)p->nall * sizeof *c->came;
-  if (!c->came) c->came = base_realloc(NULL, came);
-  if (!c->came) return no_memory(c);
-  memset(c->came, 0, came);
+  size_t each_warp = m * (size_t)p->nall;
+  if (!c->came)
+    c->came = base_realloc(NULL, 2 * each_warp * sizeof *c->came);
+  if (!c->uses) c->uses = base_realloc(NULL, each_warp * sizeof *c->uses);
+  if (!c->came || !c->uses) return no_memory(c);
   c->mbar = base_realloc(NULL, m * sizeof *c->mbar);
   if (!c->mbar) return no_memory(c);
   memset(c->mbar, 0, m * sizeof *c->mbar);
@@ -81,6 +85,7 @@ void simmbar_free(SimCluster *c) {
   base_free(c->mbarat);
   base_free(c->came);
   base_free(c->mbarwaits);
+  base_free(c->uses);
   base_free(c->mbarclocks);
 }
 
@@ -265,6 +270,10 @@ static bool next_group(Visit *v, Group *g) {
     int l = __builtin_ctz(m);
     if (!is_known(w, v->x.i, l, v->x.m, v->off[l], g->b)) return false;
   }
+  if (v->x.i->op == OP_MBARINVAL) return true;
+  struct SimUse *u = &g->b->use[w->id];
+  uint32_t lanes = u->clk == v->clk ? u->lanes : 0;
+  *u = (struct SimUse){v->clk, lanes | g->mask, v->x.i->src};
   return true;
 }
 
@@ -291,8 +300,10 @@ static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
   size_t all = (size_t)c->prog->nall;
   uint32_t *came = c->came + 2 * all * (size_t)index_of(c, b);
   memset(came, 0, 2 * came_bytes(c));
+  struct SimUse *use = c->uses + all * (size_t)index_of(c, b);
+  memset(use, 0, all * sizeof *use);
   *b = (SimMbar){.at = addr, .phase = phase, .born = phase,
-                 .came = {came, came + all}};
+                 .came = {came, came + all}, .use = use};
   for (int k = 0; k < c->prog->nall; k++) *waits_of(c, k, b) = phase;
   memcpy(b->past, past, sizeof past);
   return b;
@@ -333,6 +344,15 @@ static bool is_busy(const SimCluster *c, const SimMbar *b) {
   return b->bytes != 0;
 }
 
+// Where somebody uses b with nothing that orders that before lane l; 0: nobody.
+static uint32_t used_still(SimWarp *w, int l, const SimMbar *b) {
+  for (int u = 0; u < w->cluster->prog->nall; u++) {
+    const struct SimUse *x = &b->use[u];
+    if (x->clk && !simorder_before(w, l, u, x->lanes, x->clk)) return x->src;
+  }
+  return 0;
+}
+
 void simmbar_inval(SimWarp *w, const SimIns *i) {
   Visit v;
   Group g;
@@ -346,6 +366,11 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
     }
     if (is_busy(w->cluster, b)) {
       fault(w, i, l, b->src, v.x.m, v.off[l], MBAR_BUSY);
+      return;
+    }
+    uint32_t use = used_still(w, l, b);
+    if (use) {
+      fault(w, i, l, use, v.x.m, v.off[l], MBAR_STILL);
       return;
     }
     b->gone = i->src;

@@ -28,6 +28,7 @@ struct SimMbar {
   bool moved;              // ... an agent, and it wrote
   bool fed[2];             // bytes are expected in this phase, in the last one
   uint32_t *came[2];       // who arrived there: an epoch a warp
+  struct SimUse *use;      // each warp's last
   uint32_t last;           // where somebody came last; who
   int comer, at_lane;
   uint32_t expect;         // where bytes were expected last

@@ -463,7 +463,7 @@ void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
   if (!data) {  // as an atomic does it
     as.op = OP_ATOMIC;
     as.imm = AT_ADD;
-    as.alone = true;
+    as.idle = as.alone = true;
     as.sem = SEM_RELAXED;
     as.scope = SCOPE_GPU;
     if (lacks(m, at, n)) told_uninit(w, i, m, lane, at);

@@ -77,7 +77,7 @@ typedef struct SimIns {
   uint8_t to;          // DType of the result (CVT, BITCAST)
   bool uniform;        // same in all lanes: lane 0 only is computed
   bool spread;         // ... and then copied to all
-  bool wide, alone;    // result has 64-bit lanes; nobody uses an ATOMIC's
+  bool wide, idle, alone;  // 64-bit lanes; nobody uses an ATOMIC's; and adds
   uint8_t head;        // END: Op of its region; FOR: uniform bounds
   uint16_t flags;      // Ins.flags
   uint8_t sem, scope;  // LD, ST, ATOMIC, MBAR*: order, for whom; 0: weak

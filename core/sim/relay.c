@@ -51,7 +51,8 @@ typedef struct Touch {     // an access, of lanes of a warp
   uint32_t turn;           // of all accesses
   uint16_t warp;
   bool strong : 1, agent : 1, narrow : 1;  // narrow: strong for less
-  bool wrote : 1, atomic : 1, puts : 1;  // puts: whatever was there before
+  bool wrote : 1, atomic : 1;
+  bool draws : 1, puts : 1;  // adds, and looks; puts something else there
 } Touch;
 
 typedef struct Reader { Touch by; uint32_t next; } Reader;
@@ -60,7 +61,6 @@ struct SimPlace {
   uint32_t others;         // reads, and writes before it
   uint32_t message;        // the newest that stands there
   uint32_t cut;            // the turn of the last write that is no atomic's
-  bool drawn;              // somebody added to it, and looked at the sum
 };
 
 struct SimRelay {
@@ -216,10 +216,11 @@ static void drop_others(SimRelay *r, SimPlace *p) {
   p->others = 0;
 }
 
-// Of a warp's: reads, weak writes, strong ones.
+// Of a warp's: reads, weak writes, strong ones by what they do.
 static bool same_kind(const Touch *a, const Touch *b) {
   return a->unit == b->unit && a->warp == b->warp && a->agent == b->agent &&
-         a->wrote == b->wrote && (!a->wrote || a->strong == b->strong);
+         a->wrote == b->wrote && (!a->wrote || (a->strong == b->strong &&
+         a->draws == b->draws && a->puts == b->puts));
 }
 
 // Where the others have one like it, or room for one, the oldest's if they are
@@ -360,35 +361,30 @@ static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
   }
 }
 
+// Of two accesses, is one a draw of a number and the other puts the counter
+// back? With nothing to order them numbers are drawn again, or are lost.
+static bool draws(const Touch *a, const Touch *b) {
+  return a->strong && b->strong && a->draws && b->puts;
+}
+
 // An access of another cluster, before this one.
 static void check(Access *x, int l, const SimPlace *p, const Touch *me,
                   const Touch *o, bool same) {
-  if (!o->unit || o->unit == me->unit || (me->strong && o->strong) ||
-      !(me->wrote || o->wrote) ||
+  bool ours = draws(me, o), theirs = draws(o, me);
+  if (!o->unit || o->unit == me->unit || !(me->wrote || o->wrote) ||
+      (me->strong && o->strong && !ours && !theirs) ||
       (same && o->wrote && !me->strong && !o->strong))
     return;
   bool last = o == &p->write;
-  if (!knows(x->w, l, o) && (last || !observed(x->w, l, p, me, o)))
+  if (knows(x->w, l, o) || (!last && observed(x->w, l, p, me, o))) {
+    if (last) check_proxy(x, l, me, o);
+  } else if (ours || theirs) {
+    const Touch *draw = ours ? me : o, *put = ours ? o : me;
+    SimFault *f = tell(x, l, draw, kind_of(draw), put, kind_of(put));
+    if (f) f->blocks.draws = true;
+  } else {
     race(x, l, me, o);
-  else if (last)
-    check_proxy(x, l, me, o);
-}
-
-// Does an atomic draw a number: add, and look at what was there?
-static bool draws(const SimIns *i) {
-  return i->op == OP_ATOMIC && !i->alone && i->imm != AT_EXCH &&
-         i->imm != AT_CAS;
-}
-
-// A number is drawn where another cluster stored one, and others drew before:
-// with nothing to order the two, this might as well go on from theirs.
-static void check_draw(Access *x, int l, const SimPlace *p, const Touch *me) {
-  const Touch *o = &p->write;
-  if (!draws(x->i) || !p->drawn || !o->puts || !o->strong || !me->strong ||
-      o->unit == me->unit || knows(x->w, l, o))
-    return;
-  SimFault *f = tell(x, l, me, kind_of(me), o, kind_of(o));
-  if (f) f->blocks.draws = true;
+  }
 }
 
 static void read_place(Access *x, int l, SimPlace *p, const Touch *me) {
@@ -415,7 +411,6 @@ static void write_place(Access *x, int l, SimPlace *p, const Touch *me,
     Touch o = r->reader[k].by;
     check(x, l, p, me, &o, same);
   }
-  check_draw(x, l, p, me);
   if (!me->strong) {
     drop_others(r, p);
   } else if (p->write.unit) {
@@ -423,7 +418,6 @@ static void write_place(Access *x, int l, SimPlace *p, const Touch *me,
     if (t) *t = p->write;
   }
   if (!me->atomic) p->cut = me->turn;
-  if (draws(x->i)) p->drawn = true;
   p->write = *me;
 }
 
@@ -441,7 +435,8 @@ void simrelay_access(Access *x, uint32_t mask, const uint8_t *data,
                 .narrow = i->sem && i->scope < SCOPE_GPU,
                 .wrote = x->write, .atomic = i->op == OP_ATOMIC,
                 .agent = x->agent};
-    me.puts = me.wrote && (!me.atomic || i->imm == AT_EXCH);
+    me.draws = me.atomic && !i->idle && i->imm == AT_ADD;
+    me.puts = me.wrote && (!me.atomic || (i->imm == AT_EXCH && i->idle));
     for (int k = 0; k < x->bytes; k += size) {
       SimPlace *p = place_of(w, m, x->at[l] + k);
       if (!p) return;

@@ -313,10 +313,10 @@ static void say_block_race(SimText *t, const SimProg *p, const SimFault *f) {
                                      "atomic write"};
   const int32_t *b = f->r.block, *o = f->blocks.cta;
   if (f->blocks.draws) {
-    simreport_printf(t, "block (%d,%d,%d) draws a number again: block "
-                     "(%d,%d,%d) put the counter back with nothing to order "
-                     "that behind all draws: ", (int)b[0], (int)b[1],
-                     (int)b[2], (int)o[0], (int)o[1], (int)o[2]);
+    simreport_printf(t, "block (%d,%d,%d) draws a number of a counter that "
+                     "block (%d,%d,%d) puts back with nothing to order that "
+                     "behind all draws: ", (int)b[0], (int)b[1], (int)b[2],
+                     (int)o[0], (int)o[1], (int)o[2]);
     say_element(t, p, f);
     return;
   }
@@ -526,6 +526,10 @@ static void say_wrong(SimText *t, const SimProg *p, const SimFault *f) {
     case MBAR_BUSY:
       simreport_printf(t, " is invalidated while threads wait for it or bytes "
                        "are on their way");
+      break;
+    case MBAR_STILL:
+      simreport_printf(t, " is invalidated with nothing that orders a use of "
+                       "it before");
       break;
     case MBAR_AGAIN:
       simreport_printf(t, " is made again with nothing that orders its "

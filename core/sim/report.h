@@ -31,8 +31,7 @@ typedef enum SimMisuse {
 typedef enum SimWrong {
   MBAR_NONE, MBAR_UNORDERED, MBAR_UNFENCED, MBAR_TWICE, MBAR_COUNT, MBAR_MANY,
   MBAR_OVER, MBAR_BYTES, MBAR_GONE, MBAR_BUSY, MBAR_AGAIN, MBAR_EARLY,
-  MBAR_TOKEN,
-  MBAR_LEFT
+  MBAR_TOKEN, MBAR_LEFT, MBAR_STILL
 } SimWrong;
 // A tensor map in memory that is none; that tells of more than there is; whose
 // change nobody released, or acquired; that changes while a copy needs it.

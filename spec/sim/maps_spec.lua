@@ -9,7 +9,7 @@ local tma = require "spec.tma"
 local cpasync, arch, _ = cute.nvgpu.cpasync, cute.arch, cute._
 local TILE = {32, 16}
 local RELEASE, ACQUIRE = {sem = "release"}, {sem = "acquire"}
-local SEEDS = 4
+local SEEDS = 2
 
 local function line() return debug.getinfo(2, "l").currentline end
 local function when(...) return cute.when(...) end

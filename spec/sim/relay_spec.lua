@@ -490,7 +490,7 @@ describe("an access that is weaker than other blocks' atomics", function()
       local r = report(function(p)
         arch.load(p, nil, GPU)
         add(p, GPU)
-        arch.store(p, 3, GPU)
+        if not used then arch.store(p, 3, GPU) end
         add(p, GPU)
       end, cluster, used, seed)
       assert.is_true(r.ok, tostring(r))
@@ -526,6 +526,25 @@ end)
 ---------------------------------------------------------------------------
 
 describe("a queue of tiles", function()
+  it("that a block begins anew while others draw is told", function()
+    for seed = 1, 6 do
+      local r = support.report(cute.kernel("k", function(count, y)
+        local b = arch.block_idx()
+        cute.when(arch.thread_idx():eq(0), function()
+          cute.when(b:eq(1), function()
+            arch.store(count.iterator, 0, {sem = "relaxed"})
+          end)
+          y[b] = arch.atomic_add(count.iterator, 1)
+        end)
+      end)(cute.zeros({1}, cute.i32), cute.zeros({4}, cute.i32)):launch {
+        grid = 4, block = 32, device = "sim:sm_90a", seed = seed,
+        faults = "return"})
+      assert.equal("block-race", r.reports[1].kind)
+      assert.matches("draws a number of a counter that block %(1,0,0%)",
+                     r.reports[1].message)
+    end
+  end)
+
   local TILES, GRID = 12, 4
   local RELAXED = {sem = "relaxed", scope = "gpu"}
   local PUT = {
@@ -581,10 +600,9 @@ describe("a queue of tiles", function()
           assert.equal("block-race", f.kind)
           if name ~= "plain" then
             assert.equal(at.draw, f.line)
-            assert.matches("^block %(%d,0,0%) draws a number again: block "
-              .. "%(%d,0,0%) put the counter back with nothing to order that "
-              .. "behind all draws: element 0 of global tensor 'count'$",
-              f.message)
+            assert.matches("^block %(%d,0,0%) draws a number of a counter that "
+              .. "block %(%d,0,0%) puts back with nothing to order that behind "
+              .. "all draws: element 0 of global tensor 'count'$", f.message)
           end
         end
       end

@@ -67,6 +67,8 @@ local ADVICE = {
 --- The same where the message has more to say: kind, pattern, advice, and what
 -- the second line is.
 local SPECIAL = {
+  {"block-race", "draws a number", "let who draws the last number of all put "
+    .. "it back: the tiles and one more for each that draws"},
   {"race", "fence_proxy.*global", "fence_proxy(\"async.global\") in the "
     .. "threads that wrote, before they hand it over, or in the one that "
     .. "copies, behind its acquire"},

@@ -247,6 +247,7 @@ build = {
         "lua/cute/lang/memory.lua",
       ["cute.lang.printing"] =
         "lua/cute/lang/printing.lua",
+        "lua/cute/lang/progress.lua",
       ["cute.lang.questions"] =
         "lua/cute/lang/questions.lua",
       ["cute.lang.raw"] =

@@ -173,6 +173,7 @@ void simasync_land(SimCluster *c, size_t k) {
   drop(c, k);
   c->vain = 0;
   c->moved++;
+  c->changed++;
   simmbar_complete(c, b, bytes);
 }
 

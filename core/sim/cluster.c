@@ -499,7 +499,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   c->met = 0;
   c->index = (uint32_t)index;
   c->hopeless = false;
-  c->moved = 0;
+  c->moved = c->changed = c->still = c->since = c->quiet = 0;
   c->asleep = UINT64_MAX;  // never yet
   memset(c->spin, 0, (size_t)p->nall * sizeof *c->spin);
   for (int k = 0; k < p->ncta; k++) init_cta(c, k, index);

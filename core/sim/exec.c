@@ -454,11 +454,24 @@ static void go_else(SimWarp *w, const SimIns *i) {
   if (!w->active) w->pc = i->jump;
 }
 
-static void runaway(SimWarp *w, const SimIns *i) {
+static void runaway(SimWarp *w, const SimIns *i, uint64_t quiet) {
   SimFault *f = simreport_fault(w, SIM_RUNAWAY, __builtin_ctz(w->active),
                                 i->src, 0, -1, 0);
-  if (f) f->executed = w->count;
+  if (f) f->runaway.executed = quiet ? quiet : w->count;
+  if (f) f->runaway.quiet = quiet > 0;
   w->cluster->stop = true;
+}
+
+// Instructions of the cluster since memory changed, as far as that was looked
+// at; 0: it did.
+static uint64_t quiet_for(SimCluster *c) {
+  enum { OFTEN = 1 << 20 };
+  if (c->serial - c->since < OFTEN) return 0;
+  uint64_t changed = c->changed + (c->prog->changes ? *c->prog->changes : 0);
+  c->quiet = changed == c->still ? c->quiet + (c->serial - c->since) : 0;
+  c->still = changed;
+  c->since = c->serial;
+  return c->quiet;
 }
 
 static void end_region(SimWarp *w, const SimIns *i) {
@@ -467,9 +480,14 @@ static void end_region(SimWarp *w, const SimIns *i) {
     if (!w->active) simexec_find(w);
     return;
   }
-  if (i->head == OP_FOR) end_for(w, i);
-  else w->pc = i->jump;
-  if (w->count > w->cluster->budget) runaway(w, i);
+  if (w->count > w->cluster->budget) runaway(w, i, 0);
+  if (i->head == OP_FOR) {
+    end_for(w, i);
+    return;
+  }
+  w->pc = i->jump;
+  uint64_t quiet = quiet_for(w->cluster);
+  if (quiet > w->cluster->patience) runaway(w, i, quiet);
 }
 
 // ---- the rest ----

@@ -58,21 +58,38 @@ static bool shares_line(const SimFault *a, const SimFault *b) {
          (a->r.src2 && (a->r.src2 == b->r.src || a->r.src2 == b->r.src2));
 }
 
-static bool together(const SimFault *a, const SimFault *b) {
+static bool within(const Fn *fn, const SimFault *f, uint32_t *lo,
+                   uint32_t *hi) {
+  const Src *a = &fn->src.p[f->r.src], *b = &fn->src.p[f->r.src2];
+  *lo = a->line < b->line ? a->line : b->line;
+  *hi = a->line < b->line ? b->line : a->line;
+  return f->r.src && f->r.src2 && a->file == b->file;
+}
+
+// The same of two tensors, between lines that one barrier or wait is between.
+static bool overlap(const Fn *fn, const SimFault *a, const SimFault *b) {
+  uint32_t lo, hi, lo2, hi2;
+  return a->r.kind == b->r.kind && a->r.lack == b->r.lack && a->r.src2 &&
+         b->r.src2 && fn->src.p[a->r.src].file == fn->src.p[b->r.src].file &&
+         within(fn, a, &lo, &hi) && within(fn, b, &lo2, &hi2) && lo < hi2 &&
+         lo2 < hi;
+}
+
+static bool together(const Fn *fn, const SimFault *a, const SimFault *b) {
   bool near = shares_line(a, b) || (a->r.mem >= 0 && a->r.mem == b->r.mem);
   if (a->r.kind == SIM_BLOCKRACE || b->r.kind == SIM_BLOCKRACE)
     return a->r.kind == b->r.kind && near;
-  if (of_memory(a) && of_memory(b)) return near;
+  if (of_memory(a) && of_memory(b)) return near || overlap(fn, a, b);
   return (of_memory(a) || of_order(a)) && (of_memory(b) || of_order(b));
 }
 
 // The number of its group for each fault: the first one in it.
-static void group(const SimFault *f, uint32_t n, uint32_t *of) {
+static void group(const Fn *fn, const SimFault *f, uint32_t n, uint32_t *of) {
   for (uint32_t k = 0; k < n; k++) of[k] = k;
   for (uint32_t k = 0; k < n; k++)
     for (uint32_t j = 0; j < k; j++) {
       uint32_t a = of[j], b = of[k];
-      if (a == b || !together(&f[j], &f[k])) continue;
+      if (a == b || !together(fn, &f[j], &f[k])) continue;
       for (uint32_t i = 0; i < n; i++)
         if (of[i] == (a > b ? a : b)) of[i] = a < b ? a : b;
     }
@@ -104,12 +121,11 @@ static void conclude(SimFault *all, uint32_t n) {
   }
 }
 
-// Does the read of race f come before anybody wrote there, as a fault in front
-// of it says?
-static bool is_early(const SimFault *f, const SimFault *all) {
+// Does line src read f's tensor before anybody wrote there, as a fault in front
+// of f says?
+static bool is_early(const SimFault *f, uint32_t src, const SimFault *all) {
   for (const SimFault *u = all; u < f; u++)
-    if (u->r.src == f->r.src2 && u->r.mem == f->r.mem &&
-        u->r.kind == SIM_UNINIT)
+    if (u->r.src == src && u->r.mem == f->r.mem && u->r.kind == SIM_UNINIT)
       return true;
   return false;
 }
@@ -120,7 +136,7 @@ static int race_place(const SimFault *f, const SimFault *all) {
   if (f->race.proxy) return 7;
   if (f->race.how == CLASH_RAW && f->race.agent)
     return f->r.lack == LACK_TURN ? 7 : 3;
-  bool early = f->race.how == CLASH_WAR && is_early(f, all);
+  bool early = f->race.how == CLASH_WAR && is_early(f, f->r.src2, all);
   return early && (f->r.lack || f->race.agent) ? 9 : 5;
 }
 
@@ -136,12 +152,16 @@ static int place_of(const SimFault *f, const SimFault *all) {
       if (f->r.lack == LACK_BYTES) return f->access.far ? 6 : 0;
       return f->r.lack == LACK_TURN    ? 7
              : f->r.lack || f->access.open ? 3
+             : is_early(f, f->r.src, all)  ? 9
                                            : 5;
     case SIM_RACE: return race_place(f, all);
     case SIM_WARPRACE: return 6;
     case SIM_UNINIT:
       return !f->r.lack ? 8 : f->r.lack == LACK_ROLES ? 6 : 4;
-    case SIM_DEADLOCK: return f->r.lack == LACK_BYTES ? 2 : 10;
+    case SIM_DEADLOCK:
+      return f->r.lack == LACK_BYTES || (f->r.lack == LACK_NOBODY &&
+                                         f->deadlock.how == STUCK_BARRIER)
+               ? 2 : 10;
     case SIM_EXIT: return 12;
     case SIM_WARPGROUP: return 11;
     default: return 0;
@@ -157,7 +177,7 @@ static int by_seat(const void *a, const void *b) {
   return x->fault < y->fault ? -1 : 1;
 }
 
-uint32_t simlead_arrange(SimFault *f, uint32_t n) {
+uint32_t simlead_arrange(const Fn *fn, SimFault *f, uint32_t n) {
   n = without_twins(f, n);
   if (!n) return 0;
   conclude(f, n);
@@ -166,7 +186,7 @@ uint32_t simlead_arrange(SimFault *f, uint32_t n) {
   SimFault *all = base_realloc(NULL, n * sizeof *all);
   bool room = of && seat && all;  // without it they stay as they were
   if (room) {
-    group(f, n, of);
+    group(fn, f, n, of);
     for (uint32_t k = 0; k < n; k++)
       seat[k] = (Seat){of[k], k, place_of(&f[k], f)};
     qsort(seat, n, sizeof *seat, by_seat);

@@ -388,18 +388,28 @@ static bool own_release(const SimWarp *w, int l, const SimGran *g) {
 static void write_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
   SimCluster *c = x->w->cluster;
   uint8_t *smem = c->smem;
-  bool strong = x->i->sem != 0;
-  simspin_moved(c, false);
+  bool strong = x->i->sem != 0, moved = strong;
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     uint32_t addr = shadow_address(x, l);
     bool same = memcmp(smem + addr, buf[l], (size_t)x->bytes) == 0;
+    moved |= !same;
     int64_t g = granule(x, addr);
     bool keep = strong && own_release(x->w, l, &c->gran[g]);
     shadow_write(x, l, addr, same, shadow_flags(x->i));
     copy_bytes(smem + addr, buf[l], x->bytes);
     if (strong) simorder_write(x->w, x->i, l, g, keep);
   }
+  if (moved) simspin_moved(c, false);
+}
+
+// Will one of those lanes store what is not there?
+static bool changes(const Access *x, uint32_t mask, SimLaneBuf buf) {
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    if (memcmp(x->m->p + x->at[l], buf[l], (size_t)x->bytes)) return true;
+  }
+  return false;
 }
 
 static void write_global(Access *x, uint32_t mask, SimLaneBuf buf) {
@@ -409,7 +419,7 @@ static void write_global(Access *x, uint32_t mask, SimLaneBuf buf) {
   uint8_t flags = shadow_flags(x->i);
   meet_others(x, mask, buf[0], sizeof buf[0]);
   if (m->area && m->area->maps) simmaps_wrote(x, mask);
-  simspin_moved(c, true);
+  if (strong || changes(x, mask, buf)) simspin_moved(c, true);
   for (int l = 0; l < LANES; l++) {
     if (!(mask >> l & 1)) continue;
     int64_t g = strong ? global_granule(x, l) : NO_GRANULE;
@@ -778,6 +788,7 @@ static void land(SimWarp *w, SimBatch *b, int l, int actor, uint32_t lanes,
   uint32_t g = b->dst[l] >> c->prog->shift;
   uint32_t n = b->bytes >> c->prog->shift;
   copy_bytes(c->smem + b->dst[l], b->data[l], (int)b->bytes);
+  c->changed++;
   if (b->i && b->read >> l & 1) landed_source(w, b, l, actor, clk);
   for (uint32_t k = 0; k < n; k++, g++) {
     shadow_set(c, g, actor, lanes, clk, b->src, GF_DEFINED);

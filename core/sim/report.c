@@ -444,8 +444,11 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
                        f->registers.wanted);
       break;
     case SIM_RUNAWAY:
-      simreport_printf(t, "a warp executed %lld instructions without coming "
-                       "to its end", (long long)f->executed);
+      simreport_printf(t, f->runaway.quiet
+                       ? "a loop goes on and on: %lld instructions since any "
+                         "memory changed"
+                       : "a warp executed %lld instructions without coming "
+                         "to its end", (long long)f->runaway.executed);
       break;
     case SIM_SHUFFLE:
       simreport_printf(t, "shuffle reads lane %d, which takes no part",

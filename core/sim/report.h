@@ -97,7 +97,7 @@ typedef struct SimFault {
     struct { SimTeamwork how; int warp, warps; } team;
     struct { int64_t none, all; } left;  // UNWRITTEN: elements
     struct { int four, group; } metadata;  // of a group of so many elements
-    uint64_t executed;     // RUNAWAY: instructions
+    struct { uint64_t executed; bool quiet; } runaway;  // of all: exec.c
     int lane;              // SHUFFLE
     uint32_t text;         // TRAP: a string of Fn, or 0
     // ... or what was assumed of a value

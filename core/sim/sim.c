@@ -196,9 +196,12 @@ static void cluster_free(SimCluster *c) {
 
 static bool cluster_init(SimCluster *c, Run *r) {
   const SimProg *p = r->prog;
+  enum { MOST = 100000000,  // instructions of a warp
+         STILL = 32 << 20, EACH = 4 << 20 };  // of all, memory being as it is
   size_t n = (size_t)p->nall, ctas = (size_t)p->ncta;
   c->prog = p;
-  c->budget = r->opts->budget ? r->opts->budget : 100000000;
+  c->budget = r->opts->budget ? r->opts->budget : MOST;
+  c->patience = r->opts->budget ? UINT64_MAX : STILL + EACH * n;
   c->max_reports = r->max_reports;
   c->lock = &r->atomics;
   c->quit = &r->stop;
@@ -618,7 +621,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
   if (ok && !r.stopped && !r.nfault && !r.tape)  // what others write is, of one
     unwritten = simleft_find(prog, left, one ? NULL : merge_fault, &r);
-  r.nfault = simlead_arrange(r.fault, r.nfault);
+  r.nfault = simlead_arrange(prog->fn, r.fault, r.nfault);
   simblocks_free(prog);
   simrelay_free(prog);
   SimResult *s = ok ? result(&r) : NULL;

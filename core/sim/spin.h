@@ -19,6 +19,7 @@ struct SimSpin {
 // Memory changed: that of the cluster, or (global) everybody's.
 static inline void simspin_moved(SimCluster *c, bool global) {
   c->moved++;
+  c->changed++;
   if (global && c->prog->changes) ++*c->prog->changes;
 }
 // Times that memory changed, as far as this cluster sees.

@@ -103,9 +103,10 @@ struct SimCta {
 struct SimCluster {
   const SimProg *prog;
   uint32_t index;          // among those of the launch
-  uint64_t rng, serial, budget, mmas;
+  uint64_t rng, serial, budget, patience, mmas;
   uint64_t told;           // when tick was called
   int polls;               // global memory asked and unchanged, this turn
+  uint64_t changed, still, since, quiet;  // of memory: exec.c's end_region
   uint64_t moved, asleep;  // spin.h; it waits for others since *prog->changes
   SimSpin *spin; struct SimTurns *turns; struct SimCauses *causes;  // turns.h
   int64_t unborn;          // a deadlock: blocks that cannot begin

@@ -1,6 +1,7 @@
 --- What a debugger says of a stop: places, values, elements by coordinates.
 local core = require "cute.core"
 local report = require "cute.lang.report"
+local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
 
 local show = {}
@@ -289,7 +290,7 @@ end
 function show.where(session)
   local at = session.at
   if session:is_over() then
-    local _, n = session.report:followers()
+    local _, n = simreport.followers(session.report)
     return "the run is over: " .. (n == 0 and "nothing to report"
       or report.plural(n, "fault"))
   end

@@ -8,6 +8,7 @@
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
+local progress = require "cute.lang.progress"
 local report = require "cute.lang.report"
 local runs = require "cute.lang.runs"
 local source = require "cute.lang.source"
@@ -248,9 +249,6 @@ function Prepared.__tostring(p)
   return ("%s on %s"):format(tostring(p.program), tostring(p.device))
 end
 
--- The simulator comes back to Lua through this, so that Ctrl-C can stop it.
-local function stoppable() end
-
 --- A launch as core.sim_run takes it.
 ---@param p table a prepared launch
 ---@param opts table
@@ -264,12 +262,14 @@ function kernel.sim_launch(p, opts, values, grid)
     cooperative = p.cooperative,
     seed = opts.seed or p.seed, threads = opts.threads or p.threads,
     budget = opts.budget or p.budget, record = opts.record or p.record,
-    progress = opts.progress or p.progress or stoppable}
+    progress = opts.progress or p.progress or function() end}  -- for Ctrl-C
 end
 
 local function run_sim(p, opts, values, grid)
   local launch = kernel.sim_launch(p, opts, values, grid)
   local found
+  local show, _line <close> = progress.of(p.program.info.name)
+  if not (opts.progress or p.progress) then launch.progress = show end
   if kernel.runner then found = kernel.runner.run(p.program, launch)
   else found = core.sim_run(p.program.fn, launch) end
   found.kernel, found.sm = p.program.info.name, p.device.sm

@@ -248,16 +248,19 @@ function simreport.fault(r, known)
 end
 
 --- How many faults may follow from each that leads, by its number.
+---@param report table
 ---@return integer[] followers
 ---@return integer leaders
-function Report:followers()
+function simreport.followers(report)
   local count, leaders = {}, 0
-  for _, r in ipairs(self.reports) do
+  for _, r in ipairs(report.reports) do
     if r.leads then count[r.leads] = (count[r.leads] or 0) + 1
     else leaders = leaders + 1 end
   end
   return count, leaders
 end
+
+Report.followers = simreport.followers
 
 local function told(self, all)
   local head = ("simulator: kernel %s: "):format(self.kernel or "?")

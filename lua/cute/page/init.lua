@@ -154,7 +154,7 @@ end
 ---------------------------------------------------------------------------
 
 local function add_faults(notes, report, key)
-  local known, followers = {}, report:followers()
+  local known, followers = {}, simreport.followers(report)
   for i, r in ipairs(report.reports) do
     if not r.leads then
       notes[#notes + 1] = {kind = "bad", key = key(r.file, r.line),

@@ -1,0 +1,83 @@
+-- How far a run is, told on a terminal once it takes long; and loops that never
+-- end: told in seconds, those that go on rightly are let go on.
+local cute = require "cute"
+local progress = require "cute.lang.progress"
+local arch = cute.arch
+
+describe("the progress of a run", function()
+  -- What is written where the clock shows these seconds.
+  local function shown(seconds)
+    local text, k = {}, 1
+    local show, line = progress.of("gemm", function(s) text[#text + 1] = s end,
+      function() return seconds[k] end)
+    for i = 2, #seconds do
+      k = i
+      show((i - 1) / 10)
+    end
+    getmetatable(line).__close()
+    return text
+  end
+
+  it("is shown after two seconds, twice a second, and taken away", function()
+    assert.are.same({}, shown {0, 0.5, 1.9})
+    assert.are.same({"\r\27[Ksimulating gemm: 20 %, 2 s (Ctrl-C stops it)",
+                     "\r\27[Ksimulating gemm: 40 %, 3 s (Ctrl-C stops it)",
+                     "\r\27[K"}, shown {10, 11, 12.1, 12.4, 12.7})
+  end)
+end)
+
+describe("a loop", function()
+  local function run(body, opts)
+    opts = opts or {}
+    local k = cute.kernel("k", function(y)
+      local i = cute.var(0)
+      body(y, i, arch.thread_idx())
+      y[arch.thread_idx()] = i:get():to(cute.f32)
+    end)
+    opts.grid, opts.block, opts.faults = 1, opts.block or 64, "return"
+    opts.device = "sim:sm_90a"
+    return select(3, k(cute.zeros({64}, cute.f32)):launch(opts))
+  end
+
+  it("that changes nothing ends soon", function()
+    local start = os.clock()
+    local r = run(function(_, i)
+      cute.loop(function() return i:get():ne(7) end, function()
+        i:set(i:get() + 2)
+      end)
+    end, {block = 32})
+    assert.is_true(os.clock() - start < 10)
+    assert.equal("runaway", r.reports[1].kind)
+    assert.matches("^a loop goes on and on: %d+ instructions since any memory "
+      .. "changed$", r.reports[1].message)
+  end)
+
+  it("that stores what is there changes nothing", function()
+    -- as much as a warp may do with a budget of its own, which it has not here
+    local r = run(function(y, i, tid)
+      cute.loop(function() return i:get():lt(7) end, function()
+        y[tid] = 1.0
+      end)
+    end, {block = 1})
+    assert.matches("^a loop goes on and on", r.reports[1].message)
+  end)
+
+  it("that a budget is named for has that", function()
+    local r = run(function(_, i)
+      cute.loop(function() return i:get():lt(7) end, function()
+        i:set(i:get() & 3)
+      end)
+    end, {budget = 1000})
+    assert.matches("^a warp executed 100%d instructions without coming to its "
+      .. "end$", r.reports[1].message)
+  end)
+
+  it("that is long, and ends, is let go on", function()
+    local r = run(function(_, i)
+      cute.loop(function() return i:get():lt(2000000) end, function()
+        i:set(i:get() + 1)
+      end)
+    end)
+    assert.is_nil(r)
+  end)
+end)

@@ -85,6 +85,10 @@ local function sizes_of(text, default)
     end
     sizes[#sizes + 1] = n
   end
+  if #sizes == 0 then
+    lib.stop(job, ("--sizes: whole numbers of at least 1 are expected, "
+      .. "got '%s'"):format(text))
+  end
   return sizes
 end
 

@@ -329,8 +329,11 @@ double face_get_num(lua_State *L, int t, const char *k, double otherwise) {
 }
 
 bool face_get_bool(lua_State *L, int t, const char *k) {
-  lua_getfield(L, t, k);
+  int type = lua_getfield(L, t, k);
   bool v = lua_toboolean(L, -1);
+  if (type != LUA_TNIL && type != LUA_TBOOLEAN)
+    face_error(L, ERR_ARG, "%s = %s: true or false expected", k,
+               face_show(L, -1));
   lua_pop(L, 1);
   return v;
 }

@@ -149,6 +149,11 @@ function npy.header(bytes)
   local descr, order = dict and dict.descr, dict and dict.fortran_order
   local shape = dict and type(dict.shape) == "string"
     and parse_shape(dict.shape)
+  for _, key in ipairs {"descr", "fortran_order", "shape"} do
+    if dict and dict[key] == nil then
+      return nil, ("has no '%s' in its header"):format(key)
+    end
+  end
   if not shape or type(order) ~= "boolean" or type(descr) == "boolean"
       or descr == nil then
     return nil, broken(text)

@@ -111,6 +111,9 @@ end
 ---@param max_active_clusters integer
 ---@return integer[] {cluster's M, cluster's N, clusters}
 function Params:get_grid_shape(max_active_clusters)
+  if max_active_clusters < 1 then
+    core.bad_argument(1, "1 cluster or more", max_active_clusters)
+  end
   return {self.cluster_shape[1], self.cluster_shape[2],
           math.min(self:total_clusters(), max_active_clusters)}
 end
@@ -448,6 +451,9 @@ StreamK.__index = StreamK
 function schedule.StreamKTileScheduler(params, k_tiles, opts, block_idx,
                                        grid_dim)
   opts = opts or {}
+  if math.type(k_tiles) and k_tiles < 1 then
+    core.bad_argument(2, "1 tile along K or more", k_tiles)
+  end
   block_idx = block_idx or {arch.block_idx()}
   grid_dim = grid_dim or {arch.grid_dim()}
   local clusters = at_least_one(grid_dim[3])

@@ -88,3 +88,36 @@ describe("an error that no check foresaw", function()
     assert.equal(mark, value)
   end)
 end)
+
+describe("what was taken without a word", function()
+  local function says(want, f, ...)
+    local ok, text = pcall(f, ...)
+    assert.is_false(ok)
+    assert.equal(want, text:match ":%d+: ([^\n]*)")
+  end
+  local A = cute.zeros({16, 16}, cute.bf16)
+
+  it("is refused", function()
+    local params = cute.utils.PersistentTileSchedulerParams({4, 4, 1},
+                                                            {1, 1, 1})
+    says("bad argument #1 to 'PersistentTileSchedulerParams:get_grid_shape' "
+      .. "(1 cluster or more expected, got -3) [bad-argument]", function()
+      params:get_grid_shape(-3) end)
+    says("bad argument #2 to 'utils.StreamKTileScheduler' (1 tile along K or "
+      .. "more expected, got 0) [bad-argument]",
+      cute.utils.StreamKTileScheduler, params, 0)
+    says("cute.zeros: pinned = \"yes\": true or false expected [bad-argument]",
+      cute.zeros, {4}, cute.f32, {pinned = "yes"})
+    says(("ops.elementwise: dropout of %s: 0 or more, and less than 1 "
+      .. "[bad-argument]"):format(0 / 0), cute.ops.elementwise,
+      function(x, at) return at:dropout(x, 0 / 0, 1) end, A, {device = "sim"})
+    local f = function(sums, at, more) return sums, at, more end
+    local i = debug.getinfo(f, "S")
+    says(("ops.gemm: the epilogue at %s:%d takes 3 values, and 2 are there: "
+      .. "sums and `at` [bad-argument]"):format(i.short_src, i.linedefined),
+      cute.ops.gemm, A, A, {epilogue = f})
+    local bytes = "\x93NUMPY\1\0\46\0{'fortran_order': False, 'shape': (3,), }"
+    assert.same({nil, "has no 'descr' in its header"},
+      {cute.npy.header(bytes .. (" "):rep(56 - #bytes))})
+  end)
+end)

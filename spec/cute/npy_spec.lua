@@ -142,9 +142,13 @@ describe("npy", function()
       refused("has an empty header", bare("\n", major) .. SIX)
       refused("has a broken header: {", bare("{", major) .. SIX)
     end
-    for _, dict in ipairs {"{}", "[]", "descr", "{'descr'}", "{'descr': }",
-        "{'descr': '<f4'}", "{'descr': '<f4', 'fortran_order': False}",
-        "{'fortran_order': False, 'shape': (2, 3)}",
+    for dict, key in pairs {["{}"] = "descr",
+        ["{'descr': '<f4'}"] = "fortran_order",
+        ["{'descr': '<f4', 'fortran_order': False}"] = "shape",
+        ["{'fortran_order': False, 'shape': (2, 3)}"] = "descr"} do
+      refused(("has no '%s' in its header"):format(key), bare(dict, 1) .. SIX)
+    end
+    for _, dict in ipairs {"[]", "descr", "{'descr'}", "{'descr': }",
         "{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 3)}",
         "{'descr': '<f4', 'fortran_order': Falsehood, 'shape': (2, 3)}",
         "{'descr': '<f4', 'fortran_order': 'False', 'shape': (2, 3)}",

@@ -345,6 +345,17 @@ describe("cutelua debug", function()
     assert.equal(first .. "\n", second)
   end)
 
+  it("stops where docs/debugging.md says", function()
+    local f <close> = assert(io.open "docs/debugging.md")
+    local docs = f:read "a"
+    local _, text = run("br 63\nc\nback\n",
+      "scripts/gemm_ws.lua --m 256 --n 256 --k 256")
+    for _, line in ipairs {63, 62} do
+      local step = ("step %%d+: gemm_ws.lua:%d, [^\n]*"):format(line)
+      assert.equal(docs:match(step), text:match(step))
+    end
+  end)
+
   it("shows what agents do: MMAs in flight, barriers and their phases",
     function()
       local _, text = run("br 63\nc\np acc\nwarps\nbars\np read\np read.index"

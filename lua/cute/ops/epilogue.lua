@@ -236,6 +236,11 @@ end
 local function results_of(f, original, shape, ...)
   local n = select("#", ...)
   if not capture.is_users(original) then n = n - 1 end
+  local takes = debug.getinfo(original, "u").nparams
+  if takes > n then
+    fail("%s takes %d values, and %d are there: sums and `at`",
+         where_is(original), takes, n)
+  end
   local out = table.pack(f(table.unpack({...}, 1, n)))
   local what = where_is(original)
   if out.n == 0 then fail("%s returns nothing", what) end

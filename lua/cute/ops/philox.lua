@@ -112,10 +112,9 @@ end
 
 --- x where its word is at least p 2^32, divided by 1 - p; else 0.
 function philox.dropout(x, words, p)
-  local scale = 1.0 / (1.0 - p)
-  local least = p * 4294967296.0
+  local least, scale = p * 4294967296.0, 1.0 / (1.0 - p)
   if math.type(p) then
-    if p < 0 or p >= 1 then
+    if not (p >= 0 and p < 1) then
       core.fail("bad-argument", ("dropout of %s: 0 or more, and less than 1")
         :format(p))
     end

@@ -156,9 +156,13 @@ end
 local function combinations(params)
   local names = {}
   for name in pairs(params) do names[#names + 1] = name end
-  table.sort(names)
+  table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
   local list = {{}}
   for _, name in ipairs(names) do
+    if type(params[name]) ~= "table" then
+      core.fail("bad-argument", ("params.%s = %s: a list of values is needed")
+        :format(tostring(name), core.show(params[name])))
+    end
     local longer = {}
     for _, c in ipairs(list) do
       for _, value in ipairs(params[name]) do

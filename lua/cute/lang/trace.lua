@@ -483,7 +483,7 @@ function trace.run(name, func, opts, ...)
   end
   report.keep(nil)
   local ok, fn = pcall(core.trace, name, func, opts, handler, ...)
-  regions.restore()
+  if not opts.record then regions.restore() end  -- a debugger shows them
   regions.begin(before)
   if not ok then error(fn, 0) end
   local read = reach.take(func, opts.held, ran)

@@ -88,7 +88,7 @@ local PARTS = {
   ["cute.nvgpu.cpasync"] = [[
     prefetch(tma_atom, gmem_tensor: tensor)]],
   ["cute.pointer"] = [[
-    make_ptr(dtype: dtype|string, value: integer|buffer|tensor,
+    make_ptr(dtype: dtype|string, value: integer|value|buffer|tensor,
       memspace?: string)
     recast_ptr(pointer: tensor, dtype?, swizzle?)
     empty_like(x: vector|tensor, dtype?: dtype|string)

@@ -11,9 +11,10 @@ local pointer = {}
 ---@return table iterator
 function pointer.make_ptr(dtype, value, memspace)
   if type(dtype) == "string" then dtype = core[dtype] end
-  if math.type(value) == "integer" then
+  if math.type(value) == "integer" or core.typename(value) == "value" then
     core.fail("bad-argument", "make_ptr: an address is no pointer here, since "
-      .. "nobody could check it\n  give a buffer, a tensor or an iterator")
+      .. "nobody could check it\n  give a buffer, a tensor or an iterator: "
+      .. "pages and groups are indices into one tensor")
   end
   local it = core.typename(value) == "buffer"
     and core.make_tensor(value, core.make_layout(1)) or value

@@ -289,6 +289,9 @@ local SAMPLES = {
     return function() arch.mbarrier_inval(bar) end
   end,
   ["mbarrier.arrive"] = with_barrier(arch.mbarrier_arrive),
+  ["mbarrier.arrive.token"] = with_barrier(function(bar)
+    arch.mbarrier_arrive(bar, nil, 1, {token = true})
+  end),
   ["mbarrier.expect_tx"] = with_barrier(function(bar)
     arch.mbarrier_expect_tx(bar, 0)
   end),
@@ -425,6 +428,7 @@ local function demands(who, sample, what)
     found["uninitialised"] = nil  -- registers of what was left out
     found["warp-race"] = nil      -- all lanes write one place
     found["race"] = nil
+    found["mbarrier"] = nil       -- a phase that only some arrived in
     found["exited-block"] = nil   -- nobody waits for what they sent
     local list = {}
     for kind in pairs(found) do list[#list + 1] = kind end

@@ -693,8 +693,9 @@ describe("a kernel", function()
     closed:close()
     for text, opts in pairs {
       ["no option 'sed' (did you mean seed?): there are arch block "
-        .. "budget cluster device fastmath faults fmad grid output pdl "
-        .. "progress record seed stream threads [unknown-name]"] = {sed = 1},
+        .. "budget cluster cooperative device fastmath faults fmad grid "
+        .. "output pdl progress record seed stream threads "
+        .. "[unknown-name]"] = {sed = 1},
       ["seed of x: an integer is needed [bad-launch]"] = {seed = "x"},
       ["threads of 1.5: an integer is needed [bad-launch]"] = {threads = 1.5},
       ["block of nil: one to three integers of at least 1 [bad-launch]"] = {},

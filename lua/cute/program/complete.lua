@@ -19,7 +19,7 @@ complete.FIELDS = {
     .. "iterator",
   vector = "shape dtype element_type",
   value = "dtype element_type",
-  dtype = "bits width name is_float is_integer signed",
+  dtype = "bits width name is_float is_integer signed inf nan",
   constant = "value mode num_bits num_base num_shift b m s",
   buffer = "dtype count nbytes closed",
   devbuf = "device address",

@@ -268,7 +268,7 @@ end
 local function run_sim(p, opts, values, grid)
   local launch = kernel.sim_launch(p, opts, values, grid)
   local found
-  local show, _line <close> = progress.of(p.program.info.name)
+  local show, _ <close> = progress.of(p.program.info.name)
   if not (opts.progress or p.progress) then launch.progress = show end
   if kernel.runner then found = kernel.runner.run(p.program, launch)
   else found = core.sim_run(p.program.fn, launch) end

@@ -199,6 +199,14 @@ static int v_tostring(lua_State *L) {
     lua_pushfstring(L, "traced %s %I", dtype_name(i->type), (LUAI_UACINT)k);
     return 1;
   }
+  if (i->op == OP_ARG) {
+    const char *name = ir_str(fn, fn->arg.p[i->imm].name);
+    lua_pushfstring(L, "traced %s (argument ", dtype_name(i->type));
+    if (*name) lua_pushfstring(L, "%s)", name);
+    else lua_pushfstring(L, "%d)", (int)i->imm + 1);
+    lua_concat(L, 2);
+    return 1;
+  }
   lua_pushfstring(L, "traced %s%s%s%s (line %d)", dtype_name(i->type),
                   i->name ? " '" : "", i->name ? ir_str(fn, i->name) : "",
                   i->name ? "'" : "", (int)fn->src.p[i->src].line);

@@ -232,9 +232,9 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
   const uint8_t *byte = area->p + (g << area->shift);
   for (size_t k = 0; k < p->fn->mem.n; k++) {
     const Mem *m = &p->fn->mem.p[k];
-    if (m->space != SP_GMEM) continue;
+    if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
     const SimMem *s = p->mem[m->ref];
-    if (byte < s->p || byte >= s->p + s->bytes) continue;
+    if (!s || byte < s->p || byte >= s->p + s->bytes) continue;
     f->r.mem = (int32_t)k;
     f->r.offset = (byte - s->p) * 8 / s->own;
     return;

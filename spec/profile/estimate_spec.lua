@@ -147,6 +147,28 @@ describe("an estimate", function()
     assert.is_true(of(7) > of(0) + 700 * H200.alu)
   end)
 
+  it("looks at the last block, too: a grid beyond the data", function()
+    local function copy(guarded)
+      return cute.kernel("copy", function(x, y)
+        local i = cute.arch.block_idx() * 64 + cute.arch.thread_idx()
+        if not guarded then y[i] = x[i] return end
+        cute.when(i:lt(cute.size(x)), function() y[i] = x[i] end)
+      end)
+    end
+    local NOTE = "note: the last of 5 clusters moves no data: is the grid "
+      .. "larger than the data?"
+    local function of(k, grid)
+      return estimate(k, grid, 64, nil, zeros(256), zeros(256))
+    end
+    assert.truthy(tostring(of(copy(true), 5)):find(NOTE, 1, true))
+    assert.is_nil(tostring(of(copy(true), 4)):find("note:", 1, true))
+    assert.is_nil(tostring(of(copy(false), 4)):find("note:", 1, true))
+    local ok, why = pcall(of, copy(false), 5)
+    assert.is_false(ok)
+    assert.matches("nothing is estimated of a launch at fault.*read outside "
+      .. "global tensor 'x'", why)
+  end)
+
   it("has a last wave", function()
     local k = cute.kernel("one", function(Y) Y[cute.arch.block_idx()] = 1 end)
     local function waves(blocks)

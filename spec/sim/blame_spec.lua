@@ -495,6 +495,19 @@ local function names_of(fault, at)
     .. (fault.line2 and " " .. (name[fault.line2] or "?") or "")
 end
 
+describe("a traced argument", function()
+  it("is shown by its name, not by a line that it has not", function()
+    local cute, text = require "cute", nil
+    local k = cute.kernel("k", function(n, t, x)
+      text = tostring(n) .. ", " .. tostring(t.bits)
+      x[0] = n + t.bits
+    end)
+    k(3, {bits = 5}, cute.zeros({1}, cute.i32)):launch {grid = 1, block = 1,
+      device = "sim"}
+    assert.equal("traced i32 (argument n), traced i32 (argument t_bits)", text)
+  end)
+end)
+
 describe("what is told first of a kernel", function()
   it("that is right is nothing", function()
     for name in pairs(blamed.KERNELS) do
@@ -549,6 +562,16 @@ describe("a report", function()
       assert.is_nil(select(2, all:find(line, 1, true)) ~= nil
         and all:find(line, select(2, all:find(line, 1, true)), true) or nil)
     end
+  end)
+
+  it("names a tensor that is stored by its map alone", function()
+    local r = blamed.run("box", {{"grid = 1", "grid = 2"},
+      {"* 2.0", "+ arch.block_idx():to(cute.f32)"}}, 1)
+    local text = tostring(r)
+    assert.equal("block-race", r.reports[1].kind, text)
+    assert.truthy(text:find("element 0 of global tensor 'store' [block-race]",
+                            1, true), text)
+    assert.is_nil(text:find(" nil", 1, true))
   end)
 
   it("shows the line of a race with itself once", function()

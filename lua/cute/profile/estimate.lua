@@ -188,6 +188,20 @@ local function on_card(p, opts)
   return x
 end
 
+-- Bytes that a run moves from and to global memory.
+local function moved(found)
+  local n = 0
+  for _, s in ipairs(found.lines) do n = n + (s.global and s.bytes or 0) end
+  return n
+end
+
+-- Does the last cluster move nothing, where the one that stands for all does?
+-- Its faults are the launch's.
+local function is_idle(p, x, found, with)
+  if x.clusters == 1 or moved(found) == 0 then return false end
+  return moved(play(p, with(0), 1, 1, x.clusters - 1)) == 0
+end
+
 -- Cycles, what the simulator gave, and which part of L2's bytes comes from
 -- memory.
 local function run(p, x, cold, events)
@@ -198,10 +212,12 @@ local function run(p, x, cold, events)
     m.events = events
     return m
   end
+  local one = play(p, with(0), 1, 1, x.at)
+  x.idle = is_idle(p, x, one, with)
   if not cold and x.bytes <= 0.7 * x.card.l2_bytes then
     return 0, cycles_of(p, with(0), x.each, x.resident, x.at)
   end
-  local _, l2 = sums(play(p, with(0), 1, 1, x.at))
+  local _, l2 = sums(one)
   local far = l2 > 0 and math.min(x.bytes / (l2 * x.clusters), 1) or 0
   return far, cycles_of(p, with(far), x.each, x.resident, x.at)
 end
@@ -240,7 +256,8 @@ function estimate.of(p, opts, events)
     cycles = cycles, launch = x.card.launch,
     seconds = x.card.launch + cycles / x.card.clock,
     occupancy = x.occupancy, registers = x.registers, shared = x.shared,
-    threads = x.threads, waves = x.clusters / (x.places * x.resident)},
+    threads = x.threads, waves = x.clusters / (x.places * x.resident),
+    clusters = x.clusters, idle = x.idle},
     Estimate)
   e.tail = e.waves - math.ceil(e.waves) + 1
   local s, l2, flops = sums(found)
@@ -297,6 +314,10 @@ function Estimate:__tostring()
   add("registers %s, shared memory %d bytes, threads %d",
       self.registers or "unknown: no NVRTC", self.shared, self.threads)
   add("waves %.2f, the last one %.0f %% full", self.waves, 100 * self.tail)
+  if self.idle then
+    add("note: the last of %d clusters moves no data: is the grid larger than "
+      .. "the data?", self.clusters)
+  end
   add("%s, shared %s, L2 %s, memory %s", short(self.flops, "FLOP"),
       short(self.bytes.shared, "B"), short(self.bytes.l2, "B"),
       short(self.bytes.dram, "B"))

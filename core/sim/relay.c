@@ -344,14 +344,16 @@ static bool sees(const SimPlace *p, const Touch *z, const Touch *o) {
          (p->cut <= o->turn || p->cut > z->turn);
 }
 
-// Is a strong write seen by an atomic of lane l's cluster, or the last one of
-// all, that is ordered before lane l?
+// Is a strong write seen by the last atomic of all, that is ordered before lane
+// l; or, before a write, by one of its own cluster? (Who reads behind its own
+// atomic what others added may come before them in another schedule.)
 static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
                      const Touch *o) {
   const SimRelay *r = w->cluster->prog->relay;
   if (!o->wrote || !o->strong || me->narrow) return false;
   const Touch *z = &p->write;
   if (sees(p, z, o) && z->unit != me->unit && knows(w, l, z)) return true;
+  if (!me->wrote) return false;
   for (uint32_t k = p->others;; k = r->reader[k].next) {
     if (z->unit == me->unit && sees(p, z, o) &&
         simorder_before(w, l, z->warp, z->lanes, z->clk))

@@ -497,6 +497,31 @@ describe("an access that is weaker than other blocks' atomics", function()
     end)
   end)
 
+  -- All add to y, the last one by a ticket reads what that came to.
+  it("a sum that is read behind a relaxed ticket alone", function()
+    local function run(how, seed)
+      return support.report(cute.kernel("k", function(y, z, ticket)
+        local t = arch.thread_idx()
+        arch.atomic_add(y.iterator + t, 1)
+        local last = cute.make_smem_tensor(cute.i32, cute.make_layout(1))
+        arch.sync_threads()
+        cute.when(t:eq(0), function()
+          last[0] = arch.atomic_add(ticket.iterator, 1, {sem = how})
+        end)
+        arch.sync_threads()
+        cute.when(last[0]:eq(2), function() z[t] = y[t] end)
+      end)(cute.zeros({64}, cute.i32), cute.zeros({64}, cute.i32),
+           cute.zeros({1}, cute.i32)):launch {grid = 3, block = 64,
+        device = "sim:sm_90a", seed = seed, faults = "return"})
+    end
+    for seed = 1, 6 do
+      assert.is_true(run("acq_rel", seed).ok)
+      local f = run("relaxed", seed).reports[1]
+      assert.equal("block-race", f.kind)
+      assert.equal("y", f.tensor)
+    end
+  end)
+
   it("in shared memory is told: no barrier behind what thread 0 put there",
     function()
     local function run(sync, seed)

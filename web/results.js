@@ -191,7 +191,9 @@ var cuteResults = (function () {
         notes.forEach(function (n) {
           var li = ul.appendChild(make("li"));
           li.appendChild(lineButton(n.line));
-          li.appendChild(document.createTextNode(n.text.split("\n")[0]));
+          var more = /\d+ more may follow from it/.exec(n.text);
+          li.appendChild(document.createTextNode(n.text.split("\n")[0]
+            + (more ? " (" + more[0] + ")" : "")));
         });
       } else if (error.line && (!error.file || mine(error.file))) {
         e.insertBefore(lineButton(error.line), e.firstChild);

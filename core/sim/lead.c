@@ -159,9 +159,7 @@ static int place_of(const SimFault *f, const SimFault *all) {
     case SIM_UNINIT:
       return !f->r.lack ? 8 : f->r.lack == LACK_ROLES ? 6 : 4;
     case SIM_DEADLOCK:
-      return f->r.lack == LACK_BYTES || (f->r.lack == LACK_NOBODY &&
-                                         f->deadlock.how == STUCK_BARRIER)
-               ? 2 : 10;
+      return f->r.lack == LACK_BYTES || f->deadlock.some ? 2 : 10;
     case SIM_EXIT: return 12;
     case SIM_WARPGROUP: return 11;
     default: return 0;

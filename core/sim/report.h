@@ -79,9 +79,9 @@ typedef struct SimFault {
     struct { SimMisuse how; int64_t id, n, others; } barrier;
     // DEADLOCK: warps of the CTA, what they wait for: a barrier, threads; an
     // mbarrier, arrivals, bytes; the cluster's barrier; registers; FLAG: as
-    // many blocks as that have not begun
+    // many blocks as that have not begun; some: in a branch for some threads
     struct {
-      SimStuck how;
+      SimStuck how; bool some;
       uint32_t waiting, ended;
       int64_t barrier, came, needed, bytes;
     } deadlock;

@@ -102,6 +102,16 @@ uint32_t simroles_bringer(const SimProg *p, const SimMem *m, uint32_t src,
   return 0;
 }
 
+bool simroles_some(const SimWarp *w) {
+  const SimProg *p = w->cluster->prog;
+  for (uint32_t k = 0; k < w->depth; k++) {
+    const SimIns *head = &p->ins[w->frame[k].head];
+    int left = MOST_OPERANDS;
+    if (head->op == OP_IF && by_thread(p->fn, head->ref, &left)) return true;
+  }
+  return false;
+}
+
 // ---- what is ahead of a warp ----
 
 // The outermost loop that w is in, among its open regions; -1: none.

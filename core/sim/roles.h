@@ -14,6 +14,8 @@ bool simroles_ahead(const SimWarp *w, SimIs *is, const void *ud);
 // Is the next thing that w does with shared memory a fill: a store, a copy to
 // it, bytes that are expected?
 bool simroles_fills(const SimWarp *w);
+// Is w in a branch for some threads?
+bool simroles_some(const SimWarp *w);
 bool simroles_has(const SimProg *p, Op op);
 // A line that fills shared memory m for line src, with what that lacks where it
 // comes too early: a copy (LACK_WAIT), or a store of another role (LACK_ROLES);

@@ -262,6 +262,7 @@ static void tell_barrier(const Stop *s) {
   SimFault *f = tell(s, -1, 0, 0, 0);
   if (!f) return;
   f->deadlock.ended &= ~b->members;
+  f->deadlock.some = s->lack && simroles_some(s->w);
   f->deadlock.barrier = s->bar;
   f->deadlock.came = b->arrived;
   f->deadlock.needed = b->expected;

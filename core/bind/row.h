@@ -75,6 +75,7 @@
   S(Z_Zi, Swizzle, z, (Ctx *, Swizzle, int64_t), (cx, a[0].z, a[1].i)) \
   S(Q_PP, bool, b, (Ctx *, Tup, Tup), (cx, a[0].p, a[1].p)) \
   S(Q_LL, bool, b, (Ctx *, Layout, Layout), (cx, a[0].l, a[1].l)) \
+  S(Q_PT, bool, b, (Ctx *, Tup, Tiler), (cx, a[0].p, a[1].t)) \
   S(P__P, Tup, p, (Tup), (a[0].p)) \
   S(i__P, int, i, (Tup), (a[0].p)) \
   S(Q__P, bool, b, (Tup), (a[0].p)) \

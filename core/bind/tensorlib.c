@@ -500,9 +500,10 @@ static int tensor_get_tensor(lua_State *L) {
   Tensor t = tensor_iterator(cx, face_check_tensor(L, 1));
   Layout l = laylib_layout(cx, L, 2);
   Swizzle sw;
-  if (laylib_test_swizzle(L, 3, &sw))
+  if (laylib_test_swizzle(L, 3, &sw)) {
+    t = tensor_unswizzled(cx, t);
     l = layout_swizzled(cx, sw, (Dim){0}, l);
-  else if (!lua_isnil(L, 3))
+  } else if (!lua_isnil(L, 3))
     face_argerror(L, 3, "swizzle");
   if (!lua_isnil(L, 4)) {
     DType to = face_check_dtype(L, 4);
@@ -552,7 +553,17 @@ static const FnRow rows[] = {
   {"recast(tensor, dtype)", "Xt>X", FN(tensor_recast)},
   LAST_ROW};
 
+// unswizzled(tensor) -> the place before its swizzle, which it has no more
+static int l_unswizzled(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = tensor_unswizzled(cx, face_check_tensor(L, 1));
+  tensorlib_push_view(L, &t, 1);
+  return 1;
+}
+
 void tensorlib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {{"unswizzled", l_unswizzled}, {NULL, NULL}};
+  face_setfuncs(L, funcs);
   methods_open(L);
   face_setrows(L, rows);
   hostlib_open(L);

@@ -323,7 +323,7 @@ static const FnRow rows[] = {
   {"is_weakly_congruent(a, b)", "SS>Q", FN(tup_weakly_congruent)},
   {"compatible(a, b)", "SS>Q", FN(tup_compatible)},
   {"weakly_compatible(a, b)", "SS>Q", FN(tup_weakly_compatible)},
-  {"evenly_divides(a, b)", "SS>Q", FN(tup_evenly_divides)},
+  {"evenly_divides(a, b)", "ST>Q", FN(layout_evenly_divides)},
   {"has_underscore(t)", "P>Q", FN(tup_has_any)},
   {"is_integer(x)", "", FN(l_is_integer)},
   {"is_int_tuple(x)", "", FN(l_is_int_tuple)},

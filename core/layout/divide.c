@@ -133,6 +133,26 @@ Layout layout_logical_divide(Ctx *cx, Layout l, Tiler t) {
   return apply(cx, "logical_divide", l, t, divide_one);
 }
 
+bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t) {
+  if (t.kind == TILER_ANY) return true;
+  if (t.kind == TILER_LAYOUT && t.extent)
+    return tup_evenly_divides(cx, shape, t.l.shape);
+  if (t.kind == TILER_LAYOUT) {  // tiles and rest have all places, once
+    Note nt = {.op = "evenly_divides", .mode = -1, .quiet = true};
+    Dim size = tup_size(cx, shape);
+    Layout l = layout_inner(t.l);
+    Layout rest = complement_in(cx, &nt, l, tup_leaf(cx, size));
+    return !nt.bad && dim_eq(size, dim_mul(cx, layout_size(cx, l),
+                                           layout_size(cx, rest)));
+  }
+  int n = tup_is_leaf(shape) ? 0 : tup_rank(shape);
+  if (t.n > n) return false;
+  Tup at = tup_first(shape);
+  for (int i = 0; i < t.n; i++, at = tup_next(at))
+    if (!layout_evenly_divides(cx, at, t.mode[i])) return false;
+  return true;
+}
+
 Layout layout_logical_product(Ctx *cx, Layout l, Tiler t) {
   return product(cx, "logical_product", l, t);
 }

@@ -229,6 +229,14 @@ Tensor tensor_iterator(Ctx *cx, Tensor t) {
   return t;
 }
 
+Tensor tensor_unswizzled(Ctx *cx, Tensor t) {
+  t = tensor_iterator(cx, t);
+  if (!layout_swizzle(t.l)) return t;
+  Dim o = t.l.offset;
+  t.l = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
+  return advance(cx, t, o);
+}
+
 Tensor tensor_offset(Ctx *cx, Tensor t, Dim o) {
   if (!dim_is(o, 0)) t.place = NULL;
   if (t.origin.kind != ORIGIN_LAYOUT && !dim_is(o, 0))

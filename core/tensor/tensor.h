@@ -45,6 +45,8 @@ Tensor tensor_with_layout(Tensor t, Layout l);
 // t's iterator, of one element: it goes through t's swizzle, by where it is in
 // the tensor that t is a slice of.
 Tensor tensor_iterator(Ctx *cx, Tensor t);
+// The place that it points to before its swizzle, and without it.
+Tensor tensor_unswizzled(Ctx *cx, Tensor t);
 // make_tensor(iterator of t, l): a plain l is read through t's swizzle.
 Tensor tensor_view(Ctx *cx, Tensor t, Layout l);
 // Fails when o elements are farther than memory can be.

@@ -27,8 +27,8 @@ function pointer.make_ptr(dtype, value, memspace)
   return pointer.recast_ptr(it, dtype)
 end
 
---- The pointer with elements of another type, seen through a swizzle, or
--- both, in either order.
+--- The pointer with elements of another type, seen through a swizzle in place
+-- of the one that it has, or both, in either order.
 ---@param ptr table iterator
 ---@param dtype? cute.DType
 ---@param swizzle? table of make_swizzle
@@ -45,6 +45,7 @@ function pointer.recast_ptr(ptr, dtype, swizzle)
     given[kind] = v
   end
   dtype, swizzle = given.dtype, given.swizzle
+  if swizzle then ptr = core.unswizzled(ptr) end
   if dtype and dtype ~= ptr.element_type then
     local n = math.max(dtype.bits // ptr.element_type.bits, 1)
     local view = core.make_tensor(ptr, core.make_layout(n, 1))

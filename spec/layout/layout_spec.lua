@@ -332,3 +332,35 @@ describe("cute.explain", function()
     assert.is_true(#lines <= 2)
   end)
 end)
+
+describe("a tiler divides evenly", function()
+  it("where tiles and rest are all there is, each place once", function()
+    local function covers(n, tile)
+      local ok, l = pcall(cute.logical_divide, cute.make_layout(n), tile)
+      local seen, size = {}, ok and cute.size(l) or 0
+      if size ~= n then return false end
+      for i = 0, n - 1 do seen[l(i)] = true end
+      for i = 0, n - 1 do if not seen[i] then return false end end
+      return true
+    end
+    local yes = 0
+    for n = 1, 36 do
+      for s = 1, 9 do
+        assert.equal(covers(n, s), cute.evenly_divides(n, s))
+        for d = 1, 6 do
+          local tile = cute.make_layout(s, d)
+          local want = covers(n, tile)
+          yes = yes + (want and 1 or 0)
+          assert.equal(want, cute.evenly_divides(n, tile),
+                       ("%d by %s"):format(n, tile))
+        end
+      end
+    end
+    assert.is_true(yes > 100)
+    assert.is_false(cute.evenly_divides(32, cute.layout "8:3"))
+    assert.is_true(cute.evenly_divides({8, 12}, {cute.layout "2:4", 3}))
+    assert.is_false(cute.evenly_divides({8, 12}, {cute.layout "2:3", 3}))
+    assert.is_true(cute.evenly_divides({8, 12}, {4}))
+    assert.is_false(cute.evenly_divides({8}, {4, 2}))
+  end)
+end)

@@ -310,6 +310,31 @@ end)
 describe("what is nearly right", function()
   local X = numbered {8, 4}
 
+  it("recast_ptr puts its swizzle in place of the one that is there", function()
+    local one, two = cute.make_swizzle(2, 4, 3), cute.make_swizzle(3, 4, 3)
+    cute.kernel("k", function(y)
+      local n = cute.make_layout(512)
+      local function smem(layout)
+        return cute.make_smem_tensor(cute.u8, layout, 1024)
+      end
+      local was = smem(cute.make_composed_layout(one, 0, n)).iterator
+      local plain = smem(n).iterator
+      for _, at in ipairs {0, 16, 256} do
+        for _, dtype in ipairs {cute.u8, cute.u16} do
+          local p = cute.recast_ptr(was + at, dtype, two)
+          local q = cute.recast_ptr(plain + at, dtype, two)
+          assert.equal(tostring(q), tostring(p))
+          local s, t = cute.make_tensor(p, n), cute.make_tensor(q, n)
+          assert.equal(tostring(t), tostring(s))
+        end
+      end
+      local s = cute.make_tensor(cute.recast_ptr(was, two), n)
+      local t = cute.make_tensor(was, n)
+      for i = 0, 511 do s[i] = i % 256 end
+      for i = 0, 511 do y[two(i)] = t[one(two(i))] end
+    end)(cute.zeros({512}, cute.u8)):trace {block = 1}
+  end)
+
   it("recast_ptr takes type and swizzle in either order, or one", function()
     local it, sw = X.iterator, cute.make_swizzle(1, 2, 3)
     local both = tostring(cute.recast_ptr(it, cute.bf16, sw))

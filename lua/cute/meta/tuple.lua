@@ -262,7 +262,8 @@ function cute.compatible(a, b) end
 ---@return boolean
 function cute.weakly_compatible(a, b) end
 
----Does the tiler b divide the shape a without a rest?
+---Does the tiler b divide the shape a without a rest? A layout does where its
+---tiles and what they leave are all of a, each place once.
 ---
 ---     cute.evenly_divides({8, 12}, {4, 3})  --> true
 ---@param a cute.Tuple

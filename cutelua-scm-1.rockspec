@@ -247,6 +247,7 @@ build = {
         "lua/cute/lang/memory.lua",
       ["cute.lang.printing"] =
         "lua/cute/lang/printing.lua",
+      ["cute.lang.progress"] =
         "lua/cute/lang/progress.lua",
       ["cute.lang.questions"] =
         "lua/cute/lang/questions.lua",
@@ -270,6 +271,8 @@ build = {
         "lua/cute/lang/source.lua",
       ["cute.lang.trace"] =
         "lua/cute/lang/trace.lua",
+      ["cute.lang.unused"] =
+        "lua/cute/lang/unused.lua",
       ["cute.layoutenum"] =
         "lua/cute/layoutenum.lua",
       ["cute.learn"] =

@@ -88,7 +88,8 @@ composition: stride 6 not divisible by shape 4 [inadmissible]
     assert.equal([[
 attempt to perform arithmetic on a nil value (global 'b') [lua]
   (t):1 in main chunk
- > 1 | local a = b + 1]], of "local a = b + 1")
+ > 1 | local a = b + 1
+      'b' is nil: no local or global has that name]], of "local a = b + 1")
   end)
 
   it("shows errors that are no strings", function()

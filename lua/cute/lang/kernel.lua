@@ -6,6 +6,7 @@
 --     local run = cute.compile(add, A, B, C, {grid = 8, block = 128})
 --     run:launch()                                            -- many times
 local sign = require "cute.lang.sign"
+local unused = require "cute.lang.unused"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local progress = require "cute.lang.progress"
@@ -737,6 +738,7 @@ function Call:block(given)
 end
 
 local function traced(call, opts)
+  unused.forget(call.kernel)
   check_options(opts)
   return specialise(call.kernel, call, call:block(opts.block),
                     kernel.cluster(opts.cluster),
@@ -782,11 +784,7 @@ function Call.launch(call, ...)
 end
 core.name(Call.launch, "call:launch(opts?)")
 
-function Call:__call(opts)
-  core.fail("bad-argument", ("a call of kernel %s was called, with %s\n  write "
-    .. "%s(...):launch {grid = g, block = b}"):format(self.kernel.name,
-    core.show(opts), self.kernel.name))
-end
+Call.__call = unused.called
 
 function Kernel:__call(...)
   local tracing, outer = core.tracing()
@@ -796,6 +794,7 @@ function Kernel:__call(...)
   end
   local n = select("#", ...)
   if n > self.most then core.fail("bad-launch", counted(self, n)) end
+  if not rawget(self, "called") then unused.note(self) end
   return setmetatable({kernel = self, n = n, ...}, Call)
 end
 

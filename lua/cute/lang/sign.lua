@@ -27,8 +27,12 @@ local function all(ok, ...)
   return ...
 end
 
--- Names that a function has, as cute.struct.MemRange, by function.
-local members = setmetatable({}, {__mode = "k"})
+-- The metatable of functions, unless a script has one of its own, holds the
+-- names that they have, as cute.struct.MemRange, by function: there is one,
+-- even where this file is loaded again.
+local indexed = debug.getmetatable(print) or {members = setmetatable({},
+                                                {__mode = "k"})}
+local members = indexed.members or {}
 
 --- Gives a function fields of its own; cute's are found in what guards it, too.
 ---@param f function
@@ -159,8 +163,9 @@ local function no_member(f, key)
     near and " (did you mean " .. near .. "?)" or ""))
 end
 
-if not debug.getmetatable(print) then
-  debug.setmetatable(print, {__index = no_member})
+if indexed.members then
+  indexed.__index = no_member
+  debug.setmetatable(print, indexed)
 end
 
 -- Is it lua/cute itself that reads a field of t? It looks for what may be

@@ -121,6 +121,14 @@ local function set_arg(argv, at)
   return arg
 end
 
+-- Kernels that a script called, which makes a call, and did nothing with.
+local function note_unlaunched()
+  local unused = package.loaded["cute.lang.unused"]
+  for _, text in ipairs(unused and unused.notes() or {}) do
+    report.tell("cutelua: note: " .. text)
+  end
+end
+
 local function run_steps(opt)
   for n, step in ipairs(opt.steps) do
     local code = protected(opt, function()
@@ -268,6 +276,7 @@ function program.main(argv)
       local f = script_function(opt, argv[opt.script], env)
       return f(table.unpack(arg))
     end)
+    if code == 0 then note_unlaunched() end
   end
   if repl and not opt.script then look_beside "./" end
   if repl then return repl:run() end

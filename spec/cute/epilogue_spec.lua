@@ -11,8 +11,8 @@ local function value(m, n, l) return (m * 7 + n * 13 + l * 31) % 251 end
 
 -- The tiles of an M x N x L tensor, each made by one of two blocks. c.n:
 -- columns of the MMA of c.groups warpgroups; c.epi, c.stages: the ring; c.side:
--- a warp besides that takes no part.
-local function leave(c)
+-- a warp besides that takes no part. Gives the program.
+local function leave(c, device)
   local M, N, L = c.shape[1], c.shape[2], c.shape[3]
   local BM, BN, EM, EN = c.tile[1], c.tile[2], 64 * c.groups, c.epi
   local threads, dtype = 128 * c.groups, c.dtype or cute.f16
@@ -55,7 +55,7 @@ local function leave(c)
   end)
   local call = kernel(atom, mD)
   call:launch {grid = 2, block = threads + (c.side or 0),
-               device = "sim:sm_90a"}
+               device = device}
   for l = 0, (L or 1) - 1 do
     for m = 0, M - 1 do
       for n = 0, N - 1 do
@@ -91,10 +91,12 @@ describe("tiles.epilogue", function()
     if not support.skipped(i, 3) then
       it(("stores tiles of %d x %d, %d columns at a time, through %d buffers")
         :format(c.tile[1], c.tile[2], c.epi, c.stages), function()
-          local program = leave(c)
-          kernels.compiles(program, {"sm_90a"})
+          kernels.compiles(leave(c, "sim:sm_90a"), {"sm_90a"})
         end)
     end
+    it(("does so on a card: case %d #gpu"):format(i), function()
+      leave(c, "gpu")
+    end)
   end
 
   it("is told by the simulator where its tail is missing", function()

@@ -34,14 +34,17 @@ local function refused(call, opts)
   return (support.message(function() call:launch(opts) end))
 end
 
+-- All of n blocks wait for each other.
+local function met(n, device, seed)
+  local x, o = ints(n), ints(n)
+  meet(x, o, ints(1)):launch {grid = n, block = 32, device = device,
+                              cooperative = true, seed = seed}
+  for b = 0, n - 1 do assert.equal((b + 1) % n * 3, o(b)) end
+end
+
 describe("a cooperative launch", function()
   it("runs blocks that wait for all others", function()
-    for seed = 1, 3 do
-      local x, o = ints(48), ints(48)
-      meet(x, o, ints(1)):launch {grid = 48, block = 32, device = "sim",
-                                  cooperative = true, seed = seed}
-      for b = 0, 47 do assert.equal((b + 1) % 48 * 3, o(b)) end
-    end
+    for seed = 1, 3 do met(48, "sim", seed) end
     kernels.compiles(meet(ints(4), ints(4), ints(1)):trace {block = 32},
                      {"sm_80", "sm_90a"})
   end)
@@ -79,5 +82,15 @@ describe("a cooperative launch", function()
     assert.equal("call:launch: cooperative of 3: a boolean is needed "
       .. "[bad-launch]", refused(big(x), {grid = 1, block = 32,
         device = "sim", cooperative = 3}))
+  end)
+
+  it("runs or is refused on a card, which then goes on #gpu", function()
+    for _ = 1, 20 do met(1000, "gpu") end
+    local text = refused(meet(ints(1), ints(1), ints(1)),
+                         {grid = 100000, block = 32, device = "gpu",
+                          cooperative = true})
+    assert.matches("a cooperative grid of 100000 blocks, and sm_%d+ runs "
+      .. "%d+ at once", text)
+    met(1000, "gpu")
   end)
 end)

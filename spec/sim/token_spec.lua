@@ -57,6 +57,14 @@ describe("tokens of mbarriers", function()
       end
       kernels.compiles(k(o, 4):trace {block = 64}, {"sm_90a"})
     end)
+
+    it("do so on a card: " .. name .. " #gpu", function()
+      local o = cute.zeros({64}, "i32")
+      swap(wait)(o, 1000):launch {grid = 1, block = 64, device = "gpu"}
+      for t = 0, 63 do
+        assert.equal(1000 * (63 - t) + 999 * 500, o(t))
+      end
+    end)
   end
 
   it("are the instruction's own", function()

@@ -89,8 +89,8 @@ describe("a cooperative launch", function()
     local text = refused(meet(ints(1), ints(1), ints(1)),
                          {grid = 100000, block = 32, device = "gpu",
                           cooperative = true})
-    assert.matches("a cooperative grid of 100000 blocks, and sm_%d+ runs "
-      .. "%d+ at once", text)
+    assert.matches("a cooperative grid of 100000 blocks, .* is more than .* "
+      .. "runs at once", text)
     met(1000, "gpu")
   end)
 end)

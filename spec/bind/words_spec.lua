@@ -96,12 +96,14 @@ local function count(signature)
   return n, least, free
 end
 
+local SINK = assert(io.open("/dev/null", "w"))
+
 local function samples()
   local L = cute.layout "(4,2):(1,4)"
   local list = {true, false, "x", {}, {"x"}, {n = 1}, function() end, 0 / 0,
     1 << 62, -1, 1.5, 0, L, cute._, cute.LayoutLeft, cute.E(0),
     cute.make_swizzle(1, 0, 1), cute.f32, cute.zeros({4, 2}, cute.f32),
-    cute.zeros({4, 2}, cute.f32).iterator, cute.buffer("f32", 8), io.stdout,
+    cute.zeros({4, 2}, cute.f32).iterator, cute.buffer("f32", 8), SINK,
     cute.make_mma_atom "SM80_16x8x16_F32BF16BF16F32_TN",
     cute.make_copy_atom("UniversalCopy", cute.f32),
     cute.make_tiled_mma "SM80_16x8x16_F32BF16BF16F32_TN",
@@ -195,6 +197,12 @@ end
 ---------------------------------------------------------------------------
 
 describe("every public function", function()
+  local stdout = io.stdout
+
+  setup(function() rawset(io, "stdout", SINK) end)  -- cli.output writes
+
+  teardown(function() rawset(io, "stdout", stdout) end)
+
   surface.nameless()  -- loads all
   local public = surface.functions()
 

@@ -42,12 +42,15 @@ function sizes.around(base, tile)
 end
 
 --- What became of a size where f raised: its first line. What Lua itself
--- raises ("attempt to ...") is no refusal, and goes on.
+-- raises ("attempt to ...") and a name that nothing has are mistakes of the
+-- script at any size, and go on.
 ---@param why any
 ---@return string
 function sizes.refusal(why)
   local text = tostring(type(why) == "table" and why.message or why)
-  if text:find "attempt to " then error(why, 0) end
+  if text:find "attempt to " or text:find "%[unknown%-name%]" then
+    error(why, 0)
+  end
   return core.visible(text:match "^[^\n]*")
 end
 

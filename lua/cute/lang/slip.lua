@@ -36,6 +36,8 @@ local SENTENCES = {
   {"^string slice too long", "a string is too long", "limit"},
   {"too large$", "a string is too long", "limit"},
   {"^too many results to unpack", "a list is too long", "limit"},
+  {"^attempt to yield", "a function that is called back yields, and is not "
+    .. "resumed"},
   {"^stack overflow", "there are too many values, or tables nested too deep",
    "limit"},
   {"^not enough memory", "memory ran out", "out-of-memory"},

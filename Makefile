@@ -29,6 +29,9 @@ POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
 # Wildcards by level: what lies in lua/ and kernels/ goes into the program.
 LUA_SRC := $(sort $(wildcard lua/cute/*.lua lua/cute/*/*.lua lua/cute/*/*/*.lua \
              kernels/*.lua kernels/*/*.lua))
+# What `?word` looks through, too: documents for users.
+DOCS := $(filter-out docs/hacking.md docs/performance.md, \
+          $(sort $(wildcard docs/*.md)))
 
 all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so
 
@@ -50,11 +53,11 @@ $(filter $(BUILD)/emit/%,$(OBJ)): $(BUILD)/emit/prelude.inc
 # Changes when a file came or went, which no date shows.
 $(BUILD)/files: FORCE
 	@mkdir -p $(BUILD)
-	@echo '$(CORE) $(LUA_SRC)' | cmp -s - $@ || \
-	  echo '$(CORE) $(LUA_SRC)' >$@
+	@echo '$(CORE) $(LUA_SRC) $(DOCS)' | cmp -s - $@ || \
+	  echo '$(CORE) $(LUA_SRC) $(DOCS)' >$@
 
-$(BUILD)/embed.c: tools/embed.lua $(LUA_SRC) $(BUILD)/files
-	$(LUA) tools/embed.lua $@ $(LUA_SRC)
+$(BUILD)/embed.c: tools/embed.lua $(LUA_SRC) $(DOCS) $(BUILD)/files
+	$(LUA) tools/embed.lua $@ $(LUA_SRC) $(DOCS)
 
 $(BUILD)/embed.o: $(BUILD)/embed.c core/bind/program.h
 	$(CC) $(CSTD) $(CFLAGS) $(WARN) -c $< -o $@

@@ -187,6 +187,8 @@ build = {
         "lua/cute/doc/init.lua",
       ["cute.doc.names"] =
         "lua/cute/doc/names.lua",
+      ["cute.doc.search"] =
+        "lua/cute/doc/search.lua",
       ["cute.draw.html"] =
         "lua/cute/draw/html.lua",
       ["cute.draw"] =

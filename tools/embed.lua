@@ -1,10 +1,12 @@
--- embed.lua OUT FILE...: writes C that holds the Lua files, packed by gzip; see
+-- embed.lua OUT FILE...: writes C that holds the files, packed by gzip; see
 -- program.h.
--- lua/cute/x.lua becomes module cute.x, kernels/y.lua kernels.y.
+-- lua/cute/x.lua becomes module cute.x, kernels/y.lua kernels.y; docs/z.md
+-- keeps its path.
 -- embed.lua OUT core/emit/prelude.cu: the blocks of that file, a line
 -- HELPER(ID, "function", "text") each.
 
 local function module_name(path)
+  if path:find "%.md$" then return path, "=[" .. path .. "]" end
   local name = path:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/", ".")
   return (name:gsub("^(.+)%.init$", "%1")),
     "=[" .. name .. "]"

@@ -9,6 +9,8 @@ PROGRAM_JS := $(WEB)/cutelua$(THREADS).js
 ALL     := $(BUILD)
 override BUILD := $(ALL)/wasm$(THREADS)
 override CC := emcc
+# A visit fetches the program: the documents stay behind.
+override DOCS :=
 override CFLAGS := -O3 -msimd128 $(if $(THREADS),-pthread)
 # A thread cannot be made while the program runs: they wait for it.
 POOL    := $(if $(THREADS),-sPTHREAD_POOL_SIZE_STRICT=2 -Wno-pthreads-mem-growth \

@@ -1,6 +1,6 @@
-// The Lua files that the program carries, by name: two thirds of the program
-// as text, so they lie in it as gzip packs them, and one is unpacked when it
-// is required or quoted.
+// The Lua files and documents that the program carries, by name: two thirds of
+// the program as text, so they lie in it as gzip packs them, and one is
+// unpacked when it is required or quoted.
 #include <string.h>
 
 #include <zlib.h>
@@ -35,6 +35,8 @@ void embedded_push(lua_State *L, const Embedded *e) {
   luaL_pushresultsize(&b, e->size);
 }
 
+bool embedded_is_document(const Embedded *e) { return strchr(e->name, '/'); }
+
 static const Embedded *find(const char *name) {
   size_t lo = 0, hi = embedded_count;
   while (lo < hi) {
@@ -51,7 +53,7 @@ static const Embedded *find(const char *name) {
 static int embedded_search(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   const Embedded *e = find(name);
-  if (!e) {
+  if (!e || embedded_is_document(e)) {
     lua_pushfstring(L, "no embedded module '%s'", name);
     return 1;
   }

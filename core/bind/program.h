@@ -7,9 +7,10 @@
 
 #include "bind/face.h"
 
-// One Lua file of lua/ or kernels/, made into C by tools/embed.lua.
+// One Lua file of lua/ or kernels/, or one document, made into C by
+// tools/embed.lua.
 typedef struct Embedded {
-  const char *name;   // what `require` asks for: "cute.report"
+  const char *name;   // what `require` asks for: "cute.report"; "docs/ops.md"
   const char *chunk;  // chunk name: "=[cute.report]"
   size_t size;        // of its text, bytes
   const char *packed;  // by gzip
@@ -18,6 +19,8 @@ typedef struct Embedded {
 
 extern const Embedded embedded_files[];  // sorted by name
 extern const size_t embedded_count;
+
+bool embedded_is_document(const Embedded *e);
 
 // A Lua state with nothing in it yet; NULL: no memory.
 lua_State *program_state(void);

@@ -182,15 +182,22 @@ static int sys_atoms(lua_State *L) {
   return 1;
 }
 
-// modules() -> names of the embedded modules, sorted
-static int sys_modules(lua_State *L) {
-  lua_createtable(L, (int)embedded_count, 0);
+static int push_embedded(lua_State *L, bool documents) {
+  Names to = {L, 0};
+  lua_newtable(L);
   for (size_t i = 0; i < embedded_count; i++) {
-    lua_pushstring(L, embedded_files[i].name);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
+    const Embedded *e = &embedded_files[i];
+    if (embedded_is_document(e) == documents)
+      add_name(&to, e->name, strlen(e->name));
   }
   return 1;
 }
+
+// modules() -> names of the embedded modules, sorted
+static int sys_modules(lua_State *L) { return push_embedded(L, false); }
+
+// documents() -> paths of the embedded documents, "docs/ops.md", sorted
+static int sys_documents(lua_State *L) { return push_embedded(L, true); }
 
 int luaopen_cute_sys(lua_State *L) {
   static const luaL_Reg funcs[] = {
@@ -198,7 +205,7 @@ int luaopen_cute_sys(lua_State *L) {
     {"mkdirs", sys_mkdirs}, {"columns", sys_columns}, {"files", sys_files},
     {"stamp", sys_stamp}, {"heard", sys_heard},
     {"atoms", sys_atoms}, {"embedded", sys_embedded},
-    {"modules", sys_modules}, {NULL, NULL}};
+    {"modules", sys_modules}, {"documents", sys_documents}, {NULL, NULL}};
   stop_open(L);
   luaL_newlib(L, funcs);
   proclib_open(L);

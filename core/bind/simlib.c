@@ -657,10 +657,19 @@ static int l_layout_coord(lua_State *L) {
   return 1;
 }
 
+// report_kinds: {name = what it is}, of the simulator's reports.
+static void kinds_open(lua_State *L) {
+  lua_createtable(L, 0, SIM_KIND_COUNT);
+  for (int k = 0; k < SIM_KIND_COUNT; k++)
+    face_set_str(L, sim_kind_name((SimKind)k), sim_kind_about((SimKind)k));
+  lua_setfield(L, -2, "report_kinds");
+}
+
 void simlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"sim_run", l_sim_run}, {"layout_coord", l_layout_coord},
     {"buffer_keep", l_keep}, {"buffer_restore", l_restore},
     {"buffer_sum", l_sum}, {"sim_front", l_front}, {NULL, NULL}};
   face_setfuncs(L, funcs);
+  kinds_open(L);
 }

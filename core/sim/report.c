@@ -7,11 +7,20 @@
 
 const char *sim_kind_name(SimKind k) {
   static const char *const names[] = {
-#define SK(id, name) name,
+#define SK(id, name, what) name,
     SIM_KINDS(SK)
 #undef SK
   };
   return k < SIM_KIND_COUNT ? names[k] : "unknown";
+}
+
+const char *sim_kind_about(SimKind k) {
+  static const char *const texts[] = {
+#define SK(id, name, what) what,
+    SIM_KINDS(SK)
+#undef SK
+  };
+  return k < SIM_KIND_COUNT ? texts[k] : "";
 }
 
 const char *sim_lack_name(SimLack k) {

@@ -9,6 +9,7 @@
 
 #include "base/tensormap.h"
 #include "sim/edit.h"
+#include "sim/kinds.h"
 #include "sim/lacks.h"
 #include "sim/orders.h"
 #include "sim/timing.h"
@@ -32,39 +33,6 @@ typedef struct Launch {
   const SimEdit *edit; size_t nedit;  // changes of fn
   struct SimDebug *debug;  // who looks at it (debug.h); or NULL
 } Launch;
-
-// SK(id, "stable-name"): kinds of reports.
-#define SIM_KINDS(SK) \
-  SK(OOB, "out-of-bounds")           /* access outside a memory object */ \
-  SK(ALIGN, "misaligned")            /* vector access not on its width */ \
-  SK(UNINIT, "uninitialised")        /* read of what nobody wrote */ \
-  SK(UNWRITTEN, "unwritten")         /* an output is so in part */ \
-  SK(INFLIGHT, "async-in-flight")    /* read before the cp.async landed */ \
-  SK(RACE, "race")                   /* between warps, no barrier between */ \
-  SK(WARPRACE, "warp-race")          /* between lanes of one warp */ \
-  SK(BLOCKRACE, "block-race")        /* between CTAs, in global memory */ \
-  SK(DIVERGENT, "divergent")         /* part of a warp at a warp-wide op */ \
-  SK(OVERFLOW, "index-overflow")     /* a product that 32 bits do not hold */ \
-  SK(MBARRIER, "mbarrier")           /* misuse of an mbarrier */ \
-  SK(TENSORMAP, "tensor-map")        /* one that a kernel made is not so */ \
-  SK(EXIT, "exited-block")           /* its memory is used after its end */ \
-  SK(REGISTERS, "registers")         /* misuse of setmaxnreg */ \
-  SK(BARRIER, "barrier-mismatch")    /* counts or participants disagree */ \
-  SK(METADATA, "bad-metadata") /* that of a sparse A names no two elements */ \
-  SK(WARPGROUP, "warpgroup-mismatch") /* its warps disagree about an MMA */ \
-  SK(DEADLOCK, "deadlock")           /* no warp can go on */ \
-  SK(RUNAWAY, "runaway")             /* the instruction budget is spent */ \
-  SK(SHUFFLE, "inactive-lane")       /* shuffle from a lane not there */ \
-  SK(DEPENDENT, "dependent-launch")   /* used before the wait for others */ \
-  SK(TRAP, "assertion")              /* the kernel's own assertion */ \
-  SK(DIVZERO, "division-by-zero")    /* of integers; its result is used */
-typedef enum SimKind {
-#define SK(id, name) SIM_##id,
-  SIM_KINDS(SK)
-#undef SK
-  SIM_KIND_COUNT
-} SimKind;
-const char *sim_kind_name(SimKind k);
 
 // One distinct fault: (kind, lines, memory object, state); the first one is
 // described, `count` tells how many warp instructions met it.

@@ -137,6 +137,96 @@ cute.arch.popc(value: integer|value)
   end)
 end)
 
+describe("a word that is no public name", function()
+  -- What the program says of a question, its exit code, and its errors.
+  local function ask(question)
+    local out, err, code = support.run {"doc", question}
+    return out, code, err
+  end
+  local function has(text, ...)
+    for _, want in ipairs {...} do
+      assert.is_truthy(text:find(want, 1, true), want .. " in " .. text)
+    end
+  end
+
+  it("is looked for in names, atoms, variables and documents", function()
+    local out, code = ask "ldmatrix"
+    assert.equal(0, code)
+    has(out, "What has 'ldmatrix':\n\nNames\n",
+        "  cute.nvgpu.warp.LdMatrix8x8x16bOp  ldmatrix, for",
+        "\nDocuments: ", "Vectors and fragments\n")
+    has(ask "cache_mb", "\nEnvironment\n  CUTELUA_CACHE_MB  How many MiB")
+    has(ask "TMA", "\nAtoms\n  SM90_TMA_LOAD ", "cute.make_copy_atom",
+        "[misaligned]", "Boxes by TMA (sm_90)\n", " more\n")
+    has(ask "sm80 16x8x16", "  SM80_16x8x16_  cute.make_mma_atom\n")
+    for line in ask "shared memory":gmatch "[^\n]+" do
+      assert.is_true(utf8.len(line) <= 79, line)
+    end
+  end)
+
+  it("is found where a word begins, in small letters and in PipelineTma",
+     function()
+    local out = ask "tracing"
+    assert.is_nil((ask "acing"):find "trac")
+    has(out, "[needs-static]")
+    has(ask "Stages PipelineTma", "PipelineTmaAsync ")
+    has(ask "tma async", "PipelineTmaAsync ")
+  end)
+
+  it("is a kind of errors or reports: what it is, what to do, its section",
+     function()
+    local out = ask "race"
+    has(out, "[race]: two accesses of warps", "put sync_threads() between",
+        "Mended:", "See also [block-race], [warp-race].\n")
+    assert.equal(out, (ask "[race]"))
+    has(ask "bad-notation", "[bad-notation]: a string is not CuTe notation\n"
+        .. "write shapes as (2,(4,8))")
+    local text = support.read "docs/errors.md"
+    for _, kinds in ipairs {core.error_kinds, core.report_kinds} do
+      for kind, about in pairs(kinds) do
+        local found = doc.find("[" .. kind .. "]")
+        has(found, ("[%s]: %s"):format(kind, core.report_kinds[kind] or about))
+        assert.is_truthy(text:find("\n###? " .. kind:gsub("%-", "%%-") .. "\n"),
+                         kind)
+      end
+    end
+  end)
+
+  it("is a document, a section, or a place", function()
+    has(ask "docs/ops.md", "docs/ops.md:1 Operations\n", " gemm\n")
+    local place = ask "docs/files.md":match "(docs/files.md:%d+) Libraries\n"
+    local section = support.read "docs/files.md":match
+      "\n(## Libraries\n.-)\n+## "
+    assert.equal(("%s\n\n%s\n"):format(place, section), (ask(place)))
+    assert.equal(ask(place), (ask "libraries"))
+  end)
+
+  it("is offered the nearest one where nothing has it", function()
+    local out, code, err = ask "ldmatrx"
+    assert.same({"", 1}, {out, code})
+    has(err, "no public name 'ldmatrx'; a word that is known: ldmatrix\n")
+    has(select(3, ask "qqqqqqq"), "no public name 'qqqqqqq'\n")
+  end)
+
+  it("may be anything: long, empty of words, of patterns, with escapes",
+     function()
+    local out, err, code = support.run {"doc", ("a"):rep(1e5), "%", "[",
+      "%f[", "\27[2J", "race\27]0;x\7", "\255\254", "^$", "a\nb", "docs/",
+      "[]"}
+    assert.equal(1, code)
+    assert.is_nil((out .. err):find "[%z\1-\9\11-\31\127]")
+    assert.is_nil(err:find("attempt", 1, true))
+  end)
+
+  it("is asked for at the prompt, too, several at once", function()
+    local out = support.run({}, {stdin = "?shared memory\n?race\n?\n"
+      .. "race = 5\n? race\n?ldmatrx [[\nhelp 'deadlock'\nrace?\n"})
+    has(out, "What has 'shared memory':", "[race]: two", "  make_layout(",
+        "no public name 'ldmatrx [['", "[deadlock]: no warp can go on")
+    assert.equal(3, select(2, out:gsub("%[race%]: two", "")))
+  end)
+end)
+
 -- The names of a signature's parameters, the rest as "...".
 local function parameters(signature)
   local set = {}

@@ -205,13 +205,30 @@ function doc.lookup(x)
     .. table.concat(near, ", ") or "")
 end
 
+--- The same, and where there is no such name what else has it: a kind of
+-- errors or reports, a section of the documents, else all that has its words.
+---@param x any
+---@return string? text
+---@return string? message
+function doc.find(x)
+  local text, message = doc.lookup(x)
+  if text or type(x) ~= "string" then return text, message end
+  local search = require "cute.doc.search"
+  text = search.one(x) or search.text(x)
+  if text then return text end
+  local near = search.nearest(x)
+  return nil, near and ("%s; a word that is known: %s"):format(message, near)
+    or message
+end
+
 ---------------------------------------------------------------------------
 -- Faces
 ---------------------------------------------------------------------------
 
 --- Prints what is known of a name or a value: signature, meaning, parameters,
 -- an example. A module prints its names by topic, "environment" the
--- variables. At the prompt `?make_layout` is the same.
+-- variables, any other word the errors, names and documents that have it. At
+-- the prompt `?make_layout` is the same.
 --
 --     cute.doc "make_layout"
 --     cute.doc(cute.arch.popc)
@@ -219,17 +236,17 @@ end
 ---@param x? any a name, or a function, a module, an object; cute when absent
 function doc.doc(x)
   if x == nil then x = "cute" end
-  local text, message = doc.lookup(x)
+  local text, message = doc.find(x)
   print(text or message)
 end
 
---- A line of the prompt that asks for a name: `?NAME` or `NAME?`.
+--- A line of the prompt that asks for a name or words: `?NAME`, `NAME?`.
 ---@param line string
 ---@return string? name
 function doc.asked(line)
-  return line:match "^%s*%?%s*([%a_][%w_.:]*)%s*$"
+  local name = line:match "^%s*%?%s*(.-)%s*$"
     or line:match "^%s*([%a_][%w_.:]*)%s*%?%s*$"
-    or line:match "^%s*%?%s*$" and "cute"
+  return name == "" and "cute" or name
 end
 
 --- Answers such a line: what the prompt's variable of that name is, else the
@@ -239,7 +256,7 @@ end
 function doc.answer(name, env)
   local v, text, message = rawget(env, name), nil, nil
   if v ~= nil and type(v) ~= "string" then text = doc.lookup(v) end
-  if not text then text, message = doc.lookup(name) end
+  if not text then text, message = doc.find(name) end
   print(text or message)
 end
 
@@ -247,7 +264,9 @@ local HELP = [[
 usage: cutelua doc [NAME...]
 Prints what the reference says of public names: "make_layout", "arch.popc",
 "tensor:fill", a module such as "cute.pipeline", "environment" for the
-variables that are read; without a name, all that `require "cute"` has.
+variables that are read; without a name, all that `require "cute"` has. Of
+another word ("race", "ldmatrix", "shared memory") it says which errors, names
+and documents have it.
 
   --names        prints the names, one a line
   --help         prints this text and stops
@@ -273,7 +292,7 @@ function doc.main(words)
   if #words == 0 then words = {"cute"} end
   local code = 0
   for i, word in ipairs(words) do
-    local text, message = doc.lookup(word)
+    local text, message = doc.find(word)
     if i > 1 then print() end
     if text then
       print(text)

@@ -25,7 +25,7 @@ local Report = {}
 Report.__index = Report
 
 --- What to look for, by kind.
-local ADVICE = {
+simreport.ADVICE = {
   ["out-of-bounds"] = "predicate the access, or see whether the tile and "
     .. "the tensor's shape fit",
   ["misaligned"] = "use a narrower copy, or pad the layout so that every "
@@ -197,7 +197,7 @@ local function words_on(r)
       return s[3], s[4] or second
     end
   end
-  return ADVICE[r.kind], second
+  return simreport.ADVICE[r.kind], second
 end
 
 --- What the second line is, by kind.

@@ -33,7 +33,9 @@ Set: cute = require "cute", _ = cute._, X = cute.X.
                                            :find_swizzle() to mend these
   k(A):preflight {block = 128}             the targets that it runs on
   ?make_layout, help(x)                    what a name or a value is;
-                                           ?cute.arch lists a module]]
+                                           ?cute.arch lists a module
+  ?race, ?shared memory                    which errors, names and documents
+                                           have a word]]
 
 --- Text of a chunk by its name; "=(prompt):3" is the third input.
 repl.source = source.text

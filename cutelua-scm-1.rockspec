@@ -455,6 +455,10 @@ build = {
         "lua/cute/program/lines.lua",
       ["cute.program.main"] =
         "lua/cute/program/main.lua",
+      ["cute.program.meaning"] =
+        "lua/cute/program/meaning.lua",
+      ["cute.program.menu"] =
+        "lua/cute/program/menu.lua",
       ["cute.program.repl"] =
         "lua/cute/program/repl.lua",
       ["cute.program.script"] =

@@ -33,6 +33,8 @@ typedef struct Editor {
   char *prompt;
   sigset_t mask;  // while waiting for a key; Ctrl-C is blocked otherwise
   lua_State *L;   // of the read that waits, the editor at 1
+  char ahead[64];  // keys that were read to see what follows a TAB: from
+  size_t from, n;  // `from` on they are still to be taken
 } Editor;
 
 static char *editor_prompt(EditLine *el) {
@@ -41,7 +43,21 @@ static char *editor_prompt(EditLine *el) {
   return e->prompt;
 }
 
-// One character of the terminal; Ctrl-C ends the line.
+// One byte of the terminal: 1, 0 at its end, -1 after Ctrl-C or a failure.
+static int read_byte(Editor *e, char *c) {
+  if (e->from < e->n) {
+    *c = e->ahead[e->from++];
+    return 1;
+  }
+  for (;;) {
+    if (!replib_wait(&e->mask)) return -1;
+    ssize_t n = read(STDIN_FILENO, c, 1);
+    if (n >= 0 || errno != EINTR) return (int)n;
+  }
+}
+
+// One character of the terminal; Ctrl-C ends the line. A terminal that has
+// another size now has it before the key does anything.
 static int editor_getc(EditLine *el, wchar_t *out) {
   Editor *e = NULL;
   el_get(el, EL_CLIENTDATA, &e);
@@ -49,13 +65,12 @@ static int editor_getc(EditLine *el, wchar_t *out) {
   memset(&st, 0, sizeof st);
   for (;;) {
     char c;
-    if (!replib_wait(&e->mask)) return -1;
-    ssize_t n = read(STDIN_FILENO, &c, 1);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return (int)n;
+    int n = read_byte(e, &c);
+    if (n <= 0) return n;
     size_t used = mbrtowc(out, &c, 1, &st);
     if (used == (size_t)-2) continue;
     if (used == (size_t)-1) *out = L'?';
+    el_resize(el);
     return 1;
   }
 }
@@ -63,10 +78,9 @@ static int editor_getc(EditLine *el, wchar_t *out) {
 // ---- completion ----
 
 // Rows between the prompt and the end of s, as they stand on the terminal.
-static int rows_above(EditLine *el, const char *prompt, const char *s,
-                      size_t n) {
-  int columns = 80, row = 0, at = (int)strlen(prompt);
-  el_get(el, EL_GETTC, "co", &columns);  // where libedit begins a new row
+static int rows_above(Editor *e, const char *s, size_t n) {
+  int columns = 80, row = 0, at = (int)strlen(e->prompt);
+  el_get(e->el, EL_GETTC, "co", &columns);  // where libedit begins a new row
   mbstate_t st;
   memset(&st, 0, sizeof st);
   for (size_t i = 0; i < n;) {
@@ -85,42 +99,86 @@ static int rows_above(EditLine *el, const char *prompt, const char *s,
   return row;
 }
 
-static bool is_pasted(void) {
+// Rows of the line; `above` of them are above the cursor.
+static int rows_of(Editor *e, int *above) {
+  const LineInfo *line = el_line(e->el);
+  size_t before = (size_t)(line->cursor - line->buffer);
+  *above = rows_above(e, line->buffer, before);
+  size_t all = (size_t)(line->lastchar - line->buffer);
+  return 1 + rows_above(e, line->buffer, all);
+}
+
+static void put_lines(int n) {
+  for (int i = 0; i < n; i++) putchar('\n');
+}
+
+// Does more than keys that complete follow at once? A TAB that is held down, or
+// pressed again while the first one is answered, is no paste.
+static bool is_pasted(Editor *e) {
   struct pollfd in = {STDIN_FILENO, POLLIN, 0};
-  return poll(&in, 1, 0) > 0;
+  if (e->from == e->n) {
+    e->from = e->n = 0;
+    while (e->n < sizeof e->ahead && poll(&in, 1, 0) > 0 &&
+           read(STDIN_FILENO, &e->ahead[e->n], 1) == 1)
+      if (e->ahead[e->n++] != '\t') break;
+  }
+  if (e->from == e->n) return false;
+  char last = e->ahead[e->n - 1];
+  return last != '\t' && last != '\033';
 }
 
 static unsigned char insert(EditLine *el, const char *text) {
   return el_insertstr(el, text) == 0 ? CC_REFRESH : CC_ERROR;
 }
 
-// The TAB key: f(text before the cursor, columns) -> text to insert | nil,
-// text to show below the line | nil. A tab of a paste is a tab.
-static unsigned char editor_complete(EditLine *el, int key) {
-  (void)key;
-  if (is_pasted()) return insert(el, "\t");
+// Shows a text below the line, of which `above` rows are above the cursor and
+// `rows` are all: libedit goes up again from where it left the cursor.
+static unsigned char show_below(const char *text, int above, int rows) {
+  put_lines(rows - above);
+  fputs(text, stdout);
+  put_lines(above);
+  return CC_REDISPLAY;
+}
+
+// The TAB key: f(text before the cursor, columns, rows of a page, back) -> text
+// to insert | nil, text to show below the line | nil, how many characters
+// before the cursor to take away first | nil. A tab of a paste is a tab.
+static unsigned char complete(EditLine *el, bool back) {
   Editor *e = NULL;
   el_get(el, EL_CLIENTDATA, &e);
   lua_State *L = e->L;
   const LineInfo *line = el_line(el);
   size_t n = (size_t)(line->cursor - line->buffer);
-  int top = lua_gettop(L), above = rows_above(el, e->prompt, line->buffer, n);
+  int top = lua_gettop(L), above, rows = rows_of(e, &above);
   unsigned char code = CC_ERROR;
-  if (!lua_checkstack(L, 8)) return code;
+  if (!lua_checkstack(L, 10)) return code;
   lua_getiuservalue(L, 1, 1);
   lua_pushlstring(L, line->buffer, n);
   lua_pushinteger(L, replib_columns());
-  if (lua_pcall(L, 2, 2, 0) == LUA_OK) {
-    const char *text = lua_tostring(L, -2), *shown = lua_tostring(L, -1);
-    if (text) code = insert(el, text);
-    if (shown) {
-      printf("\n%s", shown);
-      for (int i = 0; i < above; i++) putchar('\n');  // libedit goes up again
-      code = CC_REDISPLAY;
+  lua_pushinteger(L, replib_rows() - rows);
+  lua_pushboolean(L, back);
+  if (lua_pcall(L, 4, 3, 0) == LUA_OK) {
+    const char *text = lua_tostring(L, -3), *shown = lua_tostring(L, -2);
+    if (text) {
+      el_deletestr(el, (int)lua_tointeger(L, -1));
+      code = insert(el, text);
     }
+    if (shown) code = show_below(shown, above, rows);
   }
   lua_settop(L, top);
   return code;
+}
+
+static unsigned char editor_complete(EditLine *el, int key) {
+  Editor *e = NULL;
+  (void)key;
+  el_get(el, EL_CLIENTDATA, &e);
+  return is_pasted(e) ? insert(el, "\t") : complete(el, false);
+}
+
+static unsigned char editor_back(EditLine *el, int key) {
+  (void)key;
+  return complete(el, true);
 }
 
 // ---- its methods ----
@@ -157,10 +215,15 @@ static int editor_read(lua_State *L) {
   el_resize(e->el);
   int n = 0;
   e->L = L;
+  e->from = e->n = 0;
   const char *s = el_gets(e->el, &n);
   sigprocmask(SIG_SETMASK, &e->mask, NULL);
   if (signals_asked) {
+    int above, rows = rows_of(e, &above);
     stop_answered();
+    fputs("^C", stdout);
+    put_lines(rows - above);
+    fflush(stdout);
     el_reset(e->el);
     lua_pushboolean(L, 0);
   } else if (!s || n <= 0) {
@@ -203,7 +266,7 @@ static void set_locale(void) {
 }
 
 // editor(complete) -> an editor, or nil where the terminal is none or unknown;
-// complete: see editor_complete.
+// complete: see there.
 static int sys_editor(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   const char *term = getenv("TERM");
@@ -230,7 +293,9 @@ static int sys_editor(lua_State *L) {
   el_set(e->el, EL_SIGNAL, 0);
   // Of plain strings libedit makes wide ones, and loses them.
   el_wset(e->el, EL_ADDFN, L"complete", L"completes a name", editor_complete);
+  el_wset(e->el, EL_ADDFN, L"complete-back", L"goes back", editor_back);
   el_set(e->el, EL_BIND, "^I", "complete", NULL);
+  el_set(e->el, EL_BIND, "\033[Z", "complete-back", NULL);  // Shift and TAB
   el_set(e->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
   el_set(e->el, EL_BIND, "\033[1~", "ed-move-to-beg", NULL);
   el_set(e->el, EL_BIND, "\033[4~", "ed-move-to-end", NULL);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -25,6 +26,12 @@
 int replib_columns(void) {
   int n = face_terminal_columns(STDOUT_FILENO);
   return n > 0 ? n : 80;
+}
+
+int replib_rows(void) {
+  struct winsize size;
+  bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  return known && size.ws_row > 0 ? size.ws_row : 24;
 }
 
 void replib_hold(sigset_t *old) {

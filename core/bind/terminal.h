@@ -8,6 +8,8 @@
 
 // face_terminal_columns of standard output; 80 where nobody says.
 int replib_columns(void);
+// Rows of the terminal of standard output; 24 where nobody says.
+int replib_rows(void);
 // Blocks Ctrl-C; `old`: the signals that were blocked.
 void replib_hold(sigset_t *old);
 // Waits for a key, with the signals of `mask` blocked; false after Ctrl-C.

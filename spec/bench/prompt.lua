@@ -12,12 +12,12 @@ local TEXTS = {"cut", "cute.make_", "L:co", "cute.arch.th", "cute.ops.",
 local function times(text)
   local code = ([[
     cute, core = require "cute", require "cute.core"
-    complete = require "cute.program.complete"
+    menu = require "cute.program.menu"
     L, t = cute.make_layout({8, 4}, {1, 8}), cute.zeros({4}, cute.f32)
     k = cute.kernel("k", function() end)
     for i = 1, 2 do
       local start = core.clock()
-      complete.answer(%q, _G, 80)
+      menu.new():press(%q, _G, 80, 23)
       print((core.clock() - start) * 1e3)
     end]]):format(text)
   local first, later = {}, {}

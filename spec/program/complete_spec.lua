@@ -1,6 +1,7 @@
 local complete = require "cute.program.complete"
 local cute = require "cute"
 local lex = require "cute.lang.lex"
+local menu = require "cute.program.menu"
 local support = require "spec.support"
 
 local function env_of(t) return setmetatable(t, {__index = _G}) end
@@ -13,6 +14,11 @@ local env = env_of {
   tab = {x = {1, {deep = {deeper = 1}}}, ["two words"] = {hidden = 1}},
 }
 env.tiled = cute.make_tiled_mma(env.mma)
+
+-- The answer to a first TAB behind a text.
+local function answer(text, globals, columns, rows)
+  return menu.new():press(text, globals or env, columns or 80, rows or 23)
+end
 
 local function list(text)
   local found, word = complete.find(text, env)
@@ -106,7 +112,7 @@ describe("completion", function()
       f = note}
     for _, text in ipairs {"a.", "a.zz.", "a:", "b.", "b.inh", "f().", "f(a).",
                            "a.own", "'a' .. a.", "f {", "f('"} do
-      complete.answer(text, spied, 80)
+      answer(text, spied)
     end
     assert.same({}, asked)
     assert.same({"inherited"}, (complete.find("b.", spied)))
@@ -127,7 +133,7 @@ describe("completion", function()
     has("k(t):estimate {", "card")
     assert.equal("", (list "print {"))
     assert.equal("", (list "k(t):launch {grid = "))
-    assert.equal("id = ", (complete.answer("k(t):launch {gr", env, 80)))
+    assert.equal("id = ", (answer "k(t):launch {gr"))
   end)
 
   it("knows all fields of C's types", function()
@@ -163,32 +169,118 @@ describe("completion", function()
     knows("vector", of("veclib.c", "static int vec_index", "vec_newindex"))
   end)
 
-  it("shows columns as wide as the terminal", function()
+  it("shows names of which nothing is known in columns, as wide as the "
+    .. "terminal", function()
+    local function shown(names, columns)
+      local t = {}
+      for _, name in ipairs(names) do t[name] = print end
+      return (select(2, answer("t.", env_of {t = t}, columns)))
+    end
     local names = {"aa", "bbbb", "c", "dd", "e"}
-    assert.equal("aa    bbbb  c     dd    e\n", complete.table(names, 80))
-    assert.equal("aa    c     e\nbbbb  dd\n", complete.table(names, 17))
-    assert.equal("aa\nbbbb\nc\ndd\ne\n", complete.table(names, 3))
-    local many = {}
-    for i = 1, 100 do many[i] = ("n%03d"):format(i) end
-    local text = complete.table(many, 20)
-    assert.truthy(text:find("... 40 more\n", 1, true), text)
-    for line in text:gmatch "[^\n]+" do assert.is_true(#line <= 20) end
+    for columns, want in pairs {
+      [80] = "aa    bbbb  c     dd    e\n",
+      [17] = "aa    c     e\nbbbb  dd\n", [3] = "aa\nbbbb\nc\ndd\ne\n"} do
+      assert.equal(want, shown(names, columns))
+    end
   end)
 
-  it("answers a tab with what all share, then with all", function()
-    assert.equal("te", (complete.answer("cu", env, 80)))
-    local text, shown = complete.answer("L.sh", env, 80)
+  it("answers a tab with what all share, then with all and what they are",
+     function()
+    assert.equal("te", (answer "cu"))
+    local text, shown = answer "L.sh"
     assert.equal("ape", text)
     assert.is_nil(shown)
-    text, shown = complete.answer("cute.make_tiled_copy_", env, 30)
+    text, shown = answer("cute.make_tiled_copy_", env, 30)
     assert.is_nil(text)
     assert.equal("make_tiled_copy_A\nmake_tiled_copy_B\nmake_tiled_copy_C\n"
       .. "make_tiled_copy_C_atom\nmake_tiled_copy_D\nmake_tiled_copy_S\n"
       .. "make_tiled_copy_tv\n", shown)
-    assert.equal("  ", (complete.answer("", env, 80)))
-    assert.equal("  ", (complete.answer("f(function()\n", env, 80)))
-    assert.is_nil((complete.answer("zzz", env, 80)))
-    assert.is_nil((complete.answer("-- cu", env, 80)))
+    assert.equal("  ", (answer ""))
+    assert.equal("  ", (answer "f(function()\n"))
+    assert.is_nil((answer "zzz"))
+    assert.is_nil((answer "-- cu"))
+  end)
+
+  it("says in a line what each is: of ours, and of the user's", function()
+    local function shown(text, globals)
+      local _, out = answer(text, globals)
+      for line in out:gmatch "[^\n]+" do
+        assert.is_true(utf8.len(line) < 80, line)
+      end
+      return out
+    end
+    local out = shown "cute.make_tiled_copy_"
+    local from = out:find("  [^ ]") -- where the meanings begin
+    for line in out:gmatch "[^\n]+" do
+      assert.is_truthy(line:find("^[%w_]+ +%f[^ ]", 1), line)
+      assert.equal(" ", line:sub(from, from))
+      assert.is_truthy(line:sub(from + 2, from + 2):find "%S", line)
+    end
+    assert.is_truthy(shown "L:co":find("\ncomposition  A then B", 1, true)
+      or shown "L:co":find "\ncomposition +%S")
+    assert.is_truthy(shown "k(t):launch {s":find "\nstream +userdata or table")
+    out = shown("v.", env_of {v = {n = 42, yes = true, text = "a\27[2J\nb",
+      f = function(x, y, ...) return x, y, ... end, L = env.L, list = {1, 2},
+      size = cute.size, k = env.k, none = print}})
+    assert.equal([[
+L     (8,4):(1,8)
+f     function(x, y, ...)
+k     a kernel
+list  a table of 2
+n     42
+none
+size  How many elements there are.
+text  "a\x1b[2J..."
+yes   true
+]], out)
+  end)
+
+  it("shows pages of the terminal's height, then goes through all", function()
+    local t = {}
+    for i = 1, 9 do t["n" .. i] = i end
+    local env_, m = env_of {t = t}, menu.new()
+    local function press(text, back)
+      return table.pack(m:press(text, env_, 80, 5, back))
+    end
+    assert.same({"n", n = 1}, press "t.")
+    local function rows(from, to, last)
+      local out = {}
+      for i = from, to do out[#out + 1] = ("n%d  %d\n"):format(i, i) end
+      return {n = 2, [2] = table.concat(out) .. (last or "")}
+    end
+    assert.same(rows(1, 4, "... 5 more: TAB\n"), press "t.n")
+    assert.same(rows(5, 9), press "t.n")
+    local text, drop = "t.n", 0
+    for i = 1, 20 do
+      local n = (i - 1) % 9 + 1
+      assert.same({tostring(n), nil, drop, n = 3}, press(text))
+      text, drop = "t.n" .. n, 1
+    end
+    assert.same({"1", nil, 1, n = 3}, press("t.n2", true))
+    assert.same({"9", nil, 1, n = 3}, press("t.n1", true))
+    -- another text begins anew; so does a press back
+    assert.is_nil(press("t.n", true)[1])
+    assert.same(rows(1, 4, "... 5 more: TAB\n"), press "t.n")
+    assert.same({"9", nil, 0, n = 3}, press("t.n", true))
+    assert.same({"8", nil, 1, n = 3}, press("t.n9", true))
+    -- options go in with what follows them
+    m = menu.new()
+    m:press("k(t):launch {f", env, 80, 20)
+    assert.equal("astmath = ", (m:press("k(t):launch {f", env, 80, 20)))
+    assert.same({"aults = ", nil, 10},
+      {m:press("k(t):launch {fastmath = ", env, 80, 20)})
+  end)
+
+  it("takes a hundred thousand candidates in a moment", function()
+    local t = {}
+    for i = 1, 1e5 do t["n" .. i] = i end
+    local start = os.clock()
+    local m, spied = menu.new(), env_of {t = t}
+    local _, shown = m:press("t.n", spied, 80, 20)
+    assert.is_truthy(shown:find "\n... 99981 more: TAB\n$")
+    for _ = 1, 100 do _, shown = m:press("t.n", spied, 80, 20) end
+    assert.is_truthy(shown:find "\n... 98081 more: TAB\n$")
+    assert.is_true(os.clock() - start < 5)
   end)
 end)
 
@@ -199,7 +291,8 @@ local function in_program(text, ...)
     cute, core, sys = require "cute", require "cute.core", require "cute.sys"
     k, t = cute.kernel("k", function() end), cute.zeros({4}, cute.f32)
     function list(text) return table.concat(complete.find(text, _G), " ") end
-    function answer(text) return complete.answer(text, _G, 80) end
+    menu = require "cute.program.menu"
+    function answer(text) return menu.new():press(text, _G, 80, 23) end
   ]] .. text})
   assert.equal("", err)
   return out
@@ -295,10 +388,10 @@ describe("completion at the prompt", function()
     local out = talk {
       {"L = cute.make_lay", "make_lay"}, {"\t", "out"},
       {"({8}, {1})\n", "> "}, {"L:com", ":com"},
-      {"\t", "p"}, {"\t", "composition\r\n"}, {"lement(16)\n", "8\r\n> "},
+      {"\t", "p"}, {"\t", "> L:comp"}, {"lement(16)\n", "8\r\n> "},
       {"f = {\n", ">> "}, {"a = str", "str"}, {"\t", "ing"}, {"}\n", "> "},
       {"f.a == string\n", "true\r\n> "}}
-    assert.truthy(out:find("complement   composition", 1, true), out)
+    assert.truthy(out:find("\ncomplement   The layout that", 1, true), out)
     assert.truthy(out:find("2:8", 1, true), out)
   end)
 
@@ -320,19 +413,49 @@ describe("completion at the prompt", function()
 
   it("has lists as wide as COLUMNS, which goes before the terminal's width, "
     .. "and rows of the terminal's", function()
+    -- functions of Lua's own, of which nothing is said
+    local many = {{"c = {}\n", "> "},
+      {"for x in ('A B C C_atom D S tv'):gmatch '%S+' do "
+       .. "c['make_tiled_copy_' .. x] = print end\n", "> "}}
     local function listed(columns, width)
-      return talk({{"cute.make_tiled_copy_", "py_"}, {"\t", "copy_"},
-                   {"\3", "> "}}, columns, width)
+      return talk({many[1], many[2], {"c.", "c."}, {"\t", "py_"},
+                   {"\t", "> c.make_tiled_copy_"}, {"\3", "^C\r\n> "}},
+                  columns, width)
     end
     local three = "copy_A +make_tiled_copy_C_atom +make_tiled_copy_tv\n"
-    assert.truthy(listed("71", "40"):find(three))
-    assert.is_nil(listed("70", "100"):find(three))
+    assert.truthy(listed("71", "140"):find(three))
+    assert.is_nil(listed("70", "160"):find(three))
     for _, none in ipairs {"0", "60x", ("9"):rep(30)} do
       assert.truthy(listed(none, "71"):find(three), none)
     end
     -- what is typed takes two rows of 20 and the list ends two rows below
-    local out = talk({{"local abcdefghijk = cute.make_tiled_copy_", "py_"},
-      {"\t", "> local"}, {"\3", "> "}}, "71", "20")
+    local out = talk({many[1], many[2],
+      {"local abcdefghijk = c.make_tiled_copy_", "py_"},
+      {"\t", "> local"}, {"\3", "^C\r\n> "}}, "71", "20")
     assert.truthy(out:find "copy_S\n\n\n\27%[K\27%[A\27%[K\27%[A", out)
+  end)
+
+  it("shows what candidates are, then puts in one after the other", function()
+    local out = talk {{"cute.make_lay", "lay"}, {"\t", "out"},
+      {"\t", "> cute.make_layout"}, {"\t\t", "image_mask"},
+      {"\t\t", "tv"}, {"\27[Z", "like"}, {" ~= nil\n", "true\r\n> "}}
+    assert.truthy(out:find("\nmake_layout             The layout shape:stride",
+                           1, true), out)
+  end)
+
+  it("shows a page of the terminal at a time", function()
+    local out = talk {{"cute.", "cute."}, {"\t", "TAB\r\n"},
+      {"\t", "TAB\r\n"}, {"size({4})\n", "4\r\n> "}}
+    local first, second = out:match "cute%.\n(.-)%.%.%. (%d+ more: TAB\n.*)"
+    assert.equal(22, select(2, first:gsub("\n", "")))
+    local left, text, more = second:match "^(%d+) more: TAB\n(.-)%.%.%. (%d+)"
+    assert.equal(left - 22, tonumber(more))
+    assert.equal(23, select(2, text:gsub("\n", "")))
+  end)
+
+  it("takes TABs that are held down for keys", function()
+    local out = talk {{"cute.make_lay\t\t\t\t\t", "image_mask"},
+      {" ~= nil\n", "true\r\n> "}}
+    assert.truthy(out:find("\nmake_layout_tv ", 1, true), out)
   end)
 end)

@@ -539,22 +539,30 @@ local function by_path(name)
   return item
 end
 
---- What a name stands for: its item, or nil and names that are near.
+--- The item of a name that is written in full, with what it is a field or
+-- method of; nil: there is none.
 ---@param name string "cute.make_layout", "make_layout", "tensor:fill",
--- "tensor.fill", "layout.shape", "partition_S"
----@return table? item, string[]? near
-function names.find(name)
-  name = name:match "^%s*(.-)%s*$":gsub("%(%)$", "")
+-- "tensor.fill", "layout.shape"
+---@return table? item
+function names.exact(name)
   local owner, member = name:match "^(.+)[.:]([%w_]+)$"
   local item = not name:find ":" and by_path(name)
   if item then return item end
   owner = owner and class_name(owner)
   if owner and load_classes()[owner] then
-    item = class_member(classes[owner], member)
-    if item then return item end
+    return (class_member(classes[owner], member))
   elseif load_classes()[class_name(name)] then
     return class_item(classes[class_name(name)])
   end
+end
+
+--- What a name stands for: its item, or nil and names that are near.
+---@param name string as names.exact has them, or "partition_S"
+---@return table? item, string[]? near
+function names.find(name)
+  name = name:match "^%s*(.-)%s*$":gsub("%(%)$", "")
+  local item = names.exact(name)
+  if item then return item end
   local last = name:match "[%w_]+$"
   local list = {}
   for _, known in ipairs(names.all()) do

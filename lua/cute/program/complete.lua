@@ -299,11 +299,12 @@ local function words_of(text)
   return set
 end
 
+-- The options of a function, and what each takes.
 local function options_of(name)
   local set, known = {}, OPTIONS[name]
   if not known then return nil end
   for module, field in known:gmatch "(%S+) (%S+)" do
-    for option in pairs(require(module)[field]) do set[option] = true end
+    for option, of in pairs(require(module)[field]) do set[option] = of end
   end
   return set
 end
@@ -321,7 +322,10 @@ local function members(head, word, env)
       if type(member) ~= "function" then set[name] = nil end
     end
   end
-  return fitting(set, word)
+  return fitting(set, word), function(name)
+    return require "cute.program.meaning".of_member(v, name,
+      complete.field(v, name))
+  end
 end
 
 -- Options where a field of a table of theirs begins, with " = ".
@@ -332,7 +336,11 @@ local function options(head, word)
   if not (k and list[k].text == "{") then return nil end
   local at = callee(list, k - 1)
   local set = at and options_of(list[at].text)
-  return set and fitting(set, word)
+  if not set then return nil end
+  return fitting(set, word), function(name)
+    local of = set[name]
+    return type(of) == "string" and of:gsub(" ", " or ") or nil
+  end
 end
 
 local function globals(head, word, env)
@@ -344,7 +352,9 @@ local function globals(head, word, env)
   for _, token in ipairs(lex.tokens(head)) do
     if token.name then set[token.text] = true end
   end
-  return fitting(set, word)
+  return fitting(set, word), function(name)
+    return require "cute.program.meaning".of_value(global(env, name))
+  end
 end
 
 ---------------------------------------------------------------------------
@@ -359,7 +369,7 @@ local function modules(word)
     local name = file:match "^([%w_]+)%.lua$" or file:match "^([%w_]+)/$"
     if name then set[folder .. name] = true end
   end
-  return fitting(set, word)
+  return fitting(set, word), require "cute.program.meaning".of_module
 end
 
 local function atoms(kinds, word)
@@ -370,16 +380,17 @@ local function atoms(kinds, word)
   return fitting(set, word)
 end
 
+-- Files that a string can name as they are.
 local function files(word)
   local folder, base = word:match "^(.*/)([^/]*)$"
   if not folder then folder, base = "", word end
-  local out = fitting(sys.files(folder == "" and "." or folder), base)
-  if base == "" then
-    local shown = {}
-    for _, name in ipairs(out) do
-      if not name:find "^%." then shown[#shown + 1] = name end
+  local out = {}
+  for _, name in ipairs(fitting(sys.files(folder == "" and "." or folder),
+                                base)) do
+    if (base ~= "" or not name:find "^%.") and not name:find "[\\\"']"
+      and core.visible(name) == name then
+      out[#out + 1] = name
     end
-    out = shown
   end
   return out, base
 end
@@ -396,11 +407,11 @@ local function types(word)
   for name, v in pairs(core) do
     if core.typename(v) == "dtype" then set[name] = true end
   end
-  return fitting(set, word)
+  return fitting(set, word), require "cute.program.meaning".of_name
 end
 
 -- Candidates in a string that begins behind `head`; the part of `word` that
--- they begin with.
+-- they begin with; what says what they are.
 local function in_string(head, word, env)
   local list = lex.tokens(head)
   local n = #list
@@ -410,91 +421,43 @@ local function in_string(head, word, env)
   end
   local at = callee(list, n)
   local name = at and list[at].text
-  if name == "require" then return modules(word), word end
+  if name == "require" then
+    local found, about = modules(word)
+    return found, word, about
+  end
   if ATOMS[name] then return atoms(ATOMS[name], word), word end
   if WORDS[name] then return fitting(words_of(WORDS[name]), word), word end
   if at and takes_type(list, at, head, env) then
-    local found = types(word)
-    if #found > 0 then return found, word end
+    local found, about = types(word)
+    if #found > 0 then return found, word, about end
   end
   return files(word)
 end
 
 --- Candidates for what a text ends with: whole words, the part of them that is
--- there, and where that stands: "name", "option", "string", "comment".
+-- there, where that stands ("name", "option", "string", "comment"), and what
+-- says in a line what one of them is, where that is known.
 ---@param text string
 ---@param env table the prompt's globals
 ---@return string[] list, string word, string place
+---@return (fun(name: string): string?)? about
 function complete.find(text, env)
   local from, kind = lex.unfinished(text)
   if kind == "string" and has_sys then
-    local list, word = in_string(text:sub(1, from - 1), text:sub(from + 1), env)
-    return list, word, "string"
+    local list, word, about = in_string(text:sub(1, from - 1),
+                                        text:sub(from + 1), env)
+    return list, word, "string", about
   elseif kind then
     return {}, "", kind
   end
   local word = text:match "[%w_]*$"
   local head = text:sub(1, #text - #word)
-  local list = members(head, word, env)
-  if list then return list, word, "name" end
-  list = options(head, word)
-  if list and #list > 0 then return list, word, "option" end
-  return globals(head, word, env), word, "name"
-end
-
----------------------------------------------------------------------------
--- The answer to a TAB
----------------------------------------------------------------------------
-
-local function common(list)
-  local first, last = list[1], list[#list]  -- they are sorted
-  local n = 0
-  while n < #first and first:byte(n + 1) == last:byte(n + 1) do n = n + 1 end
-  return first:sub(1, n)
-end
-
-local MOST_ROWS = 20
-
---- Names in columns, downwards; what has no room is counted.
----@param list string[]
----@param columns integer characters in a line
----@return string
-function complete.table(list, columns)
-  local width = 0
-  for _, name in ipairs(list) do
-    width = math.max(width, utf8.len(name) or #name)
-  end
-  local across = math.max(1, (columns + 1) // (width + 2))
-  local rows = math.min((#list + across - 1) // across, MOST_ROWS)
-  local shown = math.min(#list, rows * across)
-  local out = {}
-  for r = 1, rows do
-    local line = {}
-    for i = r, shown, rows do
-      local pad = width - (utf8.len(list[i]) or #list[i])
-      line[#line + 1] = core.visible(list[i]) .. (" "):rep(pad)
-    end
-    out[r] = table.concat(line, "  "):gsub(" +$", "") .. "\n"
-  end
-  if shown < #list then
-    out[#out + 1] = ("... %d more\n"):format(#list - shown)
-  end
-  return table.concat(out)
-end
-
---- What a TAB behind a text does: what it inserts, what is shown below.
----@param text string what was typed, lines of an unfinished input included
----@param env table
----@param columns integer
----@return string? insert, string? show
-function complete.answer(text, env, columns)
-  if not text:match "[^\n]*$":find "%S" then return "  " end
-  local list, word, place = complete.find(text, env)
-  if #list == 0 then return place == "string" and "\t" or nil end
-  local all = common(list)
-  if #list == 1 and place == "option" then all = all .. " = " end
-  if #all > #word then return all:sub(#word + 1) end
-  if #list > 1 then return nil, complete.table(list, columns) end
+  local list, about = members(head, word, env)
+  if list then return list, word, "name", about end
+  list, about = options(head, word)
+  if list and #list > 0 then return list, word, "option", about end
+  list, about = globals(head, word, env)
+  return list, word, "name", about
 end
 
 return complete

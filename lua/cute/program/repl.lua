@@ -5,10 +5,10 @@
 -- blocks a local stays one. The text of every input is kept under its chunk
 -- name "=(prompt):N", so that the tracer and reports can read it.
 local cli = require "cute.program.cli"
-local complete = require "cute.program.complete"
 local core = require "cute.core"
 local folders = require "cute.lang.folders"
 local lex = require "cute.lang.lex"
+local menu = require "cute.program.menu"
 local report = require "cute.lang.report"
 local runs = require "cute.lang.runs"
 local script = require "cute.program.script"
@@ -287,8 +287,9 @@ end
 ---@return integer
 function repl:run()
   local terminal = has_sys and core.isatty(0)
-  local editor = terminal and sys.editor(function(text, columns)
-    return complete.answer(self.begun .. text, self.env, columns)
+  local tab = menu.new()
+  local editor = terminal and sys.editor(function(text, ...)
+    return tab:press(self.begun .. text, self.env, ...)
   end)
   self:preset()
   self.failed = false

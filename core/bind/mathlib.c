@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bind/row.h"
+#include "bind/trace.h"
 #include "bind/veclib.h"
 #include "ir/eval.h"
 
@@ -164,7 +165,8 @@ static int l_fma(lua_State *L) {
   return 1;
 }
 
-// where(cond, a, b): a where cond is true, else b
+// where(cond, a, b): a where cond is true, else b; of two numbers it takes the
+// type that it meets.
 static int l_where(lua_State *L) {
   int all = 0;
   for (int i = 1; i <= 3; i++) all |= rowlib_kind(L, i);
@@ -188,6 +190,11 @@ static int l_where(lua_State *L) {
     Ref x = ir_cvt(cx, ir_fn(cx), a.type, veclib_at(&a.o[0], i));
     Ref y = ir_cvt(cx, ir_fn(cx), a.type, veclib_at(&a.o[1], i));
     out[i] = ir_op3(cx, ir_fn(cx), OP_SEL, veclib_at(&c.o[0], i), x, y);
+  }
+  if (!vector && lua_type(L, 2) == LUA_TNUMBER &&
+      lua_type(L, 3) == LUA_TNUMBER && ir_get(ir_fn(cx), *out)->op == OP_SEL) {
+    trace_push_choice(L, cx, *out, 2, 3);
+    return 1;
   }
   return veclib_result(L, &a, a.type, out);
 }

@@ -12,10 +12,15 @@ typedef struct Value {
   Ref r;
   bool consumed;  // of booleans: did anything use it?
   bool lazy;      // something must only if Lua's `if` has tested it
+  bool choice;    // a select of the numbers that are its user values
 } Value;
 
 // vallib.c
 Value *trace_push(lua_State *L, Ctx *cx, Ref r);
+// One that chooses between the numbers at a and b: it takes the type that it
+// meets, as they would.
+void trace_push_choice(lua_State *L, Ctx *cx, Ref r, int a, int b);
+bool trace_is_choice(lua_State *L, int idx);
 Value *trace_value(lua_State *L, int idx);  // NULL when it is none
 // Fails unless v belongs to the function being traced and is not stale.
 void trace_own(Ctx *cx, const Value *v);

@@ -24,8 +24,9 @@ void trace_watch(lua_State *L) {
   lua_pop(L, 2);
 }
 
-Value *trace_push(lua_State *L, Ctx *cx, Ref r) {
-  Value *v = lua_newuserdatauv(L, sizeof *v, 0);
+// With room for n user values.
+static Value *push(lua_State *L, Ctx *cx, Ref r, int n) {
+  Value *v = lua_newuserdatauv(L, sizeof *v, n);
   *v = (Value){.serial = ir_fn(cx)->serial,
                .birth = ir_get(ir_fn(cx), r)->birth,
                .r = r};
@@ -35,6 +36,21 @@ Value *trace_push(lua_State *L, Ctx *cx, Ref r) {
     trace_watch(L);
   }
   return v;
+}
+
+Value *trace_push(lua_State *L, Ctx *cx, Ref r) { return push(L, cx, r, 0); }
+
+void trace_push_choice(lua_State *L, Ctx *cx, Ref r, int a, int b) {
+  push(L, cx, r, 2)->choice = true;
+  lua_pushvalue(L, a);
+  lua_setiuservalue(L, -2, 1);
+  lua_pushvalue(L, b);
+  lua_setiuservalue(L, -2, 2);
+}
+
+bool trace_is_choice(lua_State *L, int idx) {
+  const Value *v = trace_value(L, idx);
+  return v && v->choice;
 }
 
 void face_push_value(lua_State *L, Ref r) {
@@ -124,10 +140,22 @@ static Ref number_value(Ctx *cx, lua_State *L, int idx, DType t) {
   return ir_int(cx, ir_fn(cx), t, face_check_fits(L, idx, t));
 }
 
+// The choice r at idx, between numbers of type t.
+static Ref choice_of(Ctx *cx, lua_State *L, int idx, Ref r, DType t) {
+  lua_getiuservalue(L, idx, 1);
+  lua_getiuservalue(L, idx, 2);
+  Ref a = number_value(cx, L, -2, t), b = number_value(cx, L, -1, t);
+  lua_pop(L, 2);
+  const Ins *i = ir_get(ir_fn(cx), r);
+  return i->op == OP_SEL ? ir_op3(cx, ir_fn(cx), OP_SEL, i->a[0], a, b) : r;
+}
+
 Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t) {
   Ref r;
   if (face_test_value(cx, L, idx, &r)) {
     DType s = ir_type(ir_fn(cx), r);
+    if (t != DT_NONE && s != t && t != DT_BOOL && trace_is_choice(L, idx))
+      return choice_of(cx, L, lua_absindex(L, idx), r, t);
     if (t != DT_NONE && s != t)
       face_error(L, ERR_TYPE, "a value of type %s is needed, got %s: convert "
                  "it with :to(cute.%s)", dtype_name(t), dtype_name(s),

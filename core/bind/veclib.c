@@ -130,7 +130,8 @@ static Elements operands(Ctx *cx, lua_State *L, int first, int n, bool exact) {
   for (int i = 0; i < n; i++) {
     Element *o = &a.o[i];
     v[i] = veclib_test(L, first + i);
-    number[i] = !v[i] && !lua_isuserdata(L, first + i);
+    number[i] = !v[i] && (!lua_isuserdata(L, first + i) ||
+                          trace_is_choice(L, first + i));
     if (v[i]) {
       a.shape = common_shape(cx, a.shape, v[i]->shape);
       a.type = dtype_common(a.type, v[i]->type);

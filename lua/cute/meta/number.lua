@@ -55,7 +55,8 @@ function cute.max(x, ...) end
 function cute.fma(a, b, c) end
 
 ---a where the condition is true, b elsewhere; both are computed. Vectors go
----element by element.
+---element by element. Of two numbers it takes the type that it meets, as they
+---would: i32 or f32 where it meets none.
 ---
 ---     cute.where(true, 1, 2)  --> 1
 ---@param cond any a boolean, a traced one, or a vector of them

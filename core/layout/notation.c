@@ -431,8 +431,13 @@ Notation note_parse(Ctx *cx, const char *s, size_t n) {
 
 Layout layout_parse(Ctx *cx, const char *s, size_t n) {
   Parser p = {.cx = cx, .s = s, .at = s, .end = s + n};
+  blanks(&p);
+  const char *start = p.at;
   Notation r = parse(&p);
-  if (r.kind == NOTE_TUP) bad(&p, "':' and a stride");
+  if (r.kind == NOTE_TUP) {
+    check_extents(&p, start, r.t);
+    return layout_compact(cx, r.t);
+  }
   if (r.kind == NOTE_SWIZZLE) bad(&p, "'o' and a layout");
   if (r.kind == NOTE_TILER)
     fail_at(&p, ERR_PARSE, s, "a tuple of layouts is a tiler, no layout,");

@@ -13,6 +13,7 @@ typedef struct Notation {
   Swizzle sw;
 } Notation;
 Notation note_parse(Ctx *cx, const char *s, size_t n);
+// A layout; of a shape without strides the compact one, column-major.
 Layout layout_parse(Ctx *cx, const char *s, size_t n);
 
 #endif

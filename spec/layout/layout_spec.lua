@@ -32,6 +32,13 @@ describe("notation", function()
     assert.equal(4, t[3])
   end)
 
+  it("of a shape alone is the compact layout", function()
+    for _, text in ipairs {"8", "(8,(2,4))", "((3,5),1,2)", "()"} do
+      assert.equal(cute.make_layout(cute.shape(L(text))), L(text))
+    end
+    assert.equal(L "(8,(2,4)):(1,(8,16))", L " ( 8, (2,4) )")
+  end)
+
   it("shows where it is wrong", function()
     assert.equal("cute.layout: expected ',' or ')' at position 7 "
                  .. "[bad-notation]\n  (8,(8 8):(8,1)\n        ^",
@@ -41,7 +48,6 @@ describe("notation", function()
     raises("expected the end", L, "8:1 8")
     raises("expected an integer", L, "8:")
     raises("beyond 2^60", L, "8:99999999999999999999")
-    raises("expected ':' and a stride", L, "8")
     raises("[bad-notation]", L, "")
     raises("has no value to read", L, "?:1")
     raises("layout notation expected, got nil", L, nil)

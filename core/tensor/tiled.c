@@ -150,6 +150,14 @@ TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
       ctx_fail(cx, ERR_SHAPE, "make_tiled_mma: the permutation %s of mode %c "
                "is %" PRId64 " wide, no multiple of the %" PRId64 " of %s",
                layout_text(cx, l), "MNK"[i], n, atom, a.row->name);
+    int64_t all = dim_value(core_of(cx, &m, i));
+    if (n % all && all % n)  // (CuTe has tiles of a part of the atoms, too.)
+      ctx_fail(cx, ERR_SHAPE, "make_tiled_mma: the permutation %s of mode %c "
+               "is %" PRId64 " wide, no multiple of the %" PRId64 " that %"
+               PRId64 " atoms of %" PRId64 " take: %s\n  fewer atoms along "
+               "%c, or a tile of %" PRId64, layout_text(cx, l), "MNK"[i], n,
+               all, all / atom, atom, a.row->name, "MNK"[i],
+               (n + all - 1) / all * all);
   }
   return m;
 }

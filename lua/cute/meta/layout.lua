@@ -80,7 +80,8 @@ cute.LayoutLeft = nil
 cute.LayoutRight = nil
 
 ---Reads a layout in CuTe notation, all that layouts print; a layout stays as it
----is. Raises [bad-notation] at the character that is wrong.
+---is. A shape alone is the compact layout, column-major. Raises [bad-notation]
+---at the character that is wrong.
 ---
 ---     cute.layout "(8,(8,8)):(8,(1,64))"(3, 10)  --> 90
 ---@param text string|cute.Layout "(4,8):(1,4)", "Sw<3,3,3> o 0 o 64:1"

@@ -2,6 +2,7 @@
 -- choosing the fastest of several ways.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
+local devices = require "cute.lang.devices"
 local report = require "cute.lang.report"
 
 local testing = {}
@@ -87,13 +88,26 @@ local function on_simulator(x)
   return type(x) == "table" and x.device and x.device.kind == "sim"
 end
 
-local function time_on_gpu(x, opts)
-  local dev, message = core.gpu_open(opts.ordinal)
+-- How often it runs unmeasured and measured.
+local function counts(opts)
+  local function count(name, default, least)
+    local n = opts[name] or default
+    if math.type(n) ~= "integer" or n < least then
+      core.fail("bad-argument", ("benchmark: %s = %s: an integer from %d on is "
+        .. "needed"):format(name, core.show(n), least))
+    end
+    return n
+  end
+  return count("warmup_iterations", 10, 0), count("iterations", 100, 1)
+end
+
+local function time_on_gpu(x, opts, dev)
+  local message
+  if not dev then dev, message = core.gpu_open(opts.ordinal) end
   if not dev then return nil, message end
-  local run = launcher(x)
-  for _ = 1, opts.warmup_iterations or 10 do run() end
+  local run, warm, n = launcher(x), counts(opts)
+  for _ = 1, warm do run() end
   local from, to = assert(dev:event()), assert(dev:event())
-  local n = opts.iterations or 100
   from:record()
   for _ = 1, n do run() end
   to:record()
@@ -102,8 +116,9 @@ local function time_on_gpu(x, opts)
 end
 
 local function time_on_host(run, opts)
-  for _ = 1, opts.warmup_iterations or 10 do run() end
-  local n, start = opts.iterations or 100, core.clock()
+  local warm, n = counts(opts)
+  for _ = 1, warm do run() end
+  local start = core.clock()
   for _ = 1, n do run() end
   return (core.clock() - start) * 1e6 / n, "us"
 end
@@ -113,16 +128,18 @@ end
 -- (the same every time); a function without a device microseconds of the host.
 ---@param x table|function a prepared launch (cute.compile), or a function
 ---@param opts? table {warmup_iterations: integer, iterations: integer,
----   device: string} 10 and 100 when absent; device "gpu" for a function
+---   device: string} 10 and 100 when absent; device: where a function runs,
+---   the host when absent
 ---@return number|nil value
 ---@return string unit or message
 function testing.benchmark(x, opts)
   opts = opts or {}
   if on_simulator(x) then return launcher(x)().instructions, "instructions" end
-  if type(x) == "function" and opts.device ~= "gpu" then
-    return time_on_host(x, opts)
-  end
-  return time_on_gpu(x, opts)
+  if type(x) ~= "function" then return time_on_gpu(x, opts) end
+  local device, message = devices.device(opts.device or "host")
+  if not device then return nil, message end
+  if device.kind == "sim" then return time_on_host(x, opts) end
+  return time_on_gpu(x, opts, device.dev)
 end
 
 --- How many copies of the data it takes to find nothing of the last launch in

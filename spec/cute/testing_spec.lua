@@ -72,6 +72,11 @@ describe("testing", function()
     local us, what = testing.benchmark(function() end, {iterations = 3})
     assert.is_true(us >= 0)
     assert.equal("us", what)
+    raises("no device 'row'", testing.benchmark, print, {device = "row"})
+    raises("benchmark: iterations = 0: an integer from 1 on is needed "
+      .. "[bad-argument]", testing.benchmark, print, {iterations = 0})
+    raises("warmup_iterations = -1", testing.benchmark, print,
+           {warmup_iterations = -1})
     assert.equal(4, testing.get_workspace_count(1 << 20, 5, 50, 1 << 20))
     assert.equal(15, testing.get_workspace_count(1, 5, 10, 1 << 20))
   end)

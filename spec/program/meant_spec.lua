@@ -56,6 +56,9 @@ describe("a script", function()
     assert.equal("cutelua: note: SCRIPT:5: kernel add was called and never "
       .. "launched: write add(...):launch {grid = g, block = b}\n", err)
     assert.equal(0, code)
+    assert.equal("cutelua: note: SCRIPT:4: kernel add was called and never "
+      .. "launched: write add(...):launch {grid = g, block = b}\n", (said(
+        "for _ = 1, 3 do\n  cute.kernel('add', function(x) end)(t)\nend\n")))
   end)
 
   it("is told nothing of kernels that are launched or asked", function()

@@ -26,13 +26,14 @@ end
 ---@param k table
 function unused.forget(k) places[k] = nil end
 
---- What to say of those that are left, which are forgotten.
+--- What to say of those that are left, once a line; they are forgotten.
 ---@return string[]
 function unused.notes()
-  local notes = {}
+  local notes, known = {}, {}
   for k, place in pairs(places) do
-    notes[#notes + 1] = ("%s: kernel %s was called and never launched: write "
+    local note = ("%s: kernel %s was called and never launched: write "
       .. "%s(...):launch {grid = g, block = b}"):format(place, k.name, k.name)
+    if not known[note] then known[note], notes[#notes + 1] = true, note end
   end
   table.sort(notes)
   places = {}

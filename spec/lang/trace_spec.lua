@@ -775,7 +775,7 @@ describe("a kernel", function()
 end)
 
 describe("cute.where of two numbers", function()
-  local function run(dtype, a, b, f)
+  local function chosen(dtype, a, b, f)
     local x = cute.zeros({8}, dtype)
     cute.kernel("k", function(t)
       local i = cute.arch.thread_idx()
@@ -790,31 +790,33 @@ describe("cute.where of two numbers", function()
 
   it("takes the type that it meets", function()
     for _, dtype in ipairs {"u8", "i32", "i64", "f32", "f64", "bf16"} do
-      assert.same({1, 1, 1, 2, 2, 2, 2, 2}, run(dtype, 1, 2, put), dtype)
-      assert.same({2, 2, 2, 3, 3, 3, 3, 3}, run(dtype, 1, 2,
+      assert.same({1, 1, 1, 2, 2, 2, 2, 2}, chosen(dtype, 1, 2, put), dtype)
+      assert.same({2, 2, 2, 3, 3, 3, 3, 3}, chosen(dtype, 1, 2,
         function(t, i, w) t[i] = w + t[i] + 1 end), dtype)
     end
     assert.same({0.1, 0.1, 0.1, 0.3, 0.3, 0.3, 0.3, 0.3},
-                run("f64", 0.1, 0.3, put))
+                chosen("f64", 0.1, 0.3, put))
   end)
 
   it("is i32 or f32 where it meets none, and refused where it is neither's",
      function()
-    run("i32", 1, 2, function(t, i, w)
+    chosen("i32", 1, 2, function(t, i, w)
       assert.equal("i32", tostring(w.dtype))
       t[i] = w
     end)
-    run("f32", 1, 0.5, function(t, i, w)
+    chosen("f32", 1, 0.5, function(t, i, w)
       assert.equal("f32", tostring(w.dtype))
       t[i] = w
     end)
     support.raises("300 does not fit in u8 [type-mismatch]",
-                   function() run("u8", 1, 300, put) end)
+                   function() chosen("u8", 1, 300, put) end)
     support.raises("the number 1.5 does not fit in i32", function()
-      run("i32", 1, 1.5, put)
+      chosen("i32", 1, 1.5, put)
     end)
     support.raises("a value of type f32 is needed, got i32", function()
-      run("f32", 1, 2, function(t, i, w) t[i] = cute.where(i:lt(2), w, 5) end)
+      chosen("f32", 1, 2, function(t, i, w)
+        t[i] = cute.where(i:lt(2), w, 5)
+      end)
     end)
   end)
 end)

@@ -459,6 +459,8 @@ build = {
         "lua/cute/program/meaning.lua",
       ["cute.program.menu"] =
         "lua/cute/program/menu.lua",
+      ["cute.program.reader"] =
+        "lua/cute/program/reader.lua",
       ["cute.program.repl"] =
         "lua/cute/program/repl.lua",
       ["cute.program.script"] =

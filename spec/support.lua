@@ -163,15 +163,20 @@ end
 -- carriage returns, and the exit code.
 ---@param steps table[]
 ---@param env? table<string,string>
-function support.terminal(steps, env)
+---@param words? string[] its arguments
+---@param cwd? string its folder
+function support.terminal(steps, env, words, cwd)
   local lines = {}
   for i, step in ipairs(steps) do
     lines[i] = ("%s %s %d\n"):format(hexadecimal(step[1]),
       hexadecimal(step[2]), step[3] or 0)
   end
-  local out, err, code = support.exec(
-    {"python3", "spec/program/terminal.py", support.program},
-    {stdin = table.concat(lines), env = env})
+  local here = os.getenv "PWD" .. "/"
+  local program = support.program:find "^/" and support.program
+    or here .. support.program
+  local out, err, code = support.exec({"python3",
+    here .. "spec/program/terminal.py", program, table.unpack(words or {})},
+    {stdin = table.concat(lines), env = env, cwd = cwd})
   assert(err == "", err)
   assert(not out:find("(nothing more came)", 1, true), out)
   return (out:gsub("\r", "")), code

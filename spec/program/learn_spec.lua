@@ -116,6 +116,56 @@ describe("cutelua learn", function()
     assert.matches("interrupted.*\n130\n$", p:read "a")
   end)
 
+  it("names the file and the line of an error in it, and of a report",
+     function()
+    local at = support.folder()
+    local function check(text, words)
+      support.write(at .. "/mine.lua", text)
+      local out, _, code = support.run {"learn", table.unpack(words)}
+      assert.equal(1, code, out)
+      return out
+    end
+    local place = at .. "/mine.lua"
+    local rows = {"1", "--check", place}
+    assert.truthy(check("x = 1\ny = = 2\n", rows):find(
+      ("\n  %s:2\n   1 | x = 1\n > 2 | y = = 2\n"):format(place), 1, true))
+    assert.truthy(check("x = 1\nl = cute.mak_layout {8}\n", rows):find(
+      ("\n  %s:2 in main chunk\n"):format(place), 1, true))
+    assert.equal(place .. " makes no global l, which is what is asked for\n",
+                 check("x = 1\n", rows))
+    support.remove(at)
+  end)
+
+  it("edits lines on a terminal: TAB, history, cursor keys, Ctrl-C", function()
+    local at = support.folder()
+    local steps = {{"", "leaves -- "}}
+    for _, block in ipairs(learn.blocks(learn.lesson(1))) do
+      if block.kind == "exercise" then break end
+      if block.kind == "lua" then steps[#steps + 1] = {"\n", " "} end
+    end
+    steps[#steps][2] = "learn> "
+    for _, step in ipairs {{"l = cute.make_lay", "lay"}, {"\t", "out"},
+        {"\t", "learn> l = cute.make_layout"}, {"\3", "^C\r\nlearn> "},
+        {":hi", ":hi"}, {"\t", "nt"}, {"\n", "learn> "},
+        {"\27[A\n", "learn> "}, {"x = = 1\n", "learn> "},
+        {"while true do end\n", "end\r\n"}, {"\3", "learn> ", 300},
+        {"l = 10, 16" .. ("\27[D"):rep(6) .. "(\5)\n", "learn> "},
+        {"l = cute.make_layout({6, 10}, {16, 1})\n", "learn> "},
+        {":quit\n", ""}} do
+      steps[#steps + 1] = step
+    end
+    local text = support.terminal(steps,
+      {TERM = "xterm", HOME = at, XDG_STATE_HOME = at, NO_COLOR = "1"},
+      {"learn", "1"}, at)
+    for _, want in ipairs {"\nmake_layout_tv          The tile that", "Right.",
+        "need not be the number of columns", "(answer):1",
+        "One row further is 16 elements", "Not yet: interrupted",
+        "l = (10, 16)"} do
+      assert.truthy(text:find(want, 1, true), want .. " in " .. text)
+    end
+    support.remove(at)
+  end)
+
   it("ends with its input", function()
     local text, code = run("1", "")
     assert.equal(0, code)

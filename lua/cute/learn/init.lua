@@ -199,8 +199,9 @@ end
 ---@param name string of the exercise
 ---@param text string Lua
 ---@param env? table what the lesson's blocks left
+---@param chunk? string where the text is from, as load takes it: "@FILE"
 ---@return boolean? right, string? message
-function learn.check(lesson, name, text, env)
+function learn.check(lesson, name, text, env, chunk)
   local e = lesson.exercises[name]
   local own = setmetatable({}, {__index = env or learn.env()})
   local exit = os.exit  -- 0 would be "right" to who asks for the exit code
@@ -209,10 +210,10 @@ function learn.check(lesson, name, text, env)
       .. "its end")
   end)
   local ok, right, message = xpcall(function()
-    load_in(text, ("=%s.lua"):format(name), own)()
+    load_in(text, chunk or ("=%s.lua"):format(name), own)()
     if rawget(own, e.makes) == nil then
-      return nil, ("the answer makes no global %s, which is what is asked for")
-        :format(e.makes)
+      return nil, ("%s makes no global %s, which is what is asked for")
+        :format(chunk and chunk:match "^@(.*)" or "the answer", e.makes)
     end
     return e.check(own)
   end, report.capture)

@@ -2,11 +2,13 @@
 -- Lua is run, and an exercise waits for an answer: a line of Lua, or the file
 -- that was laid down for it.
 local cli = require "cute.program.cli"
+local complete = require "cute.program.complete"
 local core = require "cute.core"
 local drawn = require "cute.draw.text"
 local files = require "cute.lang.files"
 local folders = require "cute.lang.folders"
 local learn = require "cute.learn"
+local reader = require "cute.program.reader"
 
 local main = {}
 
@@ -78,14 +80,22 @@ local function say(text, colour)
 end
 local BOLD, DIM, GREEN, RED = "\27[1m", "\27[36m", "\27[32m", "\27[31m"
 
--- Waits for Enter where somebody reads; false at the end of input.
-local function pause()
-  if not core.isatty(0) then return true end
-  io.write "-- Enter goes on, q leaves -- "
-  io.flush()
-  local line = io.read()
+-- Waits for Enter on a terminal; false: the lesson is left.
+local function pause(lines)
+  if not lines.terminal then return true end
+  local line = lines:read "-- Enter goes on, q leaves -- "
   io.write "\n"
   return line and line ~= "q"
+end
+
+-- The next line that is not dropped by Ctrl-C; nil at the end of input.
+local function ask(lines)
+  while true do
+    if not lines.terminal then io.write "learn> " end
+    local line = lines:read "learn> "
+    if line and line:find "%S" then lines:add(line) end
+    if line ~= false then return line end
+  end
 end
 
 local HELP = [[
@@ -108,21 +118,41 @@ local function lay(lesson, block)
   return path
 end
 
-local function read(path)
-  return path and files.read(path)
+-- The answer behind a line: itself, or the file where it is blank; right, or
+-- why not.
+local function answered(line, lesson, block, env, path)
+  local text, chunk = line, "=(answer)"
+  if not line:find "%S" then
+    text, chunk = path and files.read(path), "@" .. (path or "")
+  end
+  if not text then return nil, "the file cannot be read" end
+  return learn.check(lesson, block.name, text, env, chunk)
+end
+
+local COMMANDS = {[":hint"] = "gives a hint, the next one each time",
+  [":solution"] = "shows a solution", [":skip"] = "goes on without an answer",
+  [":quit"] = "leaves the lesson", [":help"] = "says what can be typed here"}
+
+-- What can follow a text: commands, else what can at the prompt.
+local function find(text, env)
+  if not text:find "^:" then return complete.find(text, env) end
+  local list = {}
+  for name in pairs(COMMANDS) do
+    if name:sub(1, #text) == text then list[#list + 1] = name end
+  end
+  table.sort(list)
+  return list, text, "name", function(name) return COMMANDS[name] end
 end
 
 -- Asks until the exercise is solved or left; false: leave the lesson.
-local function exercise(lesson, block, env)
+local function exercise(lesson, block, env, lines)
   local e, hint = lesson.exercises[block.name], 0
   say("Exercise " .. block.name, BOLD)
   say(block.text, DIM)
   local path = lay(lesson, block)
   io.write(HELP, "\n")
   while true do
-    io.write "learn> "
-    io.flush()
-    local line = io.read()
+    local line = ask(lines)
     if not line or line == ":quit" then return false end
     if line == ":skip" then return true end
     if line == ":hint" then
@@ -135,9 +165,7 @@ local function exercise(lesson, block, env)
     elseif line:sub(1, 1) == ":" then
       say(("no command %s; :help lists them"):format(core.visible(line)))
     else
-      local text = line:find "%S" and line or read(path)
-      local right, why = nil, "the file cannot be read"
-      if text then right, why = learn.check(lesson, block.name, text, env) end
+      local right, why = answered(line, lesson, block, env, path)
       if right then
         say("Right.", GREEN)
         remember(lesson, block.name)
@@ -150,13 +178,14 @@ end
 
 local function walk(lesson)
   local env = learn.env()
+  local lines = reader.new(find, function() return "", env end)
   say(("%d. %s"):format(lesson.number, lesson.title), BOLD)
   for _, block in ipairs(learn.blocks(lesson)) do
     if block.kind == "exercise" then
-      if not exercise(lesson, block, env) then return end
+      if not exercise(lesson, block, env, lines) then return end
     elseif block.kind == "lua" then
       say(learn.run(block, env), DIM)
-      if not pause() then return end
+      if not pause(lines) then return end
     elseif block.kind == "draw" then
       io.write(learn.draw(block, env, "text"), "\n")
     else
@@ -198,7 +227,8 @@ local function check_file(lesson, opt)
     if block.name == name then at = i end
   end
   local right, message = learn.check(lesson, name, text,
-                                     learn.before(lesson, at))
+                                     learn.before(lesson, at),
+                                     "@" .. opt.check)
   if right then
     remember(lesson, name)
     return 0, "right"

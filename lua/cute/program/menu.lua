@@ -12,8 +12,11 @@ local WIDEST = 38    -- columns of names that others line up with
 local FEWEST = 4     -- rows of a page
 
 --- What is kept from one press to the next: nothing yet.
+---@param find? function what can follow a text; complete.find when absent
 ---@return table
-function menu.new() return setmetatable({}, menu) end
+function menu.new(find)
+  return setmetatable({find = find or complete.find}, menu)
+end
 
 -- ---- pages ----
 
@@ -126,7 +129,7 @@ function menu:press(text, env, columns, rows, back)
   self.list = nil
   if back then return nil end
   if not text:match "[^\n]*$":find "%S" then return "  " end
-  local list, word, place, about = complete.find(text, env)
+  local list, word, place, about = self.find(text, env)
   if #list == 0 then return place == "string" and "\t" or nil end
   local all = common(list)
   if #list == 1 and place == "option" then all = all .. " = " end

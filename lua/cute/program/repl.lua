@@ -8,7 +8,7 @@ local cli = require "cute.program.cli"
 local core = require "cute.core"
 local folders = require "cute.lang.folders"
 local lex = require "cute.lang.lex"
-local menu = require "cute.program.menu"
+local reader = require "cute.program.reader"
 local report = require "cute.lang.report"
 local runs = require "cute.lang.runs"
 local script = require "cute.program.script"
@@ -274,45 +274,28 @@ function repl:loop(read, remember)
   end
 end
 
-local function plain_reader(terminal)
-  return function(prompt)
-    if not terminal or sys.ask(prompt) then return io.read() end
-    print()
-    return false  -- Ctrl-C
-  end
-end
-
 --- Reads and runs until the end of input; returns an exit code: without a
 -- terminal 1 if anything failed.
 ---@return integer
 function repl:run()
-  local terminal = has_sys and core.isatty(0)
-  local tab = menu.new()
-  local editor = terminal and sys.editor(function(text, ...)
-    return tab:press(self.begun .. text, self.env, ...)
-  end)
+  local lines = reader.new(nil, function() return self.begun, self.env end)
   self:preset()
   self.failed = false
-  if terminal then
+  if lines.terminal then
     runs.watcher = function(p) self:note_run(p.program) end
     print(("cutelua %s (%s): `help` explains, Ctrl-D leaves")
       :format(sys.version, _VERSION))
   end
-  if not editor then
-    self:loop(plain_reader(terminal), function() end)
-    if terminal then print() end
-    return not terminal and self.failed and 1 or 0
-  end
-  local folder = folders.state()
+  local folder = lines.editor and folders.state()
   local path = folder and sys.mkdirs(folder) and folder .. "/history"
-  for _, entry in ipairs(read_history(path)) do editor:add(entry) end
-  self:loop(function(prompt) return editor:read(prompt) end, function(text)
-    editor:add(text)
+  for _, entry in ipairs(read_history(path)) do lines:add(entry) end
+  self:loop(function(prompt) return lines:read(prompt) end, function(text)
+    lines:add(text)
     if path then write_history(path, text) end
   end)
-  print()
-  editor:close()
-  return 0
+  if lines.terminal then print() end
+  lines:close()
+  return not lines.terminal and self.failed and 1 or 0
 end
 
 return repl

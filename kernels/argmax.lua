@@ -14,6 +14,7 @@ local rows = require "kernels.rows"
 ---@param o {n: integer, dtype: any, smallest: boolean?} and what
 -- kernels/rows.lua takes
 return function(o)
+  check.options("argmax", o, "smallest " .. rows.OPTIONS)
   local plan = rows.plan(o)
   local name = o.smallest and "argmin" or "argmax"
   check.need(o.dtype.is_float and o.dtype.bits <= 32, name,

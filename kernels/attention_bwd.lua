@@ -250,6 +250,7 @@ local DEFAULT = {
 -- tile: integer[]?, warps: integer?} as for kernels/attention.lua
 ---@return {kernel: any, block: integer, grid: function}[]
 return function(o)
+  check.options("attention_bwd", o, flash.OPTIONS)
   local p = flash.options("attention_bwd", o, DEFAULT)
   check.need(p.tile[2] <= 32 * p.warps, "attention_bwd",
     "tiles of %d columns; at most a thread each, %d, are possible", p.tile[2],

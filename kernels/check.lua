@@ -1,8 +1,16 @@
 --- What makers of kernels ask of their options and operands: an error names the
 -- kernel, what it got and what is needed.
 local core = require "cute.core"
+local sign = require "cute.lang.sign"
 
 local check = {}
+
+--- What makers of kernels that stand on others take: kernels/gemm_sm80's, and
+-- with those kernels/gemm_simt's own.
+check.GEMM = "name tile stages group mma atoms permutation rows epilogue "
+  .. "columns gated piece fetch blocks as lead slots plain halves min_blocks "
+  .. "pdl"
+check.SIMT = check.GEMM .. " sums a_dtype b_dtype warps"
 
 --- Fails with "what: text" unless ok.
 ---@param ok any
@@ -10,6 +18,40 @@ local check = {}
 ---@param text string a format, of ...
 function check.need(ok, what, text, ...)
   if not ok then core.fail("bad-argument", what .. ": " .. text:format(...)) end
+end
+
+--- An option that a maker of kernels does not have is an error.
+---@param what string the kernel
+---@param o any what the maker got
+---@param names string the options that there are
+function check.options(what, o, names)
+  check.need(type(o) == "table", what, "%s; a table of options is needed",
+             core.show(o))
+  local known = {}
+  for name in names:gmatch "[%w_]+" do known[name] = true end
+  for name in pairs(o) do
+    if not known[name] then
+      core.fail("unknown-name", sign.no_such("option", name, known, what))
+    end
+  end
+end
+
+--- Copies of the options of a maker that stands on another one: with what is
+-- missing from `defaults`, and those among them that are the other one's.
+---@param what string
+---@param o? table
+---@param defaults table
+---@param own string its own options
+---@param others string the other's, check.GEMM
+---@return table all, table rest
+function check.shared(what, o, defaults, own, others)
+  check.options(what, o or {}, own .. " " .. others)
+  local all, rest = {}, {}
+  for _, t in ipairs {defaults, o or {}} do
+    for name, v in pairs(t) do all[name] = v end
+  end
+  for name in others:gmatch "[%w_]+" do rest[name] = all[name] end
+  return all, rest
 end
 
 --- Options that are told are integers from `least` to `most`; with

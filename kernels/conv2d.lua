@@ -111,11 +111,11 @@ end
 -- dilation: integer|integer[]?} and what kernels.gemm_sm80 takes
 ---@return {kernel: any, shape: function, grid: function, block: integer}
 return function(options)
-  local o = {}
-  for k, v in pairs(options or {}) do o[k] = v end
+  local o, rest = check.shared("conv2d", options, {},
+    "stride padding dilation", check.GEMM)
   o.stride, o.padding = pair(o.stride, 1), pair(o.padding, 0)
   o.dilation = pair(o.dilation, 1)
-  local gemm = gemm_sm80(o)
+  local gemm = gemm_sm80(rest)
   o.BK = gemm.tile[3]
   local conv = {block = gemm.block}
 

@@ -450,6 +450,8 @@ end
 -- for dependent launches
 ---@return {kernel: any, grid: integer, block: integer}
 return function(o)
+  check.options("elementwise", o, "f n inputs outputs scalars steps block "
+    .. "width fastmath name extents index across tile pdl as_is wide")
   if not o.extents then check.given("elementwise", o, "n") end
   check.integers("elementwise", o, {"block"}, 1, 1024)
   check.integers("elementwise", o, {"steps", "width"}, 1, 1024)

@@ -28,6 +28,9 @@ function flash.exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 -- Options
 ---------------------------------------------------------------------------
 
+--- What makers of kernels of attention take.
+flash.OPTIONS = "name head causal window tile warps held"
+
 --- What the kernels ask a maker for: head, tile, warps, left and right (see
 -- flash.sight), held. known: {tile, warps, held} by the size of a head.
 function flash.options(what, o, known)

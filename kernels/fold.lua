@@ -23,6 +23,7 @@
 -- vector to the next). max and min pass NaNs by; to argmax and argmin a NaN
 -- goes before all numbers.
 local cute = require "cute"
+local check = require "kernels.check"
 local core = require "cute.core"
 local _ = cute._
 
@@ -559,9 +560,14 @@ local function with_tail(o, s, X, state, how)
   return out
 end
 
+local OPTIONS = "op dtype width kept folded stride sums threads lanes block "
+  .. "steps splits index ordered name pdl places count of_parts from parts "
+  .. "wide across"
+
 --- A kernel whose threads' vectors lie along what is folded.
 ---@param o table the file's head; threads, block, steps, splits
 function fold.along(o)
+  check.options("fold.along", o, OPTIONS)
   local s = state_of(o)
   local places, rows = o.places, o.block // o.threads
   local n = o.folded.extents[1] // o.width
@@ -607,6 +613,7 @@ end
 --- A kernel whose threads' vectors lie along what is kept.
 ---@param o table the file's head; lanes, block, steps, splits
 function fold.across(o)
+  check.options("fold.across", o, OPTIONS)
   local s = state_of(o)
   o.across = true
   local n = 1

@@ -21,6 +21,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local join = require "kernels.join"
+local options = require "kernels.check".options
 local tiles = require "cute.tiles"
 local utils = require "cute.utils"
 local _ = cute._
@@ -448,8 +449,12 @@ local function rows_of_tile(o, m)
   return m > 32 and fill(o, m, 64) > 0.75 and 64 or 32
 end
 
+local OPTIONS = "n k m group zeros rows columns warps slice stages splits "
+  .. "cluster name arch min_blocks epilogue gated pdl ahead"
+
 -- How a problem is spread over warps and blocks.
 local function plan(o)
+  options("gemm_int4", o, OPTIONS)
   local m = o.m or 16
   local rows = o.rows or rows_of_tile(o, m)
   local across, columns = spread(o, m, rows)

@@ -48,6 +48,7 @@ return function(o)
     plain = true,  -- no swizzle: addresses are sums, known offsets
     halves = true,
     slots = 2}  -- fragments of two steps of K: one is used, one is filled
+  check.options("gemm_simt", o or {}, check.SIMT)
   for k, v in pairs(o or {}) do p[k] = v end
   check.need(THREADS[p.warps], "gemm_simt", "warps = %s; 4 or 8 are needed",
              p.warps)

@@ -235,10 +235,14 @@ end
 -- Plans
 ---------------------------------------------------------------------------
 
+local OPTIONS = "n k m dtype b_dtype group side count rows warps unroll splits "
+  .. "name min_blocks cluster epilogue gated prefetch pdl ahead"
+
 local function plan(o)
   local p = {name = "gemm_skinny", m = 8, side = "a", count = 1,
              warps = {1, 8}, unroll = 4, splits = 1, dtype = cute.bf16,
              prefetch = "size_128b"}
+  check.options("gemm_skinny", o, OPTIONS)
   for name, v in pairs(o) do p[name] = v end
   check.given("gemm_skinny", p, "m", "n", "k")
   check.integers("gemm_skinny", p, {"count", "unroll"}, 1, 32)

@@ -417,6 +417,7 @@ end
 ---@return table {kernel: any, run: function, grid: function, tile: integer[],
 -- block: integer, mma: any}
 return function(o)
+  check.options("gemm_sm80", o or {}, check.GEMM)
   local p = setmetatable({}, {__index = DEFAULT})
   for k, v in pairs(o or {}) do p[k] = v end
   check.integers("gemm_sm80", p, {"stages"}, 2, 32)

@@ -22,10 +22,11 @@ local tiles = require "cute.tiles"
 ---@param o? {splits: integer?} and what kernels.gemm_sm80 takes
 ---@param base? string "gemm_simt" for what that takes
 return function(o, base)
-  local p = {splits = 4, name = "gemm_splitk"}
-  for k, v in pairs(o or {}) do p[k] = v end
+  local p, rest = check.shared("gemm_splitk", o,
+    {splits = 4, name = "gemm_splitk"}, "splits",
+    base == "gemm_simt" and check.SIMT or check.GEMM)
   check.integers("gemm_splitk", p, {"splits"}, 1, 65535)
-  local gemm = require("kernels." .. (base or "gemm_sm80"))(p)
+  local gemm = require("kernels." .. (base or "gemm_sm80"))(rest)
   local BM, BN, BK = table.unpack(gemm.tile)
   local out = {tile = gemm.tile, block = gemm.block, mma = gemm.mma}
 

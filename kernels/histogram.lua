@@ -84,6 +84,7 @@ end
 -- a thread under way at once (4); grid: blocks (528 at most)
 ---@return {kernel: any, grid: integer, block: integer}
 return function(o)
+  check.options("histogram", o, "n dtype bins bin copies steps block grid")
   check.given("histogram", o, "n", "dtype", "bins")
   check.integers("histogram", o, {"block"}, WARP, 1024)
   check.integers("histogram", o, {"steps", "copies", "grid"}, 1, 1 << 20)

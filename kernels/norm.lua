@@ -181,7 +181,9 @@ end
 
 local function maker(layer)
   return function(o)
-    local plan, name = spread(o, layer), layer and "layernorm" or "rmsnorm"
+    local name = layer and "layernorm" or "rmsnorm"
+    check.options(name, o, "weight bias residual save " .. rows.OPTIONS)
+    local plan = spread(o, layer)
     local args = names {"X", true, "R", o.residual, "W", o.weight, "B", o.bias,
       "Y", true, "H", o.residual, "Mean", o.save and layer, "Rstd", o.save,
       "eps", true}
@@ -334,6 +336,7 @@ local function backward_maker(layer)
   return function(o)
     local sums = o.weight or o.bias
     local name = layer and "layernorm_backward" or "rmsnorm_backward"
+    check.options(name, o, "weight bias residual " .. rows.OPTIONS)
     local plan, resident
     if sums then plan, resident = walking(o)
     else plan = rows.plan(setmetatable({sources = 2}, {__index = o})) end

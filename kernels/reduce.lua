@@ -56,6 +56,7 @@ local function finish(op, x, n) return op.after and op.after(x, n) or x end
 --- Y (M) of the rows of X (M,N).
 ---@param o {op: any, n: integer, dtype: any} and what kernels/rows.lua takes
 function reduce.rows(o)
+  check.options("reduce.rows", o, "op " .. rows.OPTIONS)
   local op, plan = fold.op(o.op), rows.plan(o)
   return {plan = plan, block = plan.block,
           grid = function(m) return plan:grid(m, o.resident) end,
@@ -147,6 +148,7 @@ end
 ---@param o table {op: any, n: integer, dtype: any, grid: integer?,
 -- block: integer?, steps: integer?}
 function reduce.all(o)
+  check.options("reduce.all", o, "op n dtype grid block steps")
   local op = fold.op(o.op)
   check.given("reduce", o, "n", "dtype")
   check.integers("reduce", o, {"block"}, 32, 1024, "power")
@@ -186,6 +188,7 @@ end
 -- a block share the rows.
 ---@param o {op: any, m: integer, n: integer, dtype: any, warps: integer?}
 function reduce.columns(o)
+  check.options("reduce.columns", o, "op m n dtype warps")
   local op = fold.op(o.op)
   check.given("reduce", o, "m", "n", "dtype")
   check.integers("reduce", o, {"warps"}, 1, 32)

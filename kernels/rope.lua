@@ -53,6 +53,8 @@ end
 -- positions: integer, interleaved: boolean?, inverse: boolean?, at: boolean?,
 -- block: integer?}
 return function(o)
+  check.options("rope", o,
+    "dtype m heads d positions interleaved inverse at block")
   check.given("rope", o, "dtype", "m", "heads", "d", "positions")
   check.integers("rope", o, {"block"}, 1, 1024)
   check.need(o.d % 2 == 0, "rope", "heads of %d elements are no pairs", o.d)

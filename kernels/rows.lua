@@ -56,6 +56,10 @@ local function spread(p, o, steps)
   return p
 end
 
+--- What makers of kernels of rows take besides their own.
+rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
+  .. "persistent blocks stages resident"
+
 --- How rows of n elements are spread over threads. What is best on an H200
 -- follows from n, `dtype` and `sources`, how many rows a kernel reads more than
 -- once; to be told in its place: `values` of a chunk for a thread, `threads` of

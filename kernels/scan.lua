@@ -303,6 +303,7 @@ end
 ---@return table {kernel: any, grid: fun(m: integer?): integer, block: integer,
 -- states: integer?}
 return function(o)
+  check.options("scan", o, "dtype n op exclusive one_pass values block")
   local op = OPS[o.op or "add"]
   check.need(op, "scan", "op is add, mul, max or min, not %s", tostring(o.op))
   check.given("scan", o, "n", "dtype")

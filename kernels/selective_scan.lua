@@ -309,6 +309,8 @@ end
 ---@return table {kernel: any, block: integer,
 -- grid: fun(batch: integer, channels: integer): integer[]}
 return function(o)
+  check.options("selective_scan", o,
+    "dtype states softplus lanes channels time")
   local s = setmetatable({dtype = o.dtype, states = o.states or 16,
     softplus = o.softplus, lanes = o.lanes or 4, channels = o.channels or 32,
     time = o.time or 32, stages = 2}, Scan)

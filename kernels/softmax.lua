@@ -104,6 +104,7 @@ end
 -- dtype: the widest of the operands; the rest: see kernels/rows.lua
 ---@return table {kernel: any, grid: fun(m: integer): integer, block: integer}
 return function(o)
+  check.options("softmax", o, "backward " .. rows.OPTIONS)
   local plan = rows.plan(setmetatable({sources = o.backward and 2 or 1},
                                       {__index = o}))
   local name = o.backward and "softmax_backward" or "softmax"

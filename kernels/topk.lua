@@ -210,6 +210,7 @@ end
 -- 1024 elements each, at most 8); block: threads (128)
 ---@return table {kernel: any, grid: fun(m: integer): integer, block: integer}
 return function(o)
+  check.options("topk", o, "n dtype k smallest warps block")
   check.given("topk", o, "n", "dtype", "k")
   check.integers("topk", o, {"warps"}, 1, 32, "power")
   check.integers("topk", o, {"block"}, WARP, 1024, "power")

@@ -277,6 +277,8 @@ end
 -- absent; pdl: for dependent launches
 ---@return {kernel: any, grid: integer, block: integer, arguments: function}
 return function(o)
+  check.options("transpose", o,
+    "dtype extents from to tile block whole name pdl maps")
   check.integers("transpose", o, {"block"}, 32, 1024)
   local p = setmetatable({block = o.block or 256, whole = o.whole or 32},
                          {__index = o})

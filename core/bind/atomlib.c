@@ -189,6 +189,12 @@ static int l_make_tiled_mma(lua_State *L) {
   TiledPerm perm[3] = {{.kind = PERM_ANY}, {.kind = PERM_ANY},
                        {.kind = PERM_ANY}};
   if (lua_istable(L, 3)) {
+    for (lua_pushnil(L); lua_next(L, 3); lua_pop(L, 1)) {
+      lua_Integer i = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
+      if (i < 1 || i > 3)
+        face_error(L, ERR_ARG, "make_tiled_mma: a permutation is a list "
+                   "{M, N, K}, got %s", face_show(L, 3));
+    }
     for (int i = 0; i < 3; i++) {
       lua_geti(L, 3, i + 1);
       perm[i] = check_perm(cx, L, lua_gettop(L));

@@ -1,9 +1,7 @@
 --- The choices of kernels/gemm_sm90, those that are missing filled in, and what
 -- follows from them.
 local check = require "kernels.check"
-local core = require "cute.core"
 local cute = require "cute"
-local sign = require "cute.lang.sign"
 local wrong = require "kernels.gemm_sm90.check"
 
 local options = {}
@@ -35,12 +33,11 @@ local function registers(o)
   return {producer = 24, consumer = 240}
 end
 
-local FURTHER = {epi = true, epilogue = true, name = true, a_dtype = true,
-                 b_dtype = true, d_dtype = true, promote = true, equal = true,
-                 a_hint = true, b_hint = true, d_hint = true,
-                 l2_promotion = true, ahead = true,
-                 gated = true, batches = true, blocks = true, sources = true,
-                 source_stages = true, groups = true}
+-- All names of choices.
+local NAMES = "epi epilogue name a_dtype b_dtype d_dtype promote equal a_hint "
+  .. "b_hint d_hint l2_promotion ahead gated batches blocks sources "
+  .. "source_stages groups"
+for name in pairs(DEFAULTS) do NAMES = NAMES .. " " .. name end
 
 -- Columns that leave at once: 128 or 64 bytes of D's rows, else all of a
 -- tile's. What an epilogue computes has registers besides: fewer, 32 if these
@@ -63,19 +60,9 @@ end
 ---@return table
 function options.complete(given, sure)
   local o = {}
-  check.need(type(given) == "table", "gemm_sm90", "%s; a table of choices is "
-    .. "needed", core.show(given))
+  if not sure then check.options("gemm_sm90", given, NAMES) end
   for k, v in pairs(DEFAULTS) do o[k] = v end
-  for k, v in pairs(given) do
-    if not sure and o[k] == nil and not FURTHER[k] then
-      local known = {}
-      for _, t in ipairs {DEFAULTS, FURTHER} do
-        for name in pairs(t) do known[name] = true end
-      end
-      core.fail("unknown-name", sign.no_such("option", k, known, "gemm_sm90"))
-    end
-    o[k] = v
-  end
+  for k, v in pairs(given) do o[k] = v end
   if not sure then wrong.options(o) end
   o.a_dtype, o.b_dtype = o.a_dtype or o.dtype, o.b_dtype or o.dtype
   o.acc = o.a_dtype.is_integer and cute.i32 or cute.f32

@@ -200,6 +200,20 @@ describe("MMA atoms", function()
            "SM90_64x12x16_F32F16F16_RS<K,K>")
   end)
 
+  it("take a list of three extents as a tile, and no other", function()
+    local name = "SM80_16x8x16_F32BF16BF16F32_TN"
+    for _, c in ipairs {
+      {{2, 2, 1}, {0, 16, 16}, "must be a number above 0, got 0"},
+      {{2, 2, 1}, {32, 16, 16, 2}, "a permutation is a list {M, N, K}, got "
+        .. "{32, 16, 16, 2}"},
+      {{2, 2, 1}, {M = 32}, "a permutation is a list {M, N, K}, got {M = 32}"},
+      {{2, 2, 1, 1}, nil, "has 4 modes (at most 3: M, N, K)"},
+    } do
+      raises({"cute.make_tiled_mma: ", c[3]},
+             cute.make_tiled_mma, name, c[1], c[2])
+    end
+  end)
+
   it("refuse architectures without them", function()
     local call = tile_kernel {name = "SM89_16x8x32_F32E4M3E4M3F32_TN",
       arch = "sm_89", types = {cute.f32, cute.e4m3, cute.e4m3, cute.f32}}

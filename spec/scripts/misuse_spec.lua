@@ -37,6 +37,70 @@ local function dense(i, layout, n)
 end
 
 describe("a kernel of the library", function()
+  it("has no option but those of its maker", function()
+    for _, c in ipairs {
+      {"'softmax' {n = 9, dtypo = f32}", "softmax: no option 'dtypo' (did you "
+        .. "mean dtype?): there are backward block "},
+      {"'norm'.rms {n = 9, dtype = f32, wieght = true}",
+       "rmsnorm: no option 'wieght' (did you mean weight?): there are bias "},
+      {"'norm'.layer_backward {n = 9, dtype = f32, save = true}",
+       "layernorm_backward: no option 'save': there are bias "},
+      {"'argmax' {n = 9, dtype = f32, smalest = true}",
+       "argmax: no option 'smalest' (did you mean smallest?)"},
+      {"'reduce'.rows {n = 9, dtype = f32, opp = 'sum'}",
+       "reduce.rows: no option 'opp' (did you mean op?)"},
+      {"'reduce'.columns {m = 1, n = 9, dtype = f32, op = 'sum', warp = 1}",
+       "reduce.columns: no option 'warp' (did you mean warps?)"},
+      {"'reduce'.all {n = 9, dtype = f32, op = 'sum', grids = 1}",
+       "reduce.all: no option 'grids' (did you mean grid?)"},
+      {"'histogram' {n = 9, dtype = cute.u8, bims = 4}",
+       "histogram: no option 'bims' (did you mean bins?)"},
+      {"'rope' {positons = 2}", "rope: no option 'positons' (did you mean "
+        .. "positions?)"},
+      {"'scan' {n = 9, onepass = true}", "scan: no option 'onepass' (did you "
+        .. "mean one_pass?)"},
+      {"'selective_scan' {dtype = f32, state = 16}",
+       "selective_scan: no option 'state' (did you mean states?)"},
+      {"'topk' {n = 9, K = 2}", "topk: no option 'K' (did you mean k?)"},
+      {"'transpose' {form = {1}}", "transpose: no option 'form' (did you mean "
+        .. "from?)"},
+      {"'elementwise' {n = 9, input = {f32}}",
+       "elementwise: no option 'input' (did you mean inputs?)"},
+      {"'fold'.along {steps = 1, split = 2}",
+       "fold.along: no option 'split' (did you mean splits?)"},
+      {"'attention' {head = 64, casual = true}",
+       "attention: no option 'casual' (did you mean causal?)"},
+      {"'attention_bwd' {head = 64, group = 2}",
+       "attention_bwd: no option 'group': there are causal head held name "
+        .. "tile warps window"},
+      {"'attention_decode' {head = 64, groups = 2}",
+       "attention_decode: no option 'groups' (did you mean group?)"},
+      {"'conv2d' {pading = 1}", "conv2d: no option 'pading' (did you mean "
+        .. "padding?)"},
+      {"'gemm_sm80' {tiles = {64, 64, 32}}",
+       "gemm_sm80: no option 'tiles' (did you mean tile?)"},
+      {"'gemm_simt' {a_type = f32}", "gemm_simt: no option 'a_type' (did you "
+        .. "mean a_dtype?)"},
+      {"'gemm_splitk' {split = 3}", "gemm_splitk: no option 'split' (did you "
+        .. "mean splits?)"},
+      {"'gemm_grouped' {forn = 1}", "gemm_grouped: no option 'forn' (did "
+        .. "you mean form?)"},
+      {"'gemm_skinny' {n = 64, k = 64, wraps = {1, 8}}",
+       "gemm_skinny: no option 'wraps' (did you mean warps?)"},
+      {"'gemm_int4' {n = 64, k = 64, zero = true}",
+       "gemm_int4: no option 'zero' (did you mean zeros?)"},
+      {"'gemm_sm90' {stage = 3}", "gemm_sm90: no option 'stage' (did you mean "
+        .. "stages?)"},
+      {"'softmax' {{n = 9}}", "softmax: no option 1: there are "},
+      {"'softmax'(9)", "softmax: 9; a table of options is needed"},
+    } do
+      local ok, err = pcall(assert(load(HEAD .. "of " .. c[1], "=script")))
+      assert.is_false(ok, c[1])
+      local place = "script:11: "
+      assert.equal(place .. c[2], tostring(err):sub(1, #place + #c[2]), c[1])
+    end
+  end)
+
   it("says which option is wrong", function()
     lines_refused(HEAD, {
       {"of 'softmax' {n = 9, dtype = f32, threads = 3}",
@@ -147,7 +211,7 @@ local q = Z({1, 5, 3, 32}, bf16)
       integer("epi_stages", 0, 32), integer("consumers", 0, 4),
       integer("consumers", 5, 4), integer("swizzle", 0, 1 << 20)}
     for text, want in pairs {
-      ["3"] = "3; a table of choices is needed",
+      ["3"] = "3; a table of options is needed",
       ["{tile = 128}"] = "tile = 128; 3 integers of 1 or more are needed",
       ["{tile = {128, 128}}"] =
         "tile = {128, 128}; 3 integers of 1 or more are needed",

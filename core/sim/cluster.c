@@ -106,6 +106,8 @@ static void init_warp(SimCluster *c, int id) {
   w->refused = w->polling = false;
   w->ring = 0;
   w->registers = p->registers;
+  w->wanted = 0;
+  memset(&w->allot, 0, sizeof w->allot);
   memset(w->groups, 0, sizeof w->groups);
   w->nfence = 0;
   memset(w->committed, 0, sizeof w->committed);
@@ -420,15 +422,49 @@ static void check_ends(SimCluster *c) {
 
 // ---- registers ----
 
+static void misallot(SimWarp *w, const SimIns *i, uint32_t src2,
+                     SimAllotment how, const SimWarp *other) {
+  SimFault *f = simreport_fault(w, SIM_REGISTERS, 0, i->src, src2, -1, 0);
+  if (!f) return;
+  f->registers.how = how;
+  f->registers.had = w->registers;
+  f->registers.wanted = (int)i->imm;
+  f->registers.warp = w->in;
+  f->registers.other = other ? other->in : -1;
+  f->registers.theirs = other && other->allot.i ? (int)other->allot.i->imm : 0;
+}
+
+// Comes w to it with the other warps of its warpgroup: the same instruction,
+// and behind the one before of all of them?
+static bool comes_along(SimWarp *w, const SimIns *i) {
+  SimWarp *first = w - w->in % 4;
+  w->allot.n++;
+  w->allot.i = i;
+  w->allot.clk = w->clk;
+  int l = __builtin_ctz(w->active), n = w->cluster->prog->nwarp - first->in;
+  for (const SimWarp *u = first; u < first + (n < 4 ? n : 4); u++) {
+    const SimIns *last = u->allot.i;
+    SimAllotment how = ALLOT_COUNT;
+    if (u->allot.n == w->allot.n && last != i)
+      how = ALLOT_DIFFERS;
+    else if (u != w && u->allot.n < w->allot.n && w->allot.n > 1 &&
+             (u->allot.n + 1 < w->allot.n ||
+              !simorder_before(w, l, u->id, u->valid, u->allot.clk)))
+      how = ALLOT_APART;
+    if (how == ALLOT_COUNT) continue;
+    misallot(w, i, last && last->src != i->src ? last->src : 0, how, u);
+    w->cluster->stop = true;
+    return false;
+  }
+  return true;
+}
+
 bool simcluster_registers(SimWarp *w, const SimIns *i) {
   int *pool = &w->cta->pool[w->in % 4], n = (int)i->imm;
   bool more = i->flags & RGF_INC;
+  if (!w->wanted && !comes_along(w, i)) return true;
   if (more ? n < w->registers : n > w->registers) {
-    SimFault *f = simreport_fault(w, SIM_REGISTERS, 0, i->src, 0, -1, 0);
-    if (f) {
-      f->registers.had = w->registers;
-      f->registers.wanted = n;
-    }
+    misallot(w, i, 0, ALLOT_COUNT, NULL);
     return true;
   }
   w->src = i->src;
@@ -439,10 +475,25 @@ bool simcluster_registers(SimWarp *w, const SimIns *i) {
   }
   *pool -= n - w->registers;
   w->registers = n;
+  w->wanted = 0;
   SimWarp *all = w - w->in;
   for (int k = 0; k < w->cluster->prog->nwarp; k++)
     if (all[k].state == SW_REGISTERS) all[k].state = SW_RUN;
   return true;
+}
+
+// Warps that ended without a setmaxnreg that others of their warpgroup did.
+static void check_allotments(SimCluster *c) {
+  for (int k = 0; k < c->prog->nall; k++) {
+    SimWarp *w = &c->warp[k];
+    const SimWarp *u = w - w->in % 4;
+    int n = c->prog->nwarp - u->in;
+    for (const SimWarp *end = u + (n < 4 ? n : 4); u < end; u++) {
+      if (w->state != SW_DONE || u->allot.n <= w->allot.n) continue;
+      misallot(w, u->allot.i, 0, ALLOT_LACKS, u);
+      break;
+    }
+  }
 }
 
 // ---- scheduling ----
@@ -570,6 +621,7 @@ void simcluster_end(SimCluster *c) {
   c->out->granules = c->maxgran;
   for (int k = 0; k < c->prog->ncta; k++) c->out->early += c->cta[k].early;
   print_all(c);
+  if (!c->stop && c->prog->registers) check_allotments(c);
   if (waiting && !c->stop) simstuck_tell(c);
   if (!waiting && !c->stop) check_ends(c);
   if (!waiting && !c->stop) simmbar_end(c);

@@ -50,7 +50,7 @@ static bool of_memory(const SimFault *f) {
 static bool of_order(const SimFault *f) {
   SimKind k = f->r.kind;
   return k == SIM_DEADLOCK || k == SIM_BARRIER || k == SIM_WARPGROUP ||
-         k == SIM_MBARRIER;
+         k == SIM_MBARRIER || k == SIM_REGISTERS;
 }
 
 static bool shares_line(const SimFault *a, const SimFault *b) {

@@ -412,6 +412,35 @@ static void say_team(SimText *t, const SimFault *f) {
   }
 }
 
+static void say_allotment(SimText *t, const SimFault *f) {
+  int first = f->registers.warp & ~3, had = f->registers.had;
+  int n = f->registers.wanted, u = f->registers.other;
+  switch (f->registers.how) {
+    case ALLOT_COUNT:
+      simreport_printf(t, "setmaxnreg %s threads that have %d registers to %d",
+                       had < n ? "decreases" : "increases", had, n);
+      break;
+    case ALLOT_DIFFERS:
+      simreport_printf(t, "warp %d comes to setmaxnreg for %d registers, warp "
+                       "%d to another one, for %d: all warps of a warpgroup "
+                       "(%d to %d) execute the same", f->registers.warp, n, u,
+                       f->registers.theirs, first, first + 3);
+      break;
+    case ALLOT_APART:
+      simreport_printf(t, "warp %d comes to its next setmaxnreg, and nothing "
+                       "orders it behind warp %d's last: warps of a warpgroup "
+                       "(%d to %d) meet between two", f->registers.warp, u,
+                       first, first + 3);
+      break;
+    case ALLOT_LACKS:
+      simreport_printf(t, "warp %d ended without the setmaxnreg for %d "
+                       "registers that warp %d executed: all warps of a "
+                       "warpgroup (%d to %d) do", f->registers.warp, n, u,
+                       first, first + 3);
+      break;
+  }
+}
+
 static void say_metadata(SimText *t, const SimFault *f) {
   int four = f->metadata.four;
   simreport_printf(t, "the metadata of a sparse A has 0x%x for a group of %d "
@@ -446,12 +475,7 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
     case SIM_BARRIER: say_barrier(t, f); break;
     case SIM_METADATA: say_metadata(t, f); break;
     case SIM_WARPGROUP: say_team(t, f); break;
-    case SIM_REGISTERS:
-      simreport_printf(t, "setmaxnreg %s threads that have %d registers to %d",
-                       f->registers.had < f->registers.wanted
-                         ? "decreases" : "increases", f->registers.had,
-                       f->registers.wanted);
-      break;
+    case SIM_REGISTERS: say_allotment(t, f); break;
     case SIM_RUNAWAY:
       simreport_printf(t, f->runaway.quiet
                        ? "a loop goes on and on: %lld instructions since any "

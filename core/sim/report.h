@@ -2,52 +2,11 @@
 #ifndef CUTE_SIMREPORT_H
 #define CUTE_SIMREPORT_H
 
+#include "sim/misuse.h"
 #include "sim/prog.h"
 
 typedef struct SimText { char *p; size_t n, cap; } SimText;
 bool simreport_printf(SimText *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-typedef enum SimClash { CLASH_WAW, CLASH_WAR, CLASH_RAW } SimClash;
-// Who carries out what a thread began; those from COPY on by a proxy of their
-// own.
-typedef enum SimAgent {
-  AGENT_NONE, AGENT_CPASYNC, AGENT_SEND, AGENT_COPY, AGENT_WGMMA
-} SimAgent;
-// A barrier for a number of threads that is none of whole warps, or another
-// than others use it for; the same warp comes to it again; a number that no
-// barrier has; lanes of a warp that name other barriers, or other counts; the
-// cluster's barrier: arrives twice, waits without having arrived. LEFT: n came
-// when the block ended, of those it is for. EARLY: one that may come among
-// those of the round before.
-typedef enum SimMisuse {
-  BAR_ODD, BAR_DIFFERS, BAR_TWICE, BAR_RANGE, BAR_LANES, BAR_LANES_COUNT,
-  BAR_TWICE_CLUSTER, BAR_UNCAME_CLUSTER, BAR_LEFT, BAR_EARLY
-} SimMisuse;
-
-// An mbarrier that was never made; not before this, for this thread; not for
-// agents; a second time; with a count of none or too many; beyond all that
-// there is room for; more arrivals or bytes than it takes. TOKEN: of a phase
-// that is long over.
-typedef enum SimWrong {
-  MBAR_NONE, MBAR_UNORDERED, MBAR_UNFENCED, MBAR_TWICE, MBAR_COUNT, MBAR_MANY,
-  MBAR_OVER, MBAR_BYTES, MBAR_GONE, MBAR_BUSY, MBAR_AGAIN, MBAR_EARLY,
-  MBAR_TOKEN, MBAR_LEFT, MBAR_STILL
-} SimWrong;
-// A tensor map in memory that is none; that tells of more than there is; whose
-// change nobody released, or acquired; that changes while a copy needs it.
-typedef enum SimMapWrong {
-  MAP_NONE, MAP_BEYOND, MAP_UNRELEASED, MAP_UNACQUIRED, MAP_CHANGED
-} SimMapWrong;
-// What a warp waits for that does not come.
-typedef enum SimStuck {
-  STUCK_BARRIER, STUCK_MBAR, STUCK_CLUSTER, STUCK_REGISTERS, STUCK_TEAM,
-  STUCK_FLAG
-} SimStuck;
-// A warpgroup's MMA by lanes, or warps, that name other operands; in a block
-// without all of its warps; not by all of them.
-typedef enum SimTeamwork {
-  TEAM_LANES, TEAM_DIFFERS, TEAM_SHORT, TEAM_LACKS
-} SimTeamwork;
 
 typedef struct SimFault {
   SimReport r;
@@ -91,8 +50,10 @@ typedef struct SimFault {
     // EXIT: the CTA that is gone; a barrier of its own: nobody waited there
     struct { int32_t cta[3]; bool landed; } gone;
     struct { SimMapWrong how; } map;
-    // REGISTERS: had, asked for
-    struct { int had, wanted; } registers;
+    // REGISTERS: had, asked for; the warp of its CTA and another, what it has
+    struct {
+      SimAllotment how; int had, wanted, warp, other, theirs;
+    } registers;
     // WARPGROUP: the warp of its CTA, how many that has
     struct { SimTeamwork how; int warp, warps; } team;
     struct { int64_t none, all; } left;  // UNWRITTEN: elements

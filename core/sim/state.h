@@ -22,11 +22,10 @@ typedef enum SimBy { BY_MBAR, BY_BULK, BY_COUNT } SimBy;
 // SIM_ROOM: bytes for an operand of the largest MMA, 256 x 64 in f32.
 enum { FENCES = 16, SIM_ROOM = 256 * 64 * 4 };
 
-typedef struct SimCta SimCta;
-typedef struct SimCluster SimCluster;  // without clusters: of one CTA
+typedef struct SimCta SimCta; typedef struct SimCluster SimCluster;
 typedef struct SimBatch SimBatch; typedef struct SimReach SimReach;
-typedef struct SimTaint SimTaint;  // regs.h; mem.c, cluster.c
-typedef struct SimGran SimGran; typedef struct SimRead SimRead;  // shadow.h
+typedef struct SimTaint SimTaint;  // regs.h; mem.c, cluster.c; shadow.h
+typedef struct SimGran SimGran; typedef struct SimRead SimRead;
 typedef struct SimFar SimFar; typedef struct SimLines SimLines;
 typedef struct SimMbar SimMbar; typedef struct SimAsync SimAsync;
 typedef struct SimSpin SimSpin; typedef struct SimPart SimPart;
@@ -69,11 +68,12 @@ struct SimWarp {
   uint32_t wider, fresh[2];  // lanes after a fence for the cluster or more;
                            // that learnt nothing since their proxy fences
   int registers, wanted;   // of a thread; SW_REGISTERS: that it asks for
+  struct { const SimIns *i; uint32_t n, clk; } allot;  // its last setmaxnreg
   uint32_t *wrapped;       // of products, the lanes that wrapped last
   bool wraps, tainted;     // some did; an undefined register was read: taint.c
   SimTaint *taint;         // of the values, by slot
   struct { const SimMem *mem; uint32_t src; } quotient;  // by 0, put there
-  SimText text;            // printed
+  SimText text;  // printed
 };
 
 // What is ordered before those who come to take it.

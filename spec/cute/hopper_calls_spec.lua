@@ -103,8 +103,11 @@ describe("Hopper's names", function()
       arch.griddepcontrol_wait()
       arch.griddepcontrol_launch_dependents()
       arch.warpgroup_reg_dealloc(40)
+      arch.sync_threads()
       arch.warpgroup_reg_alloc(48)
+      arch.sync_threads()
       arch.setmaxregister_decrease(40)
+      arch.sync_threads()
       arch.setmaxregister_increase(48)
       local lane = arch.make_warp_uniform(arch.warp_idx()) * 0 + tid % 32
       local n = arch.warp_reduction(lane, function(a, b) return a + b end,

@@ -525,6 +525,59 @@ describe("setmaxnreg", function()
           ONE)
   end)
 
+  it("is one instruction of all four warps", function()
+    local function some(n, f, other)
+      return function() cute.when(arch.warp_idx():lt(n), f, other) end
+    end
+    local function dec(n)
+      return function() arch.setmaxregister_decrease(n) end
+    end
+    tells("registers: warp 2 ended without the setmaxnreg for 40 registers "
+      .. "that warp 0 executed: all warps of a warpgroup %(0 to 3%) do$",
+      some(2, dec(40)), ONE)
+    tells("registers: warp 6 ended without .* warp 4 executed: all warps of a "
+      .. "warpgroup %(4 to 7%) do$", some(6, dec(40)), ONE)
+    tells("registers: warp %d comes to setmaxnreg for %d+ registers, warp %d "
+      .. "to another one, for %d+: all warps of a warpgroup %(0 to 3%) execute "
+      .. "the same$", some(2, dec(24), dec(40)), {grid = 1, cluster = 1, block = 128})
+    tells("registers: warp %d comes to setmaxnreg for 40 registers, warp %d "
+      .. "to another one, for 40: ", some(2, dec(40), dec(40)),
+      {grid = 1, cluster = 1, block = 128})
+    clean(some(4, dec(40), dec(32)),
+          {grid = 1, cluster = 1, block = 256})
+    local all = launch(function()
+      cute.when(arch.warp_idx():lt(2), dec(24))
+      cute.when(arch.warp_idx():ge(4), function()
+        arch.setmaxregister_increase(240)
+      end)
+    end, ONE)
+    assert.equal("registers deadlock",
+                 all.reports[1].kind .. " " .. all.reports[2].kind)
+  end)
+
+  it("comes after the one before of all four", function()
+    local function twice(between, first)
+      return function()
+        if first then cute.when(arch.warp_idx():lt(4), first) end
+        arch.setmaxregister_decrease(40)
+        between()
+        arch.setmaxregister_increase(48)
+      end
+    end
+    local function group()
+      arch.barrier {barrier_id = 1 + arch.warp_idx() // 4,
+                    number_of_threads = 128}
+    end
+    local TWO = {grid = 1, cluster = 1, block = 256}
+    clean(twice(arch.sync_threads), TWO)
+    clean(twice(group), TWO)
+    tells("registers: warp %d comes to its next setmaxnreg, and nothing orders "
+      .. "it behind warp %d's last: warps of a warpgroup %(%d to %d%) meet "
+      .. "between two$", twice(arch.sync_warp), TWO)
+    tells("registers: warp %d comes to its next setmaxnreg, and nothing ",
+          twice(group, function() arch.setmaxregister_decrease(56) end), TWO)
+  end)
+
   it("takes upwards, gives downwards", function()
     tells("registers: setmaxnreg decreases threads that have 168 registers to "
       .. "200", function() arch.setmaxregister_decrease(200) end, ONE)

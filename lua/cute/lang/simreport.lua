@@ -116,6 +116,11 @@ local SPECIAL = {
     .. "is empty)"},
   {"mbarrier", "takes %d+ arrival", "an arrival too many, or one of the next "
     .. "phase: wait for the end of this one (for a stage: until it is empty)"},
+  {"registers", "all warps", "all four warps of a warpgroup execute one "
+    .. "setmaxnreg: outside of the branch, or in one for whole warpgroups "
+    .. "(warp_idx() // 4)"},
+  {"registers", "next setmaxnreg", "a barrier for the 128 threads of the "
+    .. "warpgroup, or sync_threads(), between the two"},
   {"barrier-mismatch", "last round", "let those who come wait for it, or for "
     .. "who waited there; roles have barriers of their own"},
   {"deadlock", "last written", "who was to store what this waits for?",

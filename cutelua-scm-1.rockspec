@@ -179,6 +179,8 @@ build = {
         "lua/cute/debug/prompt.lua",
       ["cute.debug.show"] =
         "lua/cute/debug/show.lua",
+      ["cute.doc.code"] =
+        "lua/cute/doc/code.lua",
       ["cute.doc.comments"] =
         "lua/cute/doc/comments.lua",
       ["cute.doc.environment"] =
@@ -467,6 +469,8 @@ build = {
         "lua/cute/program/script.lua",
       ["cute.program.show"] =
         "lua/cute/program/show.lua",
+      ["cute.program.timing"] =
+        "lua/cute/program/timing.lua",
       ["cute.program.topics"] =
         "lua/cute/program/topics.lua",
       ["cute.program.watch"] =

@@ -1,3 +1,4 @@
+local fake = require "spec.gpu.fake"
 local repl = require "cute.program.repl"
 local source = require "cute.lang.source"
 local support = require "spec.support"
@@ -218,6 +219,132 @@ print "on"
       .. "' | head -1"}, {stdin = "1\nfor i = 1, 1e5 do print(i) end\n2\n"})
     assert.equal("1\n", out)
     assert.equal("", err)
+  end)
+
+  it("has the last value as ans, unless that is the user's", function()
+    assert.equal("8\n9\n9\t1\n9\nnil\n9\n5\n6\n5\n", (say [[
+8
+ans + 1
+ans, 1
+ans
+nil
+ans
+ans = 5
+ans
+6
+ans
+]]))
+    assert.equal("3\n", (say "a = 3\nlocal ans = 1\na\n"))
+  end)
+
+  it("says how long code takes: %time CODE", function()
+    local out, err, code = say [[
+n = 0
+%time n = n + 1
+n > 1000
+%time cute.size({4, 4})
+ans
+k = cute.kernel("mine", function(m) m[cute.arch.thread_idx()] = 1.0 end)
+t = cute.zeros({32}, cute.f32)
+%time k(t):launch {grid = 1, block = 32, device = "sim"}
+t[3]
+%time for i = 1, 2 do
+  n = i
+end
+n
+]]
+    assert.equal("", err)
+    assert.equal(0, code)
+    local number = "[%d.]+ [num]?s"
+    local median = "median " .. number .. ", half of them " .. number .. " to "
+      .. number .. "\n"
+    local times = "%d+ times[^\n]*; the first took " .. number .. "\n"
+    assert.matches("^host  " .. median .. times .. "true\nhost  " .. median
+      .. times .. "true\nhost +" .. median .. "kernel mine on simulator "
+      .. "%(sm_90a%)  " .. median .. times .. "1.0\nhost  " .. median .. times
+      .. "2\n$", out)
+  end)
+
+  it("times what a GPU does by events, in a row of its own", function()
+    if not fake.there then return end
+    fake.build()
+    local out, err = support.run({}, {stdin = [[
+t = cute.zeros({32}, cute.f32):to "gpu"
+%time t:fill(1)
+]], env = {LD_LIBRARY_PATH = fake.folder, CUTELUA_NO_CUDA = "0"}})
+    fake.remove()
+    assert.equal("", err)
+    assert.matches("^host  median [^\n]*\nFake  median [^\n]*\n%d+ times", out)
+  end)
+
+  it("says what is wrong with what is timed, and goes on", function()
+    local out, err, code = say [[
+%time
+%tim 3
+%time x = = 3
+%time error "mine"
+r = 0
+%time r = r + 1 if r == 3 then error "third" end
+r
+7 % 4
+]]
+    assert.equal("3\n3\n", out)
+    assert.equal(1, code)
+    for _, want in ipairs {"%time CODE: the code is missing [bad-argument]\n",
+        "no %tim: there is %time CODE, which says how long code takes "
+        .. "[unknown-name]\n", "unexpected symbol near '='", "mine [lua]\n",
+        "third [lua]\n"} do
+      assert.truthy(err:find(want, 1, true), want .. err)
+    end
+  end)
+
+  it("shows the source of functions: name??", function()
+    local out, err = say [[
+function f(x)  -- a comment
+  return x
+end
+f??
+??f
+t = {inner = {g = f}}
+t.inner.g??
+f?
+k = cute.kernel("k", function(m)
+  m[0] = 1.0
+end)
+k??
+string.byte??
+cute.size??
+cute.arch.popc??
+x??
+load("return function() return '\27[2J' end")()??
+]]
+    local f = "-- (prompt):1:1\nfunction f(x)  -- a comment\n  return x\nend\n"
+    assert.equal(f .. f .. f .. "f is a function of yours: f?? shows it\n"
+      .. "-- (prompt):3:1\nk = cute.kernel(\"k\", function(m)\n  m[0] = 1.0\n"
+      .. "end)\nstring.byte: a function of Lua itself, in C\n",
+      out:match "^(.-in C\n)")
+    for _, want in ipairs {"\ncute.size: a function of C\n"
+        .. "cute.size(x, modes...)\n", "-- cute.arch.bits:%d+\n%-%-%- How many",
+        "\nfunction bits.popc(value)", "\nx: no function or kernel has that "
+        .. "name\n"} do
+      assert.truthy(out:find(want, 1, not want:find "%%"), want .. out)
+    end
+    assert.truthy(err:find("unexpected symbol near '?'", 1, true), err)
+  end)
+
+  it("shows the source of a file's function, and says when it is gone",
+     function()
+    local dir = support.folder()
+    local path = support.write(dir .. "/s.lua", "-- Adds.\n--- it does\n"
+      .. "local function add(a, b)\n  return a + b -- '\27[2J'\nend\n")
+    assert.equal("-- s.lua:3\n-- Adds.\n--- it does\nlocal function add(a, b)\n"
+      .. "  return a + b -- '\\x1b[2J'\nend\n", (support.run({"-i", path},
+      {stdin = "add??\n"})))
+    assert.equal("add: the source of this function is not there: s.lua:3\n",
+      (support.run({"-i", path},
+        {stdin = ("os.remove '%s'\nadd??\n"):format(path)}):gsub("^true\n",
+                                                                 "")))
+    support.remove(dir)
   end)
 
   it("keeps the text of each input", function()

@@ -240,24 +240,51 @@ function doc.doc(x)
   print(text or message)
 end
 
---- A line of the prompt that asks for a name or words: `?NAME`, `NAME?`.
+--- A line of the prompt that asks for a name or words, `?NAME`, `NAME?`, or for
+-- a function's source, `NAME??`, `??NAME`.
 ---@param line string
 ---@return string? name
+---@return boolean? code is the source asked for?
 function doc.asked(line)
-  local name = line:match "^%s*%?%s*(.-)%s*$"
+  local name = line:match "^%s*%?%?%s*([%a_][%w_.:]*)%s*$"
+    or line:match "^%s*([%a_][%w_.:]*)%s*%?%?%s*$"
+  if name then return name, true end
+  name = line:match "^%s*%?%s*(.-)%s*$"
     or line:match "^%s*([%a_][%w_.:]*)%s*%?%s*$"
   return name == "" and "cute" or name
 end
 
---- Answers such a line: what the prompt's variable of that name is, else the
+-- Prints the source of what a name stands for, or why there is none; is its
+-- comment among it?
+local function print_source(name, v, item)
+  if type(v) ~= "function" and (item or v == nil) then
+    item = item or names.find(name)
+    v = item and item.value
+  end
+  local text, message = require "cute.doc.code".text(v)
+  print(text or ("%s: %s"):format(core.visible(name), message))
+  return text and (type(v) ~= "function" or text:find("\n---", 1, true)
+    or not names.of(v))
+end
+
+--- Answers such a line: what the value of the prompt's variable is, else the
 -- public name.
 ---@param name string
----@param env table the prompt's variables
-function doc.answer(name, env)
-  local v, text, message = rawget(env, name), nil, nil
-  if v ~= nil and type(v) ~= "string" then text = doc.lookup(v) end
-  if not text then text, message = doc.find(name) end
-  print(text or message)
+---@param v any what the name stands for at the prompt
+---@param code? boolean its source
+function doc.answer(name, v, code)
+  local item = name:find "[.:]" and names.exact(name)
+  if code and print_source(name, v, item) then return end
+  local text, message = item and doc.text(item), nil
+  if not text and v ~= nil and type(v) ~= "string" then text = doc.lookup(v) end
+  if not text and type(v) == "function" and not code then
+    text = debug.getinfo(v, "S").what == "C"
+      and name .. " is a function of Lua itself"
+      or ("%s is a function of yours: %s?? shows it"):format(name, name)
+  elseif not text and not code then
+    text, message = doc.find(name)
+  end
+  if text or message then print(text or message) end
 end
 
 local HELP = [[

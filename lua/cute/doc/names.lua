@@ -128,8 +128,11 @@ end
 -- What a name stands for
 ---------------------------------------------------------------------------
 
--- The function behind the check of its signature.
-local function inner(f)
+--- The function behind the check of its signature, and what debug.getinfo says
+-- of it.
+---@param f function
+---@return function f, table info
+function names.inner(f)
   while true do
     local info = debug.getinfo(f, "S")
     if module_of(info.source) ~= "cute.lang.sign" then return f, info end
@@ -145,7 +148,7 @@ end
 
 -- What comments say of a function by its place, or of a name in its file.
 local function lua_entry(name, f)
-  local _, info = inner(f)
+  local _, info = names.inner(f)
   if info.what == "C" then return end
   local chunk = comments.of_chunk(info.source)
   local entry = chunk.lines[info.linedefined]

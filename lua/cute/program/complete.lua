@@ -347,8 +347,9 @@ local function globals(head, word, env)
   if word == "" or word:find "^%d" then return {} end
   local set = {}
   add_keys(set, lex.KEYWORDS)
-  add_keys(set, env)
-  for name in pairs(complete.names(_G)) do set[name] = true end
+  for _, globals_ in ipairs {env, _G} do
+    for name in pairs(complete.names(globals_)) do set[name] = true end
+  end
   for _, token in ipairs(lex.tokens(head)) do
     if token.name then set[token.text] = true end
   end
@@ -432,6 +433,17 @@ local function in_string(head, word, env)
     if #found > 0 then return found, word, about end
   end
   return files(word)
+end
+
+--- What "name", "a.b" or "a:b" stands for, as far as tables have it.
+---@param name string
+---@param env table the prompt's globals
+---@return any
+function complete.value(name, env)
+  local first, rest = name:match "^([^.:]*)(.*)$"
+  local v = global(env, first)
+  for key in rest:gmatch "[^.:]+" do v = complete.field(v, key) end
+  return v
 end
 
 --- Candidates for what a text ends with: whole words, the part of them that is

@@ -5,6 +5,7 @@
 -- blocks a local stays one. The text of every input is kept under its chunk
 -- name "=(prompt):N", so that the tracer and reports can read it.
 local cli = require "cute.program.cli"
+local complete = require "cute.program.complete"
 local core = require "cute.core"
 local folders = require "cute.lang.folders"
 local lex = require "cute.lang.lex"
@@ -24,7 +25,8 @@ local HISTORY_SIZE = 2000
 local HELP = [[
 Type Lua; values print by themselves. An unfinished input goes on in the
 next line; Ctrl-C drops it, or stops what runs; Ctrl-D leaves.
-A `local` typed at the prompt lives on: it becomes a global of the prompt.
+A `local` typed at the prompt lives on: it becomes a global of the prompt;
+`ans` is the last value that was printed.
 Set: cute = require "cute", _ = cute._, X = cute.X.
   cute.make_layout({8, 4}, {1, 8})         a layout, printed as (8,4):(1,8)
   cute.layout "(8,(8,8)):(8,(1,64))"       the same from CuTe notation
@@ -32,8 +34,10 @@ Set: cute = require "cute", _ = cute._, X = cute.X.
                                            :traffic(), :conflicts(), and
                                            :find_swizzle() to mend these
   k(A):preflight {block = 128}             the targets that it runs on
+  %time k(A):launch {grid = 8, block = 32} how long that takes
   ?make_layout, help(x)                    what a name or a value is;
-                                           ?cute.arch lists a module
+                                           ?cute.arch lists a module,
+                                           name?? shows a function's source
   ?race, ?shared memory                    which errors, names and documents
                                            have a word]]
 
@@ -156,7 +160,8 @@ end
 function repl.new(opt)
   local self = setmetatable({opt = opt or {}, count = 0, failed = false,
     changed = {}, programs = {}, seen = setmetatable({}, {__mode = "k"})}, repl)
-  self.env = setmetatable({}, {__index = _G})
+  self.last = setmetatable({}, {__index = _G})  -- ans, unless env has one
+  self.env = setmetatable({}, {__index = self.last})
   self.env.help = setmetatable({}, {__tostring = function() return HELP end,
     __call = function(_, x)
       if x == nil then print(HELP) else require "cute.doc".doc(x) end
@@ -182,6 +187,7 @@ end
 ---@return boolean? unfinished
 ---@return integer? first which of its values is the first to print
 function repl:compile(text)
+  text = text:gsub("^%s*%%time%f[%W]", function(s) return (" "):rep(#s) end)
   local chunk = ("=(prompt):%d"):format(self.count + 1)
   local expression = text:gsub("^%s*=", "")
   local f, why = script.compile("return nil, " .. expression, chunk, self.env)
@@ -222,13 +228,38 @@ function repl:tell_changes()
   end
 end
 
+-- Says what a name of the user's is, or the public one.
+function repl:answer(name, code)
+  return (self:call(function()
+    require "cute.doc".answer(name, complete.value(name, self.env), code)
+  end))
+end
+
+-- Says how long a chunk takes.
+function repl:time(f)
+  local timing, watcher = require "cute.program.timing", runs.watcher
+  local ok, found = self:call(timing.measure, f)
+  runs.watcher = watcher
+  if ok then print(timing.text(found)) end
+  self:tell_changes()
+  return ok
+end
+
 --- Runs one whole input and prints what it returns; false if it failed.
 ---@param text string
 ---@return boolean ok
 function repl:eval(text)
-  local asked = text:find("?", 1, true) and require "cute.doc".asked(text)
-  if asked then
-    return (self:call(require "cute.doc".answer, asked, self.env))
+  if text:find("?", 1, true) then
+    local name, code = require "cute.doc".asked(text)
+    if name then return self:answer(name, code) end
+  end
+  local timed = text:match "^%s*%%(%a*)"
+  if timed and not text:find "^%s*%%time%s+%S" then
+    self:tell {message = timed == "time"
+      and "%time CODE: the code is missing [bad-argument]"
+      or ("no %%%s: there is %%time CODE, which says how long code takes "
+          .. "[unknown-name]"):format(timed), frames = {}}
+    return false
   end
   local f, message, _, first = self:compile(text)
   self.count = self.count + 1
@@ -237,8 +268,10 @@ function repl:eval(text)
     self:tell {message = message, frames = {}}
     return false
   end
+  if timed then return self:time(f) end
   local out = table.pack(self:call(f))
   if out[1] and out.n > first then
+    if out[first + 1] ~= nil then self.last.ans = out[first + 1] end
     self:call(function()
       for i = first + 1, out.n do out[i] = repl.show(out[i]) end
       print(table.concat(out, "\t", first + 1, out.n))

@@ -312,6 +312,7 @@ end
 local function seconds_text(s)
   if s >= 1 then return ("%.2f s"):format(s) end
   if s >= 1e-3 then return ("%.2f ms"):format(s * 1e3) end
+  if s < 1e-6 then return ("%.0f ns"):format(s * 1e9) end
   return ("%.1f us"):format(s * 1e6)
 end
 

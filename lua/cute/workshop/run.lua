@@ -201,7 +201,7 @@ end
 ---@param env table
 function run.behind(env)
   prompt = new_prompt()
-  setmetatable(prompt.env, {__index = env})
+  setmetatable(prompt.last, {__index = env})
 end
 
 --- Runs an input of the prompt, in the globals of the last run.

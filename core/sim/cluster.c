@@ -107,6 +107,7 @@ static void init_warp(SimCluster *c, int id) {
   w->ring = 0;
   w->registers = p->registers;
   w->wanted = 0;
+  w->started = 0;
   memset(&w->allot, 0, sizeof w->allot);
   memset(w->groups, 0, sizeof w->groups);
   w->nfence = 0;
@@ -357,6 +358,24 @@ static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
   if (!f) return;
   memcpy(f->gone.cta, w->cluster->cta[rank].id, sizeof f->gone.cta);
   f->gone.landed = landed;
+}
+
+// It met one at a barrier, by itself or through others, or took what it
+// released.
+bool simcluster_runs(SimWarp *w, int l, int rank) {
+  const SimProg *p = w->cluster->prog;
+  int n = p->nwarp, first = rank * n, turn = simmbar_turn(p);
+  if (w->started >> rank & 1) return true;
+  for (int u = first; u < first + n; u++) {
+    if (w->vc[turn + u] || w->vc[u]) {
+      w->started |= 1u << rank;
+      return true;
+    }
+    if (simorder_before(w, l, turn + u, 1, 1)) return true;
+    for (int k = 0; k < LANES; k++)
+      if (simorder_before(w, l, u, 1u << k, 1)) return true;
+  }
+  return false;
 }
 
 void simcluster_reach(SimWarp *w, const SimIns *i, int l, int rank,

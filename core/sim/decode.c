@@ -789,7 +789,7 @@ static void count_actors(SimProg *p, const Launch *l) {
   p->nmbar = (int)(n > MOST || n < 0 ? MOST : n) * p->ncta;
   p->nactor = p->nall * (agents ? 2 : 1) + p->nteam;
   if (l->pdl) p->before = p->nactor++;
-  p->nturn = p->nmbar ? p->nall + p->nmbar : 0;
+  p->nturn = p->nmbar || p->ncta > 1 ? p->nall + p->nmbar : 0;
   p->nactor += p->nturn + p->nmbar;
 }
 

@@ -22,6 +22,8 @@
   SK(MBARRIER, "mbarrier", "misuse of an mbarrier") \
   SK(TENSORMAP, "tensor-map", \
      "a tensor map that the kernel made is not ready, or is changed") \
+  SK(START, "unstarted-block", \
+     "memory of a block that may not have begun is used") \
   SK(EXIT, "exited-block", "memory of a block that may have ended is used") \
   SK(REGISTERS, "registers", \
      "setmaxregister by warps, or for counts, that do not fit") \

@@ -43,7 +43,7 @@ static uint32_t without_twins(SimFault *f, uint32_t n) {
 static bool of_memory(const SimFault *f) {
   SimKind k = f->r.kind;
   return k == SIM_RACE || k == SIM_WARPRACE || k == SIM_INFLIGHT ||
-         k == SIM_UNINIT || k == SIM_EXIT;
+         k == SIM_UNINIT || k == SIM_EXIT || k == SIM_START;
 }
 
 // What stops, or stops others.

@@ -86,6 +86,14 @@ static void fault_place(Access *x, SimKind kind, int l) {
     name_place(x->m->members, f);
 }
 
+// An mbarrier of a CTA that may not have begun is none that was made yet.
+static void fault_start(Access *x, int l, int rank) {
+  SimFault *f = simreport_fault(x->w, SIM_START, l, x->i->src, 0, x->m->index,
+                                x->off[l] * x->m->bits / x->m->own);
+  const SimCta *cta = &x->w->cluster->cta[rank];
+  if (f) memcpy(f->gone.cta, cta->id, sizeof f->gone.cta);
+}
+
 // Whose memory the lanes reach: that of a CTA of the cluster.
 static uint32_t find_home(Access *x, uint32_t mask) {
   SimWarp *w = x->w;
@@ -105,8 +113,10 @@ static uint32_t find_home(Access *x, uint32_t mask) {
       continue;
     }
     x->home[l] = (uint32_t)rank[l] * (uint32_t)p->smem_bytes;
-    if (x->home[l] != w->home)
-      simcluster_reach(w, x->i, l, rank[l], !x->barrier);
+    if (x->home[l] == w->home) continue;
+    simcluster_reach(w, x->i, l, rank[l], !x->barrier);
+    if (!x->barrier && !simcluster_runs(w, l, rank[l]))
+      fault_start(x, l, rank[l]);
   }
   return mask;
 }

@@ -610,6 +610,14 @@ static void say_gone(SimText *t, const SimFault *f) {
                      (int)b[1], (int)b[2]);
 }
 
+static void say_unstarted(SimText *t, const SimProg *p, const SimFault *f) {
+  const int32_t *b = f->gone.cta;
+  say_element(t, p, f);
+  simreport_printf(t, " of block (%d,%d,%d), which may not have begun: no "
+                   "barrier of the cluster is before this", (int)b[0],
+                   (int)b[1], (int)b[2]);
+}
+
 // What they ask for, what stands there, and who wrote it.
 static void say_flag(SimText *t, const SimProg *p, const SimFault *f) {
   const int32_t *b = f->spin.cta;
@@ -713,6 +721,7 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
     case SIM_DEADLOCK: say_deadlock(&t, p, f); break;
     case SIM_MBARRIER: say_wrong(&t, p, f); break;
     case SIM_EXIT: say_gone(&t, f); break;
+    case SIM_START: say_unstarted(&t, p, f); break;
     case SIM_DIVERGENT: case SIM_REGISTERS: case SIM_WARPGROUP:
     case SIM_BARRIER: case SIM_METADATA:
     case SIM_RUNAWAY: case SIM_SHUFFLE:

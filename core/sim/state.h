@@ -52,7 +52,7 @@ struct SimWarp {
   uint32_t *vc;            // what is ordered before all lanes; order.c:
   uint32_t seen, pending, distant, fenced;  // lanes whose rows hold something
   bool level;              // ... all lanes the same
-  uint32_t sent;           // lanes after a fence for other clusters
+  uint32_t sent, started;  // lanes after a fence for other clusters; CTAs
   uint32_t committed[LANES];  // cp.async groups
   SimBatch *batch;         // batches [first, end) are in flight
   size_t first, end, cap;

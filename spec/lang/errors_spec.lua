@@ -21,6 +21,7 @@ local function sections(header, pattern, level)
       wrong = {body:match "Wrong:\n\n```(%a+)\n(.-)```"},
       mended = {body:match "Mended:\n\n```(%a+)\n(.-)```"}}
   end
+  assert(out[1], header .. " has no kinds")
   return out
 end
 
@@ -74,7 +75,7 @@ end
 local has_nvrtc = cute.jit.version() ~= nil
 
 describe("docs/errors.md", function()
-  for _, s in ipairs(sections("core/sim/sim.h", '\n%s+SK%([%w_]+, "([^"]+)"',
+  for _, s in ipairs(sections("core/sim/kinds.h", '\n%s+SK%([%w_]+, "([^"]+)"',
                               "###")) do
     it("a report, wrong: " .. s.kind, function()
       local text = assert(run_lua(s.wrong[2], s.kind), "no fault")

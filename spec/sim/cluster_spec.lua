@@ -496,6 +496,101 @@ describe("st.async", function()
 end)
 
 ---------------------------------------------------------------------------
+-- A block's begin
+---------------------------------------------------------------------------
+
+describe("shared memory of a block", function()
+  local TOLD = "unstarted%-block: element %d+ of distributed shared tensor "
+    .. "'there' of block %(%d,0,0%), which may not have begun: no barrier of "
+    .. "the cluster is before this$"
+  local function meet()
+    arch.cluster_arrive()
+    arch.cluster_wait()
+  end
+  local function meet_relaxed()
+    arch.cluster_arrive_relaxed()
+    arch.cluster_wait()
+  end
+  local TWO, OUT = {grid = 2}, cute.zeros({128}, cute.i32)
+  -- Each thread does something to the other block's place of its own.
+  local function exchange(before, how)
+    return function(out)
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64}, 16)
+      local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
+      if how == "atomic" then s[tid] = 0 end
+      before()
+      local there = cute.make_tensor(arch.map_dsmem_ptr(s.iterator, 1 - rank),
+                                     s.layout)
+      if how == "atomic" then
+        arch.atomic_exch(there.iterator + tid, tid, {sem = "relaxed",
+                                                     scope = "cluster"})
+      else
+        there[tid] = tid
+      end
+      meet()
+      out[tid + 64 * rank] = s[tid]
+    end
+  end
+
+  it("is none before the block runs", function()
+    tells(TOLD, exchange(function() end), TWO, OUT)
+    tells(TOLD, exchange(arch.sync_threads), TWO, OUT)
+    local text = found(exchange(function() end, "atomic"), TWO, OUT)
+    assert.matches("unstarted%-block: element %d+ of distributed shared ", text)
+  end)
+
+  it("is there behind the cluster's barrier, relaxed or not", function()
+    clean(exchange(meet), TWO, OUT)
+    clean(exchange(meet_relaxed), TWO, OUT)
+    clean(exchange(meet, "atomic"), TWO, OUT)
+  end)
+
+  -- One warp waits for the cluster; the others hear of it from that.
+  local function by_one(hear, relaxed)
+    return exchange(function()
+      if relaxed then arch.cluster_arrive_relaxed() else
+        arch.cluster_arrive()
+      end
+      cute.when(arch.warp_idx():eq(0), arch.cluster_wait)
+      hear()
+      cute.when(arch.warp_idx():ne(0), arch.cluster_wait)
+    end)
+  end
+
+  it("is there for who meets one that met the cluster", function()
+    clean(by_one(arch.sync_threads), TWO, OUT)
+    clean(by_one(arch.sync_threads, true), TWO, OUT)
+  end)
+
+  it("is there for who reads what the block released", function()
+    local function flag(sem)
+      return function(f, out)
+        local s = cute.make_smem_tensor(cute.i32, cute.make_layout {2}, 16)
+        local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
+        local there = cute.make_tensor(
+          arch.map_dsmem_ptr(s.iterator, 1 - rank), s.layout)
+        local function at(k) return f.iterator + k end
+        cute.when(tid:eq(0), function()
+          arch.store(at(rank), 1, {sem = sem and "release" or "relaxed",
+                                   scope = "gpu"})
+          cute.loop(function()
+            return arch.load(at(1 - rank), cute.i32, {
+              sem = sem and "acquire" or "relaxed", scope = "gpu"}):eq(0)
+          end, function() end)
+          there[0] = 1
+        end)
+        meet()
+        out[rank] = s[0]
+      end
+    end
+    local report = launch(flag(true), TWO, cute.zeros({2}, cute.i32), OUT)
+    assert.is_true(report.ok, tostring(report))
+    report = launch(flag(false), TWO, cute.zeros({2}, cute.i32), OUT)
+    assert.matches("unstarted%-block", tostring(report))
+  end)
+end)
+
+---------------------------------------------------------------------------
 -- Registers
 ---------------------------------------------------------------------------
 
@@ -539,7 +634,8 @@ describe("setmaxnreg", function()
       .. "warpgroup %(4 to 7%) do$", some(6, dec(40)), ONE)
     tells("registers: warp %d comes to setmaxnreg for %d+ registers, warp %d "
       .. "to another one, for %d+: all warps of a warpgroup %(0 to 3%) execute "
-      .. "the same$", some(2, dec(24), dec(40)), {grid = 1, cluster = 1, block = 128})
+      .. "the same$", some(2, dec(24), dec(40)),
+      {grid = 1, cluster = 1, block = 128})
     tells("registers: warp %d comes to setmaxnreg for 40 registers, warp %d "
       .. "to another one, for 40: ", some(2, dec(40), dec(40)),
       {grid = 1, cluster = 1, block = 128})

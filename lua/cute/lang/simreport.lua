@@ -44,6 +44,8 @@ simreport.ADVICE = {
     .. "name those that come in its mask, where it has one",
   ["inactive-lane"] = "read lanes of the mask only: a narrower width, or a "
     .. "mask with more lanes",
+  ["unstarted-block"] = "meet the cluster before (cluster_arrive, "
+    .. "cluster_wait): then all of its blocks run",
   ["exited-block"] = "let the block wait for it, or meet the cluster once more "
     .. "(cluster_arrive, cluster_wait) before it ends",
   ["index-overflow"] = "compute it in i64: x:to(cute.i64) * y",

@@ -247,6 +247,8 @@ build = {
         "lua/cute/lang/lex.lua",
       ["cute.lang.literal"] =
         "lua/cute/lang/literal.lua",
+      ["cute.lang.meant"] =
+        "lua/cute/lang/meant.lua",
       ["cute.lang.memory"] =
         "lua/cute/lang/memory.lua",
       ["cute.lang.printing"] =

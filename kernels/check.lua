@@ -122,4 +122,4 @@ end
 ---@return integer
 function check.widest(bits, n) return core.gcd(128 // bits, n) end
 
-return check
+return sign.module("kernels.check", check)

@@ -1,6 +1,7 @@
 --- What tiled copies of a matrix of any size need: the block's tile, how wide
 -- the vectors of a row may be, and which of them lie inside.
 local cute = require "cute"
+local sign = require "cute.lang.sign"
 local tiles = require "cute.tiles"
 local check = require "kernels.check"
 
@@ -66,4 +67,4 @@ function copytile.inside(thr, t, tiler, at)
   return pred
 end
 
-return copytile
+return sign.module("kernels.copytile", copytile)

@@ -13,6 +13,7 @@
 -- found by the four lanes of a quad.
 local core = require "cute.core"
 local cute = require "cute"
+local sign = require "cute.lang.sign"
 local tiles = require "cute.tiles"
 local check = require "kernels.check"
 local _ = cute._
@@ -439,4 +440,4 @@ function Softmax:finish(acc)
   return logs
 end
 
-return flash
+return sign.module("kernels.flash", flash)

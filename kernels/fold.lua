@@ -25,6 +25,7 @@
 local cute = require "cute"
 local check = require "kernels.check"
 local core = require "cute.core"
+local sign = require "cute.lang.sign"
 local _ = cute._
 
 local fold = {}
@@ -664,4 +665,4 @@ function fold.across(o)
   end)}
 end
 
-return fold
+return sign.module("kernels.fold", fold)

@@ -23,6 +23,7 @@ local cute = require "cute"
 local join = require "kernels.join"
 local options = require "kernels.check".options
 local tiles = require "cute.tiles"
+local sign = require "cute.lang.sign"
 local utils = require "cute.utils"
 local _ = cute._
 
@@ -508,7 +509,7 @@ end
 -- shared memory the stages may fill (sm_90a); epilogue: as gemm_sm80 has it, of
 -- the product turned around, C^T (N,M); gated: as there, n is of W; pdl: for
 -- dependent launches
-return setmetatable(gemm_int4, {__call = function(_, o)
+setmetatable(gemm_int4, {__call = function(_, o)
   local p = plan(o)
   return join.launches(p, function(A, W, S, ...)
     if p.pdl and not p.ahead then cute.arch.griddepcontrol_wait() end
@@ -516,3 +517,5 @@ return setmetatable(gemm_int4, {__call = function(_, o)
     body(p, A, W, S, nil, ...)
   end)
 end})
+
+return sign.module("kernels.gemm_int4", gemm_int4)

@@ -30,6 +30,7 @@ local cute = require "cute"
 local check = require "kernels.check"
 local join = require "kernels.join"
 local model = require "kernels.gemm_skinny.model"
+local sign = require "cute.lang.sign"
 local tiles = require "cute.tiles"
 local _ = cute._
 
@@ -350,7 +351,7 @@ end
 -- gated: as gemm_sm80 has it, n is of B; prefetch: level_prefetch_size of loads
 -- of B; pdl: for dependent launches; ahead: B, and its factors, are written by
 -- nobody who may still run, and read before the launch in front is waited for
-return setmetatable(gemm_skinny, {__call = function(_, o)
+setmetatable(gemm_skinny, {__call = function(_, o)
   local p = plan(o)
   return join.launches(p, function(A, B, ...)
     if p.pdl and not p.ahead then cute.arch.griddepcontrol_wait() end
@@ -358,3 +359,5 @@ return setmetatable(gemm_skinny, {__call = function(_, o)
     else body(p, A, B, nil, ...) end
   end)
 end})
+
+return sign.module("kernels.gemm_skinny", gemm_skinny)

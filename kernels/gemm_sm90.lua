@@ -97,6 +97,7 @@ local groups = require "kernels.groups"
 local make_kernel = require "kernels.gemm_sm90.kernel"
 local model = require "kernels.gemm_sm90.model"
 local options = require "kernels.gemm_sm90.options"
+local sign = require "cute.lang.sign"
 local smem = require "kernels.gemm_sm90.smem"
 local wrong = require "kernels.gemm_sm90.check"
 
@@ -304,6 +305,8 @@ end
 --- gemm_sm90(options): a GEMM with these choices; see above. Fields: kernel,
 -- block, cluster, atoms(A, B, D), arguments(A, B, D), grid(m, n),
 -- prepare(A, B, D, opts).
-return setmetatable(gemm_sm90, {__call = function(_, given)
+setmetatable(gemm_sm90, {__call = function(_, given)
   return make(given)
 end})
+
+return sign.module("kernels.gemm_sm90", gemm_sm90)

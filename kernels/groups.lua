@@ -20,6 +20,7 @@
 --       local mine = groups.view(A, s)   -- tile place - s.before of it
 --     end)
 local cute = require "cute"
+local sign = require "cute.lang.sign"
 local tiles = require "cute.tiles"
 
 local _, cpasync = cute._, cute.nvgpu.cpasync
@@ -140,4 +141,4 @@ function groups.most(form, m, count, rows)
   return tiles.count(m, rows) * count
 end
 
-return groups
+return sign.module("kernels.groups", groups)

@@ -12,6 +12,7 @@ local check = require "kernels.check"
 local core = require "cute.core"
 local cute = require "cute"
 local meet = require "kernels.meet"
+local sign = require "cute.lang.sign"
 local tiles = require "cute.tiles"
 local _ = cute._
 
@@ -229,4 +230,4 @@ function join.leave(p, at, sums, D, s, ...)
   if mine then cute.when(mine, store) else store() end
 end
 
-return join
+return sign.module("kernels.join", join)

@@ -23,6 +23,7 @@ local cute = require "cute"
 local check = require "kernels.check"
 local rows = require "kernels.rows"
 local share = require "kernels.share"
+local sign = require "cute.lang.sign"
 
 local norm = {}
 
@@ -359,4 +360,4 @@ end
 norm.rms_backward = backward_maker(false)
 norm.layer_backward = backward_maker(true)
 
-return norm
+return sign.module("kernels.norm", norm)

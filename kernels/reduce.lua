@@ -20,6 +20,7 @@ local cute = require "cute"
 local check = require "kernels.check"
 local fold = require "kernels.fold"
 local rows = require "kernels.rows"
+local sign = require "cute.lang.sign"
 
 local reduce = {}
 
@@ -230,4 +231,4 @@ function reduce.columns(o)
   end)}
 end
 
-return reduce
+return sign.module("kernels.reduce", reduce)

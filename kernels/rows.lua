@@ -13,6 +13,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local check = require "kernels.check"
+local sign = require "cute.lang.sign"
 local _ = cute._
 
 local rows = {}
@@ -440,4 +441,4 @@ function rows.check(plan, what, ...)
   end
 end
 
-return rows
+return sign.module("kernels.rows", rows)

@@ -7,6 +7,7 @@
 -- hears those of this one, so that nobody waits for long.
 local cute = require "cute"
 local rows = require "kernels.rows"
+local sign = require "cute.lang.sign"
 
 local share = {}
 
@@ -166,4 +167,4 @@ function share.sweep(plan, m, sources, sums, part, use)
   end)
 end
 
-return share
+return sign.module("kernels.share", share)

@@ -64,10 +64,11 @@
 --
 -- `cute.pipe.state` has the places in a ring, `cute.pipe.sync` what threads
 -- meet at, `cute.pipe.stages` the pipelines.
+local sign = require "cute.lang.sign"
 local pipeline = {}
 
 for _, part in ipairs {"state", "sync", "stages"} do
   for name, v in pairs(require("cute.pipe." .. part)) do pipeline[name] = v end
 end
 
-return pipeline
+return sign.module("cute.pipeline", pipeline)

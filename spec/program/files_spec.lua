@@ -140,6 +140,18 @@ describe("a file that is written", function()
     assert.equal("x\n", sh("ls -A " .. dir))
   end)
 
+  it("is private only where it is a plain file: pipes and devices stay",
+     function()
+    sh(("mkfifo %s/p; ln -s p %s/history"):format(dir, dir))
+    for _, name in ipairs {"p", "history"} do
+      local path = dir .. "/" .. name
+      local ok, why = cli.write_private(path, "x")
+      assert.is_nil(ok)
+      assert.equal("cannot write " .. path .. ": it is no plain file [io]", why)
+    end
+    assert.equal("pipe", core.file_kind(dir .. "/p"))
+  end)
+
   it("is what a link of ours leads to, and the link stays", function()
     sh(("mkdir %s/data; echo old >%s/data/real; ln -s data/real %s/link; "
       .. "ln -s link %s/twice"):format(dir, dir, dir, dir))

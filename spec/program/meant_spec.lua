@@ -50,6 +50,112 @@ describe("a script", function()
     end
   end)
 
+  it("is told which field or element is nil, and which was meant", function()
+    for text, want in pairs {
+      ["local k = require 'kernels.softmax' {n = 8, dtype = cute.f32}\n"
+        .. "k.kernle(t, t)"] = "'k.kernle' is nil: did you mean k.kernel?",
+      ["print(os.clok())"] = "'os.clok' is nil: did you mean os.clock?",
+      ["local o = {tile = 1, n = 3}\ncute.zeros({o.m, 4}, cute.f32)"] =
+        "'o.m' is nil: o has n tile",
+      ["local s = 'x'\nprint(s:fnd 'y')"] = "'s.fnd' is nil: did you mean "
+        .. "s.find?",
+      ["local l = {}\nprint(l.x.y)"] = "'l.x' is nil: l has no fields with "
+        .. "names",
+      ["local xs = {1, 2}\nxs[3].y = 1"] = "'xs[3]' is nil: a list counts "
+        .. "from 1, and xs has 2",
+      ["local xs, i = {8, 4}, 0\nprint(cute.make_layout(xs[i]))"] =
+        "'xs[i]' is nil: a list counts from 1, and xs has 2",
+      ["local k = cute.kernel('k', function(...)\nlocal xs = {...}\n"
+        .. "xs[2][0] = 1 end)\n" .. LAUNCH] = "'xs[2]' is nil: a list counts "
+        .. "from 1, and xs has 1",
+      ["for i in 4 do end"] = "write for i, v in ipairs(list) do, for i = 0,",
+      ["for v in t do end"] = "write for i, v in ipairs(list) do, for i = 0,",
+      ["print(unpack {1})"] = "(did you mean table.unpack?)",
+      ["local k = cute.kernel('k', function(x)\nx[threadIdx.x] = 1 end)\n"
+        .. LAUNCH] = "(did you mean local x, y, z = cute.arch.thread_idx()?)",
+      ["thread_idx()"] = "(did you mean cute.arch.thread_idx?)",
+    } do
+      local err = said(text)
+      assert.truthy(err:find("\n      " .. want, 1, true)
+        or err:find(want, 1, true), text .. err)
+    end
+  end)
+
+  it("is not told of names that a function beside does not use", function()
+    local err = said("local k = cute.kernel('k', function(x) x[0] = os.clok() "
+      .. "end)\n" .. LAUNCH)
+    assert.is_nil(err:find("'cute' is nil", 1, true), err)
+  end)
+
+  it("is told which module was meant, not where it was looked for", function()
+    for name, want in pairs {
+      ["cute.cli"] = 'it is a field: local cute = require "cute", then '
+        .. "cute.cli",
+      ["cute.tile"] = "nearest: cute.tiles",
+      ["kernels.gemm"] = "nearest: kernels.gemm_grouped kernels.gemm_int4 ",
+      ["kernels.sofmax"] = "nearest: kernels.softmax",
+      ["cutlass"] = 'it is a field: local cute = require "cute", then cute',
+      ["nvgpu.warp"] = "nearest: cute.arch.warp cute.nvgpu.warp",
+      ["mine.own"] = "no file of package.path or package.cpath has it: "
+        .. "mine/own.lua",
+    } do
+      local err = said(("require %q"):format(name))
+      assert.equal(("cutelua: module '%s' not found [lua]"):format(name),
+                   err:match "^[^\n]*")
+      assert.truthy(err:find("\n      " .. want, 1, true), err)
+      assert.is_nil(err:find("no file '", 1, true), err)
+    end
+  end)
+
+  it("is told which name of a module was meant, where it is read", function()
+    for text, want in pairs {
+      ["print(require 'kernels.norm'.rmsnorm)"] = "kernels.norm has no "
+        .. "'rmsnorm'",
+      ["print(require 'kernels.gemm_skinny'.candidate)"] =
+        "nearest: candidates",
+      ["print(require 'cute.tiles'.epilog)"] = "nearest: epilogue",
+      ["print(require 'cute.pipeline'.PipelineTmaAsnc)"] =
+        "nearest: PipelineTmaAsync",
+      ["print(require 'cute.bench.harness'.runs)"] = "nearest: run",
+      ["print(require 'kernels.gemm_sm80'.body)"] =
+        "kernels.gemm_sm80 is a function, which has no field 'body'",
+    } do
+      local err = said(text)
+      assert.truthy(err:find(want, 1, true), err)
+      assert.truthy(err:find("[unknown-name]", 1, true), err)
+    end
+  end)
+
+  it("is told what Lua has in place of another language's words", function()
+    for text, want in pairs {
+      ["k():launch(grid = 1, block = 2)"] = "options are a table: launch "
+        .. "{grid = g, block = b}",
+      ["print(t[1, 2])"] = "write t[{i, j}] for an element",
+      ["print(t[1:2])"] = "a part of a tensor is t(i, _)",
+      ["local o = {grid: 1}"] = "write {name = value}",
+      ["@cute.kernel"] = "Lua has no decorators",
+      ["def f(x):"] = "write local function f(x) ... end",
+      ["for i in range(4):\n  print(i)"] = "line 3: write for i = 0, n - 1 "
+        .. "do ... end",
+      ["if t then elif t then end"] = "write elseif condition then",
+      ["local x = a ? 1 : 2"] = "write cute.where(condition, x, y)",
+      ["if a && b then end"] = "write and, of traced values &",
+      ["local x = 0\nx += 1"] = "Lua has no += and its kin: write x = x + y",
+      ["if x != 1 then end"] = "write ~=, of traced values x:ne(y)",
+      ["int x = 4"] = "write local x = ...",
+      ["local l = [1, 2]"] = "a list is {1, 2, 3}",
+      ["t(0) = 1"] = "a call is no place to write to: t[i] = x",
+      ["if 1 == 1\nprint(1) end"] = "write if condition then ... end",
+      ["cute.make_layout(shape = {8})"] = "named arguments are a table: f "
+        .. "{name = value}",
+    } do
+      local err, code = said(text)
+      assert.truthy(err:find("\n      " .. want, 1, true), err)
+      assert.equal(1, code)
+    end
+    assert.is_nil((said "local x = = 1"):find("write", 1, true))
+  end)
+
   it("is told of a kernel that is called and never launched", function()
     local err, code = said(
       "local add = cute.kernel('add', function(x) end)\n\nadd(t)\nadd(t)\n")

@@ -23,6 +23,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cute.bench.harness"
 local lib = require "cute.bench.lessonlib"
+local sign = require "cute.lang.sign"
 
 local copylesson = {}
 
@@ -135,4 +136,4 @@ function copylesson.run(words, spec)
   harness.run(words, copylesson.lesson(spec))
 end
 
-return copylesson
+return sign.module("cute.bench.copylesson", copylesson)

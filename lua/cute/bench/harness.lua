@@ -51,6 +51,7 @@ local cute = require "cute"
 local cli = require "cute.program.cli"
 local compare = require "cute.check.compare"
 local lib = require "cute.bench.lessonlib"
+local sign = require "cute.lang.sign"
 local stop, must, say = lib.stop, lib.must, lib.say
 
 local harness = {}
@@ -673,4 +674,4 @@ function harness.run(words, spec)
   lib.run(job, {emit = emit, gpu = run_gpu, sim = run_sim})
 end
 
-return harness
+return sign.module("cute.bench.harness", harness)

@@ -33,6 +33,7 @@ local cute = require "cute"
 local cli = require "cute.program.cli"
 local compare = require "cute.check.compare"
 local lib = require "cute.bench.lessonlib"
+local sign = require "cute.lang.sign"
 local stop, must, say = lib.stop, lib.must, lib.say
 
 local lesson = {}
@@ -711,4 +712,4 @@ function lesson.gemm(words, spec)
   lib.run(job, {emit = emit, gpu = run_gpu, sim = run_sim})
 end
 
-return lesson
+return sign.module("cute.bench.lesson", lesson)

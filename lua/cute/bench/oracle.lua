@@ -1,5 +1,6 @@
 --- What references of several lessons compute of buffers, in plain Lua and
 -- double precision: rows of products, rows of attention.
+local sign = require "cute.lang.sign"
 local oracle = {}
 
 --- n elements of a buffer from `at` on, as a list from 0 on.
@@ -75,4 +76,4 @@ function oracle.attention(p, i, causal)
   return {o = o, lse = {most + math.log(sum)}}
 end
 
-return oracle
+return sign.module("cute.bench.oracle", oracle)

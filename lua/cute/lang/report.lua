@@ -6,6 +6,7 @@
 -- no strings are [lua], and shown as well as they can be. `report.capture` is
 -- the message handler that sees the stack, `report.format` makes the text.
 local core = require "cute.core"
+local meant = require "cute.lang.meant"
 local source = require "cute.lang.source"
 
 local report = {}
@@ -74,13 +75,6 @@ local function frame_name(info)
   return ("function of line %d"):format(info.linedefined)
 end
 
--- Lua's words, which are no names.
-local LUA = {}
-for word in ([[and break do else elseif end false for function goto if in local
-    nil not or repeat return then true until while]]):gmatch "%a+" do
-  LUA[word] = true
-end
-
 -- What report.keep saw last.
 local kept
 
@@ -89,81 +83,6 @@ local kept
 function report.tell(text)
   io.stdout:flush()
   io.stderr:write(core.visible(text, true), "\n")
-end
-
--- The variables of the function at a level of the stack: by name those that are
--- locals or upvalues, and the table of its globals.
-local function variables(level)
-  local known, env = {}, nil
-  for i = 1, math.huge do
-    local name = debug.getlocal(level + 1, i)
-    if not name then break end
-    known[name] = true
-  end
-  local f = debug.getinfo(level + 1, "f").func
-  for i = 1, math.huge do
-    local name, value = debug.getupvalue(f, i)
-    if not name then break end
-    if name == "_ENV" then env = value else known[name] = true end
-  end
-  return known, type(env) == "table" and env or nil
-end
-
--- The names that a line reads as variables: no fields, keys, keywords, text.
-local function names_of(text)
-  local list = {}
-  text = text:gsub("%-%-.*", ""):gsub("%b\"\"", ' "" '):gsub("%b''", " '' ")
-  for before, name, at in text:gmatch "([.:]?)%f[%w_]([%a_][%w_]*)()" do
-    local assigned = text:find("^%s*=[^=]", at)
-    if before == "" and not assigned then list[#list + 1] = name end
-  end
-  return list
-end
-
-local function field(t, name) return t[name] end
-
-local function has(t, name)
-  local ok, v = pcall(field, t, name)
-  return not ok or v ~= nil
-end
-
--- Python's names of what Lua has, or cute by another name.
-local PYTHON = {None = "nil, or cute._ in a coordinate", True = "true",
-  False = "false", len = "#list, cute.size(x)", enumerate = "ipairs",
-  str = "tostring", int = "x // 1, in a kernel x:to(cute.i32)",
-  float = "in a kernel x:to(cute.f32)", dict = "{}", list = "{}"}
-
--- What was meant by a name that nothing has.
-local function meant(name, known, env)
-  if PYTHON[name] then return PYTHON[name] end
-  local list, cute = {}, package.loaded.cute
-  for n in pairs(known) do list[#list + 1] = n end
-  local near = core.nearest(name, list)
-  if near then return near end
-  local ok, v = pcall(field, cute, name)
-  if ok and v ~= nil then return "cute." .. name end
-  for n in pairs(env) do
-    if type(n) == "string" then list[#list + 1] = n end
-  end
-  return core.nearest(name, list)
-end
-
--- Where an error speaks of nil: which global of the line there is not, and what
--- was meant. `level` is that of the line's function.
-local function undefined(message, level, frame)
-  if not message:find "%f[%w]nil%f[%W]" then return end
-  local text = source.line(frame.source, frame.line)
-  local known, env = variables(level + 1)
-  if not text or not env then return end
-  local only = message:match "%(global '([%w_]+)'%)"
-  for _, name in ipairs(names_of(text)) do
-    if (not only or name == only) and not known[name] and not LUA[name]
-      and not has(env, name) then
-      local near = meant(name, known, env)
-      return ("'%s' is nil: no local or global has that name%s"):format(name,
-        near and " (did you mean " .. near .. "?)" or "")
-    end
-  end
 end
 
 --- Message handler for xpcall: keeps the error and the stack under it.
@@ -186,6 +105,7 @@ function report.capture(err, above)
     failure.message = text
       or ("error object is a %s value"):format(type(err))
   end
+  failure.message = meant.module(failure.message)
   local seen
   for level = 2 + above, MAX_FRAMES do
     local info = debug.getinfo(level, "Slnf")
@@ -198,7 +118,7 @@ function report.capture(err, above)
       failure.frames[#failure.frames + 1] = frame
       if not frame.own and not seen then
         seen = true
-        local more = undefined(failure.message, level, frame)
+        local more = meant.value(failure.message, level, frame)
         if more then
           failure.message = failure.message:gsub("^[^\n]*", function(first)
             return first .. "\n  " .. more
@@ -396,6 +316,10 @@ local function misuse(failure, parts, out, max)
     out[#out + 1] = line
   end
   local hint = hint_of(parts)
+  if frame and not parts.kind then
+    local advice = meant.syntax(parts.sentence, frame)
+    parts.rest[#parts.rest + 1] = advice and "  " .. advice
+  end
   add_all(out, parts.rest, max - #out - (hint and 1 or 0))
   if hint then out[#out + 1] = "  hint: " .. hint end
 end

@@ -93,13 +93,13 @@ local function guard_all(prefix, t, text, class)
 end
 
 --- Makes the functions of a module public: `prefix` is what their users write
--- in front of the name.
+-- in front of the name. A field that it has not is an error.
 ---@param prefix string "cute.arch."
 ---@param module table
 ---@param text string signatures
 ---@return table module
 function sign.public(prefix, module, text)
-  return guard_all(prefix, module, text)
+  return sign.module(prefix:sub(1, -2), guard_all(prefix, module, text))
 end
 
 --- The same of the methods of a class: a metatable whose __index is itself.
@@ -246,7 +246,28 @@ local function advice(name, names)
       return "\n  what only Blackwell has is not there yet" .. near
     end
   end
+  if near == "" and #names <= 12 then
+    return "\n  there are: " .. table.concat(names, " ")
+  end
   return near
+end
+
+-- An __index that says which name of t was meant; `load` may know more of them.
+local function no_name(t, full, load, more)
+  return function(_, name)
+    local v = load and load(name)
+    if v ~= nil then
+      t[name] = v
+      return v
+    end
+    local names = {}
+    for _, from in ipairs {t, table.unpack(more or {})} do
+      for known in pairs(from) do names[#names + 1] = tostring(known) end
+    end
+    table.sort(names)
+    core.fail("unknown-name", ("%s has no '%s'%s"):format(full, tostring(name),
+      advice(tostring(name), names)))
+  end
 end
 
 --- What users call the tables that they reach through cute.
@@ -262,20 +283,17 @@ sign.namespaces = setmetatable({}, {__mode = "k"})
 ---@return table t
 function sign.namespace(t, full, load, more)
   sign.namespaces[t] = full
-  return setmetatable(t, {lazy = more, __index = function(_, name)
-    local v = load and load(name)
-    if v ~= nil then
-      t[name] = v
-      return v
-    end
-    local names = {}
-    for _, from in ipairs {t, table.unpack(more or {})} do
-      for known in pairs(from) do names[#names + 1] = tostring(known) end
-    end
-    table.sort(names)
-    core.fail("unknown-name", ("%s has no '%s'%s"):format(full, tostring(name),
-      advice(tostring(name), names)))
-  end})
+  return setmetatable(t, {lazy = more, __index = no_name(t, full, load, more)})
+end
+
+--- The same of a module that users require.
+---@param full string "kernels.norm"
+---@param t table
+---@return table t
+function sign.module(full, t)
+  local mt = getmetatable(t) or {}
+  mt.__index = mt.__index or no_name(t, full)
+  return setmetatable(t, mt)
 end
 
 return sign

@@ -370,11 +370,15 @@ function cli.write_file(path, ...)
   return write_aside(path, false, ...)
 end
 
---- Writes a plain file that only this user may read, as write_file does.
+--- Writes a plain file that only this user may read, as write_file does; pipes
+-- and devices are refused.
 ---@param path string
 ---@param ... string
 ---@return boolean? ok, string? message
-function cli.write_private(path, ...) return write_aside(path, true, ...) end
+function cli.write_private(path, ...)
+  if is_stream(path) then return refuse(path, "it is no plain file") end
+  return write_aside(path, true, ...)
+end
 
 --- Writes to a file, or to standard output where path is nil or "-".
 ---@param path string?

@@ -41,7 +41,12 @@ void replib_hold(sigset_t *old) {
   sigprocmask(SIG_BLOCK, &block, old);
 }
 
+// A key that is there hides from pselect a Ctrl-C that came before it.
 bool replib_wait(const sigset_t *mask) {
+  sigset_t held;
+  sigprocmask(SIG_SETMASK, mask, &held);
+  sigprocmask(SIG_SETMASK, &held, NULL);
+  if (signals_asked) return false;
   for (;;) {
     fd_set in;
     FD_ZERO(&in);

@@ -405,6 +405,16 @@ describe("the prompt on a terminal", function()
       support.read(dir .. "/cutelua/history"))
   end)
 
+  it("keeps no entry that its search would take seconds for", function()
+    local long = "#'" .. ("a"):rep(4094) .. "'"
+    talk {{long .. "\n", "\n4094\r\n> "}, {"1 + 1\n", "2\r\n> "},
+      {"\4", ""}}
+    assert.equal("1 + 1\n", support.read(dir .. "/cutelua/history"))
+    support.write(dir .. "/cutelua/history", long, "\n", "7\n")
+    talk {{"\27[A\27[A\n", "7\r\n> "}, {"\18bcdefgh\3", "^C\r\n> "},
+      {"\4", ""}}
+  end)
+
   it("stops a running chunk on Ctrl-C and keeps what was there", function()
     local out, code = talk {
       {"z = 7\n", "> "}, {"z = 9 print(8) while true do end\n", "8\r\n"},

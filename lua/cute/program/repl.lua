@@ -22,6 +22,7 @@ local repl = {}
 repl.__index = repl
 
 local HISTORY_SIZE = 2000
+local LONGEST = 4096  -- bytes of an entry: the editor's search is quadratic
 local HELP = [[
 Type Lua; values print by themselves. An unfinished input goes on in the
 next line; Ctrl-C drops it, or stops what runs; Ctrl-D leaves.
@@ -119,7 +120,8 @@ local function read_history(path)
   local f <close> = path and core.open_input(path, "private")
   if not f then return list end
   for line in f:lines() do
-    if line ~= "" then list[#list + 1] = decode(line) end
+    local entry = #line <= 2 * LONGEST and decode(line) or ""
+    if entry ~= "" and #entry <= LONGEST then list[#list + 1] = entry end
   end
   return list
 end
@@ -301,7 +303,7 @@ function repl:loop(read, remember)
     local text = self:input(read)
     if text == nil then return end
     if text and text:find "%S" then
-      remember(text)
+      if #text <= LONGEST then remember(text) end
       self:eval(text)
     end
   end

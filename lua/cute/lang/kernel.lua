@@ -279,7 +279,7 @@ local function run_sim(p, opts, values, grid)
   if found.output ~= "" and out ~= false then
     (out or io.stdout):write(found.output)
   end
-  require "cute.lang.simreport".attach(found, p.program)
+  require "cute.lang.simreport".attach(found, p.program):tell_notes()
   return found
 end
 

@@ -13,11 +13,14 @@
 --   instructions, mmas, ctas, seconds, output (of printf), stopped
 --   requests      with record = true: what was asked of shared memory
 --   granules      pieces of memory of which a cluster kept who used them, most
+--   notes()       what is no fault and hardly meant: sentences
 -- tostring(report) says the faults that lead, report:details() all of them,
 -- report:traffic() the table of lines, report:json() all of it for programs.
 local core = require "cute.core"
-local plural = require "cute.lang.report".plural
 local source = require "cute.lang.source"
+local words = require "cute.lang.report"
+
+local plural = words.plural
 
 local simreport = {}
 
@@ -269,10 +272,65 @@ end
 
 Report.followers = simreport.followers
 
+-- TMA stores that wrote nothing: of a line, all boxes lie outside.
+local function stores_outside(lines, add)
+  local known, list = {}, {}
+  for _, s in ipairs(lines) do
+    if s.op == "tma.store" then
+      local place = at(s.file, s.line)
+      local one = known[place or "?"]
+      if not one then
+        one = {place = place, tensor = s.global, count = 0, sectors = 0}
+        known[place or "?"], list[#list + 1] = one, one
+      end
+      one.count, one.sectors = one.count + s.count, one.sectors + s.sectors
+    end
+  end
+  for _, one in ipairs(list) do
+    if one.count > 0 and one.sectors == 0 then
+      add(one.place, ("no box that this TMA store writes has an element "
+        .. "inside of tensor '%s': nothing is stored"):format(one.tensor))
+    end
+  end
+end
+
+--- What is no fault, and hardly meant, of a run without any: sentences with
+-- their lines.
+---@return string[]
+function Report:notes()
+  local list = {}
+  local function add(place, text)
+    list[#list + 1] = core.visible(("%s: %s"):format(place or "?", text))
+  end
+  if not self.ok or self.stopped then return list end
+  stores_outside(self.lines, add)
+  for _, o in ipairs(self.program and core.sim_unread(self.program.fn) or {}) do
+    add(at(o.file, o.line), ("shared tensor '%s' is filled here and read by "
+      .. "nobody"):format(o.name))
+  end
+  return list
+end
+
+--- Says the notes of a run on standard error, each once a program.
+function Report:tell_notes()
+  local program = self.program
+  program.noted = program.noted or {}
+  for _, text in ipairs(self:notes()) do
+    if not program.noted[text] then
+      program.noted[text] = true
+      words.tell(("cutelua: note: kernel %s: %s"):format(self.kernel, text))
+    end
+  end
+end
+
 local function told(self, all)
   local head = ("simulator: kernel %s: "):format(self.kernel or "?")
   if #self.reports == 0 then
-    return head .. (self.stopped and "stopped" or "nothing to report")
+    local text = {head .. (self.stopped and "stopped" or "nothing to report")}
+    for _, note in ipairs(self:notes()) do
+      text[#text + 1] = "note: " .. note
+    end
+    return table.concat(text, "\n")
   end
   local followers, leaders = self:followers()
   local text, known = {head .. plural(leaders, "fault")
@@ -405,6 +463,8 @@ function Report:json()
                instructions = self.instructions, blocks = self.ctas,
                seconds = self.seconds}
   for i, r in ipairs(self.reports) do out.faults[i] = simreport.plain(r) end
+  local notes = self:notes()
+  out.notes = notes[1] and notes or nil
   for i, s in ipairs(self.lines) do
     local line = {file = source.short(s.file or "?")}
     for k, v in pairs(s) do line[k] = line[k] or v end

@@ -174,45 +174,45 @@ static const char *word(lua_State *L, int t, const char *name) {
   return s;
 }
 
-// ---- what is brought for nobody ----
+// ---- shared memory that is never read ----
 
-enum { FILLED = 1, USED = 2 };  // what becomes of a shared object
+enum { FILLED = 1, USED = 2 };
 
-// What an instruction does with shared objects, at how (by Mem).
-static void note_shared(const Fn *fn, const Ins *i, uint8_t *how) {
-  bool later = op_effect((Op)i->op) & EF_LATER;
+// What an instruction does with shared objects, at how (by Mem); the one that
+// it fills, or -1.
+static int64_t note_shared(const Fn *fn, const Ins *i, uint8_t *how) {
+  int64_t filled = -1;
   Operand o;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
     if (!o.ref || !ir_is_mem(fn, o.ref)) continue;
-    if (ir_memof(fn, o.ref)->space != SP_SMEM || i->op == OP_DSMEM) continue;
+    if (ir_memof(fn, o.ref)->space != SP_SMEM) continue;
     bool fills = o.kind == OPERAND_MEM && o.written && !o.read && !o.barrier;
-    if (!fills) how[ir_get(fn, o.ref)->imm] |= USED;
-    else if (later) how[ir_get(fn, o.ref)->imm] |= FILLED;
+    int64_t at = ir_get(fn, o.ref)->imm;
+    how[at] |= fills ? FILLED : USED;
+    if (fills) filled = at;
   }
+  return filled;
 }
 
-// sim_unread(fn) -> {{name =, file =, line =}, ...}: shared tensors that
-// asynchronous copies fill and that nothing reads, and the first such copy.
+// sim_unread(fn) -> {{name =, file =, line =}, ...}: shared tensors that are
+// filled and that nothing reads, and where they are filled first.
 static int l_sim_unread(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
   uint8_t *how = arena_zero(cx, &cx->scratch, fn->mem.n + 1);
   for (Ref r = 1; r < fn->ins.n; r++) note_shared(fn, ir_get(fn, r), how);
+  uint8_t *again = arena_zero(cx, &cx->scratch, fn->mem.n + 1);
   lua_Integer n = 0;
   lua_createtable(L, 0, 0);
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
-    Operand o;
-    if (!(op_effect((Op)i->op) & EF_LATER)) continue;
-    Operands w = operands_of(fn, i);
-    if (!operands_next(&w, &o) || o.space != SP_SMEM || !o.written) continue;
-    int64_t at = ir_get(fn, o.ref)->imm;
-    if (how[at] != FILLED) continue;
+    int64_t at = note_shared(fn, i, again);
+    if (at < 0 || how[at] != FILLED || !i->src) continue;
     how[at] = 0;  // told
     lua_createtable(L, 0, 3);
     face_set_str(L, "name", ir_str(fn, fn->mem.p[at].name));
-    face_set_str(L, "file", i->src ? ir_str(fn, fn->src.p[i->src].file) : "?");
-    face_set_int(L, "line", i->src ? fn->src.p[i->src].line : 0);
+    face_set_str(L, "file", ir_str(fn, fn->src.p[i->src].file));
+    face_set_int(L, "line", fn->src.p[i->src].line);
     lua_rawseti(L, -2, ++n);
   }
   return 1;

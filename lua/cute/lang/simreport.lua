@@ -302,11 +302,13 @@ function Report:notes()
   local function add(place, text)
     list[#list + 1] = core.visible(("%s: %s"):format(place or "?", text))
   end
-  if not self.ok or self.stopped then return list end
+  local program = self.program
+  if not self.ok or self.stopped or not program then return list end
   stores_outside(self.lines, add)
-  for _, o in ipairs(self.program and core.sim_unread(self.program.fn) or {}) do
-    add(at(o.file, o.line), ("shared tensor '%s' is filled here and read by "
-      .. "nobody"):format(o.name))
+  program.unread = program.unread or core.sim_unread(program.fn)
+  for _, o in ipairs(program.unread) do
+    add(at(o.file, o.line), ("shared tensor '%s' is filled here and never "
+      .. "read"):format(o.name))
   end
   return list
 end
@@ -330,7 +332,7 @@ local function told(self, all)
     for _, note in ipairs(self:notes()) do
       text[#text + 1] = "note: " .. note
     end
-    return table.concat(text, "\n")
+    return core.visible(table.concat(text, "\n"), true)
   end
   local followers, leaders = self:followers()
   local text, known = {head .. plural(leaders, "fault")

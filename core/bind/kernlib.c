@@ -191,7 +191,7 @@ static int l_unchanged(lua_State *L) {
 
 // ---- what the kernel sees ----
 
-// What the text calls a leaf: "cfg_scale_3" for cfg.scale[3].
+// What the script calls a leaf: "cfg.scale[3]", in CUDA C cfg_scale_3.
 static uint32_t leaf_name(const Walk *w, const char *more, int leaf) {
   lua_State *L = w->L;
   Buf b = {0};
@@ -203,9 +203,9 @@ static uint32_t leaf_name(const Walk *w, const char *more, int leaf) {
   for (int i = 0; i < w->depth; i++) {
     int at = w->open[i].key;
     if (lua_type(L, at) == LUA_TSTRING)
-      buf_printf(w->cx, &b, "_%.40s", lua_tostring(L, at));
+      buf_printf(w->cx, &b, ".%.40s", lua_tostring(L, at));
     else
-      buf_printf(w->cx, &b, "_%lld", (long long)lua_tointeger(L, at));
+      buf_printf(w->cx, &b, "[%lld]", (long long)lua_tointeger(L, at));
   }
   if (more) buf_printf(w->cx, &b, "_%s%d", more, leaf);
   uint32_t text = ir_text(w->cx, ir_fn(w->cx), b.p, b.n);

@@ -36,15 +36,19 @@ void names_reserve(Emit *e, const char *s) {
 
 enum { NAME_MAX_LENGTH = 80 };
 
-// What begins with `__`, or `_` and a capital, is the compiler's.
+// t.x[1] is t_x_1. What begins with `__`, or `_` and a capital, is the
+// compiler's.
 const char *names_identifier(Emit *e, const char *want) {
   char *s = arena_printf(e->cx, &e->cx->scratch, "_%.*s", NAME_MAX_LENGTH,
                          want);
-  for (char *p = s; *p; p++) {
+  char *end = s;
+  for (const char *p = s; *p; p++) {
+    if (*p == ']') continue;
     bool ok = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
               (*p >= '0' && *p <= '9') || *p == '_';
-    if (!ok) *p = '_';
+    *end++ = ok ? *p : '_';
   }
+  *end = '\0';
   char *name = s + 1;
   if (name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z')))
     name += strspn(name, "_");

@@ -100,4 +100,24 @@ describe("kernels take arguments", function()
     some(X):launch {grid = 1, block = 1, device = "sim"}
     assert.equal(7, X(0))
   end)
+
+  it("are called what the script calls them, in tables too", function()
+    local seen
+    local k = cute.kernel("k", function(t, y)
+      seen = {tostring(t.bits), tostring(t.deep.v[2]), tostring(t[1])}
+      y[0] = t.m[900 + t.bits + t.deep.v[2] + t[1]]
+    end)
+    local t = {bits = 3, deep = {v = {4, 5}}, 6, m = cute.ones({32}, cute.i32)}
+    local y = cute.zeros({1}, cute.i32)
+    local _, why = k(t, y):launch {grid = 1, block = 1, device = "sim",
+      faults = "return"}
+    assert.same({"traced i32 (argument t.bits)",
+      "traced i32 (argument t.deep.v[2])", "traced i32 (argument t[1])"}, seen)
+    assert.matches("read outside global tensor 't.m': element 914 of 32", why,
+      1, true)
+    local text = k(t, y):trace {block = 1}:cuda()
+    for _, name in ipairs {"t_m", "t_bits", "t_deep_v_2", "t_1"} do
+      assert.matches("%f[%w_]" .. name .. "%f[^%w_]", text)
+    end
+  end)
 end)

@@ -88,7 +88,7 @@ describe("a note tells of a TMA store", function()
     local smem = cute.make_layout({16, 16}, {16, 1})
     local atom, coords = cpasync.make_tiled_tma_atom(
       cpasync.CopyBulkTensorTileS2GOp(), D, smem, {16, 16})
-    return run(function(a, c, n)
+    return run(function(a, c, tile)
       local t = arch.thread_idx()
       local s = cute.make_smem_tensor(cute.bf16, smem, 128)
       for i = 0, 15 do s[{i, t % 16}] = 1.0 end
@@ -99,7 +99,7 @@ describe("a note tells of a TMA store", function()
         cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
       cute.when(t:eq(0), function()
         for i = one and 0 or 1, 1 do
-          cute.copy(a, from, to[{cute._, n + i, 0}])
+          cute.copy(a, from, to[{cute._, tile + i, 0}])
         end
         arch.cp_async_bulk_commit_group()
         arch.cp_async_bulk_wait_group(0)

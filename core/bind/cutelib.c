@@ -171,7 +171,7 @@ static void push_where(lua_State *L, const char *caller) {
 static void make_visible(lua_State *L) {
   size_t n;
   const char *s = lua_tolstring(L, -1, &n);
-  face_push_visible(L, s, n, true);
+  face_push_message(L, s, n);
   lua_remove(L, -2);
 }
 

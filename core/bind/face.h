@@ -112,6 +112,9 @@ int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...);
 // a terminal may show it: control characters, what reorders a line and bytes
 // that are no UTF-8 as \x1b and \u{202e}. `lines`: newlines and tabs stay.
 void face_push_visible(lua_State *L, const char *s, size_t n, bool lines);
+// So with lines, of which a long one is shown by its front and its end: what a
+// message quotes can be as long as a file.
+void face_push_message(lua_State *L, const char *s, size_t n);
 // Characters in a line of what is printed there: COLUMNS, if that is a number
 // from 1 on, else what the terminal says; 0: it is none, or does not know.
 int face_terminal_columns(int fd);

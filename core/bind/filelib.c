@@ -259,6 +259,47 @@ void face_push_visible(lua_State *L, const char *s, size_t n, bool lines) {
   luaL_pushresult(&b);
 }
 
+// Bytes of a line of a message; what is shown of a longer one in front and at
+// its end.
+enum { LINE_MOST = 2000, LINE_HEAD = 1500, LINE_TAIL = 400 };
+
+// Where the UTF-8 sequence begins that s[i] belongs to.
+static size_t letter_at(const char *s, size_t i) {
+  while (i > 0 && (s[i] & 0xc0) == 0x80) i--;
+  return i;
+}
+
+void face_push_message(lua_State *L, const char *s, size_t n) {
+  luaL_Buffer b;
+  face_push_visible(L, s, n, true);
+  const char *text = lua_tolstring(L, -1, &n), *end = text + n;
+  if (n <= LINE_MOST) return;
+  luaL_buffinit(L, &b);
+  while (text < end) {
+    const char *nl = memchr(text, '\n', (size_t)(end - text));
+    size_t len = (size_t)((nl ? nl : end) - text);
+    if (len <= LINE_MOST) luaL_addlstring(&b, text, len);
+    else {
+      size_t tail = letter_at(text, len - LINE_TAIL);
+      luaL_addlstring(&b, text, letter_at(text, LINE_HEAD));
+      luaL_addstring(&b, " ... ");
+      luaL_addlstring(&b, text + tail, len - tail);
+    }
+    if (nl) luaL_addchar(&b, '\n');
+    text += len + (nl != NULL);
+  }
+  luaL_pushresult(&b);
+  lua_remove(L, -2);
+}
+
+// message(text): see face_push_message.
+static int l_message(lua_State *L) {
+  size_t n;
+  const char *s = luaL_tolstring(L, 1, &n);
+  face_push_message(L, s, n);
+  return 1;
+}
+
 // visible(text[, lines]): see face_push_visible.
 static int l_visible(lua_State *L) {
   size_t n;
@@ -295,6 +336,7 @@ void filelib_open(lua_State *L) {
     {"open_input", l_open_input}, {"open_aside", l_open_aside},
     {"put_in_place", l_put_in_place},
     {"file_kind", l_file_kind}, {"visible", l_visible},
+    {"message", l_message},
     {"isatty", l_isatty}, {"terminal_columns", l_terminal_columns},
     {NULL, NULL}};
   face_setfuncs(L, funcs);

@@ -353,6 +353,18 @@ typedef struct Nest {
   size_t levels, at;
 } Nest;
 
+// Fails where the table on top has more than the entries 1 to n, which a list
+// has in one piece: behind the last of them come the other keys.
+static void check_rest(lua_State *L, int64_t n) {
+  for (lua_pushinteger(L, n); lua_next(L, -2);) {
+    lua_pop(L, 1);
+    if (!lua_isinteger(L, -1) || lua_tointeger(L, -1) < 1 ||
+        lua_tointeger(L, -1) > n)
+      face_error(L, ERR_ARG, "tensor: a list of %lld has the key %s too",
+                 (long long)n, face_show(L, -1));
+  }
+}
+
 // Copies the table on top, of level `level`, in row-major order.
 static void read_nested(Nest *n, size_t level) {
   lua_State *L = n->L;
@@ -369,6 +381,7 @@ static void read_nested(Nest *n, size_t level) {
       dtype_store(n->b->t, n->b->p, n->at++, check_bits(L, -1, n->b->t));
     lua_pop(L, 1);
   }
+  check_rest(L, want);
 }
 
 // tensor(nested tables [, dtype [, opts]]): f32 unless told otherwise.

@@ -370,10 +370,16 @@ static Key *push_keys(Walk *w, int idx, size_t *n) {
   Key *keys = NULL;
   size_t cap = 0;
   bool sorted = true;
+  int top = lua_gettop(L);
   *n = 0;
   for (lua_pushnil(L); lua_next(L, idx);) {
     lua_pop(L, 1);
-    luaL_checkstack(L, LUA_MINSTACK, "arguments of a kernel");
+    if (!lua_checkstack(L, LUA_MINSTACK)) {
+      lua_settop(L, top);  // for the message
+      face_error(L, ERR_LIMIT, "%s is a table of over %zu fields: what a "
+                 "kernel takes fits on Lua's stack\n"
+                 "  give many numbers as a tensor", kind_path(w), *n);
+    }
     keys = grow(w->cx, keys, *n, &cap, sizeof *keys);
     keys[(*n)++] = key_at(w, lua_gettop(L));
     if (*n > 1 && key_order(&keys[*n - 2], &keys[*n - 1]) > 0) sorted = false;

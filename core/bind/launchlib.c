@@ -227,7 +227,7 @@ typedef struct Plain {
 static bool plain_extents(lua_State *L, unsigned v[3], bool grid) {
   static const lua_Integer most[2][3] = {{1024, 1024, 64},
                                          {INT_MAX, 65535, 65535}};
-  lua_Integer n[3] = {lua_tointeger(L, -1), 1, 1};
+  lua_Integer n[3] = {lua_tointeger(L, -1), 1, 1}, given = 0, last = 0;
   if (lua_istable(L, -1)) {
     n[0] = 0;
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
@@ -237,7 +237,10 @@ static bool plain_extents(lua_State *L, unsigned v[3], bool grid) {
         return false;
       }
       n[k - 1] = lua_tointeger(L, -1);
+      given++;
+      if (k > last) last = k;
     }
+    if (given < last) return false;
   } else if (!lua_isinteger(L, -1)) {
     return false;
   }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <lualib.h>
 
@@ -67,7 +68,16 @@ static int main_protected(lua_State *L) {
   return 1;
 }
 
+// However the program ends, by os.exit too: what it printed has arrived, or it
+// failed.
+static void check_output(void) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return;
+  fputs("cutelua: standard output could not be written [io]\n", stderr);
+  _exit(EXIT_FAILURE);
+}
+
 int main(int argc, char **argv) {
+  atexit(check_output);
   lua_State *L = program_state();
   if (!L) {
     fputs("cutelua: not enough memory\n", stderr);
@@ -82,9 +92,5 @@ int main(int argc, char **argv) {
   else
     main_panic(L);
   lua_close(L);
-  if (fflush(stdout) != 0 || ferror(stdout)) {
-    fputs("cutelua: standard output could not be written [io]\n", stderr);
-    code = EXIT_FAILURE;
-  }
   return code;
 }

@@ -74,6 +74,7 @@ local function disassembled(cubin, options)
   local path, why = asm.disassembler()
   if not path then return nil, why end
   local name = os.tmpname()
+  local _ <close> = setmetatable({}, {__close = function() os.remove(name) end})
   local f <close> = assert(io.open(name, "wb"))
   f:write(cubin)
   f:close()
@@ -81,7 +82,6 @@ local function disassembled(cubin, options)
                                             quoted(name)))
   local text = p:read "a"
   local ok = p:close()
-  os.remove(name)
   if ok then return text end
   return nil, ("nvdisasm failed: %s [io]"):format(text:match "[^\n]+" or "?")
 end

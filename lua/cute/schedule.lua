@@ -74,6 +74,8 @@ function schedule.PersistentTileSchedulerParams(problem_shape_ntile_mnl,
                                                 cluster_shape_mnk, opts,
                                                 raster_along_m)
   local cluster = cluster_shape_mnk or {1, 1, 1}
+  sign.list("the shape in tiles", problem_shape_ntile_mnl)
+  sign.list("the shape of a cluster", cluster)
   if type(opts) ~= "table" then
     opts = {swizzle_size = opts, raster_along_m = raster_along_m}
   end

@@ -89,7 +89,7 @@ local function listed(what, fields)
       list[name] = spliced {name, t}
     end
   end
-  if #names == 0 then return fields end
+  if #names == 0 then return sign.list(what, fields) end
   if fields[1] ~= nil then
     core.fail("bad-argument", what .. ": a list of fields, {\"name\", type, "
       .. "count}, or a table of them by name, not both")

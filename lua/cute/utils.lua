@@ -460,10 +460,10 @@ return sign.public("utils.", utils, [[
     epi_tile: table)
   make_smem_layout(leading_mode: string, smem_tile_shape: table,
     dtype: dtype|string, num_stages: integer)
-  make_smem_layout_a(tiled_mma?, mma_tiler_mnk: table, dtype: dtype|string,
-    num_stages: integer, opts?: {is_k_major})
-  make_smem_layout_b(tiled_mma?, mma_tiler_mnk: table, dtype: dtype|string,
-    num_stages: integer, opts?: {is_k_major})
+  make_smem_layout_a(tiled_mma?: tiled, mma_tiler_mnk: table,
+    dtype: dtype|string, num_stages: integer, opts?: {is_k_major})
+  make_smem_layout_b(tiled_mma?: tiled, mma_tiler_mnk: table,
+    dtype: dtype|string, num_stages: integer, opts?: {is_k_major})
   make_smem_layout_epi(dtype: dtype|string, layout: string|LayoutEnum,
     epi_tile: table, epi_stage: integer)
   make_trivial_tiled_mma(a_dtype: dtype, b_dtype: dtype, a_leading_mode: string,

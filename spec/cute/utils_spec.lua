@@ -49,6 +49,11 @@ describe("shared layouts", function()
     covers(utils.make_smem_layout_epi(cute.f32, "col", {32, 16}, 2), 32, 16,
            2)
     covers(utils.make_smem_layout("K", {16, 32}, cute.e4m3, 2), 16, 32, 2)
+    for _, name in ipairs {"make_smem_layout_a", "make_smem_layout_b"} do
+      raises("bad argument #1 to 'utils." .. name .. "' (tiled "
+        .. "expected, got \"zigzag\")", utils[name], "zigzag", {64, 32, 64},
+        cute.bf16, 3)
+    end
   end)
 end)
 

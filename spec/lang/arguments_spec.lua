@@ -1,6 +1,7 @@
 -- The arguments of kernels: any number of any kind, and what is refused.
 local cute = require "cute"
-local message = require "spec.support".message
+local support = require "spec.support"
+local message = support.message
 
 -- A function of the parameters a1 to an (those past 180, and with `dots` all,
 -- come in "...") that adds up what its arguments stand for.
@@ -119,5 +120,65 @@ describe("kernels take arguments", function()
     for _, name in ipairs {"t_m", "t_bits", "t_deep_v_2", "t_1"} do
       assert.matches("%f[%w_]" .. name .. "%f[^%w_]", text)
     end
+  end)
+end)
+
+describe("a table that a kernel takes", function()
+  it("fits on Lua's stack, or the kernel says that it does not", function()
+    local many = {}
+    for i = 1, 1000000 do many[i] = 1 end
+    local said = message(function()
+      cute.kernel("k", function(t) return t end)({x = many}):trace {block = 1}
+    end)
+    assert.matches("^kernel k: argument 1%.x is a table of over %d+ fields: "
+      .. "what a kernel takes fits on Lua's stack %[limit%]\n"
+      .. "  give many numbers as a tensor$", said)
+  end)
+end)
+
+describe("a list", function()
+  local A = cute.zeros({8, 8}, cute.f32)
+  local params = cute.utils.PersistentTileSchedulerParams
+  local function launch(grid)
+    cute.kernel("k", function() end)():launch {grid = grid, block = 1,
+                                               device = "sim"}
+  end
+
+  it("has neither gaps nor names, of which nothing would come", function()
+    for _, row in ipairs {
+      {"by has an entry [3] and none in front, [2]: a list has no gaps",
+       function() cute.ops.reduce(A, "sum", {by = {0, nil, 1}}) end},
+      {"by is a list, and has the key \"x\"",
+       function() cute.ops.reduce(A, "sum", {by = {0, x = 1}}) end},
+      {"the list of problems has an entry [3] and none in front, [2]",
+       function() cute.ops.grouped_gemm {{A, A}, nil, {A, A}} end},
+      {"the list of problems is a list, and has the key 0",
+       function() cute.ops.grouped_gemm {[0] = {A, A}, {A, A}} end},
+      {"cute.struct: struct has an entry [3] and none in front, [2]",
+       function() cute.struct {{"x", cute.f32}, nil, {"y", cute.i32}} end},
+      {"the shape in tiles has an entry [3] and none in front, [2]",
+       function() params({4, nil, 1}, {1, 1, 1}) end},
+      {"the shape of a cluster is a list, and has the key \"m\"",
+       function() params({4, 1, 1}, {1, m = 2}) end},
+      {"grid with [3] = 2: one to three integers of at least 1",
+       function() launch {1, nil, 2} end},
+      {"cute.tensor: a list of 1 has the key \"x\" too",
+       function() cute.tensor {1, x = 3} end},
+      {"cute.tensor: a list of 2 has the key 0 too",
+       function() cute.tensor {{1, 2}, {3, 4, [0] = 5}} end}} do
+      support.raises(row[1], row[2])
+    end
+  end)
+
+  it("is taken as one where it has been before", function()
+    cute.ops.reduce(A, "sum", {by = {0}, device = "sim"})
+    support.raises("by has an entry [3]", function()
+      cute.ops.reduce(A, "sum", {by = {0, nil, 1}, device = "sim"})
+    end)
+    local k = cute.kernel("k", function() end)
+    local options = {grid = {1, 1, 2}, block = 1, device = "sim"}
+    for _ = 1, 3 do k():launch(options) end
+    options.grid[2] = nil
+    support.raises("grid with [3] = 2", function() k():launch(options) end)
   end)
 end)

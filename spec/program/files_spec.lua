@@ -108,6 +108,23 @@ describe("what is shown of text from outside", function()
     support.remove(dir)
   end)
 
+  it("is a line's front and end where it is long", function()
+    local long = ("é"):rep(4000)
+    for _, words in ipairs {{long}, {"doc", long}, {"-" .. long},
+        {"-e", "error('" .. long .. "')"}, {"check", "--orders", long, "x"},
+        {"-e", "require 'cute'.device('" .. long .. "')"},
+        {"learn", long}, {"web", "--port", long}} do
+      local _, err = support.run(words)
+      assert.truthy(err:find("éé ... éé", 1, true), err)
+      for line in err:gmatch "[^\n]+" do assert.is_true(#line <= 2000) end
+      assert.equal(core.visible(err, true), err)
+    end
+    local short = ("x"):rep(1999) .. "\n" .. ("y"):rep(1999)
+    assert.equal(short, core.message(short))
+    assert.equal(("a"):rep(1500) .. " ... " .. ("b"):rep(400) .. "\nc",
+      core.message(("a"):rep(2000) .. ("b"):rep(400) .. "\nc"))
+  end)
+
   it("holds for messages that are returned", function()
     local _, why = core.jit_compile("\27[2J", "sm_80\27[2J", {}, true)
     assert.is_nil(why:find "\27", why)

@@ -284,10 +284,33 @@ stage {}
   end)
 
   it("notices that standard output is full", function()
-    local _, err, code = support.exec {"sh", "-c", "'" .. support.program
-      .. "' -e 'print(1)' >/dev/full"}
-    assert.truthy(err:find("could not be written", 1, true))
-    assert.equal(1, code)
+    for _, words in ipairs {"-e 'print(1)'", "-e 'print(1) os.exit(0)'",
+        "-e 'print(1) os.exit(true, true)'", "web --help",
+        "scripts/copy_basic.lua --help"} do
+      for _, where in ipairs {">/dev/full", ">&-"} do
+        local _, err, code = support.exec {"sh", "-c", "'" .. support.program
+          .. "' " .. words .. where}
+        assert.equal("cutelua: standard output could not be written [io]\n",
+                     err)
+        assert.equal(1, code)
+      end
+    end
+  end)
+
+  it("refuses names that are empty, and what is no text", function()
+    for _, row in ipairs {
+      {2, "-l: a module's name is needed, got ''", "-l", ""},
+      {2, "-l: a module's name is needed, got 'x='", "-l", "x="},
+      {1, "the script's name is empty: '' names no file [io]", ""},
+      {1, "(command line): this is a compiled chunk, no text of Lua [lua]",
+       "-e", "\27Lua"},
+      {2, "explain: where to? -o FILE behind the script's arguments",
+       "explain", "x.lua", "-o", ""}} do
+      local out, err, code = support.run(table.move(row, 3, #row, 1, {}))
+      assert.equal("", out)
+      assert.equal("cutelua: " .. row[2] .. "\n", err)
+      assert.equal(row[1], code)
+    end
   end)
 
   it("has the Lua text of what was given with -e and typed", function()

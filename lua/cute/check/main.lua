@@ -64,12 +64,15 @@ function main.options(words)
       opt[FLAGS[a]] = true
     elseif VALUED[a] then
       if not value then i, value = i + 1, words[i + 1] end
-      if not value then return nil, ("'%s' needs an argument"):format(a) end
+      if not value or value == "" then
+        return nil, ("'%s' needs an argument"):format(a)
+      end
       local name = VALUED[a]
       local read = COUNTS[name]
       opt[name] = not read and value or read(tonumber(value))
       if read and not (opt[name] and opt[name] > 0) then
-        return nil, ("%s %s: a number above 0 is needed"):format(a, value)
+        return nil, ("%s: a number above 0 is needed, got '%s'"):format(a,
+          value)
       end
     else
       return nil, ("unknown option '%s'; check --help lists them"):format(a)

@@ -241,7 +241,8 @@ function prompt.main(words, run)
   devices.simulates = nil
   if not quit and left > 0 then
     report.tell(("debug: %s launched %s on the simulator %d times, not %d")
-      :format(words[n], opt.kernel or "kernels", launches, opt.launch))
+      :format(words[n], opt.kernel and "'" .. opt.kernel .. "'" or "kernels",
+              launches, opt.launch))
     return 1
   end
   return 0

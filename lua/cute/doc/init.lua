@@ -312,7 +312,7 @@ function doc.main(words)
       return 0
     elseif word:sub(1, 1) == "-" then
       io.stderr:write(("cutelua doc: unknown option '%s'; --help lists them\n")
-        :format(core.visible(word)))
+        :format(core.message(core.visible(word))))
       return 2
     end
   end
@@ -324,7 +324,7 @@ function doc.main(words)
     if text then
       print(text)
     else
-      io.stderr:write("cutelua doc: ", message, "\n")
+      io.stderr:write("cutelua doc: ", core.message(message), "\n")
       code = 1
     end
   end

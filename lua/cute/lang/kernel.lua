@@ -116,7 +116,7 @@ function kernel.extents(what, v)
   local list = type(v) == "table"
   local out = list and {v[1], v[2] or 1, v[3] or 1} or {v, 1, 1}
   for k, n in next, list and v or out do
-    if k ~= 1 and k ~= 2 and k ~= 3 then
+    if k ~= 1 and k ~= 2 and (k ~= 3 or list and v[2] == nil) then
       core.fail("bad-launch", ("%s with [%s] = %s: one to three integers of at "
         .. "least 1"):format(what, tostring(k), tostring(n)))
     end

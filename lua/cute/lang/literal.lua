@@ -60,11 +60,11 @@ local read_value
 
 -- A field's key, "[...]" or a name in front of "="; nil where it has none;
 -- and where its value begins.
-local function read_key(text, at)
+local function read_key(text, at, level)
   local name, after = text:match("^([%a_][%w_]*)()", at)
   local key = name
   if text:sub(at, at) == "[" then
-    key, after = read_value(text, skip(text, at + 1), 0)
+    key, after = read_value(text, skip(text, at + 1), level + 1)
     after = skip(text, after)
     if text:sub(after, after) ~= "]" then wrong(text, after, "']' is needed")
     end
@@ -87,7 +87,7 @@ local function read_table(text, at, level)
   at = skip(text, at + 1)
   while text:sub(at, at) ~= "}" do
     local key
-    key, at = read_key(text, at)
+    key, at = read_key(text, at, level)
     if key == nil then
       n = n + 1
       key = n

@@ -82,7 +82,7 @@ local kept
 ---@param text string
 function report.tell(text)
   io.stdout:flush()
-  io.stderr:write(core.visible(text, true), "\n")
+  io.stderr:write(core.message(text), "\n")
 end
 
 --- Message handler for xpcall: keeps the error and the stack under it.

@@ -146,6 +146,26 @@ function sign.unknown(kind, name, known, of)
   core.fail("unknown-name", sign.no_such(kind, name, known, of))
 end
 
+--- t, where it is a list: what stands behind a gap, or has a name, would not be
+-- looked at.
+---@param what string
+---@param t table
+---@return table t
+function sign.list(what, t)
+  local n = 0
+  while rawget(t, n + 1) ~= nil do n = n + 1 end
+  for k in next, t, n > 0 and n or nil do
+    if math.type(k) == "integer" and k > n then
+      core.fail("bad-argument", ("%s has an entry [%d] and none in front, "
+        .. "[%d]: a list has no gaps"):format(what, k, n + 1))
+    elseif math.type(k) ~= "integer" or k < 1 then
+      core.fail("bad-argument", ("%s is a list, and has the key %s"):format(
+        what, core.show(k)))
+    end
+  end
+  return t
+end
+
 -- What Lua says of a function that is indexed does not say which one it is.
 local function no_member(f, key)
   local of = members[f] and members[f][key]

@@ -29,12 +29,12 @@ local SPEC = {
 
 -- ---- progress ----
 
+local MOST = 1 << 20  -- bytes of what is kept
+
 local function learned()
   local folder, set = folders.state(), {}
-  local f <close> = folder and io.open(folder .. "/learned")
-  if f then
-    for line in f:lines() do set[line] = true end
-  end
+  local text = folder and files.read(folder .. "/learned", MOST, "plain")
+  for line in (text or ""):gmatch "[^\n]+" do set[line] = true end
   return set
 end
 
@@ -251,18 +251,18 @@ function main.main(words)
   end
   local lesson, why = learn.lesson(opt.args[1])
   if not lesson then
-    io.stderr:write("cutelua learn: ", core.visible(why), "\n")
+    io.stderr:write("cutelua learn: ", core.message(core.visible(why)), "\n")
     return 2
   end
   why = wrong(lesson, opt)
   if why then
-    io.stderr:write("cutelua learn: ", core.visible(why), "\n")
+    io.stderr:write("cutelua learn: ", core.message(core.visible(why)), "\n")
     return 2
   end
   if opt.check then
     local code, message = check_file(lesson, opt)
     local out = code >= 2 and io.stderr or io.stdout
-    out:write(core.visible(message, true), "\n")
+    out:write(core.message(message), "\n")
     return code
   elseif opt.print then
     io.write(learn.markdown(lesson))

@@ -16,6 +16,7 @@ local operand = require "cute.ops.operand"
 local order = require "cute.ops.order"
 local plans = require "cute.ops.plan"
 local promise = require "cute.ops.promise"
+local sign = require "cute.lang.sign"
 local sm90 = require "cute.ops.family.sm90"
 local tiles = require "cute.tiles"
 
@@ -341,6 +342,7 @@ local function list(problems, o)
   if call.o.out then
     fail "out is none of a list's: {A, B, D} is a problem with its own"
   end
+  sign.list("the list of problems", problems)
   for i, x in ipairs(problems) do check_problem(i, x, call.o.gated) end
   for first = 1, #problems, MOST do
     local some = table.move(problems, first,

@@ -329,7 +329,7 @@ local function arguments(x, op, o)
   local stream, by = o.stream, o.by
   if type(by) == "table" then
     local words = {}
-    for i, m in ipairs(by) do words[i] = tostring(m) end
+    for i, m in ipairs(sign.list("by", by)) do words[i] = tostring(m) end
     by = table.concat(words, ",")
   end
   return x, op, by, o.out, o.dtype, o.device, o.arch,

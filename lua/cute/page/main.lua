@@ -46,7 +46,7 @@ function main.options(words)
       return opt
     elseif not named[a] then
       return nil, ("unknown option '%s'; explain --help lists them"):format(a)
-    elseif not words[i + 1] then
+    elseif (words[i + 1] or "") == "" and a ~= "--workshop" then
       return nil, ("'%s' needs an argument"):format(a)
     end
     opt[named[a]] = words[i + 1]
@@ -57,7 +57,7 @@ function main.options(words)
   if not opt.output and n > i + 1 and words[n - 1] == "-o" then
     opt.output, words[n], words[n - 1] = words[n], nil, nil
   end
-  if not opt.output then
+  if (opt.output or "") == "" then
     return nil, "explain: where to? -o FILE behind the script's arguments"
   end
   local why

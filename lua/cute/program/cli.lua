@@ -264,7 +264,8 @@ function cli.parse(words, spec)
   local opt, message = cli.try_parse(words, spec)
   if not opt then
     io.stdout:flush()
-    io.stderr:write(core.visible(spec.name .. ": " .. message), "\n")
+    io.stderr:write(core.message(core.visible(spec.name .. ": " .. message)),
+      "\n")
     os.exit(2, true)
   elseif opt.help then
     io.write(core.visible(cli.help(spec), true))

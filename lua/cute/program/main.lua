@@ -59,6 +59,9 @@ function program.options(argv)
         value = argv[i]
       end
       if not value then return nil, ("'%s' needs an argument"):format(a) end
+      if a:sub(1, 2) == "-l" and not value:find "[^=]$" then
+        return nil, ("-l: a module's name is needed, got '%s'"):format(value)
+      end
       opt.steps[#opt.steps + 1] = {a:sub(1, 2), value}
     else
       return nil, ("unknown option '%s'; --help lists them"):format(a)
@@ -80,6 +83,9 @@ local function protected(opt, f, ...)
 end
 
 local function read_script(name)
+  if name == "" then
+    error("the script's name is empty: '' names no file [io]", 0)
+  end
   local f, why = io.stdin, nil
   if name ~= "-" then f, why = core.open_input(name) end
   if not f then

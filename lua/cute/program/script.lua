@@ -28,6 +28,8 @@ function script.compile(text, chunk, env)
   else _, f, message = pcall(load, text, chunk, "t") end
   if message == "C stack overflow" then
     message = chunk:sub(2) .. ": what is in it is nested too deep"
+  elseif not f and byte(text) == 27 then
+    message = chunk:sub(2) .. ": this is a compiled chunk, no text of Lua"
   end
   return f, message
 end

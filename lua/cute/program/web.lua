@@ -18,8 +18,8 @@ local SPEC = {
   options = {
     {"--port", "int", min = 0, max = 65535, default = link.PORT,
      help = "where; 0: one that is free"},
-    {"--folder", "string", help = "what make web built; without it, web/ "
-      .. "beside the program or in its share/cutelua"},
+    {"--folder", "file", place = "NAME", help = "what make web built; without "
+      .. "it, web/ beside the program or in its share/cutelua"},
   },
 }
 

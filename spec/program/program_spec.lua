@@ -167,7 +167,8 @@ stage {}
       .. "  %s:2 in stage\n"
       .. "   1 | local function stage(x)\n"
       .. " > 2 |   return x.a.b\n"
-      .. "   3 | end\n"):format(path), err)
+      .. "   3 | end\n"
+      .. "      'x.a' is nil: x has no fields with names\n"):format(path), err)
     assert.is_nil(err:find "traceback")
     _, err = support.run {"--traceback", path}
     assert.truthy(err:find("stack traceback:\n\t" .. path .. ":2:", 1, true))

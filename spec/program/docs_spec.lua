@@ -137,6 +137,9 @@ describe("docs/simulator.md", function() check "docs/simulator.md" end)
 
 describe("docs/profile.md", function() check "docs/profile.md" end)
 describe("docs/pictures.md", function() check "docs/pictures.md" end)
+describe("docs/estimate.md", function() check "docs/estimate.md" end)
+describe("docs/timeline.md", function() check "docs/timeline.md" end)
+describe("docs/debugging.md", function() check "docs/debugging.md" end)
 
 -- Names that a text has between backticks, and how often.
 local function names_in(text)

@@ -293,10 +293,12 @@ function Session:look(cta, warp, lane)
   end
 end
 
---- The names that are seen here, {name = value of the trace}.
+--- The names that are seen here, {name = value of the trace}; the end of a warp
+-- is no instruction of the trace, but behind all of them.
 function Session:names()
   local at = self:seat()
-  return self.locals:at(at.ref or 0, at.file, at.line)
+  local is_end = at.ref == 0 and at.op
+  return self.locals:at(is_end and math.huge or at.ref or 0, at.file, at.line)
 end
 
 -- The warp in focus: at its instruction, or where it waits.

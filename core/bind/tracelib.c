@@ -230,7 +230,7 @@ static int fn_needs(lua_State *L) {
   if (c[0] * c[1] * c[2] > 1)
     note_need(L, fn, target_feature(FT_CLUSTER), 0);
   for (Ref r = 1; r < fn->ins.n; r++) {
-    Need n = target_need(ir_get(fn, r));
+    Need n = target_need(fn, ir_get(fn, r));
     if (n.name) note_need(L, fn, n, ir_get(fn, r)->src);
   }
   lua_settop(L, 2);

@@ -12,6 +12,7 @@
 #include "atoms/atom.h"
 #include "emit/expr.h"
 #include "emit/wgmma.h"
+#include "ir/target.h"
 
 // ---- names ----
 
@@ -163,8 +164,10 @@ static void put_ptx(Emit *e, const Ins *i, const char *ptx) {
   text_end(e);
 }
 
+// Without clusters mbarriers are made for the block.
 static void put_fence(Emit *e, const Ins *i) {
-  const char *text = fence_row((FenceKind)i->imm)->text;
+  bool block = i->imm == FE_MBARINIT && !target_has(e->sm, FT_CLUSTER);
+  const char *text = fence_row(block ? FE_CTA : (FenceKind)i->imm)->text;
   if (strchr(text, '(')) put_simple(e, i, text);
   else put_ptx(e, i, text);
 }

@@ -6,11 +6,14 @@
 
 #include <string.h>
 
+#include "ir/target.h"
+
 struct MbarCall {
   Op op;
   unsigned flags;
   bool many, far;  // operands: another count than 1; a CTA's rank
   bool token;      // names the phase, instead of its parity
+  bool old;        // the target has what is asked for step by step
   bool timed;      // nanoseconds are said
   DType type;      // STASYNC: of its `values`
   int values;
@@ -44,6 +47,9 @@ static struct MbarCall form_of(const Emit *e, const Ins *i) {
   m.token = wait && ir_type(e->fn, i->a[2]) == DT_U64;
   m.timed = wait && more;
   m.far = !wait && more;
+  m.old = !target_has(e->sm, FT_MBARTRY);
+  if (m.old && wait) m.flags |= MBF_TEST;
+  if (m.old) m.flags &= ~(7u << hint_field(HINT_SEM)->shift);
   return m;
 }
 
@@ -118,38 +124,44 @@ void mbar_reserve(Emit *e) {
 // The barrier of another CTA is at the same address there.
 static void print_one(Emit *e, const struct MbarCall *m) {
   bool bytes = m->op == OP_MBARTX, sink = !bytes || m->flags & MBF_ARRIVE;
+  bool loop = m->many && m->old, count = m->many && !m->old;
   const char *args = arena_printf(
     e->cx, &e->cx->scratch, "unsigned bar%s%s",
     bytes ? ", unsigned bytes" : m->many ? ", unsigned count" : "",
     m->far ? ", unsigned rank" : "");
   const char *head = "static __device__ __forceinline__ void ";
   bool fits = strlen(head) + strlen(name_of(e, m)) + strlen(args) + 4 <= 80;
-  text_printf(e, "%s%s(%s%s) {\n  asm volatile(\"", head, name_of(e, m),
-              fits ? "" : "\n    ", args);
+  text_printf(e, "%s%s(%s%s) {\n  %sasm volatile(\"", head, name_of(e, m),
+              fits ? "" : "\n    ", args, loop ? "do " : "");
   if (m->far)
     text_printf(e, "{ .reg .b32 there;\\n\"\n      "
                 "\"mapa.shared::cluster.u32 there, %%0, %%%d;\\n\"\n      \"",
                 m->many ? 2 : 1);
   text_printf(e, "mbarrier.%s%s.shared::%s.b64 %s[%s]%s;%s\"\n"
-              "      :: \"r\"(bar)%s%s : \"memory\");\n}\n",
+              "      :: \"r\"(bar)%s%s : \"memory\");\n%s}\n",
               m->op == OP_MBARARRIVE ? "arrive"
               : m->flags & MBF_ARRIVE ? "arrive.expect_tx" : "expect_tx",
               order_of(e, m), m->far ? "cluster" : "cta", sink ? "_, " : "",
-              m->far ? "there" : "%0", m->many ? ", %1" : "",
+              m->far ? "there" : "%0", count ? ", %1" : "",
               m->far ? " }" : "",
-              bytes ? ", \"r\"(bytes)" : m->many ? ", \"r\"(count)" : "",
-              m->far ? ", \"r\"(rank)" : "");
+              bytes ? ", \"r\"(bytes)" : count ? ", \"r\"(count)" : "",
+              m->far ? ", \"r\"(rank)" : "",
+              loop ? "  while (--count);\n" : "");
 }
 
-// An arrival that gives a token.
+// An arrival that gives a token: of several, that of the last one, which is of
+// the same phase.
 static void print_token(Emit *e, const struct MbarCall *m) {
+  bool loop = m->many && m->old, count = m->many && !m->old;
   text_printf(e, "static __device__ __forceinline__ unsigned long long\n"
               "%s(unsigned bar%s) {\n  unsigned long long r;\n"
-              "  asm volatile(\"mbarrier.arrive%s.shared::cta.b64 "
+              "  %sasm volatile(\"mbarrier.arrive%s.shared::cta.b64 "
               "%%0, [%%1]%s;\"\n      : \"=l\"(r) : \"r\"(bar)%s : "
-              "\"memory\");\n  return r;\n}\n", name_of(e, m),
-              m->many ? ", unsigned count" : "", order_of(e, m),
-              m->many ? ", %2" : "", m->many ? ", \"r\"(count)" : "");
+              "\"memory\");\n%s  return r;\n}\n", name_of(e, m),
+              m->many ? ", unsigned count" : "", loop ? "do " : "",
+              order_of(e, m), count ? ", %2" : "",
+              count ? ", \"r\"(count)" : "",
+              loop ? "  while (--count);\n" : "");
 }
 
 // Until the phase is complete, or whether it is.

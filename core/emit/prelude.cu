@@ -841,7 +841,7 @@ static __device__ __forceinline__ void map_publish(
 #endif
 
 //: mbar_init
-#if __CUDA_ARCH__ >= 900
+#if __CUDA_ARCH__ >= 800
 static __device__ __forceinline__ void mbar_init(
     unsigned bar, unsigned count) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
@@ -850,7 +850,7 @@ static __device__ __forceinline__ void mbar_init(
 #endif
 
 //: mbar_inval
-#if __CUDA_ARCH__ >= 900
+#if __CUDA_ARCH__ >= 800
 static __device__ __forceinline__ void mbar_inval(unsigned bar) {
   asm volatile("mbarrier.inval.shared::cta.b64 [%0];"
       :: "r"(bar) : "memory");
@@ -858,7 +858,7 @@ static __device__ __forceinline__ void mbar_inval(unsigned bar) {
 #endif
 
 //: mbar_cp_async
-#if __CUDA_ARCH__ >= 900
+#if __CUDA_ARCH__ >= 800
 static __device__ __forceinline__ void mbar_cp_async(unsigned bar) {
   asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];"
       :: "r"(bar) : "memory");
@@ -866,7 +866,7 @@ static __device__ __forceinline__ void mbar_cp_async(unsigned bar) {
 #endif
 
 //: mbar_cp_async_noinc
-#if __CUDA_ARCH__ >= 900
+#if __CUDA_ARCH__ >= 800
 static __device__ __forceinline__ void mbar_cp_async_noinc(unsigned bar) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];"
       :: "r"(bar) : "memory");

@@ -76,7 +76,7 @@ const AtomicRow *atomic_row(AtomicKind k);
   FE(CLUSTER, "cluster", 90, "fence.acq_rel.cluster") \
   FE(GPU, "gpu", 0, "__threadfence()") \
   FE(SYS, "sys", 0, "__threadfence_system()") \
-  FE(MBARINIT, "mbarrier_init", 90, "fence.mbarrier_init.release.cluster") \
+  FE(MBARINIT, "mbarrier_init", 80, "fence.mbarrier_init.release.cluster") \
   FE(TENSORMAP, "tensormap", 90, \
      "fence.proxy.tensormap::generic.release.gpu") \
   FE(ALIAS, "alias", 70, "fence.proxy.alias") \

@@ -5,6 +5,7 @@
 
 #include "atoms/atom.h"
 #include "ir/intrin.h"
+#include "ir/operands.h"
 
 static const Target targets[] = {
 #define TG(sm, kb, specific) {sm, kb, specific},
@@ -45,6 +46,7 @@ Feature target_find(const char *name) {
 // Operations, from the first to the last of ops.h, that need a feature.
 static const struct { Op first, last; Feature feature; } families[] = {
   {OP_CPASYNC, OP_CPASYNC, FT_CPASYNC},
+  {OP_MBARTX, OP_MBARTX, FT_MBARTX},
   {OP_MBARINIT, OP_MBARCPASYNC, FT_MBARRIER},
   {OP_TMALOAD, OP_BULKWAIT, FT_TMA},
   {OP_MAPCOPY, OP_MAPCOPY, FT_TMA},
@@ -58,8 +60,12 @@ static const struct { Op first, last; Feature feature; } families[] = {
   {OP_WGFENCE, OP_WGWAIT, FT_WGMMA},
 };
 
+static bool is_mbar(const Ins *i) {
+  return i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC;
+}
+
 // By the row that the instruction names, by what it moves or asks, by itself.
-Need target_need(const Ins *i) {
+Need target_need(const Fn *fn, const Ins *i) {
   if (op_rows[i->op].imm == IMM_MMA) {
     const AtomMma *r = atom_mma((int)i->imm);
     return (Need){r->name, r->sm_min, r->sm_max, r->arch_specific};
@@ -77,7 +83,10 @@ Need target_need(const Ins *i) {
   if (i->op == OP_ATOMIC && i->imm == AT_ADD && i->type == DT_BF16)
     return features[FT_ATOMIC_BF16];
   bool access = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
-  if (access && hint_get(i->flags, HINT_SEM) &&
+  bool mbar = is_mbar(i), sem = hint_get(i->flags, HINT_SEM) != 0;
+  if (mbar && operands_ref(fn, i, 3))  // behind a barrier and a value
+    return features[i->op == OP_MBARTRY ? FT_MBARLIMIT : FT_MBARFAR];
+  if ((mbar || (access && sem)) &&
       hint_get(i->flags, HINT_SCOPE) == SCOPE_CLUSTER)
     return features[FT_SCOPE];
   if (i->op == OP_SREG && i->imm >= SR_CLUSTERID_X)
@@ -119,7 +128,7 @@ void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch) {
   bool plain = arch && !strchr("af", arch[strlen(arch) - 1]);
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
-    Need n = target_need(i);
+    Need n = target_need(fn, i);
     if (!n.name) continue;
     uint32_t line = fn->src.p[i->src].line;
     if (!meets(sm, &n))

@@ -29,7 +29,11 @@ int64_t target_smem(int sm);
   FT(CPASYNC, "cp.async", 80, 0, false) \
   FT(PREFETCH, "level_prefetch_size", 80, 0, false) \
   FT(ATOMIC_BF16, "an atomic sum of bf16", 90, 0, false) \
-  FT(MBARRIER, "an mbarrier", 90, 0, false) \
+  FT(MBARRIER, "an mbarrier", 80, 0, false) \
+  FT(MBARTRY, "mbarrier.try_wait", 90, 0, false) \
+  FT(MBARTX, "a count of bytes at an mbarrier", 90, 0, false) \
+  FT(MBARFAR, "an mbarrier of another block", 90, 0, false) \
+  FT(MBARLIMIT, "a time limit at an mbarrier", 90, 0, false) \
   FT(TMA, "a bulk copy", 90, 0, false) \
   FT(TENSORMAP, "tensormap.replace", 90, 90, true) \
   FT(CLUSTER, "a cluster of blocks", 90, 0, false) \
@@ -46,13 +50,15 @@ typedef enum Feature {
 bool target_has(int sm, Feature f);
 Feature target_find(const char *name);  // FT_COUNT: no such feature
 
-// What an instruction needs; name NULL: what all targets have.
+// What an instruction needs; name NULL: what all targets have. Of an mbarrier
+// only what has no other text on older targets: there a wait asks again and
+// again (test_wait), arrivals come one by one, and what is relaxed is not.
 typedef struct Need {
   const char *name;
   int least, most;  // sm; most 0: no end
   bool specific;    // of one chip or family: sm_120a, sm_120f
 } Need;
-Need target_need(const Ins *i);
+Need target_need(const Fn *fn, const Ins *i);
 Need target_feature(Feature f);
 // Is there an atomic of that kind on elements of that type, on any target?
 bool target_atomic(AtomicKind k, DType t);

@@ -1,6 +1,6 @@
 -- mbarriers, barriers of clusters, fences of proxies, registers and kernels
 -- that overlap: each as the dump has it, as text, compiled for sm_90a and
--- refused where it is not.
+-- refused where it is not; what sm_80 has of mbarriers.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local raises = require "spec.support".raises
@@ -201,6 +201,74 @@ describe("on Hopper", function()
       if c.sm then return end
       raises("needs sm_90 or newer, the target is sm_89", program.cuda,
              program, "sm_89")
+    end)
+  end
+
+  -- What is emitted for older targets than sm_90; refused: what they lack.
+  local function older(f)
+    return cute.kernel("k", function(o)
+      local tid = arch.thread_idx()
+      f(arch.alloc_smem(cute.i64, 4) + 2, tid, o)
+      o[tid] = tid
+    end)(cute.zeros({128}, cute.i32)):trace {block = 128}
+  end
+
+  for name, c in pairs {
+    init = {CASES[1][1], CASES[1][4]}, inval = {CASES[2][1], CASES[2][4]},
+    arrive = {CASES[3][1], CASES[3][4]},
+    ["arrive, many"] = {CASES[4][1],
+      'do asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];"\n'
+      .. '      :: "r"(bar) : "memory");\n  while (--count);'},
+    ["arrive, relaxed"] = {CASES[5][1], CASES[3][4]},
+    ["arrive, for the block"] = {function(bar)
+      arch.mbarrier_arrive(bar, nil, 1, {scope = "cta", relaxed = true})
+      arch.mbarrier_arrive(bar, nil, 1, {scope = "cta"})
+    end, "mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];"},
+    token = {function(bar, tid, o)
+      local token = arch.mbarrier_arrive(bar, nil, 2, {token = true})
+      arch.mbarrier_wait(bar, token)
+      cute.when(arch.mbarrier_test_wait(bar, token), function() o[0] = tid end)
+    end, "WAIT: mbarrier.test_wait.shared::cta.b64 p, [%0], %1;"},
+    wait = {function(bar) arch.mbarrier_wait(bar, 1) end,
+      "WAIT: mbarrier.test_wait.parity.shared::cta.b64 p, [%0], %1;"},
+    try_wait = {function(bar, tid, o)
+      local done = arch.mbarrier_try_wait(bar, 1)
+        & arch.mbarrier_test_wait(bar, 1)
+      cute.when(done, function() o[0] = tid end)
+    end, "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;"},
+    ["cp.async"] = {function(bar) arch.cp_async_mbarrier_arrive_noinc(bar) end,
+      "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];"},
+    init_fence = {function() arch.mbarrier_init_fence() end,
+      "__threadfence_block();"}} do
+    it("is there from sm_80 on: " .. name, function()
+      local program = older(c[1])
+      local text = program:cuda "sm_80"
+      assert.truthy(text:find(c[2], 1, true), text)
+      assert.is_nil(text:find("try_wait.", 1, true))
+      kernels.compiles(program, {"sm_80", "sm_86", "sm_89", "sm_90a"})
+      if name == "init_fence" then return end
+      raises("needs sm_80 or newer, the target is sm_75", program.cuda,
+             program, "sm_75")
+    end)
+  end
+
+  for what, f in pairs {
+    ["a count of bytes at an mbarrier"] = function(bar)
+      arch.mbarrier_expect_tx(bar, 16)
+    end,
+    ["a time limit at an mbarrier"] = function(bar, tid, o)
+      local done = arch.mbarrier_try_wait(bar, 0, {time_limit = 9})
+      cute.when(done, function() o[0] = tid end)
+    end,
+    ["scope \"cluster\""] = function(bar)
+      arch.mbarrier_wait(bar, 0, {scope = "cluster"})
+    end} do
+    it("is there from sm_90 on: " .. what, function()
+      local program = older(f)
+      raises(what .. " (line ", program.cuda, program, "sm_89")
+      raises("needs sm_90 or newer, the target is sm_89", program.cuda,
+             program, "sm_89")
+      kernels.compiles(program, {"sm_90", "sm_90a"})
     end)
   end
 

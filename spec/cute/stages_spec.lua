@@ -6,6 +6,7 @@ local cute = require "cute"
 local arch = cute.arch
 local pipeline = cute.pipeline
 local T = require "spec.values"
+local kernels = require "spec.kernels"
 local raises = require "spec.support".raises
 local _ = cute._
 
@@ -118,6 +119,27 @@ describe("PipelineAsync", function()
       end
     end)
   end
+
+  it("moves tiles by cp.async from sm_80 on", function()
+    local A, O = cute.zeros({64 * TILES}, "f32"), cute.zeros({64}, "f32")
+    for i = 0, 64 * TILES - 1 do A[i] = i * 31 % 97 end
+    local call = cute.kernel("ring", summing "cp.async")(A, O)
+    for seed = 1, SEEDS do
+      O:fill(0)
+      local r = call:launch {grid = 1, block = 96, device = "sim:sm_80",
+                             seed = seed, output = false}
+      assert.is_true(r.ok, tostring(r))
+      for t = 0, 63 do
+        local want, at = 0, ((t + 32) * 7 + 5) % 64
+        for k = 0, TILES - 1 do want = want + A[k * 64 + at] end
+        assert.equal(want * 1.0, O[t])
+      end
+    end
+    local program = call:trace {block = 96}
+    assert.is_nil(program:cuda "sm_80":find("try_wait.", 1, true))
+    assert.is_nil(program:cuda "sm_90":find("test_wait", 1, true))
+    kernels.compiles(program, {"sm_80", "sm_86", "sm_89", "sm_90a"})
+  end)
 
   for flaw, kind in pairs {acquire = "race", wait = "race uninitialised",
                            commit = "deadlock", release = "deadlock",

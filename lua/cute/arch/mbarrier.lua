@@ -1,5 +1,6 @@
---- cute.arch, mbarriers (sm_90): barriers in shared memory that count arrivals
--- of threads and bytes of asynchronous copies, phase by phase.
+--- cute.arch, mbarriers (sm_80): barriers in shared memory that count arrivals
+-- of threads and of cp.async, from sm_90 on bytes of other asynchronous copies
+-- too, phase by phase.
 --
 --     local full = cute.arch.alloc_smem(cute.i64, STAGES)
 --     cute.when(tid:eq(0), function()
@@ -20,7 +21,11 @@
 --   scope    for whom it orders: "cta", "cluster"
 --   token    true: mbarrier_arrive gives a token, which waits take for the
 --            parity: it names the phase that the arrival was of
--- Without them it is the instruction's plain form, which is fastest and enough
+-- What sm_80 lacks: bytes (mbarrier_expect_tx, mbarrier_arrive_and_expect_tx),
+-- barriers of other blocks, scope = "cluster", a time limit. Waits ask again
+-- and again there (mbarrier.test_wait), and mbarrier_try_wait once.
+--
+-- Without opts it is the instruction's plain form, which is fastest and enough
 -- to hand back what was only read. Who waits for what threads of other blocks
 -- wrote says {scope = "cluster"} as they do.
 local sign = require "cute.lang.sign"
@@ -72,7 +77,7 @@ function mbarrier.mbarrier_inval(mbar_ptr)
 end
 
 --- What mbarrier_init made is seen by the cluster and by TMA, after a barrier
--- of theirs.
+-- of theirs (before sm_90: by the block).
 function mbarrier.mbarrier_init_fence() core.fence "mbarrier_init" end
 
 --- Arrives, `arrive_count` times at once.
@@ -101,7 +106,7 @@ function mbarrier.mbarrier_arrive(mbar_ptr, peer_cta_rank_in_cluster,
   return core.mbarrier("arrive_token", mbar_ptr, flags, n)
 end
 
---- Expects so many more bytes in this phase, and arrives.
+--- Expects so many more bytes in this phase, and arrives (sm_90).
 ---@param mbar_ptr table
 ---@param bytes any integer
 ---@param peer_cta_rank_in_cluster? any integer
@@ -113,7 +118,7 @@ function mbarrier.mbarrier_arrive_and_expect_tx(mbar_ptr, bytes,
     counted(what, "bytes", bytes, 0), peer_cta_rank_in_cluster)
 end
 
---- Expects so many more bytes in this phase, without arriving.
+--- Expects so many more bytes in this phase, without arriving (sm_90).
 ---@param mbar_ptr table
 ---@param bytes any integer
 ---@param peer_cta_rank_in_cluster? any integer
@@ -144,7 +149,8 @@ function mbarrier.mbarrier_wait(mbar_ptr, phase, opts)
 end
 
 --- Is the phase of that parity, or of that token, complete? Waits a while for
--- it (a boolean), with time_limit for so many nanoseconds at most.
+-- it (a boolean), with time_limit (sm_90) for so many nanoseconds at most.
+-- Before sm_90 it does not wait.
 ---@param mbar_ptr table
 ---@param phase any 0 or 1, or what mbarrier_arrive gave
 ---@param opts? {scope: string, time_limit: integer|cute.Value}

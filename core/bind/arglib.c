@@ -85,6 +85,7 @@ typedef struct Public {
   char name[96];
   bool own;         // a method by its signature: x is not in it
   bool method;      // called as x:f(...)
+  bool colon;       // called as cute:f(...)
 } Public;
 
 // The signature of the function on top, which is popped; false: none.
@@ -107,12 +108,24 @@ static bool pop_signature(lua_State *L, const char **prefix,
   return *sig != NULL;
 }
 
+// Is the value on top the table that has function p under that name?
+static bool holds_it(lua_State *L, Public *p, const char *name) {
+  if (!lua_istable(L, -1)) return false;
+  lua_pushstring(L, name);
+  lua_rawget(L, -2);
+  lua_getinfo(L, "f", &p->ar);
+  bool same = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return same;
+}
+
 // The public function that the innermost code of a user called: the outermost
 // one above that code.
 static bool find_public(lua_State *L, Public *p) {
   lua_Debug ar;
   const char *prefix, *sig;
   p->sig = NULL;
+  p->colon = false;
   for (int level = 0; lua_getstack(L, level, &ar); level++) {
     lua_getinfo(L, "Slnf", &ar);
     if (pop_signature(L, &prefix, &sig)) {
@@ -134,8 +147,11 @@ static bool find_public(lua_State *L, Public *p) {
     char base[sizeof p->name];
     const char *dot = strrchr(p->name, '.');
     snprintf(base, sizeof base, "%s", dot ? dot + 1 : p->name);
-    snprintf(p->name, sizeof p->name, "%.40s:%.50s", face_typename(L, -1),
-             base);
+    p->colon = holds_it(L, p, base);
+    p->method = !p->colon;
+    if (p->method)
+      snprintf(p->name, sizeof p->name, "%.40s:%.50s", face_typename(L, -1),
+               base);
     lua_pop(L, 1);
   }
   return true;
@@ -293,6 +309,11 @@ const char *face_show(lua_State *L, int idx) {
 }
 
 // ---- messages ----
+
+bool face_colon(lua_State *L) {
+  Public p;
+  return find_public(L, &p) && p.colon;
+}
 
 const char *face_public(lua_State *L, char name[96]) {
   Public p;
@@ -787,8 +808,9 @@ static int no_operator(lua_State *L) {
   if (!signs[k][1])
     face_error(L, ERR_ARG, "%s was called like a function", face_show(L, 1));
   if (k >= BINARY)
-    face_error(L, ERR_ARG, "'%s' of %s has no meaning", signs[k][1],
-               face_show(L, 1));
+    face_error(L, ERR_ARG, "'%s' of %s has no meaning%s", signs[k][1],
+               face_show(L, 1), *signs[k][1] != '#' ? ""
+               : "\n  write cute.size(x) for its elements");
   const char *a = face_show(L, 1), *b = face_show(L, 2);
   face_error(L, ERR_ARG, "%s %s %s has no meaning", a, signs[k][1], b);
 }

@@ -553,6 +553,10 @@ static const Tensor *check_pred(lua_State *L, int idx, Tensor *p) {
 static int l_copy(lua_State *L) {
   if (tmalib_box(L, 1)) return tmalib_copy(L);
   Ctx *cx = face_enter(L);
+  if (strcmp(face_typename(L, 1), "tensor") == 0)
+    face_error(L, ERR_ARG, "cute.copy takes an atom first, got %s\n  write "
+               "cute.copy(atom, src, dst), or cute.autovec_copy(src, dst), "
+               "which needs none", face_show(L, 1));
   CopyAtom a = check_copy_atom(cx, L, 1);
   face_tracing(cx, L, "copy");
   Tensor src = face_check_tensor(L, 2), dst = face_check_tensor(L, 3), p;
@@ -646,7 +650,14 @@ static int fn_check_arch(lua_State *L) {
 static int fn_warnings(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
+  int returned = ((const FnBox *)fn)->returned;
   lua_newtable(L);
+  if (returned) {
+    lua_pushfstring(L, "line %d: it returns a traced value, which no launch "
+                    "hands over: write it to a tensor that is an argument",
+                    returned);
+    lua_rawseti(L, -2, 1);
+  }
   for (size_t k = 0; k < 2 * fn->mem.n; k++) {
     const Mem *m = &fn->mem.p[k / 2];
     const char *text = k % 2 ? preflight_indexed(cx, fn, m)

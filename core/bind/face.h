@@ -94,6 +94,7 @@ _Noreturn void face_argerror(lua_State *L, int arg, const char *want);
 const char *face_show(lua_State *L, int idx);
 // The public function that users called, "cute.size"; NULL: none.
 const char *face_public(lua_State *L, char name[96]);
+bool face_colon(lua_State *L);  // was it called as cute:f(...)?
 // Arguments of basic types; numbers are never taken from strings.
 int64_t face_checkint(lua_State *L, int idx);
 double face_checknum(lua_State *L, int idx);
@@ -197,7 +198,10 @@ void face_push_bits(lua_State *L, DType t, uint64_t bits);
 Fn *face_tracing(Ctx *cx, lua_State *L, const char *what);
 
 // A traced function: MT_FN userdata hold one in place.
-typedef struct FnBox { Fn fn; } FnBox;
+typedef struct FnBox {
+  Fn fn;
+  int returned;  // the line of the end of a kernel that returns values of it
+} FnBox;
 Fn *face_check_fn(lua_State *L, int idx);
 
 // tensorlib.c

@@ -313,12 +313,26 @@ static void check_flight(Ctx *cx, lua_State *L) {
 }
 
 // Runs protected: upvalues none; stack: ctx, func, args...
+// What a kernel returns is nobody's: are there values of it at `first` and
+// above?
+static bool returns(lua_State *L, int first) {
+  for (int i = first; i <= lua_gettop(L); i++)
+    if (trace_value(L, i) || veclib_test(L, i)) return true;
+  return false;
+}
+
 static int run_traced(lua_State *L) {
   Ctx *cx = lua_touserdata(L, 1);
   int n = lua_gettop(L) - 2;
   luaL_checkstack(L, LUA_MINSTACK, "kernel arguments");
+  lua_Debug ar;
   kernlib_see_arguments(cx, L, 2, 3, n);
-  lua_call(L, n, 0);
+  lua_pushvalue(L, 2);
+  lua_getinfo(L, ">S", &ar);
+  lua_call(L, n, LUA_MULTRET);
+  FnBox *box = (FnBox *)ir_fn(cx);
+  if (returns(L, 2)) box->returned = ar.lastlinedefined;
+  lua_settop(L, 1);
   cx->ud = L;
   find_open(cx, L);
   find_unused(cx, L);

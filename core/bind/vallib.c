@@ -62,7 +62,8 @@ void trace_own(Ctx *cx, const Value *v) {
   if (!fn)
     ctx_fail(cx, ERR_FOREIGN, "a traced value was used outside its kernel\n"
              "  it stands for a number that exists only while the kernel "
-             "runs");
+             "runs\n  write it to a tensor that is an argument, and read that "
+             "behind the launch");
   if (v->serial != fn->serial)
     ctx_fail(cx, ERR_FOREIGN, "a value traced in another kernel was used in "
              "'%s'", ir_str(fn, fn->name));
@@ -212,6 +213,13 @@ static int v_bitcast(lua_State *L) {
   return 1;
 }
 
+// Is it Lua's print that asks for the text?
+static bool is_printed(lua_State *L) {
+  lua_Debug ar;
+  return lua_getstack(L, 1, &ar) && lua_getinfo(L, "nS", &ar) &&
+         *ar.what == 'C' && ar.name && strcmp(ar.name, "print") == 0;
+}
+
 static int v_tostring(lua_State *L) {
   Ctx *cx = face_ctx(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);
@@ -235,9 +243,10 @@ static int v_tostring(lua_State *L) {
     lua_concat(L, 2);
     return 1;
   }
-  lua_pushfstring(L, "traced %s%s%s%s (line %d)", dtype_name(i->type),
+  lua_pushfstring(L, "traced %s%s%s%s (line %d)%s", dtype_name(i->type),
                   i->name ? " '" : "", i->name ? ir_str(fn, i->name) : "",
-                  i->name ? "'" : "", (int)fn->src.p[i->src].line);
+                  i->name ? "'" : "", (int)fn->src.p[i->src].line,
+                  is_printed(L) ? ": cute.printf prints it" : "");
   return 1;
 }
 

@@ -698,7 +698,7 @@ describe("a kernel", function()
         .. "[unknown-name]"] = {sed = 1},
       ["seed of x: an integer is needed [bad-launch]"] = {seed = "x"},
       ["threads of 1.5: an integer is needed [bad-launch]"] = {threads = 1.5},
-      ["block of nil: one to three integers of at least 1 [bad-launch]"] = {},
+      ["no block is given: launch {grid = g, block = b} [bad-launch]"] = {},
       ["grid of 0: one to three integers of at least 1 [bad-launch]"] =
         {block = 1, grid = 0},
       ["grid with [4] = 2: one to three integers of at least 1 [bad-launch]"] =

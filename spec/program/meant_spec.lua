@@ -87,6 +87,72 @@ describe("a script", function()
     assert.is_nil(err:find("'cute' is nil", 1, true), err)
   end)
 
+  it("is told what to write instead", function()
+    local function kernel(body, opts)
+      return "local k = cute.kernel('k', function(x)\n" .. body .. "\nend)\n"
+        .. "k(t):launch {" .. (opts or "grid = 1, block = 32, device = 'sim'")
+        .. "}\n"
+    end
+    for text, want in pairs {
+      ["print(#t)"] = "write cute.size(x)",
+      ["for i, v in pairs(t) do end"] = "for i = 0, cute.size(t) - 1 do",
+      ["for i, v in ipairs(t) do end"] = "for i = 0, cute.size(t) - 1 do of a "
+        .. "tensor's t[i]",
+      ["cute:make_layout {8}"] = "cute.make_layout was called with ':', which "
+        .. "hands over the table that it is in",
+      ["cute:kernel('k', print)"] = "write cute.kernel(...)",
+      [kernel "local i = cute.arch:thread_idx()"] =
+        "write cute.arch.thread_idx(...)",
+      [kernel "x[cute.arch.thread_idx.x] = 1"] =
+        "call it: local x, y, z = cute.arch.thread_idx()",
+      [kernel "cute.copy(x, x)"] = "write cute.copy(atom, src, dst), or "
+        .. "cute.autovec_copy(src, dst), which needs none",
+      [kernel("x[0] = 1", "grid = 1")] = "no block is given",
+      [kernel("x[0] = 1", "block = 1")] = "no grid is given",
+      [kernel("total = x[0]", "grid = 1, block = 1, device = 'sim'")
+        .. "print(total + 1)"] = "write it to a tensor that is an argument, "
+        .. "and read that behind the launch",
+      [kernel("x[0] = x[0] + 1", "grid = 1, block = 64, device = 'sim'")] =
+        "many add to one element by an atomic (cute.arch.atomic_add)",
+      ["local k = cute.kernel('k', function(x) end)\nk.launch {grid = 1}"] =
+        "write k(arguments...):launch {grid = g, block = b}",
+    } do
+      local err, code = said(text)
+      assert.truthy(err:find(want, 1, true), text .. err)
+      assert.equal(1, code)
+    end
+  end)
+
+  it("is told of what a kernel returns", function()
+    local one = ":launch {grid = 1, block = 1, device = 'sim'}"
+    for body, told in pairs {["return x[0]"] = true, ["return 1"] = false,
+        ["x[0] = 1 return nil, x:load()"] = true, ["return x"] = false} do
+      local err, code = said("local k = cute.kernel('k', function(x)\n" .. body
+        .. "\nend)\nk(t)" .. one)
+      assert.equal(told and "cutelua: warning: kernel k: line 5: it returns a "
+        .. "traced value, which no launch hands over: write it to a tensor "
+        .. "that is an argument\n" or "", err)
+      assert.equal(0, code)
+    end
+  end)
+
+  it("may print traced values and the parts of a tuple", function()
+    local path = support.write(os.tmpname(), HEAD, [[
+      local k = cute.kernel("k", function(x)
+        local v = x[0]
+        print(v, tostring(v))
+        x[0] = v + 1
+      end)
+      k(t):launch {grid = 1, block = 1, device = "sim"}
+      for i, v in pairs(t.shape) do print(i, v) end
+    ]])
+    local out, err = support.exec {support.program, path}
+    os.remove(path)
+    assert.equal("", err)
+    assert.equal("traced f32 'v' (line 4): cute.printf prints it\t"
+      .. "traced f32 'v' (line 4)\n1\t4\n2\t4\n", out)
+  end)
+
   it("is told which module was meant, not where it was looked for", function()
     for name, want in pairs {
       ["cute.cli"] = 'it is a field: local cute = require "cute", then '

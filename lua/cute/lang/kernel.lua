@@ -113,6 +113,10 @@ local ALL = {block = {1024, "threads"}, cluster = {16, "blocks"}}
 ---@param what string "grid" "block" "cluster"
 ---@param v integer|integer[]
 function kernel.extents(what, v)
+  if v == nil then
+    core.fail("bad-launch", ("no %s is given: launch {grid = g, "
+      .. "block = b}"):format(what))
+  end
   local list = type(v) == "table"
   local out = list and {v[1], v[2] or 1, v[3] or 1} or {v, 1, 1}
   for k, n in next, list and v or out do

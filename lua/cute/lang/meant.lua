@@ -194,7 +194,8 @@ end
 -- What a `for` walks, where it is no iterator.
 local function walked(message, text)
   if message:find "%(for iterator" or message:find "to 'for iterator'"
-    or message:find "of the coordinate is nil" and text:find "^%s*for%s.-%sin%s"
+    or text:find "^%s*for%s.-%sin%s" and (message:find "coordinate is nil"
+      or text:find "ipairs" and message:find "coordinate %d+ of the tensor")
   then
     return "write for i, v in ipairs(list) do, for i = 0, cute.size(t) - 1 do "
       .. "of a tensor's t[i], or for i in cute.range(n) do in a kernel"

@@ -177,16 +177,32 @@ local function no_member(f, key)
   what = what and what:match "^[^(]+" or info.what == "C" and "this"
     or info.source:match "^=%[(.*)%]$"
     or ("what %s:%d makes"):format(info.short_src, info.linedefined)
+  local three = what:find "_idx$" or what:find "_dim$"
   core.fail("unknown-name", ("%s is a function, which has no field %s%s")
     :format(what,
     type(key) == "string" and "'" .. key .. "'" or core.show(key),
-    near and " (did you mean " .. near .. "?)" or ""))
+    three and "\n  call it: local x, y, z = " .. what .. "()"
+      or near and " (did you mean " .. near .. "?)" or ""))
 end
 
 if indexed.members then
   indexed.__index = no_member
   debug.setmetatable(print, indexed)
 end
+
+-- What the Python DSL has for Blackwell alone, by its names.
+local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
+  "sm120", "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
+
+-- Names that stand for something else here.
+local ELSEWHERE = {
+  from_dlpack = "tensors are the library's own: cute.tensor, cute.zeros, "
+    .. "cute.npy.read",
+  jit = "a Lua function runs as it is on the host, and inlined in a kernel",
+  const_expr = "values of Lua are constants, and Lua's `if` chooses by them",
+  dynamic_expr = "branch with cute.when(condition, f, g)",
+  launch = "write k(arguments...):launch {grid = g, block = b}",
+}
 
 -- Is it lua/cute itself that reads a field of t? It looks for what may be
 -- absent. Level 3 is the caller of a metatable's __index.
@@ -225,7 +241,8 @@ function sign.closed(name, t, fields)
     local near = sign.nearest(key, known)
     core.fail("unknown-name", ("%s %s has no '%s'%s"):format(
       name:find "^[aeio]" and "an" or "a", name, key,
-      near and " (did you mean " .. near .. "?)" or known[1] and ": it has "
+      ELSEWHERE[key] and "\n  " .. ELSEWHERE[key]
+      or near and " (did you mean " .. near .. "?)" or known[1] and ": it has "
       .. table.concat(known, " ") or ""))
   end})
 end
@@ -235,19 +252,6 @@ function sign.strict(name, t, fields)
   sign.classes[t] = true
   return sign.closed(name, t, fields)
 end
-
--- What the Python DSL has for Blackwell alone, by its names.
-local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
-  "sm120", "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
-
--- Names that stand for something else here.
-local ELSEWHERE = {
-  from_dlpack = "tensors are the library's own: cute.tensor, cute.zeros, "
-    .. "cute.npy.read",
-  jit = "a Lua function runs as it is on the host, and inlined in a kernel",
-  const_expr = "values of Lua are constants, and Lua's `if` chooses by them",
-  dynamic_expr = "branch with cute.when(condition, f, g)",
-}
 
 -- Element types of the Python DSL that no arithmetic, atom or conversion knows.
 local NO_TYPES = {Float8E4M3 = true, Float8E4M3B11FNUZ = true,

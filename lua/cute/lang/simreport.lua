@@ -135,6 +135,14 @@ local SPECIAL = {
     .. "boxes, whatever of them lies outside: expect all that come"},
 }
 
+-- Of a line that reads and writes what others do.
+local ONE_LINE = {
+  ["race"] = "many add to one element by an atomic (cute.arch.atomic_add); "
+    .. "else read, sync_threads(), then write",
+  ["warp-race"] = "many add to one element by an atomic "
+    .. "(cute.arch.atomic_add); else read, cute.arch.sync_warp(), then write",
+}
+
 -- What is lacking, by kind and `lack`: advice, and what the second line is.
 local LACKS = {
   ["async-in-flight barrier"] = "put sync_threads() behind the "
@@ -206,6 +214,9 @@ local function words_on(r)
     if r.kind == s[1] and r.message:find(s[2]) then
       return s[3], s[4] or second
     end
+  end
+  if ONE_LINE[r.kind] and r.line2 == r.line and r.file2 == r.file then
+    return ONE_LINE[r.kind], second
   end
   return simreport.ADVICE[r.kind], second
 end

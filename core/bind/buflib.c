@@ -195,6 +195,44 @@ static int buffer_tostring(lua_State *L) {
   return buflib_text(L, b->t, b->count, b->closed);
 }
 
+// ---- addresses ----
+
+static const char ADDRESSED = 0;  // registry: a set of buffers, weak
+
+lua_Integer buflib_address(lua_State *L, int idx) {
+  const HostBuf *b = buflib_check(L, idx);
+  idx = lua_absindex(L, idx);
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &ADDRESSED) != LUA_TTABLE) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "k");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &ADDRESSED);
+  }
+  lua_pushvalue(L, idx);
+  lua_pushboolean(L, 1);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+  return (lua_Integer)(uintptr_t)b->p;
+}
+
+size_t buflib_addressed(lua_State *L) {
+  size_t n = 0;
+  lua_newtable(L);
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &ADDRESSED) == LUA_TTABLE)
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+      const HostBuf *b = luaL_testudata(L, -2, MT_BUFFER);
+      if (!b || !hostbuf_open(b)) continue;
+      lua_pushvalue(L, -2);
+      lua_rawseti(L, -5, (lua_Integer)++n);
+    }
+  lua_pop(L, 1);
+  return n;
+}
+
 // ---- filling and copying ----
 
 static int self(lua_State *L) {

@@ -18,6 +18,11 @@ int buflib_field(lua_State *L, DType t, size_t count, size_t bytes,
                  bool closed);
 int buflib_text(lua_State *L, DType t, size_t count, bool closed);
 
+// Where an open buffer at idx is: from now on kernels may have the number.
+lua_Integer buflib_address(lua_State *L, int idx);
+// Pushes a list of the open buffers of which that was asked; how many.
+size_t buflib_addressed(lua_State *L);
+
 // Tells the garbage collector of memory it cannot see.
 void buflib_grew(lua_State *L, size_t bytes);
 

@@ -216,6 +216,8 @@ const Tensor *face_live_tensor(lua_State *L, int idx);
 // kernlib.c: the function being traced takes element i, as type t, of the host
 // buffer on top, which is popped, as a constant.
 void kernlib_note(lua_State *L, DType t, size_t i);
+// Pushes the address of the tensor at 1, which is the only value then.
+void kernlib_push_address(lua_State *L);
 
 // veclib.c (opened by tensorlib_open), mathlib.c (after vallib_open)
 void veclib_open(lua_State *L);

@@ -281,6 +281,33 @@ static int l_peer(lua_State *L) {
   return 1;
 }
 
+// ptr_at(dtype, address, align) -> iterator: global memory at an i64
+static int l_ptr_at(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "make_ptr of an address");
+  DType t = face_check_dtype(L, 1);
+  Ref a = face_check_value(cx, L, 2, DT_NONE);
+  lua_Integer align = face_checkint(L, 3);
+  int bits = dtype_bits(t);
+  if (bits < 8 || bits == 6)
+    face_error(L, ERR_TYPE, "make_ptr: elements of %s have no address of "
+               "their own", dtype_name(t));
+  DType have = ir_type(fn, a);
+  if (have != DT_I64 && have != DT_U64)
+    face_error(L, ERR_TYPE, "make_ptr: an address is of type i64 or u64, not "
+               "%s", dtype_name(have));
+  if (align < bits / 8 || (align & (align - 1)) || align > 1 << 20)
+    face_error(L, ERR_ARG, "make_ptr: assumed_align = %lld: a power of two of "
+               "%d bytes or more is needed", (long long)align, bits / 8);
+  Mem m = {.type = t, .count = -1, .align = align};
+  Tensor k = {.space = SP_GMEM, .type = t, .align = align,
+              .mem = ir_at_address(cx, fn, m, ir_cvt(cx, fn, DT_I64, a)),
+              .off = dim_int(cx, 0),
+              .l = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0))};
+  face_push_tensor(L, &k, 0);
+  return 1;
+}
+
 // st_async(destination, mbarrier, rank, values...): 1, 2 or 4 of one type.
 static int l_st_async(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -444,7 +471,8 @@ void intrinlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"intrin", l_intrin}, {"atomic", l_atomic}, {"access_load", l_access_load},
     {"access_store", l_access_store}, {"trap", l_trap},
-    {"mbarrier", l_mbarrier}, {"peer", l_peer}, {"st_async", l_st_async},
+    {"mbarrier", l_mbarrier}, {"peer", l_peer},
+    {"ptr_at", l_ptr_at}, {"st_async", l_st_async},
     {"inline_ptx", l_inline_ptx},
     {"hints", l_hints}, {"smem_budget", l_smem_budget}, {"has", l_has},
     {"archs", l_archs}, {"ops", l_ops},

@@ -1,5 +1,6 @@
 // The arguments of kernels: what the kernel sees in their place while it is
 // traced, whether a program still stands, and where their bytes are.
+#include "bind/buflib.h"
 #include "bind/trace.h"
 #include "bind/kind.h"
 #include "tensor/place.h"
@@ -343,6 +344,25 @@ static int l_param_memory(lua_State *L) {
   lua_pushinteger(L, m.offset);
   lua_pushinteger(L, m.bytes);
   return 3;
+}
+
+void kernlib_push_address(lua_State *L) {
+  Tensor t = face_check_tensor(L, 1);
+  if (tensor_in_kernel(&t))
+    face_error(L, ERR_ARG, "address: a kernel's tensor has none while it is "
+               "traced\n  pass addresses as elements of type i64");
+  lua_settop(L, 1);
+  int n = l_param_memory(L);
+  lua_Integer offset = lua_tointeger(L, -n + 1);
+  lua_pop(L, n - 1);
+  lua_Integer address;
+  if (luaL_testudata(L, -1, MT_BUFFER)) {
+    address = buflib_address(L, -1);
+  } else {
+    lua_getfield(L, -1, "address");
+    address = lua_tointeger(L, -1);
+  }
+  lua_pushinteger(L, address + offset);
 }
 
 // on_device(tensor, device buffer) -> the same view over the GPU's memory

@@ -1,4 +1,5 @@
 // The simulator's Lua face: sim_run(fn, options) -> report.
+#include "bind/buflib.h"
 #include "bind/debug.h"
 #include "bind/gpulib.h"
 #include "bind/edit.h"
@@ -175,6 +176,16 @@ static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
   return (LaunchArg){.p = (char *)buf->p + off, .bytes = (size_t)bytes,
                      .defined = bits ? bits + off / 8 : NULL,
                      .before = before};
+}
+
+// The memory of the buffer on top, which is popped.
+static LaunchArg known_memory(lua_State *L, SimBox *b, Track *all, size_t *n) {
+  HostBuf *buf = buflib_check(L, -1);
+  LaunchArg a = {.p = buf->p, .bytes = buf->bytes,
+                 .defined = track(b, all, n, buf),
+                 .before = front_of(L, lua_gettop(L))};
+  lua_pop(L, 1);
+  return a;
 }
 
 // The tensor map of the argument on top, whose memory is at p.
@@ -366,7 +377,8 @@ static void set_place(lua_State *L, const Fn *fn, const char *file,
 
 static const char *mem_name(const Fn *fn, const Mem *m) {
   const char *s = ir_str(fn, m->name);
-  if (!*s && m->space == SP_GMEM) s = ir_str(fn, fn->arg.p[m->arg].name);
+  if (!*s && m->space == SP_GMEM && m->arg != NO_ARG)
+    s = ir_str(fn, fn->arg.p[m->arg].name);
   return s;
 }
 
@@ -599,10 +611,20 @@ static int l_sim_run(lua_State *L) {
   get_extents(L, 2, "block", l.block);
   if (lua_getfield(L, 2, "cluster") != LUA_TNIL)
     get_extents(L, 2, "cluster", l.cluster);
+  size_t nknown = ir_has_addresses(fn) ? buflib_addressed(L) : 0;
+  int list = lua_gettop(L);  // they stay for the run
+  LaunchArg *known = arena_zero(&b->cx, &b->cx.scratch,
+                                (nknown + 1) * sizeof *known);
   Track *all = arena_zero(&b->cx, &b->cx.scratch,
-                          (fn->arg.n + 1) * sizeof *all);
+                          (fn->arg.n + nknown + 1) * sizeof *all);
   size_t ntrack = 0;
   l.arg = get_args(L, b, fn, 2, all, &ntrack);
+  l.known = known;
+  l.nknown = nknown;
+  for (size_t k = 0; k < nknown; k++) {
+    lua_rawgeti(L, list, (lua_Integer)k + 1);
+    known[k] = known_memory(L, b, all, &ntrack);
+  }
   SimOpts o = {.seed = (uint64_t)face_get_int(L, 2, "seed", 0),
                .threads = (int)face_get_int(L, 2, "threads", 0),
                .max_reports = (int)face_get_int(L, 2, "reports", 0),

@@ -219,7 +219,7 @@ static int tensor_call(lua_State *L) {
 }
 
 #define FIELDS "shape stride layout element_type dtype memspace alignment " \
-               "device iterator"
+               "device iterator address"
 
 static bool push_field(Ctx *cx, lua_State *L, const char *k) {
   Tensor t = face_check_tensor(L, 1);
@@ -237,6 +237,8 @@ static bool push_field(Ctx *cx, lua_State *L, const char *k) {
     lua_pushinteger(L, t.align);
   } else if (strcmp(k, "device") == 0) {
     devlib_push_device(L, 1);
+  } else if (strcmp(k, "address") == 0) {
+    kernlib_push_address(L);
   } else if (strcmp(k, "iterator") == 0) {
     t = tensor_iterator(cx, t);
     tensorlib_push_view(L, &t, 1);

@@ -89,7 +89,7 @@ static void push_mem(lua_State *L, const Fn *fn, const Mem *m) {
   face_push_dtype(L, m->type);
   lua_setfield(L, -2, "dtype");
   face_set_int(L, "ref", m->ref);
-  if (m->space == SP_GMEM || m->space == SP_TMAP)
+  if ((m->space == SP_GMEM || m->space == SP_TMAP) && m->arg != NO_ARG)
     face_set_int(L, "arg", m->arg + 1);
   face_set_int(L, "count", m->count);
   face_set_int(L, "align", m->align);

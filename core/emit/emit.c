@@ -470,6 +470,21 @@ static void put_peer(Emit *e, Ref r) {
   text_end(e);
 }
 
+// A pointer to memory at an address; a second name has another type.
+static void put_pointer(Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  const Mem *m = &e->fn->mem.p[i->imm];
+  const char *type = dtype_cuda((DType)i->type), *name = mem_name(e, m);
+  if (m->ref != r)
+    name = arena_printf(e->cx, &e->cx->scratch, "%s_%s", name,
+                        dtype_name((DType)i->type));
+  e->use[r].name = names_new(e, name);
+  text_begin(e, i);
+  text_printf(e, "%s *const %s = (%s *)", type, e->use[r].name, type);
+  expr_val(e, i->a[0], PR_UNARY);
+  text_end(e);
+}
+
 // ---- the one switch ----
 
 // Writes instruction r; returns the last one written with it.
@@ -482,6 +497,7 @@ static Ref put(Emit *e, Ref r) {
     case OP_RMEM: put_regs_decl(e, r); break;
     case OP_DSMEM: put_peer(e, r); break;
     case OP_TMAPAT: bulk_map_at(e, r); break;
+    case OP_PTR: put_pointer(e, r); break;
     case OP_MAPCOPY: case OP_MAPADDRESS: case OP_MAPSET: case OP_MAPACQUIRE:
     case OP_MAPPUBLISH:
       text_begin(e, i);
@@ -657,7 +673,7 @@ static void put_param(Emit *e, size_t k, const char *name, bool coherent) {
   const Arg *a = &e->fn->arg.p[k];
   const char *type = dtype_cuda(a->type);
   bool plain = ir_arg_shared(e->fn, k) || (!a->written && coherent) ||
-               hands_over(e->fn);
+               hands_over(e->fn) || ir_has_addresses(e->fn);
   if (a->map) text_printf(e, "const __grid_constant__ TensorMap %s", name);
   else if (!a->pointer) text_printf(e, "%s %s", type, name);
   else text_printf(e, "%s%s *%s%s", a->written ? "" : "const ", type,

@@ -37,7 +37,8 @@ int64_t uses_int(const Emit *e, Ref r) {
 bool uses_is_line(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   return e->use[r].how == HOW_NAME && i->op != OP_ARG && i->op != OP_DESC &&
-         (i->op == OP_DSMEM || i->op == OP_TMAPAT || !ir_is_mem(e->fn, r));
+         (i->op == OP_DSMEM || i->op == OP_TMAPAT || i->op == OP_PTR ||
+          !ir_is_mem(e->fn, r));
 }
 
 // Types of 6 bits have a byte each: they divide no register.

@@ -53,7 +53,7 @@ typedef struct Mem {
   int64_t count;
   int64_t align;     // bytes the base is aligned to
   int64_t offset;    // SP_SMEM, SP_DSMEM: byte offset
-  int32_t arg;       // SP_GMEM, SP_TMAP: index into Fn.arg
+  int32_t arg;       // SP_GMEM, SP_TMAP: index into Fn.arg, or NO_ARG
   uint32_t name;     // index into Fn.text, 0: none
   uint32_t layout;   // index into Fn.text: layout as printed, for reports; of
                      // SP_TMAP its box
@@ -63,6 +63,8 @@ typedef struct Mem {
   bool views;        // it is seen through another swizzle, too
   bool undefined_ok; // for the simulator: reading what nobody wrote is meant
 } Mem;
+
+enum { NO_ARG = -1 };  // of memory at an address
 
 // PICK and PUT among at most so many registers choose by selects; with more
 // the fragment lies in memory of the thread.

@@ -234,6 +234,24 @@ Ref ir_map_at(Ctx *cx, Fn *fn, Ref object, Ref offset, Ref map) {
   return m.ref;
 }
 
+Ref ir_at_address(Ctx *cx, Fn *fn, Mem m, Ref address) {
+  Ins ins = {.op = OP_PTR, .type = (uint8_t)m.type, .name = m.name,
+             .a = {address}, .imm = (int64_t)fn->mem.n};
+  m.space = SP_GMEM;
+  m.arg = NO_ARG;
+  ir_use(cx, fn, address);
+  vec_reserve(cx, fn->mem, fn->mem.n + 1);
+  m.ref = ir_append(cx, fn, ins, fold_full(m.type));
+  fn->mem.p[fn->mem.n++] = m;
+  return m.ref;
+}
+
+bool ir_has_addresses(const Fn *fn) {
+  for (Ref r = 1; r < fn->ins.n; r++)
+    if (ir_get(fn, r)->op == OP_PTR) return true;
+  return false;
+}
+
 Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank) {
   static const uint8_t op[] = {
 #define SP(id, name, word, op) OP_##op,

@@ -55,6 +55,8 @@ Ref ir_emit(Ctx *cx, Fn *fn, Ins ins);
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m);
 // DSMEM: a shared object as the CTA of that rank has it.
 Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank);
+// PTR: global memory at an address (an i64), which any argument may be in.
+Ref ir_at_address(Ctx *cx, Fn *fn, Mem m, Ref address);
 // TMAPAT: a tensor map of boxes as `map` has them, in memory of object.
 Ref ir_map_at(Ctx *cx, Fn *fn, Ref object, Ref offset, Ref map);
 // One operation on shared and global integers `a op b` in the index domain:
@@ -106,6 +108,8 @@ const char *ir_space_word(Space s);  // "global"
 void ir_mark_arguments(Fn *fn);
 // May memory that argument k reads or writes change through another argument?
 bool ir_arg_shared(const Fn *fn, size_t k);
+// Is there memory at addresses, which may be that of any argument?
+bool ir_has_addresses(const Fn *fn);
 
 // dump.c: the function as text, one instruction a line, regions indented; bare:
 // with nothing of the names and lines that the script gave it.

@@ -202,6 +202,7 @@ void ir_mark_arguments(Fn *fn) {
       if (o.kind != OPERAND_MEM && o.kind != OPERAND_MAP) continue;
       const Mem *m = ir_memof(fn, o.ref);
       if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
+      if (m->arg == NO_ARG) continue;
       fn->arg.p[m->arg].written |= o.written;
       fn->arg.p[m->arg].read |= o.read;
     }

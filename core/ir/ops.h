@@ -91,6 +91,7 @@ LEAF(TMAP, "tmap", "", MEM, ANY, OBJECT, LANE)  // a tensor map, an argument
 // one that stands in memory, 16 elements of 64 bits; it tells of boxes as the
 // argument does
 OP(TMAPAT, "tmap.at", "d m", MEM, ANY, OBJECT, LANE)
+OP(PTR, "ptr", "v", MEM, ANY, OBJECT, LANE)  // global memory at an address, i64
 // arithmetic; its meaning for every type is eval.c's
 SCALAR(ADD, "add", "vv", SAME)
 SCALAR(SUB, "sub", "vv", SAME)

@@ -247,6 +247,7 @@ void check_fn(Ctx *cx, const Fn *fn) {
       check_mbarrier(&c, i, &t);
     if (i->op == OP_STASYNC) check_stasync(&c, i, &t);
     if (i->op == OP_DSMEM) same(&c, t.value[0], DT_I32);
+    if (i->op == OP_PTR) same(&c, t.value[0], DT_I64);
     check_together(&c, i);
     check_region(&c, i);
   }

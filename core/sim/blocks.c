@@ -12,6 +12,7 @@
 // comes last, memory holds the same. Nothing orders two CTAs: where something
 // could, relay.c does all this. Those of one cluster are shadow.c's.
 #include "ir/intrin.h"
+#include "sim/address.h"
 #include "sim/blocks.h"
 
 #include <string.h>
@@ -39,11 +40,11 @@ static void unite(SimArea *a, const SimArea *b) {
 }
 
 void simblocks_areas(Ctx *cx, SimProg *p) {
-  size_t n = p->fn->arg.n;
+  size_t n = simaddress_pieces(p);
   p->area = arena_zero(cx, &cx->scratch, (n + 1) * sizeof *p->area);
   for (size_t k = 0; k < n; k++) {
-    const LaunchArg *a = &p->launch->arg[k];
-    if (!p->fn->arg.p[k].pointer || !a->bytes) continue;
+    const LaunchArg *a = simaddress_piece(p, k);
+    if (!a) continue;
     SimArea new = {.p = a->p, .bytes = a->bytes, .shift = 5};
     for (int j = p->narea; j-- > 0;)
       if (meets(&new, &p->area[j])) {
@@ -67,7 +68,10 @@ uint64_t simblocks_start_of(const SimMem *m) {
 }
 
 SimArea *simblocks_area(const SimProg *p, int32_t arg) {
-  const LaunchArg *a = &p->launch->arg[arg];
+  return simblocks_area_of(p, &p->launch->arg[arg]);
+}
+
+SimArea *simblocks_area_of(const SimProg *p, const LaunchArg *a) {
   SimArea one = {.p = a->p, .bytes = a->bytes};
   for (int k = 0; k < p->narea; k++)
     if (meets(&one, &p->area[k])) return &p->area[k];
@@ -234,6 +238,10 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
     const Mem *m = &p->fn->mem.p[k];
     if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
     const SimMem *s = p->mem[m->ref];
+    if (s && s->address) {  // unless an argument has it
+      f->r.mem = (int32_t)k;
+      f->r.offset = (byte - area->p) * 8 / s->own;
+    }
     if (!s || byte < s->p || byte >= s->p + s->bytes) continue;
     f->r.mem = (int32_t)k;
     f->r.offset = (byte - s->p) * 8 / s->own;

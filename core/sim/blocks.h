@@ -20,10 +20,12 @@ struct SimArea {
   SimPlace **place;
 };
 
-// Finds the areas of all pointer arguments; notes an access to one of them;
+// Finds the areas of all pointer arguments, and of memory that addresses may
+// lie in; notes an access to one of them;
 // makes what the launch needs, in cx->scratch.
 void simblocks_areas(Ctx *cx, SimProg *p);
 SimArea *simblocks_area(const SimProg *p, int32_t arg);
+SimArea *simblocks_area_of(const SimProg *p, const LaunchArg *a);
 // Where an object begins in a card's memory: the same in every run, whatever
 // the host gave.
 uint64_t simblocks_start_of(const SimMem *m);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "ir/operands.h"
+#include "sim/address.h"
 #include "sim/bulk.h"
 #include "sim/tables.h"
 
@@ -337,6 +338,7 @@ static Cost cost_of(const SimClock *k, const SimIns *d) {
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
+    case OP_PTR: return cost_of(k, ((const SimAddressed *)d->x)->ins);
     case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_ASM: case OP_COUNT:
     case OP_RMEM: case OP_BITCAST: case OP_VAR: case OP_VGET: case OP_VSET:
     case OP_FOR: case OP_LOOP: case OP_ONCE: case OP_ELSE: case OP_TRAP:

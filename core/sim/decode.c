@@ -3,6 +3,7 @@
 #include "ir/intrin.h"
 #include "ir/operands.h"
 #include "ir/target.h"
+#include "sim/address.h"
 #include "sim/blocks.h"
 #include "sim/bulk.h"
 #include "sim/claim.h"
@@ -299,6 +300,8 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
   if (s->count >= 0) s->count = s->count * s->own / s->bits;
   if (s->space == SP_SMEM) {
     s->base = (uint32_t)m->offset;
+  } else if (m->arg == NO_ARG) {
+    s->count = 0;
   } else {
     const LaunchArg *a = &g->l->arg[m->arg];
     s->p = a->p;
@@ -325,19 +328,24 @@ static void place_all_mem(Prog *g) {
 }
 
 // The object as the CTA of that rank has it.
-static const SimMem *peer_of(Prog *g, const SimMem *own, Ref rank) {
+static SimMem *peer_of(Prog *g, const SimMem *own, Ref rank) {
   SimMem *m = NEW(g->cx, SimMem, 1);
   *m = *own;
   m->rank = g->slot[rank];
   return m;
 }
 
-// Of objects of other CTAs: the value that says which.
+// Of objects of other CTAs: the value that says which; of those at addresses
+// that.
 static void place_ranks(Prog *g) {
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     const Ins *i = ir_get(g->fn, r);
-    if (i->op != OP_DSMEM) continue;
-    g->p->mem[r] = peer_of(g, g->p->mem[r], i->a[1]);
+    if (i->op == OP_DSMEM)
+      g->p->mem[r] = peer_of(g, g->p->mem[r], i->a[1]);
+    if (i->op != OP_PTR) continue;
+    SimMem *m = peer_of(g, g->p->mem[r], 0);
+    m->address = g->slot[i->a[0]];
+    g->p->mem[r] = m;
   }
 }
 
@@ -660,7 +668,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
-    case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_COUNT:
+    case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_PTR: case OP_COUNT:
       break;  // not part of a program
   }
 }
@@ -738,6 +746,7 @@ static void decode_all(Prog *g) {
     if (skipped(g, r, i)) continue;
     p->nins += simedit_before(g->l, r, g->full, put, &p->ins[p->nins]);
     decode(g, r, i, &p->ins[p->nins], p->nins);
+    simaddress_split(g->cx, p, &g->top, &p->ins[p->nins]);
     simedit_apply(g->l, g->full, &p->ins[p->nins]);
     p->nins++;
   }
@@ -793,24 +802,10 @@ static void count_actors(SimProg *p, const Launch *l) {
   p->nactor += p->nturn + p->nmbar;
 }
 
-int simdecode_sms(const SimProg *p) { return p->launch->sm < 90 ? 108 : 132; }
-
-uint64_t simdecode_resident(const SimProg *p) {
-  enum { BLOCKS = 32, RESERVED = 1024 };
-  int sm = p->launch->sm;
-  bool small = (sm > 80 && sm < 90) || sm >= 120;
-  int64_t most = (small ? 1536 : 2048) / (p->nwarp * LANES);
-  int64_t room = (target_smem(sm) + RESERVED) / (p->smem_bytes + RESERVED);
-  if (most > room) most = room;
-  if (most > BLOCKS) most = BLOCKS;
-  if (p->registers || most < 1) most = 1;
-  int64_t n = most * simdecode_sms(p) / p->ncta;
-  return n < 1 ? 1 : (uint64_t)n;
-}
-
 // May what a cluster computes depend on when others run?
 static bool depends(Prog *g, const SimIns *d) {
   const SimSide *s = d->x;
+  if (d->op == OP_PTR) return depends(g, ((const SimAddressed *)d->x)->ins);
   if (d->op == OP_LD) return d->sem && s->mem->space == SP_GMEM;
   if (d->op == OP_ATOMIC)
     return s->mem->space == SP_GMEM &&

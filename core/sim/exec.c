@@ -1,4 +1,5 @@
 // The interpreter: runs one warp until it must wait, yields or ends.
+#include "sim/address.h"
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/claim.h"
@@ -613,6 +614,34 @@ static void atomic(SimWarp *w, const SimIns *i) {
   simspin_ask(w, i);
 }
 
+static bool step(SimWarp *w, const SimIns *i);
+
+// The lanes of each piece of memory do it there; what a load gives all lanes
+// counts for those.
+static bool at_addresses(SimWarp *w, const SimIns *i) {
+  const SimAddressed *m = i->x;
+  uint32_t all = w->active, left = all;
+  bool tainted = w->tainted, go = true;
+  size_t size = m->ins->wide ? 8 : 4;
+  char *d = m->ins->d ? w->v + m->ins->d : NULL, got[8 * LANES] = {0};
+  for (int k = 0; k <= m->n && left; k++) {
+    w->active = simaddress_lanes(w, m, k, left);
+    if (!w->active) continue;
+    left &= ~w->active;
+    if (tainted) simtaint_before(w, &m->ins[k]);
+    go = step(w, &m->ins[k]) && go;
+    if (tainted) simtaint_after(w, &m->ins[k]);
+    for (uint32_t in = d ? w->active : 0; in; in &= in - 1) {
+      size_t at = (size_t)__builtin_ctz(in) * size;
+      memcpy(got + at, d + at, size);
+    }
+  }
+  w->active = all;
+  if (d) memcpy(d, got, size * LANES);
+  simaddress_wild(w, i, left);
+  return go;
+}
+
 // One instruction; false: another warp may run now.
 static bool step(SimWarp *w, const SimIns *i) {
   if (i->who > WHO_MASK && !all_here(w, i)) return true;
@@ -679,6 +708,7 @@ static bool step(SimWarp *w, const SimIns *i) {
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
+    case OP_PTR: return at_addresses(w, i);
     case OP_ASM: case OP_DSMEM: case OP_TMAPAT: case OP_COUNT:
       return true;  // not part of a program
 #define OP(...)
@@ -697,6 +727,7 @@ static bool step(SimWarp *w, const SimIns *i) {
 bool simexec_is_turn(const SimIns *i) {
   Op op = (Op)i->op;
   if (op == OP_LD || op == OP_ST) return i->sem;
+  if (op == OP_PTR) return simexec_is_turn(((const SimAddressed *)i->x)->ins);
   if (op == OP_MBARTRY) return !i->jump;  // the wait behind it is one
   return op == OP_ATOMIC || op == OP_MBARARRIVE || op == OP_MBARTX ||
          op == OP_MBARTOKEN ||

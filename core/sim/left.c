@@ -71,6 +71,7 @@ static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem, bool idle) {
 
 SimLeft *simleft_make(Ctx *cx, const SimProg *p) {
   SimLeft *all = NULL;
+  if (ir_has_addresses(p->fn)) return NULL;  // which may be an output's
   bool idle = is_idle(p->fn);
   for (size_t k = 0; k < p->fn->mem.n; k++) {
     SimLeft *t = one_of(cx, p, (int32_t)k, idle);

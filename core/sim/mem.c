@@ -82,6 +82,10 @@ static void fault_place(Access *x, SimKind kind, int l) {
   if (!f) return;
   f->access.write = x->write;
   f->access.size = kind == SIM_OOB ? x->bytes * 8 / x->m->own : x->bytes;
+  if (kind == SIM_OOB && x->m->known) {
+    f->access.which = x->off[l];
+    f->access.most = x->m->count;
+  }
   if (kind == SIM_OOB && x->m->members && f->r.offset >= 0)
     name_place(x->m->members, f);
 }

@@ -35,6 +35,8 @@ typedef struct SimMem {
                        // rmem: byte offset of unit 0 in the warp's values
   uint32_t def;        // rmem: byte offset of one lane mask a unit
   uint8_t *p, *defined;  // gmem
+  uint32_t address;    // gmem at addresses: their slot; 0: it is one piece
+  bool known;          // ... of memory that no argument is
   bool lax;            // what nobody wrote may be read
   uint8_t before;      // gmem: what the launch in front does with it
   struct SimArea *area;  // gmem: the host memory that it is a part of;
@@ -141,9 +143,6 @@ typedef struct SimProg {
   uint64_t *changes;   // ... of global memory so far
 } SimProg;
 
-// The simulator's machine: SMs, and how many clusters they hold at once.
-int simdecode_sms(const SimProg *p);
-uint64_t simdecode_resident(const SimProg *p);
 // Decodes into cx->scratch. Fails as sim_run does.
 SimProg *simdecode_make(Ctx *cx, const Launch *l);
 

@@ -16,6 +16,7 @@
 #include "sim/relay.h"
 
 #include "ir/intrin.h"
+#include "ir/target.h"
 #include "sim/bulk.h"
 #include "sim/shadow.h"
 
@@ -569,4 +570,21 @@ void simrelay_free(SimProg *p) {
   base_free(r->reader);
   base_free(r->word);
   base_free(r->todo);
+}
+
+// ---- the machine ----
+
+int simrelay_sms(const SimProg *p) { return p->launch->sm < 90 ? 108 : 132; }
+
+uint64_t simrelay_resident(const SimProg *p) {
+  enum { BLOCKS = 32, RESERVED = 1024 };
+  int sm = p->launch->sm;
+  bool small = (sm > 80 && sm < 90) || sm >= 120;
+  int64_t most = (small ? 1536 : 2048) / (p->nwarp * LANES);
+  int64_t room = (target_smem(sm) + RESERVED) / (p->smem_bytes + RESERVED);
+  if (most > room) most = room;
+  if (most > BLOCKS) most = BLOCKS;
+  if (p->registers || most < 1) most = 1;
+  int64_t n = most * simrelay_sms(p) / p->ncta;
+  return n < 1 ? 1 : (uint64_t)n;
 }

@@ -34,4 +34,8 @@ struct SimMaps **simrelay_maps(const SimProg *p);
 bool simrelay_writer(const SimProg *p, const SimMem *m, int64_t at,
                      uint32_t *src, int32_t block[3]);
 
+// The simulator's machine: SMs, and how many clusters they hold at once.
+int simrelay_sms(const SimProg *p);
+uint64_t simrelay_resident(const SimProg *p);
+
 #endif

@@ -107,6 +107,10 @@ static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
   if (mem < 0) return;
   const Mem *m = &p->fn->mem.p[mem];
   const char *name = ir_str(p->fn, m->name);
+  if (m->arg == NO_ARG && m->space == SP_GMEM) {
+    simreport_printf(t, "memory at an address");
+    return;
+  }
   if (!*name && m->space == SP_GMEM)
     name = ir_str(p->fn, p->fn->arg.p[m->arg].name);
   simreport_printf(t, "%s tensor", ir_space_word(m->space));
@@ -200,6 +204,12 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
   int64_t n = m ? m->count : 0;
   switch ((int)f->r.kind) {
     case SIM_OOB:
+      if (f->access.wild) {
+        simreport_printf(t, "%s at the address 0x%llx, where no argument is "
+                         "and no tensor whose address was asked for", verb(f),
+                         (unsigned long long)f->r.offset);
+        break;
+      }
       simreport_printf(t, "%s outside ", verb(f));
       say_mem(t, p, f->r.mem);
       if (f->r.modes) {
@@ -226,6 +236,13 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
       simreport_printf(t, " of %lld", (long long)n);
       break;
     case SIM_ALIGN:
+      if (f->access.wild) {
+        simreport_printf(t, "%s through the address 0x%llx, which is no "
+                         "multiple of %lld bytes", verb(f),
+                         (unsigned long long)f->r.offset,
+                         (long long)f->access.size);
+        break;
+      }
       simreport_printf(t, "%s of %lld bytes not aligned to its width: ",
                        verb(f), (long long)f->access.size);
       say_element(t, p, f);

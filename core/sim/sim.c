@@ -606,7 +606,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   uint64_t unit = o->unit > 0 ? (uint64_t)o->unit : 0;
   r.begun = r.merged = r.first = one ? unit : 0;
   r.total = one ? r.first + 1 : prog->nunit;
-  r.most = prog->relay ? simdecode_resident(prog) : 0;
+  r.most = prog->relay ? simrelay_resident(prog) : 0;
   r.fault = arena_zero(cx, &cx->scratch,
                        (size_t)r.max_reports * sizeof *r.fault);
   r.stat = arena_zero(cx, &cx->scratch, r.prog->nstat * sizeof *r.stat);

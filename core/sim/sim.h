@@ -27,6 +27,8 @@ typedef struct Launch {
   const Fn *fn;
   int32_t grid[3], block[3], cluster[3];
   const LaunchArg *arg;  // fn->arg.n of them
+  const LaunchArg *known;  // memory that the kernel may have the address of
+  size_t nknown;
   int sm;                // target: 80, 90, ...
   bool pdl;              // may begin before the launch in front of it is done
   bool tries;            // answers of all try_waits are turns (orders.h)

@@ -5,6 +5,7 @@
 // an address, a condition, or stored outside registers. A warp that never
 // read an undefined register pays for nothing (w->tainted).
 #include "ir/intrin.h"
+#include "sim/address.h"
 #include "sim/bulk.h"
 #include "sim/regs.h"
 #include "sim/tables.h"
@@ -195,6 +196,12 @@ static void use_copy(SimWarp *w, const SimIns *i) {
   use_side(w, i, &c->src);
 }
 
+static void use_addresses(SimWarp *w, const SimIns *i) {
+  const SimAddressed *m = i->x;
+  use(w, i, m->address, w->active);
+  use(w, i, m->off, w->active);
+}
+
 static void use_sent(SimWarp *w, const SimIns *i) {
   const SimSend *s = i->x;
   use_side(w, i, &s->dst);
@@ -267,6 +274,7 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
     case OP_BAR: case OP_BARARRIVE: use_condition(w, i); break;
     case OP_ASK: ask(w, i); break;
     case OP_PRINTF: use_printed(w, i); break;
+    case OP_PTR: use_addresses(w, i); break;
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:
 #include "ir/ops.h"

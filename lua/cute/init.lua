@@ -89,7 +89,7 @@ local PARTS = {
     prefetch(tma_atom, gmem_tensor: tensor)]],
   ["cute.pointer"] = [[
     make_ptr(dtype: dtype|string, value: integer|value|buffer|tensor,
-      memspace?: string)
+      memspace?: string|table, opts?: {assumed_align})
     recast_ptr(pointer: tensor, dtype?, swizzle?)
     empty_like(x: vector|tensor, dtype?: dtype|string)
     make_atom(name: string, dtype?: dtype|string)]],

@@ -3,18 +3,39 @@ local core = require "cute.core"
 
 local pointer = {}
 
---- A pointer to elements of `dtype`: into a buffer or tensor of the host, or
--- what an iterator of a kernel points to, taken for another type.
+-- A pointer to global memory at an address that a kernel has.
+local function at_address(dtype, address, memspace, opts)
+  if memspace and memspace ~= "gmem" then
+    core.fail("bad-argument", ("make_ptr: an address is one of gmem, not of %s")
+      :format(core.show(memspace)))
+  end
+  local align = opts and opts.assumed_align
+  if align ~= nil and math.type(align) ~= "integer" then
+    core.fail("bad-argument", ("make_ptr: assumed_align = %s: an integer is "
+      .. "needed"):format(core.show(align)))
+  end
+  return core.ptr_at(dtype, address, align or math.max(dtype.bits // 8, 1))
+end
+
+--- A pointer to elements of `dtype`: into a buffer or tensor of the host; what
+-- an iterator of a kernel points to, taken for another type; or global memory
+-- at an address, of type i64 or u64, that a kernel loads (`tensor.address`
+-- of the host or a GPU) or computes. The simulator follows it to the arguments
+-- of the launch and to tensors whose address was asked for; a GPU follows it
+-- anywhere.
 ---@param dtype cute.DType
----@param value table a buffer, tensor or iterator
+---@param value table|integer a buffer, tensor, iterator or address
 ---@param memspace? string "host" "gmem" "smem" "rmem": checked when given
+---@param opts? table {assumed_align: integer} bytes that an address is a
+---   multiple of; an element's when absent
 ---@return table iterator
-function pointer.make_ptr(dtype, value, memspace)
+function pointer.make_ptr(dtype, value, memspace, opts)
   if type(dtype) == "string" then dtype = core[dtype] end
+  if type(memspace) == "table" and opts == nil then
+    memspace, opts = nil, memspace
+  end
   if math.type(value) == "integer" or core.typename(value) == "value" then
-    core.fail("bad-argument", "make_ptr: an address is no pointer here, since "
-      .. "nobody could check it\n  give a buffer, a tensor or an iterator: "
-      .. "pages and groups are indices into one tensor")
+    return at_address(dtype, value, memspace, opts)
   end
   local it = core.typename(value) == "buffer"
     and core.make_tensor(value, core.make_layout(1)) or value

@@ -176,11 +176,6 @@ describe("loads and stores", function()
     end
     local p = cute.make_ptr("f32", x, "host")
     assert.equal(3.0, cute.make_tensor(p + 2, cute.make_layout(1))(0))
-    raises("an address is no pointer", cute.make_ptr, "f32", 4096)
-    raises("an address is no pointer", function()
-      cute.kernel("k", function(t) cute.make_ptr("f32", t[0]) end)(
-        cute.zeros({1}, "i64")):trace {block = 1}
-    end)
     raises("is to host, not gmem", cute.make_ptr, "f32", x, "gmem")
   end)
 end)

@@ -304,6 +304,9 @@ local SAMPLES = {
   ["st.async"] = with_barrier(function(bar)
     arch.store_async_dsmem(smem(1).iterator, 1, bar, 0)
   end),
+  ptr = function(x)
+    return function() cute.make_ptr("f32", x[1]:to(cute.i64)) end
+  end,
   dsmem = function()
     local s = smem(32)
     return function() arch.map_dsmem_ptr(s.iterator, 0) end

@@ -216,6 +216,8 @@ function cute.from_bits(dtype, bits) end
 ---@field dtype cute.DType the same
 ---@field memspace "host"|"gmem"|"smem"|"rmem"|"coord" where its data is
 ---@field alignment integer bytes that its address is a multiple of
+---@field address integer where its first element is, for cute.make_ptr; not of
+---a kernel's own tensors
 ---@field iterator cute.Tensor its first element alone, to be moved with `+ n`
 ---@field device "host"|"gpu"|string|nil where its data is; "gpu:1": the second
 ---@operator add(cute.Int): cute.Tensor

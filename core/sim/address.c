@@ -1,0 +1,202 @@
+// Memory at addresses that a kernel computes or loads, of which each lane may
+// have another one. An instruction that has such memory is there once for each
+// piece of memory that it may be: the pointer arguments' and those whose
+// addresses the script has asked for. The lanes run the one of the piece that
+// their address lies in, which is an access like all others.
+#include "sim/address.h"
+
+#include <string.h>
+
+#include "ir/operands.h"
+#include "sim/blocks.h"
+
+size_t simaddress_pieces(const SimProg *p) {
+  return p->fn->arg.n + p->launch->nknown;
+}
+
+const LaunchArg *simaddress_piece(const SimProg *p, size_t k) {
+  const Launch *l = p->launch;
+  size_t n = p->fn->arg.n;
+  const LaunchArg *a = k < n ? &l->arg[k] : &l->known[k - n];
+  bool memory = k >= n || p->fn->arg.p[k].pointer;
+  return memory && a->bytes ? a : NULL;
+}
+
+// ---- decoding ----
+
+// The sides of an access in global memory; how many.
+static int sides_of(const SimIns *d, SimSide *s[2], bool write[2]) {
+  if (d->op == OP_COPY || d->op == OP_CPASYNC) {
+    SimCopy *c = (SimCopy *)(uintptr_t)d->x;
+    s[0] = &c->dst;
+    s[1] = &c->src;
+    write[0] = true;
+    write[1] = false;
+    return 2;
+  }
+  if (d->op != OP_LD && d->op != OP_ST && d->op != OP_ATOMIC) return 0;
+  s[0] = (SimSide *)(uintptr_t)d->x;
+  write[0] = d->op != OP_LD;
+  return 1;
+}
+
+// d with a side of its own.
+static SimIns copy_of(Ctx *cx, const SimIns *d) {
+  SimIns out = *d;
+  size_t size = d->op == OP_COPY || d->op == OP_CPASYNC ? sizeof(SimCopy)
+                                                        : sizeof(SimSide);
+  void *x = arena_alloc(cx, &cx->scratch, size);
+  memcpy(x, d->x, size);
+  out.x = x;
+  return out;
+}
+
+// The object that an argument's memory is known by; -1: none.
+static int32_t object_of(const Fn *fn, size_t k) {
+  for (size_t j = 0; k < fn->arg.n && j < fn->mem.n; j++)
+    if (fn->mem.p[j].arg == (int32_t)k && fn->mem.p[j].space == SP_GMEM)
+      return (int32_t)j;
+  return -1;
+}
+
+// Piece k, or none, as elements of m.
+static SimMem *mem_of(Ctx *cx, const SimProg *p, const SimMem *m, size_t k) {
+  const LaunchArg *a = k < simaddress_pieces(p) ? simaddress_piece(p, k) : NULL;
+  int32_t object = a ? object_of(p->fn, k) : -1;
+  SimMem *out = NEW(cx, SimMem, 1);
+  *out = *m;
+  out->address = 0;
+  if (!a) return out;
+  out->p = a->p;
+  out->defined = a->defined;
+  out->before = p->launch->pdl ? a->before : 0;
+  out->area = simblocks_area_of(p, a);
+  out->count = (int64_t)(a->bytes * 8) / m->bits;
+  out->bytes = (out->count * m->bits + 7) / 8;
+  out->known = object < 0;
+  if (object < 0) return out;
+  out->index = object;
+  out->own = dtype_bits(p->fn->mem.p[object].type);
+  return out;
+}
+
+static int bytes_of(const SimIns *d, const SimMem *m) {
+  return d->op == OP_COPY || d->op == OP_CPASYNC
+           ? ((const SimCopy *)d->x)->bytes : m->bits / 8;
+}
+
+static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
+                       bool write) {
+  SimSide *s[2];
+  bool w[2];
+  sides_of(d, s, w);
+  const SimMem *mem = s[k]->mem;
+  size_t n = simaddress_pieces(p);
+  SimAddressed *m = NEW(cx, SimAddressed, 1);
+  *m = (SimAddressed){.ins = NEW(cx, SimIns, n + 1),
+                      .piece = NEW(cx, const LaunchArg *, n + 1),
+                      .address = mem->address, .off = s[k]->slot,
+                      .wide = s[k]->wide, .bits = mem->bits, .write = write,
+                      .align = p->fn->mem.p[mem->index].align,
+                      .at = (*top + 63) & ~63u, .mem = mem};
+  if (d->op == OP_COPY || d->op == OP_CPASYNC)
+    m->pred = ((const SimCopy *)d->x)->pred;
+  *top = m->at + 8 * LANES;
+  for (size_t j = 0; j <= n; j++) {
+    const LaunchArg *a = j < n ? simaddress_piece(p, j) : NULL;
+    if (j < n && !a) continue;
+    SimMem *piece = mem_of(cx, p, mem, j);
+    SimIns one = copy_of(cx, d);
+    SimSide *side[2];
+    sides_of(&one, side, w);
+    side[k]->mem = piece;
+    side[k]->slot = m->at;
+    side[k]->wide = true;
+    simblocks_note(piece, bytes_of(d, mem), write);
+    simaddress_split(cx, p, top, &one);
+    m->piece[m->n] = a;
+    m->ins[m->n] = one;
+    m->n += j < n;
+  }
+  *d = (SimIns){.op = OP_PTR, .src = d->src, .ref = d->ref, .stat = -1,
+                .who = d->who, .sem = d->sem, .x = m};
+}
+
+// Others than these are not followed.
+static void refuse(Ctx *cx, const Fn *fn, const SimIns *d) {
+  const Ins *i = ir_get(fn, d->ref);
+  Operand o;
+  if (i->op != d->op || !(op_effect((Op)i->op) & EF_MEMORY)) return;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
+    if (o.ref && ir_get(fn, o.ref)->op == OP_PTR)
+      ctx_fail(cx, ERR_ARG, "line %u: the simulator follows an address in "
+               "loads, stores, copies of threads and atomics, not in %s",
+               fn->src.p[i->src].line, op_name((Op)i->op));
+}
+
+void simaddress_split(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d) {
+  SimSide *s[2];
+  bool write[2];
+  int n = sides_of(d, s, write);
+  if (!n) refuse(cx, p->fn, d);
+  for (int k = 0; k < n; k++)
+    if (s[k]->mem->address) {
+      split_side(cx, p, top, d, k, write[k]);
+      return;
+    }
+}
+
+// ---- execution ----
+
+static int64_t base_of(const SimWarp *w, const SimAddressed *m, int l) {
+  return ((const int64_t *)(const void *)(w->v + m->address))[l];
+}
+
+static int64_t address_of(const SimWarp *w, const SimAddressed *m, int l) {
+  const void *p = w->v + m->off;
+  int64_t off = m->wide ? ((const int64_t *)p)[l] : ((const int32_t *)p)[l];
+  return (int64_t)((uint64_t)base_of(w, m, l) +
+                   (uint64_t)off * (uint64_t)(m->bits / 8));
+}
+
+// Lanes that do nothing there are in none.
+static bool acts(const SimWarp *w, const SimAddressed *m, int l) {
+  return !m->pred || ((const uint32_t *)(const void *)(w->v + m->pred))[l];
+}
+
+uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
+                          uint32_t left) {
+  int64_t *at = (int64_t *)(void *)(w->v + m->at);
+  uint32_t in = 0;
+  for (uint32_t rest = left; rest; rest &= rest - 1) {
+    int l = __builtin_ctz(rest);
+    if (k == m->n) {  // no memory
+      at[l] = 0;
+      in |= (uint32_t)!acts(w, m, l) << l;
+      continue;
+    }
+    int64_t first = (int64_t)(uintptr_t)m->piece[k]->p;
+    int64_t d = address_of(w, m, l) - first;
+    if (d < 0 || (uint64_t)d >= m->piece[k]->bytes || d % (m->bits / 8) ||
+        !acts(w, m, l) || base_of(w, m, l) % m->align)
+      continue;
+    at[l] = d / (m->bits / 8);
+    in |= 1u << l;
+  }
+  return in;
+}
+
+void simaddress_wild(SimWarp *w, const SimIns *i, uint32_t lanes) {
+  const SimAddressed *m = i->x;
+  for (; lanes; lanes &= lanes - 1) {
+    int l = __builtin_ctz(lanes);
+    int64_t at = address_of(w, m, l), base = base_of(w, m, l);
+    bool odd = base % m->align != 0;
+    SimFault *f = simreport_fault(w, odd ? SIM_ALIGN : SIM_OOB, l, i->src, 0,
+                                  m->mem->index, odd ? base : at);
+    if (!f) continue;
+    f->access.write = m->write;
+    f->access.wild = true;
+    f->access.size = m->align;
+  }
+}

@@ -229,6 +229,25 @@ describe("a picture of threads and values", function()
     end
   end)
 
+  it("of an MMA has cells of one size, rows and columns aligned", function()
+    local text = cute.draw(cute.make_tiled_mma(
+      "SM80_16x8x16_F32BF16BF16F32_TN", {2, 2, 1}, {32, 32, 16}), {as = "svg"})
+    local panels = {}
+    for body in text:gmatch '<g class="cells">(.-)<rect class="frame' do
+      local xs, ys, size = {}, {}, nil
+      for x, y, w, h in body:gmatch('<rect class="k%d+" x="([%d.]+)" '
+        .. 'y="([%d.]+)" width="(%d+)" height="(%d+)"') do
+        xs[x], ys[y], size = true, true, size or w .. "x" .. h
+        assert.equal(size, w .. "x" .. h)
+      end
+      panels[#panels + 1] = {xs, ys, size}
+    end
+    local C, A, B = table.unpack(panels)
+    assert.same(C[1], B[1])
+    assert.same(C[2], A[2])
+    assert.same({C[3], C[3]}, {A[3], B[3]})
+  end)
+
   it("of a TiledMMA has C, A and B as they are partitioned", function()
     local mma = cute.make_tiled_mma(
       cute.make_mma_atom "SM80_16x8x16_F32BF16BF16F32_TN",

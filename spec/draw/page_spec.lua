@@ -144,12 +144,24 @@ visits["an atom, on a phone"] = {
     out.value = lit(0);
     leave(cells(1)[0]);
     click(".on"); click(".on");
-    out.step = [$("output").textContent, lit(0)];
+    out.step = [$(".one").value, $("output").textContent, lit(0)];
     hover(cells(0)[0]);
     out.stays = lit(0);
     click(".back"); click(".back");
-    out.all = [$("output").textContent, count(".lit")];
+    out.all = [$(".one").value, $("output").textContent, count(".lit")];
     out.wide = document.documentElement.scrollWidth;
+    out.play = [$(".play").textContent];
+    choose("thread");
+    out.play.push($(".play").textContent);
+    function number(n) {
+      $(".one").value = n;
+      $(".one").dispatchEvent(new Event("input")); }
+    number(5);
+    out.one = [$(".slider").value, lit(0)];
+    number(32);
+    out.none = [$(".said").textContent, count(".lit")];
+    number("");
+    out.again = count(".lit") + count(".picture.some");
     return out;]],
   check = function(f)
     assert.same({16 * 8, 16 * 16, 16 * 8}, f.counts)
@@ -172,12 +184,67 @@ visits["an atom, on a phone"] = {
       return where(16, 8, function(m, n) return m < 8 and n % 2 == v end)
     end
     assert.same(values(0), f.value)
-    assert.same({"value 1 of 8", values(1)}, f.step)
+    assert.same({"1", "of 8", values(1)}, f.step)
     assert.same(values(1), f.stays)
-    assert.same({"all", 0}, f.all)
+    assert.same({"", "of 8", 0}, f.all)
+    assert.same({"\u{25B6} play all values", "\u{25B6} play all threads"},
+                f.play)
+    assert.same({"5", of_thread(ATOM.tv_layout_C, 16, 8, false, 5)}, f.one)
+    assert.same({"there is no thread 32", 0}, f.none)
+    assert.equal(0, f.again)
     assert.is_true(f.wide <= 390)
   end,
 }
+
+-- C's rows go on in A's, its columns in B's, in the width that there is.
+for _, width in ipairs {1280, 390} do
+  visits["a TiledMMA of " .. width .. " pixels"] = {
+    page = function()
+      return cute.draw(cute.make_tiled_mma(ATOM, {2, 2, 1}, {32, 32, 16}),
+                       {as = "html"})
+    end,
+    width = width,
+    script = [[
+      function boxes(panel, columns) {
+        var list = cells(panel).map(function (c) {
+          return c.querySelector("rect").getBoundingClientRect(); });
+        return {x: list.slice(0, columns).map(function (b) { return b.left; }),
+          y: list.filter(function (b, i) { return i % columns == 0; })
+            .map(function (b) { return b.top; }),
+          sizes: list.map(function (b) { return [b.width, b.height]; })};
+      }
+      var tick = $(".fit input");
+      function found() {
+        return {C: boxes(0, 32), A: boxes(1, 16), B: boxes(2, 32),
+          wide: document.documentElement.scrollWidth,
+          inner: $(".panels").scrollWidth - $(".panels").clientWidth};
+      }
+      var out = {fitted: found(), hidden: tick.parentNode.hidden};
+      tick.click();
+      out.full = found();
+      return out;]],
+    check = function(f)
+      local function near(want, have)
+        assert.equal(#want, #have)
+        for i, x in ipairs(want) do
+          assert.is_true(math.abs(x - have[i]) < 0.6, x .. " " .. have[i])
+        end
+      end
+      for _, way in ipairs {f.fitted, f.full} do
+        near(way.C.x, way.B.x)
+        near(way.C.y, way.A.y)
+        for _, p in ipairs {way.A, way.B} do
+          for _, size in ipairs(p.sizes) do near(way.C.sizes[1], size) end
+        end
+        assert.is_true(way.wide <= width, way.wide)
+      end
+      assert.is_true(f.fitted.inner <= 1, f.fitted.inner)
+      assert.is_false(f.hidden)
+      near({37, 32}, f.full.C.sizes[1])
+      assert.is_true(f.full.inner > 100)
+    end,
+  }
+end
 
 visits["a thread-value layout, and others in its place"] = {
   page = function()
@@ -223,14 +290,14 @@ visits["accesses to shared memory"] = {
   script = [[
     var out = {key: $(".key").value, labels: labels(1)};
     click(".on"); click(".on"); click(".on");
-    out.step = [$("output").textContent, lit(0), lit(1)];
+    out.step = [$(".one").value, $("output").textContent, lit(0), lit(1)];
     return out;]],
   check = function(f)
     assert.equal("pass", f.key)
     for pass = 0, 31 do
       assert.equal(tostring(pass), f.labels[pass * 32 + 1])
     end
-    assert.same({"pass 3 of 32", {2 * 32}, {2 * 32}}, f.step)
+    assert.same({"3", "of 32", {2 * 32}, {2 * 32}}, f.step)
   end,
 }
 

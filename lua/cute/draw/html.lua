@@ -16,13 +16,22 @@ page.style = [[
   background: var(--back); z-index: 1; }
 .picture .step { display: inline-flex; flex-wrap: wrap; gap: 6px;
   align-items: center; }
-.picture .step input { width: min(220px, 40vw); }
+.picture .slider { width: min(220px, 40vw); }
+.picture .one { width: 8ch; font: inherit; color: var(--fore);
+  background: var(--panel); border: 1px solid var(--rule); border-radius: 6px;
+  padding: 2px 6px; }
+.picture .fit[hidden], .picture .one[hidden] { display: none; }
 .picture .said { min-height: 1.5em; }
 .picture .panels { display: grid; gap: 12px 28px; justify-content: start;
   grid-template-columns: repeat(var(--panels), auto); }
 .picture h2 .dim { font-weight: 400; font-size: 13px; }
-.picture .panel { min-width: 0; max-width: calc(100vw - 32px); }
-.picture .panel svg { max-width: none; display: block; }
+.picture .panel { min-width: 0; }
+.picture .scroll { overflow-x: auto; }
+.picture .panel svg { max-width: none; display: block; height: auto;
+  width: calc(var(--w) * var(--scale, 1)); }
+.picture.meet .panel { align-self: end;
+  width: calc(var(--w) * var(--scale, 1)); }
+.picture.meet .panels { overflow-x: auto; }
 .picture .panel text { font: 11px ui-monospace, SFMono-Regular, Menlo,
   Consolas, "DejaVu Sans Mono", monospace; fill: var(--dim); }
 .picture .c text { fill: #1d2127; text-anchor: middle; pointer-events: none; }
@@ -41,7 +50,9 @@ page.style = [[
 .picture .legend { display: flex; flex-wrap: wrap; gap: 4px 18px; }
 .picture .legend i { display: inline-block; width: 10px; height: 10px;
   border-radius: 2px; margin-right: 6px; }
-@media (max-width: 900px) { .picture .panels { display: block; } }
+@media (max-width: 900px) {
+  .picture:not(.meet) .panels { display: block; }
+}
 @media (prefers-reduced-motion: reduce) { .picture .c { transition: none; } }
 ]]
 
@@ -99,7 +110,7 @@ end
 ---@return table
 function page.data(p)
   local data = {captions = p.captions, panels = {}, limit = LIMIT,
-    unlabelled = p.unlabelled, palettes = {}}
+    unlabelled = p.unlabelled, meet = p.meet, palettes = {}}
   for _, name in ipairs {"hues", "shades", p.palette} do
     local list = {}
     for i, c in ipairs(palette.colours(name)) do list[i] = palette.hex(c) end

@@ -1,7 +1,8 @@
 --- A picture, before it has a form: what all forms are made of.
 --
 -- picture: {title =, captions = {line, ...}, palette = name (palette.lua),
---   panels = {panel, ...}, cute = how CuTe's own text differs}.
+--   panels = {panel, ...}, cute = how CuTe's own text differs, meet = do rows
+--   and columns of the panels go on in each other?}.
 -- A panel is a grid {name =, caption =, note =, rows =, columns =, row_name =,
 --   column_name =, place = {i, j} in a grid of panels, row_labels =,
 --   column_labels = (numbers from 0 on where absent), label = {}, class = {},

@@ -222,26 +222,40 @@ var cutePicture = function (root, data) {
     return "<text x='" + x + "' y='" + y + "'" + (more || "") + ">" + escape(s)
       + "</text>";
   }
+  // Panels that meet have cells of one size, and begin with room for as much.
+  function likeOf(p) { return data.meet ? panels : [p]; }
   function cellSize(p) {
     if (data.unlabelled) return [14, 14];
     var most = 1, two = false;
-    p.label.forEach(function (s) {
+    likeOf(p).forEach(function (q) { q.label.forEach(function (s) {
       if (s === false) return;
       String(s).split(" ").forEach(function (part, i) {
         most = Math.max(most, part.length);
         two = two || i > 0;
       });
-    });
+    }); });
     return [Math.max(two ? 30 : 26, Math.ceil(most * 6.7) + 10), two ? 32 : 26];
   }
+  function labelRoom(p) {
+    var left = 8;
+    likeOf(p).forEach(function (q) {
+      for (var i = 0; i < q.rows; i++)
+        left = Math.max(left, 10 + 7 * String(side(q, "row", i)).length);
+    });
+    return left;
+  }
+  // An <svg> that `fit` may shrink.
+  function opened(p, name, width, height, what) {
+    p.width = width;
+    p.section.style.setProperty("--w", width + "px");
+    return "<svg class='" + name + "' viewBox='0 0 "
+      + width + " " + height + "' role='img' aria-label=\""
+      + escape(p.name || what) + "\">";
+  }
   function grid(p) {
-    var size = cellSize(p), w = size[0], h = size[1], left = 8, i, s;
-    for (i = 0; i < p.rows; i++) {
-      left = Math.max(left, 10 + 7 * String(side(p, "row", i)).length);
-    }
-    var top = 20, out = ["<svg class='grid' width='"
-      + (left + p.columns * w + 4) + "' height='" + (top + p.rows * h + 4)
-      + "' role='img' aria-label=\"" + escape(p.name || "picture") + "\">"];
+    var size = cellSize(p), w = size[0], h = size[1], left = labelRoom(p), i, s;
+    var top = 20, out = [opened(p, "grid", left + p.columns * w + 4,
+                                top + p.rows * h + 4, "picture")];
     for (i = 0; i < p.columns; i++) {
       out.push(text(left + (i + 0.5) * w, top - 6, side(p, "column", i),
                     " class='s'"));
@@ -270,9 +284,8 @@ var cutePicture = function (root, data) {
     var left = 12, W = data.wide || 900, H = 16;
     p.rowLabels.forEach(function (s) {
       left = Math.max(left, 12 + 7 * String(s).length); });
-    var out = ["<svg class='bars' width='" + (left + W + 40) + "' height='"
-      + (p.rowLabels.length * H + 26) + "' role='img' aria-label=\""
-      + escape(p.name || "timeline") + "\">"];
+    var out = [opened(p, "bars", left + W + 40, p.rowLabels.length * H + 26,
+                      "timeline")];
     p.rowLabels.forEach(function (s, i) {
       out.push(text(left - 8, (i + 0.5) * H + 4, s, " class='e'")); });
     p.bars.forEach(function (b, i) {
@@ -304,6 +317,23 @@ var cutePicture = function (root, data) {
     p.cells = p.box.querySelectorAll(".c");
     p.index = null;
   }
+  // All panels in the width that there is, by one scale; those that stand below
+  // each other on narrow screens by the widest of them.
+  function fit() {
+    var across = {}, gap = 28, room = root.clientWidth, tick = $(".fit input");
+    if (!room) return;
+    var stacked = getComputedStyle($(".panels")).display !== "grid";
+    panels.forEach(function (p) {
+      var column = p.place && !stacked ? p.place[1] : 1;
+      across[column] = Math.max(across[column] || 0, p.width);
+    });
+    var columns = Object.keys(across);
+    var scale = (room - gap * (columns.length - 1)) / columns.reduce(
+      function (sum, c) { return sum + across[c]; }, 0);
+    tick.parentNode.hidden = scale >= 1;
+    root.style.setProperty("--scale", tick.checked ? Math.min(1, scale) : 1);
+    root.classList.toggle("fitted", tick.checked && scale < 1);
+  }
   function build(p, number) {
     var e = document.createElement("section");
     e.className = "panel";
@@ -322,6 +352,7 @@ var cutePicture = function (root, data) {
       + (p.legend && p.legend.length ? legend(p) : "")
       + "<div class='scroll'></div>";
     e.dataset.panel = number;
+    p.section = e;
     $(".panels").appendChild(e);
     p.box = e.querySelector(".scroll");
     if (p.edit) edit(p, e);
@@ -421,7 +452,8 @@ var cutePicture = function (root, data) {
       try {
         apply(p, input.value);
         error.textContent = "";
-        redraw(p);
+        likeOf(p).forEach(redraw);
+        fit();
         choices();
       } catch (x) {
         error.textContent = x.message;
@@ -449,12 +481,18 @@ var cutePicture = function (root, data) {
     return e ? {p: panels[e.dataset.panel], i: Number(c.dataset.i)} : null;
   }
   function stop() { clearInterval(timer); timer = null; said(); }
-  function said() { $(".play").textContent = timer ? "stop" : "play"; }
+  function many() { return key + (/s$/.test(key) ? "es" : "s"); }
+  function said() {
+    $(".play").textContent = timer ? "\u25A0 stop"
+      : "\u25B6 play all " + many();
+  }
   function show(at) {
-    var values = keyValues(), slider = $(".step input");
+    var values = keyValues(), slider = $(".slider"), one = $(".one");
     slider.value = at;
-    $(".step output").textContent = at < 0 ? "all"
-      : key + " " + values[at] + " of " + values.length;
+    one.hidden = typeof values[0] !== "number";
+    one.value = at < 0 ? "" : values[at];
+    $(".step output").textContent = (one.hidden && at >= 0
+      ? values[at] + ", one " : "") + "of " + values.length;
     pinned = at >= 0;
     light(at < 0 ? null : [values[at]], at < 0 ? "" : key + " " + values[at]);
   }
@@ -468,7 +506,8 @@ var cutePicture = function (root, data) {
   function choose(k) {
     key = k;
     stop();
-    $(".step input").max = keyValues().length - 1;
+    $(".slider").max = keyValues().length - 1;
+    $(".one").setAttribute("aria-label", key + " to highlight");
     show(-1);
   }
   // The keys that cells have now.
@@ -485,11 +524,15 @@ var cutePicture = function (root, data) {
   }
 
   root.classList.add("picture");
-  root.innerHTML = "<div class='tools'><label>light <select class='key'>"
-    + "</select></label><span class='step'><button class='back' "
-    + "aria-label='back'>&lsaquo;</button><input type='range' min='-1' "
-    + "aria-label='step'><button class='on' aria-label='on'>&rsaquo;</button>"
-    + "<button class='play'>play</button><output></output></span></div>"
+  root.classList.toggle("meet", !!data.meet);
+  root.innerHTML = "<div class='tools'><span class='step'><label>highlight "
+    + "<select class='key'></select></label><input class='one' type='number' "
+    + "placeholder='all'><output></output></span><span class='step'>"
+    + "<button class='back' aria-label='the one before'>&lsaquo;</button>"
+    + "<input class='slider' type='range' min='-1' aria-label='which one'>"
+    + "<button class='on' aria-label='the next one'>&rsaquo;</button>"
+    + "<button class='play'></button></span><label class='fit' hidden>"
+    + "<input type='checkbox' checked> fit to width</label></div>"
     + "<p class='said mono' aria-live='polite'>&nbsp;</p>"
     + data.captions.map(function (s) {
       return "<p class='dim mono'>" + escape(s) + "</p>"; }).join("")
@@ -497,11 +540,27 @@ var cutePicture = function (root, data) {
   panels.forEach(build);
   choices();
   $(".key").onchange = function () { choose(this.value); };
-  var slider = $(".step input");
+  $(".fit input").onchange = fit;
+  // Not by a scroll bar's width, which comes and goes with what fits.
+  var fitted = 0;
+  new ResizeObserver(function () {
+    var more = root.clientWidth - fitted;
+    if (more >= 0 && more < 20) return;
+    fitted = root.clientWidth;
+    fit();
+  }).observe(root);
+  fit();
+  var slider = $(".slider");
   function move(by) {
     var last = Number(slider.max), at = Number(slider.value) + by;
     show(at > last ? -1 : at < -1 ? last : at);
   }
+  $(".one").oninput = function () {
+    stop();
+    var at = this.value === "" ? -1 : keyValues().indexOf(Number(this.value));
+    if (at >= 0 || this.value === "") return show(at);
+    light([], "there is no " + key + " " + this.value);
+  };
   slider.oninput = function () { stop(); show(Number(slider.value)); };
   $(".on").onclick = function () { stop(); move(1); };
   $(".back").onclick = function () { stop(); move(-1); };

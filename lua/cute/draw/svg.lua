@@ -16,15 +16,19 @@ local function escape(s)
   return s:find "^[%w .,:()-]*$" and s or html.escape(s)
 end
 
---- The size of a panel's cells in pixels.
+--- The size of a panel's cells in pixels: of all panels where they meet.
 ---@param p table
 ---@param panel table
----@return integer width, integer height, integer lines of a label
+---@return integer width, integer height
 function svg.cell_size(p, panel)
-  if p.unlabelled then return 14, 14, 1 end
-  local chars, lines = picture.widest(panel, true)
+  if p.unlabelled then return 14, 14 end
+  local chars, lines = 1, 1
+  for _, one in ipairs(p.meet and p.panels or {panel}) do
+    local c, l = picture.widest(one, true)
+    chars, lines = math.max(chars, c), math.max(lines, l)
+  end
   return math.max(lines == 2 and 30 or 26, math.ceil(chars * CHAR) + 10),
-    lines == 2 and 32 or 26, lines
+    lines == 2 and 32 or 26
 end
 
 local function longest(panel, side, n)
@@ -47,7 +51,7 @@ local function measure(p, panel)
     m.height = m.top + #panel.row_labels * BAR_HEIGHT + 24
     return m
   end
-  m.cw, m.ch, m.lines = svg.cell_size(p, panel)
+  m.cw, m.ch = svg.cell_size(p, panel)
   m.left = 14 + math.ceil(longest(panel, "row", panel.rows) * 6.2)
   m.top = (panel.name and HEAD or 6) + 18
   m.width = m.left + panel.columns * m.cw + 6

@@ -72,8 +72,8 @@ body { margin: 0; background: var(--back); color: var(--fore);
   -webkit-text-size-adjust: 100%; }
 .top { display: flex; align-items: center; gap: 12px; padding: 10px 16px;
   border-bottom: 1px solid var(--rule); }
-.top h1 { flex: 1; min-width: 0; margin: 0; font-size: 17px; font-weight: 600;
-  overflow-wrap: anywhere; }
+.top h1 { flex: 1 1 0; max-width: 100%; margin: 0; font-size: 17px;
+  font-weight: 600; overflow-wrap: break-word; }
 main { padding: 0 16px 32px; }
 h2 { margin: 24px 0 8px; font-size: 15px; font-weight: 600; }
 a { color: var(--link); }
@@ -94,8 +94,10 @@ button, select { font: inherit; font-size: 13px; color: var(--fore);
 button:hover, select:hover { border-color: var(--dim); }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 1px; }
 svg { max-width: 100%; height: auto; }
-@media (max-width: 600px) { .top, main { padding-left: 10px;
-  padding-right: 10px; } }
+@media (max-width: 600px) {
+  .top, main { padding-left: 10px; padding-right: 10px; }
+  .top { flex-wrap: wrap; } .top h1 { font-size: 15px; }
+}
 @media print { #theme { display: none; } }
 ]]
 

@@ -307,6 +307,17 @@ local LOOK = [[
   out.shown = Array.from(document.querySelectorAll(".pane")).filter(
     function (p) { return !p.hidden; }).map(function (p) {
       return p.dataset.pane; });
+  out.begins = rows(".r.pick");
+  var pane = $("#pane-lua"), seen = $(".r.pick").getBoundingClientRect();
+  var box = pane.getBoundingClientRect();
+  out.inView = seen.top >= box.top && seen.bottom <= box.bottom;
+  var number = $(".r.pick .no"), at = number.getBoundingClientRect().left;
+  pane.scrollLeft = 1000;
+  out.scrolled = pane.scrollLeft;
+  out.moved = Math.abs(number.getBoundingClientRect().left - at);
+  out.over = document.elementFromPoint(box.left + 8, seen.top + 8) === number;
+  pane.scrollLeft = 0;
+  key("#pane-lua", "Escape");
   out.cu = count("#pane-cu .r");
   out.lua = count("#pane-lua .r:not(.cols)");
   hover(lua(10));
@@ -343,6 +354,18 @@ local LOOK = [[
     function (p) { return !p.hidden; }).map(function (p) {
       return p.dataset.pane; });
   out.wide = document.documentElement.scrollWidth;
+  click("[data-more=tensors]");
+  click("[data-more=tensors]");
+  out.broken = Array.from(document.querySelectorAll("button")).filter(
+    function (b) { return b.offsetWidth && !b.classList.contains("skip")
+      && b.offsetHeight > 40; }).map(function (b) { return b.textContent; });
+  out.cut = Array.from(document.querySelectorAll("body *")).filter(
+    function (e) {
+      if (e.getBoundingClientRect().right <= innerWidth + 0.5) return false;
+      for (var p = e; p; p = p.parentElement)
+        if (/auto|scroll/.test(getComputedStyle(p).overflowX)) return false;
+      return true;
+    }).map(function (e) { return e.tagName + "." + e.className; });
   out.notes = count(".note");
   out.nasty = [count("#nasty"), $("#pane-lua .r:not(.cols) span").textContent];
   var skips = count(".skip"), before = count(".r");
@@ -368,8 +391,9 @@ describe("the page of a kernel in a browser", function()
         var box = $("#kernels"), was = name();
         box.value = "1";
         box.dispatchEvent(new Event("change", {bubbles: true}));
-        return [was, name(), count(".note.bad"), $(".note").textContent,
-          $("#pane-lua .r.pick").dataset.n]; ]]}}
+        return [was, name(), count(".note.bad"), $(".note").firstChild.data,
+          $("#pane-lua .r.pick").dataset.n, $(".note summary").textContent,
+          texts(".note .one")]; ]]}}
     local k = data_of(file).kernels[1]
     local lit, luas, all, helpers = {}, {}, 0, 0
     for i, at in ipairs(k.cu.at) do
@@ -378,12 +402,24 @@ describe("the page of a kernel in a browser", function()
       if not luas[1] then helpers = i end
       all = i
     end
-    local has_ptx = k.ptx ~= nil
+    local has_ptx, hottest, most = k.ptx ~= nil, nil, 0
+    for key, c in pairs(k.counts) do
+      if (c.waits or 0) > most then
+        hottest, most = k.keys[tonumber(key)][2], c.waits
+      end
+    end
     for i, panes in ipairs {{"lua", "cu", k.sass and "sass" or "ptx"},
                             {"lua", "cu"}, {"lua"}} do
       local f = found[i].value
       assert.same({}, found[i].errors)
       if i > 1 or has_ptx then assert.same(panes, f.shown) end
+      -- it begins where most is waited, with its number in place
+      assert.same({hottest}, f.begins)
+      assert.same({true, true}, {f.inView, f.over})
+      assert.is_true(f.moved <= 4, f.moved)
+      assert.is_true(i == 1 or f.scrolled > 20, f.scrolled)
+      assert.same({}, f.broken)
+      assert.same({}, f.cut)
       assert.equal(all - helpers, f.cu)
       assert.same(lit, f.lit)
       assert.is_true(#lit > 30)
@@ -408,6 +444,11 @@ describe("the page of a kernel in a browser", function()
     local notes = data_of(dir .. "/race.html").kernels[2].notes
     assert.same({"turn", "late", #notes}, {f[1], f[2], f[3]})
     assert.equal(notes[1].text, f[4])
+    local rest = {}
+    for j, n in ipairs(notes[1].rest) do rest[j] = n.text end
+    assert.is_true(#rest > 0)
+    assert.equal(#rest .. " more may follow from it", f[6])
+    assert.same(rest, f[7])
     assert.truthy(f[5] == "16" or f[5] == "17")
   end)
 end)

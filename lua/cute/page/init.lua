@@ -12,7 +12,8 @@
 --             registers =, ops = {{op, tensors, count, passes, conflicts,
 --             sectors, bytes}, ...}}
 --   notes     {{key = 0 where no line is known, kind = "bad" or "warn", text =,
---             also = key of the other line}, ...}
+--             also = key of the other line, rest = {{key =, text =}, ...} of
+--             faults that may follow from this one}, ...}
 --   things    {{name =, kind =, space =, layout =, key =, more =, picture =}}
 --   conflicts {{key =, text =, picture =}, ...}
 --   estimate, log   texts
@@ -154,13 +155,18 @@ end
 ---------------------------------------------------------------------------
 
 local function add_faults(notes, report, key)
-  local known, followers = {}, simreport.followers(report)
+  local known, rests = {}, {}
+  for _, r in ipairs(report.reports) do
+    if r.leads and not rests[r.leads] then rests[r.leads] = {} end
+  end
   for i, r in ipairs(report.reports) do
-    if not r.leads then
-      notes[#notes + 1] = {kind = "bad", key = key(r.file, r.line),
-        also = r.line2 and key(r.file2, r.line2),
-        text = simreport.fault(r, known) .. (followers[i]
-          and ("\n    %d more may follow from it"):format(followers[i]) or "")}
+    local at, text = key(r.file, r.line), simreport.fault(r, known)
+    local rest = rests[r.leads]
+    if rest then
+      rest[#rest + 1] = {key = at, text = text}
+    else
+      notes[#notes + 1] = {kind = "bad", key = at, text = text,
+        also = r.line2 and key(r.file2, r.line2), rest = rests[i]}
     end
   end
 end
@@ -305,7 +311,7 @@ local function add_thing(things, seen, name, value, place)
   things[#things + 1] = thing
 end
 
--- Pictures go to shared memory first, then to who owns what.
+-- Pictures go to shared memory first, then to threads and values.
 local function add_pictures(self, things, seen)
   local function draw(want)
     for _, t in ipairs(things) do
@@ -375,7 +381,8 @@ local function facts_of(program, launch, report, made)
   fact("conflicts", ("%d in %d passes"):format(report:total "conflicts",
     report:total "wavefronts"), report:total "conflicts" > 0)
   fact("sectors", report:total "sectors")
-  fact("reports", #report.reports, #report.reports > 0)
+  local _, faults = simreport.followers(report)
+  fact("reports", faults, faults > 0)
   return facts
 end
 
@@ -409,8 +416,9 @@ local function conflicts_of(self, report, key)
   return out
 end
 
-local NO_COMPILER = "registers, PTX and SASS: cutelua explain shows them where "
-  .. "CUDA's compiler is"
+local NO_COMPILER = "PTX, SASS and registers are not here: CUDA's compiler "
+  .. "makes them, which no page has; `cutelua explain SCRIPT -o k.html` shows "
+  .. "them where it is installed"
 
 -- A launch as the page has it; with what it costs, or without.
 local function kernel_of(self, program, launch, report, costs)

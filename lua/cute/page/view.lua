@@ -55,7 +55,8 @@ view.style = [[
 .r.pick { box-shadow: inset 0 0 0 1px var(--link); }
 .r i { font-style: normal; text-align: right; color: var(--dim); flex: none;
   padding-right: 1ch; }
-.r .no { width: 5ch; }
+.r .no { width: 5ch; position: sticky; left: 0; background: var(--back); }
+.r.lit .no { background: var(--lit); } .r.same .no { background: var(--pick); }
 .r .c { width: 6.5ch; font-size: 11px; line-height: 18px; }
 .pane[data-pane=lua] { flex-grow: 1.3; }
 .r .c.bad { color: var(--bad); font-weight: 600; }
@@ -68,6 +69,8 @@ view.style = [[
   color: var(--fore); width: fit-content; position: sticky; left: 5ch;
   max-width: min(76ch, calc(100cqw - 7ch)); overflow-wrap: anywhere; }
 .note.bad { border-color: var(--bad); }
+.note summary { cursor: pointer; color: var(--dim); white-space: normal; }
+.note .one { border-top: 1px solid var(--rule); padding: 3px 0; }
 .skip { width: 100%; border: 0; border-radius: 0; text-align: left;
   color: var(--dim); font-size: 11px; padding: 1px 10px 1px 6ch; }
 .k { color: var(--link); } .s { color: var(--good); } .d { color: var(--dim); }
@@ -81,8 +84,10 @@ view.style = [[
   font-size: 12.5px; background: var(--panel); flex: none; max-height: 30vh;
   overflow: auto; }
 #line table { width: 100%; }
-.thing td { font-size: 12.5px; }
-.thing .mono, .thing td { overflow-wrap: anywhere; }
+.thing td { font-size: 12.5px; overflow-wrap: anywhere; }
+.thing td.mono { min-width: 16ch; }
+.thing td:nth-child(2) { overflow-wrap: normal; }
+.view button { white-space: nowrap; }
 .drawn { overflow-x: auto; margin: 6px 0; }
 dialog { border: 1px solid var(--rule); border-radius: 10px; padding: 14px;
   background: var(--back); color: var(--fore); max-width: 96vw;
@@ -94,21 +99,24 @@ dialog .close { float: right; }
 .c6 { --h: var(--c7); }
 @media (max-width: 719px) {
   #bar, #tabs, #line, #more > div { padding-left: 10px; padding-right: 10px; }
+  #tabs, #tabs > div { flex-wrap: wrap; }
+  .gap { display: none; }
   .r .c, .cols { display: none; }
   .fact { font-size: 12px; } #bar { gap: 2px 10px; max-height: 22vh;
     overflow: auto; }
 }
 ]]
 
---- cutePage(root, page, opt) draws a page into an element. With opt it stands
--- beside an editor that has the script: {beside = true, one text at a time;
--- view: its name; kernel: a number; lit(place, stays): what is pointed at is of
--- place = {file, line} or null; go(place): true where the editor went there;
--- shown(kernel, number); picture(n), costs(number): promises of a picture, of a
--- kernel with its estimate, which the page lacks}. It gives {light(file, line),
--- pick(file, line), lines(), costs(), show(number)}: lines of the editor are
--- pointed at or chosen, the kernel's own are shown, costs are asked for,
--- another kernel is shown.
+--- cutePage(root, page, opt) draws a page into an element, at what was reported
+-- or at the line that costs most, of page.script if it has one. With opt it
+-- stands beside an editor that has the script: {beside = true, one text at a
+-- time; view: its name; kernel: a number; lit(place, stays): what is pointed at
+-- is of place = {file, line} or null; go(place): true where the editor went
+-- there; shown(kernel, number); picture(n), costs(number): promises of a
+-- picture, of a kernel with its estimate, which the page lacks}. It gives
+-- {light(file, line), pick(file, line), lines(), costs(), show(number)}: lines
+-- of the editor are pointed at or chosen, the kernel's own are shown, costs are
+-- asked for, another kernel is shown.
 view.script = [=[
 var cutePage = (function () {
 "use strict";
@@ -128,6 +136,8 @@ var WORDS = new RegExp("(--[^\n]*|//[^\n]*)"
   + "continue __global__ __device__ __shared__ __forceinline__")
   .replace(/ /g, "|") + ")\\b", "g");
 
+var MOST_NOTES = 50;  // that are shown of what follows from one
+
 function esc(s) { return String(s).replace(/[&<>"]/g, function (c) {
   return {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}[c]; }); }
 function tint(s, pane) {
@@ -141,6 +151,18 @@ function tint(s, pane) {
     at = i + all.length;
   });
   return out + esc(s.slice(at));
+}
+// A note with what may follow from it folded, each behind a button to its line
+// where `place` gives one a name.
+function noteHtml(note, place) {
+  var rest = note.rest || [], shown = rest.slice(0, MOST_NOTES);
+  return esc(note.text) + (rest.length ? "<details><summary>" + rest.length
+    + " more may follow from it</summary>" + shown.map(function (n) {
+      var at = place && n.key && place(n.key);
+      return '<div class="one">' + (at ? '<button data-key="' + n.key + '">'
+        + esc(at) + "</button> " : "") + esc(n.text) + "</div>";
+    }).join("") + (rest.length > shown.length ? '<div class="one">'
+      + (rest.length - shown.length) + " more</div>" : "") + "</details>" : "");
 }
 function number(name, x) {
   if (x == null || !x) return "";
@@ -197,6 +219,7 @@ function shown() {
 
 // ---- rows ----
 
+function own(f) { return page.files[f - 1].name === page.script ? 1 : 0; }
 function row(pane, n, text, key, cu, cells) {
   return '<div class="r' + (key ? " on c" + key % 7 : "") + '" data-n="' + n
     + '" data-k="' + key + '" data-c="' + cu + '"><i class="no">' + n + "</i>"
@@ -212,6 +235,7 @@ function luaRows(k, columns, most) {
   order = order.filter(function (f) {  // where something came of a line
     return Object.keys(files[f]).some(function (n) {
       return files[f][n] <= k.lines || k.failed; }); });
+  order.sort(function (a, b) { return own(b) - own(a); });  // the script first
   order.forEach(function (f) {
     var file = page.files[f - 1], by = files[f], skipped = "", from = 0;
     function code(n) { return by[n] && by[n] <= k.lines; }
@@ -235,7 +259,7 @@ function luaRows(k, columns, most) {
       var html = row("lua", n, text, key, 0, cells);
       k.notes.forEach(function (note) {
         if (key && note.key == key)
-          html += '<div class="note ' + note.kind + '">' + esc(note.text)
+          html += '<div class="note ' + note.kind + '">' + noteHtml(note)
             + "</div>";
       });
       if (near) { flush(n); out += html; }
@@ -391,7 +415,7 @@ var MORE = {
         return '<tr><td><button data-key="' + t.key + '" title="'
           + esc(place(k, t.key)) + '">' + esc(t.name) + "</button><td>"
           + esc(t.space || t.kind) + '<td class="mono">' + (t.more
-          ? "<details><summary>" + esc(t.layout || "who owns what")
+          ? "<details><summary>" + esc(t.layout || "threads and values")
             + "</summary><pre>" + esc(t.more) + "</pre></details>"
           : esc(t.layout)) + "<td>" + (t.picture ? '<button data-thing="' + i
           + '">picture</button>' : "") + "</tr>";
@@ -412,7 +436,8 @@ var MORE = {
     return k.notes.map(function (n) {
       return '<div class="note ' + n.kind + '" style="margin:4px 0">'
         + (n.key ? '<button data-key="' + n.key + '">' + esc(place(k, n.key))
-        + "</button> " : "") + esc(n.text) + "</div>";
+        + "</button> " : "") + noteHtml(n, function (key) {
+          return place(k, key); }) + "</div>";
     }).join("");
   }};
 function moreOf(k) {
@@ -510,7 +535,7 @@ function show(i, key) {
   drawBar(); drawPanes(); fit(); drawLine(); drawMore();
   if (opt.shown) opt.shown(kernel, i);
   var bad = kernel.notes.filter(function (n) { return n.key; })[0];
-  var r = firstRow(key || bad && bad.key);
+  var r = firstRow(key || (bad ? bad.key : opt.beside ? 0 : hottest(kernel)));
   if (r) pick(r);
 }
 function go(key) {
@@ -590,6 +615,17 @@ new ResizeObserver(function () { fit(); if (picked) pick(picked); })
   .observe(root);
 show(opt.kernel || 0);
 
+// The key of the line that costs most, of the script's own if any costs
+// something.
+function hottest(k) {
+  var keys = Object.keys(k.counts), mine = keys.filter(function (key) {
+    return k.keys[key - 1] && own(k.keys[key - 1][0]); });
+  var name = ["waits", "issued", "passes", "sectors"].filter(function (x) {
+    return keys.some(function (key) { return k.counts[key][x]; }); })[0];
+  function cost(key) { return k.counts[key][name] || 0; }
+  return (mine.some(cost) ? mine : keys).reduce(function (best, key) {
+    return cost(key) > (best ? cost(best) : 0) ? key : best; }, 0);
+}
 // The key of a line of a file; 0 where nothing came of it.
 function keyOf(file, line) {
   return 1 + kernel.keys.findIndex(function (at) {
@@ -644,7 +680,7 @@ function view.html(title, model, workshop)
     style = drawing.style .. OWN .. view.style,
     script = drawing.script .. view.script .. link.script
       .. 'cutePage(document.querySelector("main"), page);\n' .. WORKSHOP,
-    data = {files = model.files, kernels = model.kernels,
+    data = {files = model.files, kernels = model.kernels, script = title,
             pictures = model.pictures, workshop = workshop}}
 end
 

@@ -1,7 +1,8 @@
 -- web.lua OUT WASM FILE...: writes to the folder OUT what of the workshop's
 -- page comes from Lua; the program itself runs this, under node (web.mk).
 --   view.css, view.js  what draws kernels and pictures, as in other pages
---   shelf-data.js      SHELF: texts of scripts and kernels, names of lessons
+--   shelf-data.js      SHELF: texts of scripts and kernels, arguments that a
+--                      script takes, names of lessons
 --   parts.js           workshopParts: what a page of file:// cannot fetch
 --   workshop.html      the page with all of it inside
 -- FILE... are scripts/, kernels/ and the files of the page; WASM is the
@@ -9,6 +10,7 @@
 local drawing = require "cute.draw.html"
 local html = require "cute.html"
 local learn = require "cute.learn"
+local lessonlib = require "cute.bench.lessonlib"
 local link = require "cute.page.link"
 local sys = require "cute.sys"
 local view = require "cute.page.view"
@@ -42,6 +44,35 @@ local function about(text)
   return all:match "^(.-%.) " or all
 end
 
+-- Extents that a lesson takes, those that it has without arguments on the
+-- simulator: "--rows 16 --n 1000".
+local LESSONS = {
+  {"cute.bench.lesson", "gemm", function(spec)
+    local n = spec.sim_size or 256
+    return {{"m"}, {"n"}}, {n, n}
+  end},
+  {"cute.bench.harness", "run", function(spec)
+    return spec.dims, spec.sim[1]
+  end},
+  {"cute.bench.copylesson", "run", function() return {{"m"}, {"n"}}, {256, 256}
+  end},
+}
+local function words_of(path, text)
+  for _, one in ipairs(LESSONS) do
+    local module, method, sizes = table.unpack(one)
+    local spec = text:find(module, 1, true)
+      and lessonlib.script_spec(path, module, method, text)
+    if spec then
+      local dims, size = sizes(spec)
+      local words = {}
+      for i = 1, math.min(2, #dims) do
+        words[i] = ("--%s %d"):format(dims[i][1], size[i])
+      end
+      return table.concat(words, " ")
+    end
+  end
+end
+
 for i = 3, #arg do
   local path = arg[i]
   local room, name = path:match "^(%a+)/(.+)$"
@@ -49,7 +80,8 @@ for i = 3, #arg do
   if list then
     local text = read(path)
     list[#list + 1] = {name = name:gsub("%.lua$", ""), path = path,
-      about = about(text), text = text}
+      about = about(text), text = text,
+      words = room == "scripts" and words_of(path, text) or nil}
   else
     page[path:match "[^/]+$"] = read(path)
   end

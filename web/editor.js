@@ -13,6 +13,7 @@
 "use strict";
 var cuteEditor = (function () {
   var SYNTAX_MS = 350, ABOUT_MS = 450;
+  var MOST_NOTES = 200;  // that stand at lines
 
   function options(text) {
     return {value: text || "", mode: "lua", theme: "cute", tabSize: 2,
@@ -124,13 +125,20 @@ var cuteEditor = (function () {
         if (none) none();
         return null;
       }
-      return {from: cm.posFromIndex(got.from), to: to,
-        list: got.list.map(function (x) {
-          return {text: x.text, render: function (item) {
-            item.appendChild(make("span", "word", x.text));
-            if (x.about) item.appendChild(make("span", "what", x.about));
-          }};
-        })};
+      var typed = text.slice(got.from, cm.indexFromPos(to));
+      var list = got.list.map(function (x) {
+        return {text: x.text, render: function (item) {
+          item.appendChild(make("span", "word", x.text));
+          if (x.about) item.appendChild(make("span", "what", x.about));
+        }};
+      });
+      var own = list.findIndex(function (x) { return x.text == typed; });
+      var data = {from: cm.posFromIndex(got.from), to: to, list: list,
+        selectedHint: Math.max(0, own)};
+      CodeMirror.on(data, "select", function (x) { data.chosen = x.text; });
+      data.complete = function () {
+        return cm.getRange(data.from, cm.getCursor()) == data.chosen; };
+      return data;
     };
   }
   // none(): nothing can follow what was asked about.
@@ -139,7 +147,13 @@ var cuteEditor = (function () {
     function complete(single) {
       cm.showHint({hint: hint, completeSingle: single,
         closeCharacters: /[\s()[\]{};>,"']/,
-        extraKeys: {Tab: function (_, h) { h.pick(); }}});
+        extraKeys: {Tab: function (_, h) { h.pick(); },
+          // Behind a word that is complete Enter is what it is without a list.
+          Enter: function (_, h) {
+            if (!h.data.complete()) return h.pick();
+            h.close();
+            return CodeMirror.Pass;
+          }}});
     }
     cm.on("inputRead", function (_, change) {
       var typed = change.text[change.text.length - 1];
@@ -206,14 +220,22 @@ var cuteEditor = (function () {
         made = [];
       });
     }
-    function widget(line, note) {
-      var cut = note.text.indexOf("\n"), e = make("div", "note "
-        + note.kind);
-      e.appendChild(make("div", "", cut < 0 ? note.text
-        : note.text.slice(0, cut)));
-      if (cut > 0) e.appendChild(make("div", "rest",
-        note.text.slice(cut + 1)));
-      if (note.hint) e.appendChild(make("div", "rest", note.hint));
+    // All but the first are folded to their first line.
+    function widget(line, note, folded) {
+      var lines = note.text.split("\n"), first = lines.shift();
+      if (note.hint) lines.push(note.hint);
+      if (note.rest && note.rest.length) lines.push(note.rest.length
+        + " more may follow from it");
+      var e = make("div", "note " + note.kind), rest = lines.join("\n");
+      if (folded && rest) {
+        var d = e.appendChild(make("details"));
+        d.appendChild(make("summary", "", first));
+        d.appendChild(make("div", "rest", rest));
+        d.addEventListener("toggle", function () { w.changed(); });
+      } else {
+        e.appendChild(make("div", "", first));
+        if (rest) e.appendChild(make("div", "rest", rest));
+      }
       var close = make("button", "dismiss", "\u00D7");
       close.title = "hide";
       close.setAttribute("aria-label", "hide this report");
@@ -228,10 +250,10 @@ var cuteEditor = (function () {
       clear();
       var kinds = {};
       cm.operation(function () {
-        notes.forEach(function (note) {
+        notes.forEach(function (note, i) {
           var n = note.line - 1;
-          if (n < 0 || n >= cm.lineCount()) return;
-          var w = widget(n, note), u = underline(cm, n,
+          if (i >= MOST_NOTES || n < 0 || n >= cm.lineCount()) return;
+          var w = widget(n, note, i > 0), u = underline(cm, n,
             note.kind == "bad" ? "wrong" : "minded");
           made.push(function () { w.clear(); if (u) u.clear(); });
           if (kinds[n] != "bad") kinds[n] = note.kind;
@@ -269,7 +291,6 @@ var cuteEditor = (function () {
           if (c.title) e.title = c.title;
           cm.setGutterMarker(n - 1, "heat", e);
         });
-        cm.getWrapperElement().classList.toggle("heated", lines.length > 0);
       });
       cm.refresh();
     };

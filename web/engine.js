@@ -4,7 +4,8 @@
 //   await engine.ready;       // {version, lua, threads, memory: bytes}
 //   const answer = await engine.ask("run", {name, text, words: []},
 //                                   (text, fd) => ...);
-//   await engine.stop();      // what runs is answered {stopped: true}
+//   await engine.stop();      // what runs is answered {stopped: true}; what
+//                             // takes too long that and {late: true}
 //
 // What can be asked says lua/cute/workshop/init.lua. A second Worker stands by:
 // it takes the place of one that is stopped, and of one whose memory grew large
@@ -245,8 +246,9 @@ class Engine {
   }
 
   // Asks the Worker; its answer, in which ok = false and error say what is
-  // wrong. What it prints meanwhile goes to onOutput(text, fd).
-  async ask(name, fields = {}, onOutput) {
+  // wrong. What it prints meanwhile goes to onOutput(text, fd). It may take
+  // `seconds`, or as long as all may.
+  async ask(name, fields = {}, onOutput, seconds) {
     try {
       await this.ready;
     } catch (e) {
@@ -254,10 +256,10 @@ class Engine {
     }
     if (name === "put") return this.put(fields.name, fields.bytes);
     if (name === "complete") return this.complete(fields);
-    return this.send(name, fields, onOutput);
+    return this.send(name, fields, onOutput, seconds);
   }
 
-  async send(name, fields, onOutput) {
+  async send(name, fields, onOutput, seconds) {
     const busy = this.hand.job;
     if (RUNS.has(name) && (this.renewing || [busy, ...this.hand.queue].some(
         job => job && RUNS.has(job.ask))))
@@ -270,7 +272,8 @@ class Engine {
       return job.done;
     }
     job.begin = () => {
-      job.timer = setTimeout(() => this.late(job), this.seconds * 1000);
+      const most = seconds || this.seconds;
+      job.timer = setTimeout(() => this.late(job, most), most * 1000);
     };
     this.hand.take(job);
     this.settle();
@@ -280,11 +283,11 @@ class Engine {
     return answer;
   }
 
-  late(job) {
+  late(job, seconds) {
     if (this.hand.job !== job) return;
-    const message = `this took longer than ${this.seconds} s, the limit of `
+    const message = `this took longer than ${seconds} s, the limit of `
       + "time, and was stopped";
-    this.replace({ok: false, stopped: true, error: {message}});
+    this.replace({ok: false, stopped: true, late: true, error: {message}});
   }
 
   // Candidates behind `at` characters of a text: {from, list}.

@@ -1,18 +1,20 @@
 // What runs and prompts gave: what they printed, the kernels beside the editor,
 // pictures and timelines.
 //
-//     results = cuteResults({ask, name, editor, say, go, room})
+//     results = cuteResults({ask, name, editor, say, go, room, prompt})
 //
 // ask(name, fields) is the engine's; name() says which script the editor has;
 // editor is cuteEditor's; say(text) is for the line at the foot, go(line) goes
-// to a line of the script, room(name) to another pane. begin(title), out(text, fd) and done(answer) tell of
-// a run, asked(text) and answered(answer) of the prompt; pointed(line) and
-// chosen(line) of the editor.
+// to a line of the script, room(name) to another pane, prompt(text) asks that.
+// begin(title), out(text, fd) and done(answer) tell of a run, after both with
+// `quiet` no other view is shown, nor another line; asked(text) and
+// answered(answer) of the prompt; pointed(line) and chosen(line) of the editor.
 "use strict";
 var cuteResults = (function () {
   var MOST = 400000;  // characters of output that are kept
   var BLOCK = 8000;   // of a block of it
   var DRAWN = 30;     // ms after which what came is drawn
+  var LISTED = 100;   // faults that an opened fold shows
   var VIEWS = ["output", "kernel", "drawn", "timeline"];
 
   function plural(n, word) { return n + " " + word + (n == 1 ? "" : "s"); }
@@ -177,7 +179,30 @@ var cuteResults = (function () {
       b.onclick = function () { host.go(line); };
       return b;
     }
-    // notes: of a kernel at fault, which say more than the error.
+    // A fold of a list, which is drawn when it is opened first.
+    function fold(title, list) {
+      var d = make("details");
+      d.appendChild(make("summary", "", title));
+      d.addEventListener("toggle", function () {
+        if (d.childNodes.length > 1) return;
+        var ul = d.appendChild(make("ul"));
+        list.slice(0, LISTED).forEach(function (n) {
+          ul.appendChild(faultItem(n)); });
+        if (list.length > LISTED) ul.appendChild(make("li", "dim",
+          plural(list.length - LISTED, "more fault")));
+      });
+      return d;
+    }
+    function faultItem(n) {
+      var li = make("li");
+      if (n.line) li.appendChild(lineButton(n.line));
+      li.appendChild(document.createTextNode(n.text.split("\n")[0]));
+      if (n.rest && n.rest.length) li.appendChild(fold(n.rest.length
+        + " more may follow from it", n.rest));
+      return li;
+    }
+    // notes: of a kernel at fault, which say more than the error; the first is
+    // the one to look at.
     function failure(error, notes) {
       var e = make("div", "error"), faults = error.kind == "kernel-fault"
         && notes && notes.length;
@@ -187,14 +212,9 @@ var cuteResults = (function () {
       if (error.hint && !error.text)
         e.appendChild(make("div", "dim", error.hint));
       if (faults) {
-        var ul = e.appendChild(make("ul"));
-        notes.forEach(function (n) {
-          var li = ul.appendChild(make("li"));
-          li.appendChild(lineButton(n.line));
-          var more = /\d+ more may follow from it/.exec(n.text);
-          li.appendChild(document.createTextNode(n.text.split("\n")[0]
-            + (more ? " (" + more[0] + ")" : "")));
-        });
+        e.appendChild(make("ul")).appendChild(faultItem(notes[0]));
+        if (notes.length > 1) e.appendChild(fold(plural(notes.length - 1,
+          "more fault"), notes.slice(1)));
       } else if (error.line && (!error.file || mine(error.file))) {
         e.insertBefore(lineButton(error.line), e.firstChild);
       }
@@ -206,6 +226,11 @@ var cuteResults = (function () {
     // What was reported of the script, of all kernels, each once.
     function notesOf(a) {
       var out = [], known = {};
+      function ours(at) {
+        return at && mine(a.page.files[at[0] - 1].name); }
+      // The text without the place in front.
+      function bare(text, at) {
+        return text.replace(host.name() + ":" + at[1] + ": ", ""); }
       function add(note) {
         var id = note.line + note.text;
         if (!known[id]) out.push(known[id] = note);
@@ -213,10 +238,14 @@ var cuteResults = (function () {
       ((a.page || {}).kernels || []).forEach(function (k) {
         k.notes.forEach(function (n) {
           var at = k.keys[n.key - 1], also = n.also && k.keys[n.also - 1];
-          if (!at || !mine(a.page.files[at[0] - 1].name)) return;
-          add({line: at[1], kind: n.kind, text: n.text.replace(
-              host.name() + ":" + at[1] + ": ", ""),
-            also: also && also[0] == at[0] ? also[1] : 0});
+          if (!ours(at)) return;
+          add({line: at[1], kind: n.kind, text: bare(n.text, at),
+            also: also && also[0] == at[0] ? also[1] : 0,
+            rest: (n.rest || []).map(function (r) {
+              var its = k.keys[r.key - 1];
+              return ours(its) ? {line: its[1], text: bare(r.text, its)}
+                : {text: r.text};
+            })});
         });
       });
       var e = a.error;
@@ -324,12 +353,16 @@ var cuteResults = (function () {
 
     function drawPictures() {
       var root = el("drawn");
-      if (root.dataset.drawn == pictures.length) return;
+      if (root.dataset.drawn === String(pictures.length)) return;
       if (!pictures.length) {
         root.textContent = "";
-        root.appendChild(make("p", "none", "cute.draw(x) puts a picture here,"
-          + " from a script or the prompt: x is a layout, a tensor, a TiledMMA,"
-          + " a report of k:profile."));
+        var none = root.appendChild(make("p", "none", "There is no picture yet:"
+          + " cute.draw(x) puts one here, from the script or the prompt. x is a"
+          + " layout, a tensor, a TiledMMA, a report of k:profile. "));
+        var example = none.appendChild(make("button", "mono", "cute.draw "
+          + '"(8,8):(8,1)"'));
+        example.title = "asks this at the prompt";
+        example.onclick = function () { host.prompt(example.textContent); };
       } else {
         for (var i = +root.dataset.drawn || 0; i < pictures.length; i++) {
           if (i == 0) root.textContent = "";
@@ -433,7 +466,7 @@ var cuteResults = (function () {
     return {
       show: show,
       shown: shown,
-      begin: function (title) {
+      begin: function (title, quiet) {
         answer = null;
         at = 0;
         times = {};
@@ -444,11 +477,12 @@ var cuteResults = (function () {
         host.editor.ran();
         drawKernel();
         log.add(make("div", "ran", title));
-        if (shown() != "kernel") show("output");
+        if (quiet && shown() == "drawn") drawPictures();
+        else if (!quiet && shown() != "kernel") show("output");
       },
       out: log.text,
       // The answer of a run, drawn; what is said of it in a line.
-      done: function (a) {
+      done: function (a, quiet) {
         answer = a;
         if (a.stopped) {
           log.add(make("div", "stopped", a.message || "stopped"));
@@ -469,7 +503,7 @@ var cuteResults = (function () {
         log.add(make("div", a.ok ? "ended" : "ended bad", text));
         drawKernel();
         host.editor.reports(notes);
-        if (notes.length) host.editor.reveal(notes[0].line);
+        if (notes.length && !quiet) host.editor.reveal(notes[0].line);
         addPictures(a.pictures);
         if (shown() == "kernel" && !(a.page && a.page.kernels.length))
           show("output");

@@ -250,6 +250,17 @@ var cuteShelf = (function () {
     return SHELF.scripts.filter(function (s) {
       return s.text.indexOf('"' + word + '"') >= 0; }).map(nameOf);
   }
+  // What to write into the empty field of arguments of a script.
+  function hint(name, text) {
+    var own = shelved(name), found = [];
+    if (!/\barg\b|\.\.\./.test(text.replace(/--.*/g, "")))
+      return "none taken";
+    if (own && own.words) return own.words;
+    text.replace(/["'](--[a-z][\w-]*)/g, function (_, word) {
+      if (found.indexOf(word) < 0) found.push(word); });
+    return found.slice(0, 4).join(" ... ") || "arg[1] arg[2] ...";
+  }
+  draw.hint = hint;
   draw.store = store;
   draw.download = download;
   draw.words = words;

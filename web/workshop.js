@@ -1,7 +1,9 @@
 // The workshop: wires the engine, the editor, the results and the shelf.
 "use strict";
 var workshop = (function () {
-  var FIRST = "gemm3stage.lua";
+  var FIRST = "start.lua";
+  var LIVE_MS = 600;  // without a key before a run while typing, which takes
+  var LIVE_S = 2;     // no longer than that
   var LIMITS = [[10, "10 s"], [60, "60 s"], [300, "5 min"], [86400, "a day"]];
   var FRESH = 'local cute = require "cute"\n\n';
   var KEYS = [["Ctrl-Enter", "runs the script"], ["Ctrl-.", "stops it"],
@@ -25,8 +27,14 @@ var workshop = (function () {
   var drafts = store.get("drafts", {});
 
   function shelved(name) { return cuteShelf.shelved(name); }
-  // As reports name it.
-  function baseName() { return current.name.replace(/^.*\//, ""); }
+  // As reports name it: Lua cuts what is longer than 40 bytes.
+  function baseName() {
+    var name = current.name.replace(/[\x00-\x1f\x7f]|^.*\//g, "");
+    var left = 39, size = new TextEncoder();
+    if (size.encode(name).length <= 40) return name;
+    return Array.from(name).filter(function (c) {
+      return (left -= size.encode(c).length) >= 0; }).join("");
+  }
   function keep() {
     var own = shelved(current.name), text = editor.text();
     var known = current.name in drafts;
@@ -43,6 +51,8 @@ var workshop = (function () {
   function changed(typed) {
     clearTimeout(keeping);
     if (typed) keeping = setTimeout(keep, 300);
+    live(typed);
+    el("words").placeholder = cuteShelf.hint(current.name, editor.text());
   }
   addEventListener("pagehide", function () { if (editor) keep(); });
   var warned = {};
@@ -125,25 +135,82 @@ var workshop = (function () {
     });
     results.add(note);
   }
+  // What to run: {title, fields}, or {error, at: the field it is in}.
+  function request() {
+    var w = cuteShelf.words(el("words").value);
+    var s = cuteShelf.seed(el("seed").value);
+    if (w.error || s.error)
+      return {error: w.error || s.error, at: w.error ? "words" : "seed"};
+    var fields = {name: current.name, text: editor.text(), words: w.words};
+    if (s.seed !== undefined) fields.seed = s.seed;
+    return {title: [current.name].concat(w.words).join(" "), fields: fields};
+  }
   async function run() {
     if (running) return;
     keep();
-    var w = cuteShelf.words(el("words").value);
-    var s = cuteShelf.seed(el("seed").value);
-    if (w.error || s.error) {
-      el(w.error ? "words" : "seed").focus();
-      return say(w.error || s.error);
+    var r = request();
+    if (r.error) {
+      el(r.at).focus();
+      return say(r.error);
     }
     leave();
-    var title = [current.name].concat(w.words).join(" ");
-    var fields = {name: current.name, text: editor.text(), words: w.words};
-    if (s.seed !== undefined) fields.seed = s.seed;
-    return during(title, "run", fields);
+    await quiet();
+    var answer = await during(r.title, "run", r.fields);
+    slow = answer.stopped ? slow : answer.seconds > LIVE_S;
+    return answer;
   }
   function stop() {
     if (!running) return;
     say("stopping");
     return engine.stop();
+  }
+
+  // ---- a run while typing ----
+
+  var trying = null;  // a promise of the one that goes
+  var slow = false;   // does the script take longer than LIVE_S?
+  var later;
+  // Ends the one that goes or waits.
+  async function quiet() {
+    clearTimeout(later);
+    if (!trying) return;
+    engine.stop();
+    await trying;
+  }
+  function live(typed) {
+    quiet();
+    if (!typed || !el("live").checked || !el("lesson").hidden) return;
+    if (slow) say("this takes longer than " + LIVE_S + " s: Run runs it");
+    else later = setTimeout(attempt, LIVE_MS);
+  }
+  async function attempt() {
+    await trying;
+    var r = request();
+    if (running || trying || r.error || !engine) return;
+    trying = once(r);
+    await trying;
+    trying = null;
+  }
+  // Shows a run that ended, and nothing of one that was ended.
+  async function once(r) {
+    var said = [], answer, wrong = await ask("syntax", {text: r.fields.text,
+      name: r.fields.name}).catch(failed);
+    if (!wrong || wrong.message || wrong.error
+        || editor.text() != r.fields.text) return;
+    try {
+      answer = await engine.ask("run", r.fields, function (text, fd) {
+        said.push([text, fd]); }, LIVE_S);
+    } catch (e) { answer = failed(e); }
+    if (answer.late) {
+      slow = true;
+      say("stopped after " + LIVE_S + " s: Run runs all of it");
+    }
+    if (answer.stopped || answer.busy || running) return;
+    results.begin(r.title, true);
+    said.forEach(function (s) { results.out(s[0], s[1]); });
+    results.done(answer, true);
+    var got = await ask("files").catch(function () {});
+    if (got && got.files) shelf.wrote(got.files);
   }
 
   // ---- the prompt ----
@@ -159,6 +226,7 @@ var workshop = (function () {
   async function prompt() {
     var text = line.text();
     if (!text.trim() || running) return;
+    await quiet();
     busy(true);
     var answer, said = [];
     function out(t, fd) {
@@ -215,6 +283,7 @@ var workshop = (function () {
       draft = undefined;
     }
     current = {name: name, text: draft === undefined ? entry.text : draft};
+    slow = false;
     leave();
     editor.set(current.text);
     el("name").textContent = name;
@@ -535,7 +604,11 @@ var workshop = (function () {
   line = cuteEditor.prompt(el("asked"), {ask: ask, run: prompt, older: older,
     none: function () { say("nothing follows"); }});
   results = cuteResults({ask: ask, editor: editor, say: say, go: go, room: goRoom,
-    name: baseName});
+    name: baseName, prompt: async function (text) {
+      line.set(text);
+      await prompt();
+      results.show("drawn");
+    }});
   shelf = cuteShelf(el("shelf"), {open: open, lesson: lesson, fresh: fresh,
     forget: forget, take: take, store: store,
     solved: function (l) {
@@ -591,6 +664,11 @@ var workshop = (function () {
     var o = el("seconds").appendChild(make("option", "", l[1]));
     o.value = l[0];
   });
+  el("live").checked = store.get("live", false);
+  el("live").onchange = function () {
+    store.set("live", el("live").checked);
+    live(el("live").checked);
+  };
   el("seconds").value = store.get("seconds", 60);
   el("seconds").onchange = function () {
     engine.seconds = +el("seconds").value;

@@ -72,8 +72,8 @@ describe("the workshop under node", function()
   it("ends what takes longer than its limit of time", function()
     local all = workshop.under_node {{engine = {seconds = 0.4}},
       run "while true do end", run "print 'on'"}
-    assert.same({ok = false, stopped = true, error = {message = "this took "
-      .. "longer than 0.4 s, the limit of time, and was stopped"}},
+    assert.same({ok = false, stopped = true, late = true, error = {message =
+      "this took longer than 0.4 s, the limit of time, and was stopped"}},
       all[2].answer)
     assert.equal("on\n", all[3].out)
   end)

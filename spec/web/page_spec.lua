@@ -17,6 +17,8 @@ local WHOLE = "file://" .. FOLDER .. "/workshop.html"
 local USER = [[
 const ready = () => until(() => workshop.state() == "ready", "not ready");
 const write = text => workshop.editor.cm.setValue(text);
+const shelf = name => workshop.open({name, text: SHELF.scripts.find(
+  s => s.path == "scripts/" + name).text});
 // What the page shows of a run: of the editor's text, or of this one.
 const run = async (text, words) => {
   await ready();
@@ -139,7 +141,7 @@ describe("the page", function()
     assert.same({true, false, "by line, in kernels.gemm_sm90.kernel"}, v[2])
     assert.same({false, false}, {v[3], v[4]})
     assert.equal("[kernels.gemm_sm90.mainloop]", v[5][5])
-    assert.same({true, "gemm3stage.lua"}, {v[6], v[7]})
+    assert.same({true, "start.lua"}, {v[6], v[7]})
   end)
 
   it("gives the same C, reports and counters as the native program",
@@ -174,6 +176,7 @@ describe("the page", function()
     local cu = support.run {"scripts/gemm3stage.lua", "--emit", "cu"}
     cu = cu:match "__global__.*"  -- helpers in front are folded
     local v = visit {{url = FILE, script = [[
+      shelf("gemm3stage.lua");
       const said = await run();
       click("#tab-kernel");
       $("#heat").value = "sectors";
@@ -221,8 +224,7 @@ describe("a fault in a script", function()
 
   it("is told at its lines, which are underlined", function()
     local cases = {
-      {"gemm3stage", "cute.arch.sync_threads()", 2, "[race]",
-       "cute.copy(s2r_A", "cute.copy(s2r_B"},
+      {"gemm3stage", "cute.arch.sync_threads()", 2, "[async-in-flight]"},
       {"transpose", "cute.arch.sync_threads()", 1, "[race]"},
       {"copy_async", "cute.arch.cp_async_wait_group(0)", 1,
        "[async-in-flight]"}}
@@ -419,7 +421,7 @@ describe("what is carried", function()
     assert.equal("two-d.npy is the global two_d: f32 (2,3)", v[1])
     assert.truthy(v[2]:find("5.0\n", 1, true), v[2])
     assert.same({"b.txt", 5}, v[3])
-    assert.equal("gemm3stage.lua", v[4][1])
+    assert.equal("start.lua", v[4][1])
     assert.truthy(v[4][2]:find "two_d%(1, 2%)")
     assert.truthy(v[5]:find("the limit of time", 1, true), v[5])
     assert.truthy(v[6]:find("1.0\n", 1, true), v[6])
@@ -561,6 +563,7 @@ describe("what is wrong is told in a sentence, and the page works on:",
     local v = visit {{url = SERVED, script = const("scripts", given)
       .. const("words", WORDS) .. ("const files = [%s];"):format(
         table.concat(drops, ", ")) .. [[
+      shelf("gemm3stage.lua");
       const own = workshop.editor.text(), out = [];
       const good = "local cute = require 'cute'\n"
         + "local x = cute.zeros({2}, cute.f32)\n"

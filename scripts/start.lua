@@ -1,0 +1,30 @@
+-- Start here: a kernel that reverses each piece of a vector.
+-- Run it, then change it. Without its barrier, for one, the
+-- simulator tells of a race.
+local cute = require "cute"
+
+local N, BLOCK = 1024, 128  -- elements, threads of a block
+
+local turn = cute.kernel("turn", function(x, y)
+  local tid = cute.arch.thread_idx()  -- 0 to 127
+  local bid = cute.arch.block_idx()   -- 0 to 7
+  -- This block's pieces of x and y, and shared memory.
+  local gX = cute.local_tile(x, {BLOCK}, {bid})
+  local gY = cute.local_tile(y, {BLOCK}, {bid})
+  local piece = cute.make_layout {BLOCK}
+  local sX = cute.make_smem_tensor(cute.f32, piece)
+  sX[tid] = gX[tid]              -- a thread brings one,
+  cute.arch.sync_threads()       -- waits for all of them,
+  gY[tid] = sX[BLOCK - 1 - tid]  -- and takes another's
+end)
+
+local x, y = cute.zeros({N}, cute.f32), cute.zeros({N}, cute.f32)
+for i = 0, N - 1 do x[i] = i end
+turn(x, y):launch {grid = N // BLOCK, block = BLOCK}
+
+for i = 0, N - 1 do  -- the last element of a piece is first
+  local first = i // BLOCK * BLOCK
+  assert(y[i] == first + BLOCK - 1 - i % BLOCK, "y is wrong")
+end
+print(("y begins with %g, %g: ok"):format(y[0], y[1]))
+cute.draw "(8,4):(4,1)"  -- where (row, column) of a layout is

@@ -1,6 +1,8 @@
 // The `cutelua` program: one Lua state that has the faces and the Lua files
 // of lua/ and kernels/ in it. What is done with the command line stands in
 // lua/cute/program/main.lua.
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +78,18 @@ static void check_output(void) {
   _exit(EXIT_FAILURE);
 }
 
+// A standard stream that the caller closed stays one that cannot be used: its
+// number would be that of the first file that is opened, and what is printed
+// would stand in there.
+static void keep_numbers(void) {
+  for (int fd = 0; fd <= 2; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+        open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
+      return;
+}
+
 int main(int argc, char **argv) {
+  keep_numbers();
   atexit(check_output);
   lua_State *L = program_state();
   if (!L) {

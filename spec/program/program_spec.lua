@@ -298,6 +298,23 @@ stage {}
     end
   end)
 
+  it("writes nothing into files that it would have printed", function()
+    local path = script [[
+      local f = io.open(arg[1], "w")
+      print "printed"
+      io.stdout:flush()
+      io.stderr:write "said"
+      assert(not io.read())
+      f:write "data"
+      f:close()]]
+    local _, err, code = support.exec {"sh", "-c", ("'%s' %s %s.out <&- >&- "
+      .. "2>&-"):format(support.program, path, path)}
+    assert.equal("", err)
+    assert.equal(1, code)
+    assert.equal("data", support.read(path .. ".out"))
+    os.remove(path .. ".out")
+  end)
+
   it("refuses names that are empty, and what is no text", function()
     for _, row in ipairs {
       {2, "-l: a module's name is needed, got ''", "-l", ""},

@@ -348,18 +348,27 @@ local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cute.lang.raw
 
 local function class_name(name) return (name:lower():gsub(" ", "_")) end
 
-local classes  -- by name: {name =, annotation =, tables =, title =}
+-- By name: {name =, annotation =, tables =, title =}. What C makes is there
+-- before the modules of the others are loaded.
+local objects, classes
 
-local function load_classes()
-  if classes then return classes end
-  classes = {}
+local function load_objects()
+  if objects then return objects end
+  objects = {}
   for _, row in ipairs(OBJECTS) do
     local class = {name = row[1], annotation = row[3], tables = {}}
     for _, key in ipairs {row[2], row[4]} do
       class.tables[#class.tables + 1] = debug.getregistry()[key]
     end
-    classes[row[1]] = class
+    objects[row[1]] = class
   end
+  return objects
+end
+
+local function load_classes()
+  if classes then return classes end
+  classes = {}
+  for name, class in pairs(load_objects()) do classes[name] = class end
   for module in CLASS_MODULES:gmatch "%S+" do require(module) end
   for t in pairs(sign.classes) do
     local name = class_name(t.__name)
@@ -368,6 +377,10 @@ local function load_classes()
         :gsub(" (%l)", string.upper)}
   end
   return classes
+end
+
+local function class_of(name)
+  return load_objects()[name] or load_classes()[name]
 end
 
 -- The methods and fields of a class: names in order.
@@ -551,12 +564,10 @@ function names.exact(name)
   local owner, member = name:match "^(.+)[.:]([%w_]+)$"
   local item = not name:find ":" and by_path(name)
   if item then return item end
-  owner = owner and class_name(owner)
-  if owner and load_classes()[owner] then
-    return (class_member(classes[owner], member))
-  elseif load_classes()[class_name(name)] then
-    return class_item(classes[class_name(name)])
-  end
+  local class = owner and class_of(class_name(owner))
+  if class then return (class_member(class, member)) end
+  class = class_of(class_name(name))
+  return class and class_item(class)
 end
 
 --- What a name stands for: its item, or nil and names that are near.
@@ -637,19 +648,20 @@ function names.of(value)
     end
     local mt = debug.getmetatable(value)
     local title = mt and rawget(mt, "__name")
-    local class = title and load_classes()[class_name(title)]
+    local class = title and class_of(class_name(title))
     return class and class_item(class)
   end
   local mt = debug.getmetatable(value)
   local title = mt and mt.__name
   if not title then return nil end
-  if TITLES[title] then return class_item(load_classes()[TITLES[title]]) end
+  if TITLES[title] then return class_item(class_of(TITLES[title])) end
+  load_objects()
   for _, row in ipairs(OBJECTS) do
     if row[2] == title or row[4] == title then
-      local class = load_classes()[row[1]]
+      local class = objects[row[1]]
       if row[2] == "cute.tiled" then
         local copies = pcall(function() return value.layout_tv_tiled end)
-        class = classes[copies and "tiled_copy" or "tiled_mma"]
+        class = objects[copies and "tiled_copy" or "tiled_mma"]
       end
       return class_item(class)
     end

@@ -4,6 +4,7 @@ local comments = require "cute.doc.comments"
 local core = require "cute.core"
 local names = require "cute.doc.names"
 local sign = require "cute.lang.sign"
+local source = require "cute.lang.source"
 
 local meaning = {}
 
@@ -70,13 +71,16 @@ function meaning.of_member(v, name, value)
     or meaning.of_name(owner .. "." .. name)) or meaning.of_value(value)
 end
 
---- Of a module, by the comment at its head.
+--- Of a module, by the comment at its head: nothing else of it is looked at.
 ---@param name string "cute.pipeline"
 ---@return string?
 function meaning.of_module(name)
-  local chunk = name:find "^cute" and comments.chunk(name)
-  local first = chunk and comments.of_chunk(chunk).list[1]
-  return first and first.block and summary(first) or nil
+  local chunk, head = name:find "^cute" and comments.chunk(name), {}
+  for line in (chunk and source.text(chunk) or ""):gmatch "([^\n]*)\n" do
+    if not line:find "^%-%-" then break end
+    head[#head + 1] = line
+  end
+  return summary(comments.read(table.concat(head, "\n") .. "\n")[1])
 end
 
 return meaning

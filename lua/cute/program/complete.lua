@@ -16,7 +16,7 @@ local complete = {}
 complete.FIELDS = {
   layout = "shape stride layout offset swizzle inner outer is_composed",
   tensor = "shape stride layout element_type dtype memspace alignment device "
-    .. "iterator",
+    .. "iterator address",
   vector = "shape dtype element_type",
   value = "dtype element_type",
   dtype = "bits width name is_float is_integer signed inf nan",

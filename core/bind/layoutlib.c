@@ -137,6 +137,13 @@ static Dim basis_of(lua_State *L, const ConstBox *b) {
 
 // ---- dims and tuples ----
 
+// As arithmetic of indices has it: i32, or i64.
+static Ref as_index(Ctx *cx, Ref r) {
+  DType t = ir_type(ir_fn(cx), r);
+  if (t == DT_I32 || t == DT_I64) return r;
+  return ir_cvt(cx, ir_fn(cx), dtype_bits(t) == 64 ? DT_I64 : DT_I32, r);
+}
+
 bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
   int isnum;
   switch (lua_type(L, idx)) {
@@ -164,7 +171,7 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
     if (!dtype_is_int(ir_type(ir_fn(cx), r)))
       face_error(L, ERR_TYPE, "an integer is needed, got a traced %s: convert "
                  "it with :to(cute.i32)", dtype_name(ir_type(ir_fn(cx), r)));
-    *d = dim_fold(cx, r);
+    *d = dim_fold(cx, as_index(cx, r));
     return true;
   }
   default:

@@ -138,7 +138,7 @@ bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t) {
   if (t.kind == TILER_LAYOUT && t.extent)
     return tup_evenly_divides(cx, shape, t.l.shape);
   if (t.kind == TILER_LAYOUT) {  // tiles and rest have all places, once
-    Note nt = {.op = "evenly_divides", .mode = -1, .quiet = true};
+    Note nt = {.op = "evenly_divides", .a = &t.l, .mode = -1, .quiet = true};
     Dim size = tup_size(cx, shape);
     Layout l = layout_inner(t.l);
     Layout rest = complement_in(cx, &nt, l, tup_leaf(cx, size));

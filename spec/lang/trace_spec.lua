@@ -3,7 +3,8 @@
 -- user sees. What a loop carries is checked in the IR and, where values
 -- matter, by running the kernel on the simulator.
 local cute = require "cute"
-local run = require "spec.kernels".run
+local kernels = require "spec.kernels"
+local run = kernels.run
 local support = require "spec.support"
 
 local function trace(f, ...)
@@ -717,7 +718,7 @@ describe("a kernel", function()
         .. "[bad-launch]"] = {block = 1, grid = 1, output = true},
       ['faults of maybe: "raise" (the default) or "return" is needed '
         .. "[bad-launch]"] = {block = 1, grid = 1, faults = "maybe"},
-      ["stream of file (closed): a stream is needed [bad-launch]"] =
+      ["stream of a FILE*: a stream is needed [bad-launch]"] =
         {block = 1, grid = 1, stream = closed},
       ["grid with [x] = 2: one to three integers of at least 1 [bad-launch]"] =
         {block = 1, grid = {1, x = 2}}} do
@@ -725,6 +726,11 @@ describe("a kernel", function()
       assert.equal("call:launch: " .. text,
                    (support.message(function() k():launch(opts) end)))
     end
+    local p = cute.compile(k, {grid = 1, block = 1, device = "sim"})
+    assert.equal("prepared:try: progress of \"x\": a function is needed "
+      .. "[bad-launch]", (support.message(function()
+        p:try {progress = "x"}
+      end)))
   end)
 
   it("takes its options in tables", function()
@@ -818,5 +824,23 @@ describe("cute.where of two numbers", function()
         t[i] = cute.where(i:lt(2), w, 5)
       end)
     end)
+  end)
+end)
+
+describe("an index", function()
+  it("is of any type of integers", function()
+    for _, dtype in ipairs {"u8", "i8", "i16", "u16", "u32", "u64", "i64"} do
+      local x, y = cute.zeros({8}, "f32"), cute.zeros({8}, "i32")
+      local k = cute.kernel("k", function(a, b)
+        local i = cute.arch.thread_idx():to(cute[dtype])
+        local s = cute.make_smem_tensor("f32", cute.make_layout {8})
+        s[i] = cute.arch.thread_idx():to(cute.f32)
+        a[i] = s[i] + 1
+        cute.arch.atomic_add(b.iterator + i, 2)
+      end)
+      k(x, y):launch {grid = 1, block = 8, device = "sim"}
+      for i = 0, 7 do assert.same({i + 1.0, 2}, {x(i), y(i)}, dtype) end
+      kernels.compiles(k(x, y):trace {block = 8}, {"sm_80"})
+    end
   end)
 end)

@@ -364,6 +364,11 @@ describe("a tiler divides evenly", function()
     end
     assert.is_true(yes > 100)
     assert.is_false(cute.evenly_divides(32, cute.layout "8:3"))
+    for _, n in ipairs {-2, 0} do
+      raises(("evenly_divides: the room %d for the complement of (4,2):(1,4) "
+        .. "is not made of positive integers [shape-mismatch]"):format(n),
+        cute.evenly_divides, n, cute.layout "(4,2):(1,4)")
+    end
     assert.is_true(cute.evenly_divides({8, 12}, {cute.layout "2:4", 3}))
     assert.is_false(cute.evenly_divides({8, 12}, {cute.layout "2:3", 3}))
     assert.is_true(cute.evenly_divides({8, 12}, {4}))

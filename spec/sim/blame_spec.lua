@@ -504,7 +504,7 @@ describe("a traced argument", function()
     end)
     k(3, {bits = 5}, cute.zeros({1}, cute.i32)):launch {grid = 1, block = 1,
       device = "sim"}
-    assert.equal("traced i32 (argument n), traced i32 (argument t_bits)", text)
+    assert.equal("traced i32 (argument n), traced i32 (argument t.bits)", text)
   end)
 end)
 

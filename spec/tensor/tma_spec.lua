@@ -545,6 +545,8 @@ describe("a TMA copy", function()
     assert.equal(0x0f, mask(ctas, {0, 1, 0, 0}, 1))
     assert.equal(0xf0, mask(ctas, {0, 1, 1, 0}, 1))
     assert.equal(0x22, mask(ctas, {0, 1, 1, 0}, 2))
+    raises("a cluster has at most 16 blocks, not those of 2147483648:1 "
+      .. "[bad-argument]", mask, cute.layout "2147483648:1", {0}, 0)
     assert.same({0x22, 0x11, 0x88}, kernels.run(3, function(out)
       for i, at in ipairs {1, 0, 3} do
         local m = cute.var(at)

@@ -227,14 +227,14 @@ function kernel.check_options(opts, known)
     elseif not MOST[name] and not types:find(t, 1, true)
     then
       core.fail("bad-launch", ("%s of %s: %s is needed")
-        :format(name, tostring(value),
+        :format(name, core.show(value),
         types == "integer" and "an integer" or types == "integer float"
         and "a number" or "a " .. types:gsub(" ", " or ")))
     end
     local want = is_odd(name, value)
     if want then
       core.fail("bad-launch", ("%s of %s: %s is needed")
-        :format(name, tostring(value), want))
+        :format(name, core.show(value), want))
     end
   end
 end
@@ -577,6 +577,7 @@ end
 function Prepared:try(opts, ...)
   local known = not opts.stream and rawget(self, "launcher")
   if known and known(self, ...) then return true end
+  check_options(opts)
   local fits, values = pcall(core.launch_fit, self.kind, ...)
   if fits then run(self, opts, values) end
   return fits

@@ -557,6 +557,10 @@ function cpasync.create_tma_multicast_mask(cta_layout_vmnk, cta_coord_vmnk,
     core.fail("bad-argument", ("create_tma_multicast_mask: mode %d of %s")
       :format(mcast_mode, cta_layout_vmnk))
   end
+  if core.size(cta_layout_vmnk) > 16 then
+    core.fail("bad-argument", ("create_tma_multicast_mask: a cluster has at "
+      .. "most 16 blocks, not those of %s"):format(cta_layout_vmnk))
+  end
   for i = 1, n do at[i] = i == mcast_mode + 1 and 0 or cta_coord_vmnk[i] end
   local along = core.get(cta_layout_vmnk, mcast_mode)
   for i = 0, core.size(along) - 1 do mask = mask | 1 << along(i) end

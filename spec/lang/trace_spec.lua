@@ -697,7 +697,7 @@ describe("a kernel", function()
         .. "budget cluster cooperative device fastmath faults fmad grid "
         .. "output pdl progress record seed stream threads "
         .. "[unknown-name]"] = {sed = 1},
-      ["seed of x: an integer is needed [bad-launch]"] = {seed = "x"},
+      ['seed of "x": an integer is needed [bad-launch]'] = {seed = "x"},
       ["threads of 1.5: an integer is needed [bad-launch]"] = {threads = 1.5},
       ["no block is given: launch {grid = g, block = b} [bad-launch]"] = {},
       ["grid of 0: one to three integers of at least 1 [bad-launch]"] =
@@ -712,11 +712,11 @@ describe("a kernel", function()
         {block = 1, grid = 1, threads = -1},
       ["progress of 3: a function is needed [bad-launch]"] =
         {block = 1, grid = 1, progress = 3},
-      ["output of x: a userdata or table or boolean is needed [bad-launch]"] =
+      ['output of "x": a userdata or table or boolean is needed [bad-launch]'] =
         {block = 1, grid = 1, output = "x"},
       ["output of true: a file, what has write, or false is needed "
         .. "[bad-launch]"] = {block = 1, grid = 1, output = true},
-      ['faults of maybe: "raise" (the default) or "return" is needed '
+      ['faults of "maybe": "raise" (the default) or "return" is needed '
         .. "[bad-launch]"] = {block = 1, grid = 1, faults = "maybe"},
       ["stream of a FILE*: a stream is needed [bad-launch]"] =
         {block = 1, grid = 1, stream = closed},

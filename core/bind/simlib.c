@@ -451,6 +451,24 @@ static void push_path(lua_State *L, const Fn *fn, const SimOrders *o) {
 }
 
 // What could have come in another order.
+// few: a grid that is too small for an output, as a table of the report.
+static void push_few(lua_State *L, const Fn *fn, const SimShort *s) {
+  const Mem *m = &fn->mem.p[s->mem];
+  const char *name = ir_str(fn, m->name);
+  const Src *at = &fn->src.p[s->src];
+  lua_createtable(L, 0, 9);
+  face_set_str(L, "tensor", *name ? name : ir_str(fn, fn->arg.p[m->arg].name));
+  if (s->src) face_set_str(L, "file", ir_str(fn, at->file));
+  if (s->src) face_set_int(L, "line", at->line);
+  face_set_int(L, "mode", s->mode);
+  face_set_int(L, "from", s->from);
+  face_set_int(L, "extent", s->extent);
+  face_set_int(L, "each", s->each);
+  face_set_int(L, "none", s->none);
+  face_set_int(L, "all", s->all);
+  lua_setfield(L, -2, "few");
+}
+
 static void push_orders(lua_State *L, const Fn *fn, const SimOrders *o) {
   static const struct { uint32_t flag; const char *name; } FLAGS[] = {
     {SIM_FULL, "full"}, {SIM_LANES, "lanes"}, {SIM_MISSED, "missed"},
@@ -506,6 +524,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   face_set_int(L, "ctas", (int64_t)r->ctas);
   face_set_int(L, "granules", (int64_t)r->granules);
   face_set_int(L, "left", r->left);
+  if (r->few.mem >= 0) push_few(L, fn, &r->few);
   face_set_num(L, "seconds", r->seconds);
   face_set_bool(L, "stopped", r->stopped);
   lua_pushlstring(L, r->output ? r->output : "", r->noutput);

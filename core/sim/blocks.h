@@ -36,6 +36,8 @@ void simblocks_start(Ctx *cx, SimProg *p);
 void simblocks_access(SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t mask, const int64_t *at, int bytes,
                       const uint8_t *data, int stride);
+// The block that stored to a byte of an area first, from 1 on; 0: none.
+uint64_t simblocks_writer(const SimArea *a, const uint8_t *byte);
 // All races, in order of places.
 typedef void (*Found)(void *ud, const SimFault *f);
 void simblocks_find(const SimProg *p, Found found, void *ud);

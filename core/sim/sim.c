@@ -621,6 +621,8 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
   if (ok && !r.stopped && !r.nfault && !r.tape)  // what others write is, of one
     unwritten = simleft_find(prog, left, one ? NULL : merge_fault, &r);
+  SimShort few = {.mem = -1};
+  if (ok && !r.stopped && !r.nfault && !one) few = simleft_short(cx, prog);
   r.nfault = simlead_arrange(prog->fn, r.fault, r.nfault);
   simblocks_free(prog);
   simrelay_free(prog);
@@ -642,6 +644,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   pthread_mutex_destroy(&r.lock);
   if (!s) ctx_fail(cx, ERR_MEMORY, "out of memory in the simulator");
   s->left = unwritten;
+  s->few = few;
   s->seconds = (double)(base_nanotime() - start) * 1e-9;
   return s;
 }

@@ -58,6 +58,15 @@ typedef struct SimReport {
                        // to src and src2
 } SimReport;
 
+// A tensor that blocks store tiles of one size to, side by side, and none from
+// coordinate `from` of a mode on.
+typedef struct SimShort {
+  int32_t mem;         // index into Fn.mem, or -1: there is none
+  uint32_t src;        // of the store
+  int mode;
+  int64_t from, extent, each, none, all;  // each: of a tile, in that mode
+} SimShort;
+
 // Memory traffic; conflicts = wavefronts - least.
 typedef struct SimStat {
   uint64_t count;      // warp instructions
@@ -107,6 +116,7 @@ typedef struct SimResult {
   uint64_t granules;      // of memory that a cluster kept who used it: most
   char *output; size_t noutput;  // what the kernel printed, in order of CTAs
   int64_t left;           // elements of outputs that are unwritten
+  SimShort few;           // a grid that is too small for an output
   bool stopped;           // too many reports, or progress said so
   double seconds;
   struct SimRequests *requests;  // requests.h; NULL: nobody asked

@@ -119,3 +119,62 @@ describe("a note tells of a TMA store", function()
     assert.same({}, said)
   end)
 end)
+
+describe("a note tells of a grid that is too small", function()
+  -- y[i] = f(x[i]) by `grid` blocks of 32, and what is said.
+  local function run_grid(grid, x, y, body, n)
+    local said, tell = {}, words.tell
+    words.tell = function(text) said[#said + 1] = text end
+    local k = cute.kernel("k", function(a, b, m)
+      body(a, b, arch.block_idx(), arch.thread_idx(), m)
+    end)
+    local ok, r = pcall(function()
+      return support.report(k(x, y, n):launch {grid = grid, block = 32,
+        device = "sim", faults = "return"})
+    end)
+    words.tell = tell
+    if not ok then error(r, 0) end
+    assert.is_true(r.ok, tostring(r))
+    return said[1]
+  end
+  local function zeros(...) return cute.zeros({...}, cute.f32) end
+  local function map(x, y, b, t) y[b * 32 + t] = x[b * 32 + t] end
+
+  it("for a vector or for columns of a matrix", function()
+    assert.matches("^cutelua: note: kernel k: notes_spec.lua:%d+: 320 of 640 "
+      .. "elements of global tensor 'b' were never stored to: mode 0 ends at "
+      .. "320 of 640, each block stores 32 there; is the grid too small%?$",
+      run_grid(10, zeros(640), zeros(640), map))
+    assert.matches("160 of 640 elements .* mode 1 ends at 15 of 20, each block "
+      .. "stores 5 there", run_grid({1, 3}, zeros(32, 20), zeros(32, 20),
+        function(x, y, _, t)
+          local _, by = arch.block_idx()
+          for j = 0, 4 do y[{t, by * 5 + j}] = x[{t, by * 5 + j}] end
+        end))
+  end)
+
+  it("not where all is stored, or a part may be meant", function()
+    local function quiet(...) assert.is_nil(run_grid(...)) end
+    quiet(20, zeros(640), zeros(640), map)
+    -- a bound inside of the grid, a length, a shorter input, none
+    quiet(10, zeros(640), zeros(640), function(x, y, b, t)
+      local i = b * 32 + t
+      cute.when(i:lt(300), function() y[i] = x[i] end)
+    end)
+    quiet(10, zeros(640), zeros(640), map, 320)
+    quiet(10, zeros(320), zeros(640), map)
+    quiet(10, zeros(400), zeros(640), map)
+    quiet(10, zeros(1), zeros(640), function(_, y, b, t) y[b * 32 + t] = 1 end)
+    -- in place, one block, blocks that store nothing, a part in the middle
+    quiet(10, zeros(640), zeros(640), function(x, y, b, t)
+      y[b * 32 + t] = y[b * 32 + t] + x[t]
+    end)
+    quiet(1, zeros(640), zeros(640), map)
+    quiet(10, zeros(640), zeros(640), function(x, y, b, t)
+      cute.when(b:lt(4), function() map(x, y, b, t) end)
+    end)
+    quiet(10, zeros(640), zeros(640), function(x, y, b, t)
+      map(x, y, b + 5, t)
+    end)
+  end)
+end)

@@ -13,6 +13,7 @@
 --   instructions, mmas, ctas, seconds, output (of printf), stopped
 --   requests      with record = true: what was asked of shared memory
 --   granules      pieces of memory of which a cluster kept who used them, most
+--   few           a grid that seems too small for an output (core/sim/left.c)
 --   notes()       what is no fault and hardly meant: sentences
 -- tostring(report) says the faults that lead, report:details() all of them,
 -- report:traffic() the table of lines, report:json() all of it for programs.
@@ -320,6 +321,13 @@ function Report:notes()
   for _, o in ipairs(program.unread) do
     add(at(o.file, o.line), ("shared tensor '%s' is filled here and never "
       .. "read"):format(o.name))
+  end
+  local f = self.few
+  if f then
+    add(at(f.file, f.line), ("%d of %d elements of global tensor '%s' were "
+      .. "never stored to: mode %d ends at %d of %d, each block stores %d "
+      .. "there; is the grid too small?"):format(f.none, f.all, f.tensor,
+      f.mode, f.from, f.extent, f.each))
   end
   return list
 end

@@ -150,14 +150,17 @@ static inline uint8_t keys_add(Keys *s, uint64_t key) {
 }
 
 // One pass for each different (source line, destination line, destination
-// chunk XOR source chunk); lines have 128 bytes, chunks 16.
+// chunk XOR source chunk); lines have 128 bytes, chunks 16. The fewest: one for
+// each source line, of which rows may be a part; but where most sectors are
+// read by halves, another request has the rest: eight lanes could share a line.
 SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
                                uint32_t mask, SimTurns *turns) {
-  Keys passes, lines;
-  passes.used = lines.used = 0;
-  passes.count = lines.count = 0;
-  uint64_t last_pass = ~0ull, last_line = ~0ull;
+  Keys passes, lines, sectors;
+  passes.used = lines.used = sectors.used = 0;
+  passes.count = lines.count = sectors.count = 0;
+  uint64_t last_pass = ~0ull, last_line = ~0ull, last = ~0ull;
   uint8_t group = 0, number = 0;
+  int n = __builtin_popcount(mask);
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
     uint64_t line = src[l] >> 7;
@@ -166,11 +169,13 @@ SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
     uint64_t pass = line << 32 ^ to << 3 ^ chunk;
     if (line != last_line) group = keys_add(&lines, line);
     if (pass != last_pass) number = keys_add(&passes, pass);
+    if (src[l] >> 5 != last) keys_add(&sectors, last = src[l] >> 5);
     if (turns) turns->group[l] = group, turns->pass[l] = number;
     last_line = line;
     last_pass = pass;
   }
-  return (SimPasses){passes.count, lines.count};
+  bool halves = 2 * (2 * sectors.count - n) > sectors.count;
+  return (SimPasses){passes.count, halves ? (n + 7) / 8 : lines.count};
 }
 
 int simaccess_global(int width, const uint64_t addr[32], uint32_t mask) {

@@ -16,7 +16,42 @@ end
 local ROWS = cute.make_layout({32, 32}, {32, 1})
 local ONE = {grid = 1, block = 32}
 
+-- Copies a (64,64) tile past L1 by 128 threads, 8 columns each: threads along
+-- rows first, or along columns.
+local function copied(threads)
+  return cute.kernel("copied", function(x, y)
+    local tid, cpasync = cute.arch.thread_idx(), cute.nvgpu.cpasync
+    local s = cute.make_smem_tensor(cute.bf16, cute.composition(
+      cute.make_swizzle(3, 3, 3), cute.make_layout({64, 64}, {64, 1})), 128)
+    local atom = cute.make_copy_atom(
+      cpasync.CopyG2SOp(cute.nvgpu.LoadCacheMode.GLOBAL), cute.bf16,
+      {num_bits_per_copy = 128})
+    local tiled = cute.make_tiled_copy_tv(atom, threads,
+                                          cute.make_layout {1, 8})
+    local thr = tiled:get_slice(tid)
+    cute.copy(tiled, thr:partition_S(x), thr:partition_D(s))
+    cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.sync_threads()
+    y[tid] = s[{tid % 64, tid // 64}]
+  end)(cute.zeros({64, 64}, cute.bf16), cute.zeros({128}, cute.bf16))
+end
+
 describe("conflicts", function()
+  it("are told where a cp.async reads many lines", function()
+    local block = {grid = 1, block = 128}
+    local along = copied(cute.make_layout({16, 8}, {8, 1})):profile(block)
+    assert.same({64, 0}, {along.lines[1].wavefronts, along.lines[1].conflicts})
+    local across = copied(cute.make_layout {64, 2}):profile(block)
+    assert.same({512, 448},
+                {across.lines[1].wavefronts, across.lines[1].conflicts})
+    local told = tostring(across:conflicts()[1])
+    assert.truthy(told:find("448 conflicts in 16 requests of s, ", 1, true))
+    assert.truthy(told:find("32 passes where 4 would do", 1, true))
+    assert.truthy(told:find("from 32 lines of global memory where 4 would do",
+                            1, true), told)
+  end)
+
   it("are told line by line, with a map of one request", function()
     local r = columns(cute.f32, ROWS):profile(ONE)
     local list = r:conflicts()

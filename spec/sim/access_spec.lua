@@ -176,6 +176,22 @@ describe("cp.async.cg", function()
     assert.equal(32, (passes(function(l) return l * 144 end)))
     assert.equal(8, (passes(function(l) return l * 144 end, 0xff)))
   end)
+  it("pays for each line of global memory", function()
+    local dst = lanes(function(l) return l // 8 * 128 + l % 8 * 16 end)
+    for per = 1, 8 do  -- lanes that copy from one line
+      local from = lanes(function(l) return l // per * 128 + l % per * 16 end)
+      local keys, n = {}, 0
+      for l = 0, 31 do
+        local key = ("%d %d %d"):format(l // per, l // 8, l % 8 ~ l % per)
+        if not keys[key] then n = n + 1 end
+        keys[key] = true
+      end
+      local passed, least = sim.cpasync_cg_wavefronts(dst, from)
+      -- rows of two chunks and more may be all that there is to read
+      local lines = (32 + per - 1) // per
+      assert.same({n, per == 1 and 4 or lines}, {passed, least})
+    end
+  end)
 end)
 
 describe("global memory", function()

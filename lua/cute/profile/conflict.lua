@@ -92,12 +92,25 @@ local function collision(c)
   return at
 end
 
-local function collision_text(c, list)
-  if c.kind == "cp.async.cg" then  -- banks do not matter, lines do
-    return "a pass takes lanes of one line of 128 bytes in global memory and "
-      .. "one in shared memory,\n  where source and destination are XOR-ed by "
-      .. "the same chunk of 16 bytes"
+-- A cp.async past L1: banks do not matter, lines do.
+local function lines_text(c)
+  local lines, n = {}, 0
+  for _, lane in ipairs(c.lanes) do
+    if not lines[lane.group] then n = n + 1 end
+    lines[lane.group] = true
   end
+  local text = "a pass takes lanes of one line of 128 bytes in global memory "
+    .. "and one in shared memory,\n  where source and destination are XOR-ed "
+    .. "by the same chunk of 16 bytes"
+  if n <= c.least then return text end
+  return ("%s; the lanes read\n  from %d lines of global memory where %d would "
+    .. "do: eight that follow each other copy a line of\n  a row where threads "
+    .. "go along rows first, and rows of the tile have 128 bytes"):format(text,
+    n, c.least)
+end
+
+local function collision_text(c, list)
+  if c.kind == "cp.async.cg" then return lines_text(c) end
   local text = {}
   for i, lane in ipairs(list) do
     if i > 8 then

@@ -226,11 +226,25 @@ size_t buflib_addressed(lua_State *L) {
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
       const HostBuf *b = luaL_testudata(L, -2, MT_BUFFER);
       if (!b || !hostbuf_open(b)) continue;
+      lua_Integer at = (lua_Integer)++n;
+      for (; at > 1; at--) {  // in order of their places
+        lua_rawgeti(L, -4, at - 1);
+        const HostBuf *other = lua_touserdata(L, -1);
+        if ((uintptr_t)other->p < (uintptr_t)b->p) break;
+        lua_rawseti(L, -5, at);
+      }
+      if (at > 1) lua_pop(L, 1);
       lua_pushvalue(L, -2);
-      lua_rawseti(L, -5, (lua_Integer)++n);
+      lua_rawseti(L, -5, at);
     }
   lua_pop(L, 1);
   return n;
+}
+
+// addressed_buffers() -> those of which the address was asked
+static int l_addressed(lua_State *L) {
+  buflib_addressed(L);
+  return 1;
 }
 
 // ---- filling and copying ----
@@ -562,6 +576,7 @@ void buflib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"buffer(dtype, count)", l_buffer},
     {"buffer_from(dtype, values)", l_buffer_from},
+    {"addressed_buffers", l_addressed},
     {"gemm_reference(A, B, D, m, n, k, strides?)", l_gemm_reference},
     {"gemm_check(A, B, D, m, n, k, opts)", l_gemm_check},
     {NULL, NULL}};

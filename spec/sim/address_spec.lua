@@ -220,6 +220,26 @@ describe("an address", function()
     assert.matches("memory at an address", r.message)
   end)
 
+  it("leaves no trace where a launch is looked at in all orders", function()
+    local x, y = ramp(8, 1), ramp(8, 5)
+    local k = cute.kernel("k", function(ptrs, n)
+      local t = arch.thread_idx()
+      for i in cute.range(n) do
+        local p = at(ptrs, i, 8)
+        p[t] = p[t] + 1
+      end
+    end)
+    local v = k(table_of {x, y}, 2):check {grid = 1, block = 8, gpu = false}
+    assert.equal("ok", v.verdict, tostring(v))
+    assert.same({1, 8, 5, 12}, {x(0), x(7), y(0), y(7)})
+    v = cute.kernel("bad", function(ptrs)
+      local s = arch.thread_idx() + arch.block_idx() * 0
+      at(ptrs, 0, 8)[s] = arch.block_idx():to(cute.f32)
+    end)(table_of {x}):check {grid = 2, block = 8, gpu = false}
+    assert.equal("bug", v.verdict, tostring(v))
+    assert.equal(1, x(0))
+  end)
+
   it("is refused where it cannot be one", function()
     local function traced(f)
       return function()

@@ -13,13 +13,18 @@ local memory = {}
 -- number that stands for what was there by then
 function memory.keep(program, args, all)
   local kept, seen, front = {}, {}, core.sim_front()
+  local anywhere = program.info.addresses
+  local function keep(buffer)
+    if seen[buffer] then return end
+    seen[buffer] = true
+    kept[#kept + 1] = {buffer, core.buffer_keep(buffer)}
+  end
   for i, v in ipairs(args) do
-    local buffer = v[1]
     local a = program.info.args[i]
-    if (a.written or all and a.pointer) and not seen[buffer] then
-      seen[buffer] = true
-      kept[#kept + 1] = {buffer, core.buffer_keep(buffer)}
-    end
+    if a.written or (all or anywhere) and a.pointer then keep(v[1]) end
+  end
+  for _, buffer in ipairs(anywhere and core.addressed_buffers() or {}) do
+    keep(buffer)
   end
   return function()
     local sum = 0

@@ -32,6 +32,8 @@ static int l_make_layout(lua_State *L) {
     face_push_layout(L, layout_swizzled(cx, sw, dim_int(cx, 0), l));
   } else {
     Tup shape = face_check_tup(cx, L, 1);
+    if (!lua_isnoneornil(L, 3))
+      face_argerror(L, 3, "nothing beside a shape and its stride");
     face_push_layout(L, from_shape(cx, L, shape));
   }
   return 1;

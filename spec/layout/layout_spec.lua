@@ -24,6 +24,11 @@ describe("notation", function()
     assert.equal("Sw<3,3,3> o 0 o 8:1", tostring(L "Sw<3,3,3> o 8:1"))
   end)
 
+  it("is made of a shape and one stride", function()
+    raises("bad argument #3 to 'cute.make_layout' (nothing beside a shape and "
+      .. "its stride expected, got 2)", cute.make_layout, {8, 4}, {1, 8}, 2)
+  end)
+
   it("reads tilers as tables", function()
     local t = cute.parse "(3:1,(2,_),4)"
     assert.equal("3:1", tostring(t[1]))

@@ -615,7 +615,10 @@ function Tensor:mark_compact_shape_dynamic(opts) end
 ---@field element_type cute.DType the same
 local Vector = {}
 
----Converts every element, rounding to nearest even.
+---Converts every element: to floats rounding to nearest even, 8-bit ones end at
+---the largest; from floats to whole numbers toward 0 and to the nearest that
+---there is, a NaN to 0 (from f64, and into 64 bits, as the hardware has it);
+---whole numbers lose their upper bits.
 ---@param dtype cute.DType
 ---@return cute.Vector
 function Vector:to(dtype) end

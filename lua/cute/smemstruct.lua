@@ -49,6 +49,8 @@ end
 
 local ENTRIES = {count = true, align = true, true, true, true, true}
 
+local MOST = 1 << 40  -- bytes of a field, and of its alignment
+
 -- One declaration {name, type, count, align} as a field.
 local function field(what, d)
   d = spliced(type(d) == "table" and d or {d})
@@ -73,6 +75,10 @@ local function field(what, d)
   if math.type(align) ~= "integer" or align < 1 or align & (align - 1) ~= 0 then
     core.fail("bad-argument", ("%s: an alignment of %s bytes is not a power "
       .. "of two"):format(what, core.show(align)))
+  end
+  if count > MOST // math.max(one, 1) or align > MOST then
+    core.fail("limit", ("%s: field '%s' of %d entries, aligned to %d bytes, is "
+      .. "larger than any memory"):format(what, name, count, align))
   end
   return {name = name, type = t, count = count, align = align,
           size = is_struct(t) and one * count or (t.bits * count + 7) // 8}

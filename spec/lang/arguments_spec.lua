@@ -170,6 +170,15 @@ describe("a list", function()
     end
   end)
 
+  it("of fields is no structure that is larger than any memory", function()
+    local inner = cute.struct {{"y", cute.f32, 1 << 38}}
+    for _, fields in ipairs {{{"x", cute.f32, 1 << 60}},
+        {{"x", cute.f64, math.maxinteger}}, {{"x", inner, 2}},
+        {{"x", cute.u8, 1, 1 << 62}}} do
+      support.raises("is larger than any memory [limit]", cute.struct, fields)
+    end
+  end)
+
   it("is taken as one where it has been before", function()
     cute.ops.reduce(A, "sum", {by = {0}, device = "sim"})
     support.raises("by has an entry [3]", function()

@@ -310,6 +310,41 @@ describe("branches as the body of a for", function()
       end))
   end)
 
+  it("are told where no `for` takes them, whatever the condition", function()
+    local function said(f)
+      return tostring(select(2, pcall(run, 1, f)))
+    end
+    local function told(what, f)
+      local line = debug.getinfo(f, "S").linedefined + 1
+      local text = said(f)
+      assert.is_truthy(text:find(("branch_spec.lua:%d: %s is the iterator of "
+        .. "a `for`, and none takes it"):format(line, what), 1, true), text)
+    end
+    told("cute.when(c)", function(o)
+      cute.when(true)
+      o[0] = 1
+    end)
+    told("cute.when(c)", function(o)
+      cute.when(false)
+      o[0] = 1
+    end)
+    told("cute.cases(c, ...)", function(o)
+      cute.cases(false, true)
+      o[0] = 1
+    end)
+    told("cute.range(n)", function(o)
+      cute.range(4)
+      o[0] = 1
+    end)
+    assert.same({3}, (run(1, function(o)
+      local n = 0
+      for _ in cute.when(false) do n = 9 end
+      for _ in cute.when(true) do n = n + 1 end
+      for _ in cute.range(2) do n = n + 1 end
+      o[0] = n
+    end)))
+  end)
+
   it("leave nothing behind where an error is caught", function()
     assert.same({1}, (run(1, function(o, i)
       local x = 1

@@ -9,6 +9,7 @@ local bytecode = require "cute.lang.bytecode"
 local carrying = require "cute.lang.carry"
 local fields = require "cute.lang.fields"
 local regions = require "cute.lang.region"
+local unused = require "cute.lang.unused"
 
 local parts, rebuild = carrying.parts, carrying.rebuild
 local type_error = carrying.type_error
@@ -410,8 +411,11 @@ local function flat_form(what, single, ...)
     end
   end
   flat.last = flat.last or #flat.all + 1
+  if core.tracing() then
+    unused.iterator(flat, what .. (single and "(c)" or "(c, ...)"))
+  end
   if single and flat.last > 1 and not flat.conds[1] then
-    return function() end
+    return function() flat.begun = true end
   elseif not core.tracing() then
     return next_on_host, flat
   end

@@ -16,6 +16,7 @@ local reach = require "cute.lang.reach"
 local regions = require "cute.lang.region"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
+local unused = require "cute.lang.unused"
 
 local trace = {}
 
@@ -49,6 +50,7 @@ local function next_pass(loop)
   local level = 2
   core.hook(false)
   if not loop.region then
+    loop.begun = true
     local view = regions.collect(level)
     loop.region = regions.open("this loop", regions.place(level), view)
     loop.region.leavable, loop.region.loop = "loop", loop
@@ -119,6 +121,7 @@ function trace.range(a, b, step, opts)
   if not core.tracing() then return host_range(lo, hi, by) end
   local loop = setmetatable({lo = lo, hi = hi, step = by,
                              unroll = o.unroll or 0}, Loop)
+  unused.iterator(loop, "cute.range(n)")
   return next_pass, loop, nil, loop
 end
 
@@ -482,7 +485,13 @@ function trace.run(name, func, opts, ...)
     return report.keep(message, name)
   end
   report.keep(nil)
+  local outer = unused.iterators()
   local ok, fn = pcall(core.trace, name, func, opts, handler, ...)
+  if ok then
+    local used, why = xpcall(unused.check_iterators, handler)
+    if not used then ok, fn = false, why end
+  end
+  unused.iterators(outer)
   if not opts.record then regions.restore() end  -- a debugger shows them
   regions.begin(before)
   if not ok then error(fn, 0) end

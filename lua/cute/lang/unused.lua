@@ -1,6 +1,7 @@
---- Kernels that a script calls, which makes a call, and does nothing with:
--- `add(x, y)` where `add(x, y):launch {...}` is meant. A kernel is noted at its
--- first call alone, so that others cost a look at a field.
+--- What is called and not used. Kernels of a script: `add(x, y)` where
+-- `add(x, y):launch {...}` is meant; a kernel is noted at its first call alone,
+-- so that others cost a look at a field. Iterators in a kernel: `cute.when(c)`
+-- and `cute.range(n)` alone, which no `for` takes.
 local core = require "cute.core"
 
 local unused = {}
@@ -8,16 +9,50 @@ local unused = {}
 -- Where the first call was, by kernel.
 local places = {}
 
+-- The script's line that called the product; nil: nobody did.
+local function caller()
+  for level = 4, 13 do
+    local info = debug.getinfo(level, "Sl")
+    if not info then return end
+    if info.currentline > 0 and not core.own_source(info.source) then
+      return ("%s:%d"):format(info.short_src, info.currentline)
+    end
+  end
+end
+
 --- Notes where kernel k is called.
 ---@param k table
 function unused.note(k)
   k.called = true
-  for level = 3, 12 do
-    local info = debug.getinfo(level, "Sl")
-    if not info then return end
-    if info.currentline > 0 and not core.own_source(info.source) then
-      places[k] = ("%s:%d"):format(info.short_src, info.currentline)
-      return
+  places[k] = caller()
+end
+
+-- Iterators of the kernel that is traced, in their order.
+local iterators = {}
+
+--- Notes an iterator of a kernel: once a `for` has called it, it is `begun`.
+---@param iterator table
+---@param what string "cute.when(c)"
+function unused.iterator(iterator, what)
+  iterators[#iterators + 1] = {iterator, what, caller()}
+end
+
+--- A kernel begins to be traced, or one is traced no more.
+---@param those? table[] those of the kernel around it
+---@return table[] those until now
+function unused.iterators(those)
+  local before = iterators
+  iterators = those or {}
+  return before
+end
+
+--- Fails where an iterator of the kernel was never called.
+function unused.check_iterators()
+  for _, it in ipairs(iterators) do
+    if it[3] and not it[1].begun then
+      error(("%s: %s is the iterator of a `for`, and none takes it "
+        .. "[bad-argument]\n  write for ... in %s do ... end"):format(it[3],
+        it[2], it[2]), 0)
     end
   end
 end

@@ -45,8 +45,11 @@ function same.answers(path, a, b)
     return
   end
   assert.same({true, 0}, {a.answer.ok, a.answer.code})
-  assert.truthy(a.out:find "report%.instructions = %d")
-  assert.truthy(a.out:find "written%.%d+ = %-?%d")
+  -- One that launches by itself, without the lessons' library, is not told of.
+  if not path:find "/start%.lua$" then
+    assert.truthy(a.out:find "report%.instructions = %d")
+    assert.truthy(a.out:find "written%.%d+ = %-?%d")
+  end
   assert.truthy(a.out:find ": ok\n" or path:find "ladder")
   local want, got = timeless(a.out), timeless(b.out)
   if want ~= got then

@@ -66,7 +66,7 @@ misuse.list = {
   run("error('\\xff bad')", {says = "\\xff bad", line = 1}),
   run("print '\\xff\\xfe ok'", {out = "\u{fffd}\u{fffd} ok\n"}),
   run("require 'nothing.here'", {line = 1,
-    says = "module 'nothing.here' not found:"}),
+    says = "module 'nothing.here' not found"}),
   run("print 'a'\nos.exit(3)\nprint 'b'", {code = 3, out = "a\n"}),
   run("pcall(os.exit, 7)\nprint 'b'", {code = 7, out = ""}),
   run("xpcall(os.exit, function() print 'a' os.exit(1) end, 0)\nprint 'b'",

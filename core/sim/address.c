@@ -164,6 +164,23 @@ static bool acts(const SimWarp *w, const SimAddressed *m, int l) {
   return !m->pred || ((const uint32_t *)(const void *)(w->v + m->pred))[l];
 }
 
+static bool has(const LaunchArg *a, int64_t address) {
+  return (uint64_t)address - (uintptr_t)a->p < a->bytes;
+}
+
+// Is an address of some piece?
+static bool is_known(const SimAddressed *m, int64_t address) {
+  for (int k = 0; k < m->n; k++)
+    if (has(m->piece[k], address)) return true;
+  return false;
+}
+
+// May what is reached from a base be of piece k? Another tensor's memory is
+// not, but where the base is none's itself.
+static bool leads_to(const SimAddressed *m, int k, int64_t base) {
+  return has(m->piece[k], base) || !is_known(m, base);
+}
+
 uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
                           uint32_t left) {
   int64_t *at = (int64_t *)(void *)(w->v + m->at);
@@ -178,7 +195,8 @@ uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
     int64_t first = (int64_t)(uintptr_t)m->piece[k]->p;
     int64_t d = address_of(w, m, l) - first;
     if (d < 0 || (uint64_t)d >= m->piece[k]->bytes || d % (m->bits / 8) ||
-        !acts(w, m, l) || base_of(w, m, l) % m->align)
+        !acts(w, m, l) || base_of(w, m, l) % m->align ||
+        !leads_to(m, k, base_of(w, m, l)))
       continue;
     at[l] = d / (m->bits / 8);
     in |= 1u << l;
@@ -197,6 +215,7 @@ void simaddress_wild(SimWarp *w, const SimIns *i, uint32_t lanes) {
     if (!f) continue;
     f->access.write = m->write;
     f->access.wild = true;
+    f->access.which = is_known(m, at) ? base : 0;
     f->access.size = m->align;
   }
 }

@@ -204,6 +204,13 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
   int64_t n = m ? m->count : 0;
   switch ((int)f->r.kind) {
     case SIM_OOB:
+      if (f->access.wild && f->access.which) {
+        simreport_printf(t, "%s at the address 0x%llx, which is another "
+                         "tensor's than the pointer's own, 0x%llx", verb(f),
+                         (unsigned long long)f->r.offset,
+                         (unsigned long long)f->access.which);
+        break;
+      }
       if (f->access.wild) {
         simreport_printf(t, "%s at the address 0x%llx, where no argument is "
                          "and no tensor whose address was asked for", verb(f),

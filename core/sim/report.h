@@ -14,7 +14,8 @@ typedef struct SimFault {
   union {                  // what its sentence needs besides, by r.kind
     // OOB, ALIGN: elements, bytes; which of so many registers
     // or another CTA's of which there are so many (0: that is not it)
-    // wild: an address that no memory has, r.offset
+    // wild: an address that no memory has, or another tensor's than that of
+    // the address which: r.offset
     // INFLIGHT: by what; open: no group has it; far: another CTA began it
     struct {
       bool write, open, far, wild;

@@ -182,6 +182,30 @@ describe("an address", function()
     if p % 256 ~= 0 then assert.equal("misaligned", r.kind) end
   end)
 
+  it("leads to no other tensor's memory, be it that of an address", function()
+    local low, high, o = ramp(32, 0), ramp(32, 0), cute.zeros({32}, "f32")
+    if low.address > high.address then low, high = high, low end
+    local apart = (high.address - low.address) // 4
+    local k = cute.kernel("k", function(ptrs, out, n)
+      local t = arch.thread_idx()
+      out[t] = at(ptrs, 0, 1 << 24)[t + n]
+    end)
+    local function told(...)
+      for _, r in ipairs {report(k, table_of {low}, o, apart).reports[1],
+                          report(k, ...).reports[1]} do
+        assert.equal("out-of-bounds", r.kind)
+        assert.equal(("read at the address 0x%x, which is another tensor's "
+          .. "than the pointer's own, 0x%x"):format(high.address, low.address),
+          r.message)
+      end
+    end
+    told(table_of {low, high}, o, apart)
+    assert.same({}, report(k, table_of {high}, o, 0).reports)
+    -- a part of a buffer is the buffer's
+    local parts = cute.make_tensor(low.iterator + 8, cute.make_layout {24})
+    assert.same({}, report(k, table_of {parts}, o, -8).reports)
+  end)
+
   it("of memory that is closed is none's", function()
     local b = cute.buffer("f32", 32)
     local x = cute.make_tensor(b, cute.make_layout {32})

@@ -9,11 +9,12 @@
 
 // Ops that may stand where nothing did: they have no operands, or those that
 // `mem` gives (sim/edit.h).
-static const Op put[] = {OP_BAR, OP_SYNCWARP, OP_CPCOMMIT, OP_CPWAIT,
-                         OP_WGFENCE, OP_WGCOMMIT, OP_WGWAIT, OP_BULKCOMMIT,
-                         OP_BULKWAIT, OP_FENCE, OP_CLUSTERARRIVE,
-                         OP_CLUSTERWAIT, OP_GRIDWAIT, OP_MBARWAIT,
-                         OP_MBARARRIVE, OP_MAPACQUIRE};
+static const Op put[] = {OP_BAR, OP_BARARRIVE, OP_SYNCWARP, OP_CPCOMMIT,
+                         OP_CPWAIT, OP_WGFENCE, OP_WGCOMMIT, OP_WGWAIT,
+                         OP_BULKCOMMIT, OP_BULKWAIT, OP_FENCE,
+                         OP_CLUSTERARRIVE, OP_CLUSTERWAIT, OP_GRIDWAIT,
+                         OP_MBARWAIT, OP_MBARARRIVE, OP_MBARTX,
+                         OP_MBARCPASYNC, OP_MAPACQUIRE};
 
 static bool is_site(const Ins *i) {
   unsigned e = op_effect((Op)i->op);
@@ -234,9 +235,15 @@ static uint8_t find_hint(HintId h, const char *name) {
   return 0;
 }
 
+// Does it go from one mbarrier of a ring to the next?
+static bool at_ring(const SimEdit *e) {
+  return e->op == OP_MBARWAIT || e->op == OP_MBARARRIVE ||
+         e->op == OP_MBARTX || e->op == OP_MBARCPASYNC;
+}
+
 // Is what `mem` says there, and what its operation needs?
 static bool has_object(const Fn *fn, const SimEdit *e) {
-  bool ring = e->op == OP_MBARWAIT || e->op == OP_MBARARRIVE;
+  bool ring = at_ring(e);
   if (!ring && e->op != OP_MAPACQUIRE) return !e->mem;
   if (e->mem < 1 || e->mem >= fn->ins.n || e->how != EDIT_BEFORE) return false;
   if (!ring) return ir_get(fn, e->mem)->op == OP_TMAPAT && e->mem < e->ref;
@@ -279,6 +286,8 @@ static SimEdit get_edit(lua_State *L, int t) {
     e.imm = k;
   }
   if (e.op == OP_BULKWAIT && face_get_bool(L, t, "read")) e.flags |= BKF_READ;
+  if (e.op == OP_MBARTX) e.flags |= MBF_ARRIVE;
+  if (e.op == OP_MBARCPASYNC) e.flags |= MBF_NOINC;
   lua_pop(L, 1);
   return e;
 }

@@ -20,7 +20,8 @@ typedef struct SimEdit {
                  // those that `mem` gives:
                  // MBARWAIT, MBARARRIVE at a ring: the n-th time at mbarrier
                  //   n % count of that object, MBARWAIT for phase
-                 //   n / count + imm, MBARARRIVE where imm is 1 by one lane
+                 //   n / count + imm, MBARARRIVE where imm is 1 by one lane,
+                 //   MBARTX by one lane, expecting imm bytes; MBARCPASYNC
                  // MAPACQUIRE: the map in memory that a TMAPAT names
   uint8_t sem, scope;  // scope: of MBARWAIT, too
   uint16_t flags;

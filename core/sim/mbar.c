@@ -200,15 +200,17 @@ static void visit(Visit *v, SimWarp *w, const SimIns *i) {
     for (int l = 0; l < LANES; l++) v->off[l] = w->ring % i->put;
   else
     simmem_offsets(w, s, v->off);
-  bool one = i->put && i->op == OP_MBARARRIVE && i->imm;
+  bool one = i->put && (i->op == OP_MBARTX ||
+                        (i->op == OP_MBARARRIVE && i->imm));
   v->left = simmem_check(&v->x,
                          one ? w->active & (~w->active + 1) : w->active);
   v->clk = w->clk;
 }
 
 static int64_t amount(const SimWarp *w, const SimIns *i, int l) {
-  if (i->put)
-    return i->op == OP_MBARARRIVE ? 1 : (w->ring / i->put + i->imm) & 1;
+  if (i->put && i->op == OP_MBARTX) return i->imm;
+  if (i->put && i->op == OP_MBARWAIT) return (w->ring / i->put + i->imm) & 1;
+  if (i->put) return 1;
   const int32_t *p = (const int32_t *)(const void *)(w->v + i->c);
   if (i->wide) return ((const int64_t *)(const void *)(w->v + i->c))[l];
   return i->c ? p[l] ^ i->imm : 1;
@@ -498,6 +500,7 @@ void simmbar_expect(SimWarp *w, const SimIns *i) {
       look(w->cluster, b);
     }
   }
+  w->ring += i->put > 0;
 }
 
 // Is the phase of that parity, or token, over?
@@ -722,4 +725,5 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
     a->turn = w->batches + 1;  // what it says is there was copied before it
     a->generic = true;
   }
+  w->ring += i->put > 0;
 }

@@ -298,6 +298,88 @@ describe("the surgeon", function()
     assert.is_true(m.places[1].behind >= 13 and m.places[1].behind <= 20)
   end)
 
+  it("puts in arrivals that somebody waits for", function()
+    local function copies(how)
+      return function(x, y)
+        local t = arch.thread_idx()
+        local s = cute.make_smem_tensor(cute.f32, cute.make_layout(64), 128)
+        local bar = arch.alloc_smem(cute.i64, 1)
+        cute.when(t:eq(0), function()
+          arch.mbarrier_init(bar, how == "bulk" and 1 or 64)
+          arch.mbarrier_init_fence()
+        end)
+        arch.sync_threads()
+        if how == "bulk" then
+          cute.when(t:eq(0), function()
+            cute.copy(cute.make_copy_atom(cute.nvgpu.cpasync.CopyBulkG2SOp(),
+              cute.f32), x, s, {mbar_ptr = bar})
+          end)
+        else
+          cute.copy(cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32,
+            32), cute.local_tile(x, {1}, {t}), cute.local_tile(s, {1}, {t}))
+        end
+        arch.mbarrier_wait(bar, 0)
+        y[t] = s[63 - t]
+      end
+    end
+    local function of(how)
+      local m = mended(copies(how), {}, cute.randn({64}, cute.f32),
+                       cute.empty({64}, cute.f32))
+      return m.words:match "^(.-%)),", m.places[1].behind
+    end
+    assert.same({"cute.arch.mbarrier_arrive_and_expect_tx(bar + n % 1, 256)",
+                 11}, {of "bulk"})
+    assert.same({"cute.arch.cp_async_mbarrier_arrive_noinc(bar + n % 1)", 18},
+                {of "cp.async"})
+  end)
+
+  it("tells threads that arrive at a named barrier from those that wait",
+     function()
+    local function roles(o)
+      return function(x, y)
+        local t = arch.thread_idx()
+        local s = cute.make_smem_tensor(cute.f32, cute.make_layout(64))
+        cute.when(t:lt(64), function()
+          s[t] = x[t]
+          if not o.no_arrive then arch.barrier_arrive(1, 128) end
+        end, function()
+          if o.arrives then arch.barrier_arrive(1, 128)
+          else arch.barrier(1, 128) end
+          y[t - 64] = s[127 - t]
+        end)
+      end
+    end
+    local function of(o)
+      local m = mended(roles(o), {block = 128}, cute.randn({64}, cute.f32),
+                       cute.empty({64}, cute.f32))
+      return m.words, m.places[1].behind
+    end
+    assert.same({"cute.arch.barrier_arrive(1, 128)", 3},
+                {of {no_arrive = true}})
+    assert.same({"cute.arch.barrier(1, 128)", 7}, {of {arrives = true}})
+  end)
+
+  it("asks of an atomic no more than is needed", function()
+    local function lock(sem)
+      return function(l, c)
+        cute.when(arch.thread_idx():eq(0), function()
+          cute.loop(function()
+            return arch.atomic_cas(l.iterator, {cmp = 0, val = 1,
+              sem = sem}):ne(0)
+          end, function() end)
+          c[0] = c[0] + 1
+          arch.atomic_exch(l.iterator, 0, {
+            sem = sem == "relaxed" and "release" or "relaxed"})
+        end)
+      end
+    end
+    for sem, words in pairs {relaxed = 'sem = "acquire"',
+                             acquire = 'sem = "release"'} do
+      local m = mended(lock(sem), {grid = 2, block = 32}, ints(1), ints(1))
+      assert.same({words, 1}, {m.words, #m.places})
+    end
+  end)
+
   it("puts in a barrier of some of the block's warps", function()
     local m = mended(function(x, y)
       local t = arch.thread_idx()

@@ -296,8 +296,11 @@ local function map_places(sites)
 end
 
 -- What people write behind what: a barrier behind waits and fences, a fence
--- before a barrier.
+-- before a barrier, bytes before the copy that they are expected of.
 local function is_usual(p, o)
+  if o.op == "mbarrier.expect_tx" then
+    return p.op ~= nil and p.op:find "%.load$" ~= nil
+  end
   if o.op == "bar.sync" then
     return p.before and sync.is_order(p.before) and p.before ~= "bar.sync"
   end
@@ -369,6 +372,10 @@ function Trial:weak_ones()
       p.refs[#p.refs + 1] = s.ref
     end
     local sem, most = sem_of(s), STRONGEST[s.op]
+    if sem == "relaxed" and most == "acq_rel" then
+      add "acquire"
+      add "release"
+    end
     if sem and most and STRENGTH[sem] < STRENGTH[most] then add(most) end
     if s.op:find "^mbarrier" then
       if self.here.ctas > 1 and s.scope ~= "cluster" then
@@ -384,7 +391,7 @@ function Trial:weak_ones()
     local x, y = a.scope ~= nil, b.scope ~= nil
     if x ~= y then return y end
     if a.refs[1] ~= b.refs[1] then return a.refs[1] < b.refs[1] end
-    return a.scope and not a.sem and b.sem ~= nil
+    return (STRENGTH[a.sem] or 0) < (STRENGTH[b.sem] or 0)
   end)
   return list
 end

@@ -51,6 +51,9 @@ local OPS = {
         or ("cute.arch.barrier(%d, %s)"):format(o.imm, o.count or "...")
     end,
     weaker = function() return {op = "syncwarp"} end},
+  ["bar.arrive"] = {counts = true, words = function(o)
+    return ("cute.arch.barrier_arrive(%d, %s)"):format(o.imm, o.count or "...")
+  end},
   ["syncwarp"] = {words = plain "arch.sync_warp"},
   ["cp.async.commit"] = {words = plain "arch.cp_async_commit_group",
                          counts = true},
@@ -77,6 +80,13 @@ local OPS = {
   ["mbarrier.arrive"] = {counts = true, words = function(o)
     return at_ring("mbarrier_arrive", o) .. ")" .. AGAIN
       .. (o.imm > 0 and " by one lane" or "")
+  end},
+  ["mbarrier.expect_tx"] = {counts = true, words = function(o)
+    return at_ring("mbarrier_arrive_and_expect_tx", o)
+      .. (", %d)"):format(o.imm) .. AGAIN .. " by one lane"
+  end},
+  ["cp.async.mbarrier.arrive"] = {counts = true, words = function(o)
+    return at_ring("cp_async_mbarrier_arrive_noinc", o) .. ")" .. AGAIN
   end},
   ["fence"] = {
     words = function(o) return "cute." .. FENCE[o.fence][1] end,
@@ -148,7 +158,8 @@ local function arrivals_of(threads, ctas)
   return list
 end
 
--- What copies bring to an mbarrier, in bytes: each line's, all of them.
+-- What copies bring to an mbarrier, in bytes: each line's, and, last, that of
+-- all of them.
 local function bytes_of(here, mem)
   local list, lines, known, all = {}, {}, {}, 0
   for _, s in ipairs(here.sites) do
@@ -175,6 +186,9 @@ local CHANGES = {
         add {op = o.op, imm = o.imm, count = n}
       end
     end
+  end,
+  ["bar.arrive"] = function(o, add)
+    add {op = "bar.sync", imm = o.imm, count = o.count}
   end,
   ["cluster.arrive"] = function(o, add)
     if o.relaxed then add {op = o.op} end
@@ -238,8 +252,9 @@ end
 -- What may be lacking
 ---------------------------------------------------------------------------
 
--- Barriers of a name, as others have them, and one that nobody has.
-local function named(here, add)
+-- Barriers of a name, as others have them, and one that nobody has. Where
+-- threads wait without end, others may only have to arrive.
+local function named(here, add, arrive)
   local free, known = 1, {}
   for _, s in ipairs(here.sites) do
     if s.op == "bar.sync" or s.op == "bar.arrive" then
@@ -247,6 +262,7 @@ local function named(here, add)
       local key = s.imm .. " " .. (s.count or "")
       if s.imm > 0 and s.count and not known[key] then
         known[key] = true
+        if arrive then add {op = "bar.arrive", imm = s.imm, count = s.count} end
         add {op = "bar.sync", imm = s.imm, count = s.count}
       end
     end
@@ -277,6 +293,23 @@ local function rings(here, op, add)
       end
     end
   end
+end
+
+-- Arrivals that somebody waits for: those that expect what copies bring, those
+-- of cp.async, those of threads.
+local function arrivals(has, here, add)
+  rings(here, "mbarrier.arrive", function(o)
+    local bytes = o.imm == 0 and bytes_of(here, o.mem) or {}
+    if bytes[1] then
+      add {op = "mbarrier.expect_tx", imm = bytes[#bytes], mem = o.mem,
+           count = o.count, name = o.name}
+    end
+    if has["cp.async"] and o.imm == 0 then
+      add {op = "cp.async.mbarrier.arrive", mem = o.mem, count = o.count,
+           name = o.name}
+    end
+    add(o)
+  end)
 end
 
 -- Agents by their first word, and what each of them waits by.
@@ -370,13 +403,13 @@ function sync.lacks(here, kind)
     add {op = "fence", fence = "tensormap"}
     add {op = "tmap.acquire"}
   end
-  if kind == "deadlock" then rings(here, "mbarrier.arrive", add) end
+  if kind == "deadlock" then arrivals(has, here, add) end
   add {op = "syncwarp"}
   agents(has, add)
   fences(has, here, add)
   rings(here, "mbarrier.wait", add)
   add {op = "bar.sync"}
-  named(here, add)
+  named(here, add, kind == "deadlock")
   if here.ctas > 1 then
     add {op = "cluster.wait", first = {op = "cluster.arrive"}}
     add {op = "cluster.arrive"}

@@ -190,16 +190,13 @@ describe("an address", function()
       local t = arch.thread_idx()
       out[t] = at(ptrs, 0, 1 << 24)[t + n]
     end)
-    local function told(...)
-      for _, r in ipairs {report(k, table_of {low}, o, apart).reports[1],
-                          report(k, ...).reports[1]} do
-        assert.equal("out-of-bounds", r.kind)
-        assert.equal(("read at the address 0x%x, which is another tensor's "
-          .. "than the pointer's own, 0x%x"):format(high.address, low.address),
-          r.message)
-      end
+    for _, ptrs in ipairs {table_of {low}, table_of {low, high}} do
+      local r = report(k, ptrs, o, apart).reports[1]
+      assert.equal("out-of-bounds", r and r.kind)
+      assert.equal(("read at the address 0x%x, which is another tensor's "
+        .. "than the pointer's own, 0x%x"):format(high.address, low.address),
+        r.message)
     end
-    told(table_of {low, high}, o, apart)
     assert.same({}, report(k, table_of {high}, o, 0).reports)
     -- a part of a buffer is the buffer's
     local parts = cute.make_tensor(low.iterator + 8, cute.make_layout {24})

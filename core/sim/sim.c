@@ -196,7 +196,7 @@ static void cluster_free(SimCluster *c) {
 
 static bool cluster_init(SimCluster *c, Run *r) {
   const SimProg *p = r->prog;
-  enum { MOST = 100000000,  // instructions of a warp
+  enum { MOST = 40000000,   // instructions of a warp
          STILL = 32 << 20, EACH = 4 << 20 };  // of all, memory being as it is
   size_t n = (size_t)p->nall, ctas = (size_t)p->ncta;
   c->prog = p;

@@ -90,7 +90,7 @@ typedef struct SimOpts {
   int max_reports;     // distinct ones; 0: 16
   const SimMachine *machine;  // runs one cluster alone, and says how long that
                        // takes there; NULL: does not
-  uint64_t budget;     // instructions of one warp; 0: 100 million
+  uint64_t budget;     // instructions of one warp; 0: 40 million
   bool decided, all;   // the schedule is no chance, but
   const uint64_t *turn;  // begins so (NULL: as it likes)
   size_t nturn;

@@ -332,14 +332,16 @@ function Report:notes()
   return list
 end
 
---- Says the notes of a run on standard error, each once a program.
+-- What was said.
+local noted = {}
+
+--- Says the notes of a run on standard error, each once.
 function Report:tell_notes()
-  local program = self.program
-  program.noted = program.noted or {}
   for _, text in ipairs(self:notes()) do
-    if not program.noted[text] then
-      program.noted[text] = true
-      words.tell(("cutelua: note: kernel %s: %s"):format(self.kernel, text))
+    local note = ("cutelua: note: kernel %s: %s"):format(self.kernel, text)
+    if not noted[note] then
+      noted[note] = true
+      words.tell(note)
     end
   end
 end

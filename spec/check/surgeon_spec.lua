@@ -1,6 +1,6 @@
 -- The surgeon: what of our kernels' synchronisation is needed, and whether
--- what was taken out is put in again. The whole set: CUTELUA_ALL=1, and
--- SPECS=spec/check/surgeon_spec.lua make test.
+-- what was taken out is put in again. The whole set: CUTELUA_ALL=1,
+-- SPEC_SECONDS=3600 and SPECS=spec/check/surgeon_spec.lua make test.
 local check = require "cute.check"
 local core = require "cute.core"
 local cute = require "cute"

@@ -214,10 +214,12 @@ function reduce.columns(o)
         acc:store(op.of(acc:load(), mapped(op, held:load())))
       end
     end)
-    local s = cute.make_smem_tensor(cute.f32, cute.make_layout(
+    local s = warps > 1 and cute.make_smem_tensor(cute.f32, cute.make_layout(
       {width, 32, warps}), 16)
-    cute.autovec_copy(acc, s(cute._, lane, warp))
-    cute.arch.sync_threads()
+    if s then
+      cute.autovec_copy(acc, s(cute._, lane, warp))
+      cute.arch.sync_threads()
+    end
     cute.when(cute.eq(warp, 0) & cute.lt(at, o.n), function()
       for w = 1, warps - 1 do
         local held = cute.make_rmem_tensor({width}, cute.f32)

@@ -513,7 +513,7 @@ describe("a verdict", function()
                    function() k(zeros(1)):check {grid = 1, block = 1,
                                                    orders = 0} end)
     local p = cute.compile(k, zeros(1), {grid = 1, block = 1, device = "sim"})
-    support.raises("seconds of x: a number is needed",
+    support.raises("seconds of \"x\": a number is needed",
                    function() p:check {seconds = "x"} end)
     support.raises("there is nothing to check",
                    function() p:forget() p:check() end)

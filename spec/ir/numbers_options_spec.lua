@@ -206,7 +206,7 @@ describe("options of numbers", function()
   it("are true or false", function()
     support.raises({"kernel k: fmad = 1: true or false", "[bad-argument]"},
       cute.kernel, "k", {fmad = 1}, print)
-    support.raises({"fastmath of yes: a boolean is needed", "[bad-launch]"},
+    support.raises({"fastmath of \"yes\": a boolean is needed", "[bad-launch]"},
       function()
         k(vector {1}):launch {grid = 1, block = 1, fastmath = "yes"}
       end)

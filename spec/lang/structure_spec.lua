@@ -381,7 +381,7 @@ describe("a structure of arguments", function()
       ["cute.make_rmem_tensor: make_rmem_tensor needs a static layout, got "
         .. "(?):(1) [needs-static]"] =
         function(c) cute.make_rmem_tensor({c.n}, cute.f32) end,
-      ["'==' or '~=' beside the traced value 'c_n' is always false or true in "
+      ["'==' or '~=' beside the traced value 'c.n' is always false or true in "
         .. "Lua [traced-in-lua]\n  write a:eq(x) or a:ne(x), and "
         .. "cute.when(...) to branch on it"] =
         function(c) if c.n == 4 then x = x end end} do

@@ -251,7 +251,7 @@ static bool is_short(Ctx *cx, const SimProg *p, int32_t mem, SimShort *few) {
 
 SimShort simleft_short(Ctx *cx, const SimProg *p) {
   SimShort few;
-  if (p->nunit > 1 && !p->relay)
+  if (p->nunit > 1 && !p->relay && !ir_has_addresses(p->fn))
     for (size_t k = 0; k < p->fn->mem.n; k++)
       if (is_short(cx, p, (int32_t)k, &few)) return few;
   return (SimShort){.mem = -1};

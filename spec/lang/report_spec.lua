@@ -185,6 +185,20 @@ unexpected symbol near '=' [lua]
   end)
 end)
 
+describe("an error of our own files", function()
+  local function told(sentence)
+    local raise = load(("error('[cute.x]:1: %s', 0)"):format(sentence),
+                       "=[cute.x]")
+    return (select(2, xpcall(raise, require "cute.lang.slip".handler)))
+  end
+
+  it("is the caller's, but for Ctrl-C", function()
+    assert.matches("an argument does not fit [bad-argument]", told "odd", 1,
+                   true)
+    assert.equal("[cute.x]:1: interrupted", told "interrupted")
+  end)
+end)
+
 describe("docs/errors.md", function()
   it("lists every kind with a wrong and a mended example", function()
     local text = support.read "core/base/errors.h"

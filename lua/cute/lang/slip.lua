@@ -85,12 +85,16 @@ local function own_sentence(message)
   end
 end
 
---- A message handler: what is no error of ours stays as it is.
+--- A message handler: what is no error of ours stays as it is, and so does
+-- Ctrl-C, wherever it comes.
 ---@param message any
 ---@return any
 function slip.handler(message)
   local sentence = type(message) == "string" and own_sentence(message)
-  if not sentence or sentence:find "^[^\n]* %[[%l-]+%]" then return message end
+  if not sentence or sentence == "interrupted"
+    or sentence:find "^[^\n]* %[[%l-]+%]" then
+    return message
+  end
   local text, kind = said(sentence)
   local name, given, use = core.usage()
   if name then

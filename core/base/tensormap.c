@@ -7,8 +7,10 @@ static const struct {
   DType dtype;
   int bytes, bits;
   char cls;
+  const char *reductions;
 } types[] = {
-#define TT(id, dtype, bytes, bits, cls) {DT_##dtype, bytes, bits, cls},
+#define TT(id, dtype, bytes, bits, cls, reductions) \
+  {DT_##dtype, bytes, bits, cls, reductions},
   TENSORMAP_TYPES(TT)
 #undef TT
 };
@@ -23,6 +25,14 @@ TensorMapType tensormap_type(DType t) {
   int k = 0;
   while (k < TMT_COUNT && types[k].dtype != t) k++;
   return (TensorMapType)k;
+}
+
+DType tensormap_dtype(TensorMapType t) {
+  return types[t].dtype == DT_NONE ? DT_F32 : types[t].dtype;
+}
+
+const char *tensormap_reductions(TensorMapType t) {
+  return types[t].reductions;
 }
 
 static int64_t element_bytes(const TensorMap *m) {

@@ -6,23 +6,33 @@
 
 #include "base/dtype.h"
 
-// TT(ID, dtype, bytes, bits of the map, class): element types in the order of
-// CUtensorMapDataType. I integers, F floats, T floats cut to tf32; FTZ:
-// subnormal numbers become 0.
+// TT(ID, dtype, bytes, bits of the map, class, reductions): element types in
+// the order of CUtensorMapDataType. I integers, F floats, T floats that loads
+// round to tf32. The FTZ types load like the others; their sums flush
+// subnormal numbers. Reductions are those that an H100 and an H200 execute;
+// any other one is an illegal instruction there.
 #define TENSORMAP_TYPES(TT) \
-  TT(U8, U8, 1, 0, 'I') TT(U16, U16, 2, 1, 'I') TT(U32, U32, 4, 2, 'I') \
-  TT(I32, I32, 4, 3, 'I') TT(U64, U64, 8, 4, 'I') TT(I64, I64, 8, 5, 'I') \
-  TT(F16, F16, 2, 6, 'F') TT(F32, F32, 4, 7, 'F') TT(F64, F64, 8, 9, 'F') \
-  TT(BF16, BF16, 2, 10, 'F') TT(F32_FTZ, NONE, 4, 8, 'F') \
-  TT(TF32, TF32, 4, 7, 'T') TT(TF32_FTZ, NONE, 4, 8, 'T')
+  TT(U8, U8, 1, 0, 'I', "") TT(U16, U16, 2, 1, 'I', "") \
+  TT(U32, U32, 4, 2, 'I', "add min max and or xor") \
+  TT(I32, I32, 4, 3, 'I', "add min max and or xor") \
+  TT(U64, U64, 8, 4, 'I', "add min max and or xor") \
+  TT(I64, I64, 8, 5, 'I', "min max") \
+  TT(F16, F16, 2, 6, 'F', "add min max") TT(F32, F32, 4, 7, 'F', "add") \
+  TT(F64, F64, 8, 9, 'F', "add") TT(BF16, BF16, 2, 10, 'F', "add min max") \
+  TT(F32_FTZ, NONE, 4, 8, 'F', "add") TT(TF32, TF32, 4, 7, 'T', "add") \
+  TT(TF32_FTZ, NONE, 4, 8, 'T', "add")
 typedef enum TensorMapType {
-#define TT(id, dtype, bytes, bits, cls) TMT_##id,
+#define TT(id, ...) TMT_##id,
   TENSORMAP_TYPES(TT)
 #undef TT
   TMT_COUNT
 } TensorMapType;
 // The one that elements of type t are copied as; TMT_COUNT: there is none.
 TensorMapType tensormap_type(DType t);
+// The element type of a map, f32 for the FTZ ones; names of the reductions
+// that a copy by a map of that type can make, with spaces between.
+DType tensormap_dtype(TensorMapType t);
+const char *tensormap_reductions(TensorMapType t);
 
 enum { TENSORMAP_RANK = 5, TENSORMAP_WORDS = 16 };
 // Channels of 16 or 32 bytes apart (NC/8HWC8, NC/16HWC16).

@@ -158,6 +158,21 @@ static int push_of(lua_State *L, Ctx *cx, const TmaAtom *a, const Tensor *t) {
   return 1;
 }
 
+// Sums and bits of i64 are those of u64, whose map has instructions for them.
+// Raises where the hardware has no such reduction.
+static void check_reduction(lua_State *L, TmaAtom *a, DType in) {
+  if (!(a->flags & BKF_REDUCES)) return;
+  const char *kind = atomic_row((AtomicKind)(a->flags & BKF_ATOMIC))->name;
+  TensorMapType t = (TensorMapType)a->map.type;
+  if (t == TMT_I64 && !strstr(tensormap_reductions(t), kind)) t = TMT_U64;
+  const char *can = tensormap_reductions(t);
+  if (!strstr(can, kind))
+    face_error(L, ERR_TYPE, "a TMA reduction of %s by '%s' is an illegal "
+               "instruction on sm_90 (%s by: %s)", dtype_name(in), kind,
+               dtype_name(in), *can ? can : "none");
+  a->map.type = t;
+}
+
 // tma_atom{tensor =, internal =, store =, reduction =, multicast =, ctas =,
 // values =, tile =, rank =, box =, leaf =, swizzle =, l2 =, fill =, im2col =,
 // lower =, upper =, step =, channels =, pixels =}: fields of TmaAtom and
@@ -182,6 +197,7 @@ static int l_tma_atom(lua_State *L) {
   if (a.map.type == TMT_COUNT)
     face_error(L, ERR_TYPE, "a tensor map has no element type %s\n  recast "
                "the tensor: cute.recast_tensor(t, cute.u8)", dtype_name(in));
+  check_reduction(L, &a, in);
   read_leaves(L, &a);
   read_spatial(L, "out", a.out);
   read_spatial(L, "dilation", a.dilation);

@@ -106,6 +106,27 @@ static double max_of(double a, double b) {
 ROUNDED(f32_op, float, fmodf)
 ROUNDED(f64_op, double, fmod)
 
+// ---- NaNs of f64: one operand's payload, quiet ----
+
+enum { QUIET = 51 };
+static bool is_nan64(uint64_t u) {
+  return (u & INT64_MAX) > (uint64_t)0x7ff << 52;
+}
+static uint64_t quiet64(uint64_t u) { return u | (uint64_t)1 << QUIET; }
+
+// The first NaN of x, y, z, quiet; of none, that of an invalid operation.
+static uint64_t first_nan(uint64_t x, uint64_t y, uint64_t z) {
+  if (is_nan64(x)) return quiet64(x);
+  if (is_nan64(y)) return quiet64(y);
+  return is_nan64(z) ? quiet64(z) : 0xfff8000000000000u;
+}
+
+static uint64_t nan_of(Op op, uint64_t a, uint64_t b) {
+  return op == OP_DIV ? first_nan(a, b, 0) : first_nan(b, a, 0);
+}
+
+uint64_t eval_quiet(uint64_t u) { return is_nan64(u) ? quiet64(u) : u; }
+
 // The exact a * b + c of narrow types rounded to odd in double, so that the
 // rounding to the type is the only one.
 static double fma_odd(double a, double b, double c) {
@@ -123,8 +144,10 @@ static double fma_odd(double a, double b, double c) {
 }
 
 static uint64_t fused(DType t, uint64_t a, uint64_t b, uint64_t c) {
-  if (t == DT_F64)
-    return double_bits(fma(bits_double(a), bits_double(b), bits_double(c)));
+  if (t == DT_F64) {
+    double x = fma(bits_double(a), bits_double(b), bits_double(c));
+    return isnan(x) ? first_nan(b, c, a) : double_bits(x);
+  }
   if (t == DT_F32 || t == DT_TF32)
     return float_result(fmaf(f32_of(a), f32_of(b), f32_of(c)));
   return dtype_from_double(t, fma_odd(dtype_to_float(t, a),
@@ -133,23 +156,33 @@ static uint64_t fused(DType t, uint64_t a, uint64_t b, uint64_t c) {
 }
 
 static uint64_t rounded(Op op, DType t, uint64_t a, uint64_t b) {
-  if (t == DT_F64)
-    return double_bits(f64_op(op, bits_double(a), bits_double(b)));
+  if (t == DT_F64) {
+    double x = f64_op(op, bits_double(a), bits_double(b));
+    return isnan(x) ? nan_of(op, a, b) : double_bits(x);
+  }
   if (t == DT_F32 || t == DT_TF32)
     return float_result(f32_op(op, f32_of(a), f32_of(b)));
   return dtype_from_float(t, f32_op(op, dtype_to_float(t, a),
                                     dtype_to_float(t, b)));
 }
 
-static uint64_t float_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
+// NEG and ABS of f32 and f64 are additions to the hardware: a NaN of f32 comes
+// out as 7fffffff, one of f64 keeps its sign and payload. Narrower types
+// change their sign bit.
+static uint64_t signed_op(Op op, DType t, uint64_t a) {
   uint64_t sign = (uint64_t)1 << (dtype_bits(t) - 1);
+  if (t == DT_F64 && is_nan64(a)) return quiet64(a);
+  if (t == DT_F32 && isnan(f32_of(a))) return 0x7fffffff;
+  return op == OP_NEG ? a ^ sign : a & ~sign;
+}
+
+static uint64_t float_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
   switch (op) {
     case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_MOD:
     case OP_MIN: case OP_MAX:
       return rounded(op, t, a, b);
     case OP_FMA: return fused(t, a, b, c);
-    case OP_NEG: return a ^ sign;
-    case OP_ABS: return a & ~sign;
+    case OP_NEG: case OP_ABS: return signed_op(op, t, a);
     case OP_LT: return dtype_to_double(t, a) < dtype_to_double(t, b);
     case OP_LE: return dtype_to_double(t, a) <= dtype_to_double(t, b);
     case OP_EQ: return dtype_to_double(t, a) == dtype_to_double(t, b);
@@ -168,6 +201,19 @@ uint64_t eval_scalar(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
   if (dtype_is_float(t)) return float_op(op, t, a, b, c);
   bool test = op_rows[op].rule == RULE_CMP;
   return eval_narrow(test ? DT_BOOL : t, int_op(op, t, a, b, c));
+}
+
+static uint32_t flushed(uint32_t u) {
+  return u & 0x7f800000 ? u : u & 0x80000000;
+}
+
+uint64_t eval_reduce(DType t, uint64_t old, uint64_t v, bool ftz) {
+  if (t == DT_F64 && is_nan64(v)) return v;
+  if (t == DT_F64 && is_nan64(old)) return old;
+  if (t != DT_F32 || !ftz) return eval_scalar(OP_ADD, t, old, v, 0);
+  old = flushed((uint32_t)old);
+  v = flushed((uint32_t)v);
+  return flushed((uint32_t)eval_scalar(OP_ADD, t, old, v, 0));
 }
 
 uint32_t eval_approx(MathFn f, uint32_t x, uint32_t y) {

@@ -12,5 +12,10 @@ int64_t eval_widen(DType t, uint64_t u);
 // A function of MATHS (rows.h) that the hardware approximates, of f32.
 uint32_t eval_approx(MathFn f, uint32_t x, uint32_t y);
 uint64_t eval_narrow(DType t, uint64_t u);  // the bits of t alone
+uint64_t eval_quiet(uint64_t u);  // an f64 whose NaN does not signal
+// The sum of a value in memory and v as global memory's reductions compute it.
+// The result is a NaN of f64 as it is, v's before old's. `ftz` flushes
+// subnormal operands and results of f32.
+uint64_t eval_reduce(DType t, uint64_t old, uint64_t v, bool ftz);
 
 #endif

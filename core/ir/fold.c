@@ -177,7 +177,9 @@ Ref ir_int(Ctx *cx, Fn *fn, DType t, int64_t v) {
   return ir_cons(cx, fn, i, fact_const(v));
 }
 
+// A NaN is the one that the emitter writes.
 Ref ir_float(Ctx *cx, Fn *fn, DType t, double v) {
+  if (t == DT_F64 && isnan(v)) v = bits_double(INT64_MAX);
   Ins i = {.op = OP_CONST, .type = (uint8_t)t,
            .imm = (int64_t)dtype_from_double(t, v)};
   return ir_cons(cx, fn, i, fold_full(t));

@@ -72,9 +72,12 @@ bool intrin_fits(IntrinId id, const DType *t, int n, bool exact) {
 
 // ---- arithmetic of one lane ----
 
+// The 32-bit instruction reads the low 8 bits of position and length, the
+// 64-bit one reads whole registers (measured on an H100).
 static uint64_t field(uint64_t a, uint64_t pos, uint64_t len, int bits,
                       bool sign) {
-  uint64_t p = pos & 255, n = len & 255, msb = (uint64_t)bits - 1, d = 0;
+  uint64_t mask = bits == 32 ? 255 : UINT32_MAX;
+  uint64_t p = pos & mask, n = len & mask, msb = (uint64_t)bits - 1, d = 0;
   uint64_t at = p + n - 1 < msb ? p + n - 1 : msb;
   uint64_t top = sign && n ? a >> at & 1 : 0;
   for (uint64_t i = 0; i <= msb; i++)
@@ -149,11 +152,11 @@ static uint64_t pick(uint64_t a, uint64_t b, bool max, bool nan, bool abs) {
   return ((x < y) == max ? b : a) | sign;
 }
 
-// Nearest, ties away from zero.
+// Rounds to nearest, ties away from zero. Infinities and NaNs lose their lower
+// bits: cvt.rna.tf32 makes infinity of the NaN 7f800001.
 static uint64_t tf32_away(uint64_t a) {
-  if ((a & 0x7fffffffu) > 0x7f800000u) return 0x7fffffffu;
-  if ((a & 0x7fffffffu) == 0x7f800000u) return a;
-  return (a + 0x1000u) & 0xffffe000u;
+  bool special = (a & 0x7f800000u) == 0x7f800000u;
+  return (special ? a : a + 0x1000u) & 0xffffe000u;
 }
 
 // Rows ADDRZ to RCPRM: six operations toward zero, up, down. The host's own

@@ -75,10 +75,28 @@ static uint64_t odd(uint64_t a, uint64_t magnitude) {
   return (a & ~(uint64_t)0x7ff) | (a & 0x7ff ? 0x800 : 0);
 }
 
+// A NaN of f64 as f32 or f16 keeps its sign and upper bits.
+static uint64_t narrow_nan(DType to, uint64_t a) {
+  uint32_t sign = (uint32_t)(a >> 32) & 0x80000000u;
+  uint32_t u = sign | 0x7fc00000u | ((uint32_t)(a >> 29) & 0x7fffff);
+  if (to == DT_F32) return u;
+  return (sign >> 16) | 0x7c00 | (u >> 13 & 0x3ff);
+}
+
+static uint64_t convert_nan(DType from, DType to, uint64_t a, double x) {
+  if (from == DT_F64 && (to == DT_F32 || to == DT_F16))
+    return narrow_nan(to, a);
+  // those below f32 come by way of it, as 7fffffff but for bf16
+  bool by_f32 = to == DT_F64 && from != DT_F32 && from != DT_BF16;
+  return by_f32 ? 0x7fffffffe0000000u : dtype_from_double(to, x);
+}
+
 static uint64_t convert(DType from, DType to, uint64_t a) {
   if (dtype_is_float(from)) {
     double x = dtype_to_double(from, a);
     if (to == DT_BOOL) return x != 0;
+    if (isnan(x) && dtype_is_float(to) && (from == DT_F64 || to == DT_F64))
+      return convert_nan(from, to, a, x);
     if (!dtype_is_float(to))  // what a NaN becomes depends on the source
       return eval_narrow(to, from == DT_F64 ? dtype_from_double(to, x)
                                        : dtype_from_float(to, (float)x));
@@ -96,8 +114,15 @@ static uint64_t convert(DType from, DType to, uint64_t a) {
   return dtype_from_double(to, big ? (double)a : (double)(int64_t)a);
 }
 
+static bool rounds(MathFn f) {
+  return f == MF_FLOOR || f == MF_CEIL || f == MF_TRUNC || f == MF_ROUND ||
+         f == MF_RINT;
+}
+
 static uint64_t math(const SimIns *i, uint64_t a, uint64_t b) {
   DType t = (DType)i->type;
+  if (t == DT_F64 && rounds((MathFn)i->imm) && isnan(bits_double(a)))
+    return eval_quiet(a);
   if (math_is_approx((MathFn)i->imm))
     return eval_approx((MathFn)i->imm, (uint32_t)a, (uint32_t)b);
   if (t == DT_F32 && i->imm == MF_SQRT)
@@ -147,6 +172,15 @@ static inline float fma_f32(float a, float b, float c) {
   return result(fmaf(a, b, c));
 }
 
+static inline double fma_f64(double a, double b, double c) {
+  uint64_t u = eval_scalar(OP_FMA, DT_F64, double_bits(a), double_bits(b),
+                           double_bits(c));
+  return bits_double(u);
+}
+
+// x, a result of a and b, both of which may be NaNs: the second one counts.
+static inline double second(double x, double b) { return b == b ? x : b + b; }
+
 #define KEY(op, cls) ((op) * 8 + (cls))
 #define EACH(TD, TA, expr) { \
   TD *d = (TD *)(void *)(v + i->d); \
@@ -169,7 +203,7 @@ static inline float fma_f32(float a, float b, float c) {
     EACH(uint64_t, uint64_t, expr)
 #define FLT2(OPN, expr) \
   case KEY(OPN, SC_F32): EACH(float, float, result(expr)) \
-  case KEY(OPN, SC_F64): EACH(double, double, expr)
+  case KEY(OPN, SC_F64): EACH(double, double, second(expr, b[l]))
 #define CMP2(OPN, expr) \
   case KEY(OPN, SC_I32): EACH(uint32_t, int32_t, expr) \
   case KEY(OPN, SC_U32): EACH(uint32_t, uint32_t, expr) \
@@ -235,9 +269,10 @@ void simalu_lanes(const SimIns *i, char *v) {
     FLT2(OP_SUB, a[l] - b[l])
     INT2(OP_MUL, a[l] * b[l])
     FLT2(OP_MUL, a[l] * b[l])
-    FLT2(OP_DIV, a[l] / b[l])
+    case KEY(OP_DIV, SC_F32): EACH(float, float, result(a[l] / b[l]))
+    case KEY(OP_DIV, SC_F64): EACH(double, double, a[l] / b[l])
     case KEY(OP_FMA, SC_F32): FMA3(float, fma_f32)
-    case KEY(OP_FMA, SC_F64): FMA3(double, fma)
+    case KEY(OP_FMA, SC_F64): FMA3(double, fma_f64)
     MIN2(OP_MIN, a[l] < b[l] ? a[l] : b[l])
     MIN2(OP_MAX, a[l] > b[l] ? a[l] : b[l])
     INT2(OP_NEG, 0 - a[l])

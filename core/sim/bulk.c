@@ -110,15 +110,13 @@ static void move_shared(Copy *k, SimCluster *c, bool in) {
 
 // ---- global memory ----
 
-// What lies outside is read as.
+// What lies outside is read as zeros, or as 7ff7 in every 16 bits.
 static void fill(Copy *k) {
   uint8_t *p = bytes_of(k);
   const SimBulk *b = k->b;
   memset(p, 0, (size_t)b->bytes);
   if (!b->map || b->map->fill == TENSORMAP_ZEROS) return;
-  int64_t size = element_bytes(b);
-  memset(p, 0xff, (size_t)b->bytes);
-  for (int64_t at = size - 1; at < b->bytes; at += size) p[at] = 0x7f;
+  for (int64_t at = 0; at + 1 < b->bytes; at += 2) p[at] = 0xf7, p[at + 1] = 0x7f;
 }
 
 // Elements of tf32 come rounded to nearest even, NaNs as one.
@@ -146,12 +144,17 @@ static void read_global(Copy *k) {
 static void combine(const SimBulk *b, uint8_t *p, const uint8_t *x,
                     int64_t n) {
   Op op = (Op)atomic_row((AtomicKind)(b->flags & BKF_ATOMIC))->op;
+  DType t = b->map ? tensormap_dtype((TensorMapType)b->map->type)
+                   : b->global->type;
+  bool ftz = b->map && (b->map->type == TMT_F32_FTZ ||
+                        b->map->type == TMT_TF32_FTZ);
   int64_t size = element_bytes(b);
   for (int64_t at = 0; at < n; at += size) {
     uint64_t old = 0, v = 0;
     memcpy(&old, p + at, (size_t)size);
     memcpy(&v, x + at, (size_t)size);
-    v = eval_scalar(op, b->global->type, old, v, 0);
+    v = op == OP_ADD && dtype_is_float(t)
+          ? eval_reduce(t, old, v, ftz) : eval_scalar(op, t, old, v, 0);
     memcpy(p + at, &v, (size_t)size);
   }
 }

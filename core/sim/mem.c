@@ -589,9 +589,16 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
 
 // ---- atomics ----
 
-static uint64_t atomic_new(AtomicKind k, DType t, uint64_t old, uint64_t v) {
+// Sums of floats in global memory are those of L2, which flushes subnormal
+// f32; in shared memory a loop adds memory to the operand.
+static uint64_t atomic_new(AtomicKind k, const SimMem *m, uint64_t old,
+                           uint64_t v) {
+  Op op = (Op)atomic_row(k)->op;
   if (k == AT_EXCH) return v;
-  return eval_scalar((Op)atomic_row(k)->op, t, old, v, 0);
+  if (op == OP_ADD && dtype_is_float(m->type))
+    return m->space == SP_GMEM ? eval_reduce(m->type, old, v, true)
+                               : eval_scalar(op, m->type, v, old, 0);
+  return eval_scalar(op, m->type, old, v, 0);
 }
 
 // cmp: what CAS compares with.
@@ -627,7 +634,7 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
   *old = 0;
   memcpy(old, p, (size_t)x->bytes);
   AtomicKind kind = (AtomicKind)x->i->imm;
-  uint64_t new = kind != AT_CAS ? atomic_new(kind, m->type, *old, v)
+  uint64_t new = kind != AT_CAS ? atomic_new(kind, m, *old, v)
                  : *old == cmp ? v : *old;
   memcpy(p, &new, (size_t)x->bytes);
   bool global = m->space == SP_GMEM;

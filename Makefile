@@ -44,10 +44,11 @@ $(BUILD)/%.o: core/%.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CSTD) $(CFLAGS) $(ALIGN) $(WARN) -MMD -MP -c $< -o $@
 
-# The helper functions of emitted text, cut from the CUDA file that they are.
-$(BUILD)/emit/prelude.inc: core/emit/prelude.cu tools/embed.lua
+# The helper functions of emitted text, cut from the CUDA files that they are.
+PRELUDE := core/emit/prelude.cu core/emit/preludemem.cu
+$(BUILD)/emit/prelude.inc: $(PRELUDE) tools/embed.lua
 	@mkdir -p $(@D)
-	$(LUA) tools/embed.lua $@ $<
+	$(LUA) tools/embed.lua $@ $(PRELUDE)
 $(filter $(BUILD)/emit/%,$(OBJ)): $(BUILD)/emit/prelude.inc
 
 # Changes when a file came or went, which no date shows.

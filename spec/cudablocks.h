@@ -92,6 +92,7 @@ static inline int __all_sync(unsigned m, int p) {
   return __ballot_sync(m, !p) == 0;
 }
 static inline int ptx_laneid() { return self & 31; }
+static inline unsigned ptx_lanemask_lt() { return (1u << (self & 31)) - 1; }
 
 // ---- memory ----
 
@@ -238,6 +239,25 @@ static inline half_t ptx_fma_rn_bf16(half_t a, half_t b, half_t c) {
   return bfloat_bits(fma_odd(bfloat_value(a), bfloat_value(b),
                              bfloat_value(c)));
 }
+
+static inline float ptx_max_f32(float x, float y) { return fmaxf(x, y); }
+static inline float ptx_min_f32(float x, float y) { return fminf(x, y); }
+static inline double ptx_max_f64(double x, double y) { return fmax(x, y); }
+static inline double ptx_min_f64(double x, double y) { return fmin(x, y); }
+
+// Shifts beyond the width leave what PTX says.
+#define SHIFTS(bits, U, S) \
+  static inline U ptx_shl_b##bits(U x, unsigned n) { \
+    return n < bits ? x << n : 0; \
+  } \
+  static inline U ptx_shr_u##bits(U x, unsigned n) { \
+    return n < bits ? x >> n : 0; \
+  } \
+  static inline S ptx_shr_s##bits(S x, unsigned n) { \
+    return x >> (n < bits ? n : bits - 1); \
+  }
+SHIFTS(32, unsigned, int)
+SHIFTS(64, unsigned long long, long long)
 
 // What kernels print.
 #define printf(...) fprintf(stderr, __VA_ARGS__)

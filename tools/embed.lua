@@ -2,7 +2,7 @@
 -- program.h.
 -- lua/cute/x.lua becomes module cute.x, kernels/y.lua kernels.y; docs/z.md
 -- keeps its path.
--- embed.lua OUT core/emit/prelude.cu: the blocks of that file, a line
+-- embed.lua OUT core/emit/prelude.cu ...: the blocks of these files, a line
 -- HELPER(ID, "function", "text") each.
 
 local function module_name(path)
@@ -50,13 +50,15 @@ local function write(text)
 end
 
 if arg[2]:find "%.cu$" then
-  local f <close> = assert(io.open(arg[2], "rb"))
   local out = {}
-  for id, text in (f:read "a" .. "\n"):gmatch "//: ([%w_]+)\n(.-\n)\n" do
-    local name = assert(text:match "__forceinline__ [^\n(]-([%w_]+)%("
-      or text:match "#define ([%w_]+)%(", id)
-    out[#out + 1] = ("HELPER(%s, \"%s\",\n%s)\n")
-      :format(id:upper(), name, c_string(text))
+  for i = 2, #arg do
+    local f <close> = assert(io.open(arg[i], "rb"))
+    for id, text in (f:read "a" .. "\n"):gmatch "//: ([%w_]+)\n(.-\n)\n" do
+      local name = assert(text:match "__forceinline__ [^\n(]-([%w_]+)%("
+        or text:match "#define ([%w_]+)%(", id)
+      out[#out + 1] = ("HELPER(%s, \"%s\",\n%s)\n")
+        :format(id:upper(), name, c_string(text))
+    end
   end
   write(table.concat(out))
   return

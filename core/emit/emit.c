@@ -812,6 +812,7 @@ void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
   size_t start = out->text.n, lines = out->lines.n;
   e.open = NEW(cx, Ref, fn->ins.n);
   uses_run(&e);
+  known_run(&e);
   wgmma_note(&e);
   names_reserve_words(&e);
   helper_reserve(&e);

@@ -288,6 +288,22 @@ static Prec prefix(Emit *e, const Ins *i, const char *op) {
   return prefixed(e, op, i->a[0]);
 }
 
+// C leaves a shift by more than the width undefined, PTX's gives what is left.
+static Prec shift(Emit *e, const Ins *i) {
+  DType t = (DType)i->type;
+  bool left = i->op == OP_SHL, wide = dtype_bits(t) > 32;
+  Fact f = ir_fact(e->fn, i->a[1]);
+  if (f.lo >= 0 && f.hi < (wide ? 64 : 32))
+    return infix(e, i, left ? "<<" : ">>", PR_SHIFT, PR_UNARY, PR_UNARY);
+  bool sign = dtype_class(t) == 'I';
+  Helper h = left ? (wide ? H_SHL_B64 : H_SHL_B32)
+             : wide ? (sign ? H_SHR_S64 : H_SHR_U64)
+                    : sign ? H_SHR_S32 : H_SHR_U32;
+  if (left && sign) text_puts(e, wide ? "(long long)" : "(int)");
+  call(e, helper_use(e, h), i, 2);
+  return left && sign ? PR_UNARY : PR_POST;
+}
+
 static Prec int_op(Emit *e, const Ins *i) {
   switch ((Op)i->op) {
     case OP_ADD: case OP_SUB: return sum(e, i);
@@ -300,8 +316,7 @@ static Prec int_op(Emit *e, const Ins *i) {
     case OP_AND: return bitwise(e, i, "&", PR_AND);
     case OP_OR: return bitwise(e, i, "|", PR_OR);
     case OP_XOR: return bitwise(e, i, "^", PR_XOR);
-    case OP_SHL: return infix(e, i, "<<", PR_SHIFT, PR_UNARY, PR_UNARY);
-    case OP_SHR: return infix(e, i, ">>", PR_SHIFT, PR_UNARY, PR_UNARY);
+    case OP_SHL: case OP_SHR: return shift(e, i);
     case OP_NOT: return prefix(e, i, "~");
     case OP_FMA: case OP_LT: case OP_LE: case OP_EQ: case OP_NE:
     case OP_COUNT:
@@ -321,11 +336,27 @@ static Prec small_int_op(Emit *e, const Ins *i) {
   return PR_UNARY;
 }
 
+void expr_at_run_time(Emit *e, Ref r) {
+  text_printf(e, "%s(", helper_use(e, H_AT_RUN_TIME));
+  expr_f32(e, r, PR_ANY);
+  text_puts(e, ")");
+}
+
+// Is the function's result other bits where the compiler computes it?
+static bool folds(const Ins *i) {
+  if (i->op != OP_MATH || i->type == DT_F64) return false;
+  MathFn f = (MathFn)i->imm;
+  return f == MF_EXP2 || f == MF_RSQRT ||
+         (math_is_approx(f) && f != MF_TANHAPPROX);
+}
+
 static Prec float_call(Emit *e, const Ins *i, const char *f, int n) {
+  bool hide = folds(i) && known_is(e, i, n);
   text_printf(e, "%s(", f);
   for (int k = 0; k < n; k++) {
     if (k) text_puts(e, ", ");
-    expr_f32(e, i->a[k], PR_ANY);
+    if (hide) expr_at_run_time(e, i->a[k]);
+    else expr_f32(e, i->a[k], PR_ANY);
   }
   text_puts(e, ")");
   return PR_POST;
@@ -363,6 +394,15 @@ static Prec math_call(Emit *e, const Ins *i, bool f64) {
   return float_call(e, i, helper_use(e, h), math_arity(f));
 }
 
+// PTX's instruction where the compiler could fold the function, which takes
+// either zero.
+static Prec extreme(Emit *e, const Ins *i, bool f64) {
+  bool max = i->op == OP_MAX, known = known_is(e, i, 2);
+  const char *f = f64 ? (max ? "fmax" : "fmin") : max ? "fmaxf" : "fminf";
+  Helper h = f64 ? (max ? H_MAX_F64 : H_MIN_F64) : max ? H_MAX_F32 : H_MIN_F32;
+  return float_call(e, i, known ? helper_use(e, h) : f, 2);
+}
+
 // Operands as f32 (or f64), result in the same.
 static Prec float_op(Emit *e, const Ins *i) {
   bool f64 = i->type == DT_F64;
@@ -372,8 +412,7 @@ static Prec float_op(Emit *e, const Ins *i) {
     case OP_SUB: return infix(e, i, "-", PR_ADD, PR_ADD, PR_MUL);
     case OP_MUL: return infix(e, i, "*", PR_MUL, PR_MUL, PR_UNARY);
     case OP_DIV: return infix(e, i, "/", PR_MUL, PR_MUL, PR_UNARY);
-    case OP_MIN: return float_call(e, i, f64 ? "fmin" : "fminf", 2);
-    case OP_MAX: return float_call(e, i, f64 ? "fmax" : "fmaxf", 2);
+    case OP_MIN: case OP_MAX: return extreme(e, i, f64);
     case OP_NEG: return prefix(e, i, "-");
     case OP_ABS: return float_call(e, i, f64 ? "fabs" : "fabsf", 1);
     case OP_FMA: return float_call(e, i, f64 ? "fma" : "fmaf", 3);

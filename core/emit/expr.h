@@ -3,6 +3,7 @@
 #define CUTE_EMITEXPR_H
 
 #include "emit/inside.h"
+#include "ir/intrin.h"
 
 // Precedences of C, tightest last.
 typedef enum Prec {
@@ -20,6 +21,8 @@ Prec expr_def(Emit *e, Ref r);
 bool expr_small_float(DType t);
 // A value of a small float type (or f32) as f32.
 void expr_f32(Emit *e, Ref r, Prec min);
+// The same where the compiler is not to see its value.
+void expr_at_run_time(Emit *e, Ref r);
 // Pointer to element `off` of a GMEM or SMEM object: `A + x + 64`.
 void expr_pointer(Emit *e, Ref mem, Ref off, Prec min);
 // The element itself, as an lvalue: `A[x + 64]`.
@@ -48,6 +51,12 @@ void expr_as_word(Emit *e, Ref r, DType t);
 // A store of an element below a byte, without the semicolon.
 void expr_store_bits(Emit *e, const Ins *i);
 
+// ---- known.c ----
+// Finds the values that the compiler may compute, where that matters.
+void known_run(Emit *e);
+// May it compute the first n operands of i?
+bool known_is(const Emit *e, const Ins *i, int n);
+
 // ---- convert.c ----
 Prec convert_convert(Emit *e, const Ins *i);
 Prec convert_bitcast(Emit *e, const Ins *i);
@@ -59,6 +68,7 @@ const char *convert_from_f32(Emit *e, const Ins *i, DType t);
 // ---- ptx.c ----
 // What is used, noted before anything is written; names; helpers.
 void ptx_note(Emit *e, const Ins *i);
+bool ptx_folds(IntrinId id);  // an approximation that ptxas folds
 void ptx_note_access(Emit *e, const Ins *i);
 // Bytes that a load with these flags is to bring to L2; 0: no more than it has.
 int ptx_prefetch(const Emit *e, unsigned flags);

@@ -46,7 +46,7 @@ typedef struct AtomUse {
   bool same, separate;  // MMA: calls where D is C, and where it is not
 } AtomUse;
 
-// Small functions that a kernel may need, blocks of prelude.cu.
+// Small functions that a kernel may need, blocks of prelude*.cu.
 typedef enum Helper {
 #define HELPER(id, name, text) H_##id,
 #include "emit/prelude.inc"
@@ -61,9 +61,9 @@ typedef struct Emit {
   EmitOut *out;
   Use *use;           // beside fn->ins
   Regs *regs;         // beside fn->mem
-  bool *address;      // beside fn->ins: a 32-bit shared address is needed
-  bool *pointer;      // beside fn->ins: a pointer is needed
+  bool *address, *pointer;  // beside fn->ins: is one of shared memory needed?
   bool *fresh;        // beside fn->ins: first write to a word of registers
+  bool *known;        // beside fn->ins, or NULL: see known.c
   uint32_t temp[26];  // numbers of temporaries, by letter
   const char *count;  // counter of the loops that fill registers, or NULL
   bool helper[H_COUNT];  // those needed

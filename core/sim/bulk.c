@@ -116,7 +116,8 @@ static void fill(Copy *k) {
   const SimBulk *b = k->b;
   memset(p, 0, (size_t)b->bytes);
   if (!b->map || b->map->fill == TENSORMAP_ZEROS) return;
-  for (int64_t at = 0; at + 1 < b->bytes; at += 2) p[at] = 0xf7, p[at + 1] = 0x7f;
+  for (int64_t at = 0; at + 1 < b->bytes; at += 2)
+    memcpy(p + at, "\xf7\x7f", 2);
 }
 
 // Elements of tf32 come rounded to nearest even, NaNs as one.

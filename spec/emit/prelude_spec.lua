@@ -6,6 +6,7 @@ local jit = require "cute.jit"
 local support = require "spec.support"
 
 local prelude = support.read "core/emit/prelude.cu"
+  .. support.read "core/emit/preludemem.cu"
 
 -- Its functions by name, in order; overloads once.
 local function functions()

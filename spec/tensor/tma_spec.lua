@@ -50,7 +50,7 @@ describe("a TMA atom", function()
     local x = tma.tensor({64, 32, 6}, cute.f32)
     assert.equal("TMA reduction of f32, box (32,16,1), swizzle 128 B | "
       .. "(0,0,0) o (64,32,6):(1@0,1@1,1@2) | 2048",
-      made(cpasync.CopyReduceBulkTensorTileS2GOp "max", x,
+      made(cpasync.CopyReduceBulkTensorTileS2GOp "add", x,
         cute.make_composed_layout(cute.make_swizzle(3, 2, 3), 0,
           cute.make_layout {32, 16}), {32, 16}))
   end)

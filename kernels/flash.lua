@@ -368,8 +368,20 @@ local RISE = 8
 -- Where nothing was seen yet: any score rises above it, -inf does not.
 local NOTHING = 2.0 ^ 126
 
+-- Products c s beyond this are rounded by more than powers of 2 can take. A
+-- factor that is a power of two rounds nothing, and scores that differ there
+-- differ by 256 or more: any factor makes zeros of the smaller ones.
+local FAR = 2.0 ^ 31
+
+-- A power of two from c to 2c.
+local function unit(c)
+  local u = c:bitcast(cute.u32) & 0x7f800000
+  return u:bitcast(cute.f32) * 2
+end
+
 --- The state of a thread's rows: what powers are counted from (the largest
--- score but for RISE), and their sum. The power of a score s is 2^(c s + low).
+-- score but for RISE), and their sum. The power of a score s is
+-- 2^(factor s + low); factor is c, for rows beyond FAR a power of two.
 ---@param rows integer
 ---@param c any above 0: what is hidden scores -inf
 ---@param hidden boolean a row may see nothing
@@ -377,10 +389,12 @@ function flash.softmax(rows, c, hidden)
   cute.testing.assert_(cute.gt(c, 0), "the scale of attention is above 0")
   local low = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)
+  local factor = cute.make_rmem_tensor({rows}, cute.f32)
   low:fill(NOTHING)
   sum:fill(0)
+  factor:fill(c)
   return setmetatable({rows = rows, c = c, hidden = hidden, low = low,
-                       sum = sum}, Softmax)
+                       sum = sum, factor = factor}, Softmax)
 end
 
 -- Scales sums and acc down to the maxima of scores s, if any rose.
@@ -391,14 +405,19 @@ function Softmax:rise(s, acc)
     local m = sr(i, 0)
     for j = 1, cute.size(sr, 1) - 1 do m = cute.max(m, sr(i, j)) end
     best[i] = flash.quad(cute.max, m)
-    local more = cute.gt(cute.fma(best[i], self.c, self.low[i]), RISE)
+    local more = cute.gt(cute.fma(best[i], self.factor[i], self.low[i]), RISE)
     rose = rose and rose | more or more
   end
   cute.when(cute.arch.vote_any_sync(rose), function()
     for i = 0, self.rows - 1 do
-      local low = cute.min(self.low[i], -(best[i] * self.c))
+      local far = cute.gt(cute.abs(best[i] * self.c), FAR)
+      local factor = cute.where(far, unit(self.c), self.c)
+      local top = -(best[i] * factor)
+      local rises = cute.lt(top, self.low[i])
+      local low = cute.where(rises, top, self.low[i])
       local fix = flash.exp2(low - self.low[i])
       self.low[i] = low
+      self.factor[i] = cute.where(rises, factor, self.factor[i])
       self.sum[i] = self.sum[i] * fix
       for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * fix end
     end
@@ -415,7 +434,7 @@ function Softmax:take(s, acc, dtype)
   return function(k)
     for i = 0, self.rows - 1 do
       for j = 4 * k, 4 * k + 3 do
-        local x = flash.exp2(cute.fma(sr(i, j), self.c, self.low[i]))
+        local x = flash.exp2(cute.fma(sr(i, j), self.factor[i], self.low[i]))
         pr[{i, j}] = x:to(dtype)
         self.sum[i] = self.sum[i] + x
       end
@@ -434,7 +453,8 @@ function Softmax:finish(acc)
     local r = 1 / sum
     if some then r = cute.where(some, r, 0.0) end
     for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * r end
-    logs[i] = (cute.log2(sum) - self.low[i]) / flash.LOG2E
+    logs[i] = (cute.log2(sum) - self.low[i] * (self.c / self.factor[i]))
+      / flash.LOG2E
     if some then logs[i] = cute.where(some, logs[i], -math.huge) end
   end
   return logs

@@ -132,10 +132,15 @@ end
 -- Subnormals count as zero here: each exponential is one instruction then.
 local function exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 
--- log2(1 + 2^x): softplus of x ln 2, over ln 2.
+-- log2(1 + 2^x): softplus of x ln 2, over ln 2. Where 1 + 2^x loses bits of
+-- 2^x it is the series of log2(1 + t), within 2e-7 below t = 2^-5.
 local function softplus2(x)
-  local grown = cute.arch.approx("lg2.approx.ftz.f32", 1 + exp2(x))
-  return cute.where(cute.gt(x, 30), x, grown)
+  local t = exp2(x)
+  local grown = cute.arch.approx("lg2.approx.ftz.f32", 1 + t)
+  local r = cute.fma(t, -LOG2E / 4, LOG2E / 3)
+  local small = t * cute.fma(t, cute.fma(t, r, -LOG2E / 2), LOG2E)
+  return cute.where(cute.lt(x, -5), small,
+                    cute.where(cute.gt(x, 30), x, grown))
 end
 
 local function silu(x)

@@ -13,9 +13,9 @@ local rows = require "kernels.rows"
 local LOG2E = math.log(math.exp(1), 2)
 local LEAST = -math.huge
 
--- Numbers beyond that times log2 e are infinite, and so far apart that any
--- factor does.
-local FAR = 2.3e38
+-- Beyond this the product with log2 e is rounded by 128 or more, which powers
+-- of 2 cannot take. Numbers that differ there differ by 256: any factor does.
+local FAR = 2.0 ^ 31
 
 local function scale(m)
   return cute.where(cute.gt(cute.abs(m), FAR), 1, LOG2E)

@@ -109,9 +109,11 @@ static const char *fetch(nvrtcProgram p, SizeFn *size, TextFn *text,
   return s ? s : "";
 }
 
-// Length of a text that NVRTC counts with its NUL.
+// Length of a text that NVRTC counts with its NUL: behind errors of ptxas it
+// has two.
 static size_t text_n(const char *s, size_t n) {
-  return n && s[n - 1] == '\0' ? n - 1 : n;
+  while (n && s[n - 1] == '\0') n--;
+  return n;
 }
 
 // fewer: 0 for all of our own options, 1 without those of CUDA 12.9, 2 none.

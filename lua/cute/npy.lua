@@ -22,10 +22,16 @@ local TYPES = {
   {"i8", "i64", 8}, {"u8", "u64", 8}, {"f2", "f16", 2}, {"f4", "f32", 4},
   {"f8", "f64", 8}, {"c16", "complex_f64", 16},
 }
+-- Types that NumPy does not have, as ml_dtypes 0.6.0 writes them: bytes whose
+-- meaning the reader must know.
+local BY_READER = {
+  {"V2", "bf16", 2}, {"V1", "e4m3", 1}, {"f1", "e5m2", 1}, {"V1", "ue8m0", 1},
+}
 local by_descr, by_name = {}, {}
 for _, t in ipairs(TYPES) do
   by_descr[t[1]], by_name[t[2]] = t, t
 end
+for _, t in ipairs(BY_READER) do by_name[t[2]] = t end
 
 local function shape_text(shape)
   local text = table.concat(shape, ",")
@@ -64,20 +70,42 @@ local function parse_dict(text)
   return dict
 end
 
-local function parse_descr(descr)
+-- The type whose elements the reader says `descr` to be: the first of `names`
+-- that is written so. nil, reason where there is none.
+local function type_by_reader(descr, base, names)
+  for _, name in ipairs(names) do
+    local t = by_name[tostring(name)]
+    if t and t[1] == base and not by_descr[base] then return t end
+  end
+  local fits = {}
+  for _, t in ipairs(BY_READER) do
+    if t[1] == base then fits[#fits + 1] = ("\"%s\""):format(t[2]) end
+  end
+  if #fits == 0 then return nil end
+  return nil, ("element type '%s' does not say what its bytes are: dtype = %s "
+    .. "does"):format(core.visible(descr), table.concat(fits, " or "))
+end
+
+local function parse_descr(descr, names)
   if type(descr) == "string" then
     return nil, "structured element types are not supported"
   end
   local order, base = descr[1]:match "^([<>|=]?)(%w+)$"
-  local t = base and by_descr[base]
+  local t, why = by_descr[base or ""], nil
+  if not t and base then t, why = type_by_reader(descr[1], base, names) end
   if not t then
-    return nil, ("element type '%s' is not supported"):format(
+    return nil, why or ("element type '%s' is not supported"):format(
       core.visible(descr[1]:sub(1, 40)))
   elseif order == ">" and t[3] > 1 then
-    return nil, ("big-endian elements ('%s') are not supported")
-      :format(descr[1])
+    return nil, ("big-endian elements ('%s') are not supported: in Python, "
+      .. "a.astype('<%s') are little-endian"):format(descr[1], base)
   end
   return t
+end
+
+-- The types that a reader expects, as a list.
+local function expected(dtype)
+  return type(dtype) == "table" and dtype or {dtype}
 end
 
 -- The extents of a tuple's text: "()", "(3,)", "(2, 3)"; nil where it is none.
@@ -139,8 +167,10 @@ end
 --- Reads the header from the first bytes of a file (all of it, at most 1
 -- MiB, must be there).
 ---@param bytes string
+---@param dtype? string|string[] what is expected: bf16 and 8-bit floats, which
+-- NumPy does not have, are only known by it
 ---@return table? array without its bytes, integer|string offset or message
-function npy.header(bytes)
+function npy.header(bytes, dtype)
   local from, length = header_range(bytes)
   if not from then return nil, length end
   local text = bytes:sub(from, from + length - 1)
@@ -158,7 +188,7 @@ function npy.header(bytes)
       or descr == nil then
     return nil, broken(text)
   end
-  local t, why = parse_descr(descr)
+  local t, why = parse_descr(descr, expected(dtype))
   if not t then return nil, why end
   if #shape > MAX_RANK then
     return nil, ("has %d dimensions, at most %d are read"):format(#shape,
@@ -196,7 +226,7 @@ function npy.make_header(dtype, shape, fortran)
   end
   check_shape(shape)
   local text = ("{'descr': '%s%s', 'fortran_order': %s, 'shape': %s, }")
-    :format(t[3] == 1 and "|" or "<", t[1], fortran and "True" or "False",
+    :format(by_descr[t[1]] and t[3] == 1 and "|" or "<", t[1], fortran and "True" or "False",
       (shape_text(shape):gsub(",%f[%d]", ", ")))
   local head = 10
   if #text > 65000 then head = 12 end
@@ -214,7 +244,7 @@ end
 
 local function check_wanted(array, opt)
   local fits = not opt.dtype
-  local names = type(opt.dtype) == "table" and opt.dtype or {opt.dtype}
+  local names = expected(opt.dtype)
   for _, name in ipairs(names) do
     fits = fits or tostring(name) == array.dtype
   end
@@ -272,7 +302,7 @@ end
 local function read_open(f, opt)
   local head, why = read_header(f)
   if not head then return nil, why end
-  local array, from = npy.header(head)
+  local array, from = npy.header(head, opt.dtype)
   if not array then return nil, from end
   local ok
   ok, why = check_wanted(array, opt)
@@ -301,7 +331,9 @@ local function read_open(f, opt)
   return array
 end
 
---- Reads a file; a pipe or a device is read as it comes.
+--- Reads a file; a pipe or a device is read as it comes. bf16, e4m3, e5m2 and
+-- ue8m0, which ml_dtypes writes as '<V2', '<V1', '<f1' and '<V1', are known by
+-- `dtype` alone.
 ---@param path string
 ---@param opt? {dtype: string|string[]?, shape: integer[]?} what is expected;
 -- an extent of -1 is any
@@ -374,7 +406,8 @@ end
 ---@return table array
 function npy.of_buffer(buffer, shape, fortran)
   check_shape(shape)
-  if not by_name[tostring(buffer.dtype)] then buffer = buffer:to "f32" end
+  local t = by_name[tostring(buffer.dtype)]
+  if not (t and by_descr[t[1]]) then buffer = buffer:to "f32" end
   return {dtype = tostring(buffer.dtype), shape = shape, fortran = fortran,
     bytes = buffer:bytes()}
 end
@@ -382,7 +415,7 @@ end
 return sign.public("npy.", npy, [[
   read(path: string, opts?: {dtype shape})
   write(path: string, array: {bytes dtype fortran shape})
-  header(bytes: string) strides(array: table) tensor(array: table)
+  header(bytes: string, dtype?) strides(array: table) tensor(array: table)
   make_header(dtype: string|dtype, shape: table, fortran?: boolean)
   of_buffer(buffer: buffer, shape: table, fortran?: boolean)
 ]])

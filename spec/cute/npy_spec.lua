@@ -110,12 +110,38 @@ describe("npy", function()
     local function with(descr)
       return file(F4:gsub("'<f4'", descr), SIX)
     end
-    refused("big-endian elements ('>f4') are not supported", with "'>f4'")
+    refused("big-endian elements ('>f4') are not supported: in Python, "
+      .. "a.astype('<f4') are little-endian", with "'>f4'")
     refused("element type '<U8' is not supported", with "'<U8'")
-    refused("element type '|V2' is not supported", with "'|V2'")
+    refused("element type '|V2' does not say what its bytes are: dtype = "
+      .. "\"bf16\" does", with "'|V2'")
+    refused("element type '<V1' does not say what its bytes are: dtype = "
+      .. "\"e4m3\" or \"ue8m0\" does", with "'<V1'", {dtype = "f32"})
+    refused("element type '|V3' is not supported", with "'|V3'")
     refused("element type '|O' is not supported", with "'|O'")
     refused("structured element types are not supported",
       with "[('a', '<f4')]")
+  end)
+
+  it("takes bf16 and 8-bit floats by the reader's word", function()
+    -- as NumPy 2.4.6 saves arrays of ml_dtypes 0.6.0
+    local saved = {bf16 = {"<V2", 2}, e4m3 = {"<V1", 1}, e5m2 = {"<f1", 1},
+                   ue8m0 = {"<V1", 1}}
+    for name, t in pairs(saved) do
+      local dict = ("{'descr': '%s', 'fortran_order': False, 'shape': (2, 3), }")
+        :format(t[1])
+      local data = ("abcdefghijkl"):sub(1, 6 * t[2])
+      for _, dtype in ipairs {name, {"f32", name}} do
+        local a = assert(read(file(dict, data), {dtype = dtype}))
+        assert.equal(name, a.dtype)
+        assert.equal(data, a.bytes)
+        assert.equal(file(dict, ""), npy.make_header(name, {2, 3}))
+      end
+      local a = {dtype = name, shape = {2, 3}, bytes = data}
+      assert.is_true(npy.write(dir .. "/y.npy", a))
+      assert.equal(file(dict, data), support.read(dir .. "/y.npy"))
+      assert.equal(name, tostring(npy.tensor(a).dtype))
+    end
   end)
 
   it("refuses broken headers", function()
@@ -325,8 +351,8 @@ describe("npy", function()
     assert.error_matches(function()
       npy.write(dir .. "/z.npy", {dtype = "f32", shape = {2}, bytes = "abc"})
     end, "shape %(2,%) of f32 needs 8 bytes, got 3")
-    assert.error_matches(function() npy.make_header("bf16", {2}) end,
-      'no element type for "bf16"')
+    assert.error_matches(function() npy.make_header("e2m1", {2}) end,
+      'no element type for "e2m1"')
     assert.is_nil(support.read(dir .. "/z.npy"))
   end)
 end)

@@ -161,6 +161,16 @@ describe("jit.resources", function()
                  smem_static = 0, barriers = 2, const = 352}, kernels.a)
   end)
 
+  it("ends errors of ptxas as they end", function()
+    if not jit.version() then return end
+    local out, why = jit.compile(
+      'extern "C" __global__ void k() { asm("foo.bar %r1;"); }',
+      {arch = "sm_90a"})
+    assert.is_nil(out)
+    assert.is_truthy(why:find("aborted due to errors", 1, true), why)
+    assert.is_nil(why:find("\0", 1, true) or why:find("x00", 1, true))
+  end)
+
   it("survives a CUBIN that is none", function()
     for _, s in ipairs {"", "\x7fELF\2", ("\x7fELF\2"):rep(40),
                         "\x7fELF\2" .. ("\xff"):rep(300)} do

@@ -225,8 +225,9 @@ function npy.make_header(dtype, shape, fortran)
       :format(core.show(dtype)))
   end
   check_shape(shape)
+  local order = by_descr[t[1]] and t[3] == 1 and "|" or "<"
   local text = ("{'descr': '%s%s', 'fortran_order': %s, 'shape': %s, }")
-    :format(by_descr[t[1]] and t[3] == 1 and "|" or "<", t[1], fortran and "True" or "False",
+    :format(order, t[1], fortran and "True" or "False",
       (shape_text(shape):gsub(",%f[%d]", ", ")))
   local head = 10
   if #text > 65000 then head = 12 end

@@ -128,8 +128,7 @@ describe("npy", function()
     local saved = {bf16 = {"<V2", 2}, e4m3 = {"<V1", 1}, e5m2 = {"<f1", 1},
                    ue8m0 = {"<V1", 1}}
     for name, t in pairs(saved) do
-      local dict = ("{'descr': '%s', 'fortran_order': False, 'shape': (2, 3), }")
-        :format(t[1])
+      local dict = F4:gsub("<f4", t[1])
       local data = ("abcdefghijkl"):sub(1, 6 * t[2])
       for _, dtype in ipairs {name, {"f32", name}} do
         local a = assert(read(file(dict, data), {dtype = dtype}))

@@ -74,6 +74,45 @@ describe("attention", function()
     assert.is_true(p.LSE(0, 0, 70) > -math.huge)
   end)
 
+  it("takes scores beyond what powers of 2 can", function()
+    -- Row s scores K's even keys by 2 * score, odd ones by score, and the last
+    -- key, of a later tile, by nothing.
+    local S, T, D = 20, 150, 32
+    local function fill(t, f)
+      for i = 0, t.shape[2] - 1 do
+        for d = 0, D - 1 do t[{0, i, 0, d}] = f(i, d) end
+      end
+      return t
+    end
+    local function tensor(n) return cute.zeros({1, n, 1, D}, cute.bf16) end
+    local K = fill(tensor(T), function(t, d)
+      return d == 0 and t < T - 1 and 2 - t % 2 or 0
+    end)
+    local V = fill(tensor(T), function(t, d)
+      return t == T - 1 and 7 or t % 2 == d % 2 and 1 or 3
+    end)
+    local k = attention {head = D}
+    for _, e in ipairs {20, 31, 38, 60} do
+      for sign = -1, 1, 2 do
+        local Q = fill(tensor(S), function(_, d)
+          return d == 0 and sign * 1.375 * 2.0 ^ e or 0
+        end)
+        local O, L = tensor(S), cute.zeros({1, 1, S}, cute.f32)
+        k.kernel(Q, K, V, O, L, 0.75):launch {grid = k.grid(S, 1, 1),
+          block = k.block, device = "sim:sm_80"}
+        for i = 0, S - 1 do  -- the even keys, or the last one
+          for d = 0, D - 1 do
+            local want = sign < 0 and 7 or 1 + d % 2 * 2
+            assert.is_true(math.abs(O(0, i, 0, d) - want) <= 0.01 * want)
+          end
+          local want = sign < 0 and 0 or 2 * 1.375 * 2.0 ^ e * 0.75
+          assert.is_true(math.abs(L(0, 0, i) - want)
+            <= 1e-6 * want + (sign < 0 and 1e-6 or 5))
+        end
+      end
+    end
+  end)
+
   it("says that its scale is above 0", function()
     local p, k = oracle.problem {s = 40, t = 40, d = 32}, attention {head = 32}
     for _, scale in ipairs {0, -1, 0 / 0} do

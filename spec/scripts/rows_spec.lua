@@ -155,6 +155,29 @@ describe("kernels along rows", function()
     end
   end)
 
+  it("softmax takes equal numbers of any size", function()
+    local list = {}
+    for e = 28, 127 do
+      for _, f in ipairs {1, 1.125, 1.375, 1.75} do
+        list[#list + 1], list[#list + 2] = f * 2.0 ^ e, -f * 2.0 ^ e
+      end
+    end
+    for _, n in ipairs {8, 1000} do
+      local k = require "kernels.softmax" {dtype = cute.f32, n = n}
+      local x, y = cute.zeros({#list, n}, cute.f32),
+                   cute.zeros({#list, n}, cute.f32)
+      for r, v in ipairs(list) do
+        for j = 0, n - 1 do x[{r - 1, j}] = v end
+      end
+      k.kernel(x, y):launch {grid = k.grid(#list), block = k.block,
+                             device = "sim"}
+      for r, v in ipairs(list) do
+        local got = y(r - 1, n // 2)
+        assert.is_true(math.abs(got * n - 1) < 1e-5, ("%g: %g"):format(v, got))
+      end
+    end
+  end)
+
   it("softmax backward is right however rows are spread", function()
     every_way "softmax_backward"
   end)

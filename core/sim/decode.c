@@ -282,7 +282,7 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
   *s = (SimMem){.space = peer ? SP_SMEM : m->space, .type = (DType)i->type,
                 .count = m->count, .own = dtype_bits(m->type),
                 .bits = dtype_bits((DType)i->type), .index = (int32_t)i->imm,
-                .lax = m->undefined_ok};
+                .named = (int32_t)i->imm, .lax = m->undefined_ok};
   if (m->space == SP_RMEM) {
     s->unit = unit;
     s->size = (unit + 7) / 8;

@@ -29,7 +29,7 @@ typedef struct SimMem {
   int own;             // bits of an element of the object itself
   int unit, size, per; // rmem: bits and bytes of a unit, units an element
   int64_t count, bytes;  // elements that may be touched; in bytes
-  int32_t index;       // into Fn.mem
+  int32_t index, named;  // into Fn.mem; named: not that of an address's piece
   uint32_t rank;       // smem: slot of the CTA whose it is; 0: its own
   uint32_t base;       // smem: byte offset in the CTA's shared memory;
                        // rmem: byte offset of unit 0 in the warp's values

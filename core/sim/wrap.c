@@ -5,6 +5,7 @@
 #include "sim/wrap.h"
 
 #include "ir/operands.h"
+#include "sim/address.h"
 #include "sim/shadow.h"
 #include "sim/regs.h"
 
@@ -51,15 +52,20 @@ static void collect(const Fn *fn, Ref r, int32_t mem, SimWraps *w) {
     if (o.kind == OPERAND_VALUE && o.ref) collect(fn, o.ref, mem, w);
 }
 
-// Of all addresses of i: offsets in memory, that of a tensor map's there, and
-// coordinates of its box, which begin with the first value that must be there.
+// Of all addresses of i: offsets in memory, the address that they start from,
+// that of a tensor map's there, and coordinates of its box, which begin with
+// the first value that must be there.
 static void collect_all(const SimProg *p, const Ins *i, SimWraps *w) {
   int32_t map = -1;
   bool box = false;
   Operand o;
   for (Operands at = operands_of(p->fn, i); operands_next(&at, &o);) {
-    if (o.kind == OPERAND_MEM && p->mem[o.ref]->space != SP_RMEM)
+    if (o.kind == OPERAND_MEM && p->mem[o.ref]->space != SP_RMEM) {
+      const Ins *m = ir_get(p->fn, o.ref);
       collect(p->fn, o.off, p->mem[o.ref]->index, w);
+      if (m->op == OP_PTR)
+        collect(p->fn, m->a[0], p->mem[o.ref]->index, w);
+    }
     if (o.kind == OPERAND_MAP) {
       map = p->mem[o.ref]->index;
       collect_all(p, ir_get(p->fn, o.ref), w);
@@ -70,13 +76,23 @@ static void collect_all(const SimProg *p, const Ins *i, SimWraps *w) {
   }
 }
 
+// Gives d its products, and the instructions for the pieces of memory that its
+// addresses may lie in.
+static void attach(SimIns *d, const SimWraps *w) {
+  d->wraps = w;
+  if (d->op != OP_PTR) return;
+  const SimAddressed *m = d->x;
+  for (int k = 0; k <= m->n; k++) attach(&m->ins[k], w);
+}
+
 void simwrap_find(Ctx *cx, SimProg *p) {
   const Fn *fn = p->fn;
   uint32_t *number = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *number);
   p->wrap_src = NEW(cx, uint32_t, fn->ins.n);
   for (uint32_t k = 0; k < p->nins; k++) {
     const Ins *i = ir_get(fn, p->ins[k].ref);
-    if (p->ins[k].op != i->op || !(op_effect((Op)i->op) & EF_MEMORY)) continue;
+    bool own = p->ins[k].op == i->op || p->ins[k].op == OP_PTR;
+    if (!own || !(op_effect((Op)i->op) & EF_MEMORY)) continue;
     SimWraps w = {0};
     collect_all(p, i, &w);
     for (int j = 0; j < w.n; j++) {
@@ -87,7 +103,7 @@ void simwrap_find(Ctx *cx, SimProg *p) {
     if (!w.n) continue;
     SimWraps *out = NEW(cx, SimWraps, 1);
     *out = w;
-    p->ins[k].wraps = out;
+    attach(&p->ins[k], out);
   }
   for (uint32_t k = 0; k < p->nins; k++)
     if (p->ins[k].op == OP_MUL || p->ins[k].op == OP_SHL)
@@ -113,7 +129,7 @@ void simwrap_check(const Access *x, uint32_t mask) {
   const SimWraps *s = x->i->wraps;
   for (int k = 0; k < s->n; k++) {
     uint32_t hit = w->wrapped[s->of[k]] & mask;
-    if (!hit || s->mem[k] != x->m->index) continue;
+    if (!hit || s->mem[k] != x->m->named) continue;
     int l = __builtin_ctz(hit);
     const SimProg *p = w->cluster->prog;
     simreport_fault(w, SIM_OVERFLOW, l, x->i->src, p->wrap_src[s->of[k]],

@@ -287,3 +287,77 @@ describe("an address", function()
       cute.make_ptr, "f32", 4096)
   end)
 end)
+
+describe("a product of 32 bits that wraps behind an address", function()
+  local function kind(f, ...)
+    local k = cute.kernel("k", f)
+    local r = support.report(k(...):launch {grid = 1, block = 32,
+      device = "sim", faults = "return"}).reports[1]
+    return r and r.kind
+  end
+  local x, out = ramp(32, 0), cute.zeros({32}, "f32")
+  local ptrs = table_of {x}
+  local function leads(f, want, n)
+    assert.equal(want, kind(function(p, m, o) f(p, m, o) end, ptrs, n, out))
+  end
+  local WRAPS = "index-overflow"
+
+  it("is reported as in a tensor", function()
+    local function load(p, n, o)
+      o[0] = cute.make_tensor(cute.make_ptr("f32", p[0]),
+                              cute.make_layout({4, 8}, {1, n}))[{0, 4}]
+    end
+    leads(load, WRAPS, 1 << 30)
+    leads(load, nil, 7)
+    local r = support.report(cute.kernel("k", function(p, n, o, y)
+      load(p, n, o)
+      y[8] = 1
+    end)(ptrs, 1 << 30, out, x):launch {grid = 1, block = 1, device = "sim",
+                                        faults = "return"}).reports[1]
+    assert.equal("an index rests on a product that 32 bits do not hold: it "
+      .. "came to element 0 of global tensor 'y'", r.message)
+  end)
+
+  it("in stores, atomics, copies, and in the address itself", function()
+    local function part(p, offset)
+      return cute.make_tensor(cute.make_ptr("f32", p[0]) + offset,
+                              cute.make_layout {4})
+    end
+    leads(function(p, n) part(p, n * n)[0] = 1 end, WRAPS, 1 << 16)
+    leads(function(p, n) part(p, n << 30)[0] = 1 end, WRAPS, 4)
+    leads(function(p, n)
+      arch.atomic_add(cute.make_ptr("f32", p[0]) + n * n, 1.0)
+    end, WRAPS, 1 << 16)
+    for _, way in ipairs {1, -1} do  -- source or destination
+      leads(function(p, n)
+        local a, b = part(p, 0), part(p, n * n + 4)
+        if way < 0 then a, b = b, a end
+        cute.when(arch.thread_idx():eq(0), function()
+          cute.autovec_copy(a, b)
+        end)
+      end, WRAPS, 1 << 16)
+    end
+    local function moved(p, n, o)
+      o[0] = cute.make_tensor(cute.make_ptr("f32", p[0] + (n * n):to("i64")),
+                              cute.make_layout {4})[0]
+    end
+    leads(moved, WRAPS, 1 << 16)
+    leads(moved, nil, 2)
+  end)
+
+  it("counts for the lanes and the addresses that use it", function()
+    leads(function(p, n, o)
+      local t = arch.thread_idx()
+      local i = cute.where(t:lt(31), n - (1 << 16), n)
+      o[t] = at(p, 0, 32)[i * i]
+    end, WRAPS, 1 << 16)
+    leads(function(p, n, o)
+      o[0] = at(p, 0, 32)[0]
+      o[1] = (n * n):to("f32")
+    end, nil, 1 << 16)
+    leads(function(p, n, o)
+      local wide = n:to("i64")
+      o[0] = at(p, 0, 32)[wide * wide - (1 << 32)]
+    end, nil, 1 << 16)
+  end)
+end)

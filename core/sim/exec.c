@@ -719,6 +719,7 @@ static bool step(SimWarp *w, const SimIns *i) {
       compute(w, i);
       if (i->op == OP_DIV || i->op == OP_MOD) simtaint_divide(w, i);
       else if (i->jump) simwrap_note(w, i);
+      if (i->wraps && w->wraps) simwrap_compare(w, i);
       return true;
   }
   return true;

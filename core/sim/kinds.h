@@ -19,6 +19,8 @@
   SK(DIVERGENT, "divergent", \
      "only a part of a warp comes to what all its lanes do together") \
   SK(OVERFLOW, "index-overflow", "a product that 32 bits do not hold") \
+  SK(SIGNED, "signed-overflow", \
+     "a sum or product that 32 bits do not hold is compared or divided") \
   SK(MBARRIER, "mbarrier", "misuse of an mbarrier") \
   SK(TENSORMAP, "tensor-map", \
      "a tensor map that the kernel made is not ready, or is changed") \

@@ -159,11 +159,12 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
                         (((base + x->at[l]) & (x->bytes - 1)) != 0)) << l;
   }
   wrong &= mask;
-  if (x->w->wraps && x->i->wraps) simwrap_check(x, mask & ~wrong);
+  uint32_t told = 0;
+  if (x->w->wraps && x->i->wraps) told = simwrap_check(x, mask);
   if (m->members) mask = (mask & wrong) | check_gaps(x, mask & ~wrong);
   if (!wrong) return mask;
   for (int l = 0; l < LANES; l++) {
-    if (!(wrong >> l & 1)) continue;
+    if (!((wrong & ~told) >> l & 1)) continue;
     bool out = x->off[l] < 0 || x->off[l] >= m->count || x->at[l] > last;
     fault_place(x, out ? SIM_OOB : SIM_ALIGN, l);
   }

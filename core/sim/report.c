@@ -522,6 +522,11 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
     case SIM_DIVZERO:
       simreport_printf(t, "the result of an integer division by zero is used");
       break;
+    case SIM_SIGNED:
+      simreport_printf(t, "a result that 32 bits do not hold is compared, "
+                       "divided or shifted: compilers take it that signed "
+                       "integers do not overflow");
+      break;
     default: break;
   }
 }
@@ -749,7 +754,7 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
     case SIM_DIVERGENT: case SIM_REGISTERS: case SIM_WARPGROUP:
     case SIM_BARRIER: case SIM_METADATA:
     case SIM_RUNAWAY: case SIM_SHUFFLE:
-    case SIM_TRAP: case SIM_DIVZERO: case SIM_KIND_COUNT:
+    case SIM_TRAP: case SIM_DIVZERO: case SIM_SIGNED: case SIM_KIND_COUNT:
       say_order(&t, p, f);
       break;
   }

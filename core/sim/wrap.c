@@ -1,7 +1,9 @@
-// Products of 32-bit integers that do not fit, where an address comes of them:
-// they may lead to a place that is there. A product is looked at when it is
-// computed, and told where a lane uses the address; those that fit by what is
-// known of their operands cost nothing.
+// Results of 32-bit integers that do not fit: products where an address comes
+// of them, which may lead to a place that is there; sums too where they are
+// compared, divided or shifted, since a compiler takes it that signed numbers
+// do not overflow (n + 1 > n is always true). A result is looked at when it is
+// computed, and reported where a lane uses it; those that fit by what is known
+// of their operands cost nothing.
 #include "sim/wrap.h"
 
 #include "ir/operands.h"
@@ -22,28 +24,41 @@ static int64_t bounded(int64_t v) {
   return v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : v;
 }
 
-// May the product r be one that 32 bits do not hold?
-static bool may_wrap(const Fn *fn, Ref r) {
+// The exact result of op; of a shift, b is the power of two.
+static int64_t exact(Op op, int64_t a, int64_t b) {
+  if (op == OP_ADD) return a + b;
+  if (op == OP_SUB) return a - b;
+  return op == OP_NEG ? -a : a * b;
+}
+
+// May 32 bits not hold r, a product or, with `sums`, any result?
+static bool may_wrap(const Fn *fn, Ref r, bool sums) {
   const Ins *i = ir_get(fn, r);
-  if (i->type != DT_I32 || (i->op != OP_MUL && i->op != OP_SHL)) return false;
-  Fact a = ir_fact(fn, i->a[0]), b = ir_fact(fn, i->a[1]);
+  Op op = (Op)i->op;
+  bool product = op == OP_MUL || op == OP_SHL;
+  bool sum = op == OP_ADD || op == OP_SUB || op == OP_NEG;
+  if (i->type != DT_I32 || !(product || (sums && sum))) return false;
+  Fact a = ir_fact(fn, i->a[0]), b = {0};
+  if (op != OP_NEG) b = ir_fact(fn, i->a[1]);
   int64_t x[2] = {bounded(a.lo), bounded(a.hi)};
   int64_t y[2] = {bounded(b.lo), bounded(b.hi)};
   for (int k = 0; k < 4; k++) {
     int64_t f = y[k >> 1];
-    if (i->op == OP_SHL) f = f < 0 || f > 31 ? INT32_MAX : (int64_t)1 << f;
-    int64_t v = x[k & 1] * f;
+    if (op == OP_SHL) f = f < 0 || f > 31 ? INT32_MAX : (int64_t)1 << f;
+    int64_t v = exact(op, x[k & 1], f);
     if (v < INT32_MIN || v > INT32_MAX) return true;
   }
   return false;
 }
+
+enum { NO_MEMORY = -2 };  // what is compared: sums count
 
 static void collect(const Fn *fn, Ref r, int32_t mem, SimWraps *w) {
   const Ins *i = ir_get(fn, r);
   if (!r || !is_linear((Op)i->op)) return;
   for (int k = 0; k < w->n; k++)
     if (w->of[k] == r && w->mem[k] == mem) return;
-  if (may_wrap(fn, r) && w->n < SIM_WRAPS) {
+  if (may_wrap(fn, r, mem == NO_MEMORY) && w->n < SIM_WRAPS) {
     w->mem[w->n] = mem;
     w->of[w->n++] = r;
   }
@@ -52,13 +67,25 @@ static void collect(const Fn *fn, Ref r, int32_t mem, SimWraps *w) {
     if (o.kind == OPERAND_VALUE && o.ref) collect(fn, o.ref, mem, w);
 }
 
-// Of all addresses of i: offsets in memory, the address that they start from,
-// that of a tensor map's there, and coordinates of its box, which begin with
-// the first value that must be there.
+// Does the result of op on signed integers follow from their order or size,
+// so that a compiler may cancel what cannot overflow?
+static bool compares(Op op) {
+  return op_rows[op].rule == RULE_CMP || op == OP_DIV || op == OP_MOD ||
+         op == OP_SHR;
+}
+
+// Of what i compares, and of all its addresses: offsets in memory, the address
+// that they start from, that of a tensor map's there, and coordinates of its
+// box, which begin with the first value that must be there.
 static void collect_all(const SimProg *p, const Ins *i, SimWraps *w) {
   int32_t map = -1;
   bool box = false;
   Operand o;
+  if (compares((Op)i->op) && ir_type(p->fn, i->a[0]) == DT_I32) {
+    collect(p->fn, i->a[0], NO_MEMORY, w);
+    if (i->op != OP_SHR) collect(p->fn, i->a[1], NO_MEMORY, w);
+    return;
+  }
   for (Operands at = operands_of(p->fn, i); operands_next(&at, &o);) {
     if (o.kind == OPERAND_MEM && p->mem[o.ref]->space != SP_RMEM) {
       const Ins *m = ir_get(p->fn, o.ref);
@@ -92,7 +119,8 @@ void simwrap_find(Ctx *cx, SimProg *p) {
   for (uint32_t k = 0; k < p->nins; k++) {
     const Ins *i = ir_get(fn, p->ins[k].ref);
     bool own = p->ins[k].op == i->op || p->ins[k].op == OP_PTR;
-    if (!own || !(op_effect((Op)i->op) & EF_MEMORY)) continue;
+    bool uses = op_effect((Op)i->op) & EF_MEMORY || compares((Op)i->op);
+    if (!own || !uses) continue;
     SimWraps w = {0};
     collect_all(p, i, &w);
     for (int j = 0; j < w.n; j++) {
@@ -106,27 +134,29 @@ void simwrap_find(Ctx *cx, SimProg *p) {
     attach(&p->ins[k], out);
   }
   for (uint32_t k = 0; k < p->nins; k++)
-    if (p->ins[k].op == OP_MUL || p->ins[k].op == OP_SHL)
-      p->ins[k].jump = number[p->ins[k].ref];
+    if (is_linear((Op)p->ins[k].op)) p->ins[k].jump = number[p->ins[k].ref];
 }
 
 // ---- when they are computed, and used ----
 
 void simwrap_note(SimWarp *w, const SimIns *i) {
   uint32_t wrong = 0;
+  Op op = (Op)i->op;
   for (int l = 0; l < (i->uniform ? 1 : LANES); l++) {
     int64_t a = index_at(w, i->a, false, l), b = index_at(w, i->b, false, l);
-    if (i->op == OP_SHL) b = b < 0 || b > 31 ? 0 : (int64_t)1 << b;
-    wrong |= (uint32_t)(a * b != (int32_t)(uint32_t)(a * b)) << l;
+    if (op == OP_SHL) b = b < 0 || b > 31 ? 0 : (int64_t)1 << b;
+    int64_t v = exact(op, a, b);
+    wrong |= (uint32_t)(v != (int32_t)(uint32_t)v) << l;
   }
   if (i->uniform && wrong) wrong = FULL;
   w->wrapped[i->jump - 1] = wrong;
   w->wraps |= wrong != 0;
 }
 
-void simwrap_check(const Access *x, uint32_t mask) {
+uint32_t simwrap_check(const Access *x, uint32_t mask) {
   SimWarp *w = x->w;
   const SimWraps *s = x->i->wraps;
+  uint32_t all = 0;
   for (int k = 0; k < s->n; k++) {
     uint32_t hit = w->wrapped[s->of[k]] & mask;
     if (!hit || s->mem[k] != x->m->named) continue;
@@ -134,5 +164,18 @@ void simwrap_check(const Access *x, uint32_t mask) {
     const SimProg *p = w->cluster->prog;
     simreport_fault(w, SIM_OVERFLOW, l, x->i->src, p->wrap_src[s->of[k]],
                     x->m->index, x->off[l] * x->m->bits / x->m->own);
+    all |= hit;
+  }
+  return all;
+}
+
+void simwrap_compare(SimWarp *w, const SimIns *i) {
+  const SimWraps *s = i->wraps;
+  for (int k = 0; k < s->n; k++) {
+    uint32_t hit = w->wrapped[s->of[k]] & w->active;
+    if (!hit) continue;
+    const SimProg *p = w->cluster->prog;
+    simreport_fault(w, SIM_SIGNED, __builtin_ctz(hit), i->src,
+                    p->wrap_src[s->of[k]], -1, 0);
   }
 }

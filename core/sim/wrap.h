@@ -1,4 +1,5 @@
-// Products that do not fit 32 bits, and lead to an address (wrap.c).
+// Results that do not fit 32 bits, where an address or a comparison rests on
+// them (wrap.c).
 #ifndef CUTE_SIMWRAP_H
 #define CUTE_SIMWRAP_H
 
@@ -14,11 +15,13 @@ typedef struct SimWraps {
 } SimWraps;
 struct Access;
 
-// Numbers the products that may wrap, of all addresses of p's instructions.
+// Numbers the results that may wrap, of all that p's instructions use so.
 void simwrap_find(Ctx *cx, SimProg *p);
-// A product of 32 bits was computed: i->jump is its number + 1.
+// Such a result was computed: i->jump is its number + 1.
 void simwrap_note(SimWarp *w, const SimIns *i);
-// The lanes of mask use the address of x.
-void simwrap_check(const struct Access *x, uint32_t mask);
+// The lanes of mask use the address of x; returns those that were reported.
+uint32_t simwrap_check(const struct Access *x, uint32_t mask);
+// i compares, divides or shifts what rests on i->wraps.
+void simwrap_compare(SimWarp *w, const SimIns *i);
 
 #endif

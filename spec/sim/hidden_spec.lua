@@ -558,6 +558,19 @@ describe("products of 32 bits", function()
     end
   end)
 
+  it("that lead outside are blamed, too", function()
+    local r = run(46341, function(x, n, t) x[t + n * n] = 0.0 end)
+    assert.equal(1, #r.reports)
+    assert.equal("index-overflow", r.reports[1].kind)
+    assert.equal("an index rests on a product that 32 bits do not hold: it "
+      .. "came to element -2147479015 of global tensor 'x'",
+      r.reports[1].message)
+    -- an index of which no product wraps is out of bounds
+    assert.equal("out-of-bounds", run(4634, function(x, n, t)
+      x[t + n * n] = 0.0
+    end).reports[1].kind)
+  end)
+
   it("only where the address is used, and as a number", function()
     assert.is_true(run(65536, function(x, n, t)
       local at = t + n * n
@@ -567,6 +580,79 @@ describe("products of 32 bits", function()
     assert.is_true(run(65537, function(x, n, t)  -- a hash
       x[(t * n * n) & 1023] = (n * n):to(cute.f32)
     end).ok)
+  end)
+end)
+
+describe("signed results of 32 bits", function()
+  local MOST, LEAST = 0x7fffffff, -0x80000000
+
+  -- What a run of f(x, n, thread) reports, as its kinds.
+  local function kinds(n, f)
+    local list = {}
+    for _, r in ipairs(report(function(x, k) f(x, k, arch.thread_idx()) end, 32,
+                              tensor(2048), n).reports) do
+      list[#list + 1] = r.kind
+    end
+    return table.concat(list, " ")
+  end
+
+  local uses = {
+    lt = function(v, w) return v:lt(w) end,
+    ge = function(v, w) return v:ge(w) end,
+    eq = function(v, w) return v:eq(w) end,
+    ne = function(v, w) return v:ne(w) end,
+    quotient = function(v) return (v // 3):gt(0) end,
+    remainder = function(v) return (v % 3):gt(0) end,
+    shift = function(v) return (v >> 1):gt(0) end}
+  local results = {
+    sum = {MOST, function(n) return n + 1 end},
+    difference = {LEAST, function(n) return n - 1 end},
+    product = {1 << 20, function(n) return n * 4096 end},
+    negation = {LEAST, function(n) return -n end},
+    ["left shift"] = {1 << 20, function(n) return n << 11 end},
+    ["a sum of products"] = {1 << 30, function(n) return n * 1 + n * 1 end}}
+
+  it("that wrap are told where they are compared or divided", function()
+    for what, of in pairs(results) do
+      for how, use in pairs(uses) do
+        assert.equal("signed-overflow", kinds(of[1], function(x, n, t)
+          cute.when(use(of[2](n), n), function() x[t] = 1.0 end)
+        end), what .. ", " .. how)
+        assert.equal("", kinds(5, function(x, n, t)
+          cute.when(use(of[2](n), n), function() x[t] = 1.0 end)
+        end), what .. ", " .. how)
+      end
+    end
+  end)
+
+  it("are told with both lines", function()
+    local r = report(function(x, n)
+      local more = n + 1
+      cute.when(more:gt(n), function() x[0] = 1.0 end)
+    end, 1, tensor(2048), MOST).reports[1]
+    assert.equal(1, r.line - r.line2)
+    assert.matches("a result that 32 bits do not hold is compared", r.message)
+  end)
+
+  it("are not where nothing depends on their size", function()
+    assert.equal("", kinds(MOST, function(x, n, t)  -- a hash
+      x[t] = ((n * 1103515245 + 12345) & 255):to(cute.f32)
+    end))
+    assert.equal("", kinds(MOST, function(x, n, t)  -- one that wraps
+      local u = n:to(cute.u32) + 1
+      cute.when(u:gt(n:to(cute.u32)), function() x[t] = 1.0 end)
+    end))
+    assert.equal("", kinds(MOST, function(x, n, t)  -- in a lane without it
+      cute.when(n:lt(5), function()
+        cute.when((n + 1):lt(5), function() x[t] = 1.0 end)
+      end)
+      x[t] = 0.0
+    end))
+    assert.equal("", kinds(MOST, function(x, n, t)  -- wide enough
+      cute.when((n:to(cute.i64) + 1):gt(n:to(cute.i64)), function()
+        x[t] = 1.0
+      end)
+    end))
   end)
 end)
 

@@ -53,6 +53,8 @@ simreport.ADVICE = {
   ["exited-block"] = "let the block wait for it, or meet the cluster once more "
     .. "(cluster_arrive, cluster_wait) before it ends",
   ["index-overflow"] = "compute it in i64: x:to(cute.i64) * y",
+  ["signed-overflow"] = "compute it in i64, x:to(cute.i64) + y, or in u32, "
+    .. "which wraps: x:to(cute.u32) + y",
   ["registers"] = "setmaxregister_decrease gives registers back, "
     .. "setmaxregister_increase takes them",
   ["barrier-mismatch"] = "all that use a barrier must name the same number "
@@ -224,6 +226,7 @@ end
 
 --- What the second line is, by kind.
 local OTHER = {["index-overflow"] = "the product",
+               ["signed-overflow"] = "the result",
                ["uninitialised"] = "taken from the register in",
                ["division-by-zero"] = "the division"}
 

@@ -504,6 +504,12 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
     lua_rawseti(L, -2, (lua_Integer)k + 1);
   }
   lua_setfield(L, -2, "reports");
+  lua_createtable(L, (int)r->nnote, 0);
+  for (size_t k = 0; k < r->nnote; k++) {
+    push_report(L, cx, fn, &r->note[k]);
+    lua_rawseti(L, -2, (lua_Integer)k + 1);
+  }
+  lua_setfield(L, -2, "relies");
   lua_createtable(L, (int)r->nline, 0);
   for (size_t k = 0; k < r->nline; k++) {
     push_line(L, fn, &r->line[k]);
@@ -611,9 +617,9 @@ static void push_timing(lua_State *L, const Fn *fn, const SimTiming *t) {
 
 // sim_run(fn, {grid=, block=, cluster=, args=, sm=, seed=, threads=, reports=,
 // budget=, progress=, pdl=, debug=, goal=, record=, decided=, turns=, unit=,
-// all=, tries=, edits=}) -> report. cluster: where the trace did not fix it;
-// debug, goal: see debuglib.c; record: report.requests are what requestlib.c
-// has; edits: editlib.c
+// all=, tries=, edits=, strict=}) -> report. cluster: where the trace did not
+// fix it; debug, goal: see debuglib.c; record: report.requests are what
+// requestlib.c has; edits: editlib.c
 static int l_sim_run(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -649,6 +655,7 @@ static int l_sim_run(lua_State *L) {
                .max_reports = (int)face_get_int(L, 2, "reports", 0),
                .budget = (uint64_t)face_get_int(L, 2, "budget", 0),
                .record = face_get_bool(L, 2, "record"),
+               .strict = face_get_bool(L, 2, "strict"),
                .progress = b->progress ? call_progress : NULL, .ud = b};
   l.nedit = editlib_get(L, &b->cx, 2, fn, &l.edit);
   o.decided = face_get_bool(L, 2, "decided");

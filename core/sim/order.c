@@ -423,6 +423,7 @@ static void fence_proxy(SimWarp *w, int kind) {
     w->fresh[s] |= w->active;
   }
   w->fence[k].clk = w->clk++;
+  w->fence[k].met = w->vc[w->id];
   w->fence[k].lanes = w->active;
   w->fence[k].spaces = spaces;
 }

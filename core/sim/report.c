@@ -41,10 +41,41 @@ static void thread_at(const SimProg *p, int linear, int32_t out[3]) {
   out[2] = linear / b[0] / b[1];
 }
 
-static bool same_fault(const SimReport *r, SimKind kind, uint32_t src,
-                       uint32_t src2, int32_t mem, uint64_t state) {
-  return r->kind == kind && r->src == src && r->src2 == src2 &&
-         r->mem == mem && r->state == state;
+bool simreport_same(const SimReport *a, const SimReport *b) {
+  return a->kind == b->kind && a->src == b->src && a->src2 == b->src2 &&
+         a->mem == b->mem && a->state == b->state;
+}
+
+// Counts a report that is among the n of `all`; false if it is not.
+static bool count_again(const SimCluster *c, SimFault *all, uint32_t n,
+                        const SimReport *r) {
+  for (uint32_t k = 0; k < n; k++) {
+    SimFault *f = &all[k];
+    if (!simreport_same(&f->r, r)) continue;
+    if (f->serial != c->serial) f->r.count++;
+    f->serial = c->serial;
+    return true;
+  }
+  return false;
+}
+
+// Fills in the report of a lane of w.
+static SimFault *begin(const SimWarp *w, SimFault *f, int lane,
+                       const SimReport *r) {
+  SimCluster *c = w->cluster;
+  memset(f, 0, sizeof *f);
+  f->r = *r;
+  memcpy(f->r.block, w->cta->id, sizeof f->r.block);
+  thread_at(c->prog, w->in * LANES + (lane < 0 ? 0 : lane), f->r.thread);
+  f->serial = c->serial;
+  return f;
+}
+
+static SimReport report_of(SimKind kind, uint32_t src, uint32_t src2,
+                           int32_t mem, int64_t offset, uint64_t state) {
+  return (SimReport){.kind = kind, .mem = mem, .offset = offset, .src = src,
+                     .src2 = src2, .count = 1, .other = -1, .state = state,
+                     .leads = -1};
 }
 
 SimFault *simreport_fault(SimWarp *w, SimKind kind, int lane, uint32_t src,
@@ -57,26 +88,24 @@ SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint64_t state) {
   SimCluster *c = w->cluster;
   SimOut *o = c->out;
-  for (uint32_t k = 0; k < o->nfault; k++) {
-    SimFault *f = &o->fault[k];
-    if (!same_fault(&f->r, kind, src, src2, mem, state)) continue;
-    if (f->serial != c->serial) f->r.count++;
-    f->serial = c->serial;
-    return NULL;
-  }
+  SimReport r = report_of(kind, src, src2, mem, offset, state);
+  if (count_again(c, o->fault, o->nfault, &r)) return NULL;
   if (o->nfault >= (uint32_t)c->max_reports) {
     c->stop = true;
     return NULL;
   }
-  SimFault *f = &o->fault[o->nfault++];
-  memset(f, 0, sizeof *f);
-  f->r = (SimReport){.kind = kind, .mem = mem, .offset = offset, .src = src,
-                     .src2 = src2, .count = 1, .other = -1, .state = state,
-                     .leads = -1};
-  memcpy(f->r.block, w->cta->id, sizeof f->r.block);
-  thread_at(c->prog, w->in * LANES + (lane < 0 ? 0 : lane), f->r.thread);
-  f->serial = c->serial;
-  return f;
+  return begin(w, &o->fault[o->nfault++], lane, &r);
+}
+
+SimFault *simreport_note(SimWarp *w, SimKind kind, int lane, uint32_t src,
+                         uint32_t src2, int32_t mem, int64_t offset) {
+  SimOut *o = w->cluster->out;
+  if (w->cluster->strict)
+    return simreport_fault(w, kind, lane, src, src2, mem, offset);
+  SimReport r = report_of(kind, src, src2, mem, offset, 0);
+  if (count_again(w->cluster, o->note, o->nnote, &r) || o->nnote == MAX_NOTES)
+    return NULL;
+  return begin(w, &o->note[o->nnote++], lane, &r);
 }
 
 // ---- text ----
@@ -304,7 +333,11 @@ static void say_map(SimText *t, const SimProg *p, const SimFault *f) {
     [MAP_UNRELEASED] = "this tensor map was changed and not released since",
     [MAP_UNACQUIRED] = "this tensor map was changed and not acquired since",
     [MAP_CHANGED] = "this tensor map changes while a copy by it is in flight"};
-  simreport_printf(t, "%s: ", how[f->map.how]);
+  simreport_printf(t, "%s", how[f->map.how]);
+  if (f->map.drained)
+    simreport_printf(t, " whose mbarrier was not waited for (commit_group and "
+                     "wait_group do not wait for bulk loads)");
+  simreport_printf(t, ": ");
   say_element(t, p, f);
 }
 
@@ -322,10 +355,17 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
   else if (f->race.flying && f->race.agent == AGENT_CPASYNC)
     simreport_printf(t, "%s by a cp.async that is in flight: ",
                      how[f->race.how]);
+  else if (f->race.proxy && f->race.how == CLASH_WAR)
+    simreport_printf(t, "write by %s after a thread's read, with no "
+                     "fence_proxy(\"async\") in between: ", agent);
   else if (f->race.proxy)
     simreport_printf(t, "%s by %s after a thread's write, with no "
                      "fence_proxy(\"async\") and barrier in between: ",
                      f->race.how == CLASH_RAW ? "read" : "write", agent);
+  else if (f->race.alone)
+    simreport_printf(t, "write after a read by wgmma, behind one warp's "
+                     "wait_group but not behind that of warp %d: ",
+                     f->race.alone - 1);
   else if (f->race.agent && (f->race.agent >= AGENT_COPY || !f->race.flying))
     simreport_printf(t, "%s by %s whose end was not waited for: ",
                      how[f->race.how], agent);

@@ -26,9 +26,11 @@ typedef struct SimFault {
     // RACE, WARPRACE; flying: with what is on its way; agent: with this one,
     // that nobody here waited for; proxy: of this one with a thread, for want
     // of a fence between their proxies; far: threads of two blocks
-    // copy: a bulk copy's write
-    struct { SimClash how; SimAgent agent; bool flying, proxy, far, copy; }
-    race;
+    // copy: a bulk copy's write; alone: a warp whose own wait for the wgmma
+    // that read comes not before, plus one
+    struct {
+      SimClash how; SimAgent agent; bool flying, proxy, far, copy; int alone;
+    } race;
     // BLOCKRACE: classes of access, as blocks.c has them; the other's CTA;
     // draws: a number, from what another one put back
     struct { int mine, other; int32_t cta[3]; bool draws; } blocks;
@@ -51,7 +53,8 @@ typedef struct SimFault {
     struct { SimWrong how; int64_t n, bytes, came, missing; } mbar;
     // EXIT: the CTA that is gone; a barrier of its own: nobody waited there
     struct { int32_t cta[3]; bool landed; } gone;
-    struct { SimMapWrong how; } map;
+    // MAP; drained: by a load behind which its thread committed and waited
+    struct { SimMapWrong how; bool drained; } map;
     // REGISTERS: had, asked for; the warp of its CTA and another, what it has
     struct {
       SimAllotment how; int had, wanted, warp, other, theirs;
@@ -87,13 +90,16 @@ typedef struct SimFault {
 typedef struct SimOut {
   struct SimOut *next;
   uint64_t cluster;
-  SimFault *fault;
+  SimFault *fault, *note;
   uint32_t nfault, shown;  // so many a debugger was told of
+  uint32_t nnote;          // at most MAX_NOTES
   SimStat *stat;
   uint64_t instructions, mmas, early;
   uint64_t granules;       // that it had room for
   SimText text;            // printed
 } SimOut;
+
+enum { MAX_NOTES = 8 };
 
 typedef struct SimWarp SimWarp;
 // Counts a fault; lane -1: none in particular. NULL: it is known, or there are
@@ -103,6 +109,12 @@ SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint64_t state);
 SimFault *simreport_fault(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint32_t src2, int32_t mem, int64_t offset);
+// Counts what is right on the cards that were tried, but not by PTX's text: a
+// note, or (SimOpts.strict) a fault. NULL as above.
+SimFault *simreport_note(SimWarp *w, SimKind kind, int lane, uint32_t src,
+                         uint32_t src2, int32_t mem, int64_t offset);
+// Are they the same but for their counts?
+bool simreport_same(const SimReport *a, const SimReport *b);
 // The sentence of a fault, base_realloc'd; NULL when out of memory.
 char *simreport_text(const SimProg *p, const SimFault *f);
 // out: from shared memory to global.

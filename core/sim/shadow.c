@@ -4,6 +4,7 @@
 #include "sim/mbar.h"
 #include "sim/roles.h"
 #include "sim/shadow.h"
+#include "sim/wgmma.h"
 
 #include <string.h>
 
@@ -372,37 +373,42 @@ static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
   return false;
 }
 
-// Did lane k of warp u fence, behind epoch clk, before lane l of w? It may have
-// fenced again since.
+// Did lane k of warp u, or one that had met it since, fence behind epoch clk
+// and before lane l of w? They may have fenced again since.
 static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
                        uint32_t clk, int space) {
   uint32_t n = u->nfence < FENCES ? u->nfence : FENCES;
-  for (uint32_t f = 0; f < n; f++)
-    if (u->fence[f].lanes >> k & 1 && u->fence[f].clk >= clk &&
-        u->fence[f].spaces >> space & 1 &&
-        simorder_before(w, l, u->id, 1u << k, u->fence[f].clk))
+  for (uint32_t f = 0; f < n; f++) {
+    uint32_t lanes = u->fence[f].lanes;
+    if (!(u->fence[f].spaces >> space & 1) || u->fence[f].clk < clk) continue;
+    if (u->fence[f].met < clk) lanes &= 1u << k;
+    for (; lanes; lanes &= lanes - 1)
+      if (simorder_before(w, l, u->id, lanes & -lanes, u->fence[f].clk))
+        return true;
+  }
+  return false;
+}
+
+// Is an access by lanes of actor u without a fence between its proxy and that
+// of the agents, to which x belongs: neither its own nor one of x->w behind it?
+static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
+                        uint32_t clk) {
+  SimWarp *w = x->w;
+  const SimCluster *c = w->cluster;
+  int space = is_global(x);
+  if (clk <= w->proxied[space * c->prog->nactor + u]) return false;
+  if (u != w->id && w->fresh[space] >> l & 1) return false;
+  if (u >= c->prog->nall) return true;
+  for (; lanes; lanes &= lanes - 1)
+    if (!has_fenced(w, l, &c->warp[u], __builtin_ctz(lanes), clk, space))
       return true;
   return false;
 }
 
-// Did a thread write granule g with no fence between its proxy and the agents',
-// neither its own nor one of x->w behind it?
-static bool lacks_fence(const Access *x, int l, const SimGran *q) {
-  SimWarp *w = x->w;
-  int space = is_global(x);
-  if (!x->agent || q->flags & GF_AGENT || !(q->flags & GF_DEFINED) ||
-      q->clk <= w->proxied[space * w->cluster->prog->nactor + q->warp])
-    return false;
-  if (q->warp != w->id && w->fresh[space] >> l & 1) return false;
-  if (q->warp >= w->cluster->prog->nall) return true;
-  const SimWarp *u = &w->cluster->warp[q->warp];
-  for (uint32_t m = q->lanes; m; m &= m - 1)
-    if (!has_fenced(w, l, u, __builtin_ctz(m), q->clk, space)) return true;
-  return false;
-}
-
 static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
-  if (!lacks_fence(x, l, q)) return;
+  if (!x->agent || q->flags & GF_AGENT || !(q->flags & GF_DEFINED) ||
+      !lacks_fence(x, l, q->warp, q->lanes, q->clk))
+    return;
   SimFault *f = fault_at(x, SIM_RACE, l, q->src, g);
   if (!f) return;
   f->race.how = x->write ? CLASH_WAW : CLASH_RAW;
@@ -617,6 +623,32 @@ static bool strong_too(const Access *x, int actor, const SimRead *d) {
   return !narrow || actor / n == x->w->id / n;
 }
 
+static SimFault *note_at(Access *x, int l, uint32_t src2, uint32_t g) {
+  SimFault *f = simreport_note(x->w, SIM_RACE, l, x->i->src, src2, x->m->index,
+                               element_at(x, g));
+  if (f) f->race.how = CLASH_WAR;
+  return f;
+}
+
+// What PTX does not promise of reads that are ordered before this write: that
+// those of a warpgroup's MMA are over for warps that did not wait for it
+// themselves; that a thread's of shared memory are before what an agent writes
+// there, without a fence between their proxies.
+static void check_promise(Access *x, int l, uint32_t g, int actor,
+                          const SimRead *d) {
+  const SimProg *p = x->w->cluster->prog;
+  int warp = simwgmma_alone(x->w, l, actor, d->clk);
+  bool proxy = x->agent && !is_global(x) && actor < p->nall &&
+               lacks_fence(x, l, actor, d->lanes, d->clk);
+  if (warp < 0 && !proxy) return;
+  SimFault *f = note_at(x, l, d->src, g);
+  if (!f) return;
+  f->race.alone = warp + 1;
+  f->race.proxy = proxy;
+  f->race.agent = proxy ? AGENT_COPY : AGENT_WGMMA;
+  f->r.other = proxy ? thread_of(p, actor, d->lanes) : -1;
+}
+
 // Reads since the last write that are not ordered before this write. same: a
 // write of what is there, which those may read who stored it, too.
 static void check_readers(Access *x, int l, uint32_t g, bool same) {
@@ -631,9 +663,13 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
       continue;
     }
     int actor = simmbar_twin(w->cluster->prog, r.actor);
-    if (d->clk <= w->vc[actor] || strong_too(x, r.actor, d) ||
-        simorder_before(w, l, actor, d->lanes, d->clk) ||
-        (same && r.actor < w->cluster->prog->nall &&
+    if (strong_too(x, r.actor, d)) continue;
+    if (d->clk <= w->vc[actor] ||
+        simorder_before(w, l, actor, d->lanes, d->clk)) {
+      check_promise(x, l, g, r.actor, d);
+      continue;
+    }
+    if ((same && r.actor < w->cluster->prog->nall &&
          stored(&w->cluster->warp[r.actor], d->lanes, q)))
       continue;
     uint32_t others = d->lanes & ~(r.actor == w->id ? 1u << l : 0);

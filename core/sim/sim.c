@@ -41,8 +41,8 @@ typedef struct Run {
   SimOut *done;           // finished, waiting for an earlier one
   pthread_mutex_t lock, atomics;
   pthread_cond_t moved;   // merged went up
-  SimFault *fault;
-  uint32_t nfault;
+  SimFault *fault, *note;
+  uint32_t nfault, nnote;
   SimStat *stat;
   uint64_t instructions, mmas, turns, granules, early;
   SimOrders *order;       // decided schedules: what was found
@@ -76,14 +76,16 @@ static size_t round16(size_t n) { return (n + 15) & ~(size_t)15; }
 static SimOut *out_new(const Run *r, uint64_t cluster) {
   size_t head = round16(sizeof(SimOut));
   size_t faults = round16((size_t)r->max_reports * sizeof(SimFault));
-  size_t n = head + faults + r->prog->nstat * sizeof(SimStat);
+  size_t notes = round16(MAX_NOTES * sizeof(SimFault));
+  size_t n = head + faults + notes + r->prog->nstat * sizeof(SimStat);
   char *p = base_realloc(NULL, n);
   if (!p) return NULL;
   memset(p, 0, n);
   SimOut *o = (SimOut *)(void *)p;
   o->cluster = cluster;
   o->fault = (SimFault *)(void *)(p + head);
-  o->stat = (SimStat *)(void *)(p + head + faults);
+  o->note = (SimFault *)(void *)(p + head + faults);
+  o->stat = (SimStat *)(void *)(p + head + faults + notes);
   return o;
 }
 
@@ -92,18 +94,20 @@ static void stop(Run *r) {
   __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);  // clusters look at it
 }
 
-static void merge_fault(void *run, const SimFault *f) {
-  Run *r = run;
-  for (uint32_t k = 0; k < r->nfault; k++) {
-    SimReport *a = &r->fault[k].r;
-    if (a->kind != f->r.kind || a->src != f->r.src ||
-        a->src2 != f->r.src2 || a->mem != f->r.mem ||
-        a->state != f->r.state)
-      continue;
-    a->count += f->r.count;
+// Adds f to the n of `all`, where there is room for `most`.
+static void merge_into(SimFault *all, uint32_t *n, uint32_t most,
+                       const SimFault *f) {
+  for (uint32_t k = 0; k < *n; k++) {
+    if (!simreport_same(&all[k].r, &f->r)) continue;
+    all[k].r.count += f->r.count;
     return;
   }
-  if (r->nfault < (uint32_t)r->max_reports) r->fault[r->nfault++] = *f;
+  if (*n < most) all[(*n)++] = *f;
+}
+
+static void merge_fault(void *run, const SimFault *f) {
+  Run *r = run;
+  merge_into(r->fault, &r->nfault, (uint32_t)r->max_reports, f);
 }
 
 static void add_stat(SimStat *a, const SimStat *b) {
@@ -122,6 +126,8 @@ static void merge(Run *r, SimOut *o) {
     merge_fault(r, &o->fault[k]);
     endless |= o->fault[k].r.kind == SIM_RUNAWAY;
   }
+  for (uint32_t k = 0; k < o->nnote; k++)
+    merge_into(r->note, &r->nnote, MAX_NOTES, &o->note[k]);
   for (uint32_t k = 0; k < r->prog->nstat; k++)
     add_stat(&r->stat[k], &o->stat[k]);
   r->instructions += o->instructions;
@@ -203,6 +209,7 @@ static bool cluster_init(SimCluster *c, Run *r) {
   c->budget = r->opts->budget ? r->opts->budget : MOST;
   c->patience = r->opts->budget ? UINT64_MAX : STILL + EACH * n;
   c->max_reports = r->max_reports;
+  c->strict = r->opts->strict;
   c->lock = &r->atomics;
   c->quit = &r->stop;
   c->requests = r->requests;
@@ -489,11 +496,13 @@ static void timing_free(SimTiming *t) {
 void sim_free(SimResult *r) {
   if (!r) return;
   for (size_t k = 0; k < r->nreport; k++) base_free(r->report[k].text);
+  for (size_t k = 0; k < r->nnote; k++) base_free(r->note[k].text);
   if (r->requests) simrequests_free(r->requests);
   base_free(r->requests);
   for (size_t k = 0; k < r->norder; k++) orders_free(&r->order[k]);
   base_free(r->order);
   base_free(r->report);
+  base_free(r->note);
   base_free(r->line);
   base_free(r->output);
   timing_free(&r->timing);
@@ -540,20 +549,31 @@ static int by_cluster(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+// n faults with their sentences; NULL: out of memory. Counts those that are
+// there into *done.
+static SimReport *say_all(const Run *r, const SimFault *all, uint32_t n,
+                          size_t *done) {
+  SimReport *p = base_realloc(NULL, n * sizeof *p);
+  for (uint32_t k = 0; p && k < n; k++) {
+    p[k] = all[k].r;
+    p[k].text = simreport_text(r->prog, &all[k]);
+    if (!p[k].text) {
+      while (k--) base_free(p[k].text);
+      base_free(p);
+      return NULL;
+    }
+  }
+  *done = p ? n : 0;
+  return p;
+}
+
 static SimResult *result(Run *r) {
   SimResult *s = base_realloc(NULL, sizeof *s);
   if (!s) return NULL;
   memset(s, 0, sizeof *s);
-  s->report = base_realloc(NULL, r->nfault * sizeof *s->report);
-  if (!s->report || !add_lines(r, s)) {
-    sim_free(s);
-    return NULL;
-  }
-  for (uint32_t k = 0; k < r->nfault; k++) {
-    SimReport *p = &s->report[s->nreport++];
-    *p = r->fault[k].r;
-    p->text = simreport_text(r->prog, &r->fault[k]);
-    if (p->text) continue;
+  s->report = say_all(r, r->fault, r->nfault, &s->nreport);
+  s->note = say_all(r, r->note, r->nnote, &s->nnote);
+  if (!s->report || !s->note || !add_lines(r, s)) {
     sim_free(s);
     return NULL;
   }
@@ -609,6 +629,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   r.most = prog->relay ? simrelay_resident(prog) : 0;
   r.fault = arena_zero(cx, &cx->scratch,
                        (size_t)r.max_reports * sizeof *r.fault);
+  r.note = arena_zero(cx, &cx->scratch, MAX_NOTES * sizeof *r.note);
   r.stat = arena_zero(cx, &cx->scratch, r.prog->nstat * sizeof *r.stat);
   pthread_mutex_init(&r.lock, NULL);
   pthread_mutex_init(&r.atomics, NULL);

@@ -91,6 +91,7 @@ typedef struct SimOpts {
   const SimMachine *machine;  // runs one cluster alone, and says how long that
                        // takes there; NULL: does not
   uint64_t budget;     // instructions of one warp; 0: 40 million
+  bool strict;         // notes of the run are faults
   bool decided, all;   // the schedule is no chance, but
   const uint64_t *turn;  // begins so (NULL: as it likes)
   size_t nturn;
@@ -104,8 +105,8 @@ typedef struct SimOpts {
 } SimOpts;
 
 typedef struct SimResult {
-  SimReport *report;
-  size_t nreport;
+  SimReport *report, *note;  // note: what PTX does not promise
+  size_t nreport, nnote;
   SimLine *line;
   size_t nline;
   SimOrders *order;    // decided: of clusters that have swaps or flags, or of

@@ -60,8 +60,8 @@ struct SimWarp {
   uint32_t groups[BY_COUNT][LANES];  // of what agents do, committed
   uint32_t issued;         // epoch of its agent
   uint32_t teamwork;       // groups of its warpgroup's MMAs, committed
-  // Its last proxy fences, for shared (1), global memory (2): number k is
-  struct { uint32_t clk, lanes, spaces; } fence[FENCES];  // fence[k % FENCES]
+  // Number k of its proxy fences, for shared (1), global (2): fence[k % FENCES]
+  struct { uint32_t clk, met, lanes, spaces; } fence[FENCES];  // met: vc[id]
   uint32_t nfence;
   uint32_t *proxied;       // of each's writes: fenced in shared, in global
   uint32_t met, came, passed;  // the cluster: times; lanes there, and through
@@ -111,7 +111,7 @@ struct SimCluster {
   SimSpin *spin; struct SimTurns *turns; struct SimCauses *causes;  // turns.h
   int64_t unborn;          // a deadlock: blocks that cannot begin
   bool look, hopeless;     // somebody is stuck; so are all
-  bool stop, oom;          // stop: nothing more to learn of this cluster
+  bool stop, oom, strict;  // nothing more to learn of it; notes are faults
   int max_reports;
   SimWarp *warp;           // of all CTAs, CTA by CTA
   SimCta *cta;

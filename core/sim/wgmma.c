@@ -6,13 +6,21 @@
 //
 // Each warpgroup has an agent, whose epoch is the number of MMAs: it reads
 // shared memory in the epoch of an MMA, and who waited for that knows of it.
+// PTX promises a wait's end to the threads that execute it alone. So each
+// warp's waits are kept, too: a write that comes behind one of them, but not
+// behind those of the other three, is a note (simwgmma_alone).
 #include "sim/wgmma.h"
 
+#include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/shadow.h"
 #include "sim/tables.h"
 
 enum { WARPS = 4, ROWS = 16, PIECE = 16, GROUPS = 8 };
+
+// A warp's wait for the first n MMAs, and the warp's epoch then.
+typedef struct Passed { uint32_t n, clk; } Passed;
+typedef struct Waits { Passed *at; uint32_t n, cap; } Waits;
 
 // An MMA on its way.
 typedef struct Job {
@@ -27,6 +35,10 @@ struct SimTeam {
   uint32_t done;          // MMAs that ended
   uint32_t issued[WARPS];
   uint32_t closed[WARPS][GROUPS];  // issued when its last groups were closed
+  Waits waits[WARPS];     // that waited for more than those before
+  // Lane `lane` comes behind all four's waits for the first `met` MMAs, in the
+  // instruction of that number.
+  struct { uint64_t serial; uint32_t lane, met; } behind;
 };
 
 // ---- the warpgroups of a cluster ----
@@ -41,15 +53,20 @@ bool simwgmma_init(SimCluster *c) {
 }
 
 void simwgmma_free(SimCluster *c) {
-  for (int k = 0; c->team && k < c->prog->nteam; k++)
+  for (int k = 0; c->team && k < c->prog->nteam; k++) {
     base_free(c->team[k].job);
+    for (int j = 0; j < WARPS; j++) base_free(c->team[k].waits[j].at);
+  }
   base_free(c->team);
 }
 
 void simwgmma_reset(SimCluster *c) {
   for (int k = 0; k < c->prog->nteam; k++) {
     SimTeam *t = &c->team[k];
-    *t = (SimTeam){.job = t->job, .cap = t->cap};
+    SimTeam was = *t;
+    *t = (SimTeam){.job = was.job, .cap = was.cap};
+    for (int j = 0; j < WARPS; j++)
+      t->waits[j] = (Waits){was.waits[j].at, 0, was.waits[j].cap};
   }
 }
 
@@ -384,6 +401,61 @@ static int laggard(const SimTeam *t, uint32_t n) {
   return -1;
 }
 
+// Keeps that w waited for the first n MMAs.
+static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
+  Waits *p = &t->waits[w->in % WARPS];
+  if (p->n && p->at[p->n - 1].n >= n) return;
+  if (p->n == p->cap) {
+    uint32_t cap = p->cap ? p->cap * 2 : 16;
+    Passed *at = base_realloc(p->at, cap * sizeof *at);
+    if (!at) {
+      w->cluster->oom = w->cluster->stop = true;
+      return;
+    }
+    p->at = at;
+    p->cap = cap;
+  }
+  p->at[p->n++] = (Passed){n, ++w->clk};  // nobody knows of that epoch yet
+}
+
+// Does a wait that the warp u did for the first n MMAs come before lane l of w?
+static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
+                          uint32_t n) {
+  uint32_t lo = 0, hi = p->n;
+  while (lo < hi) {
+    uint32_t mid = (lo + hi) / 2;
+    if (p->at[mid].n < n) lo = mid + 1;
+    else hi = mid;
+  }
+  if (lo == p->n) return false;
+  const SimProg *prog = w->cluster->prog;
+  uint32_t clk = p->at[lo].clk;
+  for (uint32_t m = u->valid; m; m &= m - 1)  // the warp waits as one
+    if (simorder_before(w, l, u->id, m & -m, clk)) return true;
+  // an arrival at another block's mbarrier says no more
+  return prog->nturn &&
+         simorder_before(w, l, simmbar_turn(prog) + u->id, 1, clk);
+}
+
+int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch) {
+  SimCluster *c = w->cluster;
+  int k = actor - 2 * c->prog->nall, n = per_cta(c->prog);
+  if (k < 0 || k >= c->prog->nteam) return -1;
+  SimTeam *t = &c->team[k];
+  uint32_t lane = (uint32_t)(w->id * LANES + l);
+  if (t->behind.serial == c->serial && t->behind.lane == lane &&
+      t->behind.met >= epoch)
+    return -1;
+  SimWarp *first = &c->warp[k / n * c->prog->nwarp + k % n * WARPS];
+  for (int j = 0; j < WARPS; j++)
+    if (!waited_before(w, l, &first[j], &t->waits[j], epoch))
+      return first[j].in;
+  t->behind.serial = c->serial;
+  t->behind.lane = lane;
+  t->behind.met = epoch;
+  return -1;
+}
+
 bool simwgmma_wait(SimWarp *w, const SimIns *i) {
   SimTeam *t = team_of(w);
   uint32_t pending = (uint32_t)i->imm;
@@ -401,6 +473,7 @@ bool simwgmma_wait(SimWarp *w, const SimIns *i) {
     memmove(t->job, t->job + some, (t->njob - some) * sizeof *t->job);
   t->njob -= some;
   t->done += (uint32_t)some;
+  keep_wait(w, t, n);
   simorder_learn(w, w->valid, actor_of(w), n);
   return true;
 }

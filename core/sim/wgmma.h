@@ -13,6 +13,9 @@ void simwgmma_commit(SimWarp *w);
 // back when one does (SW_TEAM).
 bool simwgmma_wait(SimWarp *w, const SimIns *i);
 int simwgmma_lacks(const SimWarp *w);  // the warp of its CTA that w waits for
+// The warp of its CTA whose own wait for that epoch of a warpgroup's agent is
+// not ordered before lane l of w; -1: there is none, or the actor is another.
+int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch);
 // Does an MMA of w that is in flight write that unit of registers?
 bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit);
 void simwgmma_end(SimCluster *c);    // all warps are done, or stuck

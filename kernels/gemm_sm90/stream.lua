@@ -132,6 +132,7 @@ function Parts:add(pipe, read, sums)
         end
       end
     end)
+    cute.arch.fence_view_async_shared()  -- threads read, copies fill it anew
     cute.arch.sync_warp()
     pipe:consumer_release(read)
     read:advance()

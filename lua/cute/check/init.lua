@@ -13,6 +13,7 @@
 --             not_compared: why there was none. What differs is a bug, too
 --   sizes     {size =, verdict =, why =, of = verdict}, ... at other sizes
 --             ("refused": the kernel says why)
+--   notes     sentences: what the runs rely on that PTX does not promise
 --   needs     surgeon = true, ok: what of the synchronisation is needed
 --   mend      surgeon = true, a bug: a line that mends it (cute.check.surgeon)
 --   sums      a line whose sums of floats are added in any order
@@ -100,6 +101,7 @@ function Verdict:__tostring()
       plural(self.turns, "turn"), plural(self.blocks, "block"),
       plural(self.runs, "run")))
   end
+  for _, note in ipairs(self.notes) do add("note: " .. note) end
   for _, o in ipairs(self.open) do add("not covered: " .. o.text) end
   self:tell_compared(add)
   if self.differs then
@@ -149,7 +151,8 @@ function Verdict:json()
   local out = {form = 1, kind = "check", differs = plain_lines(self.differs),
                sums = plain_lines(self.sums), open = {},
                schedule = self.schedule and plain_schedule(self.schedule),
-               fault = self.fault and simreport.plain(self.fault)}
+               fault = self.fault and simreport.plain(self.fault),
+               notes = self.notes[1] and self.notes}
   for _, k in ipairs {"kernel", "verdict", "launch", "blocks", "turns",
                       "orders", "runs", "results", "seconds", "gpu",
                       "not_compared", "inexact", "failed"} do
@@ -227,12 +230,29 @@ function check.runner(program, launch)
   end
 end
 
+-- The same runs; `notes` gets what those without a fault rely on, once for each
+-- pair of lines.
+local function watched(run, notes)
+  local known = {}
+  return function(o)
+    local found = run(o)
+    for _, r in ipairs(found.ok and found.relies or {}) do
+      local key = ("%s %s:%s %s:%s"):format(r.kind, r.file, r.line, r.file2,
+                                            r.line2)
+      if not known[key] then
+        known[key], notes[#notes + 1] = true, simreport.reliance(r)
+      end
+    end
+    return found
+  end
+end
+
 -- What explore.all found, as a verdict.
-local function verdict_of(result, name, opts)
+local function verdict_of(result, name, opts, notes)
   local v = setmetatable({
     kernel = name, verdict = result.verdict, blocks = result.blocks,
     turns = result.turns_run, orders = result.orders, runs = result.runs,
-    results = result.results,
+    results = result.results, notes = notes or {},
     open = result.open, differs = result.differs, sums = result.sums,
     report = result.report, fault = result.fault, most = result.most,
     limit = opts.seconds, seconds = os.clock() - result.began}, Verdict)
@@ -253,9 +273,10 @@ function check.launch(program, launch, opts, arguments)
   local bounds = {orders = positive("orders", opts.orders, ORDERS),
                   seconds = positive("seconds", opts.seconds, SECONDS)}
   local run = check.runner(program, launch)
-  local result = explore.all(run, bounds)
+  local notes = {}
+  local result = explore.all(watched(run, notes), bounds)
   if result.verdict == "bug" then explore.shrink(run, result) end
-  local v = verdict_of(result, program.info.name, bounds)
+  local v = verdict_of(result, program.info.name, bounds, notes)
   if not v.fault then
     compare.launch(v, program, launch, {reference = opts.reference,
       tolerance = opts.tolerance, gpu = opts.gpu, arguments = arguments})

@@ -13,6 +13,7 @@ local memory = require "cute.lang.memory"
 local report = require "cute.lang.report"
 local schedule = require "cute.check.schedule"
 local sign = require "cute.lang.sign"
+local simreport = require "cute.lang.simreport"
 local sizes = require "cute.check.sizes"
 local sys = require "cute.sys"
 
@@ -32,6 +33,7 @@ what a lesson's reference says is right, with the results.
                  what weaker would do; of a bug: a line that mends it
   --sizes        lessons: at sizes around their own, too (1, ragged, a tile
                  less, a tile more); what a kernel refuses is no bug
+  --strict       notes of what PTX does not promise and cards do are bugs
   --no-gpu       compares with no GPU
   --json         verdicts as JSON, one a line, on standard output; what the
                  script prints goes to error output
@@ -49,7 +51,7 @@ line, 3 something was not covered, 130 interrupted.
 local VALUED = {["--orders"] = "orders", ["--seconds"] = "seconds",
   ["--kernel"] = "kernel", ["--save"] = "save", ["--replay"] = "replay"}
 local FLAGS = {["--json"] = "json", ["--surgeon"] = "surgeon",
-  ["--sizes"] = "sizes",
+  ["--sizes"] = "sizes", ["--strict"] = "strict",
   ["--no-gpu"] = "no_gpu", ["--help"] = "help", ["-h"] = "help"}
 local COUNTS = {orders = math.tointeger, seconds = tonumber}
 
@@ -161,6 +163,9 @@ function Session:write(...)
 end
 
 function Session:tell(verdict)
+  for _, note in ipairs(verdict.notes or {}) do
+    simreport.new_note(verdict.kernel, note)  -- the launch says it no more
+  end
   self:write(self.opt.json and verdict:json() or tostring(verdict), "\n")
 end
 
@@ -203,6 +208,7 @@ end
 function Session:watch(program, launch)
   if not self:wants(program, launch) then return end
   self.nth = self.nth + 1
+  launch.strict = launch.strict or self.opt.strict
   local v
   if self.kept then v = self:replay(program, launch)
   else v = check.launch(program, launch, self.opt) end

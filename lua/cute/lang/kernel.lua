@@ -180,7 +180,7 @@ local LAUNCH = {
   arch = "string", seed = "integer", threads = "integer", budget = "integer",
   faults = "string", progress = "function", output = "userdata table boolean",
   stream = "userdata table", fmad = "boolean", fastmath = "boolean",
-  record = "boolean"}
+  record = "boolean", strict = "boolean"}
 
 kernel.OPTIONS = LAUNCH
 
@@ -267,6 +267,7 @@ function kernel.sim_launch(p, opts, values, grid)
     cooperative = p.cooperative,
     seed = opts.seed or p.seed, threads = opts.threads or p.threads,
     budget = opts.budget or p.budget, record = opts.record or p.record,
+    strict = opts.strict or p.strict,
     progress = opts.progress or p.progress or function() end}  -- for Ctrl-C
 end
 
@@ -598,7 +599,8 @@ local function prepare(program, kind, values, opts, device)
                           stream = opts.stream, progress = opts.progress,
                           output = opts.output, pdl = opts.pdl,
                           cooperative = opts.cooperative,
-                          record = opts.record}, Prepared)
+                          record = opts.record,
+                          strict = opts.strict}, Prepared)
   return KINDS[device.kind].prepare(p)
 end
 

@@ -13,6 +13,7 @@
 --   instructions, mmas, ctas, seconds, output (of printf), stopped
 --   requests      with record = true: what was asked of shared memory
 --   granules      pieces of memory of which a cluster kept who used them, most
+--   relies        what PTX does not promise and cards do: as faults are
 --   few           a grid that seems too small for an output (core/sim/left.c)
 --   notes()       what is no fault and hardly meant: sentences
 -- tostring(report) says the faults that lead, report:details() all of them,
@@ -77,6 +78,11 @@ simreport.ADVICE = {
 local SPECIAL = {
   {"block-race", "draws a number", "let who draws the last number of all put "
     .. "it back: the tiles and one more for each that draws"},
+  {"race", "thread's read, with no", "PTX orders accesses through two proxies "
+    .. "by a fence between them: fence_view_async_shared() in the threads that "
+    .. "read, before they arrive, or in the one that copies, behind its wait"},
+  {"race", "one warp's wait_group", "PTX orders only this warp's reads; wait "
+    .. "for the others by a barrier or an mbarrier"},
   {"race", "fence_proxy.*global", "fence_proxy(\"async.global\") in the "
     .. "threads that wrote, before they hand it over, or in the one that "
     .. "copies, behind its acquire"},
@@ -114,6 +120,8 @@ local SPECIAL = {
     .. "changed it, or cp_fence_tma_desc_release() from shared memory"},
   {"tensor-map", "not acquired", "fence_tma_desc_acquire() in the thread that "
     .. "copies, behind a barrier"},
+  {"tensor-map", "wait for bulk loads", "by PTX a bulk load ends at its "
+    .. "mbarrier alone: wait there before the map changes"},
   {"tensor-map", "in flight", "wait for the copies by it, then change it"},
   {"tensor-map", "more than", "the tensor that update_tma_descriptor was given "
     .. "must lie in its buffer"},
@@ -309,6 +317,17 @@ local function stores_outside(lines, add)
   end
 end
 
+--- What PTX does not promise, as a sentence with its lines.
+---@param r table an element of report.relies
+---@return string
+function simreport.reliance(r)
+  local place, other = at(r.file, r.line), at(r.file2, r.line2)
+  local text = ("%s: %s"):format(place or "?", r.message)
+  if other then text = ("%s (the other: %s)"):format(text, other) end
+  return core.visible(("%s; relies on the card: %s"):format(text,
+    (words_on(r))))
+end
+
 --- What is no fault, and hardly meant, of a run without any: sentences with
 -- their lines.
 ---@return string[]
@@ -319,6 +338,7 @@ function Report:notes()
   end
   local program = self.program
   if not self.ok or self.stopped or not program then return list end
+  for i, r in ipairs(self.relies or {}) do list[i] = simreport.reliance(r) end
   stores_outside(self.lines, add)
   program.unread = program.unread or core.sim_unread(program.fn)
   for _, o in ipairs(program.unread) do
@@ -335,17 +355,26 @@ function Report:notes()
   return list
 end
 
--- What was said.
+-- What was said, of whichever element.
 local noted = {}
+
+--- Is a note of a kernel new? It is not from now on.
+---@param kernel string
+---@param text string
+---@return string? note as it is told
+function simreport.new_note(kernel, text)
+  local note = ("cutelua: note: kernel %s: %s"):format(kernel, text)
+  local key = note:gsub(": element %d+ of ", ": element of ")
+  if noted[key] then return nil end
+  noted[key] = true
+  return note
+end
 
 --- Says the notes of a run on standard error, each once.
 function Report:tell_notes()
   for _, text in ipairs(self:notes()) do
-    local note = ("cutelua: note: kernel %s: %s"):format(self.kernel, text)
-    if not noted[note] then
-      noted[note] = true
-      words.tell(note)
-    end
+    local note = simreport.new_note(self.kernel, text)
+    if note then words.tell(note) end
   end
 end
 

@@ -1,0 +1,357 @@
+-- Notes of what cards do and PTX does not promise: a wait for a warpgroup's
+-- MMA speaks for the warp that executes it, reads and what a copy writes over
+-- them are two proxies, loads end at their mbarriers. With `strict` each is a
+-- fault. What PTX does promise is told by nobody.
+local cute = require "cute"
+local support = require "spec.support"
+local warpgroup = cute.nvgpu.warpgroup
+local arch, cpasync, _ = cute.arch, cute.nvgpu.cpasync, cute._
+
+local DEVICE = "sim:sm_90a"
+local SEEDS = 3
+
+local function line() return debug.getinfo(2, "l").currentline end
+local function when(...) return cute.when(...) end
+local function warp(n, f) when(arch.warp_idx():eq(n), f) end
+local function thread0(f) when(arch.thread_idx():eq(0), f) end
+
+-- mbarriers of these counts.
+local function barriers(...)
+  local counts = {...}
+  local all = arch.alloc_smem(cute.i64, #counts)
+  thread0(function()
+    for i, n in ipairs(counts) do arch.mbarrier_init(all + (i - 1), n) end
+    arch.mbarrier_init_fence()
+  end)
+  arch.sync_threads()
+  return all
+end
+
+-- What each schedule notes, and nothing else: {message, line, line2} or none.
+local function notes(want, launch)
+  for seed = 1, SEEDS do
+    local r = launch {seed = seed, faults = "return", device = DEVICE}
+    assert.is_true(r.ok, tostring(r))
+    assert.equal(want and 1 or 0, #r.relies, tostring(r))
+    if want then
+      local f = r.relies[1]
+      assert.truthy(f.message:find(want[1], 1, true), f.message)
+      assert.same({want[2], want[3]}, {f.line, f.line2}, f.message)
+      local text = r:notes()[1]
+      assert.truthy(text:find("; relies on the card: ", 1, true), text)
+      assert.truthy(text:find(want[4], 1, true), text)
+    end
+  end
+end
+
+-- The same by `check`, and what `strict` makes of it.
+local function checks(want, call, opts)
+  local function launch(more)
+    local own = {device = DEVICE}
+    for _k, t in ipairs {opts, more} do  -- luacheck: ignore _k
+      for name, v in pairs(t) do own[name] = v end
+    end
+    return own
+  end
+  local v = call:check(launch {gpu = false})
+  assert.equal("ok", v.verdict, tostring(v))
+  assert.equal(want and 1 or 0, #v.notes, tostring(v))
+  local json = require "cute.json".decode(v:json())
+  if want then
+    assert.truthy(tostring(v):find("\n  note: " .. v.notes[1], 1, true))
+    assert.same(v.notes, json.notes)
+  else
+    assert.is_nil(json.notes)
+  end
+  v = call:check(launch {gpu = false, strict = true})
+  assert.equal(want and "bug" or "ok", v.verdict, tostring(v))
+  local _k, _m, r = call:launch(launch {strict = true,  -- luacheck: ignore
+                                        faults = "return"})
+  if not want then return end
+  assert.is_false(r.ok)
+  assert.truthy(r.reports[1].message:find(want[1], 1, true))
+  assert.same({want[2], want[3]}, {r.reports[1].line, r.reports[1].line2})
+end
+
+-- ---- a warpgroup's wait ----
+
+local mma = cute.make_tiled_mma(
+  warpgroup.MmaF16BF16Op("bf16", "f32", {64, 64, 16}, "SMEM"))
+local ROWS = cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128",
+  "bf16"), {64, 64})
+
+-- One tile is multiplied by itself and, behind `hand`, filled anew by TMA, or
+-- by threads: by warp `by`; `more` warps belong to no warpgroup.
+local function refill(o)
+  local X = cute.zeros({64, 64}, cute.bf16)
+  local load, cX = cpasync.make_tiled_tma_atom(
+    cpasync.CopyBulkTensorTileG2SOp(), X, ROWS, {64, 64})
+  local at = {}
+  local call = cute.kernel("refill", function(a, c, mD)
+    local tid = arch.thread_idx()
+    local s = cute.make_smem_tensor(cute.bf16, ROWS, 1024)
+    local bar = barriers(1, 1, table.unpack(o.counts or {}))
+    local ts, tg = cpasync.tma_partition(a, 0, cute.make_layout(1),
+      cute.group_modes(s, 0, 2), cute.group_modes(cute.local_tile(c, {64, 64},
+      {0, 0}), 0, 2))
+    local function ask(n)
+      arch.mbarrier_arrive_and_expect_tx(bar + n, a.tx_bytes)
+      at.write = line() + 1
+      cute.copy(a, tg, ts, {tma_bar_ptr = bar + n})
+    end
+    thread0(function() ask(0) end)
+    arch.mbarrier_wait(bar, 0)
+    when(tid:lt(128), function()
+      local thr = mma:get_slice(tid)
+      local acc = thr:partition_fragment_C(cute.make_layout {64, 64})
+      warpgroup.fence()
+      mma:set("ACCUMULATE", false)
+      at.read = line() + 1
+      cute.gemm(mma, acc, mma:make_fragment_A(thr:partition_A(s)),
+                mma:make_fragment_B(thr:partition_B(s)), acc)
+      warpgroup.commit_group()
+      warpgroup.wait_group(0)
+      if o.waited then o.waited(bar + 2) end
+      cute.autovec_copy(acc, thr:partition_C(mD))
+    end)
+    if o.hand then o.hand() end
+    warp(o.by or 0, function()
+      if o.before then o.before(bar + 2) end
+      when(arch.lane_idx():eq(0), function()
+        if not o.stores then return ask(1) end
+        at.store = line() + 1
+        s[{0, 0}] = 1
+      end)
+    end)
+    if not o.stores then arch.mbarrier_wait(bar + 1, 0) end
+  end)(load, cX, cute.zeros({64, 64}, cute.f32))
+  local function launch(opts)
+    opts.grid, opts.block = 1, 128 + 32 * (o.more or 0)
+    return support.report(call:launch(opts))
+  end
+  return call, launch, at
+end
+
+local function named(n)
+  arch.barrier {barrier_id = 1, number_of_threads = n}
+end
+
+describe("a warp's wait_group", function()
+  local HANDED = {
+    -- What makes the other three known, or not: of all, of some, of none.
+    ["nothing"] = {told = 1},
+    ["a store of one's own, of nothing else"] = {told = 1, stores = true},
+    ["a barrier of one's own warp"] = {told = 1, hand = arch.sync_warp},
+    ["sync_threads"] = {hand = arch.sync_threads},
+    ["sync_threads, in front of stores"] = {hand = arch.sync_threads,
+                                            stores = true},
+    ["a named barrier of the warpgroup"] = {waited = function()
+      named(128)
+    end},
+    ["a named barrier of two of its warps"] = {told = 2, waited = function()
+      when(arch.warp_idx():lt(2), function() named(64) end)
+    end},
+    ["an mbarrier that all four arrive at"] = {counts = {4}, by = 4, more = 1,
+      waited = function(bar)
+        when(arch.lane_idx():eq(0), function() arch.mbarrier_arrive(bar) end)
+      end, before = function(bar) arch.mbarrier_wait(bar, 0) end},
+    ["an mbarrier that all threads arrive at"] = {counts = {128}, by = 4,
+      more = 1, waited = arch.mbarrier_arrive,
+      before = function(bar) arch.mbarrier_wait(bar, 0) end},
+    ["an mbarrier that one warp arrives at"] = {told = 0, counts = {1}, by = 4,
+      more = 1, waited = function(bar)
+        when(arch.thread_idx():eq(64), function() arch.mbarrier_arrive(bar) end)
+      end, before = function(bar) arch.mbarrier_wait(bar, 0) end},
+    ["an mbarrier that three warps arrive at"] = {told = 3, counts = {3},
+      by = 4, more = 1, waited = function(bar)
+        when(arch.lane_idx():eq(0) & arch.warp_idx():lt(3), function()
+          arch.mbarrier_arrive(bar)
+        end)
+      end, before = function(bar) arch.mbarrier_wait(bar, 0) end},
+    ["a relay from warp to warp"] = {counts = {1, 1, 1, 1}, by = 4, more = 1,
+      waited = function(bar)
+        for k = 0, 3 do
+          when(arch.warp_idx():eq(k), function()
+            if k > 0 then arch.mbarrier_wait(bar + (k - 1), 0) end
+            arch.sync_warp()
+            when(arch.lane_idx():eq(0), function()
+              arch.mbarrier_arrive(bar + k)
+            end)
+          end)
+        end
+      end, before = function(bar) arch.mbarrier_wait(bar + 3, 0) end},
+  }
+  local names = {}
+  for name in pairs(HANDED) do names[#names + 1] = name end
+  table.sort(names)
+  for _k, name in ipairs(names) do  -- luacheck: ignore _k
+    it("speaks for itself, behind " .. name, function()
+      local o = HANDED[name]
+      local call, launch, at = refill(o)
+      launch {grid = 1, device = DEVICE}  -- traced: the lines are known
+      local want = o.told and {("write after a read by wgmma, behind one "
+        .. "warp's wait_group but not behind that of warp %d: element ")
+        :format(o.told), at.store or at.write, at.read, "PTX orders only this "
+        .. "warp's reads; wait for the others by a barrier or an mbarrier"}
+      notes(want, launch)
+      checks(want, call, {grid = 1, block = 128 + 32 * (o.more or 0)})
+    end)
+  end
+
+  it("that nobody behind knows of is a race all the same", function()
+    local _k, launch = refill {by = 4, more = 1}  -- luacheck: ignore _k
+    local r = launch {device = DEVICE, faults = "return"}
+    assert.is_false(r.ok)
+    assert.matches("^write after a read by wgmma whose end was not waited for",
+      r.reports[1].message)
+    assert.same({}, r:notes())
+  end)
+end)
+
+-- ---- reads, and what a copy writes over them ----
+
+-- Tile 0 by TMA, which threads of 4 warps read; behind that warp 4, or a
+-- reader, has tile 1 brought to its place.
+local function again(o)
+  local layout = cute.make_layout({32, 16}, {16, 1})
+  local load, cX = cpasync.make_tiled_tma_atom(
+    cpasync.CopyBulkTensorTileG2SOp(), cute.zeros({32, 32}, cute.f32), layout,
+    {32, 16})
+  local at = {}
+  local call = cute.kernel("again", function(a, c, y)
+    local tid, lane = arch.thread_idx(), arch.lane_idx()
+    local s = cute.make_smem_tensor(cute.f32, layout, 128)
+    local other = cute.make_smem_tensor(cute.f32, cute.make_layout(128), 128)
+    local bar = barriers(1, 1, o.count or 4)
+    local ts, tg = cpasync.tma_partition(a, 0, cute.make_layout(1),
+      cute.group_modes(s, 0, 2), cute.zipped_divide(c, {32, 16}))
+    local function ask(n)
+      arch.mbarrier_arrive_and_expect_tx(bar + n, a.tx_bytes)
+      at.write = line() + 1
+      cute.copy(a, tg(_, n), ts, {tma_bar_ptr = bar + n})
+    end
+    thread0(function() ask(0) end)
+    if o.reads then other[tid % 128] = 1 end
+    when(tid:lt(128), function()
+      arch.mbarrier_wait(bar, 0)
+      at.read = line() + 1
+      local v = o.reads and o.reads(s, other, tid) or s[{tid // 4, tid % 4}]
+      y[tid] = v
+      if o.fenced then o.fenced() end
+      if not o.met then
+        arch.sync_warp()
+        when(lane:eq(0), function() arch.mbarrier_arrive(bar + 2) end)
+      end
+    end)
+    if o.met then o.met() end
+    when(tid:eq(o.by or 128), function()
+      if not o.met then arch.mbarrier_wait(bar + 2, 0) end
+      if o.before then o.before() end
+      ask(1)
+    end)
+    arch.mbarrier_wait(bar + 1, 0)
+  end)(load, cX, cute.zeros({128}, cute.f32))
+  local function launch(opts)
+    opts.grid, opts.block = 1, 160
+    return support.report(call:launch(opts))
+  end
+  return call, launch, at
+end
+
+describe("a buffer that threads read and a copy fills anew", function()
+  local fence = arch.fence_view_async_shared
+  local CASES = {
+    ["no fence"] = {told = true},
+    ["no fence, behind sync_threads"] = {told = true, met = arch.sync_threads},
+    ["no fence, by a thread that read"] = {told = true, by = 0,
+                                           met = arch.sync_threads},
+    ["a fence of the readers"] = {fenced = fence},
+    ["a fence of the readers, then sync_threads"] = {fenced = fence,
+      met = arch.sync_threads},
+    ["a fence of one lane a warp"] = {told = true, fenced = function()
+      when(arch.lane_idx():eq(0), fence)
+    end},
+    ["a fence of one lane a warp, behind sync_warp"] = {fenced = function()
+      arch.sync_warp()
+      when(arch.lane_idx():eq(0), fence)
+    end},
+    ["a fence of three warps"] = {told = true, fenced = function()
+      when(arch.warp_idx():lt(3), fence)
+    end},
+    ["a fence for global memory"] = {told = true, fenced = function()
+      arch.fence_proxy "async.global"
+    end},
+    ["a fence of what copies, behind its wait"] = {before = fence},
+    ["a fence of what copies, for global memory"] = {told = true,
+      before = function() arch.fence_proxy "async.global" end},
+    ["a fence for both, of what copies"] = {before = function()
+      arch.fence_proxy "async"
+    end},
+    ["reads of another buffer"] = {reads = function(_s, other, tid)
+      arch.sync_warp()
+      return other[tid]
+    end},
+  }
+  local names = {}
+  for name in pairs(CASES) do names[#names + 1] = name end
+  table.sort(names)
+  for _k, name in ipairs(names) do  -- luacheck: ignore _k
+    it("has " .. name, function()
+      local o = CASES[name]
+      local call, launch, at = again(o)
+      launch {device = DEVICE}
+      local want = o.told and {"write by a bulk copy after a thread's read, "
+        .. "with no fence_proxy(\"async\") in between: element ", at.write,
+        at.read, "fence_view_async_shared() in the threads that read, before "
+        .. "they arrive, or in the one that copies, behind its wait"}
+      notes(want, launch)
+      checks(want, call, {grid = 1, block = 160})
+    end)
+  end
+
+  it("by a ring of stages: PipelineTmaAsync's readers fence, too", function()
+    local TILE, TILES, Group = {32, 16}, 5, cute.pipeline.CooperativeGroup
+    local layout = cute.make_layout(TILE, {16, 1})
+    local load, cX = cpasync.make_tiled_tma_atom(
+      cpasync.CopyBulkTensorTileG2SOp(), cute.zeros({32, 16 * TILES}, cute.f32),
+      layout, TILE)
+    for _k, own in ipairs {false, true} do  -- luacheck: ignore _k
+      local call = cute.kernel("ring", function(a, c, y)
+        local tid = arch.thread_idx()
+        local s = cute.make_smem_tensor(cute.f32,
+          cute.make_layout({32, 16, 2}, {16, 1, 512}), 128)
+        local pipe = cute.pipeline.PipelineTmaAsync {num_stages = 2,
+          tx_count = a.tx_bytes, producer_group = Group(
+          cute.pipeline.Agent.Thread), consumer_group = Group(
+          cute.pipeline.Agent.Warp, 4)}
+        local ts, tg = cpasync.tma_partition(a, 0, cute.make_layout(1),
+          cute.group_modes(s, 0, 2), cute.group_modes(cute.local_tile(c, TILE,
+          {0, _}), 0, 2))
+        when(tid:eq(128), function()
+          local write = pipe:make_producer_state()
+          for t in cute.range(TILES) do
+            pipe:producer_acquire(write)
+            cute.copy(a, tg(_, t), ts(_, write.index),
+              {tma_bar_ptr = pipe:producer_get_barrier(write)})
+            write:advance()
+          end
+        end)
+        when(tid:lt(128), function()
+          local read = pipe:make_consumer_state()
+          for t in cute.range(TILES) do
+            pipe:consumer_wait(read)
+            y[tid + t * 128] = s[{tid // 4, tid % 4, read.index}]
+            if own then fence() end
+            arch.sync_warp()
+            pipe:consumer_release(read)
+            read:advance()
+          end
+        end)
+      end)(load, cX, cute.zeros({128 * TILES}, cute.f32))
+      local r = support.report(call:launch {grid = 1, block = 160,
+        device = DEVICE, faults = "return"})
+      assert.is_true(r.ok, tostring(r))
+      assert.equal(own and 0 or 1, #r.relies, tostring(r))
+    end
+  end)
+end)

@@ -221,7 +221,8 @@ void simasync_commit(SimWarp *w, SimBy by) {
   SimCluster *c = w->cluster;
   for (size_t k = 0; k < c->nasync; k++) {
     SimAsync *a = c->async[k];
-    if (a->w != w || a->by != by || !a->open) continue;
+    bool mapped = by == BY_BULK && a->mapped;
+    if (a->w != w || !(a->by == by || mapped) || !a->open) continue;
     if (!(w->active >> a->lane & 1)) continue;
     a->open = false;
     a->group = w->groups[by][a->lane];
@@ -229,15 +230,21 @@ void simasync_commit(SimWarp *w, SimBy by) {
   for (int l = 0; l < LANES; l++) w->groups[by][l] += w->active >> l & 1;
 }
 
+// A load that ends at an mbarrier is none of a group's.
+static void drain(SimAsync *a) {
+  if (!a->drained) a->run(a, ASYNC_DRAIN);
+  a->drained = true;
+}
+
 void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read) {
   SimCluster *c = w->cluster;
   for (size_t k = 0; k < c->nasync;) {
     SimAsync *a = c->async[k];
     int l = a->lane;
-    bool mine = a->w == w && a->by == by && !a->open &&
-                w->active >> l & 1 &&
+    bool mine = a->w == w && !a->open && w->active >> l & 1 &&
                 a->group + (uint64_t)pending < w->groups[by][l];
-    if (!mine) {
+    if (mine && by == BY_BULK && a->mapped) drain(a);
+    if (!mine || a->by != by) {
       k++;
       continue;
     }

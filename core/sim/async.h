@@ -10,13 +10,15 @@
 //
 // run(a, ASYNC_FETCH) then reads the sources into a->data, and
 // run(a, ASYNC_DELIVER) writes the bytes to where they go, both once, as late
-// as the program allows.
+// as the program allows. Before that run(a, ASYNC_DRAIN) of those that a tensor
+// map in memory tells of (a->mapped) and that end at an mbarrier, when their
+// thread waits for a bulk group behind them: by PTX it waits for none of them.
 #ifndef CUTE_SIMASYNC_H
 #define CUTE_SIMASYNC_H
 
 #include "sim/inside.h"
 
-typedef enum SimStage { ASYNC_FETCH, ASYNC_DELIVER } SimStage;
+typedef enum SimStage { ASYNC_FETCH, ASYNC_DELIVER, ASYNC_DRAIN } SimStage;
 typedef void SimRun(SimAsync *a, SimStage stage);
 typedef struct SimSpan { uint32_t addr, bytes; } SimSpan;
 struct SimAsync {
@@ -27,6 +29,8 @@ struct SimAsync {
   bool open;               // no group yet
   bool fetched;            // sources were read
   bool generic;            // its accesses are a thread's: set before them
+  bool mapped, drained;    // BY_MBAR, by a tensor map in memory: its thread
+                           // waited for a group that was committed behind it
   uint32_t group;
   int actor;               // who reads the sources, until which epoch
   uint32_t epoch;

@@ -190,22 +190,22 @@ static void still_mapped(SimAsync *a, const Copy *k) {
 
 static void load(SimAsync *a, SimStage stage) {
   Copy *k = a->data;
-  if (stage == ASYNC_FETCH) {
-    still_mapped(a, k);
-    read_global(k);
-  } else {
+  if (stage == ASYNC_DELIVER) {
     move_shared(k, a->w->cluster, true);
+    return;
   }
+  still_mapped(a, k);
+  if (stage == ASYNC_FETCH) read_global(k);
 }
 
 static void store(SimAsync *a, SimStage stage) {
   Copy *k = a->data;
-  if (stage == ASYNC_FETCH) {
-    move_shared(k, a->w->cluster, false);
-  } else {
-    still_mapped(a, k);
+  if (stage == ASYNC_DELIVER) {
     write_global(a, k);
+    return;
   }
+  still_mapped(a, k);  // wait_group with .read waits for the map's, too
+  move_shared(k, a->w->cluster, false);
 }
 
 static void send(SimAsync *a, SimStage stage) {
@@ -322,6 +322,7 @@ static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
   k.shared += home - w->home;
   SimAsync *a = start(w, i, l, BY_MBAR, load, k);
   if (!a) return;
+  a->mapped = b->place.mem;
   a->mbar = simmbar_for(w, i, l, b->bar.mem, home + bar, true);
   a->bytes = (uint32_t)b->bytes;
   if (home != w->home) simcluster_reach(w, i, l, rank, false);

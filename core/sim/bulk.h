@@ -50,7 +50,8 @@ void simmaps_free(struct SimMaps *t);
 // elements of so many bytes; false: there is none, which is told.
 bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
                   SimMapped *t, int64_t size);
-// Is it still there as it was? Else that is told.
+// Is it still there as it was? Else that is told: a note, of a load that was
+// drained.
 void simmaps_still(struct SimAsync *a, const SimSide *s, const SimMapped *t);
 
 // ---- mem.c, for these ----

@@ -343,6 +343,15 @@ bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
 }
 
 void simmaps_still(SimAsync *a, const SimSide *s, const SimMapped *t) {
+  int64_t off = (t->at - s->mem->p) / 8;
   if (memcmp(t->at, t->words, sizeof t->words) == 0) return;
-  tell(a->w, a->i, a->lane, s, (t->at - s->mem->p) / 8, MAP_CHANGED);
+  if (!a->drained) {
+    tell(a->w, a->i, a->lane, s, off, MAP_CHANGED);
+    return;
+  }
+  SimFault *f = simreport_note(a->w, SIM_TENSORMAP, a->lane, a->i->src, 0,
+                               s->mem->index, off);
+  if (!f) return;
+  f->map.how = MAP_CHANGED;
+  f->map.drained = true;
 }

@@ -355,3 +355,133 @@ describe("a buffer that threads read and a copy fills anew", function()
     end
   end)
 end)
+
+-- ---- tensor maps that change ----
+
+-- Copies by a map in memory and changes it: load (or store), `drain`, change.
+local function remap(o)
+  local layout = cute.make_layout({32, 16}, {16, 1})
+  local x, y = cute.zeros({32, 16}, cute.f32), cute.zeros({32, 16}, cute.f32)
+  local op = o.stores and cpasync.CopyBulkTensorTileS2GOp()
+    or cpasync.CopyBulkTensorTileG2SOp()
+  local atom, coords = cpasync.make_tiled_tma_atom(op, o.stores and y or x,
+    layout, {32, 16})
+  local at = {}
+  local call = cute.kernel("remap", function(a, c, map, other)
+    local tid = arch.thread_idx()
+    local s = cute.make_smem_tensor(cute.f32, layout, 128)
+    local bar = barriers(1)
+    for i = 0, 15 do s[{tid, i}] = 1 end
+    arch.fence_view_async_shared()
+    thread0(function()
+      cpasync.copy_tensormap(a, map)
+      cpasync.fence_tma_desc_release()
+      cpasync.fence_tma_desc_acquire(map)
+    end)
+    arch.sync_warp()
+    local ts, tg = cpasync.tma_partition(a, 0, cute.make_layout(1),
+      cute.group_modes(s, 0, 2), cute.zipped_divide(c, {32, 16}))
+    thread0(function()
+      if o.stores then
+        at.copy = line() + 1
+        cute.copy(a, ts, tg(_, 0), {tma_desc_ptr = map})
+      else
+        arch.mbarrier_arrive_and_expect_tx(bar, a.tx_bytes)
+        at.copy = line() + 1
+        cute.copy(a, tg(_, 0), ts, {tma_bar_ptr = bar, tma_desc_ptr = map})
+      end
+      local function change() cpasync.update_tma_descriptor(a, other, map) end
+      local function wait()
+        if not o.stores then arch.mbarrier_wait(bar, 0) end
+      end
+      o.drain(change, wait)
+      wait()
+      if o.stores then arch.cp_async_bulk_wait_group(0) end
+    end)
+  end)(atom, coords, cute.zeros({16}, cute.i64), cute.zeros({32, 16}, cute.f32))
+  local function launch(opts)
+    opts.grid, opts.block = 1, 32
+    return support.report(call:launch(opts))
+  end
+  return call, launch, at
+end
+
+local commit, group = arch.cp_async_bulk_commit_group,
+  arch.cp_async_bulk_wait_group
+local CHANGED = "this tensor map changes while a copy by it is in flight"
+
+-- The fault that is told in some schedule, by check.
+local function faulty(o)
+  local call, launch, at = remap(o)
+  launch {device = DEVICE, faults = "return"}
+  local v = call:check {grid = 1, block = 32, device = DEVICE, gpu = false}
+  assert.equal("bug", v.verdict, tostring(v))
+  assert.equal(CHANGED .. ": element 0 of global tensor 'map'",
+               v.fault.message)
+  assert.equal(at.copy, v.fault.line)
+end
+
+describe("a tensor map changes", function()
+  it("behind a store's wait_group, with read or without", function()
+    for _k, read in ipairs {true, false} do  -- luacheck: ignore _k
+      local function drain(change)
+        commit() group(0, read) change()
+      end
+      local call, launch = remap {stores = true, drain = drain}
+      notes(nil, launch)
+      checks(nil, call, {grid = 1, block = 32})
+    end
+  end)
+
+  it("in front of it, or behind a wait for fewer", function()
+    faulty {stores = true, drain = function(change)
+      commit() change() group(0, true)
+    end}
+    faulty {stores = true, drain = function(change)
+      commit() change() group(0)
+    end}
+    faulty {stores = true, drain = function(change)
+      commit() group(1, true) change()
+    end}
+    faulty {stores = true, drain = function(change)
+      change() commit() group(0, true)
+    end}
+  end)
+
+  it("behind a load's mbarrier", function()
+    local call, launch = remap {drain = function(change, wait)
+      wait()
+      change()
+    end}
+    notes(nil, launch)
+    checks(nil, call, {grid = 1, block = 32})
+  end)
+
+  it("behind commit and wait, CUTLASS's drain of loads", function()
+    for _k, read in ipairs {true, false} do  -- luacheck: ignore _k
+      local call, launch, at = remap {drain = function(change)
+        commit() group(0, read) change()
+      end}
+      launch {device = DEVICE}
+      local v = call:check {grid = 1, block = 32, device = DEVICE, gpu = false}
+      assert.equal("ok", v.verdict, tostring(v))
+      assert.equal(1, #v.notes, tostring(v))
+      assert.equal(("relies_spec.lua:%d: %s whose mbarrier was not waited for "
+        .. "(commit_group and wait_group do not wait for bulk loads): element "
+        .. "0 of global tensor 'map'; relies on the card: by PTX a bulk load "
+        .. "ends at its mbarrier alone: wait there before the map changes")
+        :format(at.copy, CHANGED), v.notes[1])
+      v = call:check {grid = 1, block = 32, device = DEVICE, gpu = false,
+                      strict = true}
+      assert.equal("bug", v.verdict)
+    end
+  end)
+
+  it("while a load is neither waited for nor drained", function()
+    faulty {drain = function(change) change() end}
+    faulty {drain = function(change) change() commit() group(0, true) end}
+    faulty {drain = function(change) commit() change() group(0, true) end}
+    faulty {drain = function(change) group(0, true) change() end}
+    faulty {drain = function(change) commit() group(1, true) change() end}
+  end)
+end)

@@ -84,6 +84,7 @@ void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
   Access x = access_of(a, m, bytes);
   int actor = a->mbar ? simmbar_actor(a->w->cluster, a->mbar) : a->actor;
   uint32_t epoch = a->mbar ? simmbar_epoch(a->mbar) : a->epoch;
+  if (m->mbars) simmbar_data(a->w, a->i, a->lane, addr, bytes, false);
   shadow_lend(&x, a->lane, addr, actor, epoch);
 }
 
@@ -124,6 +125,7 @@ void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
   p[a->nspan++] = (SimSpan){addr, bytes};
   x.write = true;
   x.ends = a->mbar;
+  if (m->mbars) simmbar_data(a->w, a->i, a->lane, addr, bytes, true);
   shadow_write(&x, a->lane, addr, false,
                GF_PENDING | (a->generic ? 0 : GF_AGENT));
 }

@@ -7,6 +7,7 @@
 #include "sim/blocks.h"
 #include "sim/bulk.h"
 #include "sim/claim.h"
+#include "sim/mbar.h"
 #include "sim/members.h"
 #include "sim/relay.h"
 #include "sim/tables.h"
@@ -300,6 +301,7 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
   if (s->count >= 0) s->count = s->count * s->own / s->bits;
   if (s->space == SP_SMEM) {
     s->base = (uint32_t)m->offset;
+    s->mbars = simmbar_holds(g->fn, m);
   } else if (m->arg == NO_ARG) {
     s->count = 0;
   } else {

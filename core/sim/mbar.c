@@ -336,6 +336,33 @@ void simmbar_init(SimWarp *w, const SimIns *i) {
   }
 }
 
+bool simmbar_holds(const Fn *fn, const Mem *m) {
+  int64_t size = (m->count * dtype_bits(m->type) + 7) / 8;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op != OP_MBARINIT) continue;
+    const Mem *b = ir_memof(fn, i->a[0]);
+    int64_t n = (b->count * dtype_bits(b->type) + 7) / 8;
+    if (b->offset < m->offset + size && m->offset < b->offset + n) return true;
+  }
+  return false;
+}
+
+void simmbar_data(SimWarp *w, const SimIns *i, int l, uint32_t addr,
+                  uint32_t n, bool write) {
+  SimCluster *c = w->cluster;
+  for (uint32_t at = addr & ~7u; c->nmbar && at < addr + n; at += 8) {
+    const SimMbar *b = simmbar_at(c, at);
+    if (!b || b->gone) continue;
+    SimFault *f = simreport_fault(w, SIM_MBARRIER, l, i->src, b->src, b->mem,
+                                  b->element);
+    if (f) f->mbar.how = MBAR_DATA;
+    if (f) f->mbar.n = write;
+    c->stop = true;
+    return;
+  }
+}
+
 // Does somebody wait for it, or are bytes on their way to it?
 static bool is_busy(const SimCluster *c, const SimMbar *b) {
   for (int k = 0; k < c->prog->nall; k++)

@@ -79,6 +79,12 @@ void simmbar_land(SimMbar *b, const SimWarp *w, int lane, uint32_t src,
 // Who sees its phase end knows of these turns.
 void simmbar_turned(SimCluster *c, SimMbar *b, const uint32_t *turns);
 void simmbar_end(SimCluster *c);       // all warps are done
+// Is some mbarrier made where an object of shared memory lies?
+bool simmbar_holds(const Fn *fn, const Mem *m);
+// Tells of mbarriers at work among n bytes of the cluster's shared memory that
+// lane l reads, or writes, as data.
+void simmbar_data(SimWarp *w, const SimIns *i, int l, uint32_t addr,
+                  uint32_t n, bool write);
 // Into f: why w uses too early what a copy of that phase brings to b, which has
 // landed or not.
 void simmbar_late(SimFault *f, const SimWarp *w, const SimMbar *b,

@@ -6,6 +6,7 @@
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/bulk.h"
+#include "sim/mbar.h"
 #include "sim/members.h"
 #include "sim/relay.h"
 #include "sim/shadow.h"
@@ -145,6 +146,14 @@ static void check_before(Access *x, uint32_t mask) {
 }
 
 // The lanes of mask whose access is in bounds and aligned.
+static void check_mbarriers(Access *x, uint32_t mask) {
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    simmbar_data(x->w, x->i, l, shadow_address(x, l), (uint32_t)x->bytes,
+                 x->write);
+  }
+}
+
 uint32_t simmem_check(Access *x, uint32_t mask) {
   const SimMem *m = x->m;
   if (m->rank) mask = find_home(x, mask);
@@ -162,6 +171,7 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
   uint32_t told = 0;
   if (x->w->wraps && x->i->wraps) told = simwrap_check(x, mask);
   if (m->members) mask = (mask & wrong) | check_gaps(x, mask & ~wrong);
+  if (m->mbars && !x->barrier) check_mbarriers(x, mask & ~wrong);
   if (!wrong) return mask;
   for (int l = 0; l < LANES; l++) {
     if (!((wrong & ~told) >> l & 1)) continue;

@@ -38,6 +38,7 @@ typedef struct SimMem {
   uint32_t address;    // gmem at addresses: their slot; 0: it is one piece
   bool known;          // ... of memory that no argument is
   bool lax;            // what nobody wrote may be read
+  bool mbars;          // smem: mbarriers may be made there
   uint8_t before;      // gmem: what the launch in front does with it
   struct SimArea *area;  // gmem: the host memory that it is a part of;
   const struct SimMembers *members;  // the elements, where there are gaps

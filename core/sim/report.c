@@ -632,6 +632,10 @@ static void say_wrong(SimText *t, const SimProg *p, const SimFault *f) {
       simreport_printf(t, " is invalidated while threads wait for it or bytes "
                        "are on their way");
       break;
+    case MBAR_DATA:
+      simreport_printf(t, " is at work where this %s data",
+                       n ? "stores" : "reads");
+      break;
     case MBAR_STILL:
       simreport_printf(t, " is invalidated with nothing that orders a use of "
                        "it before");

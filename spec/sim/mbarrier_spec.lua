@@ -145,6 +145,72 @@ it("an mbarrier is invalidated behind all who use it", function()
   end
 end)
 
+describe("an mbarrier's memory", function()
+  -- f(words, t): what one thread does there once the mbarrier is made.
+  local function kernel(inval, f)
+    return function(y)
+      local t, s = arch.thread_idx(),
+        cute.make_smem_tensor(cute.i64, cute.make_layout(6), 128)
+      local bar = s.iterator + 2
+      cute.when(t:eq(0), function() arch.mbarrier_init(bar, 64) end)
+      arch.sync_threads()
+      arch.mbarrier_arrive(bar)
+      arch.mbarrier_wait(bar, 0)
+      arch.sync_threads()
+      cute.when(t:eq(0), function()
+        if inval then arch.mbarrier_inval(bar) end
+        f(s, y)
+      end)
+    end
+  end
+  local load = cute.make_copy_atom(cute.nvgpu.cpasync.CopyBulkG2SOp(),
+    cute.i64)
+  local CASES = {
+    ["that is written"] = {"stores", function(s) s[2] = 0 end},
+    ["that is read"] = {"reads", function(s, y) y[1] = s[2] end},
+    ["that a wider vector reaches"] = {"stores", function(s)
+      cute.recast_tensor(s, cute.i32)[5] = 0
+    end},
+    ["that is counted by an atomic"] = {"stores", function(s)
+      arch.atomic_add(s.iterator + 2, 1)
+    end},
+    ["that a copy fills"] = {"stores", function(s, y)
+      local bar = arch.alloc_smem(cute.i64, 1)
+      arch.mbarrier_init(bar, 1)
+      arch.mbarrier_init_fence()
+      arch.mbarrier_arrive_and_expect_tx(bar, 32)
+      local from, to = cute.nvgpu.cpasync.group_bulk_copy_modes(
+        cute.local_tile(y, {4}, {0}), cute.make_tensor(s.iterator + 0,
+        cute.make_layout(4)))
+      cute.copy(load, from, to, {mbar_ptr = bar})
+      arch.mbarrier_wait(bar, 0)
+    end},
+  }
+  for name, c in pairs(CASES) do
+    it("is no data: " .. name, function()
+      local o = {device = "sim:sm_90a"}
+      local r = launch(kernel(false, c[2]), o, cute.zeros({64}, cute.i64))
+      assert.equal("mbarrier", r.reports[1].kind, tostring(r))
+      assert.equal(("mbarrier 's'[2] is at work where this %s data")
+        :format(c[1]), r.reports[1].message)
+      assert.truthy(tostring(r):find("holds no data before mbarrier_inval", 1,
+        true))
+      r = launch(kernel(true, function(s, y)
+        if name == "that is read" or name:find "atomic" then s[2] = 0 end
+        c[2](s, y)
+      end), o, cute.zeros({64}, cute.i64))
+      assert.is_true(r.ok, tostring(r))
+    end)
+  end
+
+  it("has others beside it", function()
+    clean(kernel(false, function(s, y)
+      s[1], s[3] = 4, 5
+      y[1] = s[1] + s[3]
+    end), {}, cute.zeros({64}, cute.i64))
+  end)
+end)
+
 -- Each knows that the others came, by another way than the barrier.
 it("arrivals of two phases, with a barrier between, are right", function()
   clean(function(y)

@@ -164,7 +164,7 @@ planted.FAULTS = {
    .. "0%), which lacks %d+ of %d+ arrivals$", {ASKED}},
   {"the parity never changes", {{"state",
      "s.phase = core.where(wraps, phase ~ 1, phase)", ""}}, ALL,
-   {TWICE, AGAIN, OVERWRITTEN}},
+   {TWICE, AGAIN, OVERWRITTEN, EARLY}},
   {"all wait for the first stage", {{"mainloop", WAIT, "pipe.full:wait(0, 0)"}},
    ALL, TOO_EARLY, {GEMM}},
   {"nobody waits for what is full", {{"mainloop", WAIT, ""}}, ALL, TOO_EARLY,

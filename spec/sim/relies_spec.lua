@@ -3,7 +3,9 @@
 -- them are two proxies, loads end at their mbarriers. With `strict` each is a
 -- fault. What PTX does promise is told by nobody.
 local cute = require "cute"
+local ours = require "spec.ours"
 local support = require "spec.support"
+local words = require "cute.lang.report"
 local warpgroup = cute.nvgpu.warpgroup
 local arch, cpasync, _ = cute.arch, cute.nvgpu.cpasync, cute._
 
@@ -484,4 +486,17 @@ describe("a tensor map changes", function()
     faulty {drain = function(change) group(0, true) change() end}
     faulty {drain = function(change) commit() group(1, true) change() end}
   end)
+end)
+
+it("kernels of this repository rely on PTX alone", function()
+  local said, tell = {}, words.tell
+  words.tell = function(text)
+    if text:find "relies on the card" then said[#said + 1] = text end
+  end
+  local ok, why = pcall(function()
+    for i, k in ipairs(ours) do assert.is_nil(k.wrong({300, 144, 320}, i)) end
+  end)
+  words.tell = tell
+  if not ok then error(why, 0) end
+  assert.same({}, said)
 end)

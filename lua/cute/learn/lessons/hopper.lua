@@ -50,6 +50,7 @@ local function twice(parity)
   local one = KERNEL:sub(1, KERNEL:find("\n  for i = 0, 31 do", 1, true))
   return one .. ([[
   for i = 0, 31 do y[{i, tid}] = s[{i, tid}] end
+  cute.arch.fence_view_async_shared()  -- threads read, the engine writes next
   cute.arch.sync_threads()  -- all have read it
   local gB = cute.local_tile(mA, {32, 64}, {1, 0})
   local _, tBgA = cpasync.tma_partition(load, 0, cute.make_layout(1),

@@ -311,6 +311,17 @@ describe("a buffer that threads read and a copy fills anew", function()
     end)
   end
 
+  it("needs its fence, says the surgeon", function()
+    local call = again {fenced = fence}
+    local v = call:check {grid = 1, block = 160, device = DEVICE, gpu = false,
+                          surgeon = true}
+    local needs = {}
+    for _k, n in ipairs(v.needs) do  -- luacheck: ignore _k
+      if n.words:find "fence" then needs[#needs + 1] = n.need end
+    end
+    assert.same({"needed", "needed"}, needs, tostring(v))
+  end)
+
   it("by a ring of stages: PipelineTmaAsync's readers fence, too", function()
     local TILE, TILES, Group = {32, 16}, 5, cute.pipeline.CooperativeGroup
     local layout = cute.make_layout(TILE, {16, 1})

@@ -218,7 +218,8 @@ function check.runner(program, launch)
   local blocks = kernel.cluster(program.cluster, launch.grid)
   return function(o)
     local words = {decided = true, turns = o.turns, unit = o.unit,
-                   all = o.all, tries = o.tries, edits = o.edits}
+                   all = o.all, tries = o.tries, edits = o.edits,
+                   strict = o.strict}
     for k, v in pairs(launch) do words[k] = v end
     words.budget = words.budget or o.budget
     local sum, found = memory.untouched(restore, core.sim_run, program.fn,
@@ -244,6 +245,14 @@ local function watched(run, notes)
       end
     end
     return found
+  end
+end
+
+-- The same runs, in which what they rely on is a fault.
+local function strictly(run)
+  return function(o)
+    o.strict = true
+    return run(o)
   end
 end
 
@@ -282,7 +291,8 @@ function check.launch(program, launch, opts, arguments)
       tolerance = opts.tolerance, gpu = opts.gpu, arguments = arguments})
   end
   if opts.surgeon and v.verdict == "ok" then
-    v.needs = surgeon.needs(run, program.fn)
+    -- what keeps a launch from relying on the card is needed
+    v.needs = surgeon.needs(notes[1] and run or strictly(run), program.fn)
     surgeon.gains(v.needs, run, program, launch, opts.gpu)
   elseif opts.surgeon and v.fault then
     v.mend = surgeon.mend(run, program.fn, v.fault, bounds.seconds, nil,

@@ -163,6 +163,8 @@ build = {
         "lua/cute/check/init.lua",
       ["cute.check.main"] =
         "lua/cute/check/main.lua",
+      ["cute.check.operands"] =
+        "lua/cute/check/operands.lua",
       ["cute.check.schedule"] =
         "lua/cute/check/schedule.lua",
       ["cute.check.sizes"] =

@@ -18,6 +18,7 @@ static const Op put[] = {OP_BAR, OP_BARARRIVE, OP_SYNCWARP, OP_CPCOMMIT,
 
 static bool is_site(const Ins *i) {
   unsigned e = op_effect((Op)i->op);
+  if (i->op == OP_DSMEM) return true;
   return i->op != OP_NOP && !(e & (EF_PURE | EF_FIXED | EF_OBJECT));
 }
 
@@ -60,6 +61,65 @@ static Ref map_of(const Fn *fn, const Ins *i) {
   return 0;
 }
 
+// What an operand is to an instruction of synchronisation, as the surgeon
+// changes it; NULL: it does not.
+static const char *role_of(const Ins *i, const Operand *o, uint32_t at) {
+  if (o->kind == OPERAND_MEM) {
+    if (o->barrier) return "slot";
+    return o->space == SP_RMEM ? NULL : "place";
+  }
+  switch (i->op) {
+    case OP_MBARINIT: return at == 2 ? "arrivals" : NULL;
+    case OP_MBARARRIVE: return at == 2 ? "each" : at == 3 ? "rank" : NULL;
+    case OP_MBARTX: return at == 2 ? "bytes" : at == 3 ? "rank" : NULL;
+    case OP_MBARWAIT: case OP_MBARTRY: return at == 2 ? "parity" : NULL;
+    case OP_STASYNC: return at == 4 ? "rank" : NULL;
+    case OP_BULKSEND: return at == 6 ? "rank" : NULL;
+    case OP_TMALOAD: return at == 5 ? "mask" : NULL;
+    case OP_BULKLOAD: return at == 6 ? "mask" : NULL;
+    case OP_BAR: case OP_BARARRIVE: return at == 0 ? "threads" : NULL;
+    case OP_DSMEM: return at == 1 ? "rank" : NULL;
+    default: return NULL;
+  }
+}
+
+// operands = {{role =, at =, ref =, type =, value =, mem =}}: those with a
+// role; at: which of the instruction's Refs, ref: the value there; value: its
+// number, where that is known; lo, hi: its bounds; own: it is the block's rank;
+// mem: the object.
+static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
+  Operand o;
+  uint32_t at = 0;
+  lua_Integer n = 0;
+  lua_createtable(L, 0, 0);
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o); at++) {
+    bool mem = o.kind == OPERAND_MEM;
+    Ref v = mem ? o.off : o.ref;
+    at += mem;
+    const char *role = v ? role_of(i, &o, at) : NULL;
+    if (!role) continue;
+    if (mem && ir_memof(fn, o.ref)->space != SP_SMEM) continue;
+    int64_t k;
+    lua_createtable(L, 0, 6);
+    face_set_str(L, "role", role);
+    face_set_int(L, "at", at);
+    face_set_int(L, "ref", v);
+    face_set_str(L, "type", dtype_name(ir_type(fn, v)));
+    if (ir_const(fn, v, &k)) face_set_int(L, "value", k);
+    const Ins *from = ir_get(fn, v);
+    if (from->op == OP_SREG && from->imm == SR_CLUSTER_CTARANK)
+      face_set_bool(L, "own", true);
+    Fact f = ir_fact(fn, v);
+    if (f.lo >= INT32_MIN && f.hi <= INT32_MAX) {
+      face_set_int(L, "lo", f.lo);
+      face_set_int(L, "hi", f.hi);
+    }
+    if (mem) face_set_int(L, "mem", o.ref);
+    lua_rawseti(L, -2, ++n);
+  }
+  lua_setfield(L, -2, "operands");
+}
+
 // What there is to say of an instruction besides its numbers.
 static void set_words(lua_State *L, const Fn *fn, const Ins *i) {
   bool first;
@@ -85,7 +145,7 @@ static void set_words(lua_State *L, const Fn *fn, const Ins *i) {
 // list of what does something, in its order; last: the ref of the end. Where
 // they have it: sem, scope, fence (names), read, relaxed (booleans), count (of
 // threads, arrivals or bytes, where it is known), mem (of an mbarrier), map (of
-// a copy).
+// a copy); operands: set_operands.
 static int l_sim_sites(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_Integer n = 0;
@@ -102,9 +162,82 @@ static int l_sim_sites(lua_State *L) {
     face_set_int(L, "imm", i->imm);
     face_set_int(L, "flags", i->flags);
     set_words(L, fn, i);
+    set_operands(L, fn, i);
     lua_rawseti(L, -2, ++n);
   }
   face_set_int(L, "last", (lua_Integer)fn->ins.n);
+  return 1;
+}
+
+// ---- numbers that synchronisation is computed from ----
+
+// Notes in `on` what the operands are computed from that have a role, of
+// copies, mbarriers and barriers; through variables, too.
+static void note_sources(const Fn *fn, uint8_t *on) {
+  bool more = true;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    bool first;
+    Operand o;
+    uint32_t at = 0;
+    if (!(op_effect((Op)i->op) & EF_LATER) && !mbar_of(fn, i, &first) &&
+        i->op != OP_DSMEM)
+      continue;
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o); at++) {
+      at += o.kind == OPERAND_MEM;
+      Ref v = o.kind == OPERAND_MEM ? o.off : o.ref;
+      if (v && role_of(i, &o, at)) on[v] = 1;
+    }
+  }
+  while (more) {
+    more = false;
+    for (Ref r = (Ref)fn->ins.n; r-- > 1;) {
+      const Ins *i = ir_get(fn, r);
+      bool sets = i->op == OP_VSET && on[i->a[0]];
+      bool reads = i->op == OP_VGET || i->op == OP_VAR || op_pure((Op)i->op);
+      for (int k = 0; k < 3 && (sets || (on[r] && reads)); k++)
+        if (i->a[k] && !on[i->a[k]]) on[i->a[k]] = 1, more = true;
+    }
+  }
+}
+
+// Which operand of i is a number that may be another one; -1: none.
+static int number_of(const Fn *fn, const Ins *i) {
+  int64_t k;
+  switch (i->op) {
+    case OP_ADD: case OP_SUB: case OP_DIV: case OP_MOD: case OP_XOR:
+    case OP_EQ:
+      if (!dtype_is_int(ir_type(fn, i->a[0]))) return -1;
+      return ir_const(fn, i->a[1], &k) ? 1 : ir_const(fn, i->a[0], &k) ? 0 : -1;
+    case OP_VAR: return i->a[0] && ir_const(fn, i->a[0], &k) ? 0 : -1;
+    default: return -1;
+  }
+}
+
+// sim_numbers(fn) -> {{ref =, at =, op =, value =, name =, file =, line =}}:
+// integers that parities, stages, ranks and masks are computed with.
+static int l_sim_numbers(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Fn *fn = face_check_fn(L, 1);
+  uint8_t *on = arena_zero(cx, &cx->scratch, fn->ins.n);
+  lua_Integer n = 0;
+  note_sources(fn, on);
+  lua_createtable(L, 0, 0);
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    int at = on[r] ? number_of(fn, i) : -1;
+    int64_t value;
+    if (at < 0 || !i->src || !ir_const(fn, i->a[at], &value)) continue;
+    lua_createtable(L, 0, 7);
+    face_set_int(L, "ref", r);
+    face_set_int(L, "at", at);
+    face_set_str(L, "op", op_name((Op)i->op));
+    face_set_int(L, "value", value);
+    face_set_str(L, "name", ir_str(fn, i->name));
+    face_set_str(L, "file", ir_str(fn, fn->src.p[i->src].file));
+    face_set_int(L, "line", fn->src.p[i->src].line);
+    lua_rawseti(L, -2, ++n);
+  }
   return 1;
 }
 
@@ -245,13 +378,53 @@ static bool at_ring(const SimEdit *e) {
 static bool has_object(const Fn *fn, const SimEdit *e) {
   bool ring = at_ring(e);
   if (!ring && e->op != OP_MAPACQUIRE) return !e->mem;
-  if (e->mem < 1 || e->mem >= fn->ins.n || e->how != EDIT_BEFORE) return false;
+  bool may = e->how == EDIT_BEFORE ||
+             (e->how == EDIT_AS && e->op == OP_MBARWAIT);
+  if (e->mem < 1 || e->mem >= fn->ins.n || !may) return false;
   if (!ring) return ir_get(fn, e->mem)->op == OP_TMAPAT && e->mem < e->ref;
   if (!ir_is_mem(fn, e->mem)) return false;
   const Mem *m = ir_memof(fn, e->mem);
   return m->space == SP_SMEM && dtype_bits(m->type) == 64 &&
          dtype_bits((DType)ir_get(fn, e->mem)->type) == 64 &&
-         e->count >= 1 && e->count <= m->count;
+         e->count >= 1 && e->base >= 0 && e->base + e->count <= m->count;
+}
+
+// Is r a value that is known before instruction `at`?
+static bool is_before(const Fn *fn, Ref r, Ref at) {
+  return r > 0 && r < at && ir_type(fn, r) != DT_NONE && !ir_is_mem(fn, r);
+}
+
+// Are they integers of one type, and the operations of two?
+static bool has_value(const Fn *fn, const SimEdit *e) {
+  const Ins *i = ir_get(fn, e->ref);
+  Operand o;
+  Ref was = 0, object = 0;
+  uint32_t at = 0;
+  if (strchr(op_rows[i->op].operands, '*')) return false;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o); at++) {
+    if (o.kind == OPERAND_RUN) return false;
+    if (o.kind == OPERAND_MEM && at++ == e->operand) object = o.ref;
+    if (at == e->operand) was = o.kind == OPERAND_MEM ? o.off : o.ref;
+  }
+  if (object) {  // another one in its place
+    const Mem *m = ir_memof(fn, object);
+    return e->from == FROM_REF && !e->nstep && e->mem && e->mem < fn->ins.n &&
+           ir_is_mem(fn, e->mem) && ir_memof(fn, e->mem)->space == m->space &&
+           ir_type(fn, e->mem) == ir_type(fn, object);
+  }
+  if (!was || ir_is_mem(fn, was) || !dtype_is_int(ir_type(fn, was)))
+    return false;
+  if (e->from == FROM_REF && !(is_before(fn, e->mem, e->ref) &&
+                               ir_type(fn, e->mem) == ir_type(fn, was)))
+    return false;
+  for (int k = 0; k < e->nstep; k++) {
+    const SimCalc *s = &e->step[k];
+    if (s->op == OP_NOP) return false;
+    if (s->with && !(is_before(fn, s->with, e->ref) &&
+                     ir_type(fn, s->with) == ir_type(fn, was)))
+      return false;
+  }
+  return true;
 }
 
 static bool is_edit(const Fn *fn, const SimEdit *e) {
@@ -260,16 +433,50 @@ static bool is_edit(const Fn *fn, const SimEdit *e) {
     return e->op != OP_NOP && has_object(fn, e);
   if (e->ref < 1 || e->ref >= fn->ins.n) return false;
   const Ins *i = ir_get(fn, e->ref);
+  if (e->how == EDIT_VALUE) return has_value(fn, e);
   if (!is_site(i) || (needs && e->op == OP_NOP)) return false;
-  bool first;
-  if (e->how == EDIT_AMOUNT && !(mbar_of(fn, i, &first) && first)) return false;
   return has_object(fn, e);
+}
+
+// Operations of two integers that a step may be.
+static Op find_step(const char *name) {
+  static const Op ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD, OP_AND,
+                           OP_OR, OP_XOR, OP_SHL, OP_SHR};
+  for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
+    if (strcmp(op_name(ops[k]), name) == 0) return ops[k];
+  return OP_NOP;
+}
+
+// steps = {{op, number}, {op, number, flip = true}, {op, with = ref}, ...}
+static void get_steps(lua_State *L, int t, SimEdit *e) {
+  if (lua_getfield(L, t, "steps") != LUA_TTABLE) {
+    lua_pop(L, 1);
+    return;
+  }
+  int list = lua_gettop(L);
+  lua_Integer n = luaL_len(L, list);
+  for (lua_Integer k = 1; k <= n && k <= EDIT_STEPS; k++) {
+    lua_rawgeti(L, list, k);
+    face_checktype(L, -1, LUA_TTABLE);
+    int at = lua_gettop(L);
+    lua_rawgeti(L, at, 1);
+    lua_rawgeti(L, at, 2);
+    e->step[e->nstep++] = (SimCalc){
+      .op = (uint8_t)find_step(luaL_optstring(L, at + 1, "")),
+      .flip = face_get_bool(L, at, "flip"),
+      .with = (Ref)face_get_int(L, at, "with", 0),
+      .imm = luaL_optinteger(L, at + 2, 0)};
+    lua_settop(L, list);
+  }
+  lua_pop(L, 1);
 }
 
 // The edit that the table at t says.
 static SimEdit get_edit(lua_State *L, int t) {
-  static const char *const how[] = {"drop", "as", "before", "sem", "amount",
+  static const char *const how[] = {"drop", "as", "before", "sem", "value",
                                     NULL};
+  static const char *const from[] = {"self", "number", "rank", "lane", "warp",
+                                     "ref"};
   lua_getfield(L, t, "how");
   SimEdit e = {.ref = (Ref)face_get_int(L, t, "ref", 0),
                .how = (uint8_t)luaL_checkoption(L, -1, NULL, how),
@@ -279,7 +486,12 @@ static SimEdit get_edit(lua_State *L, int t) {
                .flags = (uint16_t)face_get_int(L, t, "flags", 0),
                .count = (uint32_t)face_get_int(L, t, "count", 0),
                .mem = (Ref)face_get_int(L, t, "mem", 0),
-               .imm = face_get_int(L, t, "imm", 0)};
+               .imm = face_get_int(L, t, "imm", 0),
+               .base = face_get_int(L, t, "base", 0),
+               .operand = (uint8_t)face_get_int(L, t, "operand", 0)};
+  for (uint8_t k = 0; k < sizeof from / sizeof *from; k++)
+    if (strcmp(from[k], word(L, t, "from")) == 0) e.from = k;
+  get_steps(L, t, &e);
   if (e.op == OP_FENCE) {
     FenceKind k = fence_find(word(L, t, "fence"));
     if (k == FE_COUNT) e.op = OP_NOP;
@@ -353,6 +565,7 @@ static int l_with_edits(lua_State *L) {
 
 void editlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {{"sim_sites", l_sim_sites},
+                                  {"sim_numbers", l_sim_numbers},
                                   {"sim_value", l_sim_value},
                                   {"sim_inexact", l_sim_inexact},
                                   {"sim_unread", l_sim_unread},

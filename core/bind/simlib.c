@@ -395,6 +395,11 @@ static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
   if (r->other >= 0) face_set_int(L, "other", r->other);
   if (r->leads >= 0) face_set_int(L, "leads", r->leads + 1);
   set_string(L, "lack", sim_lack_name(r->lack));
+  if (r->mbar >= 0) {
+    face_set_int(L, "mbar", fn->mem.p[r->mbar].ref);
+    face_set_int(L, "arrivals", r->arrivals);
+    face_set_int(L, "bytes", r->bytes);
+  }
   if (r->mem < 0) return;
   const Mem *m = &fn->mem.p[r->mem];
   set_string(L, "tensor", mem_name(fn, m));

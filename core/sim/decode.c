@@ -7,6 +7,7 @@
 #include "sim/blocks.h"
 #include "sim/bulk.h"
 #include "sim/claim.h"
+#include "sim/fits.h"
 #include "sim/mbar.h"
 #include "sim/members.h"
 #include "sim/relay.h"
@@ -32,6 +33,7 @@ typedef struct Prog {
   uint32_t nhead;
   uint32_t top;      // bytes of values so far
   uint32_t full;     // slot of a mask of all lanes, where there are edits
+  Ref end;           // behind it is what computes edits' operands
   int gran;
   const SimMmaIns *mma;  // the last one
 } Prog;
@@ -118,6 +120,7 @@ static bool parts_lanes(Prog *g, const Ins *i, const uint32_t *open,
 static bool uniform_pass(Prog *g, uint32_t *open) {
   bool changed = false;
   uint32_t n = 0, div = 0;  // open regions; divergent ones among them
+  for (Ref r = g->end; r < g->fn->ins.n; r++) g->uni[r] = find_uniform(g, r);
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     const Ins *i = ir_get(g->fn, r);
     g->uni[r] = find_uniform(g, r);
@@ -196,6 +199,7 @@ static void find_needs(Prog *g) {
   }
   for (Ref r = 1; g->l->debug && r < g->fn->ins.n; r++)
     if (has_value(ir_get(g->fn, r))) want(g, r, true);
+  for (Ref r = g->end; r < g->fn->ins.n; r++) want(g, r, true);
   for (Ref r = (Ref)g->fn->ins.n; r-- > 1;)
     if (!is_pure(ir_get(g->fn, r)) || g->need[r]) want_operands(g, r);
 }
@@ -725,19 +729,38 @@ static const void *const *edited(Prog *g) {
       SimIns d = {.op = i.op = e->op, .ref = e->mem};
       decode_map(g, &i, &d);
       x[k] = d.x;
-    } else if (e->mem) {
-      *ring = (SimSide){.mem = mem_at(g, e->mem)};
+    } else if (e->mem && e->how != EDIT_VALUE) {
+      *ring = (SimSide){.mem = mem_at(g, e->mem), .konst = e->base};
       x[k] = ring;
     }
   }
   return x;
 }
 
+static void decode_one(Prog *g, Ref r, const void *const *put) {
+  SimProg *p = g->p;
+  SimIns *d = &p->ins[p->nins];
+  decode(g, r, ir_get(g->fn, r), d, p->nins);
+  simaddress_split(g->cx, p, &g->top, d);
+  simedit_apply(g->l, g->full, put, d);
+  p->nins++;
+}
+
+// What computes the operands that edits give instruction r.
+static void decode_operands(Prog *g, Ref r, const void *const *put) {
+  for (size_t k = 0; k < g->l->nedit; k++) {
+    const SimEdit *e = &g->l->edit[k];
+    for (Ref q = e->first; e->ref == r && q < e->last; q++)
+      if (!is_leaf(ir_get(g->fn, q))) decode_one(g, q, put);
+  }
+}
+
 static void decode_all(Prog *g) {
-  size_t n = g->fn->ins.n;
+  size_t n = g->end;
   SimProg *p = g->p;
   size_t claims = g->fn->claim.n, k = 0;
-  p->ins = NEW(g->cx, SimIns, n + claims + g->l->nedit + 1);
+  size_t made = g->fn->ins.n - n;
+  p->ins = NEW(g->cx, SimIns, n + claims + g->l->nedit + made + 1);
   p->stat_ref = NEW(g->cx, uint32_t, n);
   g->head = NEW(g->cx, uint32_t, n);
   const void *const *put = edited(g);
@@ -745,35 +768,16 @@ static void decode_all(Prog *g) {
     const Ins *i = ir_get(g->fn, r);
     while (k < claims && g->fn->claim.p[k].at <= r)
       k = decode_claim(g, k, &p->ins[p->nins++]);
+    decode_operands(g, r, put);
     if (skipped(g, r, i)) continue;
-    p->nins += simedit_before(g->l, r, g->full, put, &p->ins[p->nins]);
-    decode(g, r, i, &p->ins[p->nins], p->nins);
-    simaddress_split(g->cx, p, &g->top, &p->ins[p->nins]);
-    simedit_apply(g->l, g->full, &p->ins[p->nins]);
-    p->nins++;
+    p->nins += simedit_before(g->l, r, g->end, g->full, put, &p->ins[p->nins]);
+    decode_one(g, r, put);
   }
   while (k < claims) k = decode_claim(g, k, &p->ins[p->nins++]);
-  p->nins += simedit_before(g->l, (Ref)n, g->full, put, &p->ins[p->nins]);
+  p->nins += simedit_before(g->l, g->end, g->end, g->full, put,
+                            &p->ins[p->nins]);
   p->ins[p->nins] = (SimIns){.op = OP_NOP, .stat = -1};  // the end
   if (p->nins) p->ins[p->nins].src = p->ins[p->nins - 1].src;
-}
-
-static void check_cluster(Ctx *cx, const Launch *l, int64_t warps) {
-  const int32_t *n = l->cluster;
-  int64_t ctas = 1;
-  for (int k = 0; k < 3; k++) {
-    if (n[k] < 1 || l->grid[k] % n[k])
-      ctx_fail(cx, ERR_LAUNCH, "clusters of (%d,%d,%d) blocks do not divide a "
-               "grid of (%d,%d,%d)", n[0], n[1], n[2], l->grid[0], l->grid[1],
-               l->grid[2]);
-    ctas *= n[k];
-    if (ctas > MAX_CTAS)
-      ctx_fail(cx, ERR_LAUNCH, "a cluster of (%d,%d,%d) blocks; at most %d",
-               n[0], n[1], n[2], MAX_CTAS);
-  }
-  if (ctas * warps > MAX_ALL)
-    ctx_fail(cx, ERR_LAUNCH, "a cluster of %lld warps; the simulator runs at "
-             "most %d", (long long)(ctas * warps), MAX_ALL);
 }
 
 // Registers of a thread when its kernel uses setmaxnreg: as many as fit. Warps
@@ -831,33 +835,15 @@ static uint64_t clusters(const Launch *l) {
   return n;
 }
 
-static void check_launch(Ctx *cx, const Launch *l) {
-  int64_t n = 1;
-  for (int k = 0; k < 3; k++) {
-    if (l->grid[k] < 1 || l->block[k] < 1)
-      ctx_fail(cx, ERR_LAUNCH, "grid (%d,%d,%d) and block (%d,%d,%d) must be "
-               "positive", l->grid[0], l->grid[1], l->grid[2], l->block[0],
-               l->block[1], l->block[2]);
-    n *= l->block[k];
-    int32_t want_n = l->fn->block[k];
-    if (want_n && want_n != l->block[k])
-      ctx_fail(cx, ERR_LAUNCH, "the kernel was traced for a block of "
-               "(%d,%d,%d) threads, not (%d,%d,%d)", l->fn->block[0],
-               l->fn->block[1], l->fn->block[2], l->block[0], l->block[1],
-               l->block[2]);
-  }
-  if (n > LANES * MAX_WARPS)
-    ctx_fail(cx, ERR_LAUNCH, "a block of %lld threads; at most %d",
-             (long long)n, LANES * MAX_WARPS);
-  check_cluster(cx, l, (n + LANES - 1) / LANES);
-}
-
 SimProg *simdecode_make(Ctx *cx, const Launch *l) {
-  check_launch(cx, l);
+  simfits_check(cx, l);
+  Ref end = (Ref)l->fn->ins.n;
+  l = simedit_launch(cx, l);
   const Fn *fn = l->fn;
   size_t n = fn->ins.n;
   SimProg *p = arena_zero(cx, &cx->scratch, sizeof *p);
-  Prog g = {.cx = cx, .l = l, .fn = fn, .p = p, .gran = 16};
+  Prog g = {.cx = cx, .l = l, .fn = fn, .p = p, .gran = 16,
+            .end = end};
   g.uni = arena_zero(cx, &cx->scratch, n);
   g.bad = arena_zero(cx, &cx->scratch, n);
   g.need = arena_zero(cx, &cx->scratch, n);

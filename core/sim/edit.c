@@ -1,8 +1,88 @@
-// Changes of a decoded program: what is taken out, weakened, put in. Nothing
-// else of it moves: what is put in belongs to the instruction behind it.
+// Changes of a program: instructions that are taken out, weakened, put in, and
+// other operands. Nothing else of it moves: what is put in belongs to the
+// instruction behind it; what computes an operand comes at the function's end,
+// and is decoded before the instruction that has it.
 #include "sim/edit.h"
 
+#include <string.h>
+
 #include "sim/prog.h"
+
+// ---- operands ----
+
+enum { MADE = 1 + 2 * EDIT_STEPS };  // instructions of one value at most
+
+static Ref append(Fn *fn, Ins i, Fact fact) {
+  fn->ins.p[fn->ins.n] = i;
+  fn->fact.p[fn->ins.n] = fact;
+  fn->fact.n++;
+  return (Ref)fn->ins.n++;
+}
+
+static Ref number(Fn *fn, DType t, int64_t v) {
+  return append(fn, (Ins){.op = OP_CONST, .type = t, .imm = v},
+                (Fact){v, v, v < 0 ? 1 : v});
+}
+
+static Ref computed(Fn *fn, Op op, DType t, Ref a, Ref b, int64_t imm) {
+  return append(fn, (Ins){.op = op, .type = t, .a = {a, b}, .imm = imm},
+                (Fact){INT64_MIN, INT64_MAX, 1});
+}
+
+static Ref start(Fn *fn, const SimEdit *e, DType t, Ref was) {
+  switch ((SimFrom)e->from) {
+    case FROM_SELF: break;
+    case FROM_NUMBER: return number(fn, t, e->imm);
+    case FROM_RANK: return computed(fn, OP_SREG, t, 0, 0, SR_CLUSTER_CTARANK);
+    case FROM_LANE: return computed(fn, OP_SREG, t, 0, 0, SR_LANE);
+    case FROM_WARP: return computed(fn, OP_SREG, t, 0, 0, SR_WARP);
+    case FROM_REF: return e->mem;
+  }
+  return was;
+}
+
+static void change(Fn *fn, SimEdit *e) {
+  Ins *i = &fn->ins.p[e->ref];
+  Ref *at = e->operand < 3 ? &i->a[e->operand]
+                           : &fn->ext.p[i->ext + e->operand - 3];
+  DType t = ir_type(fn, *at);
+  e->first = (Ref)fn->ins.n;
+  Ref x = start(fn, e, t, *at);
+  for (int k = 0; k < e->nstep; k++) {
+    const SimCalc *s = &e->step[k];
+    Ref y = s->with ? s->with : number(fn, t, s->imm);
+    x = computed(fn, (Op)s->op, t, s->flip ? y : x, s->flip ? x : y, 0);
+  }
+  *at = x;
+  e->last = (Ref)fn->ins.n;
+}
+
+#define COPIED(cx, to, from, more) \
+  ((to).p = arena_zero(cx, &(cx)->scratch, \
+                       ((from).n + (more) + 1) * sizeof *(from).p), \
+   memcpy((to).p, (from).p, (from).n * sizeof *(from).p))
+
+const Launch *simedit_launch(Ctx *cx, const Launch *l) {
+  size_t n = 0;
+  for (size_t k = 0; k < l->nedit; k++) n += l->edit[k].how == EDIT_VALUE;
+  if (!n) return l;
+  Fn *fn = NEW(cx, Fn, 1);
+  SimEdit *edit = NEW(cx, SimEdit, l->nedit);
+  Launch *out = NEW(cx, Launch, 1);
+  *fn = *l->fn;
+  COPIED(cx, fn->ins, l->fn->ins, n * MADE);
+  COPIED(cx, fn->fact, l->fn->fact, n * MADE);
+  COPIED(cx, fn->ext, l->fn->ext, 0);
+  memcpy(edit, l->edit, l->nedit * sizeof *edit);
+  for (size_t k = 0; k < l->nedit; k++)
+    if (edit[k].how == EDIT_VALUE) change(fn, &edit[k]);
+  *out = *l;
+  out->fn = fn;
+  out->edit = edit;
+  return out;
+}
+
+// ---- instructions ----
 
 static void become(SimIns *d, const SimEdit *e, Op op, uint32_t full) {
   Who who = op_who(op);
@@ -12,13 +92,13 @@ static void become(SimIns *d, const SimEdit *e, Op op, uint32_t full) {
                 .who = (uint8_t)(who == WHO_ROW ? WHO_WARP : who)};
 }
 
-uint32_t simedit_before(const Launch *l, Ref r, uint32_t full,
+uint32_t simedit_before(const Launch *l, Ref r, Ref end, uint32_t full,
                         const void *const *x, SimIns *out) {
   uint32_t n = 0;
   for (size_t k = 0; k < l->nedit; k++) {
     const SimEdit *e = &l->edit[k];
     if (e->ref != r || e->how != EDIT_BEFORE) continue;
-    Ref at = r < l->fn->ins.n ? r : r - 1;
+    Ref at = r < end ? r : r - 1;
     out[n] = (SimIns){.src = ir_get(l->fn, at)->src, .ref = at};
     become(&out[n], e, (Op)e->op, full);
     out[n].scope = e->scope;
@@ -28,14 +108,18 @@ uint32_t simedit_before(const Launch *l, Ref r, uint32_t full,
   return n;
 }
 
-void simedit_apply(const Launch *l, uint32_t full, SimIns *d) {
+void simedit_apply(const Launch *l, uint32_t full, const void *const *x,
+                   SimIns *d) {
   for (size_t k = 0; k < l->nedit; k++) {
     const SimEdit *e = &l->edit[k];
     if (e->ref != d->ref) continue;
     if (e->how == EDIT_DROP) become(d, e, OP_GRIDLAUNCH, full);
-    else if (e->how == EDIT_AS) become(d, e, (Op)e->op, full);
-    else if (e->how == EDIT_AMOUNT) d->imm ^= e->imm;
-    else if (e->how == EDIT_SEM) {
+    else if (e->how == EDIT_AS) {
+      uint8_t scope = e->scope ? e->scope : d->scope;
+      become(d, e, (Op)e->op, full);
+      d->scope = scope;
+      d->x = x[k];
+    } else if (e->how == EDIT_SEM) {
       if (e->sem) d->sem = e->sem;
       if (e->scope) d->scope = e->scope;
     }

@@ -197,7 +197,7 @@ static void visit(Visit *v, SimWarp *w, const SimIns *i) {
   v->x = (Access){.w = w, .i = i, .m = s->mem, .off = v->off, .bytes = 8,
                   .write = true, .barrier = true};
   if (i->put)
-    for (int l = 0; l < LANES; l++) v->off[l] = w->ring % i->put;
+    for (int l = 0; l < LANES; l++) v->off[l] = s->konst + w->ring % i->put;
   else
     simmem_offsets(w, s, v->off);
   bool one = i->put && (i->op == OP_MBARTX ||
@@ -213,7 +213,7 @@ static int64_t amount(const SimWarp *w, const SimIns *i, int l) {
   if (i->put) return 1;
   const int32_t *p = (const int32_t *)(const void *)(w->v + i->c);
   if (i->wide) return ((const int64_t *)(const void *)(w->v + i->c))[l];
-  return i->c ? p[l] ^ i->imm : 1;
+  return i->c ? p[l] : 1;
 }
 
 // Was b, element off of m, made, and is that ordered before lane l?

@@ -49,7 +49,7 @@ typedef struct SimSide {
   const SimMem *mem;
   uint32_t slot;
   bool wide;           // 64-bit offsets
-  int64_t konst;       // rmem: the first unit
+  int64_t konst;       // rmem: the first unit; edit.c's: of a ring
 } SimSide;
 
 typedef struct SimCopy {

@@ -781,6 +781,22 @@ static void say_deadlock(SimText *t, const SimProg *p, const SimFault *f) {
                      __builtin_popcount(ended) == 1 ? "" : "s");
 }
 
+void simreport_amounts(SimFault *f) {
+  SimReport *r = &f->r;
+  r->mbar = -1;
+  if (r->lack == LACK_BYTES && r->kind != SIM_DEADLOCK) {
+    r->mbar = f->late.mem;
+    r->bytes = f->late.all - f->late.came;
+  } else if (r->kind == SIM_DEADLOCK && f->deadlock.how == STUCK_MBAR) {
+    r->mbar = r->mem;
+    r->arrivals = -f->deadlock.came;
+    r->bytes = -f->deadlock.bytes;
+  } else if (r->kind == SIM_MBARRIER && f->mbar.how == MBAR_OVER) {
+    r->mbar = r->mem;
+    r->arrivals = f->mbar.came - f->mbar.missing;
+  }
+}
+
 char *simreport_text(const SimProg *p, const SimFault *f) {
   SimText t = {0};
   switch (f->r.kind) {

@@ -117,6 +117,8 @@ SimFault *simreport_note(SimWarp *w, SimKind kind, int lane, uint32_t src,
 bool simreport_same(const SimReport *a, const SimReport *b);
 // The sentence of a fault, base_realloc'd; NULL when out of memory.
 char *simreport_text(const SimProg *p, const SimFault *f);
+// Fills r.mbar, r.arrivals and r.bytes.
+void simreport_amounts(SimFault *f);
 // out: from shared memory to global.
 const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
                          int32_t *gmem, bool *out);

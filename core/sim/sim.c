@@ -551,10 +551,11 @@ static int by_cluster(const void *a, const void *b) {
 
 // n faults with their sentences; NULL: out of memory. Counts those that are
 // there into *done.
-static SimReport *say_all(const Run *r, const SimFault *all, uint32_t n,
+static SimReport *say_all(const Run *r, SimFault *all, uint32_t n,
                           size_t *done) {
   SimReport *p = base_realloc(NULL, n * sizeof *p);
   for (uint32_t k = 0; p && k < n; k++) {
+    simreport_amounts(&all[k]);
     p[k] = all[k].r;
     p[k].text = simreport_text(r->prog, &all[k]);
     if (!p[k].text) {

@@ -54,6 +54,8 @@ typedef struct SimReport {
   uint64_t state;      // of what a deadlock is at: others are other faults
   SimLack lack;
   int32_t leads;       // the report that this may follow from, or -1
+  int32_t mbar;        // the mbarrier's index into Fn.mem, or -1: its phase
+  int64_t arrivals, bytes;  // should count so many more of each (< 0: fewer)
   char *text;          // one sentence without file names: "line N" is left
                        // to src and src2
 } SimReport;

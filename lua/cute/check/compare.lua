@@ -313,6 +313,35 @@ function compare.launch(v, program, launch, o)
   end
 end
 
+--- Does a launch with edits (core.sim_run) give what a reference does? A
+-- function of the edits.
+---@param program table
+---@param launch table as core.sim_run takes it
+---@param o table {reference: function, arguments: table, tolerance: number?}
+---@return fun(edits: table[]): boolean
+function compare.judge(program, launch, o)
+  local restore = memory.keep(program, launch.args, true)
+  local results = results_of(program, launch, true)
+  local theirs, failed = after(restore, results, function()
+    o.reference(table.unpack(o.arguments, 1, o.arguments.n))
+  end)
+  if not theirs then error(failed, 0) end
+  return function(edits)
+    local words = setmetatable({decided = true, edits = edits},
+                               {__index = launch})
+    local ours = after(restore, results, function()
+      core.sim_run(program.fn, words)
+    end)
+    for i, r in ipairs(ours and results or {}) do
+      local most = o.tolerance or compare.TOLERANCE[r.buffer.dtype.name] or 0
+      if buffers("reference", r, ours[i], theirs[i], most).count > 0 then
+        return false
+      end
+    end
+    return ours ~= false
+  end
+end
+
 ---------------------------------------------------------------------------
 -- In words
 ---------------------------------------------------------------------------

@@ -15,7 +15,8 @@
 --             ("refused": the kernel says why)
 --   notes     sentences: what the runs rely on that PTX does not promise
 --   needs     surgeon = true, ok: what of the synchronisation is needed
---   mend      surgeon = true, a bug: a line that mends it (cute.check.surgeon)
+--   mend      surgeon = true, a bug: a change or a line that mends it
+--             (cute.check.surgeon)
 --   sums      a line whose sums of floats are added in any order
 -- docs/simulator.md says why ok may be believed, and what it assumes.
 local compare = require "cute.check.compare"
@@ -178,6 +179,10 @@ function Verdict:json()
                             together = self.mend.together,
                             open = self.mend.open,
                             places = surgeon.plain(self.mend.places)}
+  for i, m in ipairs(self.mend and self.mend.others or {}) do
+    out.mend.others = out.mend.others or {}
+    out.mend.others[i] = {words = m.words, places = surgeon.plain(m.places)}
+  end
   return json.encode(out)
 end
 
@@ -270,6 +275,15 @@ local function verdict_of(result, name, opts, notes)
   return v
 end
 
+-- Where results that differ from a reference's were written, as a fault.
+local function wrong_place(v)
+  for _, c in ipairs(v.compared) do
+    if c.count > 0 and c.with == "reference" then
+      return {kind = "wrong-results", file = c.first.file, line = c.first.line}
+    end
+  end
+end
+
 --- Every schedule of a launch as core.sim_run takes it.
 ---@param program table
 ---@param launch table
@@ -294,9 +308,14 @@ function check.launch(program, launch, opts, arguments)
     -- what keeps a launch from relying on the card is needed
     v.needs = surgeon.needs(notes[1] and run or strictly(run), program.fn)
     surgeon.gains(v.needs, run, program, launch, opts.gpu)
-  elseif opts.surgeon and v.fault then
-    v.mend = surgeon.mend(run, program.fn, v.fault, bounds.seconds, nil,
-                          result.runs)
+  elseif opts.surgeon and v.verdict == "bug" then
+    local judge = opts.reference and compare.judge(program, launch,
+      {reference = opts.reference, tolerance = opts.tolerance,
+       arguments = arguments})
+    local fault = v.fault or wrong_place(v)
+    v.mend = fault and (v.fault or judge)
+      and surgeon.mend(run, program.fn, fault, bounds.seconds, nil, result.runs,
+                       judge)
   end
   return v
 end

@@ -7,6 +7,7 @@
 local core = require "cute.core"
 local explore = require "cute.check.explore"
 local gain = require "cute.check.gain"
+local operands = require "cute.check.operands"
 local source = require "cute.lang.source"
 local sync = require "cute.check.sync"
 
@@ -266,7 +267,7 @@ local function insert(list, ref, o)
   if o.first then insert(list, ref, o.first) end
   list[#list + 1] = {ref = ref, how = "before", op = o.op, imm = o.imm,
                      fence = o.fence, read = o.read, count = o.count,
-                     scope = o.scope, mem = o.mem}
+                     scope = o.scope, mem = o.mem, base = o.base}
 end
 
 local function insertion(place, o)
@@ -318,7 +319,7 @@ local function in_turn(list, fault, o)
         d = math.min(d, (n >= 0 and 2 * n or -2 * n + 1) + i / 4)
       end
     end
-    return is_usual(p, o) and d - 1e6 or d
+    return (is_usual(p, o) and d - 1e6 or d) + (p.when or 0) * 1e9
   end
   local order = {}
   for i, p in ipairs(list) do order[p] = {far(p), i} end
@@ -344,14 +345,15 @@ Trial.__index = Trial
 
 function Trial:is_spent() return os.clock() > self.limit end
 
---- Is there no fault with these edits? "ok", or "open" where not all schedules
--- were looked at; nil: there is one. One run shows most of them: only what has
--- none there is looked at closely.
+--- Is there no fault with these edits, and are the results right where they are
+-- known? "ok", or "open" where not all schedules were looked at; nil: no. One
+-- run shows most faults: only what has none there is looked at closely.
 function Trial:mends(edits)
   if self:is_spent() then return nil end
   local changed = edited(self.run, edits)
   local found = changed {budget = BUDGET}
   if found.reports[1] or found.stopped then return nil end
+  if self.judge and not self.judge(edits) then return nil end
   local result = explore.all(changed, self.bounds)
   if result.verdict == "bug" then return nil end
   return result.verdict == "ok" and "ok" or "open"
@@ -432,31 +434,73 @@ function Trial:orders()
   return result(list, how)
 end
 
---- Another operation in the place of one; nil: none mends.
-function Trial:changes()
+-- Edits as candidates, in the order in which they are tried. Those of one line
+-- with the same words, and of one ring, are one candidate.
+function Trial:candidates()
   local list, known = {}, {}
+  local function add(s, when, as, words, ring, group)
+    words = words or sync.words(as)
+    local key = ("%s %d %s %s"):format(group or key_of(s), when, words,
+      ring and ring.mem .. ":" .. ring.lo or "")
+    local c = known[key]
+    if not c then
+      c = {words = words, as = as, file = s.file, line = s.line, edits = {},
+           when = when, places = {}}
+      known[key], list[#list + 1] = c, c
+    end
+    local place = key_of(s)
+    if not c.places[place] then
+      c.places[place] = true
+      table.insert(c.places, {file = s.file, line = s.line, words = words,
+                              refs = {s.ref}})
+    end
+    local e = {ref = s.ref}
+    for k, v in pairs(as) do e[k] = v end
+    c.edits[#c.edits + 1] = e
+  end
   for _, s in ipairs(self.sites) do
     sync.changes(s, self.here, function(as, words)
-      local key = key_of(s) .. words
-      local c = known[key]
-      if not c then
-        c = {words = words, as = as, file = s.file, line = s.line, edits = {}}
-        known[key], list[#list + 1] = c, c
-      end
-      local e = {ref = s.ref}
-      for k, v in pairs(as) do e[k] = v end
-      c.edits[#c.edits + 1] = e
+      add(s, operands.PLAIN, as, words)
     end)
   end
-  for _, c in ipairs(in_turn(list, self.fault, {})) do
-    local how = self:mends(c.edits)
+  operands.each(self.here, add)
+  return in_turn(list, self.fault, {})
+end
+
+-- Faults of which an order is lacking, mostly: changes of operands up to that
+-- class are tried before a line is put in, the others behind it. A rank or a
+-- stage that is another one may hide such a fault.
+local BEFORE = {["exited-block"] = operands.SAME, ["race"] = operands.RING,
+                ["unstarted-block"] = operands.SAME,
+                ["warp-race"] = operands.RING,
+                ["dependent-launch"] = operands.SAME}
+
+local OTHERS = 3  -- changes at other lines that mend, too
+
+--- Another operation or operand in the place of one, with others of other lines
+-- that mend as well; nil: none does. Of those candidates that are tried from
+-- `after` on, to `last`.
+function Trial:changes(after, last)
+  local first, known, began, till = nil, {}, os.clock(), self.limit
+  self.list = self.list or self:candidates()
+  for _, c in ipairs(self.list) do
+    if first and (#first.others == OTHERS or os.clock() > till) then break end
+    local how = c.when > after and c.when <= last and not known[key_of(c)]
+      and self:mends(c.edits)
     if how then
-      return {words = c.words, op = c.as, stands = true,
-              places = {{file = c.file, line = c.line, words = c.words,
-                         refs = {c.edits[1].ref}}},
-              open = how == "open" or nil}
+      local m = {words = c.words, op = c.as, stands = true, edits = c.edits,
+                 places = table.move(c.places, 1, #c.places, 1, {}),
+                 together = #c.places > 1, open = how == "open" or nil}
+      known[key_of(c)] = true
+      if first then
+        table.insert(first.others, m)
+      else
+        first, m.others = m, {}
+        till = os.clock() + math.max(os.clock() - began, 0.2)
+      end
     end
   end
+  return first
 end
 
 -- The places of one operation that mend, of those from..to.
@@ -504,16 +548,18 @@ end
 -- lines where it does: {words, op, places = {{file, line, ends}, ...}}; nil:
 -- none was found. What `stands` in its own line, an order that is strengthened
 -- or another operation in place of one, has it for a place, and where several
--- are needed the places are so `together`. open: not all schedules were looked
--- at, in those that were there is no fault.
+-- are needed the places are so `together`. others: changes of other lines that
+-- leave none either. open: not all schedules were looked at, in those that were
+-- there is no fault.
 ---@param run fun(o: table): table of a launch that is a bug
 ---@param fn any
 ---@param fault table
 ---@param seconds? number to look for it (20)
 ---@param gone? table operation that is not there: one of surgeon.needs
 ---@param runs? integer until the fault was found: as many show a mend
+---@param judge? fun(edits: table[]): boolean are the results right?
 ---@return table?
-function surgeon.mend(run, fn, fault, seconds, gone, runs)
+function surgeon.mend(run, fn, fault, seconds, gone, runs, judge)
   local weak = gone and gone.op == "order" and surgeon.without(gone) or {}
   local sites = left(core.sim_sites(fn), gone and not weak[1] and gone)
   for _, e in ipairs(weak) do
@@ -523,12 +569,17 @@ function surgeon.mend(run, fn, fault, seconds, gone, runs)
   end
   local found = run {budget = BUDGET}
   local trial = setmetatable({run = run, sites = sites, fault = fault,
+    judge = judge,
     limit = os.clock() + (seconds or 20),
     bounds = {orders = math.max(BOUNDS.orders, 2 * (runs or 1)),
               seconds = BOUNDS.seconds},
     here = {sites = sites, threads = found.threads, ctas = found.cluster,
-            mems = fn:info().mems}}, Trial)
-  return trial:orders() or trial:changes() or trial:insertions()
+            mems = fn:info().mems, numbers = core.sim_numbers(fn),
+            fault = fault}}, Trial)
+  local before = BEFORE[fault.kind] or math.huge
+  return trial:orders() or trial:changes(0, before)
+    or fault.kind ~= "wrong-results" and trial:insertions()
+    or trial:changes(before, math.huge) or nil
 end
 
 local function joined(m)
@@ -536,14 +587,18 @@ local function joined(m)
   for i, p in ipairs(m.places) do
     text[i] = ("%s at %s"):format(p.words, at(p))
   end
-  return "mended by " .. table.concat(text, " and ")
+  return table.concat(text, " and ")
 end
 
 --- What mends it, in words.
 function surgeon.advice(m)
   local open = m.open and " (in the schedules that were looked at: there are "
     .. "more)" or ""
-  if m.stands then return joined(m) .. open end
+  if m.stands then
+    local list = {joined(m)}
+    for i, o in ipairs(m.others or {}) do list[i + 1] = joined(o) end
+    return "mended by " .. table.concat(list, ", or by ") .. open
+  end
   local text = {}
   for i, p in ipairs(m.places) do
     if i == 5 then break end

@@ -3,6 +3,8 @@
 -- one, and what could be lacking. An operation is {op =, and what it has of
 -- imm, fence, read, relaxed, count, mem, name, sem, scope}; its names are those
 -- of the IR (core.sim_sites).
+local operands = require "cute.check.operands"
+
 local sync = {}
 
 ---------------------------------------------------------------------------
@@ -38,7 +40,7 @@ local function more_groups(o)
 end
 
 local function at_ring(what, o)
-  return ("cute.arch.%s(%s + n %% %d"):format(what, o.name, o.count)
+  return ("cute.arch.%s(%s"):format(what, operands.at_ring(o))
 end
 
 local AGAIN = ", n being how often it was there,"
@@ -133,62 +135,23 @@ end
 -- Another one in its place
 ---------------------------------------------------------------------------
 
--- Threads that may meet: those of warps, of warpgroups, of the block.
-local function counts_of(threads)
-  local list = {}
-  for n = 32, threads, 32 do
-    if n <= 128 or n % 128 == 0 or n == threads then list[#list + 1] = n end
-  end
-  return list
-end
-
--- Arrivals that an mbarrier may count.
-local function arrivals_of(threads, ctas)
-  local known, list = {}, {}
-  local function add(n)
-    if n >= 1 and not known[n] then known[n], list[#list + 1] = true, n end
-  end
-  for _, each in ipairs {1, ctas} do
-    for n = 1, math.min(threads // 32, 8) do add(n * each) end
-    for _, n in ipairs(counts_of(threads)) do
-      add(n // 32 * each)
-      add(n * each)
-    end
-  end
-  return list
-end
-
--- What copies bring to an mbarrier, in bytes: each line's, and, last, that of
--- all of them.
-local function bytes_of(here, mem)
-  local list, lines, known, all = {}, {}, {}, 0
+-- Named barriers that others use.
+local function other_numbers(o, add, here)
+  if o.imm == 0 or not o.count then return end
+  local known = {[o.imm] = true, [0] = true}
   for _, s in ipairs(here.sites) do
-    if s.mem == mem and not s.op:find "mbarrier" then
-      local key = s.file .. ":" .. s.line
-      local n = s.imm // 8 * (s.op == "st.async" and here.threads or 1)
-      lines[key] = (lines[key] or 0) + n
-      all = all + n
+    if (s.op == "bar.sync" or s.op == "bar.arrive") and not known[s.imm] then
+      known[s.imm] = true
+      add {op = o.op, imm = s.imm, count = o.count}
     end
   end
-  lines.all = all
-  for _, n in pairs(lines) do
-    if n > 0 and not known[n] then known[n], list[#list + 1] = true, n end
-  end
-  table.sort(list)
-  return list
 end
 
 local CHANGES = {
-  ["bar.sync"] = function(o, add, here)
-    if o.imm == 0 then return end
-    for _, n in ipairs(counts_of(here.threads)) do
-      if n ~= o.count then
-        add {op = o.op, imm = o.imm, count = n}
-      end
-    end
-  end,
-  ["bar.arrive"] = function(o, add)
+  ["bar.sync"] = function(o, add, here) other_numbers(o, add, here) end,
+  ["bar.arrive"] = function(o, add, here)
     add {op = "bar.sync", imm = o.imm, count = o.count}
+    other_numbers(o, add, here)
   end,
   ["cluster.arrive"] = function(o, add)
     if o.relaxed then add {op = o.op} end
@@ -200,28 +163,7 @@ local CHANGES = {
       kind = FENCE[kind][2]
     end
   end,
-  ["mbarrier.init"] = function(o, add, here)
-    local counts = o.count and arrivals_of(here.threads, here.ctas) or {}
-    for _, n in ipairs(counts) do
-      if n ~= o.count then
-        add({how = "amount", imm = n ~ o.count},
-            ("mbarrier_init(..., %d)"):format(n))
-      end
-    end
-  end,
-  ["mbarrier.expect_tx"] = function(o, add, here)
-    for _, n in ipairs(o.count and bytes_of(here, o.mem) or {}) do
-      if n ~= o.count then
-        add({how = "amount", imm = n ~ o.count},
-            ("%d bytes expected"):format(n))
-      end
-    end
-  end,
-  ["mbarrier.wait"] = function(_, add)
-    add({how = "amount", imm = 1}, "the other parity of mbarrier_wait")
-  end,
 }
-CHANGES["mbarrier.try_wait"] = CHANGES["mbarrier.wait"]
 
 local function fewer(o, add)
   if o.read then add {op = o.op, imm = o.imm} end
@@ -242,9 +184,9 @@ end
 function sync.changes(site, here, add)
   local f = CHANGES[site.op]
   if not f then return end
-  f(site, function(as, words)
-    if not as.how then as.how, words = "as", sync.words(as) end
-    add(as, words)
+  f(site, function(as)
+    as.how = "as"
+    add(as, sync.words(as))
   end, here)
 end
 
@@ -268,28 +210,22 @@ local function named(here, add, arrive)
     end
   end
   if free >= 16 then return end
-  for _, n in ipairs(counts_of(here.threads - 32)) do
+  for _, n in ipairs(operands.counts_of(here.threads - 32)) do
     if n >= 64 then add {op = "bar.sync", imm = free, count = n} end
   end
 end
 
 -- Operations at rings of mbarriers: imm is 0 and 1.
 local function rings(here, op, add)
-  local known = {}
-  for _, m in ipairs(here.mems) do known[m.ref] = m end
-  for _, s in ipairs(here.sites) do
-    local m = s.op == "mbarrier.init" and known[s.mem]
-    if m then
-      known[s.mem] = nil
-      for imm = 0, 1 do
-        local o = {op = op, imm = imm, mem = s.mem, count = m.count,
-                   name = m.name}
-        add(o)
-        if op == "mbarrier.wait" and here.ctas > 1 then
-          local far = {scope = "cluster"}
-          for k, v in pairs(o) do far[k] = v end
-          add(far)
-        end
+  for _, r in ipairs(operands.rings(here)) do
+    for imm = 0, 1 do
+      local o = {op = op, imm = imm, mem = r.mem, count = r.n, base = r.lo,
+                 name = r.name}
+      add(o)
+      if op == "mbarrier.wait" and here.ctas > 1 then
+        local far = {scope = "cluster"}
+        for k, v in pairs(o) do far[k] = v end
+        add(far)
       end
     end
   end
@@ -299,14 +235,14 @@ end
 -- of cp.async, those of threads.
 local function arrivals(has, here, add)
   rings(here, "mbarrier.arrive", function(o)
-    local bytes = o.imm == 0 and bytes_of(here, o.mem) or {}
+    local bytes = o.imm == 0 and operands.bytes_of(here, o.mem) or {}
     if bytes[1] then
       add {op = "mbarrier.expect_tx", imm = bytes[#bytes], mem = o.mem,
-           count = o.count, name = o.name}
+           count = o.count, base = o.base, name = o.name}
     end
     if has["cp.async"] and o.imm == 0 then
       add {op = "cp.async.mbarrier.arrive", mem = o.mem, count = o.count,
-           name = o.name}
+           base = o.base, name = o.name}
     end
     add(o)
   end)

@@ -1,0 +1,44 @@
+// Checks that a launch is one that its function and the simulator can have:
+// its grid, its blocks and its clusters.
+#include "sim/fits.h"
+
+#include "sim/prog.h"
+
+static void check_cluster(Ctx *cx, const Launch *l, int64_t warps) {
+  const int32_t *n = l->cluster;
+  int64_t ctas = 1;
+  for (int k = 0; k < 3; k++) {
+    if (n[k] < 1 || l->grid[k] % n[k])
+      ctx_fail(cx, ERR_LAUNCH, "clusters of (%d,%d,%d) blocks do not divide a "
+               "grid of (%d,%d,%d)", n[0], n[1], n[2], l->grid[0], l->grid[1],
+               l->grid[2]);
+    ctas *= n[k];
+    if (ctas > MAX_CTAS)
+      ctx_fail(cx, ERR_LAUNCH, "a cluster of (%d,%d,%d) blocks; at most %d",
+               n[0], n[1], n[2], MAX_CTAS);
+  }
+  if (ctas * warps > MAX_ALL)
+    ctx_fail(cx, ERR_LAUNCH, "a cluster of %lld warps; the simulator runs at "
+             "most %d", (long long)(ctas * warps), MAX_ALL);
+}
+
+void simfits_check(Ctx *cx, const Launch *l) {
+  int64_t n = 1;
+  for (int k = 0; k < 3; k++) {
+    if (l->grid[k] < 1 || l->block[k] < 1)
+      ctx_fail(cx, ERR_LAUNCH, "grid (%d,%d,%d) and block (%d,%d,%d) must be "
+               "positive", l->grid[0], l->grid[1], l->grid[2], l->block[0],
+               l->block[1], l->block[2]);
+    n *= l->block[k];
+    int32_t want_n = l->fn->block[k];
+    if (want_n && want_n != l->block[k])
+      ctx_fail(cx, ERR_LAUNCH, "the kernel was traced for a block of "
+               "(%d,%d,%d) threads, not (%d,%d,%d)", l->fn->block[0],
+               l->fn->block[1], l->fn->block[2], l->block[0], l->block[1],
+               l->block[2]);
+  }
+  if (n > LANES * MAX_WARPS)
+    ctx_fail(cx, ERR_LAUNCH, "a block of %lld threads; at most %d",
+             (long long)n, LANES * MAX_WARPS);
+  check_cluster(cx, l, (n + LANES - 1) / LANES);
+}

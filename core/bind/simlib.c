@@ -395,6 +395,7 @@ static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
   if (r->other >= 0) face_set_int(L, "other", r->other);
   if (r->leads >= 0) face_set_int(L, "leads", r->leads + 1);
   set_string(L, "lack", sim_lack_name(r->lack));
+  if (r->lack == LACK_PENDING) face_set_int(L, "most", r->most);
   if (r->mbar >= 0) {
     face_set_int(L, "mbar", fn->mem.p[r->mbar].ref);
     face_set_int(L, "arrivals", r->arrivals);

@@ -14,6 +14,7 @@
 #include "ir/intrin.h"
 #include "sim/address.h"
 #include "sim/blocks.h"
+#include "sim/waits.h"
 
 #include <string.h>
 
@@ -231,6 +232,7 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
     .thread = {l % t[0], l / t[0] % t[1], l / t[0] / t[1]}};
   f->blocks.mine = b->plane;
   f->blocks.other = a->plane;
+  simwaits_store(f, p);
   simcluster_place(p, cta_of(b), f->r.block);
   simcluster_place(p, cta_of(a), f->blocks.cta);
   const uint8_t *byte = area->p + (g << area->shift);

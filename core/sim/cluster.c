@@ -112,6 +112,7 @@ static void init_warp(SimCluster *c, int id) {
   memset(w->groups, 0, sizeof w->groups);
   w->nfence = 0;
   memset(w->committed, 0, sizeof w->committed);
+  memset(w->waited, 0, sizeof w->waited);
   init_values(w);
 }
 

@@ -10,6 +10,7 @@
 #include "sim/spin.h"
 #include "sim/tape.h"
 #include "sim/turns.h"
+#include "sim/waits.h"
 #include "sim/wgmma.h"
 #include "sim/wrap.h"
 
@@ -654,12 +655,18 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_COPY: copy(w, i); return true;
     case OP_CPASYNC: simmem_cpasync(w, i); return true;
     case OP_CPCOMMIT: simmem_commit(w); return true;
-    case OP_CPWAIT: simmem_wait(w, (uint32_t)i->imm); return false;
+    case OP_CPWAIT:
+      simwaits_note(w, GROUPS_CPASYNC, i);
+      simmem_wait(w, (uint32_t)i->imm);
+      return false;
     case OP_MMA: simmatrix_mma(w, i); return true;
     case OP_WGMMA: simwgmma_issue(w, i); return true;
     case OP_WGFENCE: return true;
     case OP_WGCOMMIT: simwgmma_commit(w); return true;
-    case OP_WGWAIT: if (!simwgmma_wait(w, i)) w->pc--; return false;
+    case OP_WGWAIT:
+      if (simwgmma_wait(w, i)) simwaits_note(w, GROUPS_WGMMA, i);
+      else w->pc--;
+      return false;
     case OP_MATRIX: simmatrix_matrix(w, i); return true;
     case OP_BAR: barrier(w, i, true); return false;
     case OP_BARARRIVE: barrier(w, i, false); return false;
@@ -688,6 +695,7 @@ static bool step(SimWarp *w, const SimIns *i) {
       return true;
     case OP_BULKCOMMIT: simasync_commit(w, BY_BULK); return true;
     case OP_BULKWAIT:
+      simwaits_note(w, GROUPS_BULK, i);
       simasync_wait(w, BY_BULK, (uint32_t)i->imm, i->flags & BKF_READ);
       return true;
     case OP_SYNCWARP: simexec_groups(w, i, NULL); return true;

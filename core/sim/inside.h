@@ -12,6 +12,7 @@
 //   send.c      st.async
 //   bulk.c      bulk copies, through tensor maps and without
 //   order.c     what is ordered before what inside a cluster
+//   waits.c     waits for groups that did not do
 //   spin.c      warps that ask memory in vain
 //   lanes.c     lanes of a warp that wait for one another
 //   roles.c     which threads a line is for, and what a warp may come to
@@ -71,6 +72,8 @@ void simmem_cpasync(SimWarp *w, const SimIns *i);
 void simmem_commit(SimWarp *w);
 // Is a cp.async of w to granule g in no group yet?
 bool simmem_open(const SimWarp *w, uint32_t g);
+// The lane and the group of one that was committed; false: there is none.
+bool simmem_group(const SimWarp *w, uint32_t g, int *lane, uint32_t *group);
 // What lanes of mask copied in the first `upto` instructions is there; an
 // actor says so, in that epoch.
 void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,

@@ -6,7 +6,10 @@
 #define SIM_LACKS(SL) \
   SL(NONE, "") \
   SL(WAIT, "wait")         /* nobody waited at the agent's mbarrier */ \
-  SL(BARRIER, "barrier")   /* no barrier since another thread began it */ \
+  SL(BARRIER, "barrier")   /* none behind others' wait, or their begin */ \
+  SL(PENDING, "pending")   /* the wait for groups left its group pending */ \
+  SL(ISSUER, "issuer")     /* who waited for groups had started nothing */ \
+  SL(READ, "read")         /* waited for its reads alone, not its writes */ \
   SL(PARITY, "parity")     /* ... the wait passed by another phase */ \
   SL(BYTES, "bytes")       /* ... its phase, or end, has other bytes */ \
   SL(TURN, "turn")         /* who fills comes before others have read */ \

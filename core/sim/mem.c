@@ -794,16 +794,30 @@ void simmem_commit(SimWarp *w) {
   for (int l = 0; l < LANES; l++) w->committed[l] += w->active >> l & 1;
 }
 
-bool simmem_open(const SimWarp *w, uint32_t g) {
+// The cp.async of w that is on its way to granule g, among lanes that committed
+// it or, open, did not; NULL: there is none.
+static const SimBatch *batch_to(const SimWarp *w, uint32_t g, bool open,
+                                int *lane) {
   int shift = w->cluster->prog->shift;
   for (size_t k = w->first; k < w->end; k++) {
     const SimBatch *b = &w->batch[k];
-    for (uint32_t m = b->mask & b->open; m; m &= m - 1) {
-      uint32_t at = b->dst[__builtin_ctz(m)] >> shift;
-      if (g - at < b->bytes >> shift) return true;
+    for (uint32_t m = b->mask & (open ? b->open : ~b->open); m; m &= m - 1) {
+      *lane = __builtin_ctz(m);
+      if (g - (b->dst[*lane] >> shift) < b->bytes >> shift) return b;
     }
   }
-  return false;
+  return NULL;
+}
+
+bool simmem_open(const SimWarp *w, uint32_t g) {
+  int lane;
+  return batch_to(w, g, true, &lane) != NULL;
+}
+
+bool simmem_group(const SimWarp *w, uint32_t g, int *lane, uint32_t *group) {
+  const SimBatch *b = batch_to(w, g, false, lane);
+  if (b) *group = b->group[*lane];
+  return b != NULL;
 }
 
 static void landed_source(SimWarp *w, const SimBatch *b, int l, int actor,

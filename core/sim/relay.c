@@ -19,6 +19,7 @@
 #include "ir/target.h"
 #include "sim/bulk.h"
 #include "sim/shadow.h"
+#include "sim/waits.h"
 
 #include <string.h>
 
@@ -288,6 +289,7 @@ static SimFault *tell(Access *x, int l, const Touch *a, int how, const Touch *b,
   f->r.thread[1] = at / t[0] % t[1];
   f->r.thread[2] = at / t[0] / t[1];
   f->r.other = thread_of(p, b);
+  simwaits_store(f, p);
   return f;
 }
 

@@ -180,6 +180,19 @@ static void say_late(SimText *t, const SimProg *p, const SimFault *f) {
     simreport_printf(t, "no barrier behind its wait");
     return;
   }
+  if (f->r.lack == LACK_PENDING) {
+    simreport_printf(t, "the wait before left %u group%s pending",
+                     (unsigned)f->r.pending, f->r.pending == 1 ? "" : "s");
+    return;
+  }
+  if (f->r.lack == LACK_ISSUER) {
+    simreport_printf(t, "other threads waited than those that copy");
+    return;
+  }
+  if (f->r.lack == LACK_READ) {
+    simreport_printf(t, "the wait was for its reads alone");
+    return;
+  }
   if (f->r.lack == LACK_PARITY) simreport_printf(t, "the wait at ");
   else if (f->r.lack != LACK_BYTES) simreport_printf(t, "wait missing");
   if (f->r.lack == LACK_NONE) return;

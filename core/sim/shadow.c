@@ -4,6 +4,7 @@
 #include "sim/mbar.h"
 #include "sim/roles.h"
 #include "sim/shadow.h"
+#include "sim/waits.h"
 #include "sim/wgmma.h"
 
 #include <string.h>
@@ -337,6 +338,16 @@ static void say_roles(SimFault *f, const Access *x) {
     f->r.lack = f->race.how == CLASH_RAW ? LACK_ROLES : LACK_TURN;
 }
 
+// Into f: a wait for what an actor reads of granule g that does not do.
+static void say_reader(SimFault *f, const Access *x, int l, uint32_t g,
+                       int actor) {
+  const SimCluster *c = x->w->cluster;
+  for (uint32_t k = c->gran[g].flags & GF_FAR ? c->farat[g] : 0; k;
+       k = c->far[k].next)
+    if (c->far[k].actor == actor)
+      simwaits_reader(f, x, l, actor, c->far[k].read.clk);
+}
+
 static void fault_race(Access *x, int l, SimClash how, int actor,
                        uint32_t lanes, uint32_t src2, uint32_t g,
                        bool flying) {
@@ -357,6 +368,7 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
   else if (!f->race.agent) say_roles(f, x);
   else if (how == CLASH_RAW) say_late(f, x, g);
   else if (x->agent) f->r.lack = LACK_TURN;
+  if (!flying && how == CLASH_WAR) say_reader(f, x, l, g, actor);
 }
 
 // ---- reads ----
@@ -464,6 +476,7 @@ static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
   f->r.other = thread_of(p, q->warp, q->lanes);
   if (f->access.open) return;
   say_late(f, x, g);
+  if (!f->r.lack) simwaits_flight(f, x, l, u, g);
   if (f->access.agent == AGENT_CPASYNC && !f->r.lack && u != x->w &&
       !simorder_before(x->w, l, q->warp, q->lanes, q->clk))
     f->r.lack = LACK_BARRIER;

@@ -56,6 +56,7 @@ typedef struct SimReport {
   int32_t leads;       // the report that this may follow from, or -1
   int32_t mbar;        // the mbarrier's index into Fn.mem, or -1: its phase
   int64_t arrivals, bytes;  // should count so many more of each (< 0: fewer)
+  uint32_t pending, most;  // LACK_PENDING: groups that the wait left; may leave
   char *text;          // one sentence without file names: "line N" is left
                        // to src and src2
 } SimReport;

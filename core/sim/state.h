@@ -4,6 +4,7 @@
 #define CUTE_SIMSTATE_H
 
 #include "sim/report.h"
+#include "sim/waited.h"
 
 typedef struct SimFrame {  // of an open region
   uint32_t mask;           // lanes that are here when it ends
@@ -14,10 +15,6 @@ typedef struct SimFrame {  // of an open region
 typedef enum SimState {
   SW_RUN, SW_BARRIER, SW_MBAR, SW_CLUSTER, SW_REGISTERS, SW_TEAM, SW_DONE
 } SimState;
-
-// How what an agent does ends: it completes bytes at an mbarrier, or those who
-// started it wait for the group that it is in.
-typedef enum SimBy { BY_MBAR, BY_BULK, BY_COUNT } SimBy;
 
 // SIM_ROOM: bytes for an operand of the largest MMA, 256 x 64 in f32.
 enum { FENCES = 16, SIM_ROOM = 256 * 64 * 4 };
@@ -60,6 +57,7 @@ struct SimWarp {
   uint32_t groups[BY_COUNT][LANES];  // of what agents do, committed
   uint32_t issued;         // epoch of its agent
   uint32_t teamwork;       // groups of its warpgroup's MMAs, committed
+  SimWaited waited[GROUPS_COUNT];  // waits.h
   // Number k of its proxy fences, for shared (1), global (2): fence[k % FENCES]
   struct { uint32_t clk, met, lanes, spaces; } fence[FENCES];  // met: vc[id]
   uint32_t nfence;

@@ -483,6 +483,18 @@ int simwgmma_lacks(const SimWarp *w) {
   return w->in / WARPS * WARPS + laggard(t, t->issued[w->in % WARPS]);
 }
 
+bool simwgmma_closed(const SimWarp *w, uint32_t n, uint32_t groups,
+                     uint32_t *behind) {
+  const SimTeam *t = team_of(w);
+  const uint32_t *closed = t->closed[w->in % WARPS];
+  *behind = 0;
+  for (uint32_t g = groups; g > 0 && w->teamwork - (g - 1) <= GROUPS; g--) {
+    if (closed[(g - 1) % GROUPS] < n) return g < groups;
+    *behind = groups - g;
+  }
+  return groups > 0 && closed[(groups - 1) % GROUPS] >= n;
+}
+
 bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit) {
   if (!w->cluster->team) return false;
   const SimTeam *t = team_of(w);

@@ -18,6 +18,10 @@ int simwgmma_lacks(const SimWarp *w);  // the warp of its CTA that w waits for
 int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch);
 // Does an MMA of w that is in flight write that unit of registers?
 bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit);
+// Is MMA number n in one of the first `groups` that w committed? behind: how
+// many of these come behind its group.
+bool simwgmma_closed(const SimWarp *w, uint32_t n, uint32_t groups,
+                     uint32_t *behind);
 void simwgmma_end(SimCluster *c);    // all warps are done, or stuck
 
 #endif

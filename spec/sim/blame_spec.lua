@@ -293,9 +293,9 @@ local FAULTS = {
   {"weak wait", "groups", {
      {"arch.cp_async_wait_group(STAGES - 2)",
       "arch.cp_async_wait_group(STAGES - 1)"}},
-   "async-in-flight", "use copy",
-   "read of shared memory while a cp.async to it is in flight (wait "
-   .. "missing)"},
+   "async-in-flight pending", "use copy",
+   "read of shared memory while a cp.async to it is in flight (the wait "
+   .. "before left 2 groups pending)"},
   {"no sync", "groups", {
      {"arch.sync_threads()", ""}},
    "async-in-flight barrier", "use copy",
@@ -310,19 +310,20 @@ local FAULTS = {
      {"arch.sync_threads()  --@meet", "--@meet"},
      {"arch.cp_async_wait_group",
       "arch.sync_threads() arch.cp_async_wait_group"}},
-   "race", "use copy",
-   "read after a write by another warp with no barrier in between"},
+   "async-in-flight barrier", "use copy",
+   "read of shared memory while a cp.async to it is in flight (no barrier "
+   .. "behind its wait)"},
   {"stage", "groups", {
      {"s[{127 - tid, t % STAGES}]", "s[{127 - tid, (t + 1) % STAGES}]"}},
-   "async-in-flight", "use copy",
-   "read of shared memory while a cp.async to it is in flight (wait "
-   .. "missing)"},
+   "async-in-flight pending", "use copy",
+   "read of shared memory while a cp.async to it is in flight (the wait "
+   .. "before left 1 group pending)"},
   {"conditional commit", "groups", {
      {"end)\n    arch.cp_async_commit_group()",
       "arch.cp_async_commit_group() end)"}},
-   "async-in-flight", "use copy",
-   "read of shared memory while a cp.async to it is in flight (wait "
-   .. "missing)"},
+   "async-in-flight pending", "use copy",
+   "read of shared memory while a cp.async to it is in flight (the wait "
+   .. "before left 1 group pending)"},
   {"no wait", "arrivals", {
      {"pipe:consumer_wait(read)", ""}},
    "async-in-flight wait", "use copy",

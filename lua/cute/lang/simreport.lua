@@ -180,6 +180,17 @@ local LACKS = {
   ["race roles"] = "arrive at an mbarrier, or a named barrier, behind the "
     .. "write, and wait there before the read: these threads have no "
     .. "sync_threads() in common",
+  ["race barrier"] = "its own threads waited for it; put sync_threads(), or an "
+    .. "mbarrier that they arrive at, between their wait and this line",
+  ["race issuer"] = "a wait counts for the threads alone that started it: let "
+    .. "those wait, then meet the others at a barrier",
+  ["async-in-flight issuer"] = "a wait counts for the threads alone that "
+    .. "started it: let those wait, then meet the others at a barrier",
+  ["async-in-flight read"] = "cp_async_bulk_wait_group(n), not read alone: "
+    .. "cp_async_bulk_wait_group(n, true) waits until the source was read, not "
+    .. "for what is written",
+  ["block-race read"] = "cp_async_bulk_wait_group(n, true) waits until the "
+    .. "source was read: before others are told, wait without `read`",
   ["race turn"] = "before it is filled anew, wait until all have read: an "
     .. "mbarrier that each reader arrives at behind its read, made for as many",
   ["race turn far"] = "before it is filled anew, wait until all have read: an "
@@ -198,10 +209,26 @@ local LACKS = {
 }
 local SECOND = {
   ["deadlock count"] = "made", ["deadlock nobody"] = "made",
-  ["deadlock bytes"] = "expected", ["uninitialised wait"] = "the copy",
+  ["deadlock bytes"] = "expected", ["async-in-flight read"] = "the store",
+  ["uninitialised wait"] = "the copy",
   ["uninitialised parity"] = "the copy",
   ["uninitialised roles"] = "the write",
 }
+
+-- What waits for groups, by the agent in a message.
+local GROUPS = {["by wgmma"] = "warpgroup.wait_group",
+                ["bulk copy"] = "cp_async_bulk_wait_group",
+                ["cp.async"] = "cp_async_wait_group"}
+
+-- The advice where a wait for groups left too many of them.
+local function fewer(r)
+  for agent, call in pairs(GROUPS) do
+    if r.message:find(agent, 1, true) then
+      return ("the wait left its group pending: %s(%d) waits for it, too")
+        :format(call, r.most)
+    end
+  end
+end
 
 -- The agent of a message is what its second line is.
 local AGENTS = {"a cp.async", "a st.async", "a bulk copy"}
@@ -222,6 +249,7 @@ local function words_on(r)
   if key == "race turn" and r.message:find "another block" then
     key = "race turn far"
   end
+  if r.lack == "pending" then return fewer(r), second end
   if LACKS[key] then return LACKS[key], second end
   for _, s in ipairs(SPECIAL) do
     if r.kind == s[1] and r.message:find(s[2]) then

@@ -1,0 +1,157 @@
+// Waits for groups (cp.async, wgmma, bulk stores) that did not do, so that a
+// fault's advice is not what stands there: the wait left the group pending, it
+// was by threads that had started nothing, it was for the reads alone, or a
+// barrier is missing behind it.
+#include "sim/waits.h"
+
+#include "sim/async.h"
+#include "sim/roles.h"
+#include "sim/wgmma.h"
+
+static const uint32_t *committed(const SimWarp *w, SimGroups kind) {
+  return kind == GROUPS_CPASYNC ? w->committed : w->groups[BY_BULK];
+}
+
+void simwaits_note(SimWarp *w, SimGroups kind, const SimIns *i) {
+  SimWaited *d = &w->waited[kind];
+  uint32_t idle = 0;
+  for (int l = 0; l < LANES; l++) {
+    d->groups[l] =
+      kind == GROUPS_WGMMA ? w->teamwork : committed(w, kind)[l];
+    idle |= (uint32_t)!d->groups[l] << l;
+  }
+  d->lanes = w->active;
+  d->idle = w->active & idle;
+  d->clk = w->clk;
+  d->times++;
+  d->src = i->src;
+  d->pending = (uint32_t)i->imm;
+  d->read = i->op == OP_BULKWAIT && i->flags & BKF_READ;
+}
+
+// Does lane l of x->w come behind the last wait of lane k of warp u?
+static bool is_behind(const Access *x, int l, const SimWarp *u, SimGroups kind,
+                      int k) {
+  const SimWaited *d = &u->waited[kind];
+  return d->lanes >> k & 1 && simorder_before(x->w, l, u->id, 1u << k, d->clk);
+}
+
+// Does it come behind a wait by threads that had started nothing?
+static bool idly(const Access *x, int l, SimGroups kind) {
+  const SimWarp *u = x->w - x->w->in;
+  for (int k = 0; k < x->w->cluster->prog->nwarp; k++, u++) {
+    uint32_t idle = u->waited[kind].idle;
+    if (idle && is_behind(x, l, u, kind, __builtin_ctz(idle))) return true;
+  }
+  return false;
+}
+
+static bool is_wait(const SimIns *i, const void *ud) {
+  const SimWaited *d = ud;
+  return (i->op == OP_CPWAIT || i->op == OP_WGWAIT || i->op == OP_BULKWAIT) &&
+         i->src == d->src;
+}
+
+// Is u still to wait where x->w has waited?
+static bool waits_later(const Access *x, const SimWarp *u, SimGroups kind) {
+  const SimWaited *d = &x->w->waited[kind];
+  return d->times > u->waited[kind].times && simroles_ahead(u, is_wait, d);
+}
+
+// Of a group that lane k of warp u started, `behind` groups in front of the
+// last that it committed until its wait; `in`: it was committed by then.
+static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
+                  SimGroups kind, int k, bool in, uint32_t behind) {
+  const SimWaited *d = &u->waited[kind];
+  if (waits_later(x, u, kind)) {
+    f->r.lack = LACK_BARRIER;
+  } else if (is_behind(x, l, u, kind, k)) {
+    if (!in || behind >= d->pending) return;
+    f->r.lack = LACK_PENDING;
+    f->r.pending = d->pending;
+    f->r.most = behind;
+  } else if (!(d->lanes >> k & 1) && idly(x, l, kind)) {
+    f->r.lack = LACK_ISSUER;
+  }
+}
+
+// The same of group number g of lane k.
+static void judge_group(SimFault *f, const Access *x, int l, const SimWarp *u,
+                        SimGroups kind, int k, uint32_t g) {
+  uint32_t n = u->waited[kind].groups[k];
+  judge(f, x, l, u, kind, k, g < n, n - 1 - g);
+}
+
+static void say_mma(SimFault *f, const Access *x, int l, int team,
+                    uint32_t epoch) {
+  const SimCluster *c = x->w->cluster;
+  int per = (c->prog->nwarp + 3) / 4;
+  SimWarp *u = &c->warp[team / per * c->prog->nwarp + team % per * 4];
+  for (int k = 0; k < 4; k++) {
+    uint32_t behind;
+    if (simorder_before(&u[k], 0, 2 * c->prog->nall + team, 1, epoch)) {
+      f->r.lack = LACK_BARRIER;
+      return;
+    }
+    bool in = simwgmma_closed(&u[k], epoch, u[k].waited[GROUPS_WGMMA].groups[0],
+                              &behind);
+    judge(f, x, l, &u[k], GROUPS_WGMMA, 0, in, behind);
+    if (f->r.lack) return;
+  }
+}
+
+static void say_bulk(SimFault *f, const Access *x, int l, int actor,
+                     uint32_t epoch) {
+  const SimCluster *c = x->w->cluster;
+  for (size_t k = 0; k < c->nasync; k++) {
+    const SimAsync *a = c->async[k];
+    if (a->by != BY_BULK || a->actor != actor || a->epoch != epoch) continue;
+    if (a->fetched) f->r.lack = LACK_BARRIER;
+    else if (!a->open)
+      judge_group(f, x, l, a->w, GROUPS_BULK, a->lane, a->group);
+    return;
+  }
+  f->r.lack = LACK_BARRIER;  // it was waited for
+}
+
+void simwaits_reader(SimFault *f, const Access *x, int l, int actor,
+                     uint32_t epoch) {
+  const SimProg *p = x->w->cluster->prog;
+  if (f->race.agent == AGENT_WGMMA)
+    say_mma(f, x, l, actor - 2 * p->nall, epoch);
+  else if (f->race.agent == AGENT_COPY && actor < 2 * p->nall)
+    say_bulk(f, x, l, actor, epoch);
+}
+
+void simwaits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,
+                     uint32_t g) {
+  const SimCluster *c = x->w->cluster;
+  uint32_t group;
+  int lane;
+  if (f->access.agent == AGENT_CPASYNC) {
+    if (simmem_group(u, g, &lane, &group))
+      judge_group(f, x, l, u, GROUPS_CPASYNC, lane, group);
+    return;
+  }
+  for (size_t k = 0; k < c->nasync && f->access.agent == AGENT_COPY; k++) {
+    const SimAsync *a = c->async[k];
+    if (a->by != BY_BULK || a->w != u || a->i->src != f->r.src2) continue;
+    if (a->fetched && u->waited[GROUPS_BULK].read) f->r.lack = LACK_READ;
+    else if (!a->open)
+      judge_group(f, x, l, u, GROUPS_BULK, a->lane, a->group);
+    return;
+  }
+}
+
+void simwaits_store(SimFault *f, const SimProg *p) {
+  bool stores = false, reads = false;
+  for (uint32_t k = 0; k < p->nins; k++) {
+    const SimIns *i = &p->ins[k];
+    stores |= (i->op == OP_BULKSTORE || i->op == OP_TMASTORE) &&
+              (i->src == f->r.src || i->src == f->r.src2);
+    if (i->op != OP_BULKWAIT) continue;
+    if (!(i->flags & BKF_READ)) return;
+    reads = true;
+  }
+  if (stores && reads) f->r.lack = LACK_READ;
+}

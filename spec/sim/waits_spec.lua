@@ -1,0 +1,225 @@
+-- Waits for groups that stand there and do not do: what the advice says. A
+-- barrier is missing behind the wait, the wait leaves the group pending, it is
+-- by threads that started nothing, or for the reads alone.
+local cute = require "cute"
+local support = require "spec.support"
+
+local arch = cute.arch
+local cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
+
+local function report(f, o, ...)
+  local launch = {grid = 1, block = 64, device = "sim:sm_90a",
+                  faults = "return", output = false}
+  for name, v in pairs(o) do launch[name] = v end
+  return support.report(cute.kernel("k", f)(...):launch(launch))
+end
+
+-- What is lacking, and the text; nil: nothing is told.
+local function lack(...)
+  local r = report(...)
+  if r.ok then return nil, tostring(r) end
+  return ("%s %s"):format(r.reports[1].kind, r.reports[1].lack), tostring(r)
+end
+
+-- Two warpgroups multiply out of A, which all threads fill again.
+local function products(wait)
+  local atom = warpgroup.make_smem_layout_atom("K_SW128", cute.bf16)
+  local whole = cute.tile_to_shape(atom, {128, 64})
+  local half = cute.tile_to_shape(atom, {64, 64})
+  local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
+    {64, 64, 16}, "SMEM"), cute.make_layout {2, 1, 1})
+  return lack(function(C)
+    local tid = arch.thread_idx()
+    local sA = cute.make_smem_tensor(cute.bf16, whole, 1024)
+    local sB = cute.make_smem_tensor(cute.bf16, half, 1024)
+    local function fill(s, n)
+      for k = 0, n // 256 - 1 do s[tid + 256 * k] = 1.0 end
+    end
+    fill(sB, 64 * 64)
+    local thr = mma:get_slice(tid)
+    local A = mma:make_fragment_A(thr:partition_A(sA))
+    local B = mma:make_fragment_B(thr:partition_B(sB))
+    local acc = mma:make_fragment_C(cute.shape(thr:partition_C(C)))
+    mma:set(warpgroup.Field.ACCUMULATE, false)
+    for _ = 1, 2 do
+      fill(sA, 128 * 64)
+      arch.fence_view_async_shared()
+      arch.sync_threads()
+      warpgroup.fence()
+      cute.gemm(mma, acc, A, B, acc)
+      warpgroup.commit_group()
+      wait(tid)
+    end
+    warpgroup.wait_group(0)
+    cute.autovec_copy(acc, thr:partition_C(C))
+  end, {block = 256}, cute.empty({128, 64}, cute.f32))
+end
+
+-- One thread stores a buffer twice; all fill it in between.
+local function stores(wait, seed)
+  return lack(function(y)
+    local tid = arch.thread_idx()
+    local s = cute.make_smem_tensor(cute.i32, cute.make_layout(64), 128)
+    local atom = cute.make_copy_atom(cpasync.CopyBulkS2GOp(), cute.i32)
+    for t = 0, 1 do
+      s[tid] = 100 * t + tid
+      arch.fence_view_async_shared()
+      arch.sync_threads()
+      cute.when(tid:eq(0), function()
+        cute.copy(atom, s, cute.local_tile(y, {64}, {t}))
+        arch.cp_async_bulk_commit_group()
+      end)
+      wait(tid)
+    end
+    cute.when(tid:eq(0), function() arch.cp_async_bulk_wait_group(0, true) end)
+  end, {seed = seed}, cute.empty({128}, cute.i32))
+end
+
+-- One warp copies two groups by cp.async, the other reads the second.
+local function copies(wait)
+  return lack(function(x, y)
+    local tid = arch.thread_idx()
+    local s = cute.make_smem_tensor(cute.f32, cute.make_layout(64), 16)
+    local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 32)
+    cute.when(tid:lt(32), function()
+      for t = 0, 1 do
+        local at = {tid + 32 * t}
+        local from = cute.local_tile(x, {1}, at)
+        cute.copy(atom, from, cute.local_tile(s, {1}, at))
+        arch.cp_async_commit_group()
+      end
+    end)
+    wait(tid)
+    cute.when(tid:ge(32), function() y[tid - 32] = s[95 - tid] end)
+  end, {}, cute.randn({64}, cute.f32), cute.empty({32}, cute.f32))
+end
+
+local function first(tid, n, f) cute.when(tid:lt(n), f) end
+local function other(tid, n, f) cute.when(tid:ge(n), f) end
+
+describe("advice on waits for groups", function()
+  it("names the barrier that is missing behind a wait that stands", function()
+    local what, text = products(function() warpgroup.wait_group(0) end)
+    assert.equal("race barrier", what)
+    assert.matches("its own threads waited for it; put sync_threads", text)
+    assert.is_nil(text:find "wait_group")
+    local seen = 0
+    for seed = 1, 8 do  -- in some runs the wait is still to come
+      what, text = stores(function(tid)
+        arch.sync_threads()  -- it is started, not at its end
+        first(tid, 1, function() arch.cp_async_bulk_wait_group(0, true) end)
+      end, seed)
+      assert.matches("^race ", what)
+      if what == "race barrier" then
+        seen = seen + 1
+        assert.is_nil(text:find "wait_group")
+      else
+        assert.matches("cp_async_bulk_wait_group or .*then at a barrier", text)
+      end
+    end
+    assert.is_true(seen > 0 and seen < 8)
+    what, text = copies(function(tid)
+      first(tid, 32, function() arch.cp_async_wait_group(0) end)
+    end)
+    assert.equal("race nil", what)
+    assert.matches("put sync_threads%(%) between the two lines", text)
+  end)
+
+  it("names the smaller number where the group was left pending", function()
+    local what, text = products(function()
+      warpgroup.wait_group(1)
+      arch.sync_threads()
+    end)
+    assert.equal("race pending", what)
+    assert.matches("warpgroup.wait_group%(0%) waits for it, too", text)
+    for n = 1, 3 do
+      what, text = stores(function(tid)
+        first(tid, 1, function() arch.cp_async_bulk_wait_group(n, true) end)
+        arch.sync_threads()
+      end)
+      assert.equal("race pending", what)
+      assert.matches("cp_async_bulk_wait_group%(0%) waits for it, too", text)
+      what, text = copies(function(tid)
+        first(tid, 32, function() arch.cp_async_wait_group(n) end)
+        arch.sync_threads()
+      end)
+      assert.equal("async-in-flight pending", what)
+      assert.matches("cp_async_wait_group%(0%) waits for it, too", text)
+      assert.matches("the wait before left " .. n .. " group", text)
+    end
+  end)
+
+  it("says that a wait is for who started it", function()
+    local what, text = stores(function(tid)
+      other(tid, 1, function() arch.cp_async_bulk_wait_group(0, true) end)
+      arch.sync_threads()
+    end)
+    assert.equal("race issuer", what)
+    assert.matches("a wait counts for the threads alone that started it", text)
+    what, text = copies(function(tid)
+      other(tid, 32, function() arch.cp_async_wait_group(0) end)
+      arch.sync_threads()
+    end)
+    assert.equal("async-in-flight issuer", what)
+    assert.matches("a wait counts for the threads alone that started it", text)
+  end)
+
+  -- What one thread stored is told by a flag, to a warp or to a block.
+  local function told(blocks, read)
+    return lack(function(y, f, z)
+      local tid, block = arch.thread_idx(), arch.block_idx()
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout(64), 128)
+      local atom = cute.make_copy_atom(cpasync.CopyBulkS2GOp(), cute.i32)
+      local how = {sem = "acquire", scope = "gpu"}
+      local function put()
+        s[tid] = 100 + tid
+        arch.fence_view_async_shared()
+        arch.sync_threads()
+        cute.when(tid:eq(0), function()
+          cute.copy(atom, s, y)
+          arch.cp_async_bulk_commit_group()
+          arch.cp_async_bulk_wait_group(0, read)
+          arch.fence_proxy("async")
+          arch.store(f.iterator, 1, {sem = "release", scope = "gpu"})
+        end)
+      end
+      local function get()
+        cute.loop(function()
+          return arch.load(f.iterator, cute.i32, how):eq(0)
+        end, function() end)
+        z[tid] = y[63 - tid]
+      end
+      if blocks == 2 then cute.when(block:eq(0), put, get)
+      else
+        put()
+        cute.when(tid:ge(32), get)
+      end
+    end, {grid = blocks}, cute.zeros({64}, cute.i32), cute.zeros({1}, cute.i32),
+      cute.zeros({64}, cute.i32))
+  end
+
+  it("says that a wait for reads is none for what is written", function()
+    for blocks, kind in ipairs {"async-in-flight", "block-race"} do
+      local what, text = told(blocks, true)
+      assert.equal(kind .. " read", what)
+      assert.matches("cp_async_bulk_wait_group%(n, true%) waits until the "
+        .. "source was read", text)
+      assert.is_nil((told(blocks, false)))
+    end
+  end)
+
+  it("is silent where they do", function()
+    assert.is_nil((products(function()
+      warpgroup.wait_group(0)
+      arch.sync_threads()
+    end)))
+    assert.is_nil((stores(function()
+      arch.cp_async_bulk_wait_group(0, true)
+      arch.sync_threads()
+    end)))
+    assert.is_nil((copies(function()
+      arch.cp_async_wait_group(0)
+      arch.sync_threads()
+    end)))
+  end)
+end)

@@ -402,7 +402,6 @@ static bool has_value(const Fn *fn, const SimEdit *e) {
   uint32_t at = 0;
   if (strchr(op_rows[i->op].operands, '*')) return false;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o); at++) {
-    if (o.kind == OPERAND_RUN) return false;
     if (o.kind == OPERAND_MEM && at++ == e->operand) object = o.ref;
     if (at == e->operand) was = o.kind == OPERAND_MEM ? o.off : o.ref;
   }

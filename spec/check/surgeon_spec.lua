@@ -634,6 +634,55 @@ describe("the surgeon", function()
                    v:json())
   end)
 
+  it("says of which one has to stay", function()
+    local v, needs = gains {gpu = false}
+    assert.same({needs[2], needs[3]}, needs[2].one_of)
+    assert.equal(needs[2].one_of, needs[3].one_of)
+    assert.is_nil(needs[4].one_of)
+    assert.matches("cute.arch.sync_threads%(%): one of these two is needed, "
+      .. "this or surgeon_spec.lua:" .. needs[3].line, tostring(v))
+    assert.matches('"one_of":%[{"file":"surgeon_spec.lua","line":'
+      .. needs[2].line .. "}", v:json())
+  end)
+
+  it("says of any number which one has to stay, and of pairs which", function()
+    local function of(f)
+      local v = cute.kernel("k", f)(cute.randn({64}, cute.f32),
+        cute.empty({64}, cute.f32)):check {grid = 1, block = 64,
+        surgeon = true, gpu = false}
+      assert.equal("ok", v.verdict, tostring(v))
+      local sizes = {}
+      for i, n in ipairs(v.needs) do
+        sizes[i] = n.one_of and #n.one_of or n.need
+      end
+      return sizes, tostring(v)
+    end
+    local sizes, text = of(function(x, y)
+      local t = arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.f32, cute.make_layout(64))
+      s[t] = x[t]
+      for _ = 1, 3 do arch.sync_threads() end  -- one line: one operation
+      arch.sync_threads()
+      arch.sync_threads()
+      y[t] = s[63 - t]
+    end)
+    assert.same({3, 3, 3}, sizes, text)
+    assert.matches("one of these three is needed, this or surgeon_spec.lua:%d+ "
+      .. "or surgeon_spec.lua:%d+", text)
+    sizes, text = of(function(x, y)
+      local t = arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.f32, cute.make_layout(64))
+      local d = cute.make_smem_tensor(cute.f32, cute.make_layout(64))
+      s[t] = x[t]
+      arch.sync_threads()
+      arch.sync_threads()
+      d[t] = s[63 - t]
+      arch.sync_threads()
+      y[t] = d[63 - t]
+    end)
+    assert.same({2, 2, "needed"}, sizes, text)
+  end)
+
   it("measures it on a GPU #gpu", function()
     local v, needs = gains {gpu = true}
     assert.matches("us without it, %d+.%d+ with %(measured in turns, ",

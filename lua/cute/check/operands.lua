@@ -503,5 +503,6 @@ function operands.each(here, add)
 end
 
 operands.PLAIN, operands.SAME, operands.RING = PLAIN, SAME, RING
+operands.DATA = DATA
 
 return operands

@@ -135,8 +135,57 @@ function surgeon.needs(run, fn)
       out.weaker = sync.words(as)
     end
     list[#list + 1] = out
+    out.nth = #list
   end
   return list
+end
+
+-- The edits of several entries of such a list.
+local function all_of(list)
+  local edits = {}
+  for _, n in ipairs(list) do
+    local own = surgeon.without(n.op)
+    table.move(own, 1, #own, #edits + 1, edits)
+  end
+  return edits
+end
+
+-- As few of `others` as cannot be left out with n; nothing shorter fails.
+local function conflict(others, n, fails)
+  local set = table.move(others, 1, #others, 1, {})
+  for i = #set, 1, -1 do
+    local o = table.remove(set, i)
+    if not fails {n, table.unpack(set)} then table.insert(set, i, o) end
+  end
+  return set
+end
+
+--- What of such a list can be left out at once, list.together; what is not
+-- needed and cannot: one_of of each of these, the entries of which one has to
+-- stay.
+---@param list table[]
+---@param run fun(o: table): table
+function surgeon.sets(list, run)
+  local memory, together, apart = run({}).memory, {}, {}
+  local function fails(some)
+    return verdict(run, all_of(some), memory) ~= "ok"
+  end
+  for _, n in ipairs(list) do
+    if n.need == "not needed" then
+      local more = table.move(together, 1, #together, 1, {})
+      more[#more + 1] = n
+      if together[1] and fails(more) then apart[#apart + 1] = n
+      else together = more end
+    end
+  end
+  for _, n in ipairs(apart) do
+    local set = conflict(together, n, fails)
+    table.insert(set, 1, n)
+    table.sort(set, function(x, y) return x.nth < y.nth end)
+    for _, o in ipairs(set) do o.one_of = o.one_of or set end
+  end
+  list.together = together[2] and together or nil
+  return together
 end
 
 --- How long the launch takes without what of such a list is not needed: gain of
@@ -148,22 +197,16 @@ end
 ---@param launch table
 ---@param on_gpu? boolean false: by the model
 function surgeon.gains(list, run, program, launch, on_gpu)
-  local unneeded, edits, all, together = {}, {}, {}, {}
-  local memory = run({}).memory
+  local unneeded, edits = {}, {}
+  local together = surgeon.sets(list, run)
   for _, n in ipairs(list) do
     if n.need == "not needed" then
-      local own = surgeon.without(n.op)
-      unneeded[#unneeded + 1], edits[#edits + 1] = n, own
-      local more = table.move(own, 1, #own, #all + 1, {table.unpack(all)})
-      if not all[1] or verdict(run, more, memory) == "ok" then
-        all, together[#together + 1] = more, n
-      end
+      unneeded[#unneeded + 1], edits[#edits + 1] = n, surgeon.without(n.op)
     end
   end
   if not unneeded[1] then return end
-  if together[2] then
-    list.together = together
-    unneeded[#unneeded + 1], edits[#edits + 1] = list, all
+  if list.together then
+    unneeded[#unneeded + 1], edits[#edits + 1] = list, all_of(together)
   end
   local times, how = gain.times(program, launch, edits, on_gpu)
   for i, n in ipairs(unneeded) do
@@ -176,12 +219,26 @@ local function gain_told(g)
     g.with * 1e6, g.how)
 end
 
+local NUMBERS = {"one", "two", "three", "four", "five"}
+
+-- "one of these two is needed, this or gemm.lua:7"
+local function need_told(n)
+  if not n.one_of then return n.need end
+  local others = {}
+  for _, o in ipairs(n.one_of) do
+    if o ~= n then others[#others + 1] = at(o) end
+  end
+  return ("one of these %s is needed, this or %s"):format(
+    NUMBERS[#n.one_of] or #n.one_of, table.concat(others, " or "))
+end
+
 --- Such a list in words.
 function surgeon.told(list)
   local text = {}
   for _, n in ipairs(list) do
     local why = n.fault and (" (without it: %s)"):format(n.fault.kind) or ""
-    text[#text + 1] = ("%s: %s: %s%s%s"):format(at(n), n.words, n.need, why,
+    text[#text + 1] = ("%s: %s: %s%s%s"):format(at(n), n.words, need_told(n),
+      why,
       n.weaker and ("; %s would do at these sizes"):format(n.weaker)
       or n.gain and gain_told(n.gain) or "")
   end
@@ -467,12 +524,11 @@ function Trial:candidates()
   return in_turn(list, self.fault, {})
 end
 
--- Faults of which an order is lacking, mostly: changes of operands up to that
--- class are tried before a line is put in, the others behind it. A rank or a
--- stage that is another one may hide such a fault.
-local BEFORE = {["exited-block"] = operands.SAME, ["race"] = operands.RING,
+-- Changes of operands up to RING are tried before a line is put in; of blocks
+-- that begin or end too early fewer: a rank that is another one may hide such a
+-- fault, as stages and numbers may hide others.
+local BEFORE = {["exited-block"] = operands.SAME,
                 ["unstarted-block"] = operands.SAME,
-                ["warp-race"] = operands.RING,
                 ["dependent-launch"] = operands.SAME}
 
 local OTHERS = 3  -- changes at other lines that mend, too
@@ -503,6 +559,19 @@ function Trial:changes(after, last)
   return first
 end
 
+-- Adds to a change those that are tried behind class `after`, for as long as it
+-- was looked for itself.
+function Trial:alternatives(m, after, began)
+  local now = os.clock()
+  self.limit = math.min(self.limit, now + math.max(now - began, 0.2))
+  local more = #m.others < OTHERS and self:changes(after, math.huge)
+  for _, o in ipairs(more and {more, table.unpack(more.others)} or {}) do
+    if #m.others < OTHERS then table.insert(m.others, o) end
+    o.others = nil
+  end
+  return m
+end
+
 -- The places of one operation that mend, of those from..to.
 function Trial:at_places(list, o, from, to)
   local found, open = {}, false
@@ -518,11 +587,15 @@ function Trial:at_places(list, o, from, to)
   return found, open
 end
 
---- A line that is put in; nil: none mends. Where that takes long, places near
--- the fault come first.
-function Trial:insertions()
+--- A line that is put in, of one operation or of several (chains); nil: none
+-- mends. Where that takes long, places near the fault come first.
+function Trial:insertions(chains)
   local all, maps = places(self.sites), map_places(self.sites)
-  local list = sync.lacks(self.here, self.fault.kind)
+  local list = {}
+  for _, o in ipairs(sync.lacks(self.here, self.fault.kind)) do
+    local several = o.first ~= nil and o.op ~= "cluster.wait"
+    if several == chains then list[#list + 1] = o end
+  end
   local before = os.clock()
   self.run {budget = BUDGET}
   local each = math.max(os.clock() - before, 1e-5)
@@ -576,10 +649,17 @@ function surgeon.mend(run, fn, fault, seconds, gone, runs, judge)
     here = {sites = sites, threads = found.threads, ctas = found.cluster,
             mems = fn:info().mems, numbers = core.sim_numbers(fn),
             fault = fault}}, Trial)
-  local before = BEFORE[fault.kind] or math.huge
-  return trial:orders() or trial:changes(0, before)
-    or fault.kind ~= "wrong-results" and trial:insertions()
-    or trial:changes(before, math.huge) or nil
+  local before = BEFORE[fault.kind] or operands.RING
+  local lacks = fault.kind ~= "wrong-results"
+  local m = trial:orders()
+  if m then return m end
+  local began = os.clock()
+  m = trial:changes(0, before)
+  if m then return trial:alternatives(m, before, began) end
+  return lacks and trial:insertions(false)
+    or trial:changes(before, operands.DATA)
+    or lacks and trial:insertions(true)
+    or trial:changes(operands.DATA, math.huge) or nil
 end
 
 local function joined(m)
@@ -610,6 +690,17 @@ function surgeon.advice(m)
     .. open
 end
 
+--- Lines alone, for programs.
+---@param list table[]
+---@return table[]
+function surgeon.plain_places(list)
+  local out = {}
+  for i, n in ipairs(list) do
+    out[i] = {file = source.short(n.file), line = n.line}
+  end
+  return out
+end
+
 --- A list of places, or of what is needed, for programs.
 ---@param list table[]
 ---@return table[]
@@ -618,7 +709,8 @@ function surgeon.plain(list)
   for i, n in ipairs(list) do
     out[i] = {file = source.short(n.file), line = n.line, words = n.words,
               need = n.need, weaker = n.weaker, ends = n.ends, last = n.last,
-              gain = n.gain, fault = n.fault and n.fault.kind}
+              gain = n.gain, fault = n.fault and n.fault.kind,
+              one_of = n.one_of and surgeon.plain_places(n.one_of)}
   end
   return out
 end

@@ -416,6 +416,7 @@ static void decode_element(Prog *g, const Ins *i, SimIns *d) {
   d->idle = i->op == OP_ATOMIC && !g->need[d->ref];
   d->alone = d->idle && i->imm != AT_EXCH && i->imm != AT_CAS;
   if (d->sem && !d->scope) d->scope = SCOPE_GPU;
+  g->p->polls |= d->sem && i->op != OP_ST && !d->idle;
   if (s->mem->space != SP_RMEM) d->stat = new_stat(g, d->ref);
 }
 

@@ -93,6 +93,9 @@ void simorder_meet(SimWarp *w, uint32_t mask);
 void simorder_give(SimWarp *w, uint32_t mask, SimPast *to);
 void simorder_take(SimWarp *w, uint32_t mask, const SimPast *from);
 void simorder_forget(const SimCluster *c, SimPast *p);
+// Is that epoch of an actor that is no warp in what was left there?
+bool simorder_holds(const SimProg *p, const SimPast *past, int actor,
+                    uint32_t clk);
 // Is what lanes of actor u did in epoch clk ordered before lane l?
 // The agents' part of simorder_give, without what they wrote for threads; of
 // that the turns (mbar.h); what lanes fenced for the cluster.

@@ -19,6 +19,9 @@ enum { MAX_COUNT = (1 << 20) - 1 };  // arrivals; bytes either way
 // Lanes of a warp that used a barrier last: when, and where.
 struct SimUse { uint32_t clk, lanes, src; };
 
+// Its last wait that passed, by the end of phase - 1: lanes, when, and where.
+struct SimPassed { uint32_t phase, clk, lanes, src; };
+
 // ---- barriers ----
 
 static bool no_memory(SimCluster *c) {
@@ -59,7 +62,9 @@ static bool make_table(SimCluster *c) {
   if (!c->came)
     c->came = base_realloc(NULL, 2 * each_warp * sizeof *c->came);
   if (!c->uses) c->uses = base_realloc(NULL, each_warp * sizeof *c->uses);
-  if (!c->came || !c->uses) return no_memory(c);
+  if (!c->passed)
+    c->passed = base_realloc(NULL, each_warp * sizeof *c->passed);
+  if (!c->came || !c->uses || !c->passed) return no_memory(c);
   c->mbar = base_realloc(NULL, m * sizeof *c->mbar);
   if (!c->mbar) return no_memory(c);
   memset(c->mbar, 0, m * sizeof *c->mbar);
@@ -86,6 +91,7 @@ void simmbar_free(SimCluster *c) {
   base_free(c->came);
   base_free(c->mbarwaits);
   base_free(c->uses);
+  base_free(c->passed);
   base_free(c->mbarclocks);
 }
 
@@ -131,7 +137,23 @@ static void next_came(SimCluster *c, SimMbar *b) {
   b->fed[0] = b->bytes != 0;
 }
 
+// Notes a wait for the end of the last phase that nothing orders before the end
+// of this one: where that comes first, it waits for another.
+static void note_missed(SimCluster *c, SimMbar *b) {
+  const SimProg *p = c->prog;
+  b->missed = NULL;
+  for (int k = 0; k < p->nall && !b->missed; k++) {
+    struct SimPassed *d = &b->passed[k];
+    if (!d->lanes || d->phase != b->phase ||
+        simorder_holds(p, &b->past[OPEN], simmbar_turn(p) + k, d->clk))
+      continue;
+    b->missed = d;
+    b->misser = k;
+  }
+}
+
 static void end_phase(SimCluster *c, SimMbar *b) {
+  if (!c->turns && !c->prog->polls) note_missed(c, b);
   hand_on(c, &b->past[OPEN], &b->past[DONE]);
   if (c->prog->ncta > 1) hand_on(c, &b->past[FAR_OPEN], &b->past[FAR_DONE]);
   if (c->causes) simcauses_phase(c, index_of(c, b));
@@ -304,8 +326,10 @@ static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
   memset(came, 0, 2 * came_bytes(c));
   struct SimUse *use = c->uses + all * (size_t)index_of(c, b);
   memset(use, 0, all * sizeof *use);
+  struct SimPassed *passed = c->passed + all * (size_t)index_of(c, b);
+  memset(passed, 0, all * sizeof *passed);
   *b = (SimMbar){.at = addr, .phase = phase, .born = phase,
-                 .came = {came, came + all}, .use = use};
+                 .came = {came, came + all}, .use = use, .passed = passed};
   for (int k = 0; k < c->prog->nall; k++) *waits_of(c, k, b) = phase;
   memcpy(b->past, past, sizeof past);
   return b;
@@ -557,10 +581,14 @@ static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
     simorder_take(w, g->mask, &g->b->past[FAR_DONE]);
 }
 
-// A wait of w passed at b.
-static void pass(SimWarp *w, SimMbar *b) {
+// A wait of w at i passed at b.
+static void pass(SimWarp *w, const SimIns *i, const Group *g) {
+  SimMbar *b = g->b;
   ++*waits_of(w->cluster, w->id, b);
   b->early |= !b->phase;
+  struct SimPassed *d = &b->passed[w->id];
+  if (d == b->missed || i->wide || w->teamwork) return;
+  *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src};
 }
 
 // Bytes on their way to b, by copies of that phase.
@@ -632,7 +660,7 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
   while (next_group(&v, &g)) {
     if (!fits_token(&v, &g)) return true;
     look_at(w, g.b, true);
-    pass(w, g.b);
+    pass(w, i, &g);
     acquire(w, i, &g);
   }
   w->ring += i->put > 0;
@@ -669,7 +697,7 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
       w->mbar = index_of(c, g.b);
       continue;
     }
-    pass(w, g.b);
+    pass(w, i, &g);
     acquire(w, i, &g);
     yes |= g.mask;
   }
@@ -680,10 +708,24 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   if (w->polling) c->vain++;
 }
 
+// A wait at b that may come behind the end of the phase behind its own, where
+// it waits for one that never ends.
+static void tell_missed(SimCluster *c, const SimMbar *b) {
+  const struct SimPassed *d = b->missed;
+  if (!d || d->phase + 1 != b->phase) return;
+  SimFault *f = simreport_fault(&c->warp[b->misser], SIM_MBARRIER,
+                                __builtin_ctz(d->lanes), d->src, b->last,
+                                b->mem, b->element);
+  if (!f) return;
+  f->mbar.how = MBAR_MISSED;
+  f->mbar.n = (int64_t)d->phase - 1;
+}
+
 // All have ended: arrivals in a phase that never did.
 void simmbar_end(SimCluster *c) {
   for (int k = 0; k < c->nmbar; k++) {
     const SimMbar *b = &c->mbar[k];
+    if (!b->gone) tell_missed(c, b);
     if (b->gone || b->missing == b->expected) continue;
     SimFault *f = simreport_fault(&c->warp[b->comer], SIM_MBARRIER, b->at_lane,
                                   b->last, b->src, b->mem, b->element);

@@ -29,6 +29,10 @@ struct SimMbar {
   bool fed[2];             // bytes are expected in this phase, in the last one
   uint32_t *came[2];       // who arrived there: an epoch a warp
   struct SimUse *use;      // each warp's last
+  struct SimPassed *passed;  // ... its last wait that passed
+  struct SimPassed *missed;  // the first that nothing orders before the end of
+                             // the phase behind its own; NULL: none
+  int misser;              // ... whose
   uint32_t last;           // where somebody came last; who
   int comer, at_lane;
   uint32_t expect;         // where bytes were expected last

@@ -213,6 +213,12 @@ static void join_clocks(const SimProg *p, uint32_t *to, const uint32_t *from) {
     if (from[u] > to[u]) to[u] = from[u];
 }
 
+bool simorder_holds(const SimProg *p, const SimPast *past, int actor,
+                    uint32_t clk) {
+  return past->vc[actor] >= clk ||
+         (past->rows && past->row[word(p, actor)] >= clk);
+}
+
 // What lanes of mask did themselves, in this epoch and before.
 static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
   SimCluster *c = w->cluster;

@@ -130,6 +130,7 @@ typedef struct SimProg {
   int ncta, nall;      // CTAs of a cluster, and their warps
   int registers;       // of a thread at first, where setmaxnreg is used
   int nmbar;           // mbarriers that there may be
+  bool polls;          // memory is accessed with an order
   int before;          // the actor that is the launch in front; 0: done
   int nteam;           // warpgroups, where they multiply
   int nactor, nturn;   // whoever has epochs (order.c): warps, an agent of each

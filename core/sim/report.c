@@ -670,6 +670,12 @@ static void say_wrong(SimText *t, const SimProg *p, const SimFault *f) {
                        "arrival and the one behind it", n,
                        (long long)f->mbar.came);
       break;
+    case MBAR_MISSED:
+      simreport_printf(t, ": nothing orders this wait for the end of phase "
+                       "%lld before the end of phase %lld: behind that it "
+                       "waits for phase %lld, which never ends", n, n + 1,
+                       n + 2);
+      break;
     case MBAR_LEFT:
       simreport_printf(t, " is left in phase %lld, which lacks %lld of ", n,
                        (long long)f->mbar.missing);

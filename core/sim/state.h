@@ -124,6 +124,7 @@ struct SimCluster {
   SimMbar *mbar;           // mbar.c; NULL until needed
   uint16_t *mbarat;        // which is at an address / 8, from 1 on
   uint32_t *mbarclocks, *mbarwaits, *came; struct SimUse *uses;
+  struct SimPassed *passed;
   int nmbar;
   uint64_t vain;           // try_waits in vain, since something happened
   SimTeam *team;           // of each warpgroup; NULL: they multiply nothing

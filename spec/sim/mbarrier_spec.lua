@@ -607,3 +607,101 @@ describe("cp.async that arrives at an mbarrier", function()
     assert.matches("takes 31 arrivals a phase", text)
   end)
 end)
+
+---------------------------------------------------------------------------
+-- Waits that may come a phase too late
+---------------------------------------------------------------------------
+
+describe("a wait that nothing orders before the next phase's end", function()
+  local pipeline = cute.pipeline
+  local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
+
+  -- A warp fills 8 stages of a ring of 3, another reads them; the first one
+  -- ends by a wait for all stages, in one of several states.
+  local function ended(tail)
+    return function(y)
+      local warp, lane = arch.warp_idx(), arch.lane_idx()
+      local s = cute.make_smem_tensor(cute.i32, cute.make_layout {32, 3})
+      local pipe = pipeline.PipelineAsync {num_stages = 3,
+        producer_group = Group(Agent.Thread, 32),
+        consumer_group = Group(Agent.Thread, 32)}
+      cute.when(warp:eq(0), function()
+        local write = pipe:make_producer_state()
+        for k in cute.range(8) do
+          pipe:producer_acquire(write)
+          s[{lane, write.index}] = k
+          pipe:producer_commit(write)
+          write:advance()
+        end
+        tail(pipe, write)
+      end, function()
+        local read = pipe:make_consumer_state()
+        for k in cute.range(8) do
+          pipe:consumer_wait(read)
+          local v = s[{31 - lane, read.index}]
+          pipe:consumer_release(read)
+          read:advance()
+          y[lane + 32 * k] = v
+        end
+      end)
+    end
+  end
+
+  it("is told in every run, also where it passed", function()
+    local text, some = found(ended(function(pipe)
+      pipe:producer_tail(pipe:make_producer_state())
+    end), {}, cute.zeros({256}, cute.i32))
+    assert.equal(SEEDS, some)
+    assert.matches("mbarrier 'pipe_empty'%[0%]: nothing orders this wait for "
+      .. "the end of phase 1 before the end of phase 2: behind that it waits "
+      .. "for phase 3, which never ends", text)
+  end)
+
+  it("is none where it goes round the ring, or is the last", function()
+    clean(ended(function(pipe, write) pipe:producer_tail(write) end), {},
+          cute.zeros({256}, cute.i32))
+    clean(ended(function() end), {}, cute.zeros({256}, cute.i32))
+  end)
+
+  -- Thread 0 ends two phases; warp 1 waits for the first.
+  local function twice(between, more)
+    return function(y)
+      local t = arch.thread_idx()
+      local bar, back = arch.alloc_smem(cute.i64, 1),
+        arch.alloc_smem(cute.i64, 1)
+      cute.when(t:eq(0), function()
+        arch.mbarrier_init(bar, 1)
+        arch.mbarrier_init(back, 32)
+      end)
+      arch.sync_threads()
+      cute.when(t:eq(0), function()
+        arch.mbarrier_arrive(bar)
+        if between then arch.mbarrier_wait(back, 0) end
+        arch.mbarrier_arrive(bar)
+        if more then arch.mbarrier_arrive(bar) end
+      end)
+      cute.when(t:ge(32), function()
+        arch.mbarrier_wait(bar, 0)
+        if between then arch.mbarrier_arrive(back) end
+        y[t] = 1
+      end)
+    end
+  end
+
+  it("is none where the wait comes first, or a later phase ends", function()
+    local y = cute.zeros({64}, cute.i32)
+    clean(twice(true, false), {}, y)
+    clean(twice(false, true), {}, y)  -- it waits longer, and passes
+    local _, some = found(twice(false, false), {}, y)
+    assert.equal(SEEDS, some)
+  end)
+
+  it("agrees with all schedules", function()
+    for _, case in ipairs {{true, false, "ok"}, {false, true, "ok"},
+                           {false, false, "bug"}} do
+      local v = cute.kernel("k", twice(case[1], case[2]))(cute.zeros({64},
+        cute.i32)):check {grid = 1, block = 64, gpu = false}
+      assert.equal(case[3], v.verdict, tostring(v))
+    end
+  end)
+end)

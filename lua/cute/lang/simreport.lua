@@ -128,6 +128,8 @@ local SPECIAL = {
   {"tensor-map", "no tensor map", "copy_tensormap() of this atom first"},
   {"mbarrier", "at work where", "an mbarrier's memory holds no data before "
     .. "mbarrier_inval: is this index too large, or the memory used twice?"},
+  {"mbarrier", "which never ends", "wait with the state that goes round the "
+    .. "ring (producer_tail: the producer's), or let others arrive behind it"},
   {"mbarrier", "in place of another", "mbarrier_init counts all that arrive "
     .. "in a phase (of a pipeline: its producer_group, its consumer_group), "
     .. "and who arrives again waits for its end before (for a stage: until it "

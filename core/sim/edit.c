@@ -57,10 +57,13 @@ static void change(Fn *fn, SimEdit *e) {
   e->last = (Ref)fn->ins.n;
 }
 
-#define COPIED(cx, to, from, more) \
-  ((to).p = arena_zero(cx, &(cx)->scratch, \
-                       ((from).n + (more) + 1) * sizeof *(from).p), \
-   memcpy((to).p, (from).p, (from).n * sizeof *(from).p))
+// n things of a size, with room for more.
+static void *copied(Ctx *cx, const void *p, size_t n, size_t more,
+                    size_t size) {
+  void *to = arena_zero(cx, &cx->scratch, (n + more + 1) * size);
+  if (n) memcpy(to, p, n * size);
+  return to;
+}
 
 const Launch *simedit_launch(Ctx *cx, const Launch *l) {
   size_t n = 0;
@@ -70,9 +73,10 @@ const Launch *simedit_launch(Ctx *cx, const Launch *l) {
   SimEdit *edit = NEW(cx, SimEdit, l->nedit);
   Launch *out = NEW(cx, Launch, 1);
   *fn = *l->fn;
-  COPIED(cx, fn->ins, l->fn->ins, n * MADE);
-  COPIED(cx, fn->fact, l->fn->fact, n * MADE);
-  COPIED(cx, fn->ext, l->fn->ext, 0);
+  fn->ins.p = copied(cx, fn->ins.p, fn->ins.n, n * MADE, sizeof *fn->ins.p);
+  fn->fact.p = copied(cx, fn->fact.p, fn->fact.n, n * MADE,
+                      sizeof *fn->fact.p);
+  fn->ext.p = copied(cx, fn->ext.p, fn->ext.n, 0, sizeof *fn->ext.p);
   memcpy(edit, l->edit, l->nedit * sizeof *edit);
   for (size_t k = 0; k < l->nedit; k++)
     if (edit[k].how == EDIT_VALUE) change(fn, &edit[k]);

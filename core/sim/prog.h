@@ -31,8 +31,7 @@ typedef struct SimMem {
   int64_t count, bytes;  // elements that may be touched; in bytes
   int32_t index, named;  // into Fn.mem; named: not that of an address's piece
   uint32_t rank;       // smem: slot of the CTA whose it is; 0: its own
-  uint32_t base;       // smem: byte offset in the CTA's shared memory;
-                       // rmem: byte offset of unit 0 in the warp's values
+  uint32_t base;       // bytes: smem in the CTA's, rmem in the warp's values
   uint32_t def;        // rmem: byte offset of one lane mask a unit
   uint8_t *p, *defined;  // gmem
   uint32_t address;    // gmem at addresses: their slot; 0: it is one piece

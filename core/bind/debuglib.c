@@ -288,7 +288,7 @@ static int l_value(lua_State *L) {
   Eye e = check_eye(L, 3);
   const Value *v = trace_value(L, 2);
   uint64_t u;
-  if (!v || v->serial != e.b->fn->serial ||
+  if (!v || v->undefined || v->serial != e.b->fn->serial ||
       !simdebug_value(&e.b->d, v->r, e.warp, e.lane, &u))
     return 0;
   face_push_bits(L, ir_type(e.b->fn, v->r), u);

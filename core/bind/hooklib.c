@@ -23,8 +23,10 @@ typedef struct Hook {
   bool counts;       // are instructions looked at?
   bool notes;        // are writes to tables noted, in uservalue 2?
   bool records;      // is somebody told of every line?
+  bool undefined;    // are there undefined values?
   int born;          // the register that a table is being made in
   Writers writers;
+  Readers readers;
 } Hook;
 
 #define MAX_FIELDS 64  // of a table, looked at for names
@@ -242,6 +244,8 @@ static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
   const char *name = vmlib_register(L, ar, key);
   int at = lua_gettop(L);
   if (!is_traced(L, at)) return;
+  const Value *v = trace_value(L, at);
+  if (v && v->undefined) trace_own(cx, v);
   const char *base = vmlib_register(L, ar, table);
   if (!lua_istable(L, -1) || lua_getmetatable(L, -1) || !of_user(L, ar))
     return;
@@ -286,6 +290,82 @@ static void see_test(lua_State *L, lua_Debug *ar, VmIns in) {
   lua_pop(L, 1);
 }
 
+// ---- undefined values ----
+
+// Pushes TRACE_STATE.undefined[name].
+static void push_undefined(lua_State *L, const char *name) {
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "undefined");
+  lua_getfield(L, -1, name);
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+}
+
+// Lua tests or compares a register: where it holds an undefined value, it gets
+// what that is in this pass.
+static void test_undefined(lua_State *L, lua_Debug *ar, int reg) {
+  vmlib_register(L, ar, reg);
+  const Value *v = trace_value(L, -1);
+  if (v && v->undefined) {
+    push_undefined(L, "tested");
+    lua_pushvalue(L, -2);
+    lua_call(L, 1, 1);
+    if (!lua_setlocal(L, ar, reg + 1)) lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+// A register is read as a list, or by a function of Lua's library that looks at
+// what it gets: fails where that is, or has, an undefined value. Pops it.
+static void read_undefined(lua_State *L, Ctx *cx) {
+  const Value *v = trace_value(L, -1);
+  if (v && v->undefined) trace_own(cx, v);
+  if (lua_istable(L, -1)) {
+    push_undefined(L, "holders");
+    lua_pushvalue(L, -2);
+    if (lua_rawget(L, -2) != LUA_TNIL) {
+      push_undefined(L, "read");
+      lua_pushvalue(L, -4);
+      lua_call(L, 1, 0);
+    }
+    lua_pop(L, 2);
+  }
+  lua_pop(L, 1);
+}
+
+static void call_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
+                           VmIns in) {
+  vmlib_register(L, ar, in.a);
+  lua_CFunction f = lua_tocfunction(L, -1);
+  lua_pop(L, 1);
+  if (!f || !writelib_reads(&h->readers, f)) return;
+  int n = in.op == VM_TFORCALL ? 2 : in.b ? in.b - 1 : 255;
+  for (int i = 1; i <= n && lua_getlocal(L, ar, in.a + i + 1); i++)
+    read_undefined(L, h->cx);
+}
+
+static void check_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
+                            VmIns in) {
+  switch (in.op) {
+    case VM_EQ:
+      test_undefined(L, ar, in.b);  // fall through
+    case VM_EQK: case VM_EQI: case VM_TEST:
+      test_undefined(L, ar, in.a);
+      break;
+    case VM_NOT: case VM_TESTSET:
+      test_undefined(L, ar, in.b);
+      break;
+    case VM_LEN:
+      vmlib_register(L, ar, in.b);
+      read_undefined(L, h->cx);
+      break;
+    case VM_CALL: case VM_TAILCALL: case VM_TFORCALL:
+      call_undefined(L, h, ar, in);
+      break;
+    default: break;
+  }
+}
+
 // An instruction writes a table, makes one, or calls; hook userdata at `at`.
 static void see_write(lua_State *L, Hook *h, int at, lua_Debug *ar, VmIns in) {
   lua_getiuservalue(L, at, 2);
@@ -295,14 +375,15 @@ static void see_write(lua_State *L, Hook *h, int at, lua_Debug *ar, VmIns in) {
 }
 
 // Instructions to look at, by what for.
-enum { COMPARES = 1, INDEXES = 2, WRITES = 4, TESTS = 8 };
+enum { COMPARES = 1, INDEXES = 2, WRITES = 4, TESTS = 8, READS = 16 };
 static const uint8_t looked_at[128] = {
   [VM_EQ] = COMPARES, [VM_EQK] = COMPARES, [VM_EQI] = COMPARES,
   [VM_GETTABLE] = INDEXES, [VM_SETTABLE] = INDEXES | WRITES,
   [VM_SETTABUP] = WRITES, [VM_SETI] = WRITES, [VM_SETFIELD] = WRITES,
   [VM_NEWTABLE] = WRITES, [VM_CALL] = WRITES, [VM_TAILCALL] = WRITES,
   [VM_TFORPREP] = WRITES, [VM_TFORCALL] = WRITES,
-  [VM_NOT] = TESTS, [VM_TEST] = TESTS, [VM_TESTSET] = TESTS};
+  [VM_NOT] = TESTS, [VM_TEST] = TESTS, [VM_TESTSET] = TESTS,
+  [VM_LEN] = READS};
 
 // An instruction is about to run.
 static void check_instruction(lua_State *L, lua_Debug *ar) {
@@ -314,6 +395,7 @@ static void check_instruction(lua_State *L, lua_Debug *ar) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
   Hook *h = lua_touserdata(L, -1);
   if (ir_fn(h->cx)) {
+    if (h->undefined) check_undefined(L, h, ar, in);
     if (what & COMPARES) check_compared(L, h->cx, ar, in);
     if (what & TESTS) see_test(L, ar, in);
     if (what & INDEXES && in.op == VM_GETTABLE)
@@ -469,6 +551,13 @@ void hooklib_wrote(lua_State *L, int idx) {
   lua_settop(L, t - 1);
 }
 
+void hooklib_undefined(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
+  Hook *h = lua_touserdata(L, -1);
+  h->undefined = true;
+  lua_pop(L, 1);
+}
+
 void hooklib_start(lua_State *L) {
   Hook *h = lua_newuserdatauv(L, sizeof *h, 2);
   lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
@@ -478,7 +567,7 @@ void hooklib_start(lua_State *L) {
   h->counts = lua_toboolean(L, -1);
   lua_getfield(L, -2, "record");
   h->records = lua_toboolean(L, -1);
-  writelib_find(L, &h->writers);
+  writelib_find(L, &h->writers, &h->readers);
   lua_pop(L, 4);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &hook_key);
   hooklib_on(L, true);

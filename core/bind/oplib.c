@@ -168,7 +168,7 @@ static int op_eq(lua_State *L) {
   const int traced = KIND_VALUE | KIND_VECTOR;
   const Value *a = trace_value(L, 1), *b = trace_value(L, 2);
   if (a && b && a->serial == b->serial && a->r == b->r &&
-      a->birth == b->birth) {
+      a->birth == b->birth && !a->undefined && !b->undefined) {
     lua_pushboolean(L, 1);
     return 1;
   }

@@ -13,6 +13,8 @@ typedef struct Value {
   bool consumed;  // of booleans: did anything use it?
   bool lazy;      // something must only if Lua's `if` has tested it
   bool choice;    // a select of the numbers that are its user values
+  uint32_t undefined;  // stands for nothing; what to say where it is used, an
+                       // index into Fn.text (core.undefined)
 } Value;
 
 // vallib.c
@@ -45,6 +47,8 @@ void hooklib_on(lua_State *L, bool on);
 void hooklib_note(lua_State *L);
 // The table at idx is about to be written, by C.
 void hooklib_wrote(lua_State *L, int idx);
+// From now on there are undefined values, and instructions are checked for them.
+void hooklib_undefined(lua_State *L);
 
 // Lists the traced value on top, and pops it: something must use it.
 void trace_watch(lua_State *L);
@@ -55,8 +59,8 @@ typedef struct VmIns {
   uint8_t op, a, b, c;
 } VmIns;
 enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
-       VM_SETFIELD = 18, VM_NEWTABLE = 19, VM_NOT = 51, VM_EQ = 57,
-       VM_EQK = 60, VM_EQI = 61, VM_TEST = 66, VM_TESTSET = 67, VM_CALL = 68,
+       VM_SETFIELD = 18, VM_NEWTABLE = 19, VM_NOT = 51, VM_LEN = 52,
+       VM_EQ = 57, VM_EQK = 60, VM_EQI = 61, VM_TEST = 66, VM_TESTSET = 67, VM_CALL = 68,
        VM_TAILCALL = 69, VM_TFORPREP = 75, VM_TFORCALL = 76 };
 VmIns vmlib_at(const lua_Debug *ar);
 // Pushes what is at stack index `reg` of the running function, from 0 on. Its
@@ -71,7 +75,12 @@ typedef struct Writers {     // functions of Lua's library; NULL: not there
   lua_CFunction f[WRITERS];
   lua_CFunction resume, wrapped;  // wrapped: what coroutine.wrap gives
 } Writers;
-void writelib_find(lua_State *L, Writers *w);
+enum { READERS = 14 };
+typedef struct Readers {     // functions that look at what they get; likewise
+  lua_CFunction f[READERS];
+} Readers;
+void writelib_find(lua_State *L, Writers *w, Readers *r);
+bool writelib_reads(const Readers *r, lua_CFunction f);
 // An instruction that writes a table, makes one, or calls is about to run;
 // true when it makes one, of which writelib_born then has to be told.
 bool writelib_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
@@ -90,6 +99,9 @@ void writelib_note(lua_State *L, int writes);
 //   known: is this a Lua whose instructions hooks can look at?
 //   constant: function(f, i), constant number i of a function's code
 //   record: function(n), told of each line of the user's code, or nil
+//   undefined: {tested = function(value), which gives what Lua is to test
+//     instead of an undefined value; holders = {[table with some] = true};
+//     read = function(table), which fails where a table has one}
 #define TRACE_STATE "cute.trace"
 
 #endif

@@ -475,6 +475,14 @@ static int l_rollback(lua_State *L) {
   return 1;
 }
 
+// digest(mark) -> integer: a hash of what was traced since
+static int l_digest(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const IrMark *m = face_check(L, 1, MT_MARK, "mark");
+  lua_pushinteger(L, (lua_Integer)ir_digest(ir_fn(cx), *m));
+  return 1;
+}
+
 static DType opt_dtype(lua_State *L, int idx) {
   return lua_isnoneornil(L, idx) ? DT_NONE : face_check_dtype(L, idx);
 }
@@ -735,7 +743,7 @@ static int l_same(lua_State *L) {
   }
   Value *a = trace_value(L, 1), *b = trace_value(L, 2);
   bool same = a && b && a->r == b->r && a->birth == b->birth &&
-              a->serial == b->serial;
+              a->serial == b->serial && !a->undefined && !b->undefined;
   if (same) a->consumed = b->consumed = a->consumed || b->consumed;
   lua_pushboolean(L, same);
   return 1;
@@ -856,6 +864,7 @@ void tracelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"trace", l_trace}, {"hook", l_hook}, {"note", l_note},
     {"tracing", l_tracing}, {"mark", l_mark}, {"rollback", l_rollback},
+    {"digest", l_digest},
     {"var", l_var}, {"vget", l_vget}, {"vset", l_vset},
     {"open_for", l_open_for}, {"open_loop", l_open_loop},
     {"open_once", l_open_once},

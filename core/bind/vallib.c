@@ -57,6 +57,14 @@ void face_push_value(lua_State *L, Ref r) {
   trace_push(L, face_state(L), r);
 }
 
+// Fails with what an undefined value says; of one that was computed, with that.
+static void use_undefined(Ctx *cx, const Value *v) {
+  const Fn *fn = ir_fn(cx);
+  if (v->r && v->r < fn->ins.n && ir_get(fn, v->r)->birth == v->birth)
+    ir_use(cx, fn, v->r);
+  ctx_fail(cx, ERR_REGION, "%s", ir_str(fn, v->undefined));
+}
+
 void trace_own(Ctx *cx, const Value *v) {
   const Fn *fn = ir_fn(cx);
   if (!fn)
@@ -67,6 +75,7 @@ void trace_own(Ctx *cx, const Value *v) {
   if (v->serial != fn->serial)
     ctx_fail(cx, ERR_FOREIGN, "a value traced in another kernel was used in "
              "'%s'", ir_str(fn, fn->name));
+  if (v->undefined) use_undefined(cx, v);
   if (v->r >= fn->ins.n || ir_get(fn, v->r)->birth != v->birth)
     ctx_fail(cx, ERR_REGION, "a value is left over from an earlier pass over "
              "a loop's body\n  keep it in a local, not in a table or a "
@@ -172,11 +181,20 @@ Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t) {
 
 // ---- what has no meaning ----
 
+// An undefined value at idx says so.
+static void check_defined(lua_State *L, int idx) {
+  const Value *v = trace_value(L, idx);
+  if (v && v->undefined) trace_own(face_enter(L), v);
+}
+
 static int v_concat(lua_State *L) {
+  check_defined(L, 1);
+  check_defined(L, 2);
   face_error(L, ERR_DYNAMIC, "'..' on a traced value: it has no digits yet\n"
              "  print it from the kernel with cute.printf(...)");
 }
 static int v_call(lua_State *L) {
+  check_defined(L, 1);
   face_error(L, ERR_DYNAMIC, "a traced value was called like a function");
 }
 
@@ -224,6 +242,10 @@ static int v_tostring(lua_State *L) {
   Ctx *cx = face_ctx(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);
   const Fn *fn = ir_fn(cx);
+  if (fn && v->serial == fn->serial && v->undefined) {
+    lua_pushliteral(L, "undefined");
+    return 1;
+  }
   if (!fn || v->serial != fn->serial || v->r >= fn->ins.n ||
       ir_get(fn, v->r)->birth != v->birth) {
     lua_pushliteral(L, "traced value (of a kernel that is done)");
@@ -259,6 +281,7 @@ static _Noreturn void element_indexed(lua_State *L, const char *what) {
 
 // dtype (also element_type) is a field; methods come from upvalue 2.
 static int v_index(lua_State *L) {
+  check_defined(L, 1);
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL) return 1;
   const char *k = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : NULL;
@@ -282,6 +305,7 @@ static int v_index(lua_State *L) {
 }
 
 static int v_newindex(lua_State *L) {
+  check_defined(L, 1);
   if (lua_type(L, 2) == LUA_TSTRING)
     face_error(L, ERR_NAME, "a traced value has no field '%s' to set",
                lua_tostring(L, 2));
@@ -397,6 +421,41 @@ static int l_assume(lua_State *L) {
   return 1;
 }
 
+// ---- undefined values ----
+
+// undefined(text[, value]) -> a value that fails with this text where it is
+// used. `value`: a traced one that it stands for; where that was computed in a
+// region that has ended, the error names it.
+static int l_undefined(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = ir_fn(cx);
+  size_t n;
+  const char *text = luaL_checklstring(L, 1, &n);
+  const Value *of = trace_value(L, 2);
+  Value *v = lua_newuserdatauv(L, sizeof *v, 0);
+  *v = (Value){.serial = fn->serial, .undefined = ir_text(cx, fn, text, n)};
+  if (of && !of->undefined && of->serial == fn->serial) {
+    v->r = of->r;
+    v->birth = of->birth;
+  }
+  luaL_setmetatable(L, MT_VALUE);
+  hooklib_undefined(L);
+  return 1;
+}
+
+// is_undefined(x) -> bool
+static int l_is_undefined(lua_State *L) {
+  const Value *v = trace_value(L, 1);
+  lua_pushboolean(L, v && v->undefined);
+  return 1;
+}
+
+// use(value): fails where it is undefined.
+static int l_use(lua_State *L) {
+  check_defined(L, 1);
+  return 0;
+}
+
 // ---- opening ----
 
 static const luaL_Reg methods[] = {
@@ -428,6 +487,8 @@ void vallib_open(lua_State *L) {
     {"claim", l_claim}, {"name_place", l_name_place},
     {"fact_join", l_fact_join},
     {"fact_widen", l_fact_widen}, {"fact_within", l_fact_within},
+    {"undefined", l_undefined}, {"is_undefined", l_is_undefined},
+    {"use", l_use},
     {NULL, NULL}};
   face_setfuncs(L, funcs);
   int top = lua_gettop(L);

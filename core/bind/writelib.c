@@ -139,7 +139,29 @@ static lua_CFunction pop_function(lua_State *L) {
   return f;
 }
 
-void writelib_find(lua_State *L, Writers *w) {
+bool writelib_reads(const Readers *r, lua_CFunction f) {
+  for (int i = 0; i < READERS; i++)
+    if (r->f[i] == f) return true;
+  return false;
+}
+
+// Those to which it makes a difference whether a value is nil, or how many a
+// table has.
+static void find_readers(lua_State *L, Readers *r) {
+  static const struct { const char *lib, *name; } readers[READERS] = {
+    {LUA_GNAME, "type"}, {LUA_GNAME, "rawequal"}, {LUA_GNAME, "assert"},
+    {LUA_GNAME, "tonumber"}, {LUA_GNAME, "next"}, {LUA_GNAME, "pairs"},
+    {LUA_GNAME, "ipairs"}, {LUA_GNAME, "rawlen"}, {LUA_MATHLIBNAME, "type"},
+    {LUA_TABLIBNAME, "unpack"}, {LUA_TABLIBNAME, "concat"},
+    {LUA_TABLIBNAME, "insert"}, {LUA_TABLIBNAME, "remove"},
+    {LUA_TABLIBNAME, "sort"}};
+  for (int i = 0; i < READERS; i++) {
+    push_member(L, readers[i].lib, readers[i].name);
+    r->f[i] = pop_function(L);
+  }
+}
+
+void writelib_find(lua_State *L, Writers *w, Readers *r) {
   static const struct { const char *lib, *name; } writers[WRITERS] = {
     {LUA_TABLIBNAME, "insert"}, {LUA_TABLIBNAME, "remove"},
     {LUA_TABLIBNAME, "sort"}, {LUA_TABLIBNAME, "move"},
@@ -148,6 +170,7 @@ void writelib_find(lua_State *L, Writers *w) {
     push_member(L, writers[i].lib, writers[i].name);
     w->f[i] = pop_function(L);
   }
+  find_readers(L, r);
   push_member(L, LUA_COLIBNAME, "resume");
   w->resume = pop_function(L);
   push_member(L, LUA_COLIBNAME, "wrap");

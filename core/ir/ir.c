@@ -373,6 +373,46 @@ bool ir_rollback(Fn *fn, IrMark m) {
   return true;
 }
 
+static uint64_t mix(uint64_t h, uint64_t v) {
+  h = (h ^ v) * 0xff51afd7ed558ccdull;
+  return h ^ h >> 32;
+}
+
+static uint64_t digest_mem(uint64_t h, const Mem *m) {
+  h = mix(h, (uint64_t)m->space << 8 | m->type);
+  h = mix(h, (uint64_t)m->count);
+  h = mix(h, (uint64_t)m->align);
+  h = mix(h, (uint64_t)m->offset);
+  return mix(h, (uint64_t)m->layout << 32 | (uint32_t)m->arg);
+}
+
+static uint64_t digest_claim(uint64_t h, const Claim *c) {
+  h = mix(h, (uint64_t)c->at << 32 | c->v);
+  h = mix(h, (uint64_t)c->limit << 32 | c->mem);
+  h = mix(h, (uint64_t)c->when << 32 | c->note);
+  h = mix(h, (uint64_t)c->lo);
+  h = mix(h, (uint64_t)c->hi);
+  return mix(h, (uint64_t)c->div << 2 | (uint64_t)c->write << 1 | c->more);
+}
+
+uint64_t ir_digest(const Fn *fn, IrMark m) {
+  uint64_t h = fn->ins.n;
+  for (size_t r = m.ins; r < fn->ins.n; r++) {
+    const Ins *i = &fn->ins.p[r];
+    h = mix(h, (uint64_t)i->op << 32 | (uint64_t)i->type << 16 | i->flags);
+    h = mix(h, (uint64_t)i->a[0] << 32 | i->a[1]);
+    h = mix(h, (uint64_t)i->a[2] << 32 | i->nx);
+    h = mix(h, (uint64_t)i->imm);
+  }
+  for (size_t k = m.ext; k < fn->ext.n; k++) h = mix(h, fn->ext.p[k]);
+  for (size_t k = m.reg; k < fn->reg.n; k++) h = mix(h, fn->reg.p[k]);
+  for (size_t k = m.mem; k < fn->mem.n; k++)
+    h = digest_mem(h, &fn->mem.p[k]);
+  for (size_t k = m.claim; k < fn->claim.n; k++)
+    h = digest_claim(h, &fn->claim.p[k]);
+  return mix(h, (uint64_t)fn->smem_bytes);
+}
+
 bool ir_arg_shared(const Fn *fn, size_t k) {
   const Arg *a = &fn->arg.p[k];
   for (size_t j = 0; a->overlap && j < fn->arg.n; j++) {

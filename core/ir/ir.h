@@ -88,6 +88,9 @@ typedef struct IrMark {
 IrMark ir_mark(const Fn *fn);
 // False, and nothing done, when fn is not what went on from there.
 bool ir_rollback(Fn *fn, IrMark m);
+// A hash of what was appended since the mark. Two passes that were appended
+// behind one mark do the same where it is equal; names and lines are left out.
+uint64_t ir_digest(const Fn *fn, IrMark m);
 
 // ---- looking ----
 static inline const Ins *ir_get(const Fn *fn, Ref r) { return &fn->ins.p[r]; }

@@ -9,6 +9,7 @@ local bytecode = require "cute.lang.bytecode"
 local carrying = require "cute.lang.carry"
 local fields = require "cute.lang.fields"
 local regions = require "cute.lang.region"
+local undefined = require "cute.lang.undefined"
 local unused = require "cute.lang.unused"
 
 local parts, rebuild = carrying.parts, carrying.rebuild
@@ -65,11 +66,17 @@ local function check_constant(slot, what)
   end
 end
 
--- A slot that held nil and that both branches set: something to begin with,
--- of the same form. False when a branch leaves it nil.
+-- A slot that held nil: something to begin with, of the form that both
+-- branches leave. False when a branch leaves it nil, or nothing carries it.
 local function begin_slot(slot, what)
-  if slot.yes == nil or slot.no == nil then
+  if undefined.none(slot.yes) or undefined.none(slot.no) then
     if slot.result then type_error(slot, what, slot.yes, slot.no) end
+    local one = slot.yes
+    if undefined.none(one) then one = slot.no end
+    regions.check_growth(slot, one, what)
+    return false
+  elseif undefined.is(slot.init) and undefined.equal(slot.yes, slot.no)
+    and regions.is_known(slot.yes) then
     return false
   end
   local sig, list = left(slot, "yes")
@@ -98,12 +105,11 @@ local function merge(region, slot)
   local changed = not (core.same(slot.init, slot.yes)
                        and core.same(slot.init, slot.no))
   if not changed or is_constant(slot) then return false end
-  local one = slot.yes
-  if one == nil then one = slot.no end
-  if slot.no == nil or slot.yes == nil then
-    regions.check_growth(slot, slot.init == nil and one or nil, what)
+  if undefined.none(slot.init) then
+    if not begin_slot(slot, what) then return false end
+  elseif slot.no == nil or slot.yes == nil then
+    regions.check_growth(slot, nil, what)
   end
-  if slot.init == nil and not begin_slot(slot, what) then return false end
   local carry = merge_carry(slot, what)
   local known = slot.carry
   slot.carry = carry
@@ -133,16 +139,18 @@ local function enter(region, level)
     set(slot, level + 1, slot.init)
     slot.head = slot.init
   end
+  undefined.give(region, function(slot, value) set(slot, level + 3, value) end)
 end
 
 local function leave(region, field, level)
   region:check_body()
   for _, slot in ipairs(region.view.slots) do
-    note_end(slot, field, get(slot, level + 1))
+    note_end(slot, field,
+             undefined.now(region, slot, get(slot, level + 1)))
   end
   for _, slot in ipairs(region:new_fields()) do
     slot.yes, slot.no = slot.init, slot.init
-    note_end(slot, field, rawget(slot.t, slot.k))
+    note_end(slot, field, undefined.now(region, slot, rawget(slot.t, slot.k)))
   end
 end
 
@@ -170,7 +178,27 @@ local function again(region, level)
   for _, slot in ipairs(region.view.slots) do
     more = merge(region, slot) or more
   end
-  return more
+  if more and region.given then return undefined.differs(region) end
+  return more or undefined.again(region)
+end
+
+-- What the ends of a branch leave in a slot that was nil and that nothing
+-- carries.
+local function undecided(region, slot)
+  local ends = undefined.is(slot.init) and region.first
+    and region.first.ends[slot] or slot
+  local yes, no = ends.yes, ends.no
+  local nothing, neither = undefined.none(yes), undefined.none(no)
+  if not nothing and not neither then
+    if undefined.equal(yes, no) then return yes end
+    return undefined.either(region, slot, yes, no)
+  elseif nothing and neither then
+    if core.same(slot.init, yes) then yes = no end
+    if yes == nil or core.same(slot.init, yes) then return slot.init end
+    return yes
+  end
+  return undefined.after(region, slot, nothing and no or yes,
+                         not slot.mixed and undefined.agrees(slot.init, yes, no))
 end
 
 -- Locals and fields hold what the branch taken left in them.
@@ -179,8 +207,13 @@ local function finish(region, level)
   for _, slot in ipairs(region.view.slots) do
     if slot.carry then
       set(slot, level + 1, carrying.read(slot.carry, slot.init, true))
+    elseif undefined.none(slot.init) and not slot.result then
+      local value = undecided(region, slot)
+      if not rawequal(value, get(slot, level + 1)) then
+        set(slot, level + 1, value)
+      end
     elseif not core.same(slot.init, slot.yes) and slot.yes ~= nil then
-      set(slot, level + 1, slot.yes)  -- using it raises: out of its region
+      set(slot, level + 1, slot.yes)
     end
   end
   region:finish()

@@ -9,7 +9,7 @@ local bytecode = {}
 local OP = {GETTABLE = 12, SETTABLE = 16, EQ = 57, EQK = 60, EQI = 61,
             RETURN = 70, RETURN0 = 71, VARARGPREP = 81,
             GETUPVAL = 9, SETUPVAL = 10, GETTABUP = 11, SETTABUP = 15,
-            SETI = 17, SETFIELD = 18, NEWTABLE = 19, NOT = 51, TEST = 66,
+            SETI = 17, SETFIELD = 18, NEWTABLE = 19, NOT = 51, LEN = 52, TEST = 66,
             TESTSET = 67, CALL = 68, TAILCALL = 69}
 
 local HEADER = "\27Lua\x54\0\x19\x93\r\n\x1a\n\4\8\8"
@@ -191,6 +191,7 @@ local function writing(a, b, t)
   if a then b() end
   c = a or b
   c = not a
+  c = #a
   return t()
 end
 -- luacheck: pop
@@ -214,7 +215,7 @@ function bytecode.known()
     ("\n%d 2 0 0\n"):format(OP.SETFIELD), ("\n%d 2 1 0\n"):format(OP.SETI),
     ("\n%d 0 0 0\n"):format(OP.SETTABUP), ("\n%d 3 "):format(OP.NEWTABLE),
     ("\n%d 0 "):format(OP.TEST), ("\n%d %%d 0 "):format(OP.TESTSET),
-    ("\n%d %%d 0 "):format(OP.NOT), ("\n%d 4 1 1\n"):format(OP.CALL),
+    ("\n%d %%d 0 "):format(OP.NOT), ("\n%d %%d 0 "):format(OP.LEN), ("\n%d 4 1 1\n"):format(OP.CALL),
     ("\n%d 4 1 "):format(OP.TAILCALL)} do
     if not seen:find(want) then return false end
   end

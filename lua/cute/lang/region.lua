@@ -9,6 +9,7 @@ local carrying = require "cute.lang.carry"
 local fields = require "cute.lang.fields"
 local reach = require "cute.lang.reach"
 local report = require "cute.lang.report"
+local undefined = require "cute.lang.undefined"
 
 local parts, rebuild = carrying.parts, carrying.rebuild
 local type_error = carrying.type_error
@@ -66,6 +67,12 @@ function regions.set(slot, level, value)
   end
 end
 
+--- Lua tests an undefined value, or compares it: see cute.lang.undefined.
+function regions.tested(v)
+  local value = undefined.tested(state.open, v)
+  return value
+end
+
 local get, set = regions.get, regions.set
 local SENTINEL = {}
 
@@ -78,11 +85,14 @@ function regions.restore()
   for _, known in next, state.left do
     for _, slot in next, known do
       if TRACED[core.typename(get(slot, 1))] then
-        if slot.t then rawset(slot.t, slot.k, slot.init)
-        else set(slot, 1, slot.init) end
+        local before = slot.init
+        if slot.form ~= nil then before = nil end  -- only the branch set it
+        if slot.t then rawset(slot.t, slot.k, before)
+        else set(slot, 1, before) end
       end
     end
   end
+  undefined.restore(state)
 end
 
 -- Is upvalue n of f one of the frame's own locals?
@@ -214,11 +224,12 @@ local is_known = regions.is_known
 -- for a list, which grows once where its loop would do it each time.
 function regions.check_growth(slot, now, what)
   if not slot.t then return end
-  if slot.init == nil and (slot.appends or not is_known(now)) then
+  if undefined.none(slot.init) then
+    if undefined.none(now) or not slot.appends and is_known(now) then return end
     core.fail("loop-table-changed", ("'%s' is new at the end of %s: fields "
       .. "that it changes must hold something before\n  give it a value "
       .. "before, or keep it in a local"):format(slot.name, what))
-  elseif slot.init ~= nil and now == nil then
+  elseif now == nil then
     core.fail("loop-table-changed", ("'%s' is gone at the end of %s: fields "
       .. "that it changes must hold something then\n  let it keep a value of "
       .. "its type"):format(slot.name, what))
@@ -282,6 +293,9 @@ function regions.call_place(what)
   return what .. (chunk and chunk .. ":" .. line or "?")
 end
 
+local FORMS = {["cute.when"] = "branch", ["cute.cases"] = "branch",
+               ["cute.func"] = "function"}
+
 --- A region opens. `key` is its place in the script, by which later ones of
 -- that place know what it carried.
 ---@param what string "this loop"
@@ -291,10 +305,18 @@ function regions.open(what, key, view)
   local memo = state.memo[key] or {ways = {}, carries = {}}
   state.memo[key] = memo
   if telling then report.tell(key:match "@?([^@]*)$" .. ": " .. what) end
+  local around = state.open or state
+  around.inside = around.inside or {}
+  local nth = (around.inside[key] or 0) + 1
+  around.inside[key] = nth
   state.open = setmetatable({what = what, view = view, memo = memo, passes = 0,
                              mark = core.mark(), watched = #state.watched,
                              fields = {}, writes = fields.open(),
-                             outer = state.open}, Region)
+                             outer = state.open, state = state,
+                             id = ("%s\n%s %d "):format(around.id or "", key,
+                                                       nth),
+                             form = FORMS[what] or "loop", ids = {},
+                             line = select(2, core.script_line())}, Region)
   return state.open
 end
 
@@ -308,6 +330,7 @@ end
 
 -- What was remembered of a slot, if it fits.
 function Region:recall(slot)
+  if undefined.none(slot.init) then return end
   local carry = self.memo.carries[key_of(slot)]
   if not carry or not carrying.fits(carry, slot.init) then return end
   slot.carry = {sig = carry.sig, n = carry.n,
@@ -327,8 +350,8 @@ end
 -- Back to the region's head, with all locals and fields as they were.
 function Region:rewind(level)
   self.passes = self.passes + 1
-  self.more, self.exits = false, 0
-  if self.passes > MAX_PASSES then
+  self.more, self.exits, self.doubts, self.inside = false, 0, {}, {}
+  if self.passes > MAX_PASSES and not self.given then
     core.fail("internal", "a loop did not settle in "
       .. MAX_PASSES .. " passes")
   end
@@ -342,6 +365,7 @@ function Region:rewind(level)
   for _, slot in ipairs(self.view.slots) do
     if slot.zeros then slot.init = rebuild(slot.form, slot.zeros) end
     set(slot, level + 1, slot.init)
+    slot.outs = nil
   end
 end
 
@@ -419,7 +443,7 @@ function Region:recall_field(way)
   t = t and fields.follow(way, t)
   if not t or self.fields[t] and self.fields[t][way.k] then return end
   local init = rawget(t, way.k)
-  if init == nil then return end
+  if undefined.none(init) then return end
   local slot = {t = t, k = way.k, name = way.name, init = init, head = init}
   self:add_field(slot, table.move(way, 1, #way, 1,
                                   {root = way.root, from = way.from}))
@@ -431,6 +455,7 @@ function Region:roots()
   local roots = table.move(self.view.rest, 1, #self.view.rest, 1, {})
   for _, slot in ipairs(self.view.slots) do
     local v = slot.head
+    if self.doubts[v] then v = self.doubts[v].value end
     if type(v) == "table" and not slot.t then
       roots[#roots + 1] = {t = v, name = slot.name, root = key_of(slot)}
     end
@@ -536,7 +561,12 @@ function Region:enter(level)
       set(slot, level + 1, carrying.read(slot.carry, slot.init))
     end
     slot.head = get(slot, level + 1)
+    if self.given and slot.fresh then
+      slot.head = slot.fresh
+      set(slot, level + 1, slot.head)
+    end
   end
+  undefined.give(self, function(slot, value) set(slot, level + 3, value) end)
 end
 
 -- The level of the frame that a traced `for` runs in, for its caller.
@@ -557,12 +587,18 @@ end
 -- pass is void (self.more) when that was not known.
 function Region:learn_exit(slot, now)
   regions.check_growth(slot, now, self.what)
-  if slot.carry then
+  if undefined.none(slot.init) then
+    slot.outs = slot.outs or {}
+    if not core.same(slot.head, now) then
+      slot.outs[#slot.outs + 1] = {value = now}
+    end
+    return false
+  elseif slot.carry then
     if carrying.learn(slot, self.what, slot.carry, slot.head, now) then
       self.more = true
       self:tell(slot)
     end
-  elseif not core.same(slot.head, now) and slot.init ~= nil then
+  elseif not core.same(slot.head, now) then
     slot.carry, self.more = carrying.new(slot, self.what, slot.init, now), true
     self:tell(slot, slot.init, now)
   end
@@ -579,7 +615,7 @@ function Region:leave_if(cond, results)
   fields.since(self.writes, function() return self:new_fields() end)
   local sets = {}
   for _, slot in ipairs(self.view.slots) do
-    local now = get(slot, level)
+    local now = undefined.now(self, slot, get(slot, level))
     if self:learn_exit(slot, now) then sets[#sets + 1] = {slot, now} end
   end
   for i = 1, results and results.n or 0 do
@@ -596,35 +632,65 @@ function Region:leave_if(cond, results)
   if cond ~= true then core.close() end
 end
 
+-- What a slot holds at the body's end: true when another pass is needed.
+function Region:learn_end(slot, now)
+  regions.check_growth(slot, now, self.what)
+  slot.yes = now
+  if undefined.none(slot.init) then
+    if self.given then return false end
+    slot.fresh = nil
+    if now ~= nil and not core.same(slot.head, now) then
+      slot.fresh = undefined.after(self, slot, now, true)
+      self.grown = true
+    end
+    return false
+  elseif slot.carry then
+    if not carrying.learn(slot, self.what, slot.carry, slot.head, now) then
+      return false
+    end
+    self:tell(slot)
+    return true
+  elseif core.same(slot.head, now) then
+    return false
+  end
+  slot.carry = carrying.new(slot, self.what, slot.init, now)
+  self:tell(slot, slot.init, now)
+  return true
+end
+
 -- At the body's end: true when another pass is needed.
 function Region:again(level)
   local again = self.more
   self:check_body()
+  self.grown = false
+  self:new_fields()
   for _, slot in ipairs(self.view.slots) do
-    local now = get(slot, level + 1)
-    regions.check_growth(slot, now, self.what)
-    if slot.carry then
-      if carrying.learn(slot, self.what, slot.carry, slot.head, now) then
-        self:tell(slot)
-        again = true
-      end
-    elseif not core.same(slot.head, now) and slot.init ~= nil then
-      slot.carry = carrying.new(slot, self.what, slot.init, now)
-      self:tell(slot, slot.init, now)
-      again = true
-    end
-  end
-  for _, slot in ipairs(self:new_fields()) do
-    local now = rawget(slot.t, slot.k)
-    regions.check_growth(slot, now, self.what)
-    if slot.init ~= nil then
-      slot.carry = carrying.new(slot, self.what, slot.init, now)
-      self:tell(slot, slot.init, now)
-      again = true
-    end
+    local now = undefined.now(self, slot, get(slot, level + 1))
+    again = self:learn_end(slot, now) or again
   end
   self:check_tables()
-  return again
+  if again and self.given then return undefined.differs(self) end
+  return again or undefined.again(self, self.grown)
+end
+
+-- What a slot that was nil holds behind a loop or function: where all ways out
+-- leave one value, that; nil, or an undefined value.
+function Region:left(slot, at_end)
+  local outs, value, known, ways = slot.outs or {}, nil, not slot.mixed, 0
+  for _, out in ipairs(outs) do
+    if out.value ~= nil and not rawequal(out.value, slot.init) then
+      known = known and (value == nil or undefined.equal(value, out.value))
+      value, ways = out.value, ways + 1
+    end
+  end
+  if at_end ~= nil and not core.same(slot.init, at_end) then
+    known = known and (value == nil or undefined.equal(value, at_end))
+    value, ways = at_end, ways + 1
+  end
+  if value == nil then return slot.init end
+  if not self.loops and known and ways == self.exits + 1
+    and not undefined.is(value) then return value end
+  return undefined.after(self, slot, value, known)
 end
 
 function Region:leave(level)
@@ -638,6 +704,15 @@ function Region:leave(level)
   for _, slot in ipairs(self.view.slots) do
     if slot.carry then
       set(slot, level + 1, carrying.read(slot.carry, slot.init, true))
+    elseif undefined.none(slot.init) then
+      local now = slot.yes
+      if slot.fresh and rawequal(now, slot.fresh) then
+        now = self.first.ends[slot].yes
+      end
+      now = self:left(slot, now)
+      if not rawequal(now, get(slot, level + 1)) then
+        set(slot, level + 1, now)
+      end
     end
   end
   self:finish()
@@ -721,6 +796,7 @@ function Region:begin_once()
   core.open_once()
   self.depth = core.region_depth()
   for _, slot in ipairs(self.view.slots) do slot.head = slot.init end
+  undefined.give(self, function(slot, value) set(slot, 1, value) end)
 end
 
 --- The helper came to its end, with these results: true when another pass is
@@ -732,7 +808,8 @@ function Region:end_once(results)
   self:new_fields()
   local sets = {}
   for _, slot in ipairs(self.view.slots) do
-    local now = get(slot, 1)
+    local now = undefined.now(self, slot, get(slot, 1))
+    slot.yes = now
     if self:learn_exit(slot, now) then sets[#sets + 1] = {slot, now} end
   end
   for i = 1, math.max(results.n, self.results.n or 0) do
@@ -744,8 +821,9 @@ function Region:end_once(results)
   self:check_tables()
   if self.more then
     learn_numbers(self)
-    return true
+    return self.given and undefined.differs(self) or true
   end
+  if undefined.again(self) then return true end
   for _, s in ipairs(sets) do carrying.write(s[1].carry, s[2]) end
   core.close()
   return false
@@ -757,6 +835,8 @@ function Region:finish_once()
   for _, slot in ipairs(self.view.slots) do
     if slot.carry then
       set(slot, 1, carrying.read(slot.carry, slot.init, true))
+    elseif undefined.none(slot.init) then
+      set(slot, 1, self:left(slot))
     end
   end
   local out = {n = self.results.n or 0}

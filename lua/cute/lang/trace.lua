@@ -16,6 +16,7 @@ local reach = require "cute.lang.reach"
 local regions = require "cute.lang.region"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
+local undefined = require "cute.lang.undefined"
 local unused = require "cute.lang.unused"
 
 local trace = {}
@@ -468,6 +469,8 @@ function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}
   opts.state = {watched = {}, lines = {}, memo = {}, ran = ran,
                 accumulate = {}, tiled = {}, left = {},
+                undefined = {holders = setmetatable({}, {__mode = "k"}),
+                             tested = regions.tested, read = undefined.read},
                 elements = elements, lex = assigned_in, known = is_known(),
                 constant = bytecode.constant, record = opts.record}
   local before = regions.begin(opts.state)

@@ -1,0 +1,327 @@
+--- Places that are nil before a loop or branch and hold something after it.
+--
+-- Some threads never ran the body, so such a place is undefined behind it: it
+-- holds an undefined value, which raises [out-of-region] where it is used.
+-- A place is known by what its body left in it, too. Where Lua tests an
+-- undefined value inside a region, the region is traced with nil and with that,
+-- and both have to do the same: so a cache is filled, or found filled.
+local core = require "cute.core"
+local fields = require "cute.lang.fields"
+
+local undefined = {}
+
+-- [undefined value] = {value =, known = is that what the place holds where it
+-- is not nil?, slot =, id = see make}
+local records = setmetatable({}, {__mode = "k"})
+
+local is = core.is_undefined
+
+--- Is it an undefined value?
+---@param v any
+---@return boolean
+undefined.is = is
+
+--- Does a place with it hold nothing, at least for some threads?
+---@param v any
+---@return boolean
+function undefined.none(v) return v == nil or is(v) end
+
+--- Do two values that Lua alone knows stand for the same?
+---@param a any
+---@param b any
+---@return boolean
+function undefined.equal(a, b)
+  if core.same(a, b) then return true end
+  if type(a) ~= "userdata" or core.typename(a) ~= core.typename(b)
+    or core.typename(a) ~= "layout" then return false end
+  return a == b
+end
+
+-- How a message says a value.
+local function show(v)
+  if is(v) then return show(records[v].value) end
+  return type(v) == "table" and "a table" or core.show(v)
+end
+
+-- Can the next pass be given a value of the last one? It is of Lua alone.
+local function is_plain(v)
+  local kind = core.typename(v)
+  return kind ~= "value" and kind ~= "vector" and kind ~= "tensor"
+end
+
+-- An undefined value for a slot of a region. Places that a region sets all
+-- together are one `id`: they hold nothing, or each its value.
+local function make(region, slot, text, value, known)
+  local v = core.undefined(text, value)
+  local id = region.id
+  if is(value) then
+    local inner = records[value]
+    known, value, id = known and inner.known, inner.value, id .. slot.name
+  elseif slot.outs and slot.outs[1] then
+    id = id .. slot.name
+  end
+  records[v] = {value = value, known = known and is_plain(value), slot = slot,
+                id = id}
+  local all = region.state.undefined
+  if slot.t then all.holders[slot.t] = true end
+  all[#all + 1] = v
+  return v
+end
+
+--- Are all of these nil, undefined, or one value that is known?
+---@param ... any
+---@return boolean
+function undefined.agrees(...)
+  local value = nil
+  for i = 1, select("#", ...) do
+    local v = select(i, ...)
+    local r = records[v]
+    if r and not r.known then return false end
+    if r then v = r.value end
+    if v ~= nil then
+      if value ~= nil and not undefined.equal(v, value) then return false end
+      value = v
+    end
+  end
+  return true
+end
+
+--- What a slot holds that is nil before a region and `value` at an end of it.
+---@param region table
+---@param slot table
+---@param value any
+---@param known boolean are all its ends nil or that?
+function undefined.after(region, slot, value, known)
+  return make(region, slot, ("'%s' is nil before this %s and %s after it\n"
+    .. "  give it a value before, or use it inside alone (the %s is in line "
+    .. "%s)"):format(slot.name, region.form, show(value), region.form,
+    region.line), value, known)
+end
+
+--- What a slot holds whose value the two ends of a branch give differently.
+function undefined.either(region, slot, yes, no)
+  return make(region, slot, ("'%s' is %s in one branch and %s in the other: "
+    .. "which, depends on the thread\n  use it inside the branches (in line "
+    .. "%s), or let both give one value"):format(slot.name, show(yes),
+    show(yes) == show(no) and "another one" or show(no), region.line), nil,
+    false)
+end
+
+-- The slot of an upvalue that holds `v`: of the region, which gives it back.
+local function own(region, f, n, name, v)
+  for _, slot in ipairs(region.view.slots) do
+    if rawequal(slot.head, v) then return end
+  end
+  table.insert(region.view.slots, {f = f, n = n, name = name, init = v,
+                                   head = v, yes = v, no = v})
+end
+
+-- Places that hold `v` and that the function at `level` sees get `value`.
+local function replace(region, v, value, level)
+  for n = 1, math.huge do
+    local name, now = debug.getlocal(level + 1, n)
+    if not name then break end
+    if rawequal(now, v) then debug.setlocal(level + 1, n, value) end
+  end
+  local slot = records[v].slot
+  if slot.t and rawequal(rawget(slot.t, slot.k), v) then
+    fields.set(slot.t, slot.k, value)
+  end
+  local f = debug.getinfo(level + 1, "f").func
+  for n = 1, math.huge do
+    local name, now = debug.getupvalue(f, n)
+    if not name then return end
+    if rawequal(now, v) then
+      own(region, f, n, name, v)
+      debug.setupvalue(f, n, value)
+    end
+  end
+end
+
+--- Lua tests an undefined value, or compares it: what it is in this pass over
+-- the innermost region. Raises outside of one.
+---@param region table? the innermost one
+---@param v any
+function undefined.tested(region, v)
+  local r = records[v]
+  if not region or not r.known then core.use(v) end
+  local value = nil
+  if region.given and region.given[r.id] then value = r.value end
+  region.doubts[v] = {value = value}
+  region.ids[r.id] = r.slot.name
+  replace(region, v, value, 3)
+  return value
+end
+
+--- At the head of a pass with values: places get theirs.
+---@param region table
+---@param place fun(slot: table, value: any) sets a slot
+function undefined.give(region, place)
+  local given = region.given
+  if not given or next(given) == nil then return end
+  for _, slot in ipairs(region.view.slots) do
+    local r = records[slot.head]
+    if r and given[r.id] then
+      region.doubts[slot.head] = {value = r.value}
+      place(slot, r.value)
+    end
+  end
+  for _, v in ipairs(region.state.undefined) do
+    local r = records[v]
+    local slot = r.slot
+    if given[r.id] and slot.t and rawequal(rawget(slot.t, slot.k), v) then
+      region.doubts[v] = {value = r.value}
+      fields.set(slot.t, slot.k, r.value)
+    elseif given[r.id] and slot.f
+      and rawequal(select(2, debug.getupvalue(slot.f, slot.n)), v) then
+      own(region, slot.f, slot.n, slot.name, v)
+      region.doubts[v] = {value = r.value}
+      debug.setupvalue(slot.f, slot.n, r.value)
+    end
+  end
+end
+
+--- Raises where a field of t is undefined: something looks at how many t has.
+---@param t table
+function undefined.read(t)
+  for _, v in next, t do
+    if is(v) then core.use(v) end
+  end
+end
+
+--- The trace is over: places that are undefined are nil again.
+---@param state table
+function undefined.restore(state)
+  for _, v in ipairs(state.undefined) do
+    local slot = records[v].slot
+    if slot.t then
+      if is(rawget(slot.t, slot.k)) then rawset(slot.t, slot.k, nil) end
+    elseif slot.f then
+      local _, now = debug.getupvalue(slot.f, slot.n)
+      if is(now) then debug.setupvalue(slot.f, slot.n, nil) end
+    end
+  end
+end
+
+---------------------------------------------------------------------------
+-- Passes that are compared
+---------------------------------------------------------------------------
+
+--- What a slot holds at an end of a pass: where it still has what the pass
+-- gave it instead of an undefined value, that.
+---@param region table
+---@param slot table
+---@param now any
+function undefined.now(region, slot, now)
+  local d = region.doubts[slot.head]
+  if d and rawequal(d.value, now) then return slot.head end
+  return now
+end
+
+-- What a pass left: a hash of its instructions, and of each slot that was nil
+-- its ends.
+local function snapshot(region)
+  local ends = {}
+  for _, slot in ipairs(region.view.slots) do
+    if undefined.none(slot.init) then
+      ends[slot] = {head = slot.head, yes = slot.yes, no = slot.no}
+    end
+  end
+  return {digest = core.digest(region.mark), ends = ends}
+end
+
+-- Did an end of a slot come to the same in a pass with nil (a) and in one with
+-- what it holds (b), which had `head` at its head?
+local function agree(a, b, head)
+  local a_none, b_none = undefined.none(a), undefined.none(b)
+  if a_none or b_none then
+    if a_none and b_none then return true end
+    local r = b_none and rawequal(b, head) and records[head]
+    return r and r.known and undefined.equal(a, r.value) or false
+  end
+  return undefined.equal(a, b)
+end
+
+-- The name of a slot by which two passes differ; nil: they are the same.
+local function difference(region, first, second)
+  for slot, b in next, second.ends do
+    local a, tested = first.ends[slot] or {}, region.doubts[b.head]
+    for _, e in ipairs {"yes", "no"} do
+      if not agree(a[e], b[e], b.head) then
+        if tested or undefined.none(a[e]) ~= undefined.none(b[e]) then
+          return slot.name
+        end
+        slot.mixed = true
+      end
+    end
+  end
+  if first.digest ~= second.digest then
+    return (select(2, next(region.ids)))
+  end
+end
+
+-- Which of the places in doubt get their values in the next pass: all, each,
+-- each two of few. nil: there is no more to be tried.
+local function choose(region)
+  local ids, tried = {}, region.tried
+  for id in next, region.ids do ids[#ids + 1] = id end
+  table.sort(ids)
+  local function offer(set)
+    local key = {}
+    for _, id in ipairs(ids) do key[#key + 1] = set[id] and id end
+    key = table.concat(key, "\n")
+    if tried[key] then return nil end
+    return set, key
+  end
+  local all = {}
+  for _, id in ipairs(ids) do all[id] = true end
+  local set, key = offer(all)
+  if set then return set, key end
+  for i, a in ipairs(ids) do
+    for j = i, #ids <= 4 and #ids or i do
+      set, key = offer {[a] = true, [ids[j]] = true}
+      if set then return set, key end
+    end
+  end
+end
+
+--- A pass has come to its end, and nothing more was learned in it: true when
+-- another one is needed.
+---@param region table
+---@param fresh? boolean do slots of a loop hold something that were nil?
+---@return boolean
+function undefined.again(region, fresh)
+  if not region.given then
+    if not fresh and next(region.doubts) == nil then return false end
+    region.first, region.tried = snapshot(region), {}
+  elseif next(region.doubts) then
+    local name = difference(region, region.first, snapshot(region))
+    if name then return undefined.differs(region, name) end
+  end
+  local set, key = choose(region)
+  if not set then return false end
+  region.given, region.tried[key] = set, true
+  return true
+end
+
+--- A pass with values did something else than that with nil. What regions
+-- inside have learned in the meantime may be why, so both come once more.
+---@param region table
+---@param name? string
+---@return boolean
+function undefined.differs(region, name)
+  region.given, region.retried = nil, (region.retried or 0) + 1
+  if region.retried <= 2 then return true end
+  name = name or select(2, next(region.ids)) or "?"
+  local value
+  for v in next, region.doubts do
+    local r = records[v]
+    if r.slot.name == name then value = r.value end
+  end
+  core.fail("out-of-region", ("'%s' is nil at first and %s later, and then the "
+    .. "body of this %s does something else\n  give it a value before the %s "
+    .. "in line %s"):format(name, value == nil and "something" or show(value),
+    region.form, region.form, region.line))
+end
+
+return undefined

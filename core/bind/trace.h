@@ -12,6 +12,7 @@ typedef struct Value {
   Ref r;
   bool consumed;  // of booleans: did anything use it?
   bool lazy;      // something must only if Lua's `if` has tested it
+  bool truth;     // Lua's own boolean at an end of a region: no test is right
   bool choice;    // a select of the numbers that are its user values
   uint32_t undefined;  // stands for nothing; what to say where it is used, an
                        // index into Fn.text (core.undefined)
@@ -103,5 +104,10 @@ void writelib_note(lua_State *L, int writes);
 //     instead of an undefined value; holders = {[table with some] = true};
 //     read = function(table), which fails where a table has one}
 #define TRACE_STATE "cute.trace"
+
+// Of a traced boolean in a condition of Lua.
+#define TRACE_ALWAYS_TRUE "a traced boolean is always true in Lua's if, and, " \
+  "or, not, while\n  branch with cute.when(cond, function() ... end), choose " \
+  "with cute.where, combine with & | ~"
 
 #endif

@@ -252,10 +252,7 @@ static int fn_tostring(lua_State *L) {
 static _Noreturn void unused_error(Ctx *cx, lua_State *L, uint32_t src) {
   const Src *s = &ir_fn(cx)->src.p[src];
   face_error_at(L, ir_str(ir_fn(cx), s->file), (int)s->line, ERR_BOOL, "this "
-                "comparison was never used: a traced boolean is always true "
-                "in Lua's if, and, or, not, while\n  branch with cute.when("
-                "cond, function() ... end), choose with cute.where, combine "
-                "with & | ~");
+                "comparison was never used: " TRACE_ALWAYS_TRUE);
 }
 
 static void find_unused(Ctx *cx, lua_State *L) {
@@ -763,12 +760,21 @@ static int l_dtype_of(lua_State *L) {
   return 1;
 }
 
-// carried(boolean) -> itself, which a loop carries: a body that only sets it
-// leaves it unused.
+// carried(boolean[, truth]) -> itself, which a loop carries: a body that only
+// sets it leaves it unused. truth: it is a boolean of Lua at one of its ends.
 static int l_carried(lua_State *L) {
   Value *v = face_checkudata(L, 1, MT_VALUE);
   v->lazy = true;
+  v->truth = lua_toboolean(L, 2);
   v->consumed = false;
+  lua_settop(L, 1);
+  return 1;
+}
+
+// truth(x) -> bool: a boolean of Lua, or one that a region made a traced one?
+static int l_truth(lua_State *L) {
+  const Value *v = trace_value(L, 1);
+  lua_pushboolean(L, lua_isboolean(L, 1) || (v && v->truth));
   return 1;
 }
 
@@ -872,7 +878,7 @@ void tracelib_open(lua_State *L) {
     {"open_if", l_open_if}, {"open_else", l_open_else}, {"close", l_close},
     {"region_depth", l_depth}, {"parts", l_parts}, {"rebuild", l_rebuild},
     {"same", l_same}, {"dtype_of", l_dtype_of}, {"cvt", l_cvt},
-    {"carried", l_carried}, {"known", l_known}, {"sreg", l_sreg},
+    {"carried", l_carried}, {"truth", l_truth}, {"known", l_known}, {"sreg", l_sreg},
     {"effect", l_effect}, {"fence", l_fence},
     {NULL, NULL}};
   static const luaL_Reg fnmeta[] = {

@@ -27,7 +27,9 @@ local function note_end(slot, field, now)
   slot[field] = now
   if not core.same(slot.init, now) then
     slot[field .. "_parts"] = table.pack(parts(now))
-    if slot.carry then carrying.write(slot.carry, now) end
+    if slot.carry and not undefined.none(now) then
+      carrying.write(slot.carry, now)
+    end
   end
 end
 
@@ -88,7 +90,7 @@ local function begin_slot(slot, what)
   for i, p in ipairs(list) do
     list[i] = core.dtype_of(p) == core.boolean and false or 0
   end
-  slot.form, slot.zeros = slot.yes, list
+  slot.form, slot.zeros, slot.before = slot.yes, list, slot.init
   slot.init = rebuild(slot.form, list)  -- anew in each pass
   return true
 end
@@ -107,6 +109,9 @@ local function merge(region, slot)
   if not changed or is_constant(slot) then return false end
   if undefined.none(slot.init) then
     if not begin_slot(slot, what) then return false end
+  elseif slot.zeros and (undefined.none(slot.yes) or undefined.none(slot.no))
+  then  -- in this pass only
+    return undefined.differs(region, slot.name)
   elseif slot.no == nil or slot.yes == nil then
     regions.check_growth(slot, nil, what)
   end
@@ -136,8 +141,9 @@ end
 local function enter(region, level)
   fields.rewind(region.writes)
   for _, slot in ipairs(region.view.slots) do
-    set(slot, level + 1, slot.init)
     slot.head = slot.init
+    if slot.zeros then slot.head = slot.before end  -- zeros are the variables'
+    set(slot, level + 1, slot.head)
   end
   undefined.give(region, function(slot, value) set(slot, level + 3, value) end)
 end

@@ -119,6 +119,7 @@ end
 local function carry_part(slot, what, carry, i, a, b)
   local t = joint_type(slot, what, carry.sig, a, b)
   carry.types[i] = t
+  if core.truth(a) or core.truth(b) then carry.truth = true end
   if t.is_integer then
     carry.facts[i] = core.fact_join(core.fact(a), core.fact(b))
   end
@@ -182,7 +183,9 @@ local function read(carry, init, final)
     local v, f = carry.vars[i] and core.vget(carry.vars[i]), carry.facts[i]
     if v and f then core.assume(v, f.lo, f.hi, f.div, true) end
     if v and final then v = core.cvt(v, carry.types[i]) end
-    if carry.types[i] == core.boolean then core.carried(v) end
+    if carry.types[i] == core.boolean then
+      core.carried(v, carry.truth ~= nil)
+    end
     if v then list[i] = v end
   end
   return (rebuild(init, list))
@@ -204,6 +207,7 @@ local function learn(slot, what, carry, head, now)
     t = carry.types[i]
     if not t then goto continue end
     local tb = core.dtype_of(b[i])
+    if core.truth(b[i]) then carry.truth = true end
     if tb and tb ~= t and carry.sig:find "^tensor" then
       again = again or t ~= core.i64
       carry.types[i] = core.i64

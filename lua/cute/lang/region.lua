@@ -86,7 +86,7 @@ function regions.restore()
     for _, slot in next, known do
       if TRACED[core.typename(get(slot, 1))] then
         local before = slot.init
-        if slot.form ~= nil then before = nil end  -- only the branch set it
+        if slot.zeros then before = nil end  -- only the branch set it
         if slot.t then rawset(slot.t, slot.k, before)
         else set(slot, 1, before) end
       end
@@ -333,7 +333,7 @@ function Region:recall(slot)
   if undefined.none(slot.init) then return end
   local carry = self.memo.carries[key_of(slot)]
   if not carry or not carrying.fits(carry, slot.init) then return end
-  slot.carry = {sig = carry.sig, n = carry.n,
+  slot.carry = {sig = carry.sig, n = carry.n, truth = carry.truth,
                 types = table.move(carry.types, 1, carry.n, 1, {}),
                 facts = table.move(carry.facts, 1, carry.n, 1, {})}
 end
@@ -376,7 +376,9 @@ function Region:abandon()
   core.rollback(self.mark)
   fields.abandon(self.writes)
   for _, slot in ipairs(self.view.slots) do
-    if slot.f then set(slot, 1, slot.init) end  -- the frame's own locals end
+    local before = slot.init
+    if slot.zeros then before = slot.before end
+    if slot.f then set(slot, 1, before) end  -- the frame's own locals end
   end
   for i = #state.watched, self.watched + 1, -1 do state.watched[i] = nil end
   state.open = self.outer
@@ -384,7 +386,9 @@ function Region:abandon()
 end
 
 function Region:__close(err)
-  if err ~= nil then self:abandon() end
+  if err == nil then return end
+  core.hook(false)
+  self:abandon()
 end
 
 -- A coroutine switched to other code of the kernel within the region, or from
@@ -562,7 +566,7 @@ function Region:enter(level)
     end
     slot.head = get(slot, level + 1)
     if self.given and slot.fresh then
-      slot.head = slot.fresh
+      slot.head = undefined.head(self, slot)
       set(slot, level + 1, slot.head)
     end
   end
@@ -688,6 +692,7 @@ function Region:left(slot, at_end)
     value, ways = at_end, ways + 1
   end
   if value == nil then return slot.init end
+  known = known and undefined.agrees(slot.init, value)
   if not self.loops and known and ways == self.exits + 1
     and not undefined.is(value) then return value end
   return undefined.after(self, slot, value, known)

@@ -153,6 +153,16 @@ function undefined.tested(region, v)
   return value
 end
 
+--- What a loop's slot holds at the head of a pass with values: what the body
+-- left in it, or, where the pass asks for that, what was there before.
+---@param region table
+---@param slot table
+---@return any
+function undefined.head(region, slot)
+  local r = records[slot.init]
+  return not (r and region.given[r.id]) and slot.fresh or slot.init
+end
+
 --- At the head of a pass with values: places get theirs.
 ---@param region table
 ---@param place fun(slot: table, value: any) sets a slot
@@ -213,7 +223,7 @@ end
 ---@param slot table
 ---@param now any
 function undefined.now(region, slot, now)
-  local d = region.doubts[slot.head]
+  local d = not slot.zeros and region.doubts[slot.head]
   if d and rawequal(d.value, now) then return slot.head end
   return now
 end
@@ -294,6 +304,10 @@ function undefined.again(region, fresh)
   if not region.given then
     if not fresh and next(region.doubts) == nil then return false end
     region.first, region.tried = snapshot(region), {}
+    if fresh then
+      region.given, region.tried[""] = {}, true
+      return true
+    end
   elseif next(region.doubts) then
     local name = difference(region, region.first, snapshot(region))
     if name then return undefined.differs(region, name) end

@@ -1,0 +1,33 @@
+-- Random loops, branches and helpers that give variables, fields and lists what
+-- Lua alone knows: as a kernel of 8 threads on the simulator, and in plain Lua,
+-- thread by thread. An error is right; another result is not.
+-- CUTELUA_SEEDS=20000 runs more of them.
+local absent = require "spec.absent"
+
+describe("what random loops and branches give variables that were nil",
+  function()
+    local most = tonumber(os.getenv "CUTELUA_SEEDS") or 400
+    local STEP = math.max(200, most // 10)
+    for first = 1, most, STEP do
+      it(("is each thread's, or an error, seeds from %d"):format(first),
+        function()
+          local counts = {same = 0, error = 0, skipped = 0}
+          local last = math.min(first + STEP - 1, most)
+          for seed = first, last do
+            local verdict, a, b = absent.compare(seed)
+            if verdict == "different" then
+              assert.same(a, b, ("seed %d\n%s"):format(seed,
+                absent.kernel(absent.program(seed))))
+            end
+            counts[verdict] = counts[verdict] + 1
+            if verdict == "error" then  -- one of ours, and no defect
+              assert.matches("%[%l[%l%-]+%]", a)
+              assert.is_nil(a:find("attempt to", 1, true), a)
+            end
+          end
+          -- Where most fail to trace, nothing is compared.
+          assert.is_true(counts.same * 3 >= last - first + 1)
+          assert.is_true(counts.skipped * 20 <= last - first + 1)
+        end)
+    end
+  end)

@@ -279,6 +279,8 @@ build = {
         "lua/cute/lang/source.lua",
       ["cute.lang.trace"] =
         "lua/cute/lang/trace.lua",
+      ["cute.lang.undefined"] =
+        "lua/cute/lang/undefined.lua",
       ["cute.lang.unused"] =
         "lua/cute/lang/unused.lua",
       ["cute.layoutenum"] =

@@ -286,7 +286,6 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
 static void see_test(lua_State *L, lua_Debug *ar, VmIns in) {
   vmlib_register(L, ar, in.op == VM_TEST ? in.a : in.b);
   Value *v = trace_value(L, -1);
-  if (v && v->truth) face_error(L, ERR_BOOL, TRACE_ALWAYS_TRUE);
   if (v) v->lazy = false;
   lua_pop(L, 1);
 }

@@ -12,7 +12,7 @@ typedef struct Value {
   Ref r;
   bool consumed;  // of booleans: did anything use it?
   bool lazy;      // something must only if Lua's `if` has tested it
-  bool truth;     // Lua's own boolean at an end of a region: no test is right
+  bool truth;     // a boolean of Lua at an end of a region: no test is right
   bool choice;    // a select of the numbers that are its user values
   uint32_t undefined;  // stands for nothing; what to say where it is used, an
                        // index into Fn.text (core.undefined)
@@ -48,7 +48,7 @@ void hooklib_on(lua_State *L, bool on);
 void hooklib_note(lua_State *L);
 // The table at idx is about to be written, by C.
 void hooklib_wrote(lua_State *L, int idx);
-// From now on there are undefined values, and instructions are checked for them.
+// From now on there are undefined values: instructions are checked for them.
 void hooklib_undefined(lua_State *L);
 
 // Lists the traced value on top, and pops it: something must use it.
@@ -61,8 +61,8 @@ typedef struct VmIns {
 } VmIns;
 enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
        VM_SETFIELD = 18, VM_NEWTABLE = 19, VM_NOT = 51, VM_LEN = 52,
-       VM_EQ = 57, VM_EQK = 60, VM_EQI = 61, VM_TEST = 66, VM_TESTSET = 67, VM_CALL = 68,
-       VM_TAILCALL = 69, VM_TFORPREP = 75, VM_TFORCALL = 76 };
+       VM_EQ = 57, VM_EQK = 60, VM_EQI = 61, VM_TEST = 66, VM_TESTSET = 67,
+       VM_CALL = 68, VM_TAILCALL = 69, VM_TFORPREP = 75, VM_TFORCALL = 76 };
 VmIns vmlib_at(const lua_Debug *ar);
 // Pushes what is at stack index `reg` of the running function, from 0 on. Its
 // name when it is a local, else NULL.
@@ -104,10 +104,5 @@ void writelib_note(lua_State *L, int writes);
 //     instead of an undefined value; holders = {[table with some] = true};
 //     read = function(table), which fails where a table has one}
 #define TRACE_STATE "cute.trace"
-
-// Of a traced boolean in a condition of Lua.
-#define TRACE_ALWAYS_TRUE "a traced boolean is always true in Lua's if, and, " \
-  "or, not, while\n  branch with cute.when(cond, function() ... end), choose " \
-  "with cute.where, combine with & | ~"
 
 #endif

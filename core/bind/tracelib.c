@@ -249,10 +249,14 @@ static int fn_tostring(lua_State *L) {
 
 // Raises at the line (an index into Fn.src) of a traced boolean, or a vector of
 // some, which nothing used.
-static _Noreturn void unused_error(Ctx *cx, lua_State *L, uint32_t src) {
+static _Noreturn void unused_error(Ctx *cx, lua_State *L, uint32_t src,
+                                   bool used) {
   const Src *s = &ir_fn(cx)->src.p[src];
   face_error_at(L, ir_str(ir_fn(cx), s->file), (int)s->line, ERR_BOOL, "this "
-                "comparison was never used: " TRACE_ALWAYS_TRUE);
+                "comparison was %s: a traced boolean is always true "
+                "in Lua's if, and, or, not, while\n  branch with cute.when("
+                "cond, function() ... end), choose with cute.where, combine "
+                "with & | ~", used ? "tested by Lua" : "never used");
 }
 
 static void find_unused(Ctx *cx, lua_State *L) {
@@ -263,9 +267,9 @@ static void find_unused(Ctx *cx, lua_State *L) {
     lua_rawgeti(L, -1, i);
     const Vector *of = luaL_testudata(L, -1, MT_VECTOR);
     const Value *v = of ? NULL : lua_touserdata(L, -1);
-    if (of && !of->consumed) unused_error(cx, L, of->src);
-    if (v && !v->consumed && !v->lazy)
-      unused_error(cx, L, ir_get(ir_fn(cx), v->r)->src);
+    if (of && !of->consumed) unused_error(cx, L, of->src, false);
+    if (v && !v->lazy && (v->truth || !v->consumed))
+      unused_error(cx, L, ir_get(ir_fn(cx), v->r)->src, v->consumed);
     lua_pop(L, 1);
   }
   lua_pop(L, 2);
@@ -878,7 +882,8 @@ void tracelib_open(lua_State *L) {
     {"open_if", l_open_if}, {"open_else", l_open_else}, {"close", l_close},
     {"region_depth", l_depth}, {"parts", l_parts}, {"rebuild", l_rebuild},
     {"same", l_same}, {"dtype_of", l_dtype_of}, {"cvt", l_cvt},
-    {"carried", l_carried}, {"truth", l_truth}, {"known", l_known}, {"sreg", l_sreg},
+    {"carried", l_carried}, {"truth", l_truth},
+    {"known", l_known}, {"sreg", l_sreg},
     {"effect", l_effect}, {"fence", l_fence},
     {NULL, NULL}};
   static const luaL_Reg fnmeta[] = {

@@ -203,8 +203,10 @@ local function undecided(region, slot)
     if yes == nil or core.same(slot.init, yes) then return slot.init end
     return yes
   end
-  return undefined.after(region, slot, nothing and no or yes,
-                         not slot.mixed and undefined.agrees(slot.init, yes, no))
+  local known = not slot.mixed and undefined.agrees(slot.init, yes, no)
+  local value = yes
+  if nothing then value = no end
+  return undefined.after(region, slot, value, known)
 end
 
 -- Locals and fields hold what the branch taken left in them.

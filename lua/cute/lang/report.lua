@@ -47,8 +47,8 @@ report.suggestions = {
     .. "of the body",
   ["runaway-trace"] = "a traced condition never ends a Lua `while`: use "
     .. "cute.loop(cond, body)",
-  ["out-of-region"] = "declare the local before the loop or branch and "
-    .. "assign it inside",
+  ["out-of-region"] = "give the variable a value before the loop or branch, "
+    .. "and assign it inside",
   ["foreign-value"] = "pass it as an argument of the kernel",
   ["not-tracing"] = "call it inside cute.kernel(name, function(...) ... end)",
   ["inside-kernel"] = "do it before the kernel and use the result inside",

@@ -252,11 +252,22 @@ local function agree(a, b, head)
   return undefined.equal(a, b)
 end
 
+-- The name of a place that this pass tested, or gave a value.
+local function tested_name(region)
+  local names = {}
+  for id, name in next, region.ids do
+    if not region.given or region.given[id] then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names[1]
+end
+
 -- The name of a slot by which two passes differ; nil: they are the same.
 local function difference(region, first, second)
-  for slot, b in next, second.ends do
-    local a, tested = first.ends[slot] or {}, region.doubts[b.head]
-    for _, e in ipairs {"yes", "no"} do
+  for _, slot in ipairs(region.view.slots) do
+    local a, b = first.ends[slot] or {}, second.ends[slot]
+    local tested = b and region.doubts[b.head]
+    for _, e in ipairs(b and {"yes", "no"} or {}) do
       if not agree(a[e], b[e], b.head) then
         if tested or undefined.none(a[e]) ~= undefined.none(b[e]) then
           return slot.name
@@ -265,9 +276,7 @@ local function difference(region, first, second)
       end
     end
   end
-  if first.digest ~= second.digest then
-    return (select(2, next(region.ids)))
-  end
+  if first.digest ~= second.digest then return tested_name(region) end
 end
 
 -- Which of the places in doubt get their values in the next pass: all, each,
@@ -324,9 +333,9 @@ end
 ---@param name? string
 ---@return boolean
 function undefined.differs(region, name)
+  name = name or tested_name(region) or "a variable"
   region.given, region.retried = nil, (region.retried or 0) + 1
   if region.retried <= 2 then return true end
-  name = name or select(2, next(region.ids)) or "?"
   local value
   for v in next, region.doubts do
     local r = records[v]

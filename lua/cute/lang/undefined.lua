@@ -107,10 +107,13 @@ function undefined.either(region, slot, yes, no)
     false)
 end
 
--- The slot of an upvalue that holds `v`: of the region, which gives it back.
+-- Makes an upvalue that holds `v` a slot of the region, if it is none: then
+-- it is given back. A local of the frame with the loop may be that upvalue.
 local function own(region, f, n, name, v)
+  local id = debug.upvalueid(f, n)
   for _, slot in ipairs(region.view.slots) do
-    if rawequal(slot.head, v) then return end
+    if slot.f and debug.upvalueid(slot.f, slot.n) == id
+      or slot.name == name and not slot.f and not slot.t then return end
   end
   table.insert(region.view.slots, {f = f, n = n, name = name, init = v,
                                    head = v, yes = v, no = v})

@@ -344,6 +344,22 @@ static void call_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
     read_undefined(L, h->cx);
 }
 
+// A register is stored to a field of the table in another: where it holds an
+// undefined value, the table is known to have one.
+static void store_undefined(lua_State *L, lua_Debug *ar, int table, int reg) {
+  vmlib_register(L, ar, reg);
+  const Value *v = trace_value(L, -1);
+  if (v && v->undefined) {
+    push_undefined(L, "holders");
+    vmlib_register(L, ar, table);
+    lua_pushboolean(L, 1);
+    if (lua_istable(L, -2)) lua_rawset(L, -3);
+    else lua_pop(L, 2);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
 static void check_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
                             VmIns in) {
   switch (in.op) {
@@ -361,6 +377,13 @@ static void check_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
       break;
     case VM_CALL: case VM_TAILCALL: case VM_TFORCALL:
       call_undefined(L, h, ar, in);
+      break;
+    case VM_SETTABLE: case VM_SETI: case VM_SETFIELD:
+      if (!in.k) store_undefined(L, ar, in.a, in.c);
+      break;
+    case VM_SETLIST:
+      for (int i = 1; i <= (in.b ? in.b : 255); i++)
+        store_undefined(L, ar, in.a, in.a + i);
       break;
     default: break;
   }
@@ -383,7 +406,7 @@ static const uint8_t looked_at[128] = {
   [VM_NEWTABLE] = WRITES, [VM_CALL] = WRITES, [VM_TAILCALL] = WRITES,
   [VM_TFORPREP] = WRITES, [VM_TFORCALL] = WRITES,
   [VM_NOT] = TESTS, [VM_TEST] = TESTS, [VM_TESTSET] = TESTS,
-  [VM_LEN] = READS};
+  [VM_LEN] = READS, [VM_SETLIST] = READS};
 
 // An instruction is about to run.
 static void check_instruction(lua_State *L, lua_Debug *ar) {

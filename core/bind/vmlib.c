@@ -19,7 +19,8 @@ static const uint32_t *next_instruction(const lua_Debug *ar) {
 VmIns vmlib_at(const lua_Debug *ar) {
   uint32_t w = next_instruction(ar)[-1];
   return (VmIns){.op = (uint8_t)(w & 0x7f), .a = (uint8_t)(w >> 7),
-                 .b = (uint8_t)(w >> 16), .c = (uint8_t)(w >> 24)};
+                 .b = (uint8_t)(w >> 16), .c = (uint8_t)(w >> 24),
+                 .k = (w >> 15 & 1) != 0};
 }
 
 const char *vmlib_register(lua_State *L, lua_Debug *ar, int reg) {

@@ -7,6 +7,7 @@
 //   [t] = a copy of t, made before its first write; false: t was made inside
 //   [i] = the tables that have a copy, in the order of their first writes
 //   [coroutine] = true: it began inside
+//   metatables = {[t] = the metatable, or false, of a t that got another one}
 #include "bind/trace.h"
 
 #include <lualib.h>
@@ -72,6 +73,31 @@ static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
   lua_rawset(L, writes);
 }
 
+// setmetatable(t) is about to be called: notes what t has, unless it was made
+// inside.
+static void note_metatable(lua_State *L, lua_Debug *ar, int reg, int writes) {
+  int top = lua_gettop(L);
+  vmlib_register(L, ar, reg + 1);
+  lua_pushvalue(L, -1);
+  if (lua_istable(L, -1) && lua_rawget(L, writes) != LUA_TBOOLEAN) {
+    lua_pushliteral(L, "metatables");
+    if (lua_rawget(L, writes) == LUA_TNIL) {
+      lua_newtable(L);
+      lua_pushliteral(L, "metatables");
+      lua_pushvalue(L, -2);
+      lua_rawset(L, writes);
+    }
+    lua_pushvalue(L, top + 1);
+    lua_pushvalue(L, top + 1);
+    if (lua_rawget(L, -3) == LUA_TNIL) {
+      if (!lua_getmetatable(L, top + 1)) lua_pushboolean(L, 0);
+      lua_replace(L, -2);
+      lua_rawset(L, -3);
+    }
+  }
+  lua_settop(L, top);
+}
+
 // A function is about to be called: one that writes a table, or that lets a
 // coroutine go on?
 static void note_call(lua_State *L, const Writers *w, lua_Debug *ar, int reg,
@@ -82,6 +108,10 @@ static void note_call(lua_State *L, const Writers *w, lua_Debug *ar, int reg,
     note_resume(L, ar, writes);
   lua_pop(L, 1);
   if (!f) return;
+  if (f == w->setmetatable) {
+    note_metatable(L, ar, reg, writes);
+    return;
+  }
   if (f == w->resume) {
     vmlib_register(L, ar, reg + 1);
     note_resume(L, ar, writes);
@@ -154,7 +184,9 @@ static void find_readers(lua_State *L, Readers *r) {
     {LUA_GNAME, "ipairs"}, {LUA_GNAME, "rawlen"}, {LUA_MATHLIBNAME, "type"},
     {LUA_TABLIBNAME, "unpack"}, {LUA_TABLIBNAME, "concat"},
     {LUA_TABLIBNAME, "insert"}, {LUA_TABLIBNAME, "remove"},
-    {LUA_TABLIBNAME, "sort"}};
+    {LUA_TABLIBNAME, "sort"}, {LUA_TABLIBNAME, "pack"},
+    {LUA_TABLIBNAME, "move"}, {LUA_GNAME, "tostring"},
+    {LUA_STRLIBNAME, "format"}};
   for (int i = 0; i < READERS; i++) {
     push_member(L, readers[i].lib, readers[i].name);
     r->f[i] = pop_function(L);
@@ -171,6 +203,8 @@ void writelib_find(lua_State *L, Writers *w, Readers *r) {
     w->f[i] = pop_function(L);
   }
   find_readers(L, r);
+  push_member(L, LUA_GNAME, "setmetatable");
+  w->setmetatable = pop_function(L);
   push_member(L, LUA_COLIBNAME, "resume");
   w->resume = pop_function(L);
   push_member(L, LUA_COLIBNAME, "wrap");

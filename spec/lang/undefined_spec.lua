@@ -112,6 +112,20 @@ describe("what a branch alone sets is undefined behind it:", function()
     used(3, "3", function(v, x) x[0] = cute.size(cute.make_layout {v, 2}) end)
   end)
 
+  it("where it is stored in a table that is counted", function()
+    for _, kept in ipairs {
+      function(v) return {v} end, function(v) return {a = v} end,
+      function(v) local t = {} t.a = v return t end,
+      function(v) local t = {} t[v == nil and 1 or 2] = v return t end,
+      function(v) return table.pack(v) end} do
+      undefined("v", "3", "branch", function(_, _, t)
+        local v
+        cute.when(t:lt(2), function() v = 3 end)
+        for _ in pairs(kept(v)) do end
+      end)
+    end
+  end)
+
   it("what counts the fields of a table with one", function()
     for _, count in ipairs {
       function(o) for _ in pairs(o) do end end,
@@ -326,6 +340,27 @@ describe("variables that are nil before work", function()
     end)
     assert.same({}, {v, number})
     assert.same({}, o)
+  end)
+end)
+
+describe("a metatable that a region sets", function()
+  it("is an error for a table from outside", function()
+    local text = "'o' gets another metatable in %s [loop-table-changed]"
+    assert.equal(text:format("cute.when"), (message(function(x, _, t)
+      local o = {}
+      cute.when(t:lt(2), function() setmetatable(o, {__index = {v = 3}}) end)
+      x[t] = o.v
+    end):match "^[^\n]*"))
+    assert.equal(text:format("this loop"), (message(function(x, n)
+      local o = {}
+      for k in cute.range(n) do
+        cute.when(k:gt(1), function()
+          local p = setmetatable(table.pack(1), {__index = {v = 3}})
+          x[0] = p.v
+        end)
+        setmetatable(o, {__index = {v = 3}})
+      end
+    end):match "^[^\n]*"))
   end)
 end)
 

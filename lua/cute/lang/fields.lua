@@ -29,6 +29,9 @@ local function restore(region)
     end
     for k, v in next, was do rawset(t, k, v) end
   end
+  for t, meta in next, writes.metatables or {} do
+    debug.setmetatable(t, meta or nil)
+  end
   region.writes = {}
 end
 
@@ -55,6 +58,10 @@ function fields.close(region)
   end
   for t, was in next, outer and writes or {} do
     if was == false then outer[t] = false end
+  end
+  for t, meta in next, outer and writes.metatables or {} do
+    outer.metatables = outer.metatables or {}
+    if outer.metatables[t] == nil then outer.metatables[t] = meta end
   end
   go_on(region.outer)
 end
@@ -128,6 +135,16 @@ function fields.suspended()
     end
   end
   return false
+end
+
+--- Tables that got another metatable in this pass, as a set.
+---@return table<table, true>
+function fields.metatables()
+  local set_of = {}
+  for t, meta in next, top.writes.metatables or {} do
+    if debug.getmetatable(t) ~= (meta or nil) then set_of[t] = true end
+  end
+  return set_of
 end
 
 --- What changed in this pass: {t =, k =, from =, to =} each, with

@@ -482,8 +482,21 @@ function Region:roots()
   return roots
 end
 
+-- A table from outside keeps its metatable: only some threads would see it.
+function Region:check_metatables()
+  local wanted = fields.metatables()
+  if next(wanted) == nil then return end
+  local _, place = next(fields.find(self:roots(), wanted))
+  if place then
+    core.fail("loop-table-changed", ("'%s' gets another metatable in %s\n  "
+      .. "set it before, or make the table inside"):format(fields.name(place),
+      self.what))
+  end
+end
+
 -- Slots for fields that changed and had none.
 function Region:new_fields()
+  self:check_metatables()
   local changes, wanted, slots = {}, {}, {}
   for _, c in ipairs(fields.changes()) do
     local known = self.fields[c.t] and self.fields[c.t][c.k]

@@ -375,6 +375,12 @@ static void check_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
       vmlib_register(L, ar, in.b);
       read_undefined(L, h->cx);
       break;
+    case VM_FORPREP:
+      for (int i = 0; i < 3; i++) {
+        vmlib_register(L, ar, in.a + i);
+        read_undefined(L, h->cx);
+      }
+      break;
     case VM_CALL: case VM_TAILCALL: case VM_TFORCALL:
       call_undefined(L, h, ar, in);
       break;
@@ -406,7 +412,7 @@ static const uint8_t looked_at[128] = {
   [VM_NEWTABLE] = WRITES, [VM_CALL] = WRITES, [VM_TAILCALL] = WRITES,
   [VM_TFORPREP] = WRITES, [VM_TFORCALL] = WRITES,
   [VM_NOT] = TESTS, [VM_TEST] = TESTS, [VM_TESTSET] = TESTS,
-  [VM_LEN] = READS, [VM_SETLIST] = READS};
+  [VM_LEN] = READS, [VM_SETLIST] = READS, [VM_FORPREP] = READS};
 
 // An instruction is about to run.
 static void check_instruction(lua_State *L, lua_Debug *ar) {

@@ -63,8 +63,8 @@ typedef struct VmIns {
 enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
        VM_SETFIELD = 18, VM_NEWTABLE = 19, VM_NOT = 51, VM_LEN = 52,
        VM_EQ = 57, VM_EQK = 60, VM_EQI = 61, VM_TEST = 66, VM_TESTSET = 67,
-       VM_CALL = 68, VM_TAILCALL = 69, VM_TFORPREP = 75, VM_TFORCALL = 76,
-       VM_SETLIST = 78 };
+       VM_CALL = 68, VM_TAILCALL = 69, VM_FORPREP = 74, VM_TFORPREP = 75,
+       VM_TFORCALL = 76, VM_SETLIST = 78 };
 VmIns vmlib_at(const lua_Debug *ar);
 // Pushes what is at stack index `reg` of the running function, from 0 on. Its
 // name when it is a local, else NULL.

@@ -109,6 +109,8 @@ describe("what a branch alone sets is undefined behind it:", function()
     used(3, "3", function(v, x, t) x[t] = not v and 1 or 2 end)
     used(3, "3", function(v, x, t) x[t] = type(v) == "number" and 1 or 2 end)
     used(3, "3", function(v, x, t) x[t] = rawequal(v, 3) and 1 or 2 end)
+    used(3, "3", function(v, x) for i = 1, v do x[i] = 1 end end)
+    used(3, "3", function(v, x) x[0] = tostring(v) == "3" and 1 or 2 end)
     used(3, "3", function(v, x) x[0] = cute.size(cute.make_layout {v, 2}) end)
   end)
 

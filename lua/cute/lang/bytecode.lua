@@ -10,7 +10,8 @@ local OP = {GETTABLE = 12, SETTABLE = 16, EQ = 57, EQK = 60, EQI = 61,
             RETURN = 70, RETURN0 = 71, VARARGPREP = 81,
             GETUPVAL = 9, SETUPVAL = 10, GETTABUP = 11, SETTABUP = 15,
             SETI = 17, SETFIELD = 18, NEWTABLE = 19, NOT = 51, LEN = 52,
-            SETLIST = 78, TEST = 66, TESTSET = 67, CALL = 68, TAILCALL = 69}
+            SETLIST = 78, FORPREP = 74, TEST = 66, TESTSET = 67,
+            CALL = 68, TAILCALL = 69}
 
 local HEADER = "\27Lua\x54\0\x19\x93\r\n\x1a\n\4\8\8"
   .. string.pack("=i8n", 0x5678, 370.5)
@@ -193,6 +194,7 @@ local function writing(a, b, t)
   c = not a
   c = #a
   c = {a}
+  for i = 1, 2 do b(i) end
   return t()
 end
 -- luacheck: pop
@@ -218,6 +220,7 @@ function bytecode.known()
     ("\n%d 0 "):format(OP.TEST), ("\n%d %%d 0 "):format(OP.TESTSET),
     ("\n%d %%d 0 "):format(OP.NOT), ("\n%d %%d 0 "):format(OP.LEN),
     ("\n%d %%d 1 0\n"):format(OP.SETLIST),
+    ("\n%d %%d %%d 0\n"):format(OP.FORPREP),
     ("\n%d 4 1 1\n"):format(OP.CALL), ("\n%d 4 1 "):format(OP.TAILCALL)} do
     if not seen:find(want) then return false end
   end

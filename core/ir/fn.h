@@ -97,6 +97,8 @@ typedef struct Assumed {
 // hi, v below the value of `limit` where there is one, divisible by div. The
 // terms of one coordinate of an element of mem follow each other.
 // note: nothing is claimed, here begins (lo 1) or ends what has that name.
+// rule: the words of three layouts follow each other (layout/traced.c): lo, or
+// v where traced, whose word is lo then.
 typedef struct Claim {
   Ref at, v, limit;  // v: 0 is the integer lo
   Ref mem;           // 0: said of v by cute.assume
@@ -104,6 +106,7 @@ typedef struct Claim {
   bool write, more;  // of mem; the next one is a term of it, too
   uint32_t note;     // index into Fn.text
   uint32_t src;
+  uint32_t rule;     // a TracedRule, or 0
   int64_t lo, hi, div;
 } Claim;
 

@@ -20,8 +20,9 @@ void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail) {
     nt->mode >= 0 ? arena_printf(cx, s, " in mode %d", nt->mode) : "";
   const char *tail = b ? arena_printf(cx, s, "\n  right: %s", b) : "";
   const char *more = detail ? arena_printf(cx, s, "\n  %s", detail) : "";
-  ctx_fail(cx, ERR_INADMISSIBLE, "%s: %s%s\n  left:  %s%s%s", nt->op, what,
-           mode, layout_text(cx, *nt->a), tail, more);
+  ctx_fail(cx, nt->many ? ERR_LIMIT : ERR_INADMISSIBLE,
+           "%s: %s%s\n  left:  %s%s%s", nt->op, what, mode,
+           layout_text(cx, *nt->a), tail, more);
 }
 
 // ---- composition (of plain layouts: compose.c) ----
@@ -65,9 +66,16 @@ Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b) {
   return layout_outer(r, a);
 }
 
-Layout compose_tiler_in(Ctx *cx, Note *nt, Layout a, Tiler b) {
+// The same as an operation of its own.
+static Layout composed(Ctx *cx, Note *nt, Layout a, Layout b) {
+  Layout r = compose_in(cx, nt, a, b);
+  traced_claim(cx, nt, TRACED_COMPOSE, a, b, r);
+  return r;
+}
+
+static Layout compose_tiler_in(Ctx *cx, Note *nt, Layout a, Tiler b) {
   if (b.kind == TILER_ANY) return a;
-  if (b.kind == TILER_LAYOUT) return compose_in(cx, nt, a, b.l);
+  if (b.kind == TILER_LAYOUT) return composed(cx, nt, a, b.l);
   if (b.n > layout_rank(a)) {
     note_fail(cx, nt, "the tiler has more modes than the layout", NULL);
     return a;
@@ -85,7 +93,7 @@ Layout compose_tiler_in(Ctx *cx, Note *nt, Layout a, Tiler b) {
 Layout layout_compose(Ctx *cx, Layout a, Layout b) {
   Note nt = {.op = "composition", .a = &a, .bl = &b, .mode = -1,
              .modes = true};
-  return compose_in(cx, &nt, a, b);
+  return composed(cx, &nt, a, b);
 }
 
 Layout layout_compose_tiler(Ctx *cx, Layout a, Tiler b) {
@@ -104,7 +112,7 @@ Layout layout_with_shape(Ctx *cx, Layout l, Tup shape) {
   Layout b = layout_compact(cx, shape);
   Note nt = {.op = "with_shape", .a = &l, .bs = shape, .mode = -1,
              .weak = true};
-  return compose_in(cx, &nt, l, b);
+  return composed(cx, &nt, l, b);
 }
 
 // ---- complement ----
@@ -189,8 +197,9 @@ static Dim gaps(Ctx *cx, Note *nt, Layout l, Flat f, Flat *out) {
   Dim last = {1};  // where the modes so far end
   while (f.n) {
     Mode r = take_least(&f);
-    Dim gap = dim_static(r.d) && dim_static(last) ? dim_int(cx, r.d.w / last.w)
-                                                  : dim_quo(cx, r.d, last);
+    bool known = dim_static(r.d) && dim_static(last);
+    Dim gap = known ? dim_int(cx, r.d.w / last.w) : dim_quo(cx, r.d, last);
+    if (!known && !traced_divides(cx, last, r.d)) nt->trust = true;
     if (dim_is(gap, 0)) {
       const char *why = arena_printf(
         cx, &cx->scratch, "the modes overlap: stride %lld lies inside the "
@@ -213,7 +222,10 @@ static Layout complement_flat(Ctx *cx, Note *nt, Layout l, Flat f,
                               Tup cotarget) {
   // A negative stride reaches the same offsets from the other end: shifted
   // as a whole, which does not matter to what they leave free.
-  for (int i = 0; i < f.n; i++) f.d[i] = dim_abs(cx, f.d[i]);
+  for (int i = 0; i < f.n; i++) {
+    nt->trust |= !traced_positive(cx, f.d[i]);
+    f.d[i] = dim_abs(cx, f.d[i]);
+  }
   size_t n = (size_t)f.n;
   Flat out = {NEW(cx, Dim, n + tup_leaves(cotarget) + 1),
               NEW(cx, Dim, n + tup_leaves(cotarget) + 1), 0};
@@ -296,6 +308,8 @@ Layout layout_complement(Ctx *cx, Layout l, Tup cotarget) {
   }
   Layout r = complement_in(cx, &nt, l, cotarget);
   if (l.outer) check_free(cx, &nt, l, r);
+  Layout room = layout_compact(cx, cotarget);
+  traced_claim(cx, &nt, TRACED_COMPLEMENT, l, room, r);
   return r;
 }
 

@@ -53,6 +53,20 @@ Layout layout_recast(Ctx *cx, Layout l, int64_t old_bits, int64_t new_bits);
 // (thread,value) -> coordinate in the tile.
 Layout layout_tv(Ctx *cx, Layout thr, Layout val, Tup *tiler);
 
+// ---- layouts whose extents are known at the launch only (traced.c) ----
+typedef enum TracedRule {
+  TRACED_NONE, TRACED_COMPOSE, TRACED_DIVIDE, TRACED_PRODUCT, TRACED_COMPLEMENT
+} TracedRule;
+// Reads n words of a claim, all known now, as the layouts a, b and r.
+void traced_read(const Dim *word, Layout l[3]);
+// The word of a claim whose traced value is v.
+Dim traced_word(Ctx *cx, Dim word, int64_t v);
+// Is r what the rule makes of a and b, all static? Else the first difference,
+// in words; NULL: it is, as far as 2^20 elements of a mode say. An inadmissible
+// step fails.
+const char *traced_differs(Ctx *cx, TracedRule rule, Layout a, Layout b,
+                           Layout r);
+
 // ---- XORed strides (xor.c) ----
 bool layout_has_xor(Layout l);             // of its right side
 // The same function with integers as strides of the right side, which then

@@ -48,8 +48,7 @@ static bool flat_static(Flat f) {
   return true;
 }
 
-// The value of static modes at i, as evaluation has it, by weights.
-static int64_t flat_at(Flat f, int64_t i) {
+int64_t flat_at(Flat f, int64_t i) {
   uint64_t sum = 0;
   for (int k = 0; k < f.n; k++) {
     int64_t own = k + 1 < f.n ? i % f.s[k].w : i;
@@ -107,13 +106,36 @@ static Dim part_min(Ctx *cx, Dim a, Dim b) {
   return dim_min(cx, a, b);
 }
 
+// The digits of coordinates of the left: by mode, what the sums of positive or
+// of negative strides reach.
+typedef struct Digits {
+  int64_t *used;  // the most that they add up to; DIM_MAX: not known
+  int64_t *step;  // a traced mode that one leaf fills by steps of so much: the
+                  // other leaves must stay below; or 0
+} Digits;
+
+// Counts a leaf that takes n steps along mode i; whole: it fills that mode.
+static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
+  int64_t most;
+  if (whole && !dim_static(n) && dim_static(step) && !g->step[i]) {
+    g->step[i] = step.w;
+    return;
+  }
+  if (!dim_static(n) || !dim_static(step) ||
+      __builtin_mul_overflow(n.w - 1, step.w, &most) ||
+      most > DIM_MAX - g->used[i])
+    g->used[i] = DIM_MAX;
+  else
+    g->used[i] += most;
+}
+
 // left (flat, coalesced, f.n >= 2) o s:d with d not 0. A negative d mirrors
 // the positive one, as evaluation does below 0.
-// used[i] grows by the most that this leaf adds to digit i.
-static Flat compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, int64_t *used) {
+static Flat compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   Flat out = {NEW(cx, Dim, (size_t)f.n), NEW(cx, Dim, (size_t)f.n), 0};
   Dim rest_s = r.s, rest_d = r.d;
   bool weak = false;  // passed CuTe's condition, but may be wrong
+  if (dim_dynamic(r.d) && !traced_positive(cx, r.d)) nt->trust = true;
   for (int i = 0; i + 1 < f.n; i++) {
     Dim cs = f.s[i], step = dim_abs(cx, rest_d);
     bool known = dim_static(cs) && dim_static(step);
@@ -128,30 +150,38 @@ static Flat compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, int64_t *used) {
       if (!known) continue;
     }
     Dim next_s = dim_ceil_div(cx, cs, step);
+    bool fits = traced_divides(cx, step, cs);
     if (dim_is(next_s, 1) || dim_is(rest_s, 1)) {
+      if (!known && !dim_is(rest_s, 1) && !traced_divides(cx, cs, step))
+        nt->trust = true;
       rest_d = with_sign(cx, dim_ceil_div(cx, step, cs), rest_d);
       continue;
     }
     Dim new_s = part_min(cx, next_s, rest_s);
+    bool ends = dim_eq(new_s, rest_s);
+    if (!ends && ((!known && !fits && !traced_divides(cx, cs, step)) ||
+                  !traced_divides(cx, new_s, rest_s)))
+      nt->trust = true;
     bool whole = dim_static(new_s) && dim_static(rest_s);
     if (whole && rest_s.w % new_s.w != 0) {
       bad_leaf(cx, nt, f, r, "extent", rest_s, new_s);
       return out;
     }
-    if (known && cs.w % step.w != 0 && !dim_eq(new_s, rest_s)) weak = true;
-    if (whole && known && used[i] < cs.w)
-      used[i] += weak ? cs.w : (new_s.w - 1) * step.w;
+    if (known && !fits && !ends) weak = true;
+    add_digit(g, i, new_s, step, fits && dim_eq(new_s, next_s));
+    if (weak) g->used[i] = DIM_MAX;
     out.s[out.n] = new_s;
     out.d[out.n++] = dim_mul(cx, rest_d, f.d[i]);
-    rest_s = dim_eq(rest_s, new_s) ? (Dim){1} : dim_quo(cx, rest_s, new_s);
+    rest_s = ends ? (Dim){1} : dim_quo(cx, rest_s, new_s);
     if (dim_is(rest_s, 1)) break;
     rest_d = with_sign(cx, dim_ceil_div(cx, step, cs), rest_d);
   }
   if (out.n == 0 || !dim_is(rest_s, 1)) {
     out.s[out.n] = rest_s;
     out.d[out.n++] = dim_mul(cx, rest_d, f.d[f.n - 1]);
-    if (!dim_is(rest_s, 1)) used[f.n - 1] = 1;  // it has no end: is it met?
+    if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;  // without end: is it met?
   }
+  if (weak && !flat_static(f)) nt->trust = true;
   if (weak && !nt->weak && !follows(f, r, out))
     bad_leaf(cx, nt, f, r, "stride", dim_abs(cx, r.d), f.s[0]);
   return out;
@@ -164,8 +194,7 @@ typedef struct Part {
   Flat left;         // the part, coalesced
   int64_t end;       // of a mode that bases name: its extent, beyond which
                      // CuTe's answers are none of its function's values
-  int64_t *used[2];  // by mode of left: the largest digit that the sums of
-                     // positive, of negative strides give
+  Digits digits[2];  // of positive, of negative strides
 } Part;
 
 typedef struct Compose {
@@ -243,8 +272,10 @@ static int part_of(Ctx *cx, Compose *c, Dim d) {
   Part *p = &c->part[c->nparts];
   p->stride = d;
   p->left = left_at(cx, c, d, &p->end);
+  size_t bytes = (size_t)p->left.n * sizeof(int64_t) + 8;
   for (int i = 0; i < 2; i++)
-    p->used[i] = arena_zero(cx, &cx->scratch, (size_t)p->left.n * 8 + 8);
+    p->digits[i] = (Digits){.used = arena_zero(cx, &cx->scratch, bytes),
+                            .step = arena_zero(cx, &cx->scratch, bytes)};
   return c->nparts++;
 }
 
@@ -282,7 +313,7 @@ static void compose_walk(Ctx *cx, Compose *c, Tup shape) {
     one[1] = dim_mul(cx, v, p->left.d[0]);
   else
     out = compose_leaf(cx, c->nt, p->left, (Mode){*shape, v},
-                       p->used[dim_static(v) && v.w < 0]);
+                       &p->digits[dim_static(v) && v.w < 0]);
   if (c->nt->bad) return;
   if (explain_on(cx)) explain_leaf(cx, *shape, d, out);
   if (out.n > 1) tupb_open(cx, &c->shape);
@@ -290,15 +321,23 @@ static void compose_walk(Ctx *cx, Compose *c, Tup shape) {
   if (out.n > 1) tupb_close(cx, &c->shape);
 }
 
+// The least that extent s can be.
+static int64_t least(Ctx *cx, Dim s) {
+  if (dim_static(s)) return s.w;
+  int64_t lo = ir_fact(ir_fn(cx), dim_getref(s)).lo, div = dim_div(cx, s);
+  return lo > div ? lo : div;
+}
+
 // Can the sums of several modes of the right side go from one mode of the
 // left into another, which no layout can follow?
-static bool may_carry(const Part *p) {
+static bool may_carry(Ctx *cx, const Part *p) {
   int met[2] = {-1, -1};  // mode met by positive, by negative strides
   for (int i = 0; i < p->left.n; i++) {
     for (int k = 0; k < 2; k++) {
-      int64_t used = p->used[k][i];
-      if (!used) continue;
-      if (i + 1 < p->left.n && used >= p->left.s[i].w) return true;
+      int64_t used = p->digits[k].used[i], step = p->digits[k].step[i];
+      if (!used && !step) continue;
+      int64_t room = step ? step : least(cx, p->left.s[i]);
+      if (i + 1 < p->left.n && used >= room) return true;
       met[k] = met[k] < 0 || met[k] == i ? i : p->left.n;
     }
   }
@@ -336,9 +375,12 @@ static void check_carry(Ctx *cx, Compose *c) {
     Part *p = &c->part[i];
     Flat b, r;
     int64_t at = 0;
-    if (!may_carry(p)) continue;
+    if (!may_carry(cx, p)) continue;
     int64_t n = sides(cx, c, i, &b, &r);
-    if (!flat_static(p->left) || !flat_static(b) || !flat_static(r)) continue;
+    if (!flat_static(p->left) || !flat_static(b) || !flat_static(r)) {
+      c->nt->trust |= b.n > 1;
+      continue;
+    }
     Verdict v = look(p->left, b, r, n, p->end, &at);
     if (v == SAME) continue;
     const char *why = NULL;
@@ -347,6 +389,7 @@ static void check_carry(Ctx *cx, Compose *c) {
         cx, &cx->scratch, "at coordinate %lld of %s, which is %lld, the left "
         "layout is not what its modes add up to", (long long)at,
         layout_text(cx, flat_layout(cx, b)), (long long)flat_at(b, at));
+    c->nt->many = v == TOO_MANY;
     note_fail(cx, c->nt, v == OTHER
       ? "modes of the right layout add up beyond an extent of the left"
       : "modes of the right layout may add up beyond an extent of the left, "

@@ -105,7 +105,9 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
     explain_say(cx, "divide: tile %s, rest %s", layout_text(cx, t),
                 layout_text(cx, pair[1]));
   Layout made = compose_in(cx, nt, l, both);
-  return nt->bad ? made : keep_step(cx, l, t, made);
+  if (nt->bad) return made;
+  traced_claim(cx, nt, TRACED_DIVIDE, l, t, made);
+  return keep_step(cx, l, t, made);
 }
 
 static Layout product_one(Ctx *cx, Note *nt, Layout l, Layout t) {
@@ -115,7 +117,9 @@ static Layout product_one(Ctx *cx, Note *nt, Layout l, Layout t) {
     explain_say(cx, "product: the tiler %s is laid over the free offsets %s",
                 layout_text(cx, t), layout_text(cx, free));
   Layout pair[2] = {l, compose_in(cx, nt, free, t)};
-  return layout_concat(cx, pair, 2);
+  Layout made = layout_concat(cx, pair, 2);
+  traced_claim(cx, nt, TRACED_PRODUCT, l, t, made);
+  return made;
 }
 
 static Layout apply(Ctx *cx, const char *op, Layout l, Tiler t, Step *f) {

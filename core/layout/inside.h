@@ -28,6 +28,8 @@ typedef struct Note {
   bool quiet, bad;
   bool weak;          // CuTe's weaker test is enough: extents that a tile
                       // does not divide are rounded up mode by mode
+  bool trust;         // set where traced extents leave a condition open
+  bool many;          // the step that fails is beyond LOOK_MAX
 } Note;
 
 // Fails with what, then the operands; detail: a further line or NULL.
@@ -46,12 +48,22 @@ Flat flat_filter(Ctx *cx, Layout l);     // coalesced, no stride 0
 Dim *flat_prefix(Ctx *cx, Flat f);
 
 Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b);  // compose.c
+// The value of static modes at i. Strides that are bases count by weights, so
+// that sums can be compared.
+int64_t flat_at(Flat f, int64_t i);
+// Is n known to be a multiple of by? Is d known to be above 0 (a static one
+// always)? (traced.c)
+bool traced_divides(Ctx *cx, Dim by, Dim n);
+bool traced_positive(Ctx *cx, Dim d);
+// Where nt trusted what is traced: the kernel claims that r is what the rule
+// makes of a and b, which the simulator checks.
+void traced_claim(Ctx *cx, Note *nt, TracedRule rule, Layout a, Layout b,
+                  Layout r);
 // The right inverse of a plain layout's offsets; bases are none: 1:0.
 Layout inverse_offsets(Ctx *cx, Layout l);
 Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b);
 Layout compose_xor(Ctx *cx, Layout a, Layout b);  // b plain, or a or b XORed
 Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left);
-Layout compose_tiler_in(Ctx *cx, Note *nt, Layout a, Tiler b);
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);
 // The same for strides that are bases: mode by mode of the coordinates.
 Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup cotarget);

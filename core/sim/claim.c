@@ -1,7 +1,13 @@
-// What a script said of values (cute.assume), and coordinates, which are to lie
-// in their tensor's shape: looked at where the script says it.
+// What a script said of values (cute.assume), coordinates, which are to lie in
+// their tensor's shape, and layouts with traced extents: looked at where the
+// script says it.
 #include "sim/claim.h"
 
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "layout/algebra.h"
 #include "sim/regs.h"
 #include "sim/tape.h"
 
@@ -48,6 +54,85 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
   }
 }
 
+// ---- layouts ----
+
+// What the algebra fails with, in a context of its own.
+typedef struct Try {
+  jmp_buf env;
+  ErrKind kind;
+  char *text;
+  size_t n;
+} Try;
+
+_Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
+  Try *t = cx->ud;
+  t->kind = kind;
+  snprintf(t->text, t->n, "%.*s", (int)strcspn(msg, "\n"), msg);
+  longjmp(t->env, 1);
+}
+
+// The words of a claim with their values in lane l; NULL where an operand has
+// no elements.
+static const Dim *words_at(Ctx *cx, SimWarp *w, const SimClaim *c, int l) {
+  Dim *word = NEW(cx, Dim, (size_t)c->n);
+  for (int k = 0; k < c->n; k++) {
+    const SimTold *t = &c->part[k];
+    int64_t v = value_at(w, &t->value, l);
+    word[k].w = t->value.slot ? t->lo : v;
+    if (t->value.slot) word[k] = traced_word(cx, word[k], v);
+  }
+  Layout part[3];
+  traced_read(word, part);
+  for (int k = 0; k < 2; k++)
+    for (Tup s = part[k].shape; s < (Tup)part[k].stride; s++)
+      if (dim_kind(*s) == DIM_INT && s->w < 1) return NULL;
+  return word;
+}
+
+// Says in text, of n bytes, what is wrong; false: nothing, or it is not known.
+static bool wrong_layout(SimWarp *w, const SimClaim *c, int l, char *text,
+                         size_t n) {
+  Try t = {.text = text, .n = n};
+  Ctx cx = {.fail = missed, .ud = &t};
+  bool wrong;
+  if (setjmp(t.env)) {
+    wrong = t.kind == ERR_INADMISSIBLE;
+  } else {
+    Layout part[3];
+    const Dim *word = words_at(&cx, w, c, l);
+    if (word) traced_read(word, part);
+    const char *why = word ? traced_differs(&cx, (TracedRule)c->rule, part[0],
+                                            part[1], part[2]) : NULL;
+    wrong = why != NULL;
+    if (wrong) snprintf(text, n, "%s", why);
+  }
+  arena_free(&cx.scratch);
+  return wrong;
+}
+
+static uint64_t values_hash(SimWarp *w, const SimClaim *c, int l) {
+  uint64_t h = HASH_INIT;
+  for (int k = 0; k < c->n; k++) {
+    if (!c->part[k].value.slot) continue;
+    int64_t v = value_at(w, &c->part[k].value, l);
+    h = base_hash(h, &v, sizeof v);
+  }
+  return h | 1;
+}
+
+static void check_layouts(SimWarp *w, const SimIns *i, int l) {
+  const SimClaim *c = i->x;
+  char text[sizeof ((SimFault *)NULL)->layout];
+  uint64_t h = values_hash(w, c, l);
+  if (__atomic_load_n(c->good, __ATOMIC_RELAXED) == h) return;
+  if (wrong_layout(w, c, l, text, sizeof text)) {
+    SimFault *f = simreport_fault(w, SIM_LAYOUT, l, i->src, 0, -1, 0);
+    if (f) memcpy(f->layout, text, sizeof text);
+  } else {
+    __atomic_store_n(c->good, h, __ATOMIC_RELAXED);
+  }
+}
+
 void simclaim_check(SimWarp *w, const SimIns *i) {
   const SimClaim *c = i->x;
   if (c->note) {
@@ -56,6 +141,10 @@ void simclaim_check(SimWarp *w, const SimIns *i) {
   }
   for (uint32_t m = w->active; m; m &= m - 1) {
     int l = __builtin_ctz(m);
+    if (c->rule) {
+      check_layouts(w, i, l);
+      continue;
+    }
     if (!value_at(w, &c->when, l) || all_hold(w, c, l)) continue;
     if (c->mem < 0) tell_assumption(w, i, l);
     else tell_coordinate(w, i, l);

@@ -23,6 +23,8 @@ typedef struct SimClaim {
   uint32_t note;       // 0, or a name, which begins or ends
   bool begins;
   SimTold *part;
+  uint32_t rule;       // 0, or a TracedRule: the parts are words of layouts
+  uint64_t *good;      // a hash of values for which it was seen to hold
 } SimClaim;
 
 // TRAP, whose x is a SimClaim: the active lanes for which it does not hold are

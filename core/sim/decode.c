@@ -712,7 +712,8 @@ static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
   *s = (SimClaim){.n = (int)n, .part = part,
                   .mem = c->mem ? (int32_t)g->fn->ins.p[c->mem].imm : -1,
                   .write = c->write, .when = term_of(g, c->when, true),
-                  .note = c->note, .begins = c->lo};
+                  .note = c->note, .begins = c->lo, .rule = c->rule,
+                  .good = arena_zero(g->cx, &g->cx->scratch, 8)};
   *d = (SimIns){.op = OP_TRAP, .src = c->src, .ref = at ? c->at : 0, .stat = -1,
                 .who = WHO_LANE, .x = s};
   return k + n;

@@ -40,6 +40,8 @@
   SK(SHUFFLE, "inactive-lane", "a shuffle from a lane that is not there") \
   SK(DEPENDENT, "dependent-launch", \
      "memory that launches share, used before the wait for the others") \
+  SK(LAYOUT, "wrong-layout", \
+     "a layout that was traced is not what this launch's extents make it") \
   SK(TRAP, "assertion", "an assertion of the kernel failed") \
   SK(DIVZERO, "division-by-zero", \
      "a division of integers by zero whose result is used")

@@ -43,8 +43,8 @@ static bool is_free(const SimProg *p, int32_t k) {
 static bool is_idle(const Fn *fn) {
   for (size_t k = 0; k < fn->arg.n; k++)
     if (fn->arg.p[k].written) return false;
-  for (size_t k = 0; k < fn->claim.n; k++)
-    if (!fn->claim.p[k].mem) return false;  // it looks at values
+  for (size_t k = 0; k < fn->claim.n; k++)  // it looks at values
+    if (!fn->claim.p[k].mem && !fn->claim.p[k].rule) return false;
   for (Ref r = 1; r < fn->ins.n; r++) {
     Op op = (Op)ir_get(fn, r)->op;
     if (op == OP_PRINTF || op == OP_TRAP || op == OP_ASM ||

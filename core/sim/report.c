@@ -564,6 +564,7 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
       simreport_printf(t, "shuffle reads lane %d, which takes no part",
                        f->lane);
       break;
+    case SIM_LAYOUT: simreport_printf(t, "%s", f->layout); break;
     case SIM_TRAP:
       if (f->assumed.wrong) {
         say_assumption(t, f);
@@ -833,7 +834,8 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
     case SIM_DIVERGENT: case SIM_REGISTERS: case SIM_WARPGROUP:
     case SIM_BARRIER: case SIM_METADATA:
     case SIM_RUNAWAY: case SIM_SHUFFLE:
-    case SIM_TRAP: case SIM_DIVZERO: case SIM_SIGNED: case SIM_KIND_COUNT:
+    case SIM_LAYOUT: case SIM_TRAP: case SIM_DIVZERO: case SIM_SIGNED:
+    case SIM_KIND_COUNT:
       say_order(&t, p, f);
       break;
   }

@@ -66,6 +66,7 @@ typedef struct SimFault {
     struct { uint64_t executed; bool quiet; } runaway;  // of all: exec.c
     int lane;              // SHUFFLE
     uint32_t text;         // TRAP: a string of Fn, or 0
+    char layout[280];      // LAYOUT: what differs
     // ... or what was assumed of a value
     struct { uint32_t none; bool wrong; int64_t value, lo, hi, div; } assumed;
   };

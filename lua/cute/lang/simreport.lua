@@ -56,6 +56,8 @@ simreport.ADVICE = {
   ["index-overflow"] = "compute it in i64: x:to(cute.i64) * y",
   ["signed-overflow"] = "compute it in i64, x:to(cute.i64) + y, or in u32, "
     .. "which wraps: x:to(cute.u32) + y",
+  ["wrong-layout"] = "make the extents multiples of the tile, keep the layout "
+    .. "static, or divide it mode by mode",
   ["registers"] = "setmaxregister_decrease gives registers back, "
     .. "setmaxregister_increase takes them",
   ["barrier-mismatch"] = "all that use a barrier must name the same number "

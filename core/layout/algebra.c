@@ -110,8 +110,7 @@ Layout layout_compose_swizzle(Ctx *cx, Layout a, Swizzle b) {
 
 Layout layout_with_shape(Ctx *cx, Layout l, Tup shape) {
   Layout b = layout_compact(cx, shape);
-  Note nt = {.op = "with_shape", .a = &l, .bs = shape, .mode = -1,
-             .weak = true};
+  Note nt = {.op = "with_shape", .a = &l, .bs = shape, .mode = -1};
   return composed(cx, &nt, l, b);
 }
 
@@ -199,6 +198,7 @@ static Dim gaps(Ctx *cx, Note *nt, Layout l, Flat f, Flat *out) {
     Mode r = take_least(&f);
     bool known = dim_static(r.d) && dim_static(last);
     Dim gap = known ? dim_int(cx, r.d.w / last.w) : dim_quo(cx, r.d, last);
+    if (known && r.d.w % last.w != 0) nt->gaps = true;
     if (!known && !traced_divides(cx, last, r.d)) nt->trust = true;
     if (dim_is(gap, 0)) {
       const char *why = arena_printf(

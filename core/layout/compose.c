@@ -81,29 +81,27 @@ static bool follows(Flat f, Mode r, Flat out) {
   return look(f, right, out, r.s.w, INT64_MAX, &at) == SAME;
 }
 
-static void bad_leaf(Ctx *cx, Note *nt, Flat f, Mode r, const char *what,
-                     Dim x, Dim y) {
-  if (nt->quiet) {
-    nt->bad = true;
-    return;
-  }
-  const char *s =
-    arena_printf(cx, &cx->scratch,
-                 "%s %lld is not divisible by extent %lld (%lld:%lld on %s)",
-                 what, (long long)x.w, (long long)y.w, (long long)r.s.w,
-                 (long long)r.d.w, layout_text(cx, flat_layout(cx, f)));
-  note_fail(cx, nt, s, counter(cx, f, r));
-}
-
-static Dim with_sign(Ctx *cx, Dim v, Dim like) {
-  return dim_static(like) && like.w < 0 ? dim_neg(cx, v) : v;
-}
-
-// min(a, b) where it is known that one divides the other.
-static Dim part_min(Ctx *cx, Dim a, Dim b) {
-  if (dim_static(b) && dim_dynamic(a) && dim_div(cx, a) % b.w == 0) return b;
-  if (dim_static(a) && dim_dynamic(b) && dim_div(cx, b) % a.w == 0) return a;
-  return dim_min(cx, a, b);
+// The layout that has the values left(i * d), i < s, found by looking at them:
+// its first mode is as long as they go on by equal steps. False: there is none,
+// or too much to look at. It has no more modes than int64_t has bits.
+static bool fit(Ctx *cx, Flat f, Mode r, Flat *out) {
+  Flat right = {&r.s, &r.d, 1};
+  int64_t unit = 1, at, last;
+  if (!dim_static(r.s) || !dim_static(r.d) || !flat_static(f)) return false;
+  for (int i = 0; i < f.n; i++)
+    if (!dim_static(f.d[i]) && r.s.w > 1) return false;
+  if (r.s.w > LOOK_MAX || __builtin_mul_overflow(r.s.w, r.d.w, &last))
+    return false;
+  *out = (Flat){NEW(cx, Dim, 64), NEW(cx, Dim, 64), 0};
+  do {
+    int64_t rest = r.s.w / unit, step = flat_at(f, unit * r.d.w), run = 1;
+    while (run < rest && flat_at(f, run * unit * r.d.w) == run * step) run++;
+    if (rest % run != 0) return false;
+    out->s[out->n] = dim_int(cx, run);
+    out->d[out->n++] = dim_int(cx, dim_static(f.d[0]) ? step : 0);
+    unit *= run;
+  } while (unit < r.s.w);
+  return look(f, right, *out, r.s.w, INT64_MAX, &at) == SAME;
 }
 
 // The digits of coordinates of the left: by mode, what the sums of positive or
@@ -129,22 +127,70 @@ static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
     g->used[i] += most;
 }
 
+// A leaf of the right side as modes of the result; of each the mode of the left
+// that it counts, and its steps there. NULL: it was found by its values.
+typedef struct Leaf {
+  Flat out;
+  int *mode;
+  Dim *step;
+} Leaf;
+
+// The conditions do not hold for r: the layout is found by its values, or the
+// step is inadmissible.
+static Leaf bad_leaf(Ctx *cx, Note *nt, Flat f, Mode r, const char *what,
+                     Dim x, Dim y, Digits *g) {
+  Leaf leaf = {0};
+  if (!nt->weak && fit(cx, f, r, &leaf.out)) {
+    for (int i = 0; i < f.n && r.s.w > 1; i++) g->used[i] = DIM_MAX;
+    return leaf;
+  }
+  if (nt->quiet) {
+    nt->bad = true;
+    return leaf;
+  }
+  const char *s =
+    arena_printf(cx, &cx->scratch,
+                 "%s %lld is not divisible by extent %lld (%s on %s)",
+                 what, (long long)x.w, (long long)y.w,
+                 layout_text(cx, layout_leaf(cx, r.s, r.d)),
+                 layout_text(cx, flat_layout(cx, f)));
+  note_fail(cx, nt, s, counter(cx, f, r));
+  return leaf;
+}
+
+static Dim with_sign(Ctx *cx, Dim v, Dim like) {
+  return dim_static(like) && like.w < 0 ? dim_neg(cx, v) : v;
+}
+
+// min(a, b) where it is known that one divides the other.
+static Dim part_min(Ctx *cx, Dim a, Dim b) {
+  if (dim_static(b) && dim_dynamic(a) && dim_div(cx, a) % b.w == 0) return b;
+  if (dim_static(a) && dim_dynamic(b) && dim_div(cx, b) % a.w == 0) return a;
+  return dim_min(cx, a, b);
+}
+
+static void add_mode(Ctx *cx, Leaf *l, Flat f, int i, Dim s, Dim step) {
+  int k = l->out.n++;
+  l->out.s[k] = s;
+  l->out.d[k] = dim_mul(cx, step, f.d[i]);
+  l->mode[k] = i;
+  l->step[k] = step;
+}
+
 // left (flat, coalesced, f.n >= 2) o s:d with d not 0. A negative d mirrors
 // the positive one, as evaluation does below 0.
-static Flat compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
-  Flat out = {NEW(cx, Dim, (size_t)f.n), NEW(cx, Dim, (size_t)f.n), 0};
+static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
+  size_t n = (size_t)f.n;
+  Leaf l = {{NEW(cx, Dim, n), NEW(cx, Dim, n), 0}, NEW(cx, int, n),
+            NEW(cx, Dim, n)};
   Dim rest_s = r.s, rest_d = r.d;
   bool weak = false;  // passed CuTe's condition, but may be wrong
   if (dim_dynamic(r.d) && !traced_positive(cx, r.d)) nt->trust = true;
   for (int i = 0; i + 1 < f.n; i++) {
     Dim cs = f.s[i], step = dim_abs(cx, rest_d);
     bool known = dim_static(cs) && dim_static(step);
-    if (known && step.w % cs.w != 0) {
-      if (step.w >= cs.w) {
-        bad_leaf(cx, nt, f, r, "stride", step, cs);
-        return out;
-      }
-    }
+    if (known && step.w >= cs.w && step.w % cs.w != 0)
+      return bad_leaf(cx, nt, f, r, "stride", step, cs, g);
     if (dim_is(rest_s, 1) && dim_dynamic(cs)) {
       // only the stride still matters, for a coordinate that is always 0
       if (!known) continue;
@@ -163,28 +209,25 @@ static Flat compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
                   !traced_divides(cx, new_s, rest_s)))
       nt->trust = true;
     bool whole = dim_static(new_s) && dim_static(rest_s);
-    if (whole && rest_s.w % new_s.w != 0) {
-      bad_leaf(cx, nt, f, r, "extent", rest_s, new_s);
-      return out;
-    }
+    if (whole && rest_s.w % new_s.w != 0)
+      return bad_leaf(cx, nt, f, r, "extent", rest_s, new_s, g);
     if (known && !fits && !ends) weak = true;
     add_digit(g, i, new_s, step, fits && dim_eq(new_s, next_s));
     if (weak) g->used[i] = DIM_MAX;
-    out.s[out.n] = new_s;
-    out.d[out.n++] = dim_mul(cx, rest_d, f.d[i]);
+    add_mode(cx, &l, f, i, new_s, rest_d);
     rest_s = ends ? (Dim){1} : dim_quo(cx, rest_s, new_s);
     if (dim_is(rest_s, 1)) break;
     rest_d = with_sign(cx, dim_ceil_div(cx, step, cs), rest_d);
   }
-  if (out.n == 0 || !dim_is(rest_s, 1)) {
-    out.s[out.n] = rest_s;
-    out.d[out.n++] = dim_mul(cx, rest_d, f.d[f.n - 1]);
+  if (l.out.n == 0 || !dim_is(rest_s, 1)) {
+    add_mode(cx, &l, f, f.n - 1, rest_s, rest_d);
     if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;  // without end: is it met?
   }
-  if (weak && !flat_static(f)) nt->trust = true;
-  if (weak && !nt->weak && !follows(f, r, out))
-    bad_leaf(cx, nt, f, r, "stride", dim_abs(cx, r.d), f.s[0]);
-  return out;
+  if (!weak || nt->weak) return l;
+  if (!flat_static(f)) nt->trust = true;
+  else if (!follows(f, r, l.out))
+    return bad_leaf(cx, nt, f, r, "stride", dim_abs(cx, r.d), f.s[0], g);
+  return l;
 }
 
 // The part of the left side that strides of the right lead to: all of it, or
@@ -192,6 +235,7 @@ static Flat compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
 typedef struct Part {
   Dim stride;        // one of these strides
   Flat left;         // the part, coalesced
+  Dim size;          // its elements: a last extent of 1 is 2 in left
   int64_t end;       // of a mode that bases name: its extent, beyond which
                      // CuTe's answers are none of its function's values
   Digits digits[2];  // of positive, of negative strides
@@ -206,25 +250,27 @@ typedef struct Compose {
   int *part_of;       // by leaf of the right side; -1: stride 0
   size_t leaf;        // of the right side, the next one
   TupB shape;
-  Dim *out;           // strides of the result
-  int *leaf_of;       // by stride of the result
+  struct Place *out;
   size_t n, cap;
 } Compose;
 
-// A mode of the result, of the leaf before c->leaf.
-static void put_mode(Ctx *cx, Compose *c, Dim s, Dim d) {
+// A mode of the result: its extent and stride, the leaf of the right side that
+// it comes of, and what it counts of the left (Leaf; -1: not known).
+typedef struct Place {
+  Dim s, d;
+  int leaf, mode;
+  Dim step;
+} Place;
+
+static void put_mode(Ctx *cx, Compose *c, Dim s, Dim d, int mode, Dim step) {
   if (c->n == c->cap) {
-    Dim *w = NEW(cx, Dim, c->cap * 2);
-    int *l = NEW(cx, int, c->cap * 2);
-    if (c->n) memcpy(w, c->out, c->n * sizeof *w);
-    if (c->n) memcpy(l, c->leaf_of, c->n * sizeof *l);
+    Place *w = NEW(cx, Place, c->cap * 2);
+    memcpy(w, c->out, c->n * sizeof *w);
     c->out = w;
-    c->leaf_of = l;
     c->cap *= 2;
   }
   tupb_leaf(cx, &c->shape, s);
-  c->leaf_of[c->n] = (int)c->leaf - 1;
-  c->out[c->n++] = d;
+  c->out[c->n++] = (Place){s, d, (int)c->leaf - 1, mode, step};
 }
 
 // Do the paths of two strides name one part (0), parts apart (1), or one a
@@ -237,19 +283,20 @@ static int apart(Dim a, Dim b) {
   return n == m ? 0 : -1;
 }
 
-static Flat left_at(Ctx *cx, Compose *c, Dim d, int64_t *end) {
+static void find_left(Ctx *cx, Compose *c, Part *p) {
   Layout l = c->left;
-  int path[DIM_LEVELS], n = dim_basis_path(d, path);
+  int path[DIM_LEVELS], n = dim_basis_path(p->stride, path);
   for (int i = 0; i < n; i++) {
     if (path[i] >= layout_rank(l)) {
       note_fail(cx, c->nt, "a basis names a mode the left layout lacks", NULL);
-      return (Flat){0};
+      p->left = (Flat){0};
+      return;
     }
     l = layout_mode(cx, l, path[i]);
   }
-  Dim size = n ? layout_size(cx, l) : (Dim){0};
-  *end = n && dim_static(size) ? size.w : INT64_MAX;
-  return flat_coalesce(cx, flat_of(cx, l), true);
+  p->size = layout_size(cx, l);
+  p->end = n && dim_static(p->size) ? p->size.w : INT64_MAX;
+  p->left = flat_coalesce(cx, flat_of(cx, l), true);
 }
 
 // The index of the part that stride d leads to.
@@ -271,7 +318,7 @@ static int part_of(Ctx *cx, Compose *c, Dim d) {
   }
   Part *p = &c->part[c->nparts];
   p->stride = d;
-  p->left = left_at(cx, c, d, &p->end);
+  find_left(cx, c, p);
   size_t bytes = (size_t)p->left.n * sizeof(int64_t) + 8;
   for (int i = 0; i < 2; i++)
     p->digits[i] = (Digits){.used = arena_zero(cx, &cx->scratch, bytes),
@@ -303,22 +350,24 @@ static void compose_walk(Ctx *cx, Compose *c, Tup shape) {
   c->part_of[c->leaf++] = at;
   if (c->nt->bad) return;
   if (at < 0) {
-    put_mode(cx, c, *shape, v);
+    put_mode(cx, c, *shape, v, 0, v);
     return;
   }
   Part *p = &c->part[at];
   Dim one[2] = {*shape, {0}};
-  Flat out = {one, one + 1, 1};
+  Leaf l = {{one, one + 1, 1}, &(int){0}, &v};
   if (p->left.n == 1)
     one[1] = dim_mul(cx, v, p->left.d[0]);
   else
-    out = compose_leaf(cx, c->nt, p->left, (Mode){*shape, v},
-                       &p->digits[dim_static(v) && v.w < 0]);
+    l = compose_leaf(cx, c->nt, p->left, (Mode){*shape, v},
+                     &p->digits[dim_static(v) && v.w < 0]);
   if (c->nt->bad) return;
-  if (explain_on(cx)) explain_leaf(cx, *shape, d, out);
-  if (out.n > 1) tupb_open(cx, &c->shape);
-  for (int i = 0; i < out.n; i++) put_mode(cx, c, out.s[i], out.d[i]);
-  if (out.n > 1) tupb_close(cx, &c->shape);
+  if (explain_on(cx)) explain_leaf(cx, *shape, d, l.out);
+  if (l.out.n > 1) tupb_open(cx, &c->shape);
+  for (int i = 0; i < l.out.n; i++)
+    put_mode(cx, c, l.out.s[i], l.out.d[i], l.mode ? l.mode[i] : -1,
+             l.mode ? l.step[i] : v);
+  if (l.out.n > 1) tupb_close(cx, &c->shape);
 }
 
 // The least that extent s can be.
@@ -349,7 +398,6 @@ static bool may_carry(Ctx *cx, const Part *p) {
 // that they have become. Returns their size, or more than LOOK_MAX.
 static int64_t sides(Ctx *cx, Compose *c, int i, Flat *b, Flat *r) {
   Flat right = flat_of(cx, c->right);
-  Tup shape = tup_flatten_to_tuple(cx, c->shape.w) + 1;
   Dim *w = NEW(cx, Dim, 2 * ((size_t)right.n + c->n) + 1);
   *b = (Flat){w, w + right.n, 0};
   *r = (Flat){w + 2 * right.n, w + 2 * (size_t)right.n + c->n, 0};
@@ -362,16 +410,99 @@ static int64_t sides(Ctx *cx, Compose *c, int i, Flat *b, Flat *r) {
     else size *= right.s[k].w;
   }
   for (size_t k = 0; k < c->n; k++) {
-    if (c->part_of[c->leaf_of[k]] != i) continue;
-    r->s[r->n] = shape[k];
-    r->d[r->n++] = c->out[k];
+    if (c->part_of[c->out[k].leaf] != i) continue;
+    r->s[r->n] = c->out[k].s;
+    r->d[r->n++] = c->out[k].d;
   }
   return size;
 }
 
+// Do the modes of part i count the coordinates of the left in the order of the
+// right side's values, the left's extents rounded up where they count further,
+// and do they count all? For values without gaps. Digits and values are linear
+// in the modes: it is enough to compare the steps.
+static bool rounds_up(Ctx *cx, Compose *c, int i) {
+  Flat left = c->part[i].left;
+  int64_t elements = c->part[i].size.w;
+  int64_t *extent = NEW(cx, int64_t, (size_t)left.n);
+  int64_t *unit = NEW(cx, int64_t, (size_t)left.n);
+  int64_t size = 1, last = 0, own = 1, most, step;
+  for (int m = 0; m < left.n; m++) extent[m] = 1;
+  for (size_t k = 0; k < c->n; k++) {
+    const Place *p = &c->out[k];
+    if (c->part_of[p->leaf] != i) continue;
+    if (p->mode < 0 || __builtin_mul_overflow(p->s.w - 1, p->step.w, &most) ||
+        __builtin_add_overflow(extent[p->mode], most, &extent[p->mode]) ||
+        __builtin_mul_overflow(size, p->s.w, &size))
+      return false;
+  }
+  for (int m = 0; m < left.n; m++) {
+    int64_t s = m + 1 < left.n ? left.s[m].w : elements;
+    int64_t before = m ? unit[m - 1] : 1;
+    elements /= s;
+    if (extent[m] < s) extent[m] = s;
+    // where a traced stride may make the modes one, nothing is rounded up
+    if (extent[m] > s && m + 1 < left.n && !flat_static(left))
+      c->nt->trust = true;
+    unit[m] = before;
+    if (m && __builtin_mul_overflow(before, extent[m - 1], &unit[m]))
+      return false;
+    if (__builtin_mul_overflow(s - 1, unit[m], &most) ||
+        __builtin_add_overflow(last, most, &last))
+      return false;
+  }
+  for (size_t k = 0; k < c->n; k++) {
+    const Place *p = &c->out[k];
+    if (c->part_of[p->leaf] != i) continue;
+    own = k && c->out[k - 1].leaf == p->leaf ? own * c->out[k - 1].s.w : 1;
+    if (p->s.w == 1) continue;
+    int64_t by = dim_basis_value(c->right.stride[p->leaf]).w;
+    if (__builtin_mul_overflow(unit[p->mode], p->step.w, &step) ||
+        __builtin_mul_overflow(by, own, &most) || step != most)
+      return false;
+  }
+  return last < size;
+}
+
+// Are the modes of part i, and those of the left, counted by numbers?
+static bool counted(Compose *c, int i) {
+  for (int m = 0; m < c->part[i].left.n; m++)
+    if (!dim_static(c->part[i].left.s[m])) return false;
+  for (size_t k = 0; k < c->n; k++)
+    if (c->part_of[c->out[k].leaf] == i &&
+        (!dim_static(c->out[k].s) || !dim_static(c->out[k].step)))
+      return false;
+  return true;
+}
+
+// Tiles and rest of a divide are all of the left, whose extents they may round
+// up.
+static void check_divide(Ctx *cx, Compose *c) {
+  for (int i = 0; i < c->nparts; i++) {
+    if (!counted(c, i))
+      c->nt->trust |= c->nt->gaps || may_carry(cx, &c->part[i]);
+    else if (c->nt->gaps || !rounds_up(cx, c, i))
+      note_fail(cx, c->nt, "the tiles are not all of the left layout", NULL);
+  }
+}
+
+// The coordinate of b where left is not what the modes r add up to, in words.
+static const char *carried(Ctx *cx, Flat left, Flat b, Flat r, int64_t at) {
+  Layout l = flat_layout(cx, left);
+  int64_t x = flat_at(b, at);
+  const char *s = arena_printf(
+    cx, &cx->scratch, "e.g. coordinate %lld of %s is coordinate %lld of %s",
+    (long long)at, layout_text(cx, flat_layout(cx, b)), (long long)x,
+    layout_text(cx, l));
+  if (layout_has_basis(l)) return s;
+  return arena_printf(
+    cx, &cx->scratch, "%s: offset %lld, where the modes add up to %lld", s,
+    (long long)flat_at(left, x), (long long)flat_at(r, at));
+}
+
 // Where sums can carry, elements are looked at (CuTe looks at none).
-static void check_carry(Ctx *cx, Compose *c) {
-  for (int i = 0; i < c->nparts && !c->nt->weak; i++) {
+static void check_sums(Ctx *cx, Compose *c) {
+  for (int i = 0; i < c->nparts; i++) {
     Part *p = &c->part[i];
     Flat b, r;
     int64_t at = 0;
@@ -384,11 +515,7 @@ static void check_carry(Ctx *cx, Compose *c) {
     Verdict v = look(p->left, b, r, n, p->end, &at);
     if (v == SAME) continue;
     const char *why = NULL;
-    if (v == OTHER && !c->nt->quiet)
-      why = arena_printf(
-        cx, &cx->scratch, "at coordinate %lld of %s, which is %lld, the left "
-        "layout is not what its modes add up to", (long long)at,
-        layout_text(cx, flat_layout(cx, b)), (long long)flat_at(b, at));
+    if (v == OTHER && !c->nt->quiet) why = carried(cx, p->left, b, r, at);
     c->nt->many = v == TOO_MANY;
     note_fail(cx, c->nt, v == OTHER
       ? "modes of the right layout add up beyond an extent of the left"
@@ -412,13 +539,15 @@ Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b) {
                .cap = 2 * n + 4};
   c.part = NEW(cx, Part, (size_t)c.capparts);
   c.part_of = NEW(cx, int, n + 1);
-  c.out = NEW(cx, Dim, c.cap);
-  c.leaf_of = NEW(cx, int, c.cap);
+  c.out = NEW(cx, Place, c.cap);
   if (explain_on(cx)) explain_compose(cx, a, b);
   compose_walk(cx, &c, b.shape);
   if (nt->bad) return b;
-  Layout r = {.shape = tupb_done(cx, &c.shape), .stride = c.out};
-  check_carry(cx, &c);
+  Dim *d = NEW(cx, Dim, c.n + 1);
+  for (size_t k = 0; k < c.n; k++) d[k] = c.out[k].d;
+  Layout r = {.shape = tupb_done(cx, &c.shape), .stride = d};
+  if (nt->weak) check_divide(cx, &c);
+  else check_sums(cx, &c);
   if (explain_on(cx)) explain_say(cx, "  result %s", layout_text(cx, r));
   return r;
 }

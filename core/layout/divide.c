@@ -91,6 +91,40 @@ static Layout keep_step(Ctx *cx, Layout l, Layout t, Layout made) {
   return layout_concat(cx, pair, 2);
 }
 
+// Are all coordinates of l among the values of `both`, tile and rest?
+static void check_lost(Ctx *cx, Note *nt, Layout l, Layout both) {
+  Dim size = layout_size(cx, l), n = layout_size(cx, both);
+  if (!layout_static(both) || !dim_static(size)) {
+    nt->trust = true;
+    return;
+  }
+  if (layout_has_basis(both)) {
+    note_fail(cx, nt, "the tiles leave out elements", NULL);
+    return;
+  }
+  nt->many = n.w > LOOK_MAX || size.w > LOOK_MAX;
+  if (nt->many) {
+    note_fail(cx, nt, "the tiles are too many to look at", NULL);
+    return;
+  }
+  bool *there = arena_zero(cx, &cx->scratch, (size_t)size.w);
+  Flat f = flat_of(cx, both);
+  for (int64_t i = 0; i < n.w; i++) {
+    int64_t at = flat_at(f, i);
+    if (at < size.w) there[at] = true;
+  }
+  int64_t lost = 0;
+  while (lost < size.w && there[lost]) lost++;
+  if (lost == size.w) return;
+  const char *at = "";
+  if (layout_static(l) && !layout_has_basis(l))
+    at = arena_printf(cx, &cx->scratch, " (offset %lld)",
+                      (long long)flat_at(flat_of(cx, l), lost));
+  note_fail(cx, nt, "the tiles leave out elements", arena_printf(
+    cx, &cx->scratch, "e.g. coordinate %lld%s is not among the values of %s, "
+    "tile and rest", (long long)lost, at, layout_text(cx, both)));
+}
+
 static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   if (!t.outer && !dim_is(layout_below(cx, t), 0)) {
     note_fail(cx, nt, arena_printf(
@@ -104,7 +138,14 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   if (explain_on(cx))
     explain_say(cx, "divide: tile %s, rest %s", layout_text(cx, t),
                 layout_text(cx, pair[1]));
-  Layout made = compose_in(cx, nt, l, both);
+  Note up = *nt;  // with extents rounded up, or exactly
+  up.quiet = up.weak = true;
+  Layout made = compose_in(cx, &up, l, both);
+  if (up.bad) {
+    check_lost(cx, nt, l, both);
+    made = compose_in(cx, nt, l, both);
+  }
+  nt->trust |= up.trust;
   if (nt->bad) return made;
   traced_claim(cx, nt, TRACED_DIVIDE, l, t, made);
   return keep_step(cx, l, t, made);
@@ -123,7 +164,7 @@ static Layout product_one(Ctx *cx, Note *nt, Layout l, Layout t) {
 }
 
 static Layout apply(Ctx *cx, const char *op, Layout l, Tiler t, Step *f) {
-  Note nt = {.op = op, .a = &l, .bt = &t, .mode = -1, .weak = true};
+  Note nt = {.op = op, .a = &l, .bt = &t, .mode = -1};
   return layout_outer(by_tiler(cx, &nt, layout_inner(l), t, f), l);
 }
 
@@ -237,7 +278,7 @@ static Layout rank_product(Ctx *cx, const char *op, Layout l, Layout t,
   int r = layout_rank(block) > layout_rank(t) ? layout_rank(block)
                                               : layout_rank(t);
   Layout one = layout_leaf(cx, (Dim){1}, (Dim){0});
-  Note nt = {.op = op, .a = &l, .bl = &t, .mode = -1, .weak = true};
+  Note nt = {.op = op, .a = &l, .bl = &t, .mode = -1};
   block = layout_append_to(cx, block, r, one);
   Layout tiler = layout_append_to(cx, t, r, one);
   Layout p = product_one(cx, &nt, block, tiler);

@@ -26,8 +26,9 @@ typedef struct Note {
   int mode;           // mode of a by-mode operation, or -1
   bool modes;         // the right layout's modes are the user's: name them
   bool quiet, bad;
-  bool weak;          // CuTe's weaker test is enough: extents that a tile
-                      // does not divide are rounded up mode by mode
+  bool weak;          // a divide: extents that a tile does not divide are
+                      // rounded up mode by mode, as in CuTe
+  bool gaps;          // a complement does not fill all gaps
   bool trust;         // set where traced extents leave a condition open
   bool many;          // the step that fails is beyond LOOK_MAX
 } Note;

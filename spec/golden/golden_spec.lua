@@ -37,6 +37,24 @@ describe("the golden data", function()
       assert.truthy(text:find "1 passed, 2 failed$")
     end)
 
+  it("declines an answer that is not the operation's definition", function()
+    local dir = support.folder()
+    support.write(dir .. "/layout.jsonl",
+      -- 3 of the tiler leads to offset 6, not 2 + 1
+      '{"op":"flat_product","args":["(2):(3)","(2,2):(2,1)"],',
+      '"out":"((2),2,2):((3),2,1)"}\n',
+      -- that the data's answer is wrong does not excuse another answer
+      '{"op":"logical_product","args":["(2):(3)","2:1"],',
+      '"out":"((2),2):((3),2)"}\n',
+      -- and a rejection is none where nothing says that the answer is wrong
+      '{"op":"composition","args":["(4,6):(1,8)","3:6"],"out":"3:10"}\n')
+    local sum, _, text = run(dir)
+    support.remove(dir)
+    assert.same({0, 2, 1}, {sum.passed, sum.failed, sum.declined})
+    assert.truthy(text:find("layout.jsonl:1: flat_product of (2):(3), "
+      .. "(2,2):(2,1) is not ((2),2,2):((3),2,1)", 1, true), text)
+  end)
+
   it("says so where there is none", function()
     local dir = support.folder()
     local sum, message = run(dir)

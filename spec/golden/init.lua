@@ -124,18 +124,21 @@ end
 
 local function new_row(file, op)
   return {file = file, op = op, passed = 0, failed = 0, not_run = 0,
-          agreed = 0, differed = 0}
+          agreed = 0, differed = 0, declined = 0}
 end
 
--- One case: "passed", "failed" and what came instead, "not_run", and for
--- cases that the data itself calls inconsistent "agreed" or "differed".
+-- One case: "passed", "failed" and what came instead, "not_run"; "declined"
+-- where it was rejected, and the data's answer is not the operation's
+-- definition; for cases that the data itself calls inconsistent "agreed" or
+-- "differed".
 local function judge(check, case)
   local flagged = case.self_consistent == false
   if not check then return "not_run" end
   local ok, result, got = pcall(check, case)
   if not ok then result, got = false, "error: " .. tostring(result) end
   if ok and result == nil then return "not_run" end
-  if flagged then return result and "agreed" or "differed" end
+  if flagged then return result == true and "agreed" or "differed" end
+  if result == "declined" then return result end
   if result then return "passed" end
   return "failed", got
 end
@@ -145,8 +148,9 @@ local function text_of(got)
   return tostring(got)
 end
 
--- Rows of one file, in order of appearance; failures into `failures`.
-local function run_file(dir, file, failures)
+-- Rows of one file, in order of appearance; failures into `failures`, what was
+-- declined into `declined`.
+local function run_file(dir, file, failures, declined)
   local rows, by_op, number = {}, {}, 0
   local ops = golden.ops[file] or {}
   local f <close> = assert(io.open(dir .. "/" .. file .. ".jsonl", "r"))
@@ -165,6 +169,10 @@ local function run_file(dir, file, failures)
       local verdict, got = "failed", "no JSON object with an op"
       if good then verdict, got = judge(ops[op], case) end
       row[verdict] = row[verdict] + 1
+      if verdict == "declined" then
+        declined[#declined + 1] = ("  %s.jsonl:%d: %s of %s is not %s"):format(
+          file, number, op, table.concat(case.args, ", "), case.out)
+      end
       if verdict == "failed" then
         failures.count = failures.count + 1
         if #failures < golden.shown then
@@ -177,12 +185,13 @@ local function run_file(dir, file, failures)
   return rows
 end
 
-local COLUMNS = {"file", "op", "passed", "failed", "not run", "flagged"}
+local COLUMNS = {"file", "op", "passed", "failed", "not run", "declined",
+                 "flagged"}
 
 local function cells(row)
   local flagged = row.agreed + row.differed
   return {row.file, row.op, row.passed, row.failed, row.not_run,
-          flagged == 0 and "" or
+          row.declined == 0 and "" or row.declined, flagged == 0 and "" or
           ("%d (%d as the data)"):format(flagged, row.agreed)}
 end
 
@@ -197,7 +206,7 @@ local function print_table(rows, out)
   for _, line in ipairs(lines) do
     local text = {}
     for i, cell in ipairs(line) do
-      local left = i <= 2 or i == 6
+      local left = i <= 2 or i == 7
       text[i] = ("%" .. (left and "-" or "") .. width[i] .. "s"):format(cell)
     end
     out((table.concat(text, "  "):gsub("%s+$", "")))
@@ -227,31 +236,33 @@ local function folders()
   return #list > 0 and list or missing
 end
 
---- Runs every *.jsonl file of folders and prints a table, the first failing
--- lines in full, and last "N passed, N failed". Cases without a check, and
--- those that the data marks as inconsistent, are in neither number.
+--- Runs every *.jsonl file of folders and prints a table, what was declined,
+-- the first failing lines in full, and last "N passed, N failed". Cases without
+-- a check, those declined, and those that the data marks as inconsistent, are
+-- in neither number.
 ---@param dirs? string|string[] by default those of the variables
 -- CUTELUA_GOLDEN_DIR, CUTELUA_GOLDEN_APPROX_DIR, CUTELUA_GOLDEN_HOPPER_DIR
 ---@param out? fun(line: string) print by default
----@return table? counts {passed=, failed=, not_run=, flagged=, rows=}
+---@return table? counts passed, failed, not_run, flagged, declined, rows
 ---@return string? message when there is no such data
 function golden.run(dirs, out)
   dirs, out = dirs or folders(), out or print
   if type(dirs) == "string" then dirs = {dirs} end
   load_modules()
-  local rows, failures = {}, {count = 0}
+  local rows, failures, declined = {}, {count = 0}, {}
   for _, dir in ipairs(dirs) do
     local files = files_of(dir)
     if #files == 0 then
       return nil, ("no golden data (*.jsonl) in %s"):format(dir)
     end
     for _, file in ipairs(files) do
-      for _, row in ipairs(run_file(dir, file, failures)) do
+      for _, row in ipairs(run_file(dir, file, failures, declined)) do
         rows[#rows + 1] = row
       end
     end
   end
-  local sum = {passed = 0, failed = 0, not_run = 0, flagged = 0, rows = rows}
+  local sum = {passed = 0, failed = 0, not_run = 0, flagged = 0,
+               declined = #declined, rows = rows}
   for _, row in ipairs(rows) do
     sum.passed = sum.passed + row.passed
     sum.failed = sum.failed + row.failed
@@ -259,6 +270,11 @@ function golden.run(dirs, out)
     sum.flagged = sum.flagged + row.agreed + row.differed
   end
   print_table(rows, out)
+  if #declined > 0 then
+    out(("%d declined: rejected, and the data's answer is not the operation's "
+         .. "definition"):format(#declined))
+  end
+  for _, line in ipairs(declined) do out(line) end
   for _, failure in ipairs(failures) do out(failure) end
   if failures.count > #failures then
     out(("... and %d more"):format(failures.count - #failures))

@@ -235,10 +235,18 @@ describe("inadmissible calls name what they were given", function()
 
   it("composition", function()
     assert.equal(
-      "cute.composition: stride 6 is not divisible by extent 4 (2:6 on " ..
+      "cute.composition: stride 6 is not divisible by extent 4 (3:6 on " ..
       "(4,6):(1,8)) in mode 1 [inadmissible]\n" ..
-      "  left:  (4,6):(1,8)\n  right: (2,2):(1,6)",
-      message(cute.composition, L "(4,6):(1,8)", L "(2,2):(1,6)"))
+      "  left:  (4,6):(1,8)\n  right: (2,3):(1,6)\n" ..
+      "  e.g. coordinate 2 of 3:6 is coordinate 12 of (4,6):(1,8): offset " ..
+      "24, where equal steps of 10 would give 20",
+      message(cute.composition, L "(4,6):(1,8)", L "(2,3):(1,6)"))
+    -- what two elements, or one, make needs no condition
+    assert.equal("2:10", tostring(cute.composition(L "(4,6):(1,8)", L "2:6")))
+    assert.equal("1:5", tostring(cute.composition(L "(4,6,8):(2,3,5)",
+                                                  L "1:5")))
+    assert.equal("(2,2):(4,9)", tostring(cute.composition(L "(2,2):(1,3)",
+                                                          L "4:3")))
     raises("e.g. coordinate 4 of 6:1", cute.composition, L "(4,6):(1,8)", 6)
     raises("in mode 1", cute.composition, L "(4,(4,3)):(1,(4,32))", {4, 6})
     raises("add up beyond an extent", cute.composition, L "(4,3):(1,8)",
@@ -266,8 +274,16 @@ describe("inadmissible calls name what they were given", function()
   end)
 
   it("divides and products", function()
-    raises("logical_divide: extent 6 is not divisible by extent 4",
-           cute.logical_divide, L "(4,4):(8,1)", L "6:1")
+    raises({"logical_divide: the tiles leave out elements", "e.g. coordinate "
+            .. "8 (offset 12) is not among the values of (2,4):(4,1), tile "
+            .. "and rest"}, cute.logical_divide, L "(6,2):(1,10)", L "2:4")
+    raises("coordinate 3 ", cute.logical_divide, L "12:1", L "(3,2):(1,4)")
+    raises({"tile_to_shape: modes of the right layout add up beyond an extent",
+            "e.g. coordinate 4 of (3,2):(1,3) is coordinate 4 of "
+            .. "(4,2):(8,128): offset 128, where the modes add up to 32"},
+           cute.tile_to_shape, L "(4,8):(32,1)", {12, 16})
+    raises("with_shape: modes of the right layout add up", cute.with_shape,
+           L "(6,2):(1,10)", {4, 2})
     raises("the tiler has more modes", cute.zipped_divide, L "4:1", {2, 2})
     raises("no tile and rest to take apart", cute.zipped_divide,
            L "(4,4):(1,4)", {2, ANY})
@@ -334,9 +350,9 @@ describe("cute.explain", function()
   it("passes errors on, after the steps", function()
     local lines = {}
     raises("[inadmissible]", cute.explain, function()
-      return cute.composition(L "(4,6):(1,8)", L "2:6")
+      return cute.composition(L "(4,6):(1,8)", L "3:6")
     end, function(line) lines[#lines + 1] = line end)
-    assert.equal("composition (4,6):(1,8) o 2:6", lines[1])
+    assert.equal("composition (4,6):(1,8) o 3:6", lines[1])
     raises("function expected, got 8", cute.explain, 8)
     -- no listener is left behind
     cute.composition(L "(4,6):(1,8)", L "2:1")

@@ -96,6 +96,43 @@ function oracle.table(l)
   return t
 end
 
+-- ---- is there a layout at all? ----
+
+-- Is f(0), f(1), .. f(n - 1) what some layout gives? Its first mode is tried in
+-- all sizes, and the rest must repeat it.
+local function one_mode(f, n)
+  if n == 1 then return f(0) == 0 end
+  for s = 2, n do
+    local fits = n % s == 0
+    for i = 0, fits and n - 1 or -1 do
+      fits = fits and f(i) == i % s * f(1) + f(i // s * s)
+    end
+    if fits and one_mode(function(i) return f(i * s) end, n // s) then
+      return true
+    end
+  end
+  return false
+end
+
+--- Is there a layout of this shape, or of one whose extents are split further,
+-- with the values f(0), f(1), ..?
+function oracle.is_layout(f, shape)
+  local below = 1
+  local modes = {}
+  for _, n in ipairs(leaves(shape)) do
+    local step = below
+    if not one_mode(function(i) return f(i * step) end, n) then return false end
+    modes[#modes + 1] = {n, step}
+    below = below * n
+  end
+  for i = 0, below - 1 do  -- and their sum
+    local sum = 0
+    for _, m in ipairs(modes) do sum = sum + f(i // m[2] % m[1] * m[2]) end
+    if sum ~= f(i) then return false end
+  end
+  return true
+end
+
 -- ---- swizzle by its definition ----
 
 function oracle.swizzle(b, m, s, x)

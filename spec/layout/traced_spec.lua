@@ -122,6 +122,7 @@ end
 describe("traced layouts", function()
   it("are composed as their numbers", function()
     random_pairs("composition", 400, {150, 50})
+    random_pairs("with_shape", 300, {100, 25})
   end)
 
   it("are divided as their numbers", function()

@@ -262,13 +262,44 @@ static int l_composition(lua_State *L) {
   return laylib_push_operand(L, &o, b);
 }
 
+// Pushes a layout whose modes `order` arranges; says so once at a line where
+// modes of equal order overlap, as CuTe has them.
+static int push_ordered(lua_State *L, Ctx *cx, const char *op, Tup shape,
+                        Tup order, Layout made) {
+  bool ties = order && tup_order_ties(cx, shape, order);
+  face_push_layout(L, made);
+  if (!ties) return 1;
+  luaL_where(L, 1);
+  lua_pushfstring(L, "%s%s: modes of the same order overlap in %s (order %s)",
+                  lua_tostring(L, -1), op, layout_text(cx, made),
+                  tup_text(cx, order));
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "cute.lang.report");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "note");
+  lua_pushvalue(L, -3);
+  lua_call(L, 1, 0);
+  lua_pop(L, 3);
+  return 1;
+}
+
+static int l_make_ordered_layout(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tup shape = face_check_tup(cx, L, 1), order = laylib_order(cx, L, 2, shape);
+  return push_ordered(L, cx, "make_ordered_layout", shape, order,
+                      layout_ordered(cx, shape, order));
+}
+
 static int l_tile_to_shape(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = face_check_layout(L, 1);
   Tup shape = face_check_tup(cx, L, 2);
   Tup order = laylib_order(cx, L, 3, tup_product_each(cx, shape));
-  face_push_layout(L, layout_tile_to_shape(cx, l, shape, order));
-  return 1;
+  Layout made = layout_tile_to_shape(cx, l, shape, order);
+  l = layout_append_to(cx, layout_inner(l), tup_rank(shape), layout_unit(cx));
+  Tup times = tup_ceil_div(cx, tup_product_each(cx, shape),
+                           tup_product_each(cx, l.shape));
+  return push_ordered(L, cx, "tile_to_shape", times, order, made);
 }
 
 // Is it a layout, or a list with one in it?
@@ -396,7 +427,7 @@ static int explain_gc(lua_State *L) {
 
 static const FnRow rows[] = {
   {"make_layout(shape, stride?, layouts...)", "", FN(l_make_layout)},
-  {"make_ordered_layout(shape, order?)", "PO>l", FN(layout_ordered)},
+  {"make_ordered_layout(shape, order?)", "", FN(l_make_ordered_layout)},
   {"make_layout_like(layout)", "L>l", FN(layout_like)},
   {"make_identity_layout(shape)", "P>l", FN(layout_identity)},
   {"run_along", "Lm>i", FN(layout_run_along)},

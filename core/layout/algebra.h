@@ -55,7 +55,9 @@ Layout layout_tv(Ctx *cx, Layout thr, Layout val, Tup *tiler);
 
 // ---- layouts whose extents are known at the launch only (traced.c) ----
 typedef enum TracedRule {
-  TRACED_NONE, TRACED_COMPOSE, TRACED_DIVIDE, TRACED_PRODUCT, TRACED_COMPLEMENT
+  TRACED_NONE, TRACED_COMPOSE, TRACED_DIVIDE, TRACED_PRODUCT,
+  TRACED_COMPLEMENT,          // b: a layout of the room's shape
+  TRACED_UPCAST               // b: a layout of n elements
 } TracedRule;
 // Reads n words of a claim, all known now, as the layouts a, b and r.
 void traced_read(const Dim *word, Layout l[3]);

@@ -364,10 +364,11 @@ static void up_leaf(Ctx *cx, Note *nt, Dim *s, Dim *d, int64_t n) {
   Dim by = dim_int(cx, n), v = *d;
   if (dim_is(v, 0)) return;
   if (!dim_static(v)) {
+    nt->trust |= !traced_divides(cx, by, v);
     *d = dim_quo(cx, *d, by);
     return;
   }
-  if (v.w % n != 0 && n % v.w != 0) {
+  if (v.w % n != 0 && n % v.w != 0 && !dim_is(*s, 1)) {
     note_fail(cx, nt,
               arena_printf(cx, &cx->scratch,
                            "neither of stride %lld and %lld divides the other",
@@ -444,6 +445,8 @@ Layout layout_upcast(Ctx *cx, Layout l, int64_t n) {
   Note nt = {.op = "upcast", .a = &l, .mode = -1};
   check_factor(cx, "upcast", l, n);
   Layout r = change(cx, &nt, l, n, true);
+  traced_claim(cx, &nt, TRACED_UPCAST, l,
+               layout_leaf(cx, dim_int(cx, n), (Dim){0}), r);
   return l.outer && n > 1 ? cast_outer(cx, &nt, r, n, true) : r;
 }
 

@@ -93,11 +93,14 @@ Layout layout_fragment_like(Ctx *cx, Layout l) {
   if (n < 2 || !tup_static(l.shape)) return layout_compact(cx, l.shape);
   Layout v = layout_inner(layout_mode(cx, l, 0));
   Layout rest = layout_take(cx, layout_inner(l), 1, n);
+  if (n == 2) rest = layout_mode(cx, rest, 0);
   Tup vd = layout_stride(cx, v);
   vd = tup_compact(cx, tup_filter_zeros(cx, vd, v.shape), NULL, false);
+  v = of_tups(cx, v.shape, vd);
   rest = layout_ordered(cx, rest.shape, steps(cx, rest));
-  return layout_tiled_product(cx, of_tups(cx, v.shape, vd),
-                              tiler_layout(rest));
+  // two modes are (tile,rest) already: congruent with l, where CuTe wraps rest
+  return n == 2 ? layout_logical_product(cx, v, tiler_layout(rest))
+                : layout_tiled_product(cx, v, tiler_layout(rest));
 }
 
 Layout layout_identity(Ctx *cx, Tup shape) {

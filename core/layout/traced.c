@@ -70,7 +70,7 @@ const char *traced_differs(Ctx *cx, TracedRule rule, Layout a, Layout b,
   static const char *const verbs[] = {
     [TRACED_NONE] = "", [TRACED_COMPOSE] = "composed with",
     [TRACED_DIVIDE] = "divided by", [TRACED_PRODUCT] = "times",
-    [TRACED_COMPLEMENT] = "in the complement of"};
+    [TRACED_COMPLEMENT] = "", [TRACED_UPCAST] = "upcast by"};
   Layout s = a;
   switch (rule) {
     case TRACED_COMPOSE: s = layout_compose(cx, a, b); break;
@@ -81,6 +81,9 @@ const char *traced_differs(Ctx *cx, TracedRule rule, Layout a, Layout b,
       s = layout_logical_product(cx, a, tiler_layout(b));
       break;
     case TRACED_COMPLEMENT: s = layout_complement(cx, a, b.shape); break;
+    case TRACED_UPCAST:
+      s = layout_upcast(cx, a, layout_size(cx, b).w);
+      break;
     case TRACED_NONE: return NULL;
   }
   const char *why = NULL;

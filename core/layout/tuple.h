@@ -119,6 +119,8 @@ Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst);
 // first: where to begin; NULL: 1
 Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);  // NULL: left to right
+// Do two modes of several elements have the same place in the order?
+bool tup_order_ties(Ctx *cx, Tup shape, Tup order);
 // The next coordinate of shape in colexicographic order; after the last one
 // the end, where the last leaf is its extent and the others are 0.
 Tup tup_increment(Ctx *cx, Tup coord, Tup shape);

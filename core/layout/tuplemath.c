@@ -743,6 +743,19 @@ static void by_order(Ctx *cx, TupB *b, Tup shape, Tup order, Order *o) {
   tupb_close(cx, b);
 }
 
+bool tup_order_ties(Ctx *cx, Tup shape, Tup order) {
+  size_t n = tup_leaves(order);
+  Dim *s = NEW(cx, Dim, n + 1), *o = NEW(cx, Dim, n + 1);
+  if (n > 64) return false;
+  tup_collect(tup_product_like(cx, shape, order), s);
+  tup_collect(order, o);
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < i; k++)
+      if (dim_eq(o[i], o[k]) && !dim_is(s[i], 1) && !dim_is(s[k], 1))
+        return true;
+  return false;
+}
+
 // A traced entry of order (a traced stride) counts as larger than all static
 // ones; several keep their order of appearance.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order) {

@@ -298,6 +298,16 @@ describe("inadmissible calls name what they were given", function()
     end
   end)
 
+  it("widths of modes of one element need no stride that divides", function()
+    for text, want in pairs {["(1,8):(3,1)"] = "(1,4):(2,1)",
+                             ["(1,8):(-3,1)"] = "(1,4):(-2,1)",
+                             ["((1,1),4):((5,7),1)"] = "((1,1),2):((3,4),1)",
+                             ["1:3"] = "1:2"} do
+      assert.equal(want, tostring(cute.recast_layout(16, 8, L(text))))
+      assert.equal(want, tostring(cute.upcast(L(text), 2)))
+    end
+  end)
+
   it("widths", function()
     raises("upcast: neither of stride 3 and 2 divides the other", cute.upcast,
            L "(3,6):(1,3)", 2)

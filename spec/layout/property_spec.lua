@@ -470,6 +470,26 @@ describe("random layouts", function()
     end)
   end)
 
+  it("have fragments of their shape", function()
+    repeated(600, 600, function(r)
+      local l = layout(r, 2)
+      local f = cute.make_fragment_like(l)
+      if cute.rank(l) ~= 2 and cute.rank(l) ~= 1 then return true end
+      if not cute.congruent(f.shape, l.shape) then fail("%s of %s", f, l) end
+      return true
+    end)
+    -- one to one where strides differ: of a compact layout all elements
+    repeated(300, 300, function(r)
+      local shape = {r:pick {1, 2, 3, 4}, r:shape(1)}
+      local f = cute.make_fragment_like(cute.make_layout(shape,
+                                                         r:compact(shape)))
+      for i, x in ipairs(sorted(oracle.table(f))) do
+        if x ~= i - 1 then fail("%s of %s", f, cute.pretty_str(shape)) end
+      end
+      return true
+    end)
+  end)
+
   it("slice to what full indexing gives", function()
     repeated(1500, 700, function(r)
       local l = layout(r)

@@ -159,6 +159,20 @@ describe("traced layouts", function()
     assert.equal(16, divided(6))
   end)
 
+  it("are widened as their numbers", function()
+    local function widened(m, ld)
+      local o = cute.zeros({1}, cute.i32)
+      cute.kernel("k", function(out, x, y)
+        out[0] = cute.upcast(cute.make_layout({x, 8}, {y, 1}), 2)({x - 1, 3})
+      end)(o, m, ld):launch {grid = 1, block = 1, device = "sim"}
+      return o(0)
+    end
+    support.raises("neither of stride 7 and 2 divides the other [wrong-layout]",
+                   widened, 4, 7)
+    assert.equal(3 * 5 + 3, widened(4, 10))
+    assert.equal(3, widened(1, 7))  -- one row has no stride
+  end)
+
   it("are not looked at in a branch that is not taken", function()
     local o = cute.zeros({1}, cute.i32)
     cute.kernel("k", function(out, m, n)

@@ -85,6 +85,26 @@ function report.tell(text)
   io.stderr:write(core.message(text), "\n")
 end
 
+-- What was said, of whichever element.
+local noted = {}
+
+--- The line of a note, or nil if it is not new. It is not from now on.
+---@param text string
+---@return string? line
+function report.new_note(text)
+  local key = text:gsub(": element %d+ of ", ": element of ")
+  if noted[key] then return nil end
+  noted[key] = true
+  return "cutelua: note: " .. text
+end
+
+--- Says a note on standard error, once.
+---@param text string
+function report.note(text)
+  local line = report.new_note(text)
+  if line then report.tell(line) end
+end
+
 --- Message handler for xpcall: keeps the error and the stack under it.
 ---@param err any
 ---@param above? integer functions to leave out

@@ -389,26 +389,18 @@ function Report:notes()
   return list
 end
 
--- What was said, of whichever element.
-local noted = {}
-
 --- Is a note of a kernel new? It is not from now on.
 ---@param kernel string
 ---@param text string
 ---@return string? note as it is told
 function simreport.new_note(kernel, text)
-  local note = ("cutelua: note: kernel %s: %s"):format(kernel, text)
-  local key = note:gsub(": element %d+ of ", ": element of ")
-  if noted[key] then return nil end
-  noted[key] = true
-  return note
+  return words.new_note(("kernel %s: %s"):format(kernel, text))
 end
 
 --- Says the notes of a run on standard error, each once.
 function Report:tell_notes()
   for _, text in ipairs(self:notes()) do
-    local note = simreport.new_note(self.kernel, text)
-    if note then words.tell(note) end
+    words.note(("kernel %s: %s"):format(self.kernel, text))
   end
 end
 

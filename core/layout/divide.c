@@ -93,7 +93,9 @@ static Layout keep_step(Ctx *cx, Layout l, Layout t, Layout made) {
 
 // Are all coordinates of l among the values of `both`, tile and rest?
 static void check_lost(Ctx *cx, Note *nt, Layout l, Layout both) {
-  Dim size = layout_size(cx, l), n = layout_size(cx, both);
+  Dim size = layout_size(cx, l);
+  Flat f = flat_filter(cx, both);
+  Dim n = layout_size(cx, flat_layout(cx, f));
   if (!layout_static(both) || !dim_static(size)) {
     nt->trust = true;
     return;
@@ -102,13 +104,13 @@ static void check_lost(Ctx *cx, Note *nt, Layout l, Layout both) {
     note_fail(cx, nt, "the tiles leave out elements", NULL);
     return;
   }
+  if (!nt->gaps && n.w >= size.w) return;  // they are 0, 1, .. n - 1
   nt->many = n.w > LOOK_MAX || size.w > LOOK_MAX;
   if (nt->many) {
     note_fail(cx, nt, "the tiles are too many to look at", NULL);
     return;
   }
   bool *there = arena_zero(cx, &cx->scratch, (size_t)size.w);
-  Flat f = flat_of(cx, both);
   for (int64_t i = 0; i < n.w; i++) {
     int64_t at = flat_at(f, i);
     if (at < size.w) there[at] = true;

@@ -104,6 +104,7 @@ const char *traced_differs(Ctx *cx, TracedRule rule, Layout a, Layout b,
       layout_text(cx, s), layout_text(cx, r), why);
   return arena_printf(
     cx, &cx->scratch, "%s %s %s is %s, but was traced as %s, which has %s",
-    layout_text(cx, a), verbs[rule], layout_text(cx, b), layout_text(cx, s),
-    layout_text(cx, r), why);
+    layout_text(cx, a), verbs[rule],
+    rule == TRACED_UPCAST ? tup_text(cx, b.shape) : layout_text(cx, b),
+    layout_text(cx, s), layout_text(cx, r), why);
 }

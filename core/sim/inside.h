@@ -24,7 +24,8 @@
 //   matrix.c    tensor cores and matrix copies
 //   wgmma.c     those of a warpgroup
 //   members.c   elements of a layout; left.c: outputs that are unwritten
-//   claim.c     what a script said of values; wrap.c: products that wrap
+//   claim.c     what a script said of values, traced layouts; wrap.c: products
+//               that wrap
 //   taint.c     uninitialised registers
 //   cluster.c   warps of a cluster: scheduling, barriers
 //   turns.c     the same, decided; causes.c what else could be (turns.h)

@@ -120,7 +120,8 @@ function cute.tuple(t) end
 function cute.make_layout(shape, stride, ...) end
 
 ---A compact layout in which the mode with the smallest order has the stride 1,
----the next one goes on behind it, and so on.
+---the next one goes on behind it, and so on. Modes of equal order overlap; a
+---note on standard error says so.
 ---
 ---     cute.make_ordered_layout({4, 8, 2}, {2, 0, 1})  --> (4,8,2):(16,1,8)
 ---@param shape cute.Tuple
@@ -519,7 +520,8 @@ function cute.replace(x, i, e) end
 ---@return any
 function cute.zip(...) end
 
----The same offsets under another shape of the same size.
+---The layout of that shape with the same offsets at 1-D coordinates. Raises
+---[inadmissible] where there is none.
 ---
 ---     cute.with_shape(cute.layout "12:2", {3, 4})  --> (3,4):(2,6)
 ---@param layout cute.Shaped
@@ -575,8 +577,9 @@ function cute.filter_zeros(x, t) end
 ---@return any
 function cute.composition(a, b, c) end
 
----The layout that steps through the offsets below cotarget that the given one
----leaves free: the two side by side reach all.
+---The layout that steps, in ascending order, through offsets that the given one
+---leaves free: the gaps between its modes, as far as their strides divide, and
+---what follows until cotarget is reached by whole steps.
 ---
 ---     cute.complement(cute.layout "(2,2):(1,6)", 24)  --> (3,2):(2,12)
 ---@param layout cute.Shaped

@@ -11,7 +11,8 @@ local cute = {}
 ---------------------------------------------------------------------------
 
 ---Splits into (tile,rest): by a layout as a whole, by a tuple mode by mode. An
----extent that a tile does not divide is rounded up.
+---extent that a tile does not divide is rounded up. Raises [inadmissible] where
+---elements are left out.
 ---
 ---     cute.logical_divide(cute.layout "(8,12):(12,1)", {4, 3})
 ---     --> ((4,2),(3,4)):((12,48),(1,3))
@@ -49,7 +50,8 @@ function cute.tiled_divide(layout, tiler) end
 function cute.flat_divide(layout, tiler) end
 
 ---The layout and as many copies of it, side by side in memory, as the tiler has
----elements: (layout,copies).
+---elements: (layout,copies). A tiler of stride 0 repeats the layout. Raises
+---[inadmissible] where no layout has the copies.
 ---
 ---     cute.logical_product(cute.layout "(2,2):(2,1)", cute.layout "6:1")
 ---     --> ((2,2),6):((2,1),4)
@@ -116,7 +118,8 @@ function cute.raked_product(layout, t) end
 function cute.tile_unzip(layout, tiler) end
 
 ---Copies of a block, one behind the other in memory, that fill a shape. A
----swizzle of the block goes along.
+---swizzle of the block goes along. Modes of equal order overlap; a note on
+---standard error says so.
 ---
 ---     cute.tile_to_shape(cute.layout "(2,2):(2,1)", {4, 6})
 ---     --> ((2,2),(2,3)):((2,4),(1,8))

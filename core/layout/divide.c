@@ -192,7 +192,7 @@ bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t) {
     return !nt.bad && dim_eq(size, dim_mul(cx, layout_size(cx, l),
                                            layout_size(cx, rest)));
   }
-  int n = tup_is_leaf(shape) ? 0 : tup_rank(shape);
+  int n = tup_rank(shape);  // an integer is one mode
   if (t.n > n) return false;
   Tup at = tup_first(shape);
   for (int i = 0; i < t.n; i++, at = tup_next(at))

@@ -371,15 +371,17 @@ describe("cute.explain", function()
 end)
 
 describe("a tiler divides evenly", function()
+  local function covers(shape, tile)
+    local ok, l = pcall(cute.logical_divide, cute.make_layout(shape), tile)
+    local n = cute.size(shape)
+    local seen, size = {}, ok and cute.size(l) or 0
+    if size ~= n then return false end
+    for i = 0, n - 1 do seen[l(i)] = true end
+    for i = 0, n - 1 do if not seen[i] then return false end end
+    return true
+  end
+
   it("where tiles and rest are all there is, each place once", function()
-    local function covers(n, tile)
-      local ok, l = pcall(cute.logical_divide, cute.make_layout(n), tile)
-      local seen, size = {}, ok and cute.size(l) or 0
-      if size ~= n then return false end
-      for i = 0, n - 1 do seen[l(i)] = true end
-      for i = 0, n - 1 do if not seen[i] then return false end end
-      return true
-    end
     local yes = 0
     for n = 1, 36 do
       for s = 1, 9 do
@@ -404,5 +406,26 @@ describe("a tiler divides evenly", function()
     assert.is_false(cute.evenly_divides({8, 12}, {cute.layout "2:3", 3}))
     assert.is_true(cute.evenly_divides({8, 12}, {4}))
     assert.is_false(cute.evenly_divides({8}, {4, 2}))
+  end)
+
+  it("mode by mode; an integer is one mode", function()
+    local yes, n = 0, 0
+    local shapes = {16, {16}, {{16}}, 32, {16, 8}, {{16}, 8}, {{4, 2}, 8},
+                    {{{4, 4}}}, {{2, 8}, {8}}, 7, {7, 16}}
+    local tiles = {{16}, {4}, {3}, {{4}}, {{{8}}}, {4, 8}, {{4}, 8}, {{4}, {2}},
+                   {L "8:1"}, {L "8:2"}, {L "8:3"}, {{L "4:4"}, 8},
+                   {{4, 2}}, {{2, 2}, 4}, {{2, L "4:2"}}, {7}, {{7}, {4}},
+                   {cute._}, {{4}, cute._}, {cute._, {4}}, {4, 4, 4}}
+    for _, shape in ipairs(shapes) do
+      for _, tile in ipairs(tiles) do
+        local want = covers(shape, tile)
+        yes, n = yes + (want and 1 or 0), n + 1
+        assert.equal(want, cute.evenly_divides(shape, tile),
+                     ("%s by tile %d"):format(cute.make_layout(shape), n))
+      end
+    end
+    assert.is_true(yes > 60 and n - yes > 60)
+    assert.is_true(cute.evenly_divides(16, {16}))
+    assert.is_true(cute.evenly_divides({16, 8}, {{4}, 8}))
   end)
 end)

@@ -464,8 +464,9 @@ static bool call_linear(lua_State *L, const Layout *l) {
       return false;
     d++;
   }
-  sum += l->offset.w;
-  if (!dim_static((Dim){sum})) return false;
+  if (__builtin_add_overflow(sum, l->offset.w, &sum) ||
+      !dim_static((Dim){sum}))
+    return false;
   lua_pushinteger(L, sw ? swizzle_bits(*sw, sum) : sum);
   return true;
 }

@@ -192,13 +192,14 @@ uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
       in |= (uint32_t)!acts(w, m, l) << l;
       continue;
     }
-    int64_t first = (int64_t)(uintptr_t)m->piece[k]->p;
-    int64_t d = address_of(w, m, l) - first;
-    if (d < 0 || (uint64_t)d >= m->piece[k]->bytes || d % (m->bits / 8) ||
+    uint64_t first = (uintptr_t)m->piece[k]->p;
+    uint64_t d = (uint64_t)address_of(w, m, l) - first;  // below first: huge
+    uint64_t size = (uint64_t)m->bits / 8;
+    if (d >= m->piece[k]->bytes || d % size ||
         !acts(w, m, l) || base_of(w, m, l) % m->align ||
         !leads_to(m, k, base_of(w, m, l)))
       continue;
-    at[l] = d / (m->bits / 8);
+    at[l] = (int64_t)(d / size);
     in |= 1u << l;
   }
   return in;

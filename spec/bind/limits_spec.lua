@@ -17,6 +17,8 @@ local FAR = {1 << 60, (1 << 60) + 3, (1 << 61) + 1, (1 << 61) + 3,
 -- What takes integers, as a function of one.
 local function takers(x)
   local l = cute.layout "(4,8):(8,1)"
+  local swizzled = cute.make_composed_layout(cute.make_swizzle(1, 1, 4), 8,
+                                             cute.layout "(1,8):(0,1)")
   local all = {
     upcast = function(n) return cute.upcast(l, n) end,
     downcast = function(n) return cute.downcast(l, n) end,
@@ -33,6 +35,8 @@ local function takers(x)
     idx2crd = function(n) return cute.idx2crd(n, {4, 8}) end,
     call = function(n) return l(n) end,
     call2 = function(n) return l(n, n) end,
+    call_composed = function(n) return swizzled(n) end,
+    call_composed2 = function(n) return swizzled(n, n) end,
     product = function(n) return cute.product {n, 2} end,
     ceil_div = function(n) return cute.ceil_div(n, -1) end,
     ceil_div_by = function(n) return cute.ceil_div({4, 4}, {n, n}) end,

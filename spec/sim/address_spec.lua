@@ -182,6 +182,16 @@ describe("an address", function()
     if p % 256 ~= 0 then assert.equal("misaligned", r.kind) end
   end)
 
+  it("at either end of 64 bits is reported", function()
+    for _, address in ipairs {math.mininteger, math.mininteger + 4, -4,
+                              math.maxinteger - 3} do
+      local r = first(address)
+      assert.equal("out-of-bounds", r.kind)
+      assert.matches(("read at the address 0x%x,"):format(address), r.message,
+                     1, true)
+    end
+  end)
+
   it("leads to no other tensor's memory, be it that of an address", function()
     local low, high, o = ramp(32, 0), ramp(32, 0), cute.zeros({32}, "f32")
     if low.address > high.address then low, high = high, low end

@@ -41,6 +41,11 @@ TraceLeaves trace_leaves(Ctx *cx, Layout l);
 // func, which are from `first` on, by what the kernel sees.
 void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n);
 
+// donelib.c: raise for what a kernel did wrong, when its function returned and
+// when its IR was verified.
+void donelib_check_use(Ctx *cx, lua_State *L);
+void donelib_check(Ctx *cx, lua_State *L);
+
 // hooklib.c: the hook for lines and returns; started anew for each trace.
 void hooklib_start(lua_State *L);
 void hooklib_on(lua_State *L, bool on);

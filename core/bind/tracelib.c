@@ -10,7 +10,6 @@
 #include "bind/veclib.h"
 #include "emit/emit.h"
 #include "ir/fold.h"
-#include "ir/flight.h"
 #include "ir/operands.h"
 #include "ir/target.h"
 #include "tensor/preflight.h"
@@ -247,73 +246,6 @@ static int fn_tostring(lua_State *L) {
 
 // ---- the trace ----
 
-// Raises at the line (an index into Fn.src) of a traced boolean, or a vector of
-// some, which nothing used.
-static _Noreturn void unused_error(Ctx *cx, lua_State *L, uint32_t src,
-                                   bool used) {
-  const Src *s = &ir_fn(cx)->src.p[src];
-  face_error_at(L, ir_str(ir_fn(cx), s->file), (int)s->line, ERR_BOOL, "this "
-                "comparison was %s: a traced boolean is always true "
-                "in Lua's if, and, or, not, while\n  branch with cute.when("
-                "cond, function() ... end), choose with cute.where, combine "
-                "with & | ~", used ? "tested by Lua" : "never used");
-}
-
-static void find_unused(Ctx *cx, lua_State *L) {
-  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
-  lua_getfield(L, -1, "watched");
-  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
-  for (lua_Integer i = 1; i <= n; i++) {
-    lua_rawgeti(L, -1, i);
-    const Vector *of = luaL_testudata(L, -1, MT_VECTOR);
-    const Value *v = of ? NULL : lua_touserdata(L, -1);
-    if (of && !of->consumed) unused_error(cx, L, of->src, false);
-    if (v && !v->lazy && (v->truth || !v->consumed))
-      unused_error(cx, L, ir_get(ir_fn(cx), v->r)->src, v->consumed);
-    lua_pop(L, 1);
-  }
-  lua_pop(L, 2);
-}
-
-// A coroutine may have left a region open.
-static void find_open(Ctx *cx, lua_State *L) {
-  Fn *fn = ir_fn(cx);
-  if (!fn->region.n) return;
-  const Src *s = &fn->src.p[ir_get(fn, fn->region.p[fn->region.n - 1])->src];
-  face_error_at(L, ir_str(fn, s->file), (int)s->line, ERR_LOOPEXIT,
-                "a coroutine left this traced loop or branch, and nothing "
-                "resumed it\n  let the coroutine yield outside of loops and "
-                "branches of the kernel");
-}
-
-// Registers that a warpgroup's MMA has are left alone until its wait_group.
-static void check_flight(Ctx *cx, lua_State *L) {
-  static const char *const how[] = {
-    [FLIGHT_READ] = "used", [FLIGHT_WRITE] = "written",
-    [FLIGHT_SHAPE] = "accumulated into by an MMA of another shape"};
-  const Fn *fn = ir_fn(cx);
-  Flight f = flight_run(cx, fn, NULL, NULL);
-  if (!f.kind) return;
-  const Src *s = &fn->src.p[ir_get(fn, f.at)->src];
-  unsigned line = f.other ? fn->src.p[ir_get(fn, f.other)->src].line : 0;
-  const char *name = ir_str(fn, fn->mem.p[f.mem].name);
-  char what[128], when[64] = "at its beginning";
-  snprintf(what, sizeof what, "register %d of %s", (int)f.elem,
-           *name ? name : "a fragment");
-  if (line) snprintf(when, sizeof when, "used in line %u", line);
-  if (f.kind == FLIGHT_FENCE)
-    face_error_at(L, ir_str(fn, s->file), (int)s->line, ERR_FLIGHT, "no fence "
-                  "is between this MMA and %s, %s\n  cute.nvgpu.warpgroup."
-                  "fence() goes in front of the first MMA, and behind every "
-                  "other use of what it has", what, when);
-  face_error_at(L, ir_str(fn, s->file), (int)s->line, ERR_FLIGHT, "%s is %s "
-                "while the MMA of line %u is still on its way\n  commit it "
-                "with cute.nvgpu.warpgroup.commit_group() and let "
-                "wait_group(0), or that of the groups committed since, go "
-                "before", what,
-                how[f.kind], line);
-}
-
 // Runs protected: upvalues none; stack: ctx, func, args...
 // What a kernel returns is nobody's: are there values of it at `first` and
 // above?
@@ -336,11 +268,10 @@ static int run_traced(lua_State *L) {
   if (returns(L, 2)) box->returned = ar.lastlinedefined;
   lua_settop(L, 1);
   cx->ud = L;
-  find_open(cx, L);
-  find_unused(cx, L);
+  donelib_check_use(cx, L);
   arena_reset(&cx->scratch);
   check_fn(cx, ir_fn(cx));
-  check_flight(cx, L);
+  donelib_check(cx, L);
   ir_mark_arguments(ir_fn(cx));
   return 0;
 }

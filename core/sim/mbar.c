@@ -496,6 +496,13 @@ static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
   return true;
 }
 
+// A token: the mbarrier of its arrival, and the phase.
+static int64_t token_of(const SimCluster *c, const SimMbar *b) {
+  return (int64_t)(index_of(c, b) + 1) << 32 | b->phase;
+}
+
+static int64_t phase_of(int64_t token) { return token & UINT32_MAX; }
+
 // Arrivals of one instruction are all of one phase.
 static void arrive(Visit *v, const Group *g, int64_t each) {
   SimCluster *c = v->x.w->cluster;
@@ -523,7 +530,8 @@ void simmbar_arrive(SimWarp *w, const SimIns *i) {
   visit(&v, w, i);
   while (next_group(&v, &g)) {
     for (uint32_t m = i->op == OP_MBARTOKEN ? g.mask : 0; m; m &= m - 1)
-      set_lane(w, i->d, true, __builtin_ctz(m), g.b->phase);
+      set_lane(w, i->d, true, __builtin_ctz(m),
+               (uint64_t)token_of(w->cluster, g.b));
     arrive(&v, &g, g.amount);
   }
   w->ring += i->put > 0;
@@ -556,19 +564,21 @@ void simmbar_expect(SimWarp *w, const SimIns *i) {
 
 // Is the phase of that parity, or token, over?
 static bool is_over(const Visit *v, const Group *g) {
-  if (v->x.i->wide) return g->b->phase > g->amount;
+  if (v->x.i->wide) return g->b->phase > phase_of(g->amount);
   return (g->b->phase & 1) != (g->amount & 1);
 }
 
-// A token is of the phase at work, or the last one.
+// A token is of this mbarrier, and of the phase at work or the last one.
 static bool fits_token(Visit *v, const Group *g) {
   SimWarp *w = v->x.w;
-  int64_t phase = g->b->phase;
-  if (!v->x.i->wide || g->amount == phase || g->amount == phase - 1)
+  int64_t phase = g->b->phase, asked = phase_of(g->amount);
+  bool own = g->amount >> 32 == index_of(w->cluster, g->b) + 1;
+  if (!v->x.i->wide || (own && (asked == phase || asked == phase - 1)))
     return true;
   int l = __builtin_ctz(g->mask);
-  SimFault *f = fault(w, v->x.i, l, g->b->src, v->x.m, v->off[l], MBAR_TOKEN);
-  if (f) f->mbar.n = g->amount;
+  SimFault *f = fault(w, v->x.i, l, g->b->src, v->x.m, v->off[l],
+                      own ? MBAR_TOKEN : MBAR_FOREIGN);
+  if (f) f->mbar.n = asked;
   if (f) f->mbar.came = phase;
   return false;
 }
@@ -651,6 +661,7 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
   if (i->jump && w->cluster->turns) check_token(&v);
   while (next_group(&v, &g)) {
     if (is_over(&v, &g)) continue;
+    if (!fits_token(&v, &g)) return true;
     w->state = SW_MBAR;
     w->mbar = (int)(g.b - w->cluster->mbar);
     w->src = i->src;

@@ -23,12 +23,12 @@ typedef enum SimMisuse {
 // An mbarrier that was never made; not before this, for this thread; not for
 // agents; a second time; with a count of none or too many; beyond all that
 // there is room for; more arrivals or bytes than it takes. TOKEN: of a phase
-// that is long over. DATA: stored over, or read, as data. MISSED: a wait that
-// may come a phase too late.
+// that is long over; FOREIGN: of another mbarrier, or none. DATA: stored over,
+// or read, as data. MISSED: a wait that may come a phase too late.
 typedef enum SimWrong {
   MBAR_NONE, MBAR_UNORDERED, MBAR_UNFENCED, MBAR_TWICE, MBAR_COUNT, MBAR_MANY,
   MBAR_OVER, MBAR_BYTES, MBAR_GONE, MBAR_BUSY, MBAR_AGAIN, MBAR_DATA,
-  MBAR_EARLY, MBAR_TOKEN, MBAR_LEFT, MBAR_STILL, MBAR_MISSED
+  MBAR_EARLY, MBAR_TOKEN, MBAR_FOREIGN, MBAR_LEFT, MBAR_STILL, MBAR_MISSED
 } SimWrong;
 // A tensor map in memory that is none; that tells of more than there is; whose
 // change nobody released, or acquired; that changes while a copy needs it.

@@ -677,6 +677,10 @@ static void say_wrong(SimText *t, const SimProg *p, const SimFault *f) {
                        "waits for phase %lld, which never ends", n, n + 1,
                        n + 2);
       break;
+    case MBAR_FOREIGN:
+      simreport_printf(t, " is asked for a phase by a token that no arrival at "
+                       "it gave: a token belongs to its mbarrier");
+      break;
     case MBAR_LEFT:
       simreport_printf(t, " is left in phase %lld, which lacks %lld of ", n,
                        (long long)f->mbar.missing);

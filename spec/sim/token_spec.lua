@@ -115,6 +115,130 @@ describe("tokens of mbarriers", function()
       tostring(report), 1, true)
   end)
 
+  -- The kinds of fault of f(bar, t), two mbarriers of 32 arrivals.
+  local function faults(f)
+    local r = support.report(cute.kernel("k", function()
+      local bar, t = arch.alloc_smem(cute.i64, 2), arch.thread_idx()
+      cute.when(t:eq(0), function()
+        arch.mbarrier_init(bar, 32)
+        arch.mbarrier_init(bar + 1, 32)
+        arch.mbarrier_init_fence()
+      end)
+      arch.sync_threads()
+      f(bar, t, function(b)
+        return arch.mbarrier_arrive(b, nil, 1, {token = true})
+      end)
+    end)():launch {grid = 1, block = 32, device = "sim", faults = "return"})
+    return r.reports[1] and r.reports[1].message, #r.reports
+  end
+  local FOREIGN = "mbarrier 'bar'[%d] is asked for a phase by a token that no "
+    .. "arrival at it gave: a token belongs to its mbarrier"
+
+  it("belong to their mbarrier", function()
+    for name, wait in pairs {
+      wait = arch.mbarrier_wait,
+      test = function(b, x)
+        cute.when(arch.mbarrier_test_wait(b, x), function()
+          arch.nanosleep(1)
+        end)
+      end,
+      try = function(b, x)
+        cute.when(~arch.mbarrier_try_wait(b, x), function()
+          arch.nanosleep(1)
+        end)
+      end} do
+      assert.equal(FOREIGN:format(1), faults(function(b, _, arrive)
+        local x = arrive(b)
+        arrive(b + 1)
+        wait(b + 1, x)
+      end), name)
+    end
+    assert.equal(FOREIGN:format(1), faults(function(b, _, arrive)
+      arch.mbarrier_wait(b + 1, arrive(b))  -- where nobody ever arrives
+    end))
+  end)
+
+  it("are followed through variables, branches, choices, memory", function()
+    local function mixed(right)
+      return function(b, t, arrive)
+        local x, y, low = arrive(b), arrive(b + 1), t:lt(16)
+        local z = x
+        cute.when(low, function() z = y end)
+        arch.mbarrier_wait(right and b + cute.where(low, 1, 0) or b, z)
+        arch.mbarrier_wait(b + cute.where(low, 1, 0), cute.where(low, y, x))
+      end
+    end
+    assert.equal(FOREIGN:format(0), faults(mixed(false)))
+    assert.is_nil(faults(mixed(true)))
+    for _, k in ipairs {0, 1} do
+      assert.equal(k == 1 and FOREIGN:format(0) or nil,
+                   faults(function(b, t, arrive)
+        local r = cute.make_rmem_tensor({2}, cute.u64)
+        r[0], r[1] = arrive(b), arrive(b + 1)
+        for i in cute.range(2) do arch.mbarrier_wait(b + i, r[i]) end
+        local s = cute.make_smem_tensor(cute.u64, cute.make_layout {32})
+        s[t] = r[k]
+        arch.mbarrier_wait(b, s[t])
+      end))
+    end
+    assert.is_nil(faults(function(b, _, arrive)
+      local x = arrive(b)
+      for _ in cute.range(3) do
+        arch.mbarrier_wait(b, x)
+        x = arrive(b)
+      end
+      arch.mbarrier_wait(b, x)
+    end))
+    assert.equal(FOREIGN:format(0), faults(function(b, t, arrive)
+      arch.mbarrier_wait(b, cute.where(t:lt(16), arrive(b), 0))
+    end))
+  end)
+
+  it("are opaque", function()
+    local number = "the token of an mbarrier is used as a number: it is opaque "
+      .. "[type-mismatch]"
+    local phase = "the phase to wait for is 64 bits that are no token "
+      .. "[type-mismatch]"
+    local function refused(want, f)
+      local text, line = support.message(function()
+        cute.kernel("k", function(o)
+          local bar = arch.alloc_smem(cute.i64, 1)
+          f(arch.mbarrier_arrive(bar, nil, 1, {token = true}), bar, o)
+        end)(cute.zeros({32}, cute.u64)):trace {block = 32}
+      end)
+      assert.equal(want, text:match "[^\n]*")
+      assert.equal(debug.getinfo(f, "S").linedefined + 1, line)
+    end
+    refused(number, function(x, b)
+      arch.mbarrier_wait(b, x + 1)
+    end)
+    refused(number, function(x, b)
+      arch.mbarrier_wait(b, x ~ 1)
+    end)
+    refused(number, function(x, _, o)
+      o[0] = cute.where(x:eq(0), 1, 2):to(cute.u64)
+    end)
+    refused(number, function(x, _, o)
+      o[x] = 1
+    end)
+    refused(number, function(x, _, o)
+      o[0] = x:to(cute.i32):to(cute.u64)
+    end)
+    refused(number, function(x, _, o)
+      arch.atomic_add(o.iterator, x)
+    end)
+    refused("the token of an mbarrier is stored in global memory, where its "
+      .. "bits mean nothing [type-mismatch]", function(x, _, o)
+      o[0] = x
+    end)
+    refused(phase, function(_, b)
+      arch.mbarrier_wait(b, arch.thread_idx():to(cute.u64))
+    end)
+    refused(phase, function(_, b)
+      arch.mbarrier_wait(b, arch.thread_idx():to(cute.u64) + 1)
+    end)
+  end)
+
   it("are refused where there are none", function()
     local function refused(f)
       return (support.message(function()

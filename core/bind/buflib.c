@@ -108,6 +108,7 @@ static int buffer_close(lua_State *L) {
 
 // buffer(dtype, count): zeros, not yet `defined`.
 static int l_buffer(lua_State *L) {
+  face_outside(L);
   DType t = face_check_dtype(L, 1);
   buflib_new(L, t, buflib_count(L, 2));
   return 1;
@@ -143,6 +144,7 @@ static int buffer_get(lua_State *L) {
 }
 
 static int buffer_set(lua_State *L) {
+  face_outside(L);
   HostBuf *b = buflib_check(L, 1);
   size_t i = check_index(L, 2, b);
   dtype_store(b->t, b->p, i, check_element(L, 3, b->t));
@@ -256,6 +258,7 @@ static int self(lua_State *L) {
 
 // b:fill(value)
 static int buffer_fill(lua_State *L) {
+  face_outside(L);
   HostBuf *b = buflib_check(L, 1);
   bulk_fill(b->t, b->p, 0, b->count, check_element(L, 2, b->t));
   b->defined = true;
@@ -264,6 +267,7 @@ static int buffer_fill(lua_State *L) {
 
 // b:fill_normal(seed [, mean [, deviation]])
 static int buffer_fill_normal(lua_State *L) {
+  face_outside(L);
   HostBuf *b = buflib_check(L, 1);
   lua_Integer seed = face_optint(L, 2, 0);
   double mean = face_optnum(L, 3, 0), sd = face_optnum(L, 4, 1);
@@ -274,6 +278,7 @@ static int buffer_fill_normal(lua_State *L) {
 
 // b:fill_int(seed, lo, hi)
 static int buffer_fill_int(lua_State *L) {
+  face_outside(L);
   HostBuf *b = buflib_check(L, 1);
   lua_Integer seed = face_checkint(L, 2);
   lua_Integer lo = face_checkint(L, 3), hi = face_checkint(L, 4);
@@ -296,6 +301,7 @@ static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
 // b:copy(src [, at [, from [, n]]]): n elements of src from `from` to b from
 // `at`, converted.
 static int buffer_copy(lua_State *L) {
+  face_outside(L);
   HostBuf *b = buflib_check(L, 1), *s = buflib_check(L, 2);
   size_t at = opt_count(L, 3, 0), from = opt_count(L, 4, 0);
   check_range(L, from, 0, s->count);
@@ -309,6 +315,7 @@ static int buffer_copy(lua_State *L) {
 
 // b:to(dtype): a converted copy.
 static int buffer_to(lua_State *L) {
+  face_outside(L);
   HostBuf *s = buflib_check(L, 1);
   HostBuf *b = buflib_new(L, face_check_dtype(L, 2), s->count);
   bulk_convert(b->t, b->p, 0, s->t, s->p, 0, s->count);
@@ -318,6 +325,7 @@ static int buffer_to(lua_State *L) {
 
 // b:cut(bits): clears the lowest bits of every f32.
 static int buffer_cut(lua_State *L) {
+  face_outside(L);
   HostBuf *b = buflib_check(L, 1);
   lua_Integer bits = face_checkint(L, 2);
   if (b->t != DT_F32 || bits < 0 || bits > 23)
@@ -330,6 +338,7 @@ static int buffer_cut(lua_State *L) {
 // b:transpose(rows, cols): a copy with the columns of what was row-major
 // contiguous.
 static int buffer_transpose(lua_State *L) {
+  face_outside(L);
   HostBuf *s = buflib_check(L, 1);
   lua_Integer rows = face_checkint(L, 2), cols = face_checkint(L, 3);
   if (rows < 0 || cols < 0 || (cols && rows > (lua_Integer)s->count / cols) ||
@@ -367,6 +376,7 @@ static int buffer_bytes(lua_State *L) {
 
 // b:set_bytes(string [, at]): whole elements from raw bytes.
 static int buffer_set_bytes(lua_State *L) {
+  face_outside(L);
   HostBuf *b = buflib_check(L, 1);
   size_t len, bytes, at = opt_count(L, 3, 0);
   const char *s = face_checklstr(L, 2, &len);
@@ -383,6 +393,7 @@ static int buffer_set_bytes(lua_State *L) {
 
 // buffer_from(dtype, string of raw bytes | list of numbers)
 static int l_buffer_from(lua_State *L) {
+  face_outside(L);
   DType t = face_check_dtype(L, 1);
   if (lua_type(L, 2) == LUA_TSTRING) {
     size_t n = (size_t)lua_rawlen(L, 2);
@@ -480,6 +491,7 @@ static BulkMat check_mat(lua_State *L, int arg, int opts, const char *name,
 
 // gemm_reference(A, B, D, m, n, k [, {a=, b=, d= strides}]): overwrites D.
 static int l_gemm_reference(lua_State *L) {
+  face_outside(L);
   size_t m = buflib_count(L, 4), n = buflib_count(L, 5);
   size_t k = buflib_count(L, 6);
   BulkMat a = check_mat(L, 1, 7, "a", m, k), b = check_mat(L, 2, 7, "b", n, k);

@@ -586,7 +586,7 @@ static int l_call(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_check(L, 1, MT_CALLS, "calls");
   Walk w = walk_call(cx, L, 2, lua_gettop(L), 0);
-  if (!find(L, &w)) return 0;
+  if (ir_fn(cx) || !find(L, &w)) return 0;
   int entry = lua_gettop(L), run = entry + 2;
   Gpu *g = gpu_of(&w);
   lua_getiuservalue(L, entry, ENTRY_RUNS);

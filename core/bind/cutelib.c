@@ -475,6 +475,12 @@ static int l_fail(lua_State *L) {
   return luaL_error(L, "no error kind '%s'", kind);
 }
 
+// outside(): raises while a kernel is traced.
+static int l_outside(lua_State *L) {
+  face_outside(L);
+  return 0;
+}
+
 static int l_typename(lua_State *L) {
   face_checkany(L, 1);
   lua_pushstring(L, face_typename(L, 1));
@@ -524,7 +530,7 @@ static int l_clock(lua_State *L) {
 
 void cutelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"fail", l_fail}, {"typename", l_typename},
+    {"fail", l_fail}, {"outside", l_outside}, {"typename", l_typename},
     {"own_source", l_own_source}, {"own_chunk", l_own_chunk},
     {"script_line", l_script_line}, {"debugs", l_debugs}, {"clock", l_clock},
     {"to_bits(dtype, x)", l_to_bits}, {"from_bits(dtype, bits)", l_from_bits},

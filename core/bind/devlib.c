@@ -69,6 +69,7 @@ static HostBuf *check_twin(lua_State *L, const DevBuf *b, int idx) {
 
 // d:upload(host buffer) of the same type and count.
 static int devbuf_l_upload(lua_State *L) {
+  face_outside(L);
   DevBuf *b = devlib_check(L, 1);
   HostBuf *h = check_twin(L, b, 2);
   Why w;
@@ -77,6 +78,7 @@ static int devbuf_l_upload(lua_State *L) {
 
 // d:download([host buffer]): into it, or into a new one; gives it back.
 static int devbuf_l_download(lua_State *L) {
+  face_outside(L);
   DevBuf *b = devlib_check(L, 1);
   lua_settop(L, 2);
   Why w;
@@ -93,6 +95,7 @@ static int devbuf_l_download(lua_State *L) {
 
 // d:memset(byte [, stream])
 static int devbuf_l_memset(lua_State *L) {
+  face_outside(L);
   DevBuf *b = devlib_check(L, 1);
   Why w;
   lua_Integer byte = face_checkint(L, 2);
@@ -103,6 +106,7 @@ static int devbuf_l_memset(lua_State *L) {
 
 // d:copy(device buffer [, stream]): the driver's copy of one as large.
 static int devbuf_l_copy(lua_State *L) {
+  face_outside(L);
   DevBuf *b = devlib_check(L, 1), *src = devlib_check(L, 2);
   if (src->bytes != b->bytes || src->own.gpu != b->own.gpu)
     face_error(L, ERR_SHAPE, "%zu bytes of %s are no copy of %zu of %s",

@@ -196,6 +196,8 @@ uint64_t face_number_bits(lua_State *L, int idx, DType t);
 void face_push_bits(lua_State *L, DType t, uint64_t bits);
 // The function being traced, or an error naming the operation.
 Fn *face_tracing(Ctx *cx, lua_State *L, const char *what);
+// Fails while a kernel is traced: what follows is the host's to do.
+void face_outside(lua_State *L);
 
 // A traced function: MT_FN userdata hold one in place.
 typedef struct FnBox {

@@ -58,12 +58,14 @@ static int l_gpu_open(lua_State *L) {
 }
 
 void gpulib_ran(lua_State *L, Gpu *g, const char *who) {
+  face_outside(L);
   char at[64];
   if (gpu_ran(g, who)) return;
   gpu_runs(g, who, face_line(L, at) ? at : NULL, 0);
 }
 
 void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname) {
+  face_outside(L);
   gpu = lua_absindex(L, gpu);
   GpuOwned *o = lua_newuserdatauv(L, size, 2);
   memset(o, 0, size);
@@ -101,6 +103,7 @@ static int gpu_info(lua_State *L) {
 
 static int gpu_l_sync(lua_State *L) {
   Why w;
+  face_outside(L);
   return gpulib_done(L, gpu_sync(gpulib_check(L, 1), &w), &w);
 }
 
@@ -155,6 +158,7 @@ static int gpu_use_stream(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   GpuStream *s = gpulib_stream(L, 2);
   Why w;
+  face_outside(L);
   lua_settop(L, 2);
   if (s) gpulib_done(L, gpu_usable(&s->own, "stream", &w), &w);
   if (s && s->own.gpu != g)
@@ -204,6 +208,7 @@ GpuStream *gpulib_stream(lua_State *L, int idx) {
 }
 
 static GpuStream *check_stream(lua_State *L, int idx) {
+  face_outside(L);
   return face_check(L, idx, MT_STREAM, "stream");
 }
 
@@ -243,7 +248,7 @@ static int stream_done(lua_State *L) {
 
 // stream.device: the name of its GPU
 static int stream_index(lua_State *L) {
-  const GpuStream *s = check_stream(L, 1);
+  const GpuStream *s = face_check(L, 1, MT_STREAM, "stream");
   const char *k = face_checkstr(L, 2);
   char name[16];
   if (strcmp(k, "device") == 0)
@@ -255,8 +260,7 @@ static int stream_index(lua_State *L) {
 
 static int stream_sync(lua_State *L) {
   Why w;
-  GpuStream *s = face_check(L, 1, MT_STREAM, "stream");
-  return gpulib_done(L, gpustream_sync(s, &w), &w);
+  return gpulib_done(L, gpustream_sync(check_stream(L, 1), &w), &w);
 }
 
 static int gpu_event(lua_State *L) {
@@ -267,11 +271,12 @@ static int gpu_event(lua_State *L) {
 }
 
 static GpuEvent *check_event(lua_State *L, int idx) {
+  face_outside(L);
   return face_check(L, idx, MT_EVENT, "event");
 }
 
 static int event_close(lua_State *L) {
-  gpuevent_close(check_event(L, 1));
+  gpuevent_close(face_check(L, 1, MT_EVENT, "event"));
   return 0;
 }
 

@@ -108,6 +108,7 @@ static int launch(lua_State *L, int n, int stream) {
   Gpu *g = x->own.gpu;
   const GpuStream *s = gpulib_stream(L, stream);
   Why w;
+  face_outside(L);
   if (!g->capture) gpulib_ran(L, g, x->name);
   return gpulib_done(L, graph_launch(x, s, n, &w), &w);
 }

@@ -276,6 +276,7 @@ static uint64_t next_seed(lua_State *L) {
 
 // manual_seed(n): what is drawn from here on depends on n alone.
 static int l_manual_seed(lua_State *L) {
+  face_outside(L);
   lua_pushinteger(L, face_checkint(L, 1));
   lua_setfield(L, LUA_REGISTRYINDEX, SEED);
   return 0;

@@ -393,7 +393,9 @@ static int l_launch_known(lua_State *L) {
   Plain p = PLAIN;
   lua_settop(L, 4);
   lua_rotate(L, 2, -1);  // call Device gpu options [device]
-  if (!lua_istable(L, 1) || !plain_options(L, 4, &p) || !p.grid[0]) return 0;
+  if (ir_fn(cx) || !lua_istable(L, 1) || !plain_options(L, 4, &p) ||
+      !p.grid[0])
+    return 0;
   if (p.device && (!lua_getmetatable(L, p.device) ||
                    !lua_rawequal(L, -1, 2)))
     return 0;
@@ -436,7 +438,7 @@ static int launch_again(lua_State *L) {
   const KindBox *k = lua_touserdata(L, lua_upvalueindex(3));
   int n = lua_gettop(L);
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a kernel");
-  if (!can_launch(&l)) return 0;
+  if (ir_fn(cx) || !can_launch(&l)) return 0;
   if (n == k->arguments + 2) {
     Plain p = PLAIN;
     if (!plain_options(L, n, &p) || p.device || p.gpu || p.block[0] ||

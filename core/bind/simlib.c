@@ -627,6 +627,7 @@ static void push_timing(lua_State *L, const Fn *fn, const SimTiming *t) {
 // fix it; debug, goal: see debuglib.c; record: report.requests are what
 // requestlib.c has; edits: editlib.c
 static int l_sim_run(lua_State *L) {
+  face_outside(L);
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
   face_checktype(L, 2, LUA_TTABLE);

@@ -97,6 +97,14 @@ Fn *face_tracing(Ctx *cx, lua_State *L, const char *what) {
   return ir_fn(cx);
 }
 
+void face_outside(lua_State *L) {
+  const Fn *fn = ir_fn(face_ctx(L));
+  if (fn)
+    face_error(L, ERR_INTRACE, "the host does this, not kernel '%s': it would "
+               "be done once, while the kernel is traced",
+               ir_str(fn, fn->name));
+}
+
 // u32 takes the bits of negative numbers, too.
 static bool int_fits(DType t, lua_Integer v) {
   int64_t least = t == DT_U32 ? INT32_MIN : dtype_least(t);

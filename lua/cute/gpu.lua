@@ -297,6 +297,7 @@ end
 --   cold with median, min, max, q1, q3 in milliseconds; nil without a GPU
 ---@return string|nil message
 function gpu.bench(list, opts)
+  core.outside()
   opts = opts or {}
   for i, c in ipairs(list) do
     check_launchable("gpu.bench", i, type(c) == "table" and c.launch or c)
@@ -326,6 +327,7 @@ end
 ---@return integer|string index or message
 ---@return number|nil milliseconds
 function gpu.best(list, opts)
+  core.outside()
   opts = opts or {}
   if #list == 0 then
     core.fail("bad-argument", "gpu.best: nothing to choose from: the list is "

@@ -22,6 +22,7 @@ local stream = {}
 
 -- The device of that name, or an error.
 local function device_of(name)
+  core.outside()
   local device, why = kernel.device(name)
   if not device then report.raise(why) end
   return device
@@ -46,6 +47,7 @@ end
 
 -- An error where it was closed, as a GPU's is.
 local function open(x, what)
+  core.outside()
   if x.closed then core.fail("closed", ("the %s was closed"):format(what)) end
 end
 
@@ -83,6 +85,7 @@ end
 
 --- Milliseconds from this event to another; both were recorded and are done.
 function Event:elapsed(to)
+  core.outside()
   waits "elapsed"
   return (recorded(to) - recorded(self)) * 1e3
 end
@@ -172,6 +175,7 @@ function stream.with_stream(s, f, ...)
     core.fail("bad-argument", "with_stream: a stream is needed, got "
       .. core.show(s))
   end
+  core.outside()
   local dev = gpu_of(s)
   if not dev then
     open(s, "stream")
@@ -206,6 +210,7 @@ end
 
 -- What f launches and copies: a list of functions with arguments.
 local function record(f)
+  core.outside()
   if core.recording() then
     core.fail("in-graph", "a graph is captured inside the capture of another")
   end

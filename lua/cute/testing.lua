@@ -133,6 +133,7 @@ end
 ---@return number|nil value
 ---@return string unit or message
 function testing.benchmark(x, opts)
+  core.outside()
   opts = opts or {}
   if on_simulator(x) then return launcher(x)().instructions, "instructions" end
   if type(x) ~= "function" then return time_on_gpu(x, opts) end

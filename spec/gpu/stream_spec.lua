@@ -350,6 +350,49 @@ PROGRAMS["a capture ends with its function, however that ends"] = {[[
   "10.0", "bad arguments to 'cute.graph' (a function that is called back "
     .. "yields, and is not resumed) [bad-argument]", "0\ttrue"}}
 
+PROGRAMS["streams, events, graphs and launches are the host's"] = {[[
+  local s, e, x, y = cute.stream(where), cute.event(where), tensor(1), tensor(0)
+  local made = {n = 0}
+  local call = axpy(y, x, 1.0, 8, far)
+  local o = {grid = 1, block = 32, device = where}
+  local ready = call:compile(o)
+  local g = graph(function() launch(y, x, 1) end)
+  e:record()
+  local told = " [inside-kernel]"
+  for _, f in ipairs {
+    function() cute.stream(where) end, function() cute.event(where) end,
+    function() graph(function() end) end,
+    function() g:launch() end, function() g:launch_n(2) end,
+    function() g:update(function() end) end,
+    function() s:sync() end, function() s:done() end,
+    function() s:wait(e) end, function() s:record() end,
+    function() s:record(e) end, function() e:record() end,
+    function() e:sync() end, function() e:done() end,
+    function() e:elapsed(e) end,
+    function() cute.with_stream(s, function() made.n = made.n + 1 end) end,
+    function() cute.synchronize(where) end,
+    function() call:launch(o) end, function() call:compile(o) end,
+    function() call:trace(o) end, function() ready:launch() end,
+    function() ready:launch_n(2) end,
+    function() ready(y, x, 1.0, 8, far) end,
+    function() ready:try({}, y, x, 1.0, 8, far) end,
+    function() cute.testing.benchmark(function() made.n = 1 end) end,
+    function() cute.gpu.bench {function() made.n = 1 end} end,
+    function() cute.manual_seed(1) end,
+    function() cute.buffer("f32", 4) end} do
+    local text
+    cute.kernel("outer", function()
+      text = message(f)
+      text = text:match "^[^\n]*"
+    end)():trace {block = 32}
+    if text:sub(-#told) ~= told then
+      print(debug.getinfo(f, "S").linedefined, text)
+    end
+  end
+  e:close() g:close() s:close()
+  print(made.n, get(y))]],
+  {"0\t0.0"}}
+
 PROGRAMS["random ones are what they are one after the other"] = {[[
   local seed, state
   local function pick(n)

@@ -191,3 +191,25 @@ describe("a list", function()
     support.raises("grid with [3] = 2", function() k():launch(options) end)
   end)
 end)
+
+describe("a launch that was made before", function()
+  it("is asked nothing inside a kernel", function()
+    local x = cute.zeros({32}, cute.f32)
+    local call = cute.kernel("k", function(t) t[0] = 1 end)(x)
+    local o = {grid = 1, block = 32, device = "sim"}
+    local ready = call:compile(o)
+    for _, f in ipairs {
+      function() ready:check() end, function() ready:estimate() end,
+      function() call:check(o) end, function() call:profile(o) end,
+      function() call:timeline(o) end, function() call:find_swizzle(o) end,
+      function() call:estimate(o) end} do
+      local ok, text
+      cute.kernel("outer", function() ok, text = pcall(f) end)():trace {
+        block = 32}
+      assert.is_false(ok)
+      assert.matches("the host does this, not kernel 'outer': it would be done "
+        .. "once, while the kernel is traced [inside-kernel]", text, 1, true)
+    end
+    assert.equal(0, x(0))
+  end)
+end)

@@ -483,6 +483,7 @@ end
 -- A launch whose options are known to be good, with values and a grid of its
 -- own or p's.
 local function run(p, opts, values, grid)
+  core.outside()
   local name = p.program.info.name
   opts, values, grid = opts or {}, values or p.values, grid or p.grid
   if not values then
@@ -745,6 +746,7 @@ function Call:block(given)
 end
 
 local function traced(call, opts)
+  core.outside()
   unused.forget(call.kernel)
   check_options(opts)
   return specialise(call.kernel, call, call:block(opts.block),

@@ -142,7 +142,7 @@ describe("what cute.when returns", function()
         cute.when(n:lt(3), function() return n, "a" end,
                   function() return n, nil end)
       end))
-    assert.matches("^result 1 is string in one branch", message(function(_, n)
+    assert.matches("^which string result 1 is", message(function(_, n)
       cute.when(n:lt(3), function() return "a" end,
                 function() return "b" end)
     end))
@@ -153,9 +153,71 @@ describe("what cute.when returns", function()
       end))
   end)
 
+  it("does not choose a tensor, a string, a function or a layout", function()
+    local L, x, y = cute.layout
+    local function wrong(which, how, pick, a, b)
+      local text = message(function(_, n) pick(n:lt(3), a, b) end)
+      assert.equal(("which %s cannot %s [loop-type-changed]"):format(which,
+        how), text:match "[^\n]*")
+    end
+    local ways = {
+      ["'p'"] = function(c, a, b)
+        local p = a
+        cute.when(c, function() p = b end)
+        return p
+      end,
+      ["'p' "] = function(c, a, b)
+        local p = a
+        for first in cute.cases(c) do if first then p = b end end
+        return p
+      end,
+      ["'t.p'"] = function(c, a, b)
+        local t = {p = a}
+        cute.when(c, function() t.p = b end)
+        return t
+      end,
+      ["result 1"] = function(c, a, b)
+        return cute.when(c, function() return a end, function() return b end)
+      end,
+      ["result 1 "] = function(c, a, b)
+        return cute.func(function()
+          cute.return_if(c, a)
+          return b
+        end)()
+      end}
+    local pairs_of = {tensor = {}, string = {"a", "b"},
+      ["function"] = {print, error}, layout = {L "4:1", L "4:2"},
+      ["element type"] = {cute.f32, cute.f16}}
+    for name, pick in pairs(ways) do
+      for kind, two in pairs(pairs_of) do
+        wrong(("%s %s is"):format(kind, (name:gsub(" $", ""))),
+              "depend on a traced condition", function(c)
+          if kind == "tensor" then
+            x = cute.make_rmem_tensor({4}, cute.f32)
+            y = cute.make_rmem_tensor({4}, cute.f32)
+            return pick(c, x, y)
+          end
+          return pick(c, two[1], two[2])
+        end)
+      end
+    end
+    wrong("tensor 'p' is", "change in a traced loop", function()
+      local p = cute.make_rmem_tensor({4}, cute.f32)
+      for _ in cute.range(3) do p = cute.make_rmem_tensor({4}, cute.f32) end
+      return p
+    end)
+    wrong("tensors 'p' holds", "depend on a traced condition", function(c)
+      local a = cute.make_rmem_tensor({4}, cute.f32)
+      local b = cute.make_rmem_tensor({4}, cute.f32)
+      local p = {a, 1}
+      cute.when(c, function() p = {b, 2} end)
+      return p
+    end)
+  end)
+
   it("leaves no constant in a local that differs in the other branch",
     function()
-    assert.matches("^local 'mode' changes from string to string in cute%.when",
+    assert.matches("^which string 'mode' is cannot depend on a traced",
       message(function(_, n)
         local mode
         cute.when(n:lt(3), function() mode = "a" end,

@@ -347,10 +347,9 @@ describe("a table that a loop changes is refused", function()
         cute.when(n:lt(3), function() state.phase = n:to(cute.f32) end,
                   function() state.phase = n end)
       end, 4)
-    refused("field 'o.mode' changes from string to string in this loop "
-      .. "[loop-type-changed]\n  numbers, booleans, traced values, tensors, "
-      .. "vectors and plain tables of them are carried: keep what changes in "
-      .. "those", function(_, n)
+    refused("which string 'o.mode' is cannot change in a traced loop "
+      .. "[loop-type-changed]\n  unroll the loop with Lua's for, or choose "
+      .. "with Lua's if by what is known while tracing", function(_, n)
         local o = {mode = "a"}
         for _ in cute.range(n) do o.mode = o.mode .. "b" end
       end, 4)

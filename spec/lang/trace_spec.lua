@@ -162,7 +162,7 @@ describe("cute.range", function()
       local name = "a"
       for _ in cute.range(4) do name = name .. "b" end
     end)
-    assert.equal("local 'name' changes from string to string in this loop "
+    assert.equal("which string 'name' is cannot change in a traced loop "
       .. "[loop-type-changed]", text:match "[^\n]+")
   end)
 

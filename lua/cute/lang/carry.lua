@@ -57,6 +57,39 @@ local function kind_of(v)
   return "{" .. table.concat(kinds, ", ") .. "}"
 end
 
+-- What tells two values of one kind apart, and how a place has it: "tensor",
+-- "is". nil where their kinds differ, or fields of tables are to be changed.
+local function chosen(from, to)
+  local sig, sig2 = parts(from), parts(to)
+  local t = core.typename(from)
+  if kind_of(from) ~= kind_of(to) or t == "table" and not (sig and sig2) then
+    return nil
+  elseif t == "table" then
+    if sig:find "tensor" then return "tensors", "holds" end
+    return "fields", "has"
+  elseif not (sig and sig2) or t == "tensor" then
+    return t == "dtype" and "element type" or t, "is"
+  end
+end
+
+-- Raises where values of one kind would be chosen while the kernel runs, and
+-- nothing carries the choice.
+local function choice_error(slot, what, from, to)
+  local which, verb = chosen(from, to)
+  if not which then return end
+  local name = slot.name:find "^result %d" and slot.name
+    or "'" .. slot.name .. "'"
+  local how, advice = "depend on a traced condition", ("use each %s inside its "
+    .. "branch"):format((which:gsub("s$", "")))
+  if what:find "loop" then
+    how, advice = "change in a traced loop", "unroll the loop with Lua's for"
+  end
+  local by = which:find "tensor" and "coordinates or elements of one tensor"
+    or "with Lua's if by what is known while tracing"
+  core.fail("loop-type-changed", ("which %s %s %s cannot %s\n  %s, or choose "
+    .. "%s"):format(which, name, verb, how, advice, by))
+end
+
 -- What two branches return.
 local function result_error(slot, what, yes, no)
   local advice = "both branches give one type, of tensors one layout of one "
@@ -71,6 +104,7 @@ local function result_error(slot, what, yes, no)
 end
 
 local function type_error(slot, what, from, to)
+  choice_error(slot, what, from, to)
   if slot.result then result_error(slot, what, from, to) end
   local kind = slot.t and "field" or "local"
   local advice = "convert it with :to(dtype), or use another " .. kind

@@ -277,6 +277,8 @@ build = {
         "lua/cute/lang/slip.lua",
       ["cute.lang.source"] =
         "lua/cute/lang/source.lua",
+      ["cute.lang.surplus"] =
+        "lua/cute/lang/surplus.lua",
       ["cute.lang.trace"] =
         "lua/cute/lang/trace.lua",
       ["cute.lang.undefined"] =

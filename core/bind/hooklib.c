@@ -184,11 +184,12 @@ static bool of_user(lua_State *L, lua_Debug *ar) {
 }
 
 // Raises the message on top at the running function's line, if it has one.
-static _Noreturn void raise_here(lua_State *L, const lua_Debug *ar) {
+static _Noreturn void raise_here(lua_State *L, const lua_Debug *ar,
+                                 ErrKind kind) {
   const char *text = lua_tostring(L, -1);
   if (ar->currentline > 0)
-    face_error_at(L, ar->source, ar->currentline, ERR_DYNAMIC, "%s", text);
-  face_error(L, ERR_DYNAMIC, "%s", text);
+    face_error_at(L, ar->source, ar->currentline, kind, "%s", text);
+  face_error(L, kind, "%s", text);
 }
 
 static _Noreturn void compare_error(lua_State *L, Ctx *cx, lua_Debug *ar,
@@ -198,7 +199,7 @@ static _Noreturn void compare_error(lua_State *L, Ctx *cx, lua_Debug *ar,
   lua_pushfstring(L, "'==' or '~=' beside %s is always false or true in Lua\n"
                   "  write %s:eq(x) or %s:ne(x), and cute.when(...) to branch "
                   "on it", what, name, name);
-  raise_here(L, ar);
+  raise_here(L, ar, ERR_DYNAMIC);
 }
 
 // Pushes constant i of the running function.
@@ -254,7 +255,39 @@ static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
                   "nothing under it\n  use a tensor, or cute.where(%s:eq(i), "
                   "x, y)", what, base ? " '" : "", base ? base : "",
                   base ? "'" : "", name ? name : "k");
-  raise_here(L, ar);
+  raise_here(L, ar, ERR_DYNAMIC);
+}
+
+// A call of three results is made in the frame `ar`, all of which the call
+// behind it takes: does that want them? The function is on top.
+static void check_spread(lua_State *L, lua_Debug *ar, int first) {
+  VmIns next = vmlib_behind(ar);
+  if ((next.op != VM_CALL && next.op != VM_TAILCALL) || next.b) return;
+  int inner = lua_gettop(L);
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "surplus");
+  vmlib_register(L, ar, next.a);
+  lua_pushinteger(L, first - next.a - 1);
+  lua_pushvalue(L, inner);
+  lua_call(L, 3, 1);
+  if (!lua_isnil(L, -1) && of_user(L, ar)) raise_here(L, ar, ERR_ARG);
+}
+
+// A call hands on all its results: to another call, or to the caller, which
+// may do so.
+static void see_spread(lua_State *L, lua_Debug *ar, VmIns in) {
+  lua_Debug up;
+  if (in.op == VM_CALL && in.c) return;
+  vmlib_register(L, ar, in.a);
+  if (in.op == VM_CALL) {
+    check_spread(L, ar, in.a);
+    return;
+  }
+  if (!lua_getstack(L, 1, &up)) return;
+  lua_getinfo(L, "S", &up);
+  if (*up.what == 'C') return;
+  in = vmlib_at(&up);
+  if (in.op == VM_CALL && !in.c) check_spread(L, &up, in.a);
 }
 
 static void hooklib_event(lua_State *L, lua_Debug *ar);
@@ -404,12 +437,14 @@ static void see_write(lua_State *L, Hook *h, int at, lua_Debug *ar, VmIns in) {
 }
 
 // Instructions to look at, by what for.
-enum { COMPARES = 1, INDEXES = 2, WRITES = 4, TESTS = 8, READS = 16 };
+enum { COMPARES = 1, INDEXES = 2, WRITES = 4, TESTS = 8, READS = 16,
+       CALLS = 32 };
 static const uint8_t looked_at[128] = {
   [VM_EQ] = COMPARES, [VM_EQK] = COMPARES, [VM_EQI] = COMPARES,
   [VM_GETTABLE] = INDEXES, [VM_SETTABLE] = INDEXES | WRITES,
   [VM_SETTABUP] = WRITES, [VM_SETI] = WRITES, [VM_SETFIELD] = WRITES,
-  [VM_NEWTABLE] = WRITES, [VM_CALL] = WRITES, [VM_TAILCALL] = WRITES,
+  [VM_NEWTABLE] = WRITES, [VM_CALL] = WRITES | CALLS,
+  [VM_TAILCALL] = WRITES | CALLS,
   [VM_TFORPREP] = WRITES, [VM_TFORCALL] = WRITES,
   [VM_NOT] = TESTS, [VM_TEST] = TESTS, [VM_TESTSET] = TESTS,
   [VM_LEN] = READS, [VM_SETLIST] = READS, [VM_FORPREP] = READS};
@@ -427,6 +462,7 @@ static void check_instruction(lua_State *L, lua_Debug *ar) {
     if (h->undefined) check_undefined(L, h, ar, in);
     if (what & COMPARES) check_compared(L, h->cx, ar, in);
     if (what & TESTS) see_test(L, ar, in);
+    if (what & CALLS) see_spread(L, ar, in);
     if (what & INDEXES && in.op == VM_GETTABLE)
       check_key(L, h->cx, ar, in.b, in.c);
     if (what & INDEXES && in.op == VM_SETTABLE)

@@ -71,6 +71,7 @@ enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
        VM_CALL = 68, VM_TAILCALL = 69, VM_FORPREP = 74, VM_TFORPREP = 75,
        VM_TFORCALL = 76, VM_SETLIST = 78 };
 VmIns vmlib_at(const lua_Debug *ar);
+VmIns vmlib_behind(const lua_Debug *ar);  // the one after it
 // Pushes what is at stack index `reg` of the running function, from 0 on. Its
 // name when it is a local, else NULL.
 const char *vmlib_register(lua_State *L, lua_Debug *ar, int reg);
@@ -107,6 +108,7 @@ void writelib_note(lua_State *L, int writes);
 //   accumulate, tiled: fields of tiled MMAs, see atomlib.c
 //   known: is this a Lua whose instructions hooks can look at?
 //   constant: function(f, i), constant number i of a function's code
+//   surplus: function(callee, fixed, inner), see cute.lang.surplus
 //   record: function(n), told of each line of the user's code, or nil
 //   undefined: {tested = function(value), which gives what Lua is to test
 //     instead of an undefined value; holders = {[table with some] = true};

@@ -16,11 +16,18 @@ static const uint32_t *next_instruction(const lua_Debug *ar) {
   return pc;
 }
 
-VmIns vmlib_at(const lua_Debug *ar) {
-  uint32_t w = next_instruction(ar)[-1];
+static VmIns decoded(uint32_t w) {
   return (VmIns){.op = (uint8_t)(w & 0x7f), .a = (uint8_t)(w >> 7),
                  .b = (uint8_t)(w >> 16), .c = (uint8_t)(w >> 24),
                  .k = (w >> 15 & 1) != 0};
+}
+
+VmIns vmlib_at(const lua_Debug *ar) {
+  return decoded(next_instruction(ar)[-1]);
+}
+
+VmIns vmlib_behind(const lua_Debug *ar) {
+  return decoded(next_instruction(ar)[0]);
 }
 
 const char *vmlib_register(lua_State *L, lua_Debug *ar, int reg) {

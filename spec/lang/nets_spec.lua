@@ -608,3 +608,93 @@ describe("offsets of a tensor with over 2^31 elements", function()
     assert.equal(text(100, 100), text(200, 300))
   end)
 end)
+
+describe("x, y and z handed on to a call that wants x", function()
+  local arch = cute.arch
+  local function report(to, from)
+    return ("%s is given x, y and z of cute.arch.%s [bad-argument]"):format(to,
+                                                                          from)
+  end
+  local function found(to, from, f)
+    assert.same({report(to, from), 1}, {refused(f)})
+  end
+
+  it("is found in loops, numbers, conditions, tiles", function()
+    found("cute.range", "grid_dim", function(out)
+      for i in cute.range(arch.grid_dim()) do out[i] = 1 end
+    end)
+    found("cute.range", "block_dim", function(out)
+      for i in cute.range(0, arch.block_dim()) do out[i] = 1 end
+    end)
+    found("cute.min", "thread_idx", function(out)
+      out[0] = cute.min(7, arch.thread_idx())
+    end)
+    found("cute.max", "cluster_idx", function(out)
+      local n = cute.max(out[0], 2, arch.cluster_idx()) + 1
+    end)
+    found("cute.clamp", "block_idx", function(out)
+      out[0] = cute.clamp(arch.block_idx())
+    end)
+    found("cute.arch.shuffle_sync", "block_in_cluster_idx", function(out)
+      out[0] = arch.shuffle_sync(out[0], arch.block_in_cluster_idx())
+    end)
+    found("cute.product", "grid_dim", function(out)
+      out[0] = cute.product(arch.grid_dim())
+    end)
+    found("value:eq", "thread_idx", function(out)
+      return out[0]:eq(arch.thread_idx())
+    end)
+    found("cute.local_tile", "block_idx", function(out)
+      local t = cute.local_tile(out, {2}, arch.block_idx())
+    end)
+    found("cute.make_layout", "block_in_cluster_dim", function(_)
+      local l = cute.make_layout(arch.block_in_cluster_dim())
+    end)
+  end)
+
+  it("is found through locals, fields, methods and helpers", function()
+    local idx, least = arch.thread_idx, cute.min
+    local lib = {at = {idx = idx}}
+    local function tid() return arch.thread_idx() end
+    local function cluster() return arch.cluster_dim() end
+    found("cute.min", "thread_idx", function(out)
+      out[0] = least(7, idx())
+    end)
+    found("cute.min", "thread_idx", function(out)
+      out[0] = least(7, lib.at.idx())
+    end)
+    assert.same({report("cute.min", "thread_idx"), 1}, {refused(function(out)
+      out[0] = least(out[0], 7, tid())
+    end)})
+    found("cute.range", "cluster_dim", function(out)
+      for i in cute.range(1, cluster()) do out[i] = 1 end
+    end)
+  end)
+
+  it("is what a coordinate, a list, a print, a helper want", function()
+    local function add(x, y, z) return x + 2 * y + 4 * z end
+    local function all(...) return select("#", ...) end
+    local function tid() return arch.thread_idx() end
+    local seen
+    run(4, function(out)
+      local cube = cute.make_tensor(out.iterator, cute.make_layout {1, 1, 1})
+      local x, y, z = arch.thread_idx()
+      local block = {arch.block_idx()}
+      seen = {#block, all(arch.block_dim()), #{7, tid()},
+              select("#", tid()), select("#", add(tid()))}
+      cute.when(x:eq(0), function() out[1] = add(arch.thread_idx()) + y + z end)
+      cube(arch.block_idx())
+      cute.when(x:gt(5), function()
+        cute.printf("%d %d %d", arch.thread_idx())
+      end)
+      cute.ArithmeticTuple(arch.block_idx())
+      cute.make_tiled_copy_tv(
+        cute.make_copy_atom("UniversalCopy", cute.i32, 32),
+        cute.make_layout(1), cute.make_layout(1)):get_slice(arch.thread_idx())
+      local widest = cute.max(arch.block_dim())
+      out[2] = cute.min(7, (arch.thread_idx()))
+      for i in cute.range((arch.grid_dim())) do out[3] = i + widest end
+    end)
+    assert.same({3, 3, 4, 3, 1}, seen)
+  end)
+end)

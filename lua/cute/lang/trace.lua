@@ -16,6 +16,7 @@ local reach = require "cute.lang.reach"
 local regions = require "cute.lang.region"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
+local surplus = require "cute.lang.surplus"
 local undefined = require "cute.lang.undefined"
 local unused = require "cute.lang.unused"
 
@@ -472,7 +473,8 @@ function trace.run(name, func, opts, ...)
                 undefined = {holders = setmetatable({}, {__mode = "k"}),
                              tested = regions.tested, read = undefined.read},
                 elements = elements, lex = assigned_in, known = is_known(),
-                constant = bytecode.constant, record = opts.record}
+                constant = bytecode.constant, surplus = surplus.check,
+                record = opts.record}
   local before = regions.begin(opts.state)
   local function handler(message)
     message = explain(message)

@@ -1,0 +1,46 @@
+--- Results that a call takes besides the one that was meant: of
+-- `cute.min(7, cute.arch.thread_idx())` the y and z of the thread, too, as Lua
+-- hands on all results of a last argument.
+local core = require "cute.core"
+
+local surplus = {}
+
+-- What gives x, y and z.
+local THREE = {}
+for name in ([[thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim
+  block_in_cluster_idx block_in_cluster_dim]]):gmatch "%S+" do
+  THREE["cute.arch." .. name] = true
+end
+
+-- Of functions with any number of arguments: those that would take y and z for
+-- numbers or modes of their own. (Alone, x, y and z may be what is meant.)
+local NUMBERS = {["cute.min"] = true, ["cute.max"] = true, ["cute.gcd"] = true,
+                 ["cute.sum"] = true}
+
+local function takes_more(name, parameters, fixed)
+  if not parameters:find("...", 1, true) then return true end
+  return NUMBERS[name] and fixed > 0 or parameters:find("modes...", 1, true)
+    and name ~= "cute.E" and name ~= "cute.ScaledBasis"
+    or name == "cute.make_layout"
+end
+
+--- A call whose last argument is a call of `inner`, all of whose results are
+-- handed on, behind `fixed` others: what is wrong with it, or nil.
+---@param callee any
+---@param fixed integer
+---@param inner any
+---@return string? message
+function surplus.check(callee, fixed, inner)
+  local from = type(inner) == "function" and core.signature(inner)
+  from = from and from:match "^[^(]+"
+  local to = from and THREE[from] and type(callee) == "function"
+    and core.signature(callee)
+  if not to then return nil end
+  local name, parameters = to:match "^([^(]+)(.*)$"
+  if not takes_more(name, parameters, fixed) then return nil end
+  return ("%s is given x, y and z of %s\n  write (%s()) in parentheses for x "
+    .. "alone, or name the component: local x, y, z = %s()"):format(name,
+    from, from, from)
+end
+
+return surplus

@@ -281,6 +281,8 @@ build = {
         "lua/cute/lang/surplus.lua",
       ["cute.lang.trace"] =
         "lua/cute/lang/trace.lua",
+      ["cute.lang.truth"] =
+        "lua/cute/lang/truth.lua",
       ["cute.lang.undefined"] =
         "lua/cute/lang/undefined.lua",
       ["cute.lang.unused"] =

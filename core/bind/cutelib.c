@@ -1,5 +1,5 @@
 // The Lua face's common part: context, errors with the user's line, types.
-#include "bind/face.h"
+#include "bind/trace.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -30,8 +30,11 @@ Ctx *face_state(lua_State *L) {
 static void at_line(lua_State *L, Ctx *cx) {
   char src[512];
   int line;
-  if (!face_where(L, src, &line)) return;
+  lua_Debug ar;
+  if (!face_where(L, src, &line, &ar)) return;
   Fn *fn = ir_fn(cx);
+  FnBox *box = (FnBox *)fn;
+  if (box->known) box->at = vmlib_place(&ar);
   ir_at(cx, fn, src, (uint32_t)line);
   vec_reserve(cx, fn->hits, fn->at + 1);
   while (fn->hits.n <= fn->at) fn->hits.p[fn->hits.n++] = 0;
@@ -140,13 +143,12 @@ static bool blamed_frame(lua_State *L, lua_Debug *ar, const char *caller) {
   return user_frame(L, ar);
 }
 
-bool face_where(lua_State *L, char src[512], int *line) {
-  lua_Debug ar;
-  if (!user_frame(L, &ar)) return false;
-  size_t n = ar.srclen < 511 ? ar.srclen : 511;
-  memcpy(src, ar.source, n);
+bool face_where(lua_State *L, char src[512], int *line, lua_Debug *ar) {
+  if (!user_frame(L, ar)) return false;
+  size_t n = ar->srclen < 511 ? ar->srclen : 511;
+  memcpy(src, ar->source, n);
   src[n] = '\0';
-  *line = ar.currentline;
+  *line = ar->currentline;
   return true;
 }
 

@@ -10,15 +10,14 @@
 #include "ir/opaque.h"
 
 // Raises at the line (an index into Fn.src) of a traced boolean, or a vector of
-// some, which nothing used.
+// some, which nothing used, or that Lua tested.
 static _Noreturn void unused_error(Ctx *cx, lua_State *L, uint32_t src,
-                                   bool used) {
+                                   const char *what) {
   const Src *s = &ir_fn(cx)->src.p[src];
-  face_error_at(L, ir_str(ir_fn(cx), s->file), (int)s->line, ERR_BOOL, "this "
-                "comparison was %s: a traced boolean is always true "
-                "in Lua's if, and, or, not, while\n  branch with cute.when("
-                "cond, function() ... end), choose with cute.where, combine "
-                "with & | ~", used ? "tested by Lua" : "never used");
+  face_error_at(L, ir_str(ir_fn(cx), s->file), (int)s->line, ERR_BOOL, "%sa "
+                "traced boolean is always true in Lua's if, and, or, not, "
+                "while\n  branch with cute.when(cond, function() ... end), "
+                "choose with cute.where, combine with & | ~", what);
 }
 
 static void find_unused(Ctx *cx, lua_State *L) {
@@ -29,9 +28,12 @@ static void find_unused(Ctx *cx, lua_State *L) {
     lua_rawgeti(L, -1, i);
     const Vector *of = luaL_testudata(L, -1, MT_VECTOR);
     const Value *v = of ? NULL : lua_touserdata(L, -1);
-    if (of && !of->consumed) unused_error(cx, L, of->src, false);
+    const char *unused = "this comparison was never used: ";
+    if (of && !of->consumed) unused_error(cx, L, of->src, unused);
     if (v && !v->lazy && (v->truth || !v->consumed))
-      unused_error(cx, L, ir_get(ir_fn(cx), v->r)->src, v->consumed);
+      unused_error(cx, L, ir_get(ir_fn(cx), v->r)->src, v->consumed
+                   ? "this comparison was tested by Lua: " : unused);
+    if (v && v->tested) unused_error(cx, L, v->tested, "");
     lua_pop(L, 1);
   }
   lua_pop(L, 2);

@@ -137,7 +137,7 @@ bool face_get_bool(lua_State *L, int t, const char *k);
 const char *face_typename(lua_State *L, int idx);
 // Position of the innermost user Lua function: chunk source (as in
 // lua_Debug.source), current line and function name; false when none.
-bool face_where(lua_State *L, char src[512], int *line);
+bool face_where(lua_State *L, char src[512], int *line, lua_Debug *ar);
 // The same as "file.lua:31"; false where no file is known.
 bool face_line(lua_State *L, char out[64]);
 bool face_own_source(const char *src);  // is a chunk cutelua's own?
@@ -203,6 +203,8 @@ void face_outside(lua_State *L);
 typedef struct FnBox {
   Fn fn;
   int returned;  // the line of the end of a kernel that returns values of it
+  bool known;    // is this a Lua whose instructions can be looked at?
+  const void *at;  // then: behind the script's instruction that is at work
 } FnBox;
 Fn *face_check_fn(lua_State *L, int idx);
 

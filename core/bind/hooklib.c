@@ -25,6 +25,8 @@ typedef struct Hook {
   bool records;      // is somebody told of every line?
   bool undefined;    // are there undefined values?
   int born;          // the register that a table is being made in
+  const void *tested, *made;  // the last test of a traced value, its value's
+  bool sound;  // origin, and whether that may be absent
   Writers writers;
   Readers readers;
 } Hook;
@@ -315,12 +317,38 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
   hooklib_event(L, ar);
 }
 
-// Lua's `if` and the like test a register.
-static void see_test(lua_State *L, lua_Debug *ar, VmIns in) {
-  vmlib_register(L, ar, in.op == VM_TEST ? in.a : in.b);
+// state.truth: may the traced value that Lua tests be absent? If not, what is
+// wrong is on top. A loop asks once.
+static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
+                     const Value *v) {
+  if (h->tested == vmlib_place(ar) && h->made == v->made) return h->sound;
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "truth");
+  lua_pushinteger(L, reg);
+  lua_pushvalue(L, -3);
+  lua_call(L, 2, 1);
+  h->tested = vmlib_place(ar);
+  h->made = v->made;
+  return h->sound = lua_isnil(L, -1);
+}
+
+// Lua's `if` and the like test a register: a traced number is always true. A
+// boolean may still be one that nothing else uses, which is found at the end.
+static void see_test(lua_State *L, Hook *h, lua_Debug *ar, VmIns in) {
+  int reg = in.op == VM_TEST ? in.a : in.b;
+  vmlib_register(L, ar, reg);
   Value *v = trace_value(L, -1);
-  if (v) v->lazy = false;
-  lua_pop(L, 1);
+  if (!v || v->undefined) return;
+  v->lazy = false;
+  Fn *fn = ir_fn(h->cx);
+  if (v->serial != fn->serial || v->r >= fn->ins.n || !of_user(L, ar)) return;
+  bool boolean = ir_type(fn, v->r) == DT_BOOL;
+  if (boolean && v->tested) return;
+  if (is_sound(L, h, ar, reg, v)) return;
+  if (!boolean) raise_here(L, ar, ERR_DYNAMIC);
+  if (ar->currentline <= 0) return;
+  ir_at(h->cx, fn, ar->source, (uint32_t)ar->currentline);
+  v->tested = fn->at;
 }
 
 // ---- undefined values ----
@@ -461,7 +489,7 @@ static void check_instruction(lua_State *L, lua_Debug *ar) {
   if (ir_fn(h->cx)) {
     if (h->undefined) check_undefined(L, h, ar, in);
     if (what & COMPARES) check_compared(L, h->cx, ar, in);
-    if (what & TESTS) see_test(L, ar, in);
+    if (what & TESTS) see_test(L, h, ar, in);
     if (what & CALLS) see_spread(L, ar, in);
     if (what & INDEXES && in.op == VM_GETTABLE)
       check_key(L, h->cx, ar, in.b, in.c);

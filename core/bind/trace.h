@@ -10,6 +10,8 @@
 typedef struct Value {
   uint32_t serial, birth;
   Ref r;
+  const void *made;  // behind the script's instruction that made it
+  uint32_t tested;   // of booleans: where Lua tested it, 0: nowhere
   bool consumed;  // of booleans: did anything use it?
   bool lazy;      // something must only if Lua's `if` has tested it
   bool truth;     // a boolean of Lua at an end of a region: no test is right
@@ -72,6 +74,7 @@ enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
        VM_TFORCALL = 76, VM_SETLIST = 78 };
 VmIns vmlib_at(const lua_Debug *ar);
 VmIns vmlib_behind(const lua_Debug *ar);  // the one after it
+const void *vmlib_place(const lua_Debug *ar);  // where that stands
 // Pushes what is at stack index `reg` of the running function, from 0 on. Its
 // name when it is a local, else NULL.
 const char *vmlib_register(lua_State *L, lua_Debug *ar, int reg);
@@ -109,6 +112,8 @@ void writelib_note(lua_State *L, int writes);
 //   known: is this a Lua whose instructions hooks can look at?
 //   constant: function(f, i), constant number i of a function's code
 //   surplus: function(callee, fixed, inner), see cute.lang.surplus
+//   kernel: the function that is traced
+//   truth: function(register, state), see cute.lang.truth
 //   record: function(n), told of each line of the user's code, or nil
 //   undefined: {tested = function(value), which gives what Lua is to test
 //     instead of an undefined value; holders = {[table with some] = true};

@@ -339,6 +339,9 @@ static int l_trace(lua_State *L) {
   box->fn.serial = ++cx->work->fns;
   set_options(L, &box->fn, 4);
   lua_getfield(L, 4, "state");
+  lua_getfield(L, -1, "known");
+  box->known = lua_toboolean(L, -1);
+  lua_pop(L, 1);
   lua_setfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   luaL_checkstack(L, nargs + LUA_MINSTACK, "kernel arguments");
   lua_pushcfunction(L, run_traced);

@@ -29,7 +29,8 @@ static Value *push(lua_State *L, Ctx *cx, Ref r, int n) {
   Value *v = lua_newuserdatauv(L, sizeof *v, n);
   *v = (Value){.serial = ir_fn(cx)->serial,
                .birth = ir_get(ir_fn(cx), r)->birth,
-               .r = r};
+               .r = r,
+               .made = ((const FnBox *)ir_fn(cx))->at};
   luaL_setmetatable(L, MT_VALUE);
   if (ir_type(ir_fn(cx), r) == DT_BOOL) {
     lua_pushvalue(L, -1);

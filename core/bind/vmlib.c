@@ -30,6 +30,65 @@ VmIns vmlib_behind(const lua_Debug *ar) {
   return decoded(next_instruction(ar)[0]);
 }
 
+const void *vmlib_place(const lua_Debug *ar) { return next_instruction(ar); }
+
+// ---- functions ----
+
+// The head of a Lua function's closure, and of what all closures of its text
+// share: Lua's own structures, whose last fields here are asked for.
+typedef struct Shared {
+  void *next;
+  uint8_t tt, marked, parameters, vararg, registers;
+  int counts[9];  // upvalues, constants, instructions ...
+  void *constants;
+  const uint32_t *code;
+} Shared;
+typedef struct Closure {
+  void *next;
+  uint8_t tt, marked, upvalues;
+  void *list;
+  const Shared *shared;
+} Closure;
+enum { INSTRUCTIONS = 2 };  // of Shared.counts
+
+static const Shared *shared_of(lua_State *L, int idx) {
+  return ((const Closure *)lua_topointer(L, idx))->shared;
+}
+
+// The number of the instruction in front of `place` in the function at idx,
+// from 0 on; -1: it is of another function.
+static lua_Integer number_of(lua_State *L, int idx, const void *place) {
+  const Shared *s = shared_of(L, idx);
+  uintptr_t first = (uintptr_t)s->code;
+  uintptr_t at = (uintptr_t)place - sizeof *s->code;
+  uintptr_t n = (uintptr_t)s->counts[INSTRUCTIONS];
+  if (at < first || at - first >= n * sizeof *s->code) return -1;
+  return (lua_Integer)((at - first) / sizeof *s->code);
+}
+
+// vm_at(level) -> the number of the instruction that the Lua function at that
+// level is at
+static int l_vm_at(lua_State *L) {
+  lua_Debug ar;
+  if (!lua_getstack(L, (int)face_checkint(L, 1), &ar)) return 0;
+  lua_getinfo(L, "fS", &ar);
+  if (*ar.what == 'C') return 0;
+  lua_pushinteger(L, number_of(L, -1, vmlib_place(&ar)));
+  return 1;
+}
+
+// vm_made(value, f) -> the number of f's instruction that made a traced value;
+// nil: another function's did
+static int l_vm_made(lua_State *L) {
+  const Value *v = trace_value(L, 1);
+  face_checktype(L, 2, LUA_TFUNCTION);
+  lua_Integer n = !v || !v->made || lua_iscfunction(L, 2)
+                    ? -1 : number_of(L, 2, v->made);
+  if (n < 0) return 0;
+  lua_pushinteger(L, n);
+  return 1;
+}
+
 const char *vmlib_register(lua_State *L, lua_Debug *ar, int reg) {
   const char *name = lua_getlocal(L, ar, reg + 1);
   if (!name) lua_pushnil(L);
@@ -82,7 +141,8 @@ static int l_vm_trial(lua_State *L) {
   int status = lua_pcall(co, 0, 0, 0);
   lua_pushnil(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &trial_key);
-  lua_pushboolean(L, status == LUA_OK && walked(t, code, n / 4));
+  bool good = status == LUA_OK && walked(t, code, n / 4);
+  lua_pushboolean(L, good && (uintptr_t)shared_of(L, 1)->code == t->at[0]);
   return 1;
 }
 
@@ -110,6 +170,7 @@ static int l_dumps_more(lua_State *L) {
 
 void vmlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"vm_trial", l_vm_trial}, {"dumps_more", l_dumps_more}, {NULL, NULL}};
+    {"vm_trial", l_vm_trial}, {"dumps_more", l_dumps_more},
+    {"vm_at", l_vm_at}, {"vm_made", l_vm_made}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }

@@ -5,13 +5,19 @@ local core = require "cute.core"
 
 local bytecode = {}
 
--- The instructions that matter here; core/bind/trace.h has the same numbers.
-local OP = {GETTABLE = 12, SETTABLE = 16, EQ = 57, EQK = 60, EQI = 61,
-            RETURN = 70, RETURN0 = 71, VARARGPREP = 81,
-            GETUPVAL = 9, SETUPVAL = 10, GETTABUP = 11, SETTABUP = 15,
-            SETI = 17, SETFIELD = 18, NEWTABLE = 19, NOT = 51, LEN = 52,
-            SETLIST = 78, FORPREP = 74, TEST = 66, TESTSET = 67,
-            CALL = 68, TAILCALL = 69}
+-- The instructions, by their names; core/bind/trace.h has some of the numbers.
+local OP, count = {}, 0
+for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
+  LOADNIL GETUPVAL SETUPVAL GETTABUP GETTABLE GETI GETFIELD SETTABUP SETTABLE
+  SETI SETFIELD NEWTABLE SELF ADDI ADDK SUBK MULK MODK POWK DIVK IDIVK BANDK
+  BORK BXORK SHRI SHLI ADD SUB MUL MOD POW DIV IDIV BAND BOR BXOR SHL SHR MMBIN
+  MMBINI MMBINK UNM BNOT NOT LEN CONCAT CLOSE TBC JMP EQ LT LE EQK EQI LTI LEI
+  GTI GEI TEST TESTSET CALL TAILCALL RETURN RETURN0 RETURN1 FORLOOP FORPREP
+  TFORPREP TFORCALL TFORLOOP SETLIST CLOSURE VARARG VARARGPREP
+  EXTRAARG]]):gmatch "%u%w*" do
+  OP[name], count = count, count + 1
+end
+bytecode.OP = OP
 
 local HEADER = "\27Lua\x54\0\x19\x93\r\n\x1a\n\4\8\8"
   .. string.pack("=i8n", 0x5678, 370.5)
@@ -54,14 +60,15 @@ local CONSTANT = {
   [4] = text, [20] = text,
 }
 
--- {code = its bytes, k = constants, up = {{in_stack, index}, ...}, inner = its
--- functions}; constants and upvalues count from 0.
+-- {code = its bytes, parameters = how many, k = constants, up = {{in_stack,
+-- index}, ...}, inner = its functions}; constants and upvalues count from 0.
 local function prototype(r)
   local p = {k = {}, up = {}, inner = {}}
   text(r)  -- source
   size(r)  -- first line
   size(r)  -- last line
-  bytes(r, 3)  -- parameters, vararg, registers
+  p.parameters = byte(r)
+  bytes(r, 2)  -- vararg, registers
   p.code = bytes(r, 4 * size(r))
   for i = 0, size(r) - 1 do p.k[i] = CONSTANT[byte(r)](r) end
   for i = 0, size(r) - 1 do
@@ -166,6 +173,44 @@ function bytecode.upvalues(f)
   if answers.n == MOST then answers = {n = 0} end
   answers[dump], answers.n = out, answers.n + 1
   return out
+end
+
+-- Where a jump or a branch of instruction i may go on.
+local function followers(i, w)
+  local op, bx = w & 0x7f, w >> 15
+  if op == OP.JMP then return i + 1 + (w >> 7) - 0xffffff end
+  if op >= OP.EQ and op <= OP.TESTSET then return i + 1, i + 2 end
+  if op == OP.LFALSESKIP then return i + 2 end
+  if op >= OP.TAILCALL and op <= OP.RETURN1 then return nil end
+  if op == OP.FORLOOP or op == OP.TFORLOOP then return i + 1, i + 1 - bx end
+  if op == OP.FORPREP then return i + 1, i + 2 + bx end
+  if op == OP.TFORPREP then return i + 1 + bx end
+  return i + 1
+end
+
+local flows = setmetatable({}, {__mode = "k"})
+
+--- The code of a Lua function, by the numbers of its instructions from 0 on:
+-- {n =, parameters =, op = {}, a = {}, b = {}, c = {}, k = {}: is bit k set?,
+-- before = {[i] = those that i may follow}}; nil where it cannot be read.
+---@return table?
+function bytecode.flow(f)
+  if flows[f] then return flows[f] end
+  local p = read(f)
+  if not p then return nil end
+  local flow = {n = #p.code // 4, parameters = p.parameters, op = {}, a = {},
+                b = {}, c = {}, k = {}, before = {}}
+  for i = 0, flow.n do flow.before[i] = {} end
+  for i = 0, flow.n - 1 do
+    local w = string.unpack("=I4", p.code, 4 * i + 1)
+    flow.op[i], flow.a[i] = w & 0x7f, w >> 7 & 0xff
+    flow.b[i], flow.c[i], flow.k[i] = w >> 16 & 0xff, w >> 24, w & 0x8000 ~= 0
+    for _, to in ipairs {followers(i, w)} do
+      table.insert(flow.before[to], i)
+    end
+  end
+  flows[f] = flow
+  return flow
 end
 
 -- luacheck: push ignore 211 231 311 (operations to be found, not to be done)

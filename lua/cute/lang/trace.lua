@@ -17,6 +17,7 @@ local regions = require "cute.lang.region"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
 local surplus = require "cute.lang.surplus"
+local truth = require "cute.lang.truth"
 local undefined = require "cute.lang.undefined"
 local unused = require "cute.lang.unused"
 
@@ -474,7 +475,7 @@ function trace.run(name, func, opts, ...)
                              tested = regions.tested, read = undefined.read},
                 elements = elements, lex = assigned_in, known = is_known(),
                 constant = bytecode.constant, surplus = surplus.check,
-                record = opts.record}
+                truth = truth.check, kernel = func, record = opts.record}
   local before = regions.begin(opts.state)
   local function handler(message)
     message = explain(message)

@@ -1,0 +1,266 @@
+--- Is a traced value that Lua tests (`if`, `and`, `or`, `not`, `while`) one
+-- that could be absent? Then the test asks for nil, as in `b = b or 1`. Any
+-- other one is always true, also where the kernel finds 0.
+--
+-- The register is followed back through its function's code to the instructions
+-- that may have set it. The value cannot be absent if each of them computes a
+-- number, or is the one that made this value: an element, a call of ours. What
+-- comes from tables, globals, parameters and results of helpers may be nil at
+-- other times; parameters of the kernel may only where they get a default.
+local bytecode = require "cute.lang.bytecode"
+local core = require "cute.core"
+local lex = require "cute.lang.lex"
+local source = require "cute.lang.source"
+
+local truth = {}
+
+local OP = bytecode.OP
+
+-- Of the instructions that set register A: those whose result is never nil or
+-- false, and those that may have made the value.
+local SETS, NEVER, MAKES = {}, {}, {}
+for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
+  GETUPVAL GETTABUP GETTABLE GETI GETFIELD NEWTABLE UNM BNOT NOT LEN CONCAT
+  CLOSURE]]):gmatch "%u+" do SETS[OP[name]] = true end
+for op = OP.ADDI, OP.SHR do SETS[op], NEVER[op] = true, true end
+for name in ([[LOADI LOADF LOADK LOADKX NEWTABLE UNM BNOT LEN CONCAT CLOSURE
+  FORLOOP FORPREP]]):gmatch "%u+" do NEVER[OP[name]] = true end
+for name in ("GETTABLE GETI GETFIELD CALL TFORCALL"):gmatch "%u+" do
+  MAKES[OP[name]] = true
+end
+
+-- Does instruction i set a register, where j follows it?
+local function sets(flow, i, j, reg)
+  local op, a = flow.op[i], flow.a[i]
+  if op == OP.LOADNIL then return a <= reg and reg <= a + flow.b[i] end
+  if op == OP.CALL or op == OP.VARARG then return reg >= a end
+  if op == OP.TFORCALL then return reg >= a + 4 end
+  if op == OP.SELF then return reg == a or reg == a + 1 end
+  if op == OP.FORPREP or op == OP.FORLOOP then
+    return a <= reg and reg <= a + 3
+  end
+  return a == reg and (SETS[op] or NEVER[op] or op == OP.TESTSET
+                       and j == i + 1)
+end
+
+-- The instructions that may have set a register when instruction `at` runs, -1:
+-- the call of the function; and all instructions that may run in between.
+local function setters(flow, at, reg)
+  local found, between, pending = {}, {[at] = true}, {at}
+  while #pending > 0 do
+    local j = table.remove(pending)
+    if j == 0 then found[-1] = true end
+    for _, i in ipairs(flow.before[j]) do
+      if sets(flow, i, j, reg) then
+        found[i] = true
+      elseif not between[i] then
+        between[i] = true
+        pending[#pending + 1] = i
+      end
+    end
+  end
+  return found, between
+end
+
+local always
+
+-- The innermost local of that name in the function at a level, and its value.
+local function find_local(level, name)
+  local found, held
+  for n = 1, math.huge do
+    local known, v = debug.getlocal(level + 1, n)
+    if not known then return found, held end
+    if known == name then found, held = n, v end
+  end
+end
+
+-- The same of upvalue n of f, a variable of a function that called f.
+local function always_above(f, n, value, state)
+  local name, inside = debug.getupvalue(f, n), false
+  if name == "(no name)" then return false end
+  for level = 2, 60 do
+    local info = debug.getinfo(level, "fS")
+    if not info then return false end
+    if inside and info.what ~= "C" then
+      local slot, held = find_local(level, name)
+      if slot and rawequal(held, value) then
+        return always(info.func, core.vm_at(level), slot - 1, value, state)
+      end
+    end
+    inside = inside or info.func == f
+  end
+  return false
+end
+
+-- Is result n, from 0 on, of every way out of h?
+local function always_returned(h, n, value, state)
+  local flow = bytecode.flow(h)
+  local made = core.vm_made(value, h)
+  for i = 0, flow.n - 1 do
+    local op, a, b = flow.op[i], flow.a[i], flow.b[i]
+    local reached = i == 0 or flow.before[i][1]
+    if op == OP.TAILCALL and made ~= i or op == OP.RETURN0 and reached then
+      return false
+    elseif op == OP.RETURN1 and (n > 0 or not always(h, i, a, value, state))
+      or op == OP.RETURN and reached
+      and (b < n + 2 or not always(h, i, a + n, value, state)) then
+      return false
+    end
+  end
+  return true
+end
+
+-- Is it made by a function of the script, which always gives one?
+local function by_helper(n, value, state)
+  for h in pairs(state.ran) do
+    if core.vm_made(value, h) then
+      return bytecode.flow(h) and always_returned(h, n, value, state)
+    end
+  end
+  return false
+end
+
+-- Is the value of a register, when f's instruction `at` runs, one that is never
+-- nil or false? "argument": of the kernel. carried: did a loop or branch behind
+-- that instruction make the value?
+function always(f, at, reg, value, state, carried)
+  local flow = bytecode.flow(f)
+  if not flow or not at then return false end
+  local made, result = core.vm_made(value, f), true
+  local found, between = setters(flow, at, reg)
+  carried = carried or between[made]
+  for i in pairs(found) do
+    local op = flow.op[i]
+    local one
+    if i < 0 then
+      one = f == state.kernel and reg < flow.parameters and "argument"
+    elseif op == OP.MOVE or op == OP.TESTSET then
+      one = always(f, i, flow.b[i], value, state, carried)
+    elseif op == OP.GETUPVAL then
+      one = always_above(f, flow.b[i] + 1, value, state)
+    elseif MAKES[op] then
+      one = made == i or carried or op == OP.CALL and not made
+        and by_helper(reg - flow.a[i], value, state)
+    else
+      one = NEVER[op]
+    end
+    if not one then return false end
+    if one == "argument" then result = one end
+  end
+  return next(found) ~= nil and result
+end
+
+-- Where the jump behind a test goes to.
+local function target(flow, at)
+  for i = at + 2, flow.n - 1 do
+    for _, j in ipairs(flow.before[i]) do
+      if j == at + 1 then return i end
+    end
+  end
+end
+
+-- Is it the y of `x and y or z`?
+local function is_choice(flow, at)
+  return flow.k[at] and #flow.before[at + 2] > 1
+end
+
+-- Is it `x or default`, or `if not x then x = default end`?
+local function has_default(flow, at)
+  if not flow.k[at] or flow.op[at] == OP.NOT then return false end
+  if flow.op[at] == OP.TESTSET then return true end
+  local to = flow.op[at + 1] == OP.JMP and target(flow, at)
+  return to and flow.a[to - 1] == flow.a[at] and SETS[flow.op[to - 1]]
+end
+
+---------------------------------------------------------------------------
+-- In words
+---------------------------------------------------------------------------
+
+local STOPS, TESTED = {}, {}
+for word in ([[if elseif while until not and or then do return end local else
+  repeat = , ;]]):gmatch "%S+" do STOPS[word] = true end
+for word in ("and or then do"):gmatch "%S+" do TESTED[word] = -1 end
+for word in ("if elseif while until not"):gmatch "%S+" do TESTED[word] = 1 end
+local OPENS, CLOSES = {["("] = 1, ["["] = 1, ["{"] = 1},
+  {[")"] = 1, ["]"] = 1, ["}"] = 1}
+
+-- The text of the operand beside token i, in front (step -1) or behind.
+local function operand(line, tokens, i, step)
+  local depth, j = 0, i + step
+  while tokens[j] do
+    local text = tokens[j].text
+    local l, r = tokens[math.min(j, j - step)], tokens[math.max(j, j - step)]
+    if j ~= i + step and depth == 0 and r.name
+      and (l.name or CLOSES[l.text]) then
+      break  -- another statement
+    end
+    local opens = (step > 0 and OPENS or CLOSES)[text] or 0
+    local closes = (step > 0 and CLOSES or OPENS)[text] or 0
+    if depth == 0 and (STOPS[text] or closes > 0) then break end
+    depth, j = depth + opens - closes, j + step
+  end
+  local first = math.min(i + step, j - step)
+  local last = math.max(i + step, j - step)
+  if not tokens[first] or not tokens[last] or (j - i) * step < 2 then return end
+  local stop = tokens[last + 1] and tokens[last + 1].from - 1 or #line
+  return (line:sub(tokens[first].from, stop):gsub("%s+$", ""))
+end
+
+-- What the line tests, where it is one expression and no name or number.
+local function expression(info)
+  local line = source.line(info.source, info.currentline)
+  if not line then return end
+  local tokens, found = lex.tokens(line), nil
+  for i, token in ipairs(tokens) do
+    local step = TESTED[token.text]
+    local text = step and operand(line, tokens, i, step)
+    local bare = text and text:gsub("%b()", "")
+    if text and not text:find "^[%a_][%w_]*$" and not text:find "^%d"
+      and not bare:find "[<>~=]" then
+      if found and found ~= text then return end
+      found = text
+    end
+  end
+  if found and found:gsub("%b()", ""):gsub("%b[]", ""):find "[^%w_.:]" then
+    return "(" .. found .. ")"
+  end
+  return found
+end
+
+-- What the register is called, or what is tested.
+local function name_of(level, flow, at, reg)
+  local info, name = debug.getinfo(level + 1, "fSl"),
+    debug.getlocal(level + 1, reg + 1)
+  if name and not name:find "^%(" then return name end
+  for i in pairs((setters(flow, at, reg))) do
+    if flow.op[i] == OP.GETUPVAL then
+      return (debug.getupvalue(info.func, flow.b[i] + 1))
+    end
+  end
+  return expression(info)
+end
+
+--- The register of the running function that Lua is about to test, with a
+-- traced value: what is wrong with that, or nil.
+---@param reg integer
+---@param state table of the trace, see core/bind/trace.h
+---@return string? message
+function truth.check(reg, state)
+  local f, at = debug.getinfo(2, "f").func, core.vm_at(2)
+  local _, value = debug.getlocal(2, reg + 1)
+  local flow, result = bytecode.flow(f), always(f, at, reg, value, state)
+  if not result or is_choice(flow, at)
+    or result == "argument" and has_default(flow, at) then
+    return nil
+  end
+  local text = name_of(2, flow, at, reg)
+  return ("%s is always true in Lua's if, and, or, not, while, also where it "
+    .. "is 0\n  write %s:ne(0), and cute.when(...) to branch on it, "
+    .. "cute.where(c, x, y) to choose%s"):format(text
+      and "the traced value '" .. text .. "'" or "a traced value",
+    text or "value", result == "argument"
+      and ("; '%s ~= nil' asks whether it was given"):format(text or "value")
+      or "")
+end
+
+return truth

@@ -40,12 +40,20 @@ Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l) {
 
 static const Dim unit[2] = {{1}, {0}};
 
+enum { OUTER_MAX = 64 };  // whoever walks along them calls itself
+
 Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l) {
   Outer *own = NEW(cx, Outer, 1);
   *own = f;
   if (f.kind != OUTER_LAYOUT)
     own->l = (Layout){.shape = unit, .stride = unit + 1};
-  return lead(cx, l, offset, own);
+  l = lead(cx, l, offset, own);
+  int n = 0;
+  for (const Outer *o = l.outer; o; o = o->l.outer)
+    if (++n > OUTER_MAX)
+      ctx_fail(cx, ERR_LIMIT, "the values of a layout go through at most %d "
+               "functions, one behind the other", OUTER_MAX);
+  return l;
 }
 
 Layout layout_after_swizzle(Ctx *cx, Swizzle sw, Dim offset, Layout l) {

@@ -53,18 +53,38 @@ static bool may_wrap(const Fn *fn, Ref r, bool sums) {
 
 enum { NO_MEMORY = -2 };  // what is compared: sums count
 
-static void collect(const Fn *fn, Ref r, int32_t mem, SimWraps *w) {
-  const Ins *i = ir_get(fn, r);
-  if (!r || !is_linear((Op)i->op)) return;
+// A walk over the operands of an address.
+typedef struct Find {
+  const SimProg *p;
+  uint32_t *seen, stamp;  // of each value: the walk that met it last
+  Ref *pending;           // met, and not looked at
+} Find;
+
+static void add(SimWraps *w, Ref r, int32_t mem) {
   for (int k = 0; k < w->n; k++)
     if (w->of[k] == r && w->mem[k] == mem) return;
-  if (may_wrap(fn, r, mem == NO_MEMORY) && w->n < SIM_WRAPS) {
-    w->mem[w->n] = mem;
-    w->of[w->n++] = r;
+  if (w->n == SIM_WRAPS) return;
+  w->mem[w->n] = mem;
+  w->of[w->n++] = r;
+}
+
+static void collect(Find *f, Ref r, int32_t mem, SimWraps *w) {
+  const Fn *fn = f->p->fn;
+  size_t n = 0;
+  f->stamp++;
+  f->pending[n++] = r;
+  while (n) {
+    r = f->pending[--n];
+    const Ins *i = ir_get(fn, r);
+    if (!r || !is_linear((Op)i->op)) continue;
+    if (may_wrap(fn, r, mem == NO_MEMORY)) add(w, r, mem);
+    Operand o[OPERANDS];
+    for (int k = operands_all(fn, i, o); k-- > 0;) {
+      if (o[k].kind != OPERAND_VALUE || f->seen[o[k].ref] == f->stamp) continue;
+      f->seen[o[k].ref] = f->stamp;
+      f->pending[n++] = o[k].ref;
+    }
   }
-  Operand o;
-  for (Operands at = operands_of(fn, i); operands_next(&at, &o);)
-    if (o.kind == OPERAND_VALUE && o.ref) collect(fn, o.ref, mem, w);
 }
 
 // Does the result of op on signed integers follow from their order or size,
@@ -77,29 +97,30 @@ static bool compares(Op op) {
 // Of what i compares, and of all its addresses: offsets in memory, the address
 // that they start from, that of a tensor map's there, and coordinates of its
 // box, which begin with the first value that must be there.
-static void collect_all(const SimProg *p, const Ins *i, SimWraps *w) {
+static void collect_all(Find *f, const Ins *i, SimWraps *w) {
+  const SimProg *p = f->p;
   int32_t map = -1;
   bool box = false;
   Operand o;
   if (compares((Op)i->op) && ir_type(p->fn, i->a[0]) == DT_I32) {
-    collect(p->fn, i->a[0], NO_MEMORY, w);
-    if (i->op != OP_SHR) collect(p->fn, i->a[1], NO_MEMORY, w);
+    collect(f, i->a[0], NO_MEMORY, w);
+    if (i->op != OP_SHR) collect(f, i->a[1], NO_MEMORY, w);
     return;
   }
   for (Operands at = operands_of(p->fn, i); operands_next(&at, &o);) {
     if (o.kind == OPERAND_MEM && p->mem[o.ref]->space != SP_RMEM) {
       const Ins *m = ir_get(p->fn, o.ref);
-      collect(p->fn, o.off, p->mem[o.ref]->index, w);
+      collect(f, o.off, p->mem[o.ref]->index, w);
       if (m->op == OP_PTR)
-        collect(p->fn, m->a[0], p->mem[o.ref]->index, w);
+        collect(f, m->a[0], p->mem[o.ref]->index, w);
     }
     if (o.kind == OPERAND_MAP) {
       map = p->mem[o.ref]->index;
-      collect_all(p, ir_get(p->fn, o.ref), w);
+      collect_all(f, ir_get(p->fn, o.ref), w);
     }
     if (o.kind != OPERAND_VALUE || map < 0) continue;
     box |= !o.optional;
-    if (box) collect(p->fn, o.ref, map, w);
+    if (box) collect(f, o.ref, map, w);
   }
 }
 
@@ -114,19 +135,22 @@ static void attach(SimIns *d, const SimWraps *w) {
 
 void simwrap_find(Ctx *cx, SimProg *p) {
   const Fn *fn = p->fn;
-  uint32_t *number = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *number);
-  p->wrap_src = NEW(cx, uint32_t, fn->ins.n);
+  size_t n = fn->ins.n;
+  uint32_t *number = arena_zero(cx, &cx->scratch, n * sizeof *number);
+  Find f = {.p = p, .seen = arena_zero(cx, &cx->scratch, n * sizeof *f.seen),
+            .pending = NEW(cx, Ref, n + 1)};
+  p->wrap_src = NEW(cx, uint32_t, n);
   for (uint32_t k = 0; k < p->nins; k++) {
     const Ins *i = ir_get(fn, p->ins[k].ref);
     bool own = p->ins[k].op == i->op || p->ins[k].op == OP_PTR;
     bool uses = op_effect((Op)i->op) & EF_MEMORY || compares((Op)i->op);
     if (!own || !uses) continue;
     SimWraps w = {0};
-    collect_all(p, i, &w);
+    collect_all(&f, i, &w);
     for (int j = 0; j < w.n; j++) {
-      uint32_t *n = &number[w.of[j]];
-      if (!*n) p->wrap_src[(*n = ++p->nwrap) - 1] = ir_get(fn, w.of[j])->src;
-      w.of[j] = *n - 1;
+      uint32_t *m = &number[w.of[j]];
+      if (!*m) p->wrap_src[(*m = ++p->nwrap) - 1] = ir_get(fn, w.of[j])->src;
+      w.of[j] = *m - 1;
     }
     if (!w.n) continue;
     SimWraps *out = NEW(cx, SimWraps, 1);

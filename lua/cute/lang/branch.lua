@@ -9,6 +9,7 @@ local bytecode = require "cute.lang.bytecode"
 local carrying = require "cute.lang.carry"
 local fields = require "cute.lang.fields"
 local regions = require "cute.lang.region"
+local sign = require "cute.lang.sign"
 local undefined = require "cute.lang.undefined"
 local unused = require "cute.lang.unused"
 
@@ -531,5 +532,7 @@ end
 function branch.cases(cond, ...)
   return flat_form("cute.cases", false, cond, ...)
 end
+
+sign.nests(branch.when)
 
 return branch

@@ -17,6 +17,7 @@ local type_error = carrying.type_error
 local regions = {}
 
 local MAX_PASSES = 24
+local MAX_DEPTH = 2048  -- of loops and branches
 local MAX_FIELDS = 4000  -- of tables, searched for functions per loop
 
 -- What is kept while a kernel is traced: see TRACE_STATE in core/bind/trace.h.
@@ -302,6 +303,10 @@ local FORMS = {["cute.when"] = "branch", ["cute.cases"] = "branch",
 ---@param key string
 ---@param view table from regions.collect
 function regions.open(what, key, view)
+  if core.region_depth() >= MAX_DEPTH then
+    core.fail("limit", ("loops and branches nest at most %d deep"):format(
+      MAX_DEPTH))
+  end
   local memo = state.memo[key] or {ways = {}, carries = {}}
   state.memo[key] = memo
   if telling then report.tell(key:match "@?([^@]*)$" .. ": " .. what) end

@@ -43,6 +43,18 @@ function sign.with(f, fields)
   return f
 end
 
+-- Functions that call functions of the kernel, which nest to any depth.
+local nesting = setmetatable({}, {__mode = "k"})
+
+--- Keeps C out of the calls of f, whose functions may call f again and again:
+-- each level of C takes of a stack that is small.
+---@param f function
+---@return function f
+function sign.nests(f)
+  nesting[f] = true
+  return f
+end
+
 --- f behind the check of its signature, "gpu.open(ordinal?: integer)", or
 -- "State:clone()" with the metatable of its receiver.
 ---@param signature string
@@ -51,7 +63,10 @@ end
 ---@return function
 function sign.guard(signature, f, class)
   local check = core.checker(signature, class)
-  local guarded = core.name(function(...)
+  local guarded = core.name(nesting[f] and function(...)
+    check(...)
+    return all(true, f(...))
+  end or function(...)
     check(...)
     return all(xpcall(f, slip.handler, ...))
   end, signature)

@@ -506,4 +506,6 @@ function trace.run(name, func, opts, ...)
   return fn, read
 end
 
+sign.nests(trace.loop)
+
 return trace

@@ -269,6 +269,27 @@ describe("nil may be what a test asks for", function()
     end)
   end)
 
+  it("in what Lua's library gives, and iterators", function()
+    gives(2 + 1 + 1 + 2, function(x, n)
+      local list, count = {n, x[0]}, 0
+      local v = table.remove(list)
+      while v do
+        count, v = count + 1, table.remove(list)
+      end
+      local _, first = next {n}
+      if first then count = count + 1 end
+      if select(1, n) then count = count + 1 end
+      local co = coroutine.wrap(function()
+        for i = 0, 1 do coroutine.yield(x[i]) end
+      end)
+      local u = co()
+      while u do
+        count, u = count + 1, co()
+      end
+      return count
+    end)
+  end)
+
   it("in choices between what is traced and what is not", function()
     local function maybe(x, i) if i == 1 then return x[0] end end
     gives(1, function(x)
@@ -294,6 +315,12 @@ describe("nil may be what a test asks for", function()
         return guarded and n or 5
       end)
     end
+    gives(4 + 4 + 0 + 4, function(x, n)
+      local a, b = cute.size(x) > 4, nil
+      local v, w = n, 2
+      return (a and v or w) + (not b and n or x[1])
+        + (a == 3 and n or a ~= 3 and x[2] or w) + ((b or a) and n or 5)
+    end)
     gives(3, function(x, n)
       for a, b in cute.cases(n:lt(2), n:lt(3)) do
         if a then x[1] = 1 elseif b then x[1] = 2 else x[1] = 3 end

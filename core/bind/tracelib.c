@@ -95,12 +95,13 @@ static void push_mem(lua_State *L, const Fn *fn, const Mem *m) {
   face_set_int(L, "offset", m->offset);
 }
 
-// fn:info() -> {name=, smem=, instructions=, args={...}, mems={...}}
+// fn:info() -> {name=, smem=, barriers=, instructions=, args={...}, mems={...}}
 static int fn_info(lua_State *L) {
   Fn *fn = face_check_fn(L, 1);
   lua_newtable(L);
   face_set_str(L, "name", ir_str(fn, fn->name));
   face_set_int(L, "smem", fn->smem_bytes);
+  face_set_int(L, "barriers", ir_barriers(fn));
   face_set_int(L, "instructions", (lua_Integer)fn->ins.n - 1);
   bool prints = false;
   for (Ref r = 1; r < fn->ins.n; r++)

@@ -252,6 +252,18 @@ bool ir_has_addresses(const Fn *fn) {
   return false;
 }
 
+int ir_barriers(const Fn *fn) {
+  int most = 0;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op != OP_BAR && i->op != OP_BARARRIVE) continue;
+    int64_t id = i->imm;
+    if (i->a[1] && !ir_const(fn, i->a[1], &id)) return MOST_BARRIERS;
+    if (id >= most) most = (int)id + 1;
+  }
+  return most;
+}
+
 Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank) {
   static const uint8_t op[] = {
 #define SP(id, name, word, op) OP_##op,

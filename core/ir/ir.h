@@ -113,6 +113,10 @@ void ir_mark_arguments(Fn *fn);
 bool ir_arg_shared(const Fn *fn, size_t k);
 // Is there memory at addresses, which may be that of any argument?
 bool ir_has_addresses(const Fn *fn);
+// Named barriers that a block takes: ptxas counts them up to the highest number
+// in use, and all of them where a number is no constant.
+enum { MOST_BARRIERS = 16 };
+int ir_barriers(const Fn *fn);
 
 // dump.c: the function as text, one instruction a line, regions indented; bare:
 // with nothing of the names and lines that the script gave it.

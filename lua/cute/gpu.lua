@@ -73,6 +73,42 @@ function gpu.trim(ordinal)
   return ask(ordinal, "trim")
 end
 
+local clusters = {}  -- of each GPU, by size: what the driver said
+
+local function ask_clusters(dev, size)
+  local info = dev:info()
+  local made, why = require "cute.jit".compile(
+    'extern "C" __global__ void empty() {}',
+    {arch = info.arch, name = "empty"})
+  if not made then return nil, why end
+  local f, run
+  f, why = dev:load(made.cubin, "empty")
+  if not f then return nil, why end
+  run, why = f:prepare {grid = size, block = 128, cluster = size,
+                        smem = info.smem}
+  if not run then return nil, why end
+  return run:max_active_clusters()
+end
+
+--- Clusters that a GPU runs at once, when each block has a multiprocessor to
+-- itself: the driver's answer, which is asked for once.
+---@param size integer blocks of a cluster
+---@param ordinal integer|nil
+---@return integer|nil
+---@return string|nil reason
+function gpu.clusters(size, ordinal)
+  ordinal = ordinal or 0
+  local dev, why = core.gpu_open(ordinal)
+  if not dev then return nil, why end
+  local known = clusters[ordinal] or {}
+  clusters[ordinal] = known
+  if not known[size] then
+    known[size], why = ask_clusters(dev, size)
+    if not known[size] then return nil, why end
+  end
+  return known[size]
+end
+
 -- ---- cuBLAS ----
 
 --- A product by cuBLAS's default algorithm: D[m,n] = A[m,k] B[n,k], f32 sums.
@@ -349,6 +385,7 @@ local PRODUCT = [[{A B D algos alpha batches beta bias epilogue fast_accum k
 return sign.public("gpu.", gpu, ([[
   open(ordinal?: integer) available(ordinal?: integer) info(ordinal?: integer)
   memory(ordinal?: integer) trim(ordinal?: integer)
+  clusters(size: integer, ordinal?: integer)
   cublas(options: PRODUCT) cublaslt(options: PRODUCT)
   cublaslt_first(options: PRODUCT) stats(list: table)
   bench(list: table, opts?: {cold cold_launches flops flush_bytes hot_ms ordinal

@@ -362,14 +362,26 @@ end
 local Info = {}
 Info.__index = Info
 
---- What the GPU is; nil, message when there is none.
+-- What the simulator's machine is.
+local function simulated()
+  local targets = require "cute.profile.targets"
+  local card = targets.card "h100"
+  return {name = "simulator", arch = card.arch, sms = card.sms,
+          l2 = card.l2_bytes}
+end
+
+--- What the GPU is. On a machine without any it is the card that the simulator
+-- stands for, an H100, and the second result says why there is no GPU; nil,
+-- message where others are there.
 ---@param device_id? integer 0 when absent
 ---@return table|nil
 ---@return string|nil message
 function utils.HardwareInfo(device_id)
-  local info, message = require "cute.gpu".info(device_id or 0)
-  if not info then return nil, message end
-  return setmetatable({info = info, device = device_id or 0}, Info)
+  local gpu, id = require "cute.gpu", device_id or 0
+  local info, message = gpu.info(id)
+  if not info and id ~= 0 and gpu.available() then return nil, message end
+  return setmetatable({info = info or simulated(), device = info and id},
+                      Info), message
 end
 
 --- Bytes of its L2 cache.
@@ -380,27 +392,17 @@ function Info:get_device_multiprocessor_count() return self.info.sms end
 function Info:get_arch() return self.info.arch end
 
 --- Clusters of so many blocks that the GPU holds at a time, when each block
--- has a multiprocessor to itself; nil, message where it has no such clusters.
+-- has a multiprocessor to itself, as the driver says; without a GPU what an
+-- H100 holds. nil, message where a GPU has no such clusters.
 ---@param cluster_size integer blocks, 1 to 16
 ---@return integer?
 ---@return string? message
 function Info:get_max_active_clusters(cluster_size)
-  local cluster = require "cute.lang.kernel".cluster(cluster_size)
-  local dev, why = require "cute.gpu".open(self.device)
-  if not dev then return nil, why end
-  local made
-  made, why = require "cute.jit".compile(
-    'extern "C" __global__ void empty() {}',
-    {arch = self.info.arch, name = "empty"})
-  if not made then return nil, why end
-  local f
-  f, why = dev:load(made.cubin, "empty")
-  if not f then return nil, why end
-  local run
-  run, why = f:prepare {grid = cluster, block = 128, cluster = cluster,
-                        smem = self.info.smem}
-  if not run then return nil, why end
-  return run:max_active_clusters()
+  require "cute.lang.kernel".cluster(cluster_size)
+  if self.device then
+    return require "cute.gpu".clusters(cluster_size, self.device)
+  end
+  return require "cute.profile.targets".clusters(self.info.sms, cluster_size)
 end
 
 function Info:__tostring()

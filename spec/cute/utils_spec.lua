@@ -103,14 +103,21 @@ describe("atoms by types", function()
     for i = 0, 127 do assert.equal(a[i], b[i]) end
   end)
 
-  it("know the hardware, if there is one", function()
+  it("know the hardware, or the simulator's", function()
     local info, why = utils.HardwareInfo()
-    if not info then
-      assert.is_truthy(why:find "%[no%-gpu%]" or why:find "%[driver%-error%]")
-      return
-    end
-    assert.is_true(info:get_device_multiprocessor_count() > 0)
+    local sms = info:get_device_multiprocessor_count()
+    assert.equal(sms, info:get_max_active_clusters(1))
     assert.is_true(info:get_l2_cache_size_in_bytes() > 0)
+    if not why then return end
+    assert.is_truthy(why:find "%[no%-gpu%]" or why:find "%[driver%-error%]")
+    assert.equal("sm_90a", info:get_arch())
+    assert.equal("simulator (sm_90a): 132 multiprocessors", tostring(info))
+    local list = {}
+    for k, n in ipairs {1, 2, 4, 8, 16} do
+      list[k] = info:get_max_active_clusters(n)
+    end
+    assert.same({132, 66, 30, 15, 7}, list)
+    assert.has_error(function() info:get_max_active_clusters(17) end)
   end)
 end)
 

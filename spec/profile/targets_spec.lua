@@ -119,6 +119,22 @@ describe("what an SM holds", function()
     assert.is_nil(targets.occupancy(90, {threads = 64}).limits.registers)
   end)
 
+  -- What cuOccupancyMaxActiveClusters said of an H100 and an H200.
+  it("holds clusters as the driver counts them", function()
+    local said = {
+      {132, 66, 39, 30, 22, 17, 15, 15, 9, 7, 7, 7, 7, 7, 7, 7},
+      {264, 132, 79, 62, 47, 39, 32, 30, 23, 21, 16, 16, 14, 14, 14, 14},
+      [8] = {1056, 528, 327, 248, 193, 163, 139, 124, [16] = 58},
+    }
+    for blocks, row in pairs(said) do
+      for size, most in pairs(row) do
+        assert.equal(most, targets.clusters(132, size, blocks))
+      end
+    end
+    assert.equal(25, targets.clusters(100, 4))  -- of 100 of its SMs
+    assert.equal(40, targets.clusters(160, 4))  -- of a card with no table
+  end)
+
   it("fits none of what is too large", function()
     assert.equal(0, targets.occupancy(90, {threads = 1024,
                                            registers = 80}).blocks)

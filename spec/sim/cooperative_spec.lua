@@ -1,12 +1,12 @@
 -- Cooperative launches: all blocks run at once, or the launch is refused.
 local cute = require "cute"
+local arch = cute.arch
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 
 -- Each block stores, meets the others at a counter, and reads what the next
 -- one stored.
 local meet = cute.kernel("meet", function(x, o, counter)
-  local arch = cute.arch
   local b, blocks = arch.block_idx(), arch.grid_dim()
   for _ in cute.when(arch.thread_idx():eq(0)) do
     x[b] = b * 3
@@ -49,25 +49,76 @@ describe("a cooperative launch", function()
                      {"sm_80", "sm_90a"})
   end)
 
-  it("refuses more blocks than run at once", function()
-    local text = "kernel %s: a cooperative grid of %d blocks, and sm_%d runs "
-      .. "%d at once: %d multiprocessors with %d each, as many as %s allow "
-      .. "[bad-launch]\n  let each block do more: a grid of at most %d"
-    assert.equal(text:format("meet", 4225, 90, 4224, 132, 32, "blocks", 4224),
+  it("rejects more blocks than run at once", function()
+    local function rejected(name, grid, threads, shared, sm, rest)
+      return ("kernel %s: a cooperative grid of %d blocks, of %d threads with "
+        .. "%d bytes of shared memory each, is more than sm_%d runs at once "
+        .. "[bad-launch]\n  let each block do more: at most %s")
+        :format(name, grid, threads, shared, sm, rest)
+    end
+    assert.equal(rejected("meet", 4225, 32, 0, 90,
+        "4224 blocks run, 32 on a multiprocessor, limited by blocks"),
       refused(meet(ints(1), ints(1), ints(1)), {grid = 4225, block = 32,
         device = "sim", cooperative = true}))
-    assert.equal(text:format("meet", 217, 80, 216, 108, 2, "threads", 216),
+    assert.equal(rejected("meet", 217, 1024, 0, 80,
+        "216 blocks run, 2 on a multiprocessor, limited by threads"),
       refused(meet(ints(1), ints(1), ints(1)), {grid = 217, block = 1024,
         device = "sim:sm_80", cooperative = true}))
     local x = ints(265)
-    assert.equal(text:format("big", 265, 90, 264, 132, 2, "shared", 264),
+    assert.equal(rejected("big", 265, 32, 102400, 90,
+        "264 blocks run, 2 on a multiprocessor, limited by shared"),
       refused(big(x), {grid = 265, block = 32, device = "sim",
                        cooperative = true}))
-    assert.equal(text:format("big", 275, 90, 260, 132, 2, "shared", 260),
+    assert.equal(rejected("big", 275, 32, 102400, 90,
+        "235 blocks run in 47 clusters of 5, 2 on a multiprocessor, limited "
+        .. "by shared"),
       refused(big(ints(275)), {grid = 275, block = 32, device = "sim",
                                cluster = 5, cooperative = true}))
     big(x):launch {grid = 264, block = 32, device = "sim", cooperative = true}
     big(x):launch {grid = 265, block = 32, device = "sim"}
+  end)
+
+  -- What an H100 and an H200 took and refused.
+  it("knows how many clusters run at once", function()
+    local whole = cute.kernel("whole", function(o)
+      local s = cute.make_smem_tensor(cute.u8, cute.make_layout {200 << 10})
+      s[arch.thread_idx()] = 1
+      arch.sync_threads()
+      o[arch.block_idx() % 64] = s[arch.thread_idx()]:to(cute.i32)
+    end)
+    local o = ints(64)
+    for size, most in ipairs {132, 66, 39, 30, 22, 17, 15, 15, 9, 7, 7, 7, 7, 7,
+                              7, 7} do
+      local function go(clusters, cooperative)
+        return pcall(whole(o).launch, whole(o), {grid = clusters * size,
+          block = 32, cluster = size, cooperative = cooperative,
+          device = "sim", seed = 1})
+      end
+      assert.is_true(go(most, true))
+      local ok, why = go(most + 1, true)
+      assert.is_false(ok)
+      assert.matches(("at most %d blocks run"):format(most * size),
+                     tostring(why))
+      if size > 14 then assert.is_true(go(most + 1)) end
+    end
+  end)
+
+  it("counts named barriers, all of them where a number is traced", function()
+    local function go(id, each)
+      local launch = cute.kernel("barrier", function(o, i)
+        arch.barrier {barrier_id = id or i[0], number_of_threads = 32}
+        cute.when(arch.block_idx():eq(0),
+                  function() o[arch.thread_idx()] = 1 end)
+      end)(ints(32), cute.full({1}, 3, cute.i32))
+      local ok, why = pcall(launch.launch, launch, {grid = 132 * each,
+        block = 32, cooperative = true, device = "sim", seed = 1})
+      return ok or tostring(why):match "at once.-, limited by (%w+)" or why
+    end
+    assert.equal(true, go(nil, 4))     -- 64 of an SM, 16 a block
+    assert.equal("barriers", go(nil, 5))
+    assert.equal(true, go(8, 7))       -- 9 a block
+    assert.equal("barriers", go(8, 8))
+    assert.equal(true, go(1, 32))      -- 2 a block
   end)
 
   it("is what it was compiled for", function()

@@ -175,7 +175,7 @@ local function one(program, needs, arch, wanted)
   check("registers", ok, n, most, SPECS)
   if r.ok then
     local held = targets.occupancy(sm, {threads = threads, shared = info.smem,
-                                        registers = r.registers})
+      registers = r.registers, barriers = info.barriers})
     r.blocks, r.by = held.blocks, held.by
     check("blocks of an SM", held.blocks > 0, held.blocks,
           "by " .. table.concat(held.by, ", "), SPECS)

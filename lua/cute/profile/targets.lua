@@ -45,6 +45,29 @@ end
 ---@return integer
 function targets.sms(sm) return sm < 90 and 108 or 132 end
 
+-- SMs of an H100 and an H200 that can share a cluster: a cluster's blocks lie
+-- in one group, each group has room for whole clusters. The last four take
+-- clusters of 1 and 2 alone. The rule gives all 41 numbers that the driver
+-- gave, for 1, 2 and 8 blocks to an SM.
+local GROUPS, GROUPED = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2}, 132
+
+--- Clusters that run at once, on a card that is not there.
+---@param sms integer multiprocessors; fewer than the card's are a limit of
+-- those that take part
+---@param size integer blocks of a cluster
+---@param blocks? integer of an SM, 1 when absent
+---@return integer
+function targets.clusters(sms, size, blocks)
+  blocks = blocks or 1
+  local all = sms * blocks // size
+  if size == 1 or sms > GROUPED then return all end
+  local most = 0
+  for _, g in ipairs(GROUPS) do
+    if g >= size then most = most + g * blocks // size end
+  end
+  return math.min(most, all)
+end
+
 -- Rates are bytes a cycle of an SM, times are cycles. mma, wgmma: multiply-adds
 -- of 16 bits in a quarter; mma_again: when the same warp can issue its next
 -- mma, of one's time; f64: of a warp's operation; l2, bulk, store: what threads
@@ -144,24 +167,26 @@ function targets.occupancy(sm, block)
   return {blocks = blocks, by = by, limits = limits}
 end
 
---- Refuses a cooperative launch of more blocks than run at once on the machine
+--- Rejects a cooperative launch of more blocks than run at once on the machine
 -- that the simulator is, by all but registers.
 ---@param p table prepared
 ---@param grid integer[]
 function targets.check_resident(p, grid)
-  local sm, block = p.device.sm, p.block
-  local found = targets.occupancy(sm, {threads = block[1] * block[2] * block[3],
-                                       shared = p.program.info.smem})
+  local sm, block, info = p.device.sm, p.block, p.program.info
+  local threads = block[1] * block[2] * block[3]
+  local found = targets.occupancy(sm, {threads = threads, shared = info.smem,
+                                       barriers = info.barriers})
   local blocks, sms = grid[1] * grid[2] * grid[3], targets.sms(sm)
   local c = p.program.cluster
-  local each = c[1] * c[2] * c[3]
-  local most = found.blocks * sms // each * each
+  local size = c[1] * c[2] * c[3]
+  local most = targets.clusters(sms, size, found.blocks) * size
   if blocks <= most then return end
-  core.fail("bad-launch", ("kernel %s: a cooperative grid of %d blocks, and "
-    .. "sm_%d runs %d at once: %d multiprocessors with %d each, as many as %s "
-    .. "allow\n  let each block do more: a grid of at most %d")
-    :format(p.program.info.name, blocks, sm, most, sms, found.blocks,
-    table.concat(found.by, " and "), most))
+  core.fail("bad-launch", ("kernel %s: a cooperative grid of %d blocks, of %d "
+    .. "threads with %d bytes of shared memory each, is more than sm_%d runs "
+    .. "at once\n  let each block do more: at most %d blocks run%s, %d on a "
+    .. "multiprocessor, limited by %s"):format(info.name, blocks, threads,
+    info.smem, sm, most, size > 1 and (" in %d clusters of %d"):format(
+    most // size, size) or "", found.blocks, table.concat(found.by, " and ")))
 end
 
 return targets

@@ -99,6 +99,7 @@ local model = require "kernels.gemm_sm90.model"
 local options = require "kernels.gemm_sm90.options"
 local sign = require "cute.lang.sign"
 local smem = require "kernels.gemm_sm90.smem"
+local targets = require "cute.profile.targets"
 local wrong = require "kernels.gemm_sm90.check"
 
 local _ = cute._
@@ -113,6 +114,16 @@ local function in_turn(B)
   local n, d = shape[1] // 2, stride[1]
   shape[1], stride[1] = {8, 2, n // 8}, {d, n * d, 8 * d}
   return cute.make_tensor(B.iterator, cute.make_layout(shape, stride))
+end
+
+-- Clusters of so many blocks that run at once on `sms` multiprocessors: as the
+-- driver says where operands are on a GPU, else by the table.
+local function at_once(sms, size, place)
+  local most = targets.clusters(sms, size)
+  local gpu = size > 1 and place and place:match "^gpu:?(%d*)$"
+  if not gpu then return math.max(most, 1) end
+  local said = require "cute.gpu".clusters(size, tonumber(gpu) or 0)
+  return math.max(said and math.min(said, sms // size) or most, 1)
 end
 
 local function make(given)
@@ -242,8 +253,9 @@ local function make(given)
   end
 
   --- The grid for results of (m,n), with `sms` multiprocessors; batches: how
-  -- many, or how many groups.
-  function self.grid(m, n, sms, batches)
+  -- many, or how many groups; place: where operands are, "host" when absent.
+  -- Blocks that stay are no more than run at once.
+  function self.grid(m, n, sms, batches, place)
     check.integers("gemm_sm90", {sms = sms}, {"sms"}, 1, 1 << 20)
     local tm, tn = count(m, n)
     if o.groups then
@@ -262,7 +274,7 @@ local function make(given)
     end
     local params = utils.PersistentTileSchedulerParams({tm, tn, batches or 1},
                                                        self.cluster)
-    local most = math.max((sms or 132) // (o.cluster[1] * o.cluster[2]), 1)
+    local most = at_once(sms or 132, o.cluster[1] * o.cluster[2], place)
     if o.stream then return {o.cluster[1], o.cluster[2], most} end
     return params:get_grid_shape(most)
   end
@@ -288,7 +300,7 @@ local function make(given)
     opts = opts or {}
     local args = self.arguments(A, B, D, opts.alpha, opts.beta)
     local all = {grid = self.grid(D.shape[1], D.shape[2], opts.sms,
-      o.batches and cute.size(D, 2) or B.shape[3] or 1),
+      o.batches and cute.size(D, 2) or B.shape[3] or 1, D.device),
                  cluster = self.cluster, pdl = o.pdl or nil}
     for k, v in pairs(opts) do all[k] = v end
     all.sms, all.alpha, all.beta, all.workspace = nil, nil, nil, nil

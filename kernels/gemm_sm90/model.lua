@@ -18,6 +18,7 @@
 -- Constants are those of an H200, fitted by tools/fit.lua to what was measured
 -- there; what is compared is time on one card, so others rank alike.
 local C = require "kernels.gemm_sm90.constants"
+local targets = require "cute.profile.targets"
 
 local STAYS = 16 << 20  -- bytes that L2 still has when the next product begins
 
@@ -147,7 +148,8 @@ local function product(o, m, n, k, sms)
     cut_b = model.cut(o.b_major == "k" and k or n, bits),
     stays = (m + n) * k * bits / 8 < STAYS}
   local cm, cn = o.cluster[1], o.cluster[2]
-  p.slots = sms * o.min_blocks // (cm * cn * o.split)
+  p.slots = math.max(
+    targets.clusters(sms, cm * cn * o.split, o.min_blocks), 1)
   p.waves = ceil_div(p.tiles_m, cm) * ceil_div(p.tiles_n, cn) / p.slots
   p.steps = ceil_div(ceil_div(k, o.tile[3]), o.split)
   p.busy = math.min(p.waves / math.ceil(p.waves), 1)

@@ -642,6 +642,20 @@ describe("a launch in clusters", function()
     assert.equal("k: grid 3 1 1, clusters of 1, pdl\n", err)
   end)
 
+  it("is asked how many clusters run at once", function()
+    if not has_nvrtc() then return pending "needs NVRTC" end
+    local out = run(KERNEL .. [[
+      local info = cute.utils.HardwareInfo()
+      print(info:get_max_active_clusters(4), info:get_max_active_clusters(4))
+      local gemm = require "kernels.gemm_sm90" {tile = {128, 256, 64},
+                                                cluster = {2, 2}}
+      for _, place in ipairs {"gpu", "host"} do
+        print(table.concat(gemm.grid(8192, 8192, nil, 1, place), " "))
+      end
+      print(table.concat(gemm.grid(8192, 8192, 8, 1, "gpu"), " "))]])
+    assert.equal("27\t27\n2 2 27\n2 2 30\n2 2 2\n", out)
+  end)
+
   it("is prepared once, for its clusters", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
     local out, err = run(KERNEL .. [[

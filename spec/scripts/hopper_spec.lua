@@ -431,6 +431,21 @@ describe("gemm_sm90's rule", function()
       persistent = false, raster_along_m = true}).grid(384, 256))
   end)
 
+  it("has no more clusters than run at once", function()
+    for _, s in ipairs {
+      {{1, 1}, nil, {1, 1, 132}}, {{2, 1}, nil, {2, 1, 66}},
+      {{2, 2}, nil, {2, 2, 30}}, {{4, 1}, nil, {4, 1, 30}},
+      {{4, 2}, nil, {4, 2, 15}}, {{4, 4}, nil, {4, 4, 7}},
+      {{2, 2}, 120, {2, 2, 30}}, {{2, 2}, 40, {2, 2, 10}},
+      {{2, 2}, 3, {2, 2, 1}}, {{2, 2}, 160, {2, 2, 40}},
+    } do
+      local g = gemm_sm90 {tile = {128, 256, 64}, cluster = s[1]}
+      assert.same(s[3], g.grid(8192, 8192, s[2]))
+    end
+    local few = gemm_sm90 {tile = {128, 256, 64}, cluster = {2, 2}}
+    assert.same({2, 2, 4}, few.grid(512, 1024))
+  end)
+
   it("has every tile in runs, too", function()
     local m, n, k = 384, 212, 64
     local A = cute.randint(-3, 4, {m, k}, cute.bf16, {seed = 1})

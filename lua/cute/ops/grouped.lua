@@ -278,7 +278,7 @@ local function launch_of(problems, o, call)
   c.options.epilogue = ending.finish
   local made = gemm_sm90(c.options)
   return {made = made, kernel = made.kernel, block = made.block,
-          grid = made.grid(p.m, p.columns, p.sms, #problems),
+          grid = made.grid(p.m, p.columns, p.sms, #problems, p.place),
           cluster = made.cluster, ready = {}, device = p.device, d = p.d,
           place = p.place, ending = ending}
 end

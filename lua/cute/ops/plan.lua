@@ -151,7 +151,7 @@ function FAMILIES.gemm_sm90(p, c)
   local made = require "kernels.gemm_sm90"(c.options)
   local m, n, known = p.m, p.columns, nil
   if c.swap then m, n = n, m end
-  local grid = made.grid(m, n, p.sms, p.batches)
+  local grid = made.grid(m, n, p.sms, p.batches, p.place)
   local sums, counts, space = shared(made.options, grid)
   return {kernel = made.kernel, block = made.block, cluster = made.cluster,
           grid = grid, mma = made.epi_mma, tile = made.options.epi,

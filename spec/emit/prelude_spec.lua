@@ -3,6 +3,7 @@
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
 local jit = require "cute.jit"
+local kernels = require "spec.kernels"
 local support = require "spec.support"
 
 local prelude = support.read "core/emit/prelude.cu"
@@ -75,5 +76,21 @@ describe("the prelude", function()
     end
     assert.equal("pack_bf16", helpers "sm_80")
     assert.equal("f32_to_bf16 pack_bf16", helpers "sm_75")
+  end)
+
+  -- A single conversion is an instruction of its own, three times as slow.
+  it("rounds one value to bf16 as half of a pair", function()
+    local k = cute.kernel("k", function(a, b, c)
+      local i = cute.arch.thread_idx()
+      b[i] = a[i]:to(cute.bf16)
+      c[i] = a[i + 32]:to(cute.bf16):to(cute.f32) + 1
+    end)(cute.zeros({64}, cute.f32), cute.zeros({32}, cute.bf16),
+         cute.zeros({32}, cute.f32)):trace {block = 32}
+    for _, arch in ipairs {"sm_80", "sm_90a"} do
+      local out = kernels.compiled(k, arch)
+      if not out then return pending "NVRTC is not here" end
+      assert.is_nil(out.ptx:find("cvt.rn.bf16.f32", 1, true))
+      assert.equal(2, select(2, out.ptx:gsub("cvt%.rn%.bf16x2%.f32", "")))
+    end
   end)
 end)

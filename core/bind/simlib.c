@@ -548,10 +548,14 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
 // machine: a table of the numbers of SimMachine.
 static const struct { const char *name; size_t at; } RATES[] = {
 #define RATE(name) {#name, offsetof(SimMachine, name)}
-  RATE(mma), RATE(mma_again), RATE(wgmma), RATE(f64), RATE(l2), RATE(bulk),
-  RATE(store), RATE(copy), RATE(fill), RATE(alu),
-  RATE(shared), RATE(matrix), RATE(tensor), RATE(l1_hit), RATE(global),
-  RATE(tma), RATE(barrier), RATE(start)
+  RATE(mma), RATE(wgmma), RATE(mma_again), RATE(f64), RATE(integer),
+  RATE(special), RATE(l2), RATE(bulk), RATE(store), RATE(fill), RATE(atomic),
+  RATE(copy), RATE(peer), RATE(cas), RATE(alu), RATE(shared), RATE(matrix),
+  RATE(tensor), RATE(l1_hit), RATE(global), RATE(tma), RATE(far_shared),
+  RATE(swapped), RATE(barrier), RATE(start), RATE(meet), RATE(round),
+  RATE(cluster), RATE(loop), RATE(fence_cta), RATE(fence_cta_each),
+  RATE(fence), RATE(fence_each), RATE(fence_sys), RATE(fence_sys_each),
+  RATE(fence_async), RATE(cluster_each)
 #undef RATE
 };
 enum { NRATE = sizeof RATES / sizeof *RATES };
@@ -590,8 +594,9 @@ static void push_event(lua_State *L, const Fn *fn, const SimEvent *e) {
 }
 
 static void push_timing(lua_State *L, const Fn *fn, const SimTiming *t) {
-  static const char *const pipe[PIPES] = {"issue", "alu", "tensor", "shared",
-                                          "l1", "memory", "fill"};
+  static const char *const pipe[PIPES] = {
+    "issue", "fma", "alu", "special", "f64", "tensor", "shared", "l1", "memory",
+    "fill", "peer"};
   lua_createtable(L, 0, 5);
   face_set_num(L, "cycles", t->cycles);
   face_set_bool(L, "full", t->full);

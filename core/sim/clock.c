@@ -4,6 +4,10 @@
 // Results come after the pipe's work and a latency. Agents fill shared memory
 // through a pipe of their own. Gates open with the last part that is given.
 //
+// Arithmetic does not hold up what follows it: the compiler moves instructions
+// that wait behind those that do not. A warp waits for it at the end of a turn
+// of a loop, at branches and where threads meet.
+//
 // That is no simulation of an SM: the compiler's order of instructions and
 // its registers are not known, addresses that it folds are taken for free
 // (sums with constants, what does not change in a loop).
@@ -11,32 +15,15 @@
 
 #include <string.h>
 
-#include "ir/operands.h"
-#include "sim/address.h"
-#include "sim/bulk.h"
-#include "sim/tables.h"
+#include "sim/work.h"
 
 enum { QUARTERS = 4, GROUPED = 64, SECTOR = 32, LINE = 128 };
 // Cycles that a pipe's work may pile up before an instruction has to wait.
 enum { QUEUE = 64, FAR_QUEUE = 1500 };
-
-typedef enum Kind {
-  K_NONE,       // costs nothing; its result is there when its operands are
-  K_ALU,
-  K_SHARED, K_LDMATRIX, K_LOAD, K_STORE,
-  K_CPASYNC, K_CPCOMMIT, K_CPWAIT, K_CPARRIVE,
-  K_MMA, K_WGMMA, K_WGCOMMIT, K_WGWAIT,
-  K_BULKLOAD, K_BULKSTORE, K_BULKCOMMIT, K_BULKWAIT
-} Kind;
-
-typedef struct Cost {
-  uint8_t kind;
-  float slots;            // of its quarter's issue
-  float work;             // cycles of its pipe
-  float shared;           // passes that operands in shared memory need
-  float flops;            // of a lane; MMAs: of the warp
-  uint32_t ids, nread, nwrite;  // in SimClock.id: what it reads, writes
-} Cost;
+// Arithmetic that may go before what waits, as a compiler orders it.
+enum { AHEAD = 24 };
+// Lanes at one word of shared memory, from which on other warps are there, too.
+enum { CROWD = 16 };
 
 // What a thread, or a warp, has started and can wait for: when the groups, each
 // not before those in front of it, end.
@@ -55,6 +42,13 @@ typedef struct Player {   // a warp of a cluster that runs
   bool done;
   uint32_t gate;          // it waits for; 0: none
   double tensor;          // its next mma not before
+  double last_end;        // when all arithmetic has its operands,
+  uint32_t last_at;       // and the instruction that is the last one then
+  struct { double t; uint32_t at; } ahead[AHEAD];  // when the last ones have
+  uint32_t nahead;
+  double turn;            // when its last pass of a loop began
+  uint32_t passes;        // so many ended
+  double given;           // its arrival counts not before
   double asked, agents;   // when its last bulk load went off, and is there
   Groups copies, sums, stores;
   uint32_t *ready;        // of each id, when it is there
@@ -71,20 +65,19 @@ typedef struct Stage {    // a cluster that runs
   int live;
   uint32_t number;        // in the order in which they began
   double began;
+  double *word;           // of each CTA, when a word that all want is free
 } Stage;
 
 typedef struct Sm {
-  double issue[QUARTERS], alu[QUARTERS], tensor[QUARTERS];
-  double shared, l1, memory, fill;
+  double issue[QUARTERS], fma[QUARTERS], alu[QUARTERS], xu[QUARTERS],
+         f64[QUARTERS], tensor[QUARTERS];
+  double shared, l1, memory, fill, peer, meet, fence;
 } Sm;
 
 struct SimClock {
   const SimProg *p;
   const SimMachine *m;
-  Cost *cost;
-  uint32_t *id;           // lists of Cost
-  uint32_t nid;           // different ones
-  uint32_t *object;       // first id of each object of registers
+  const SimWorks *w;
   double *stall;          // of each instruction
   const SimTape *tape;
   uint32_t *parts;        // of each gate
@@ -99,291 +92,24 @@ struct SimClock {
   bool oom;
 };
 
-// ---- what instructions read and write ----
-
-typedef void See(void *ud, uint32_t id, bool written);
-
-static void see_units(const SimClock *k, const SimMem *m, int64_t first,
-                      int64_t bits, bool written, See *see, void *ud) {
-  int64_t n = (bits + m->unit - 1) / m->unit;
-  for (int64_t u = first; u < first + n && u < m->count; u++)
-    if (u >= 0) see(ud, k->object[m->index] + (uint32_t)u, written);
-}
-
-static void see_operand(const SimClock *k, const Operand *o, See *see,
-                        void *ud) {
-  const SimMem *m;
-  int64_t at = 0;
-  switch ((OperandKind)o->kind) {
-    case OPERAND_VALUE: case OPERAND_PRED: case OPERAND_LANES:
-      if (o->ref) see(ud, o->ref, false);
-      break;
-    case OPERAND_VAR:
-      if (o->ref) see(ud, o->ref, o->written);
-      break;
-    case OPERAND_MEM:
-      m = k->p->mem[o->ref];
-      if (m->space != SP_RMEM) {
-        see(ud, o->off, false);
-      } else {
-        ir_const(k->p->fn, o->off, &at);
-        if (o->read) see_units(k, m, at * m->per, o->bits, false, see, ud);
-        if (o->written) see_units(k, m, at * m->per, o->bits, true, see, ud);
-      }
-      break;
-    case OPERAND_RUN:
-      m = k->p->mem[o->ref];
-      for (int j = 0; j < o->n; j++)
-        see_units(k, m, (int64_t)o->reg[j] * m->per, o->bits, o->written, see,
-                  ud);
-      break;
-    case OPERAND_OBJECT: case OPERAND_MAP:
-      break;
-  }
-}
-
-static void see_all(const SimClock *k, const SimIns *d, See *see, void *ud) {
-  const Ins *i = ir_get(k->p->fn, d->ref);
-  Operand o;
-  if (d->op != i->op) return;  // a claim
-  for (Operands w = operands_of(k->p->fn, i); operands_next(&w, &o);)
-    see_operand(k, &o, see, ud);
-  if (i->type != DT_NONE && !(op_effect((Op)i->op) & EF_OBJECT))
-    see(ud, d->ref, true);
-}
-
-typedef struct Count { uint32_t read, written; } Count;
-static void count_id(void *ud, uint32_t id, bool written) {
-  Count *n = ud;
-  (void)id;
-  if (written) n->written++;
-  else n->read++;
-}
-
-typedef struct Fill { uint32_t *read, *written; } Fill;
-static void fill_id(void *ud, uint32_t id, bool written) {
-  Fill *f = ud;
-  if (written) *f->written++ = id;
-  else *f->read++ = id;
-}
-
-static void find_ids(Ctx *cx, SimClock *k) {
-  const Fn *fn = k->p->fn;
-  k->nid = (uint32_t)fn->ins.n;
-  k->object = arena_zero(cx, &cx->scratch, (fn->mem.n + 1) * 4);
-  for (size_t j = 0; j < fn->mem.n; j++) {
-    const SimMem *m = k->p->mem[fn->mem.p[j].ref];
-    if (!m || m->space != SP_RMEM) continue;
-    k->object[j] = k->nid;
-    k->nid += (uint32_t)m->count;
-  }
-  size_t all = 0;
-  for (uint32_t j = 0; j < k->p->nins; j++) {
-    Count n = {0};
-    see_all(k, &k->p->ins[j], count_id, &n);
-    k->cost[j].ids = (uint32_t)all;
-    k->cost[j].nread = n.read;
-    k->cost[j].nwrite = n.written;
-    all += n.read + n.written;
-  }
-  k->id = NEW(cx, uint32_t, all + 1);
-  for (uint32_t j = 0; j < k->p->nins; j++) {
-    uint32_t *at = k->id + k->cost[j].ids;
-    Fill f = {at, at + k->cost[j].nread};
-    see_all(k, &k->p->ins[j], fill_id, &f);
-  }
-}
-
-// ---- what instructions cost ----
-
-// Loops that each value changes in: how many are around it that it depends on.
-static uint8_t *find_loops(Ctx *cx, const Fn *fn, uint8_t *around) {
-  uint8_t *in = arena_zero(cx, &cx->scratch, fn->ins.n);
-  uint8_t *loops = arena_zero(cx, &cx->scratch, fn->ins.n);  // open regions:
-  size_t n = 0;                                              // is it a loop?
-  int depth = 0;
-  Operand o;
-  for (Ref r = 1; r < fn->ins.n; r++) {
-    const Ins *i = ir_get(fn, r);
-    unsigned effect = op_effect((Op)i->op);
-    bool loop = i->op == OP_FOR || i->op == OP_LOOP;
-    if (effect & EF_CLOSES && !(effect & EF_OPENS) && n) depth -= loops[--n];
-    if (effect & EF_OPENS && !(effect & EF_CLOSES)) {
-      loops[n++] = loop;
-      depth += loop;
-    }
-    around[r] = (uint8_t)depth;
-    if (!(effect & (EF_PURE | EF_FIXED))) {
-      in[r] = (uint8_t)depth;
-      continue;
-    }
-    for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
-      if (o.ref && in[o.ref] > in[r]) in[r] = in[o.ref];
-  }
-  return in;
-}
-
-static bool has_const(const Fn *fn, const Ins *i, int64_t *v) {
-  return (i->a[0] && ir_const(fn, i->a[0], v)) ||
-         (i->a[1] && ir_const(fn, i->a[1], v));
-}
-
-static Cost alu(double slots, double work) {
-  return (Cost){.kind = K_ALU, .slots = (float)slots, .work = (float)work};
-}
-
-static Cost integer_cost(const Fn *fn, const Ins *i, int wide) {
-  int64_t v = 0;
-  bool constant = has_const(fn, i, &v);
-  if (constant && (i->op == OP_ADD || i->op == OP_SUB)) return (Cost){0};
-  bool shift = constant && v > 0 && !(v & (v - 1));
-  if ((i->op != OP_DIV && i->op != OP_MOD) || shift)
-    return alu(wide, 2 * wide);
-  return constant ? alu(4 * wide, 8 * wide) : alu(24 * wide, 40 * wide);
-}
-
-static Cost scalar_cost(const SimClock *k, const SimIns *d) {
-  const Fn *fn = k->p->fn;
-  const Ins *i = ir_get(fn, d->ref);
-  DType t = (DType)d->type;
-  int bits = dtype_bits(t);
-  if (!dtype_is_float(t)) return integer_cost(fn, i, bits > 32 ? 2 : 1);
-  double each = bits == 64 ? k->m->f64 : bits == 16 ? 0.5 : 1;
-  Cost c = alu(bits == 64 ? 1 : each, each);
-  if (i->op == OP_DIV) c = alu(10, 10 * each);
-  if (i->op == OP_FMA) c.flops = 2;
-  if (i->op == OP_ADD || i->op == OP_SUB || i->op == OP_MUL ||
-      i->op == OP_DIV)
-    c.flops = 1;
-  return c;
-}
-
-static Cost mma_cost(const SimClock *k, const SimIns *d) {
-  const SimMmaIns *x = d->x;
-  const AtomMma *r = x->row;
-  double n = (double)r->m * r->n * atom_mma_depth(r);
-  double bits = dtype_bits(r->a_type);
-  bool team = d->op == OP_WGMMA;
-  Cost c = {.kind = team ? K_WGMMA : K_MMA, .slots = 1,
-            .flops = (float)(2.0 * r->m * r->n * r->k / (team ? 4 : 1))};
-  if (atom_mma_alone(r)) {  // each lane's own
-    double each = bits == 64 ? k->m->f64 : r->kind == MK_FMA2 ? 2 : 1;
-    c = alu(1, each);
-    c.flops = (float)(2 * n);
-    return c;
-  }
-  c.flops *= (float)(team ? 1 : x->groups);
-  if (bits < 8) bits = 8;
-  if (bits == 64) c.work = (float)(n / 32);
-  else c.work = (float)(n * bits / 16 / (team ? 4 * k->m->wgmma : k->m->mma));
-  if (!team) return c;
-  double bytes = (double)r->n * r->k * bits / 8 / 4;  // B, by all four
-  if (r->flags & AMF_SMEM_A) bytes += (double)r->m * r->k * bits / 8 / 4;
-  c.shared = (float)(bytes / LINE);
-  return c;
-}
-
-static Cost memory_cost(const SimIns *d) {
-  const SimCopy *c = d->x;
-  const SimSide *s = d->x;
-  bool two = d->op == OP_COPY;
-  Space from = two ? c->src.mem->space : s->mem->space;
-  Space to = two ? c->dst.mem->space : s->mem->space;
-  if (from == SP_RMEM && to == SP_RMEM) return (Cost){0};
-  Cost out = {.kind = K_SHARED, .slots = 1};
-  if (from == SP_GMEM) out.kind = K_LOAD;
-  else if (to == SP_GMEM) out.kind = K_STORE;
-  if (d->op == OP_ST && from == SP_GMEM) out.kind = K_STORE;
-  return out;
-}
-
-static Cost cost_of(const SimClock *k, const SimIns *d) {
-  Cost c = {.kind = K_ALU, .slots = 1};
-  if (ir_is_aside(ir_get(k->p->fn, d->ref))) return (Cost){0};
-  switch ((Op)d->op) {
-    case OP_LD: case OP_ST: case OP_COPY: case OP_ATOMIC:
-      return memory_cost(d);
-    case OP_FILL: return (Cost){0};  // what is filled is, later, a constant
-    case OP_PICK: case OP_PUT: return alu(8, 16);
-    case OP_CPASYNC: c.kind = K_CPASYNC; return c;
-    case OP_CPCOMMIT: c.kind = K_CPCOMMIT; return c;
-    case OP_CPWAIT: c.kind = K_CPWAIT; return c;
-    case OP_MBARCPASYNC: c.kind = K_CPARRIVE; return c;
-    case OP_MMA: case OP_WGMMA: return mma_cost(k, d);
-    case OP_WGCOMMIT: c.kind = K_WGCOMMIT; return c;
-    case OP_WGWAIT: c.kind = K_WGWAIT; return c;
-    case OP_MATRIX: c.kind = K_LDMATRIX; return c;
-    case OP_MBARINIT: case OP_MBARINVAL: case OP_MBARARRIVE: case OP_MBARTX:
-    case OP_MBARWAIT: case OP_MBARTRY: case OP_MBARTOKEN: case OP_STASYNC:
-      c.kind = K_SHARED;
-      return c;
-    case OP_TMALOAD: case OP_BULKLOAD: case OP_BULKSEND:
-      c.kind = K_BULKLOAD;
-      return c;
-    case OP_TMASTORE: case OP_BULKSTORE: c.kind = K_BULKSTORE; return c;
-    case OP_BULKCOMMIT: c.kind = K_BULKCOMMIT; return c;
-    case OP_BULKWAIT: c.kind = K_BULKWAIT; return c;
-    case OP_MATH: return dtype_bits((DType)d->type) == 64 ? alu(20, 60)
-                                                          : alu(3, 8);
-    case OP_SEL: case OP_CVT: return alu(1, 1);
-    case OP_ASK: c.kind = K_SHARED; c.shared = 1; return c;
-    case OP_END: return d->head == OP_FOR ? alu(2, 2) : (Cost){0};
-    case OP_BAR: case OP_BARARRIVE: case OP_SYNCWARP: case OP_FENCE:
-    case OP_CLUSTERARRIVE: case OP_CLUSTERWAIT: case OP_SETMAXNREG:
-    case OP_GRIDWAIT: case OP_GRIDLAUNCH: case OP_WGFENCE:
-    case OP_TMAPREFETCH: case OP_MAPCOPY: case OP_MAPADDRESS: case OP_MAPSET:
-    case OP_MAPACQUIRE: case OP_MAPPUBLISH: case OP_PRINTF: case OP_IF:
-    case OP_BREAKIF: case OP_EXITIF: case OP_INTRIN:
-      return c;
-#define OP(...)
-#define LEAF(id, ...) case OP_##id:
-#include "ir/ops.h"
-    case OP_PTR: return cost_of(k, ((const SimAddressed *)d->x)->ins);
-    case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_ASM: case OP_COUNT:
-    case OP_RMEM: case OP_BITCAST: case OP_VAR: case OP_VGET: case OP_VSET:
-    case OP_FOR: case OP_LOOP: case OP_ONCE: case OP_ELSE: case OP_TRAP:
-      return (Cost){0};
-#define OP(...)
-#define SCALAR(id, ...) case OP_##id:
-#include "ir/ops.h"
-      return scalar_cost(k, d);
-  }
-  return c;
-}
-
-static void find_costs(Ctx *cx, SimClock *k) {
-  const Fn *fn = k->p->fn;
-  uint8_t *around = arena_zero(cx, &cx->scratch, fn->ins.n);
-  const uint8_t *in = find_loops(cx, fn, around);
-  for (uint32_t j = 0; j < k->p->nins; j++) {
-    const SimIns *d = &k->p->ins[j];
-    bool pure = op_pure((Op)d->op) && d->op == ir_get(fn, d->ref)->op;
-    Cost c = cost_of(k, d);
-    // one for all lanes: of another pipe; the same in a loop: before it
-    if (pure && (d->uniform || in[d->ref] < around[d->ref])) c = (Cost){0};
-    c.ids = k->cost[j].ids;
-    c.nread = k->cost[j].nread;
-    c.nwrite = k->cost[j].nwrite;
-    k->cost[j] = c;
-  }
-}
+// ---- a clock ----
 
 SimClock *simclock_new(Ctx *cx, const SimProg *p, const SimMachine *m) {
   SimClock *k = arena_zero(cx, &cx->scratch, sizeof *k);
   size_t stages = (size_t)m->resident, warps = (size_t)p->nall;
   k->p = p;
   k->m = m;
-  k->cost = arena_zero(cx, &cx->scratch, (p->nins + 1) * sizeof *k->cost);
+  k->w = simwork_new(cx, p, m);
   k->stall = arena_zero(cx, &cx->scratch, (p->nins + 1) * sizeof *k->stall);
-  find_ids(cx, k);
-  find_costs(cx, k);
   k->sm = arena_zero(cx, &cx->scratch, (size_t)p->ncta * sizeof *k->sm);
   k->stage = NEW(cx, Stage, stages);
   k->heap = NEW(cx, Player *, stages * warps + 1);
   for (size_t s = 0; s < stages; s++) {
-    k->stage[s] = (Stage){.player = NEW(cx, Player, warps)};
+    k->stage[s] = (Stage){
+      .player = NEW(cx, Player, warps),
+      .word = arena_zero(cx, &cx->scratch, (size_t)p->ncta * sizeof(double))};
     for (size_t w = 0; w < warps; w++)
-      k->stage[s].player[w].ready = NEW(cx, uint32_t, k->nid);
+      k->stage[s].player[w].ready = NEW(cx, uint32_t, k->w->nid);
   }
   return k;
 }
@@ -469,6 +195,13 @@ static double group_end(const Groups *g, uint32_t pending) {
 
 // ---- gates ----
 
+// How long after a gate opens p goes on, by what it waits at.
+static double passage(const SimClock *k, const Player *p) {
+  Op op = (Op)k->p->ins[p->last].op;
+  if (op == OP_BAR) return k->m->round;
+  return op == OP_CLUSTERWAIT ? k->m->cluster : k->m->barrier;
+}
+
 static void give(SimClock *k, Stage *s, uint32_t gate, double t) {
   Gate *g = &s->gate[gate];
   if (t > g->open) g->open = t;
@@ -477,7 +210,7 @@ static void give(SimClock *k, Stage *s, uint32_t gate, double t) {
     Player *p = &s->player[w];
     if (p->gate != gate) continue;
     p->gate = 0;
-    double on = g->open + k->m->barrier;
+    double on = g->open + passage(k, p);
     k->stall[p->last] += on > p->t ? on - p->t : 0;
     if (on > p->t) p->t = on;
     push(k, p);
@@ -496,21 +229,37 @@ static double take(SimClock *k, double *pipe, SimPipe which, double t,
   return *pipe;
 }
 
-// When instruction i of p can go: its operands are there, its pipe takes it.
-static double can_go(const SimClock *k, const Player *p, const Cost *c,
-                     const SimIns *i, const Sm *sm, int q) {
-  double t = p->t;
-  const uint32_t *id = k->id + c->ids;
+static double operands(const SimClock *k, const Player *p, const SimWork *c,
+                       double t) {
+  const uint32_t *id = k->w->id + c->ids;
   for (uint32_t j = 0; j < c->nread; j++)
     t = most(t, p->ready[id[j]]);
+  return t;
+}
+
+// When instruction i of p can go: its operands are there (but arithmetic, which
+// waits for them by itself), its pipe takes it.
+static double can_go(const SimClock *k, const Player *p, const SimWork *c,
+                     const SimIns *i, const Sm *sm, int q) {
+  double t = c->kind == K_ALU ? p->t : operands(k, p, c, p->t);
   if (c->kind == K_CPWAIT) t = most(t, group_end(&p->copies, (uint32_t)i->imm));
   if (c->kind == K_WGWAIT) t = most(t, group_end(&p->sums, (uint32_t)i->imm));
   if (c->kind == K_BULKWAIT)
     t = most(t, group_end(&p->stores, (uint32_t)i->imm));
-  if (c->kind == K_NONE) return t;
+  if (c->kind == K_NONE || c->kind == K_HEAD) return t;
   t = most(t, sm->issue[q]);
-  switch ((Kind)c->kind) {
-    case K_ALU: return most(t, sm->alu[q]);
+  switch ((SimWorkKind)c->kind) {
+    case K_ALU:
+      t = most(t, p->ahead[p->nahead % AHEAD].t);
+      if (c->fma > 0) t = most(t, sm->fma[q]);
+      if (c->alu > 0) t = most(t, sm->alu[q]);
+      if (c->xu > 0) t = most(t, sm->xu[q]);
+      return c->f64 > 0 ? most(t, sm->f64[q]) : t;
+    case K_TURN:  // of several copies the last one waits
+      return (p->passes + 1) % (uint32_t)c->work ? t : most(t, p->last_end);
+    case K_BRANCH: case K_MEET: case K_FENCE:
+      t = most(t, p->last_end);
+      return c->alu > 0 ? most(t, sm->alu[q]) : t;
     case K_MMA: return most(t, most(sm->tensor[q], p->tensor));
     case K_WGMMA: return most(t, sm->tensor[q] - 4 * c->work);
     case K_LOAD: case K_STORE:
@@ -519,8 +268,10 @@ static double can_go(const SimClock *k, const Player *p, const Cost *c,
     case K_CPASYNC:
       t = most(t, sm->memory - FAR_QUEUE);
       return most(t, sm->shared - QUEUE);
-    case K_SHARED: case K_LDMATRIX: return most(t, sm->shared - QUEUE);
-    case K_NONE: case K_CPCOMMIT: case K_CPWAIT: case K_CPARRIVE:
+    case K_SHARED: case K_ATOMIC: case K_LDMATRIX:
+      return most(t, sm->shared - QUEUE);
+    case K_PEER: return most(t, sm->peer - QUEUE);
+    case K_NONE: case K_HEAD: case K_CPCOMMIT: case K_CPWAIT: case K_CPARRIVE:
     case K_WGCOMMIT: case K_WGWAIT: case K_BULKLOAD: case K_BULKSTORE:
     case K_BULKCOMMIT: case K_BULKWAIT:
       break;
@@ -538,20 +289,92 @@ static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
   return most(end, far + k->m->global);
 }
 
+// Arithmetic: pipes are taken when it is issued, its result is there so long
+// after the last of its operands.
+static double compute(SimClock *k, Player *p, const SimWork *c, Sm *sm, int q,
+                      double t, uint32_t at) {
+  bool one = p->warp < k->p->nwarp;
+  double from = operands(k, p, c, t);
+  if (c->fma > 0) take(k, &sm->fma[q], PIPE_FMA, t, c->fma, one);
+  if (c->alu > 0) take(k, &sm->alu[q], PIPE_ALU, t, c->alu, one);
+  if (c->xu > 0) take(k, &sm->xu[q], PIPE_XU, t, c->xu, one);
+  if (c->f64 > 0) take(k, &sm->f64[q], PIPE_F64, t, c->f64, one);
+  uint32_t slot = p->nahead++ % AHEAD;
+  p->ahead[slot].t = from;
+  p->ahead[slot].at = at;
+  if (from > p->last_end) {
+    p->last_end = from;
+    p->last_at = at;
+  }
+  return from + c->late;
+}
+
+// A fence: the warp goes on when it is through, and those in front of it.
+static void fence(Player *p, Sm *sm, double each, double late, double t) {
+  sm->fence = most(sm->fence, t) + each;
+  p->t = most(t + late, sm->fence);
+}
+
+// Is an access, or an arrival, behind a fence of its own?
+static bool releases(const SimIns *i) {
+  bool arrival = i->op == OP_MBARARRIVE || i->op == OP_MBARTX ||
+                 i->op == OP_MBARTOKEN;
+  if (arrival) return i->scope >= SCOPE_CLUSTER && i->sem != SEM_RELAXED;
+  return i->sem >= SEM_RELEASE && i->scope >= SCOPE_CLUSTER;
+}
+
+// Atomics of shared memory. Lanes at one word take turns; where all of a warp
+// are, other warps are there as well.
+static double combine(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
+                      const SimStep *s, Sm *sm, double t) {
+  bool one = p->warp < k->p->nwarp;
+  const SimMachine *m = k->m;
+  double same = s->same ? s->same : 1, passes = most(s->passes, 1);
+  if (!c->work) {
+    double work = passes + (i->idle ? 0.05 : 0.3) * (same - 1);
+    return take(k, &sm->shared, PIPE_SHARED, t, work, one) + m->shared;
+  }
+  double end = take(k, &sm->shared, PIPE_SHARED, t, passes * m->cas * same,
+                    one) + m->swapped * same;
+  double *word = &p->stage->word[p->warp / k->p->nwarp];
+  if (same >= CROWD) {
+    *word = most(*word, t) + 0.55 * m->swapped * same;
+    end = most(end, *word);
+  }
+  p->t = most(p->t, end - m->swapped / 2);
+  return end;
+}
+
 // Does step s at time t; gives when its result is there.
-static double perform(SimClock *k, Player *p, const Cost *c, const SimIns *i,
+static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
                       const SimStep *s, Sm *sm, int q, double t) {
   bool one = p->warp < k->p->nwarp;  // of the first CTA, which is counted
   const SimMachine *m = k->m;
   double bytes, work;
-  switch ((Kind)c->kind) {
+  switch ((SimWorkKind)c->kind) {
     case K_NONE: return t;
-    case K_ALU:
-      take(k, &sm->alu[q], PIPE_ALU, t, c->work, one);
-      return t + m->alu + c->slots;
+    case K_HEAD: p->turn = p->t; return t;
+    case K_ALU: return compute(k, p, c, sm, q, t, s->at);
+    case K_BRANCH:
+      if (c->alu > 0) take(k, &sm->alu[q], PIPE_ALU, t, c->alu, one);
+      return t;
+    case K_TURN:
+      p->passes++;
+      p->t = p->turn = most(p->t, p->turn + c->late);
+      return t;
+    case K_MEET: p->given = sm->meet = most(sm->meet, t) + m->meet; return t;
+    case K_FENCE: fence(p, sm, c->work, c->late, t); return t;
     case K_SHARED:
+      if (i->op == OP_STASYNC) {
+        p->asked = t;
+        p->agents = t + m->far_shared;
+      }
       return take(k, &sm->shared, PIPE_SHARED, t,
                   most(s->passes, most(c->shared, 1)), one) + m->shared;
+    case K_ATOMIC: return combine(k, p, c, i, s, sm, t);
+    case K_PEER:
+      return take(k, &sm->peer, PIPE_PEER, t,
+                  most(s->passes, 1) * LINE / m->peer, one) + m->far_shared;
     case K_LDMATRIX:
       return take(k, &sm->shared, PIPE_SHARED, t, most(s->passes, 1), one) +
              m->matrix;
@@ -559,7 +382,8 @@ static double perform(SimClock *k, Player *p, const Cost *c, const SimIns *i,
     case K_STORE:
       take(k, &sm->l1, PIPE_L1, t, s->lines, one);
       take(k, &sm->memory, PIPE_MEMORY, t,
-           s->sectors * (double)SECTOR / m->store, one);
+           s->sectors * (double)SECTOR / m->store *
+             (i->op == OP_ATOMIC ? m->atomic : 1), one);
       return t + (i->op == OP_ATOMIC ? m->global : 0);
     case K_CPASYNC:
       // it writes when it comes: passes beyond the fewest hold up nobody
@@ -602,22 +426,34 @@ static double perform(SimClock *k, Player *p, const Cost *c, const SimIns *i,
 // False: it cannot go at p->t, which says when.
 static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   const SimIns *i = &k->p->ins[s->at];
-  const Cost *c = &k->cost[s->at];
+  const SimWork *c = &k->w->work[s->at];
   Sm *sm = &k->sm[p->warp / k->p->nwarp];
   int q = p->quarter;
   double t = can_go(k, p, c, i, sm, q);
-  if (c->kind != K_NONE) {
-    k->stall[s->at] += t - p->t;
+  if (c->kind != K_NONE && c->kind != K_HEAD) {
+    uint32_t blame = s->at;
+    if (t > p->t && c->kind == K_ALU) {
+      uint32_t slot = p->nahead % AHEAD;
+      if (t == p->ahead[slot].t) blame = p->ahead[slot].at;
+    } else if (t > p->t && t == p->last_end) {
+      blame = p->last_at;
+    }
+    k->stall[blame] += t - p->t;
     if (t > p->t) {
       p->t = t;
       return false;
     }
     take(k, &sm->issue[q], PIPE_ISSUE, t, c->slots, p->warp < k->p->nwarp);
     p->last = s->at;
+    p->given = 0;
     p->t = t + c->slots;
+    if (releases(i)) {
+      fence(p, sm, k->m->fence_each, k->m->fence, t);
+      t = p->t;
+    }
   }
   double end = perform(k, p, c, i, s, sm, q, t);
-  const uint32_t *id = k->id + c->ids + c->nread;
+  const uint32_t *id = k->w->id + c->ids + c->nread;
   for (uint32_t j = 0; j < c->nwrite; j++)
     p->ready[id[j]] = (uint32_t)(end + 0.5);
   return true;
@@ -640,12 +476,13 @@ static void begin(SimClock *k, Stage *s, double t) {
   s->live = k->p->nall;
   s->number = k->began++;
   s->began = t;
+  memset(s->word, 0, (size_t)k->p->ncta * sizeof *s->word);
   for (uint32_t g = 1; g <= k->tape->ngate; g++)
     s->gate[g] = (Gate){k->parts[g], 0};
   for (int w = 0; w < k->p->nall; w++) {
     Player *p = &s->player[w];
     uint32_t *ready = p->ready;
-    memset(ready, 0, k->nid * sizeof *ready);
+    memset(ready, 0, k->w->nid * sizeof *ready);
     int slot = (int)(s - k->stage) * k->p->nwarp + w % k->p->nwarp;
     *p = (Player){.stage = s, .warp = w, .quarter = slot % QUARTERS, .t = t,
                   .ready = ready};
@@ -660,6 +497,7 @@ static bool play(SimClock *k, int64_t *left) {
   const SimReel *r = &k->tape->reel[p->warp];
   if (p->at == r->n) {
     pop(k);
+    p->t = most(p->t, p->last_end);
     tell(k, p, (SimEvent){.kind = EVENT_WARP, .t = p->stage->began,
                           .end = p->t});
     if (p->t > k->end) k->end = p->t;
@@ -677,7 +515,8 @@ static bool play(SimClock *k, int64_t *left) {
       return true;
     case TAPE_GIVE:
       p->at++;
-      give(k, p->stage, s->at, p->t);
+      give(k, p->stage, s->at,
+           most(p->t, p->given) + (s->cta ? k->m->far_shared : 0));
       return true;
     case TAPE_NEED: {
       const Gate *g = &p->stage->gate[s->at];
@@ -685,19 +524,21 @@ static bool play(SimClock *k, int64_t *left) {
       if (g->missing) {
         p->gate = s->at;
         pop(k);
-      } else if (g->open + k->m->barrier > p->t) {
-        k->stall[p->last] += g->open + k->m->barrier - p->t;
-        p->t = g->open + k->m->barrier;
+      } else if (g->open + passage(k, p) > p->t) {
+        k->stall[p->last] += g->open + passage(k, p) - p->t;
+        p->t = g->open + passage(k, p);
         sift_down(k);
       }
       return true;
     }
-    case TAPE_BEGIN: case TAPE_END:
+    case TAPE_BEGIN: case TAPE_END: {  // of what waits for nothing more
+      double t = most(p->t, p->last_end);
       p->at++;
       tell(k, p, (SimEvent){.kind = s->mark == TAPE_BEGIN ? EVENT_BEGIN
                                                           : EVENT_END,
-                            .what = s->at, .t = p->t, .end = p->t});
+                            .what = s->at, .t = t, .end = t});
       return true;
+    }
     case TAPE_AGENT:
       p->at++;
       play_agent(k, p, s);
@@ -745,7 +586,7 @@ static void add_costs(const SimClock *k, SimTiming *out) {
     for (size_t j = 0; j < r->n; j++) {
       const SimStep *s = &r->step[j];
       if (s->mark != TAPE_RUN) continue;
-      const Cost *c = &k->cost[s->at];
+      const SimWork *c = &k->w->work[s->at];
       SimCost *to = cost_at(out, p->ins[s->at].src);
       bool mma = p->ins[s->at].op == OP_WGMMA || c->kind == K_MMA;
       if (c->kind != K_NONE) to->slots++;

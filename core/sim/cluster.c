@@ -256,7 +256,7 @@ void simcluster_arrive(SimWarp *w, const SimIns *i, int64_t id,
   b->clk[w->in] = w->clk;
   if (wait) simorder_meet(w, w->valid);
   simorder_give(w, w->valid, &b->past);
-  if (c->tape) simtape_give(w, &b->past.gate);
+  if (c->tape) simtape_give(w, &b->past.gate, false);
   if (c->tape && wait) simtape_need(w, b->past.gate);
   if (c->causes) simcauses_give(w, (int)id);
   if (wait) {
@@ -321,7 +321,7 @@ void simcluster_meet(SimWarp *w, const SimIns *i) {
   if (c->causes) simcauses_give(w, CAUSE_OPEN);
   c->meets = true;
   w->src = i->src;
-  if (c->tape) simtape_give(w, &c->open.gate);
+  if (c->tape) simtape_give(w, &c->open.gate, false);
   look(c);
 }
 

@@ -29,6 +29,8 @@
 //   taint.c     uninitialised registers
 //   cluster.c   warps of a cluster: scheduling, barriers
 //   turns.c     the same, decided; causes.c what else could be (turns.h)
+//   tape.c      what a cluster did; clock.c how long that takes an SM,
+//   work.c      instruction by instruction; price.c: arithmetic
 //   dump.c      the program as text; report.c: reports in words
 //   sim.c        clusters over the host's threads
 #ifndef CUTE_SIMINSIDE_H

@@ -513,7 +513,7 @@ static void arrive(Visit *v, const Group *g, int64_t each) {
   if (g->far)
     simmbar_land(b, v->x.w, __builtin_ctz(g->mask), v->x.i->src, false);
   release(v->x.w, v->x.i, g);
-  if (c->tape) simtape_give(v->x.w, &b->past[OPEN].gate);
+  if (c->tape) simtape_give(v->x.w, &b->past[OPEN].gate, g->far);
   if (n <= b->missing) {
     b->missing -= (uint32_t)n;
     look(c, b);

@@ -281,6 +281,8 @@ static void count(Access *x, uint32_t mask, bool whole) {
     s->bytes += (uint64_t)(lane_count(mask) * x->bytes);
   }
   if (!mask) return;
+  if (x->i->op == OP_ATOMIC && x->w->cluster->tape)
+    simtape_same(x->w, x->at, mask);
   if (x->m->space == SP_SMEM) count_shared(x, mask, 0);
   else count_global(x, mask);
 }

@@ -120,9 +120,20 @@ void simtape_mark(SimWarp *w, uint32_t name, bool begins) {
   push(w, (SimStep){.mark = begins ? TAPE_BEGIN : TAPE_END, .at = name});
 }
 
-void simtape_give(SimWarp *w, uint32_t *gate) {
+void simtape_same(SimWarp *w, const int64_t *at, uint32_t mask) {
+  SimReel *r = reel_of(w);
+  if (w->cluster->stop) return;
+  for (uint32_t a = mask; a; a &= a - 1) {
+    int n = 0;
+    int64_t word = at[__builtin_ctz(a)] / 4;
+    for (uint32_t b = a; b; b &= b - 1) n += at[__builtin_ctz(b)] / 4 == word;
+    if (n > r->step[r->run].same) r->step[r->run].same = (uint8_t)n;
+  }
+}
+
+void simtape_give(SimWarp *w, uint32_t *gate, bool far) {
   if (!*gate) *gate = ++tape_of(w)->ngate;
-  push(w, (SimStep){.mark = TAPE_GIVE, .at = *gate});
+  push(w, (SimStep){.mark = TAPE_GIVE, .at = *gate, .cta = far});
 }
 
 void simtape_need(SimWarp *w, uint32_t gate) {

@@ -20,7 +20,9 @@ typedef struct SimStep {
   uint8_t mark;        // SimMark
   uint8_t lanes;       // RUN: that took part
   uint8_t lines;       // RUN: of L1, 128 bytes each, that they ask for
-  uint8_t cta;         // AGENT: of the cluster, whose memory it fills
+  uint8_t cta;         // AGENT: of the cluster, whose memory it fills;
+                       // GIVE: 1 where the gate is another CTA's
+  uint8_t same;        // RUN: of an atomic, most lanes at one word
   uint32_t at;
   uint32_t passes;     // RUN: of shared memory
   uint32_t sectors;    // RUN: of global memory, 32 bytes each,
@@ -59,8 +61,11 @@ void simtape_global(SimWarp *w, uint64_t start, const int64_t *at,
                     uint32_t mask, int n, bool keeps);
 // A range of that name begins, or ends.
 void simtape_mark(SimWarp *w, uint32_t name, bool begins);
-// w gives its part of a gate, which is made where *gate is 0.
-void simtape_give(SimWarp *w, uint32_t *gate);
+// So many lanes of an atomic ask for one word, at the most.
+void simtape_same(SimWarp *w, const int64_t *at, uint32_t mask);
+// w gives its part of a gate, which is made where *gate is 0; far: of another
+// CTA of the cluster.
+void simtape_give(SimWarp *w, uint32_t *gate, bool far);
 void simtape_need(SimWarp *w, uint32_t gate);
 // An agent of w begins; it ends, a part of *gate, in memory of a CTA.
 size_t simtape_agent(SimWarp *w);

@@ -16,15 +16,29 @@ typedef struct SimMachine {
   uint64_t steps;      // of the tape, at most
   bool events;         // are they to be told?
   double mma, wgmma;   // multiply-adds of 16 bits a cycle, of a quarter
-  double f64;          // cycles of a warp's operation on f64
+  double mma_again;    // of an mma's own, until its warp issues the next
+  double f64, integer, special;  // cycles of a warp's operation in a quarter:
+                       // f64; integers, comparisons; special functions
   double l2, bulk;     // from L2: of threads, of TMA
   double store, fill;  // to L2; of TMA into shared memory
+  double atomic;       // times as long as a store takes an atomic
   double copy;         // cycles of L1 that a cp.async takes at least
-  double mma_again;    // of an mma's own, until its warp issues the next
+  double peer;         // of another CTA's shared memory
+  double cas;          // cycles of shared memory that an atomic by
+                       // compare-and-swap takes
   double alu, shared, matrix, tensor;  // until a result is there: of
   double l1_hit, global;  // arithmetic, loads, ldmatrix, an mma; of L1, of L2
   double tma;             // and of memory in the mean; of a bulk copy besides
-  double barrier, start;  // on from a barrier; until a block begins
+  double far_shared;      // of another CTA's shared memory
+  double swapped;         // of a compare-and-swap in shared memory
+  double barrier, start;  // on from an mbarrier; until a block begins
+  double meet, round;     // each warp at a barrier; on from the last one
+  double cluster;         // on from a cluster's barrier
+  double loop;            // least time of a warp's pass of a loop
+  // fences: each warp's share of an SM's, and until it goes on
+  double fence_cta, fence_cta_each, fence, fence_each, fence_sys,
+         fence_sys_each, fence_async;
+  double cluster_each;    // a share of arrivals at a cluster's barrier
 } SimMachine;
 
 // What happened when, in cycles: a warp of a CTA, of the clusters that were
@@ -44,8 +58,8 @@ typedef struct SimEvent {
 
 // What an SM was busy with.
 typedef enum SimPipe {
-  PIPE_ISSUE, PIPE_ALU, PIPE_TENSOR, PIPE_SHARED, PIPE_L1, PIPE_MEMORY,
-  PIPE_FILL, PIPES
+  PIPE_ISSUE, PIPE_FMA, PIPE_ALU, PIPE_XU, PIPE_F64, PIPE_TENSOR,  // quarters'
+  PIPE_SHARED, PIPE_L1, PIPE_MEMORY, PIPE_FILL, PIPE_PEER, PIPES
 } SimPipe;
 
 // Of one source line, of all warps of one cluster.

@@ -179,6 +179,40 @@ describe("an estimate", function()
     assert.same({1.5, 0.5, 2}, {waves(396)})
   end)
 
+  it("says of an empty kernel that it does nothing", function()
+    local e = estimate(cute.kernel("none", function(_) end), 1, 32, nil,
+                       zeros(4))
+    assert.equal("launch", e.bound)
+    local text = tostring(e)
+    assert.is_nil(text:find("nan", 1, true), text)
+    assert.is_truthy(text:find("busy: nothing", 1, true), text)
+    assert.near(H200.launch, e.seconds, 1e-8)
+  end)
+
+  it("counts named barriers where registers are said", function()
+    local k = cute.kernel("b", function(Y, i)
+      cute.arch.barrier {barrier_id = i[0], number_of_threads = 32}
+      Y[cute.arch.thread_idx()] = 1
+    end)
+    local e = estimate(k, 1, 32, {registers = 16}, zeros(32),
+                       cute.full({1}, 3, cute.i32))
+    assert.same({4, {"barriers"}}, {e.occupancy.blocks, e.occupancy.by})
+  end)
+
+  it("has a wave more of clusters that do not fit", function()
+    local k = cute.kernel("one", function(Y)
+      local s = cute.make_smem_tensor(cute.u8, cute.make_layout {200 << 10})
+      s[cute.arch.thread_idx()] = 1
+      Y[cute.arch.block_idx()] = 1
+    end)
+    local function waves(blocks, cluster)
+      return estimate(k, blocks, 32, {cluster = cluster, registers = 32},
+                      zeros(blocks)).waves
+    end
+    assert.same({1.0, 1.0, 33 / 30, 16 / 15}, {waves(132), waves(132, 2),
+      waves(132, 4), waves(128, 8)})
+  end)
+
   it("leaves tensors as they were", function()
     local k = cute.kernel("write", function(Y)
       Y[cute.arch.thread_idx()] = 1

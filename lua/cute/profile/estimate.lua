@@ -10,9 +10,10 @@
 -- An estimate has: card, seconds, cycles; occupancy (targets.occupancy's),
 -- registers (nil: unknown), shared, threads; waves (2.4 take the time of 3),
 -- tail (of the SMs' room, what the last one uses); flops, and bytes =
--- {shared =, l2 =, dram =} of the whole grid; busy = {issue =, alu =,
--- tensor =, shared =, l1 =, memory =, fill =}, each a part of the time, and
--- bound, the busiest of them; roof: seconds that each of these alone would
+-- {shared =, l2 =, dram =} of the whole grid; busy = {issue =, fma =, alu =,
+-- special =, f64 =, tensor =, shared =, l1 =, memory =, fill =, peer =}, each a
+-- part of the time, and bound, the busiest of them, or "launch", where blocks
+-- begin for all of the time; roof: seconds that each of these alone would
 -- take, if all SMs always did it, and l2, dram (the tensors, once);
 -- lines = {{file =, line =, slots =, flops =, shared =, l2 =, stall =}, ...}:
 -- of one cluster instructions issued, operations, bytes, and the part of its
@@ -64,9 +65,11 @@ end
 -- The model
 ---------------------------------------------------------------------------
 
-local RATES = {"mma", "mma_again", "wgmma", "f64", "copy", "fill", "alu",
-               "shared", "matrix", "tensor", "l1_hit", "tma", "barrier",
-               "start"}
+local RATES = {"mma", "mma_again", "wgmma", "f64", "integer", "special", "copy",
+  "fill", "peer", "atomic", "cas", "alu", "shared", "matrix", "tensor",
+  "l1_hit", "tma", "far_shared", "swapped", "barrier", "meet", "round",
+  "cluster", "loop", "fence_cta", "fence_cta_each", "fence", "fence_each",
+  "fence_sys", "fence_sys_each", "fence_async", "cluster_each", "start"}
 
 -- An SM of the card, where `far` of what comes through L2 comes from memory
 -- and `busy` SMs ask for it.
@@ -80,6 +83,18 @@ local function machine(card, far, busy, l1)
   end
   m.global = card.global + far * card.far
   return m
+end
+
+-- Fences of all SMs meet in L2: the share of one is that of a warp of a card
+-- whose SMs have as many as this one.
+local FENCES = {"fence_each", "fence_sys_each", "cluster_each"}
+
+local function crowd(m, x)
+  local share = x.clusters * x.ncta
+    / (x.card.sms * math.min(x.each, x.resident))
+  for _, name in ipairs(FENCES) do
+    m[name] = x.card[name] * math.min(share, 1)
+  end
 end
 
 local function play(p, m, clusters, resident, unit)
@@ -139,7 +154,8 @@ end
 -- blocks; found.played of them were.
 local function roofs(card, found, blocks)
   local out = {}
-  for _, name in ipairs {"issue", "alu", "tensor", "shared", "l1", "fill"} do
+  for _, name in ipairs {"issue", "fma", "alu", "special", "f64", "tensor",
+                         "shared", "l1", "fill", "peer"} do
     out[name] = found.timing.busy[name] / found.played * blocks / card.sms
       / card.clock
   end
@@ -164,8 +180,8 @@ local function on_card(p, opts)
   local sm = tonumber(card.arch:match "%d+")
   p.program.fn:check_smem(sm)
   p.program.fn:check_arch(sm, card.arch)
-  local r = opts.registers and {registers = opts.registers}
-    or resources(p, card.arch)
+  local r = opts.registers and {registers = opts.registers,
+    barriers = p.program.info.barriers} or resources(p, card.arch)
   local x = {card = card, registers = r.registers, at = opts.at or 0,
              threads = product(p.block), shared = p.program.info.smem,
              ncta = product(p.program.cluster), bytes = footprint(p)}
@@ -179,7 +195,8 @@ local function on_card(p, opts)
       card.name))
   end
   x.clusters = product(p.grid) // x.ncta
-  x.places = math.max(card.sms // x.ncta, 1)
+  x.places = math.max(targets.clusters(card.sms, x.ncta), 1)
+  x.room = math.max(targets.clusters(card.sms, x.ncta, x.resident), 1)
   x.each = ceil_div(x.clusters, x.places)
   if x.at >= x.clusters then
     core.fail("bad-launch", ("at of %d: the grid has %d clusters, from 0 on")
@@ -209,6 +226,7 @@ local function run(p, x, cold, events)
   local l1 = (x.card.l1_bytes - x.resident * x.shared) // x.resident
   local function with(far)
     local m = machine(x.card, far, busy, math.max(l1, 0))
+    crowd(m, x)
     m.events = events
     return m
   end
@@ -222,6 +240,13 @@ local function run(p, x, cold, events)
   return far, cycles_of(p, with(far), x.each, x.resident, x.at)
 end
 
+-- Cycles in which all blocks begin, where nothing else holds them up.
+local function begin_of(x)
+  local all = x.clusters * (x.ncta * x.card.block
+    + (x.ncta > 1 and x.card.group or 0))
+  return all * x.card.clock
+end
+
 -- How busy each pipe was, what each alone would take, and where warps waited.
 local function loads(e, x, found)
   local card, timing = x.card, found.timing
@@ -229,9 +254,10 @@ local function loads(e, x, found)
   e.roof.l2 = e.bytes.l2 / (card.l2 * card.sms * card.clock)
   e.roof.dram = x.bytes / card.dram
   e.busy = {}
-  for k, cycles in pairs(timing.busy) do e.busy[k] = cycles / timing.cycles end
-  e.bound = busiest(e.busy)
-  e.lines = lines_of(found, timing.cycles, math.min(x.resident, x.each)
+  local all = math.max(timing.cycles, 1)  -- none of an empty kernel
+  for k, cycles in pairs(timing.busy) do e.busy[k] = cycles / all end
+  e.bound = e.begins and "launch" or busiest(e.busy)
+  e.lines = lines_of(found, all, math.min(x.resident, x.each)
     * x.ncta * ((x.threads + 31) // 32))
 end
 
@@ -252,11 +278,13 @@ function estimate.of(p, opts, events)
   local x = on_card(p, opts)
   local _, far, cycles, found = memory.untouched(
     memory.keep(p.program, p.values), run, p, x, opts.cold, events)
+  local begins = begin_of(x)
   local e = setmetatable({name = p.program.info.name, card = x.card.name,
-    cycles = cycles, launch = x.card.launch,
-    seconds = x.card.launch + cycles / x.card.clock,
+    cycles = math.max(cycles, begins), launch = x.card.launch,
+    begins = begins >= cycles or nil,
+    seconds = x.card.launch + math.max(cycles, begins) / x.card.clock,
     occupancy = x.occupancy, registers = x.registers, shared = x.shared,
-    threads = x.threads, waves = x.clusters / (x.places * x.resident),
+    threads = x.threads, waves = x.clusters / x.room,
     clusters = x.clusters, idle = x.idle},
     Estimate)
   e.tail = e.waves - math.ceil(e.waves) + 1
@@ -292,10 +320,13 @@ local function limits_text(o)
   return table.concat(parts, ", ")
 end
 
--- Names with their numbers, times `by`, the largest first.
+-- Names with their numbers, times `by`, the largest first, less zeros.
 local function by_size(t, by, format)
   local names = {}
-  for name in pairs(t) do names[#names + 1] = name end
+  for name, x in pairs(t) do
+    if x > 0 then names[#names + 1] = name end
+  end
+  if #names == 0 then return "nothing" end
   table.sort(names, function(a, b)
     return t[a] > t[b] or t[a] == t[b] and a < b
   end)

@@ -1,0 +1,293 @@
+// Prices of arithmetic (price.h): how many instructions a compiler makes of an
+// operation and which pipes they need. Functions are counted in what ptxas of
+// CUDA 13.0 makes for sm_90, of the path that ordinary operands take.
+#include "sim/price.h"
+
+#include "ir/intrin.h"
+#include "ir/operands.h"
+
+struct SimPrices {
+  const Fn *fn;
+  uint32_t *uses;   // of each value
+  bool *free;       // is part of another one's instruction
+};
+
+// ---- what becomes one instruction ----
+
+static bool is_logic(Op op) {
+  return op == OP_AND || op == OP_OR || op == OP_XOR || op == OP_NOT;
+}
+
+static bool is_shift_by(const Fn *fn, const Ins *i) {
+  int64_t v;
+  return i->op == OP_SHL && i->a[1] && ir_const(fn, i->a[1], &v);
+}
+
+// Does `part`, an operand that nothing else uses, become a part of i? Sums of
+// three, products and shifted values with a sum, bits of three words.
+static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
+  bool sum = i->op == OP_ADD || i->op == OP_SUB;
+  if (dtype_is_float((DType)i->type) || part->type != i->type) return false;
+  if (is_logic((Op)i->op)) return is_logic((Op)part->op);
+  return sum && (part->op == OP_MUL || is_shift_by(p->fn, part) ||
+                 part->op == OP_ADD || part->op == OP_SUB);
+}
+
+SimPrices *simprice_new(Ctx *cx, const Fn *fn) {
+  SimPrices *p = NEW(cx, SimPrices, 1);
+  Operand o;
+  *p = (SimPrices){.fn = fn,
+    .uses = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *p->uses),
+    .free = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *p->free)};
+  for (Ref r = 1; r < fn->ins.n; r++)
+    for (Operands w = operands_of(fn, ir_get(fn, r)); operands_next(&w, &o);) {
+      Ref at = o.kind == OPERAND_MEM ? o.off : o.ref;
+      if (at) p->uses[at]++;
+    }
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    for (int k = 0; k < 2 && !p->free[r]; k++) {
+      Ref a = i->a[k];
+      if (!op_pure((Op)i->op) || !a || p->uses[a] != 1 || p->free[a]) continue;
+      p->free[r] = joins(p, i, ir_get(fn, a));
+    }
+  }
+  return p;
+}
+
+// ---- integers ----
+
+static SimPrice of(double issue, double fma, double alu, double xu) {
+  return (SimPrice){(float)issue, (float)fma, (float)alu, (float)xu, 0};
+}
+
+// By a number that is known only now; fixed: its reciprocal stands outside.
+static SimPrice division(DType t, bool fixed) {
+  if (dtype_bits(t) > 32) return of(120, 90, 60, 6);
+  if (dtype_class(t) == 'I')
+    return fixed ? of(20, 11, 11, 0) : of(30, 18, 17, 3);
+  return fixed ? of(13, 8, 6, 0) : of(21, 14, 9, 3);
+}
+
+// By a constant; those of a power of two are shifts. Sums: most are parts of
+// addresses.
+static bool by_constant(Op op, double wide, bool power, SimPrice *out) {
+  bool sum = op == OP_ADD || op == OP_SUB, shift = op == OP_SHL;
+  bool quotient = op == OP_DIV || op == OP_MOD;
+  if (sum) *out = (SimPrice){0};
+  else if (shift || (op == OP_MUL && power))
+    *out = of(wide, 0.6 * wide, 0.6 * wide, 0);
+  else if (quotient && power) *out = of(wide, 0, wide, 0);
+  else if (quotient) *out = of(5 * wide, 6 * wide, 4 * wide, 0);
+  else return false;
+  return true;
+}
+
+// ---- scalar operations ----
+
+// Of 16 bits two become one instruction.
+#define EACH(op, half, single, wide, whole) [OP_##op] = {half, single, wide, \
+                                                         whole}
+#define P(...) {__VA_ARGS__}
+static const struct { SimPrice f16, f32, f64, i32; } SCALARS[OP_COUNT] = {
+  EACH(ADD, P(0.5f, 0.5f), P(1, 1), P(1, .f64 = 1), P(1, 0.7f, 0.7f)),
+  EACH(SUB, P(0.5f, 0.5f), P(1, 1), P(1, .f64 = 1), P(1, 0.7f, 0.7f)),
+  EACH(MUL, P(0.5f, 0.5f), P(1, 1), P(1, .f64 = 1), P(1, 1.75f)),
+  EACH(FMA, P(0.5f, 0.5f), P(1, 1), P(1, .f64 = 1), P(0)),
+  EACH(DIV, P(9, 5, 2, 1), P(14, 7, 3, 2), P(24, 5, 5, 1, 8), P(0)),
+  EACH(MOD, P(40, 20, 20, 2), P(50, 20, 25, 3), P(80, 30, 30, 2, 20), P(0)),
+  EACH(MIN, P(0.5f, 0, 0.5f), P(1, 0, 1), P(5, 0, 4, 0, 1), P(1, 0, 1)),
+  EACH(MAX, P(0.5f, 0, 0.5f), P(1, 0, 1), P(5, 0, 4, 0, 1), P(1, 0, 1)),
+  EACH(NEG, P(0.5f, 0, 0.5f), P(0), P(0), P(1, 0.7f, 0.7f)),
+  EACH(ABS, P(0.5f, 0, 0.5f), P(0), P(0), P(1, 0, 1)),
+  EACH(LT, P(0.5f, 0, 0.5f), P(1, 0, 1), P(1, .f64 = 1), P(1, 0, 1)),
+  EACH(LE, P(0.5f, 0, 0.5f), P(1, 0, 1), P(1, .f64 = 1), P(1, 0, 1)),
+  EACH(EQ, P(0.5f, 0, 0.5f), P(1, 0, 1), P(1, .f64 = 1), P(1, 0, 1)),
+  EACH(NE, P(0.5f, 0, 0.5f), P(1, 0, 1), P(1, .f64 = 1), P(1, 0, 1)),
+  EACH(AND, P(0), P(0), P(0), P(1, 0, 1)),
+  EACH(OR, P(0), P(0), P(0), P(1, 0, 1)),
+  EACH(XOR, P(0), P(0), P(0), P(1, 0, 1)),
+  EACH(NOT, P(0), P(0), P(0), P(1, 0, 1)),
+  EACH(SHL, P(0), P(0), P(0), P(1, 0, 1)),
+  EACH(SHR, P(0), P(0), P(0), P(1, 0, 1)),
+  EACH(SEL, P(1, 0, 1), P(1, 0, 1), P(2, 0, 2), P(1, 0, 1)),
+};
+
+static SimPrice integer(const Fn *fn, const Ins *i, DType t, bool fixed) {
+  int64_t v = 0;
+  bool wide = dtype_bits(t) > 32;
+  bool constant = (i->a[0] && ir_const(fn, i->a[0], &v)) ||
+                  (i->a[1] && ir_const(fn, i->a[1], &v));
+  bool power = constant && v > 0 && !(v & (v - 1));
+  SimPrice p;
+  if (constant && by_constant((Op)i->op, wide ? 2 : 1, power, &p)) return p;
+  if (i->op == OP_DIV || i->op == OP_MOD) return division(t, fixed);
+  if (i->op == OP_MUL && wide) return of(4, 7.2, 0, 0);
+  p = SCALARS[i->op].i32;
+  return wide ? of(2 * p.issue, 2 * p.fma, 2 * p.alu, 0) : p;
+}
+
+static SimPrice scalar(const Fn *fn, const Ins *i, DType t, bool fixed) {
+  if (!dtype_is_float(t)) return integer(fn, i, t, fixed);
+  if (dtype_bits(t) == 64) return SCALARS[i->op].f64;
+  return dtype_bits(t) == 16 ? SCALARS[i->op].f16 : SCALARS[i->op].f32;
+}
+
+// ---- functions ----
+
+static const SimPrice MATH32[MF_COUNT] = {
+  [MF_SQRT] = {10, 5, 3, 1, 0}, [MF_RSQRT] = {4, 2, 1, 1, 0},
+  [MF_RCP] = {10, 4, 4, 1, 0}, [MF_EXP] = {8, 6, 1, 1, 0},
+  [MF_EXP2] = {4, 2, 1, 1, 0}, [MF_EXPM1] = {25, 15, 9, 1, 0},
+  [MF_LOG] = {26, 13, 13, 0, 0}, [MF_LOG2] = {27, 14, 13, 0, 0},
+  [MF_LOG10] = {27, 14, 13, 0, 0}, [MF_LOG1P] = {28, 15, 13, 0, 0},
+  [MF_SIN] = {24, 12, 8, 1, 0}, [MF_COS] = {24, 12, 8, 1, 0},
+  [MF_TAN] = {34, 20, 12, 2, 0}, [MF_ASIN] = {22, 15, 7, 1, 0},
+  [MF_ACOS] = {23, 16, 7, 1, 0}, [MF_ATAN] = {18, 10, 8, 1, 0},
+  [MF_SINH] = {23, 15, 6, 3, 0}, [MF_COSH] = {15, 9, 4, 3, 0},
+  [MF_TANH] = {15, 9, 5, 2, 0}, [MF_ASINH] = {40, 20, 18, 2, 0},
+  [MF_ACOSH] = {40, 22, 18, 1, 0}, [MF_ATANH] = {36, 20, 16, 1, 0},
+  [MF_ERF] = {23, 16, 13, 1, 0}, [MF_ERFC] = {44, 36, 8, 4, 0},
+  [MF_CBRT] = {15, 9, 5, 2, 0}, [MF_FLOOR] = {1, 0, 0, 1, 0},
+  [MF_CEIL] = {1, 0, 0, 1, 0}, [MF_TRUNC] = {1, 0, 0, 1, 0},
+  [MF_ROUND] = {4, 2, 1, 1, 0}, [MF_RINT] = {1, 0, 0, 1, 0},
+  [MF_POW] = {62, 30, 32, 1, 0}, [MF_ATAN2] = {40, 24, 16, 2, 0},
+  [MF_COPYSIGN] = {1, 0, 1, 0, 0}, [MF_FMOD] = {45, 20, 22, 2, 0},
+  [MF_EX2APPROX] = {4, 2, 1, 1, 0}, [MF_TANHAPPROX] = {1, 0, 0, 1, 0},
+  [MF_RCPAPPROX] = {4, 2, 1, 1, 0}, [MF_SINAPPROX] = {2, 1, 0, 1, 0},
+  [MF_COSAPPROX] = {2, 1, 0, 1, 0}, [MF_LG2APPROX] = {4, 2, 1, 1, 0},
+  [MF_SQRTAPPROX] = {4, 2, 1, 1, 0}, [MF_RSQRTAPPROX] = {4, 2, 1, 1, 0},
+  [MF_DIVAPPROX] = {7, 4, 2, 1, 0},
+};
+
+static SimPrice math64(MathFn f) {
+  switch ((int)f) {
+    case MF_SQRT: return (SimPrice){24, 4, 6, 1, 8};
+    case MF_RSQRT: return (SimPrice){20, 3, 5, 1, 7};
+    case MF_RCP: return (SimPrice){16, 2, 4, 1, 6};
+    case MF_EXP: case MF_EXP2: return (SimPrice){34, 8, 8, 0, 17};
+    case MF_LOG: case MF_LOG2: case MF_LOG10: case MF_LOG1P:
+      return (SimPrice){60, 14, 14, 1, 30};
+    case MF_SIN: case MF_COS: return (SimPrice){50, 16, 16, 2, 17};
+    case MF_FLOOR: case MF_CEIL: case MF_TRUNC: case MF_RINT:
+      return (SimPrice){1, 0, 0, 2, 0};
+    case MF_TANH: return (SimPrice){56, 10, 10, 4, 30};
+    case MF_ERF: return (SimPrice){52, 8, 4, 4, 42};
+    case MF_POW: return (SimPrice){200, 50, 45, 2, 95};
+    case MF_COPYSIGN: return of(1, 0, 1, 0);
+    default: return (SimPrice){80, 20, 20, 2, 35};
+  }
+}
+
+static SimPrice math_price(const Ins *i) {
+  int bits = dtype_bits((DType)i->type);
+  if (bits == 64) return math64((MathFn)i->imm);
+  SimPrice p = MATH32[i->imm];
+  if (bits == 16) {  // as f32
+    p.issue += 2;
+    p.fma += 1;
+    p.alu += 1;
+  }
+  return p;
+}
+
+// ---- conversions ----
+
+static SimPrice from_float(DType from, DType to) {
+  int a = dtype_bits(from), b = dtype_bits(to);
+  if (!dtype_is_float(to)) {
+    if (to == DT_BOOL) return of(1, 0, 1, 0);
+    if (a == 64 || b == 64) return of(1, 0, 0, 2);
+    if (a < 32) return of(2, 1, 0, 1);
+    return of(b < 32 ? 2 : 1, 0, b < 32, 1);
+  }
+  if (a == 64 || b == 64) return of(1, 0, 0, a == 32 || b == 32 ? 1 : 2);
+  if (to == DT_TF32) return of(2, 0, 2.2, 0);
+  SimPrice p = {0};
+  if (a == 16) p = from == DT_BF16 ? of(1, 1, 0.5, 0) : of(1, 1, 0, 0);
+  if (a == 8) p = of(2, 1, 1.4, 0);
+  if (b == 16) p = of(p.issue + 1, p.fma, p.alu + 1, 0);
+  if (b == 8) p = of(p.issue + 1, p.fma, p.alu + 1.5, 0);
+  if (a < 8 || b < 8) p = of(6, 2, 4, 0);
+  return p;
+}
+
+static SimPrice convert(DType from, DType to) {
+  int a = dtype_bits(from), b = dtype_bits(to);
+  if (from == to) return (SimPrice){0};
+  if (dtype_is_float(from)) return from_float(from, to);
+  if (from == DT_BOOL) return of(1, 0, 1, 0);
+  if (!dtype_is_float(to)) {
+    if (b < a && b >= 32) return (SimPrice){0};
+    return of(1, 0.4, 0.6, 0);
+  }
+  if (a == 64 || b == 64) return of(1, 0, 0, a == 64 && b == 64 ? 2 : 1);
+  if (b == 32) return of(1, 0, 1, 0);
+  return of(2, 0, 1, 1);
+}
+
+// ---- intrinsics ----
+
+static SimPrice intrinsic(IntrinId id) {
+  switch ((int)id) {
+    case IN_POPC: case IN_CLZ: case IN_BREV: case IN_BFIND: case IN_BFINDS:
+    case IN_REDADD: case IN_REDMIN: case IN_REDMINU: case IN_REDMAX:
+    case IN_REDMAXU: case IN_REDAND: case IN_REDOR: case IN_REDXOR:
+      return of(1, 0, 0, 1);
+    case IN_POPC64: case IN_CLZ64: case IN_BREV64: case IN_BFIND64:
+    case IN_BFINDS64:
+      return of(4, 0, 2, 2);
+    case IN_BFE: case IN_BFES: case IN_BFI: return of(2, 0, 2, 0);
+    case IN_BFE64: case IN_BFES64: case IN_BFI64: return of(6, 0, 6, 0);
+    case IN_MULHI: case IN_MULHIU: case IN_MULWIDE: case IN_MULWIDEU:
+      return of(1, 3.5, 0, 0);
+    case IN_MULHI64: case IN_MULHIU64: return of(8, 14, 4, 0);
+    case IN_MUL24: case IN_MUL24U: case IN_MUL24H: case IN_MUL24HU:
+    case IN_MAD24: case IN_MAD24U: case IN_MAD24H: case IN_MAD24HU:
+      return of(3, 1.75, 2, 0);
+    case IN_MULWIDE16: case IN_MULWIDEU16: return of(2, 1.75, 1, 0);
+    case IN_ADDRZ: case IN_MULRZ: case IN_FMARZ: case IN_ADDRP: case IN_MULRP:
+    case IN_FMARP: case IN_ADDRM: case IN_MULRM: case IN_FMARM:
+    case IN_ADDBF2: case IN_SUBBF2: case IN_MULBF2: case IN_FMABF2:
+    case IN_ADDF162: case IN_SUBF162: case IN_MULF162: case IN_FMAF162:
+    case IN_ADDF322: case IN_SUBF322: case IN_MULF322: case IN_FMAF322:
+      return of(1, 1, 0, 0);
+    case IN_DIVRZ: case IN_DIVRP: case IN_DIVRM: return of(14, 7, 3, 2);
+    case IN_SQRTRZ: case IN_SQRTRP: case IN_SQRTRM: case IN_RCPRZ:
+    case IN_RCPRP: case IN_RCPRM:
+      return of(10, 5, 3, 1);
+    case IN_TF32RNA: return of(2, 0, 2.2, 0);
+    case IN_E4M3F16: case IN_E5M2F16: case IN_F16E4M3: case IN_F16E5M2:
+    case IN_PACKE4M3: case IN_PACKE5M2:
+      return of(1, 0, 1.5, 0);
+    case IN_EX2FTZ: case IN_LG2FTZ: case IN_RCPFTZ: case IN_SQRTFTZ:
+    case IN_RSQRTFTZ:
+      return of(1, 0, 0, 1);
+    case IN_SINFTZ: case IN_COSFTZ: return of(2, 1, 0, 1);
+    case IN_EX2H2: case IN_EX2B2: case IN_TANHH2: case IN_TANHB2:
+      return of(2, 0, 0, 2);
+    case IN_MATCHANY: case IN_MATCHANY64: case IN_MATCHALL: case IN_MATCHALL64:
+      return of(1, 0, 0, 1.05);
+    case IN_LMEQ: case IN_LMLE: case IN_LMLT: case IN_LMGE: case IN_LMGT:
+    case IN_NSMID: case IN_NWARPID: case IN_GRIDID: case IN_DYNSMEM:
+    case IN_TOTSMEM: case IN_AGGSMEM: case IN_WARPID:
+      return of(1, 0, 0, 0);
+    case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFIDXF: case IN_SHUFUP:
+    case IN_SHUFUPI: case IN_SHUFUPF: case IN_SHUFDOWN: case IN_SHUFDOWNI:
+    case IN_SHUFDOWNF: case IN_SHUFBFLY: case IN_SHUFBFLYI: case IN_SHUFBFLYF:
+      return (SimPrice){0};  // shared memory's
+    default: return of(1, 0, 1, 0);
+  }
+}
+
+// ---- all of them ----
+
+SimPrice simprice_of(const SimPrices *p, const SimIns *d, bool fixed) {
+  const Ins *i = ir_get(p->fn, d->ref);
+  if (p->free[d->ref]) return (SimPrice){0};
+  if (d->op == OP_MATH) return math_price(i);
+  if (d->op == OP_CVT) return convert((DType)d->type, (DType)i->type);
+  if (d->op == OP_INTRIN || d->op == OP_ASK)
+    return intrinsic(intrin_id(i->imm));
+  return scalar(p->fn, i, (DType)d->type, fixed);
+}

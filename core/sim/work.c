@@ -1,0 +1,358 @@
+// What instructions ask of a multiprocessor (work.h): those of memory, of
+// threads that meet, of tensor cores; arithmetic is price.c's.
+#include "sim/work.h"
+
+#include "ir/intrin.h"
+#include "ir/operands.h"
+#include "sim/address.h"
+#include "sim/bulk.h"
+#include "sim/price.h"
+#include "sim/tables.h"
+
+enum { LINE = 128 };
+// Instructions of a loop's body that compilers still make copies of, and how
+// many.
+enum { SHORT_LOOP = 64, COPIES = 4 };
+
+// ---- what instructions read and write ----
+
+typedef void See(void *ud, uint32_t id, bool written);
+
+typedef struct Works {
+  SimWorks out;
+  SimPrices *prices;
+  uint32_t *object;       // first id of each object of registers
+} Works;
+
+static void see_units(const Works *k, const SimMem *m, int64_t first,
+                      int64_t bits, bool written, See *see, void *ud) {
+  int64_t n = (bits + m->unit - 1) / m->unit;
+  for (int64_t u = first; u < first + n && u < m->count; u++)
+    if (u >= 0) see(ud, k->object[m->index] + (uint32_t)u, written);
+}
+
+static void see_operand(const Works *k, const Operand *o, See *see,
+                        void *ud) {
+  const SimMem *m;
+  int64_t at = 0;
+  switch ((OperandKind)o->kind) {
+    case OPERAND_VALUE: case OPERAND_PRED: case OPERAND_LANES:
+      if (o->ref) see(ud, o->ref, false);
+      break;
+    case OPERAND_VAR:
+      if (o->ref) see(ud, o->ref, o->written);
+      break;
+    case OPERAND_MEM:
+      m = k->out.p->mem[o->ref];
+      if (m->space != SP_RMEM) {
+        see(ud, o->off, false);
+      } else {
+        ir_const(k->out.p->fn, o->off, &at);
+        if (o->read) see_units(k, m, at * m->per, o->bits, false, see, ud);
+        if (o->written) see_units(k, m, at * m->per, o->bits, true, see, ud);
+      }
+      break;
+    case OPERAND_RUN:
+      m = k->out.p->mem[o->ref];
+      for (int j = 0; j < o->n; j++)
+        see_units(k, m, (int64_t)o->reg[j] * m->per, o->bits, o->written, see,
+                  ud);
+      break;
+    case OPERAND_OBJECT: case OPERAND_MAP:
+      break;
+  }
+}
+
+static void see_all(const Works *k, const SimIns *d, See *see, void *ud) {
+  const Ins *i = ir_get(k->out.p->fn, d->ref);
+  Operand o;
+  if (d->op != i->op) return;  // a claim
+  for (Operands w = operands_of(k->out.p->fn, i); operands_next(&w, &o);)
+    see_operand(k, &o, see, ud);
+  if (i->type != DT_NONE && !(op_effect((Op)i->op) & EF_OBJECT))
+    see(ud, d->ref, true);
+}
+
+typedef struct Count { uint32_t read, written; } Count;
+static void count_id(void *ud, uint32_t id, bool written) {
+  Count *n = ud;
+  (void)id;
+  if (written) n->written++;
+  else n->read++;
+}
+
+typedef struct Fill { uint32_t *read, *written; } Fill;
+static void fill_id(void *ud, uint32_t id, bool written) {
+  Fill *f = ud;
+  if (written) *f->written++ = id;
+  else *f->read++ = id;
+}
+
+static void find_ids(Ctx *cx, Works *k) {
+  const Fn *fn = k->out.p->fn;
+  k->out.nid = (uint32_t)fn->ins.n;
+  k->object = arena_zero(cx, &cx->scratch, (fn->mem.n + 1) * 4);
+  for (size_t j = 0; j < fn->mem.n; j++) {
+    const SimMem *m = k->out.p->mem[fn->mem.p[j].ref];
+    if (!m || m->space != SP_RMEM) continue;
+    k->object[j] = k->out.nid;
+    k->out.nid += (uint32_t)m->count;
+  }
+  size_t all = 0;
+  for (uint32_t j = 0; j < k->out.p->nins; j++) {
+    Count n = {0};
+    see_all(k, &k->out.p->ins[j], count_id, &n);
+    k->out.work[j].ids = (uint32_t)all;
+    k->out.work[j].nread = n.read;
+    k->out.work[j].nwrite = n.written;
+    all += n.read + n.written;
+  }
+  k->out.id = NEW(cx, uint32_t, all + 1);
+  for (uint32_t j = 0; j < k->out.p->nins; j++) {
+    uint32_t *at = k->out.id + k->out.work[j].ids;
+    Fill f = {at, at + k->out.work[j].nread};
+    see_all(k, &k->out.p->ins[j], fill_id, &f);
+  }
+}
+
+// ---- what instructions cost ----
+
+// Loops that each value changes in: how many are around it that it depends on.
+static uint8_t *find_loops(Ctx *cx, const Fn *fn, uint8_t *around) {
+  uint8_t *in = arena_zero(cx, &cx->scratch, fn->ins.n);
+  uint8_t *loops = arena_zero(cx, &cx->scratch, fn->ins.n);  // open regions:
+  size_t n = 0;                                              // is it a loop?
+  int depth = 0;
+  Operand o;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    unsigned effect = op_effect((Op)i->op);
+    bool loop = i->op == OP_FOR || i->op == OP_LOOP;
+    if (effect & EF_CLOSES && !(effect & EF_OPENS) && n) depth -= loops[--n];
+    if (effect & EF_OPENS && !(effect & EF_CLOSES)) {
+      loops[n++] = loop;
+      depth += loop;
+    }
+    around[r] = (uint8_t)depth;
+    if (!(effect & (EF_PURE | EF_FIXED))) {
+      in[r] = (uint8_t)depth;
+      continue;
+    }
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
+      if (o.ref && in[o.ref] > in[r]) in[r] = in[o.ref];
+  }
+  return in;
+}
+
+// Arithmetic: its operations, and how long after the last of its operands its
+// result is there. Compilers interleave the steps of a function.
+static SimWork arithmetic(const Works *k, SimPrice p, double flops) {
+  const SimMachine *m = k->out.m;
+  double steps = p.issue > 1 ? p.issue - 1 : 0;
+  return (SimWork){
+    .kind = p.issue > 0 ? K_ALU : K_NONE, .slots = p.issue, .fma = p.fma,
+    .alu = (float)(p.alu * m->integer), .xu = (float)(p.xu * m->special),
+    .f64 = (float)(p.f64 * m->f64), .flops = (float)flops,
+    .late = (float)(m->alu + p.issue + 1.5 * steps + 2 * m->special * p.xu +
+                    4 * p.f64)};
+}
+
+static SimWork scalar_cost(const Works *k, const SimIns *d, bool fixed) {
+  static const uint8_t FLOPS[OP_COUNT] = {
+    [OP_FMA] = 2, [OP_ADD] = 1, [OP_SUB] = 1, [OP_MUL] = 1, [OP_DIV] = 1};
+  double flops = dtype_is_float((DType)d->type) ? FLOPS[d->op] : 0;
+  return arithmetic(k, simprice_of(k->prices, d, fixed), flops);
+}
+
+static SimWork ask_cost(const Works *k, const SimIns *d) {
+  const Ins *i = ir_get(k->out.p->fn, d->ref);
+  if (!intrin_is_shuffle(intrin_id(i->imm))) return scalar_cost(k, d, false);
+  return (SimWork){.kind = K_SHARED, .slots = 1, .shared = 1};
+}
+
+// How many copies of a loop's body the compiler makes.
+static int copies_of(const Fn *fn, Ref head) {
+  const Ins *i = ir_get(fn, head);
+  if (i->op == OP_FOR && i->imm) return (int)i->imm;
+  int depth = 0, n = 0;
+  for (Ref r = head; r < fn->ins.n; r++) {
+    unsigned effect = op_effect((Op)ir_get(fn, r)->op);
+    if (effect & EF_OPENS && !(effect & EF_CLOSES)) depth++;
+    if (effect & EF_CLOSES && !(effect & EF_OPENS) && --depth == 0) break;
+    if (++n > SHORT_LOOP || ir_get(fn, r)->op == OP_MBARWAIT) return 1;
+  }
+  return i->op == OP_FOR ? COPIES : 1;
+}
+
+static SimWork turn_cost(const Works *k, const SimIns *d) {
+  if (d->head != OP_FOR && d->head != OP_LOOP) return (SimWork){0};
+  int copies = copies_of(k->out.p->fn, k->out.p->ins[d->jump - 1].ref);
+  return (SimWork){.kind = K_TURN, .slots = 2.0f / (float)copies,
+                   .work = (float)copies,
+                   .late = (float)(k->out.m->loop / copies)};
+}
+
+static SimWork fence_cost(const Works *k, FenceKind f) {
+  const SimMachine *m = k->out.m;
+  double late = m->fence_cta, each = m->fence_cta_each;
+  switch (f) {
+    case FE_CLUSTER: case FE_GPU: case FE_TENSORMAP: case FE_ALIAS:
+      late = m->fence;
+      each = m->fence_each;
+      break;
+    case FE_SYS:
+      late = m->fence_sys;
+      each = m->fence_sys_each;
+      break;
+    case FE_ASYNC: case FE_ASYNC_CLUSTER: late = m->fence_async; break;
+    case FE_CTA: case FE_MBARINIT: case FE_ASYNC_GLOBAL: case FE_ASYNC_CTA:
+    case FE_COUNT:
+      break;
+  }
+  return (SimWork){.kind = K_FENCE, .slots = 1, .work = (float)each,
+                   .late = (float)late};
+}
+
+static SimWork mma_cost(const Works *k, const SimIns *d) {
+  const SimMmaIns *x = d->x;
+  const AtomMma *r = x->row;
+  double n = (double)r->m * r->n * atom_mma_depth(r);
+  double bits = dtype_bits(r->a_type);
+  bool team = d->op == OP_WGMMA;
+  SimWork c = {.kind = team ? K_WGMMA : K_MMA, .slots = 1,
+            .flops = (float)(2.0 * r->m * r->n * r->k / (team ? 4 : 1))};
+  if (atom_mma_alone(r)) {  // each lane's own
+    bool wide = bits == 64;
+    SimPrice p = {.issue = 1, .fma = wide ? 0 : r->kind == MK_FMA2 ? 2 : 1,
+                  .f64 = wide};
+    return arithmetic(k, p, 2 * n);
+  }
+  c.flops *= (float)(team ? 1 : x->groups);
+  if (bits < 8) bits = 8;
+  double rate = team ? 4 * k->out.m->wgmma : k->out.m->mma;
+  c.work = (float)(bits == 64 ? n / 32 : n * bits / 16 / rate);
+  if (!team) return c;
+  double bytes = (double)r->n * r->k * bits / 8 / 4;  // B, by all four
+  if (r->flags & AMF_SMEM_A) bytes += (double)r->m * r->k * bits / 8 / 4;
+  c.shared = (float)(bytes / LINE);
+  return c;
+}
+
+// By compare and swap: sums of floats, and what is not of 32 bits.
+static bool by_swaps(int64_t kind, DType t) {
+  if (kind == AT_EXCH || kind == AT_CAS) return dtype_bits(t) < 32;
+  return dtype_is_float(t) || dtype_bits(t) != 32;
+}
+
+static SimWork memory_cost(const Works *k, const SimIns *d) {
+  const SimCopy *c = d->x;
+  const SimSide *s = d->x;
+  bool two = d->op == OP_COPY;
+  const SimMem *from = two ? c->src.mem : s->mem;
+  const SimMem *to = two ? c->dst.mem : s->mem;
+  if (from->space == SP_RMEM && to->space == SP_RMEM) return (SimWork){0};
+  SimWork out = {.kind = K_SHARED, .slots = 1};
+  if (from->space == SP_GMEM) out.kind = K_LOAD;
+  else if (to->space == SP_GMEM) out.kind = K_STORE;
+  else if (from->rank || to->rank) out.kind = K_PEER;
+  else if (d->op == OP_ATOMIC) out.kind = K_ATOMIC;
+  if ((d->op == OP_ST || d->op == OP_ATOMIC) && from->space == SP_GMEM)
+    out.kind = K_STORE;
+  if (out.kind == K_ATOMIC)
+    out.work = by_swaps(ir_get(k->out.p->fn, d->ref)->imm, s->mem->type);
+  return out;
+}
+
+static SimWork cost_of(const Works *k, const SimIns *d, bool fixed) {
+  SimWork c = {.kind = K_ALU, .slots = 1};
+  if (ir_is_aside(ir_get(k->out.p->fn, d->ref))) return (SimWork){0};
+  switch ((Op)d->op) {
+    case OP_LD: case OP_ST: case OP_COPY: case OP_ATOMIC:
+      return memory_cost(k, d);
+    case OP_FILL: return (SimWork){0};  // what is filled is, later, a constant
+    case OP_PICK: case OP_PUT:
+      return arithmetic(k, (SimPrice){.issue = 8, .alu = 8}, 0);
+    case OP_CPASYNC: c.kind = K_CPASYNC; return c;
+    case OP_CPCOMMIT: c.kind = K_CPCOMMIT; return c;
+    case OP_CPWAIT: c.kind = K_CPWAIT; return c;
+    case OP_MBARCPASYNC: c.kind = K_CPARRIVE; return c;
+    case OP_MMA: case OP_WGMMA: return mma_cost(k, d);
+    case OP_WGCOMMIT: c.kind = K_WGCOMMIT; return c;
+    case OP_WGWAIT: c.kind = K_WGWAIT; return c;
+    case OP_MATRIX: c.kind = K_LDMATRIX; return c;
+    case OP_MBARINIT: case OP_MBARINVAL: case OP_MBARARRIVE: case OP_MBARTX:
+    case OP_MBARWAIT: case OP_MBARTRY: case OP_MBARTOKEN: case OP_STASYNC:
+      c.kind = K_SHARED;
+      return c;
+    case OP_TMALOAD: case OP_BULKLOAD: case OP_BULKSEND:
+      c.kind = K_BULKLOAD;
+      return c;
+    case OP_TMASTORE: case OP_BULKSTORE: c.kind = K_BULKSTORE; return c;
+    case OP_BULKCOMMIT: c.kind = K_BULKCOMMIT; return c;
+    case OP_BULKWAIT: c.kind = K_BULKWAIT; return c;
+    case OP_MATH: case OP_SEL: case OP_CVT: case OP_INTRIN:
+      return scalar_cost(k, d, fixed);
+    case OP_ASK: return ask_cost(k, d);
+    case OP_FOR: case OP_LOOP: c.kind = K_HEAD; c.slots = 0; return c;
+    case OP_END: return turn_cost(k, d);
+    case OP_BAR: case OP_BARARRIVE: c.kind = K_MEET; return c;
+    case OP_FENCE:
+      return fence_cost(k, (FenceKind)ir_get(k->out.p->fn, d->ref)->imm);
+    case OP_CLUSTERARRIVE:
+      if (d->flags & CLF_RELAXED) break;
+      c = fence_cost(k, FE_CLUSTER);
+      c.work = (float)k->out.m->cluster_each;
+      return c;
+    case OP_SYNCWARP: c.alu = (float)(2 * k->out.m->integer); break;
+    case OP_CLUSTERWAIT: case OP_SETMAXNREG:
+    case OP_GRIDWAIT: case OP_GRIDLAUNCH: case OP_WGFENCE:
+    case OP_TMAPREFETCH: case OP_MAPCOPY: case OP_MAPADDRESS: case OP_MAPSET:
+    case OP_MAPACQUIRE: case OP_MAPPUBLISH: case OP_PRINTF: case OP_IF:
+    case OP_BREAKIF: case OP_EXITIF:
+      break;
+#define OP(...)
+#define LEAF(id, ...) case OP_##id:
+#include "ir/ops.h"
+    case OP_PTR:
+      return cost_of(k, ((const SimAddressed *)d->x)->ins, fixed);
+    case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_ASM: case OP_COUNT:
+    case OP_RMEM: case OP_BITCAST: case OP_VAR: case OP_VGET: case OP_VSET:
+    case OP_ONCE: case OP_ELSE: case OP_TRAP:
+      return (SimWork){0};
+#define OP(...)
+#define SCALAR(id, ...) case OP_##id:
+#include "ir/ops.h"
+      return scalar_cost(k, d, fixed);
+  }
+  c.kind = K_BRANCH;
+  return c;
+}
+
+static void find_costs(Ctx *cx, Works *k) {
+  const Fn *fn = k->out.p->fn;
+  uint8_t *around = arena_zero(cx, &cx->scratch, fn->ins.n);
+  const uint8_t *in = find_loops(cx, fn, around);
+  for (uint32_t j = 0; j < k->out.p->nins; j++) {
+    const SimIns *d = &k->out.p->ins[j];
+    const Ins *i = ir_get(fn, d->ref);
+    bool pure = op_pure((Op)d->op) && d->op == i->op;
+    Ref by = pure ? i->a[1] : 0;
+    SimWork c = cost_of(k, d, by && in[by] < around[d->ref]);
+    // one for all lanes: of another pipe; the same in a loop: before it
+    if (pure && (d->uniform || in[d->ref] < around[d->ref])) c = (SimWork){0};
+    c.ids = k->out.work[j].ids;
+    c.nread = k->out.work[j].nread;
+    c.nwrite = k->out.work[j].nwrite;
+    k->out.work[j] = c;
+  }
+}
+
+SimWorks *simwork_new(Ctx *cx, const SimProg *p, const SimMachine *m) {
+  Works *k = arena_zero(cx, &cx->scratch, sizeof *k);
+  k->out = (SimWorks){.p = p, .m = m,
+    .work = arena_zero(cx, &cx->scratch, (p->nins + 1) * sizeof(SimWork))};
+  k->prices = simprice_new(cx, p->fn);
+  find_ids(cx, k);
+  find_costs(cx, k);
+  return &k->out;
+}

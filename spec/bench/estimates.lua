@@ -1,0 +1,46 @@
+-- The model of time beside a card: `cutelua spec/bench/estimates.lua [card]
+-- [sim]`. Each row prints the microseconds of both. The last lines are the
+-- median of their ratios, the share within 15 %, and pairs of rows in the wrong
+-- order, though their times on the card differ by more than 20 %. With `sim`
+-- the times that were measured before stand for the card.
+local estimates = require "spec.estimates"
+
+local card, sim = arg[1] or "h100", arg[2] == "sim"
+
+local function beside(name, list)
+  local rows, near = {}, 0
+  for _, r in ipairs(list) do
+    local ok, said = pcall(estimates.said, r, card)
+    local there, took = true, r.us
+    if not sim then there, took = pcall(estimates.took, r) end
+    if not ok or not there then
+      print(("%-46s %s"):format(r.name, tostring(ok and took or said)
+        :match "[^\n]*"))
+    elseif not took then
+      print(("%-46s estimate %8.2f us"):format(r.name, said))
+    else
+      local q = said / took
+      rows[#rows + 1] = {said = said, took = took, q = q, name = r.name}
+      near = near + (math.abs(q - 1) <= 0.15 and 1 or 0)
+      print(("%-46s estimate %8.2f us  card %8.2f us  %5.2f%s"):format(r.name,
+        said, took, q, math.abs(q - 1) <= 0.15 and "" or "  <--"))
+    end
+  end
+  if #rows == 0 then return end
+  local wrong = 0
+  for _, a in ipairs(rows) do
+    for _, b in ipairs(rows) do
+      if a.took > 1.2 * b.took and a.said < b.said then
+        wrong = wrong + 1
+        print(("  order: %s, %s"):format(a.name, b.name))
+      end
+    end
+  end
+  table.sort(rows, function(a, b) return a.q < b.q end)
+  print(("%s: %d rows, median %.2f, within 15 %%: %d (%.0f %%), pairs in the "
+    .. "wrong order: %d"):format(name, #rows, rows[(#rows + 1) // 2].q, near,
+    100 * near / #rows, wrong))
+end
+
+beside("known", estimates.known)
+beside("new", estimates.new)

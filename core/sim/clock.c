@@ -330,7 +330,7 @@ static double combine(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
   bool one = p->warp < k->p->nwarp;
   const SimMachine *m = k->m;
   double same = s->same ? s->same : 1, passes = most(s->passes, 1);
-  if (!c->work) {
+  if (c->work <= 0) {
     double work = passes + (i->idle ? 0.05 : 0.3) * (same - 1);
     return take(k, &sm->shared, PIPE_SHARED, t, work, one) + m->shared;
   }

@@ -85,33 +85,42 @@ static bool by_constant(Op op, double wide, bool power, SimPrice *out) {
 
 // ---- scalar operations ----
 
-// Of 16 bits two become one instruction.
-#define EACH(op, half, single, wide, whole) [OP_##op] = {half, single, wide, \
-                                                         whole}
-#define P(...) {__VA_ARGS__}
+// Instructions and pipes (SimPrice); of 16 bits two operations become one
+// instruction.
+#define NOTHING {0, 0, 0, 0, 0}
+#define FMA(n) {n, n, 0, 0, 0}
+#define ALU(n) {n, 0, n, 0, 0}
+#define EITHER {1, 0.7f, 0.7f, 0, 0}
+#define F64 {1, 0, 0, 0, 1}
 static const struct { SimPrice f16, f32, f64, i32; } SCALARS[OP_COUNT] = {
-  EACH(ADD, P(0.5f, 0.5f), P(1, 1), P(1, .f64 = 1), P(1, 0.7f, 0.7f)),
-  EACH(SUB, P(0.5f, 0.5f), P(1, 1), P(1, .f64 = 1), P(1, 0.7f, 0.7f)),
-  EACH(MUL, P(0.5f, 0.5f), P(1, 1), P(1, .f64 = 1), P(1, 1.75f)),
-  EACH(FMA, P(0.5f, 0.5f), P(1, 1), P(1, .f64 = 1), P(0)),
-  EACH(DIV, P(9, 5, 2, 1), P(14, 7, 3, 2), P(24, 5, 5, 1, 8), P(0)),
-  EACH(MOD, P(40, 20, 20, 2), P(50, 20, 25, 3), P(80, 30, 30, 2, 20), P(0)),
-  EACH(MIN, P(0.5f, 0, 0.5f), P(1, 0, 1), P(5, 0, 4, 0, 1), P(1, 0, 1)),
-  EACH(MAX, P(0.5f, 0, 0.5f), P(1, 0, 1), P(5, 0, 4, 0, 1), P(1, 0, 1)),
-  EACH(NEG, P(0.5f, 0, 0.5f), P(0), P(0), P(1, 0.7f, 0.7f)),
-  EACH(ABS, P(0.5f, 0, 0.5f), P(0), P(0), P(1, 0, 1)),
-  EACH(LT, P(0.5f, 0, 0.5f), P(1, 0, 1), P(1, .f64 = 1), P(1, 0, 1)),
-  EACH(LE, P(0.5f, 0, 0.5f), P(1, 0, 1), P(1, .f64 = 1), P(1, 0, 1)),
-  EACH(EQ, P(0.5f, 0, 0.5f), P(1, 0, 1), P(1, .f64 = 1), P(1, 0, 1)),
-  EACH(NE, P(0.5f, 0, 0.5f), P(1, 0, 1), P(1, .f64 = 1), P(1, 0, 1)),
-  EACH(AND, P(0), P(0), P(0), P(1, 0, 1)),
-  EACH(OR, P(0), P(0), P(0), P(1, 0, 1)),
-  EACH(XOR, P(0), P(0), P(0), P(1, 0, 1)),
-  EACH(NOT, P(0), P(0), P(0), P(1, 0, 1)),
-  EACH(SHL, P(0), P(0), P(0), P(1, 0, 1)),
-  EACH(SHR, P(0), P(0), P(0), P(1, 0, 1)),
-  EACH(SEL, P(1, 0, 1), P(1, 0, 1), P(2, 0, 2), P(1, 0, 1)),
+  [OP_ADD] = {FMA(0.5f), FMA(1), F64, EITHER},
+  [OP_SUB] = {FMA(0.5f), FMA(1), F64, EITHER},
+  [OP_MUL] = {FMA(0.5f), FMA(1), F64, {1, 1.75f, 0, 0, 0}},
+  [OP_FMA] = {FMA(0.5f), FMA(1), F64, NOTHING},
+  [OP_DIV] = {{9, 5, 2, 1, 0}, {14, 7, 3, 2, 0}, {24, 5, 5, 1, 8}, NOTHING},
+  [OP_MOD] = {{40, 20, 20, 2, 0}, {50, 20, 25, 3, 0},
+              {80, 30, 30, 2, 20}, NOTHING},
+  [OP_MIN] = {ALU(0.5f), ALU(1), {5, 0, 4, 0, 1}, ALU(1)},
+  [OP_MAX] = {ALU(0.5f), ALU(1), {5, 0, 4, 0, 1}, ALU(1)},
+  [OP_NEG] = {ALU(0.5f), NOTHING, NOTHING, EITHER},
+  [OP_ABS] = {ALU(0.5f), NOTHING, NOTHING, ALU(1)},
+  [OP_LT] = {ALU(0.5f), ALU(1), F64, ALU(1)},
+  [OP_LE] = {ALU(0.5f), ALU(1), F64, ALU(1)},
+  [OP_EQ] = {ALU(0.5f), ALU(1), F64, ALU(1)},
+  [OP_NE] = {ALU(0.5f), ALU(1), F64, ALU(1)},
+  [OP_AND] = {NOTHING, NOTHING, NOTHING, ALU(1)},
+  [OP_OR] = {NOTHING, NOTHING, NOTHING, ALU(1)},
+  [OP_XOR] = {NOTHING, NOTHING, NOTHING, ALU(1)},
+  [OP_NOT] = {NOTHING, NOTHING, NOTHING, ALU(1)},
+  [OP_SHL] = {NOTHING, NOTHING, NOTHING, ALU(1)},
+  [OP_SHR] = {NOTHING, NOTHING, NOTHING, ALU(1)},
+  [OP_SEL] = {ALU(1), ALU(1), ALU(2), ALU(1)},
 };
+#undef NOTHING
+#undef FMA
+#undef ALU
+#undef EITHER
+#undef F64
 
 static SimPrice integer(const Fn *fn, const Ins *i, DType t, bool fixed) {
   int64_t v = 0;

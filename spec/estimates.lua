@@ -230,7 +230,7 @@ do
   end)
   rate("i64 add", "i64", function(v, _, i) return v + i:to(cute.i64) + v end)
   rate("u32 mod by a value", "u32", function(v, _, i)
-    return v % (i:to(cute.u32) + 5)
+    return (v * 7 + 13) % (i:to(cute.u32) + 5)
   end, {passes = 16})
   rate("clz of 64 bits", "u64", function(v)
     return arch.clz(v):to(cute.u64) + v

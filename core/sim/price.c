@@ -9,6 +9,8 @@
 struct SimPrices {
   const Fn *fn;
   uint32_t *uses;   // of each value
+  bool *plain;      // is more than a part of addresses
+  bool *paired;     // of 16 bits: comes from fragments, in pairs
   bool *free;       // is part of another one's instruction
 };
 
@@ -18,35 +20,70 @@ static bool is_logic(Op op) {
   return op == OP_AND || op == OP_OR || op == OP_XOR || op == OP_NOT;
 }
 
-static bool is_shift_by(const Fn *fn, const Ins *i) {
+static bool is_sum(Op op) { return op == OP_ADD || op == OP_SUB; }
+
+static bool by_const(const Fn *fn, const Ins *i) {
   int64_t v;
-  return i->op == OP_SHL && i->a[1] && ir_const(fn, i->a[1], &v);
+  return (i->a[0] && ir_const(fn, i->a[0], &v)) ||
+         (i->a[1] && ir_const(fn, i->a[1], &v));
 }
 
 // Does `part`, an operand that nothing else uses, become a part of i? Sums of
-// three, products and shifted values with a sum, bits of three words.
+// three, products and shifted values with a sum, bits of three words, what is
+// done under the condition of a selection.
 static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
-  bool sum = i->op == OP_ADD || i->op == OP_SUB;
-  if (dtype_is_float((DType)i->type) || part->type != i->type) return false;
-  if (is_logic((Op)i->op)) return is_logic((Op)part->op);
-  return sum && (part->op == OP_MUL || is_shift_by(p->fn, part) ||
-                 part->op == OP_ADD || part->op == OP_SUB);
+  Op op = (Op)part->op;
+  bool whole = !dtype_is_float((DType)part->type);
+  bool fixed = by_const(p->fn, part);
+  if (i->op == OP_SEL)
+    return op_pure(op) && op != OP_CVT && !(whole && is_sum(op) && fixed);
+  if (!whole || part->type != i->type) return false;
+  if (is_logic((Op)i->op)) return is_logic(op);
+  return is_sum((Op)i->op) && !by_const(p->fn, i) &&
+         (op == OP_MUL || (op == OP_SHL && fixed) || (is_sum(op) && !fixed));
+}
+
+// Is r, of 16 bits, a part of a fragment, or made of such?
+static bool in_pairs(const SimPrices *p, Ref r) {
+  const Ins *i = ir_get(p->fn, r);
+  Operand o;
+  if (dtype_bits((DType)i->type) != 16) return false;
+  for (Operands w = operands_of(p->fn, i); operands_next(&w, &o);) {
+    if (i->op == OP_LD && o.kind == OPERAND_MEM)
+      return ir_memof(p->fn, o.ref)->space == SP_RMEM;
+    if (op_pure((Op)i->op) && o.ref && p->paired[o.ref]) return true;
+  }
+  return false;
+}
+
+// Marks operands of the instruction at r that are more than parts of addresses.
+static void mark_plain(SimPrices *p, Ref r) {
+  const Ins *i = ir_get(p->fn, r);
+  bool part = op_pure((Op)i->op) && !p->plain[r] &&
+              !dtype_is_float((DType)i->type);
+  Operand o;
+  for (Operands w = operands_of(p->fn, i); operands_next(&w, &o);) {
+    bool address = o.kind == OPERAND_MEM;
+    Ref at = address ? o.off : o.ref;
+    if (!at) continue;
+    p->uses[at]++;
+    if (!address && !part) p->plain[at] = true;
+  }
 }
 
 SimPrices *simprice_new(Ctx *cx, const Fn *fn) {
   SimPrices *p = NEW(cx, SimPrices, 1);
-  Operand o;
+  size_t n = fn->ins.n;
   *p = (SimPrices){.fn = fn,
-    .uses = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *p->uses),
-    .free = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *p->free)};
-  for (Ref r = 1; r < fn->ins.n; r++)
-    for (Operands w = operands_of(fn, ir_get(fn, r)); operands_next(&w, &o);) {
-      Ref at = o.kind == OPERAND_MEM ? o.off : o.ref;
-      if (at) p->uses[at]++;
-    }
-  for (Ref r = 1; r < fn->ins.n; r++) {
+    .uses = arena_zero(cx, &cx->scratch, n * sizeof *p->uses),
+    .plain = arena_zero(cx, &cx->scratch, n * sizeof *p->plain),
+    .paired = arena_zero(cx, &cx->scratch, n * sizeof *p->paired),
+    .free = arena_zero(cx, &cx->scratch, n * sizeof *p->free)};
+  for (Ref r = (Ref)n; r-- > 1;) mark_plain(p, r);
+  for (Ref r = 1; r < n; r++) {
     const Ins *i = ir_get(fn, r);
-    for (int k = 0; k < 2 && !p->free[r]; k++) {
+    p->paired[r] = in_pairs(p, r);
+    for (int k = i->op == OP_SEL; k < 3 && !p->free[r]; k++) {
       Ref a = i->a[k];
       if (!op_pure((Op)i->op) || !a || p->uses[a] != 1 || p->free[a]) continue;
       p->free[r] = joins(p, i, ir_get(fn, a));
@@ -61,25 +98,36 @@ static SimPrice of(double issue, double fma, double alu, double xu) {
   return (SimPrice){(float)issue, (float)fma, (float)alu, (float)xu, 0};
 }
 
-// By a number that is known only now; fixed: its reciprocal stands outside.
-static SimPrice division(DType t, bool fixed) {
-  if (dtype_bits(t) > 32) return of(120, 90, 60, 6);
-  if (dtype_class(t) == 'I')
-    return fixed ? of(20, 11, 11, 0) : of(30, 18, 17, 3);
-  return fixed ? of(13, 8, 6, 0) : of(21, 14, 9, 3);
+// By a number that is known only now; fixed: its reciprocal stands outside. Of
+// 64 bits: of numbers that have 32.
+static SimPrice division(Op op, DType t, bool fixed) {
+  bool rest = op == OP_MOD;
+  if (dtype_bits(t) > 32) return of(48, 36, 24, 3);
+  if (dtype_class(t) != 'I') return fixed ? of(13, 8, 6, 0) : of(21, 14, 9, 3);
+  if (fixed) return rest ? of(14, 12, 7, 0) : of(20, 11, 11, 0);
+  return of(30, 18, 17, 3);
 }
 
-// By a constant; those of a power of two are shifts. Sums: most are parts of
-// addresses.
-static bool by_constant(Op op, double wide, bool power, SimPrice *out) {
-  bool sum = op == OP_ADD || op == OP_SUB, shift = op == OP_SHL;
-  bool quotient = op == OP_DIV || op == OP_MOD;
-  if (sum) *out = (SimPrice){0};
-  else if (shift || (op == OP_MUL && power))
+// By a constant; those of a power of two are shifts.
+static bool by_constant(Op op, DType t, bool power, bool plain,
+                        SimPrice *out) {
+  double wide = dtype_bits(t) > 32 ? 2 : 1;
+  bool rest = op == OP_MOD, sign = dtype_class(t) == 'I';
+  if (is_sum(op)) {
+    if (plain) return false;
+    *out = (SimPrice){0};  // a part of the address
+  } else if (op == OP_SHL || (op == OP_MUL && power)) {
     *out = of(wide, 0.6 * wide, 0.6 * wide, 0);
-  else if (quotient && power) *out = of(wide, 0, wide, 0);
-  else if (quotient) *out = of(5 * wide, 6 * wide, 4 * wide, 0);
-  else return false;
+  } else if (op != OP_DIV && !rest) {
+    return false;
+  } else if (power) {
+    *out = of(wide, 0, wide, 0);
+  } else if (sign) {
+    *out = rest ? of(7 * wide, 6 * wide, 4 * wide, 0)
+                : of(9 * wide, 7 * wide, 6 * wide, 0);
+  } else {
+    *out = of((3 + rest) * wide, (4.5 + rest) * wide, 1.5 * wide, 0);
+  }
   return true;
 }
 
@@ -122,24 +170,39 @@ static const struct { SimPrice f16, f32, f64, i32; } SCALARS[OP_COUNT] = {
 #undef EITHER
 #undef F64
 
-static SimPrice integer(const Fn *fn, const Ins *i, DType t, bool fixed) {
+static SimPrice integer(const SimPrices *p, Ref r, DType t, bool fixed) {
+  const Ins *i = ir_get(p->fn, r);
+  Op op = (Op)i->op;
   int64_t v = 0;
   bool wide = dtype_bits(t) > 32;
-  bool constant = (i->a[0] && ir_const(fn, i->a[0], &v)) ||
-                  (i->a[1] && ir_const(fn, i->a[1], &v));
+  bool constant = (i->a[0] && ir_const(p->fn, i->a[0], &v)) ||
+                  (i->a[1] && ir_const(p->fn, i->a[1], &v));
   bool power = constant && v > 0 && !(v & (v - 1));
-  SimPrice p;
-  if (constant && by_constant((Op)i->op, wide ? 2 : 1, power, &p)) return p;
-  if (i->op == OP_DIV || i->op == OP_MOD) return division(t, fixed);
-  if (i->op == OP_MUL && wide) return of(4, 7.2, 0, 0);
-  p = SCALARS[i->op].i32;
-  return wide ? of(2 * p.issue, 2 * p.fma, 2 * p.alu, 0) : p;
+  SimPrice c;
+  if (t == DT_BOOL) return (SimPrice){0};  // of the comparison
+  if (constant && by_constant(op, t, power, p->plain[r], &c)) return c;
+  if (op == OP_DIV || op == OP_MOD) return division(op, t, fixed);
+  if (op == OP_MUL && wide) return of(4, 7.2, 0, 0);
+  if (wide && is_sum(op)) return of(2, 0, 2, 0);
+  c = SCALARS[op].i32;
+  return wide ? of(2 * c.issue, 2 * c.fma, 2 * c.alu, 0) : c;
 }
 
-static SimPrice scalar(const Fn *fn, const Ins *i, DType t, bool fixed) {
-  if (!dtype_is_float(t)) return integer(fn, i, t, fixed);
-  if (dtype_bits(t) == 64) return SCALARS[i->op].f64;
-  return dtype_bits(t) == 16 ? SCALARS[i->op].f16 : SCALARS[i->op].f32;
+// Of 16 bits, one by one: as f32, but for FMAs.
+static SimPrice single_half(Op op, SimPrice f32) {
+  if (op == OP_FMA) return of(1, 0.8, 0.4, 0);
+  if (f32.issue != 1) return f32;
+  return of(3, f32.fma + 1, f32.alu + 1, 0);
+}
+
+static SimPrice scalar(const SimPrices *p, Ref r, DType t, bool fixed) {
+  Op op = (Op)ir_get(p->fn, r)->op;
+  if (!dtype_is_float(t)) return integer(p, r, t, fixed);
+  if (dtype_bits(t) == 64) return SCALARS[op].f64;
+  if (dtype_bits(t) != 16) return SCALARS[op].f32;
+  if (op == OP_SEL || op == OP_DIV || op == OP_MOD || p->paired[r])
+    return SCALARS[op].f16;
+  return single_half(op, SCALARS[op].f32);
 }
 
 // ---- functions ----
@@ -147,7 +210,7 @@ static SimPrice scalar(const Fn *fn, const Ins *i, DType t, bool fixed) {
 static const SimPrice MATH32[MF_COUNT] = {
   [MF_SQRT] = {10, 5, 3, 1, 0}, [MF_RSQRT] = {4, 2, 1, 1, 0},
   [MF_RCP] = {10, 4, 4, 1, 0}, [MF_EXP] = {8, 6, 1, 1, 0},
-  [MF_EXP2] = {4, 2, 1, 1, 0}, [MF_EXPM1] = {25, 15, 9, 1, 0},
+  [MF_EXP2] = {4, 2, 1, 1, 0}, [MF_EXPM1] = {27, 15, 9, 2, 0},
   [MF_LOG] = {26, 13, 13, 0, 0}, [MF_LOG2] = {27, 14, 13, 0, 0},
   [MF_LOG10] = {27, 14, 13, 0, 0}, [MF_LOG1P] = {28, 15, 13, 0, 0},
   [MF_SIN] = {24, 12, 8, 1, 0}, [MF_COS] = {24, 12, 8, 1, 0},
@@ -176,7 +239,7 @@ static SimPrice math64(MathFn f) {
     case MF_RCP: return (SimPrice){16, 2, 4, 1, 6};
     case MF_EXP: case MF_EXP2: return (SimPrice){34, 8, 8, 0, 17};
     case MF_LOG: case MF_LOG2: case MF_LOG10: case MF_LOG1P:
-      return (SimPrice){60, 14, 14, 1, 30};
+      return (SimPrice){70, 16, 16, 1, 30};
     case MF_SIN: case MF_COS: return (SimPrice){50, 16, 16, 2, 17};
     case MF_FLOOR: case MF_CEIL: case MF_TRUNC: case MF_RINT:
       return (SimPrice){1, 0, 0, 2, 0};
@@ -206,12 +269,12 @@ static SimPrice from_float(DType from, DType to) {
   int a = dtype_bits(from), b = dtype_bits(to);
   if (!dtype_is_float(to)) {
     if (to == DT_BOOL) return of(1, 0, 1, 0);
-    if (a == 64 || b == 64) return of(1, 0, 0, 2);
-    if (a < 32) return of(2, 1, 0, 1);
+    if (a == 64 || b == 64) return of(1, 0, 0, 1);
+    if (a < 32) return of(2, 1, 0, 2);
     return of(b < 32 ? 2 : 1, 0, b < 32, 1);
   }
-  if (a == 64 || b == 64) return of(1, 0, 0, a == 32 || b == 32 ? 1 : 2);
-  if (to == DT_TF32) return of(2, 0, 2.2, 0);
+  if (a == 64 || b == 64) return of(1, 0, 0, 1);
+  if (to == DT_TF32) return of(8, 0, 7, 0);
   SimPrice p = {0};
   if (a == 16) p = from == DT_BF16 ? of(1, 1, 0.5, 0) : of(1, 1, 0, 0);
   if (a == 8) p = of(2, 1, 1.4, 0);
@@ -230,9 +293,8 @@ static SimPrice convert(DType from, DType to) {
     if (b < a && b >= 32) return (SimPrice){0};
     return of(1, 0.4, 0.6, 0);
   }
-  if (a == 64 || b == 64) return of(1, 0, 0, a == 64 && b == 64 ? 2 : 1);
-  if (b == 32) return of(1, 0, 1, 0);
-  return of(2, 0, 1, 1);
+  if (a == 64 || b == 64) return of(1, 0, 0, 1);
+  return b == 32 ? of(1, 0, 1, 0) : of(2, 0, 1, 3);
 }
 
 // ---- intrinsics ----
@@ -243,10 +305,10 @@ static SimPrice intrinsic(IntrinId id) {
     case IN_REDADD: case IN_REDMIN: case IN_REDMINU: case IN_REDMAX:
     case IN_REDMAXU: case IN_REDAND: case IN_REDOR: case IN_REDXOR:
       return of(1, 0, 0, 1);
-    case IN_POPC64: case IN_CLZ64: case IN_BREV64: case IN_BFIND64:
-    case IN_BFINDS64:
-      return of(4, 0, 2, 2);
-    case IN_BFE: case IN_BFES: case IN_BFI: return of(2, 0, 2, 0);
+    case IN_POPC64: case IN_BREV64: return of(3, 0, 1, 2);
+    case IN_CLZ64: case IN_BFIND64: case IN_BFINDS64: return of(6, 2, 3, 1);
+    case IN_BFE: case IN_BFES: return of(2, 0, 2, 0);
+    case IN_BFI: return of(2.2, 1.2, 1.3, 0);
     case IN_BFE64: case IN_BFES64: case IN_BFI64: return of(6, 0, 6, 0);
     case IN_MULHI: case IN_MULHIU: case IN_MULWIDE: case IN_MULWIDEU:
       return of(1, 3.5, 0, 0);
@@ -298,5 +360,5 @@ SimPrice simprice_of(const SimPrices *p, const SimIns *d, bool fixed) {
   if (d->op == OP_CVT) return convert((DType)d->type, (DType)i->type);
   if (d->op == OP_INTRIN || d->op == OP_ASK)
     return intrinsic(intrin_id(i->imm));
-  return scalar(p->fn, i, (DType)d->type, fixed);
+  return scalar(p, d->ref, (DType)d->type, fixed);
 }

@@ -39,6 +39,7 @@ typedef struct Touch {
   SimCause by;
   uint32_t next;           // older
   int how;
+  uint64_t was;            // the bytes before its turn
 } Touch;
 
 struct SimCauses {
@@ -142,7 +143,7 @@ void simcauses_begin(SimCauses *s, uint32_t turn, int g, uint32_t start) {
 
 uint32_t simcauses_seq(const SimCauses *s) { return s->now.seq; }
 
-void simcauses_void(SimCauses *s) {
+void simcauses_void(SimCauses *s, bool pairs) {
   const uint32_t *old = vc(s, (int)s->nwarp) + s->n;
   memcpy(vc(s, s->now.warp), old, s->n * sizeof *old);
   for (uint32_t k = s->ntouch; k && s->touch[k].by.turn == s->now.turn; k--)
@@ -151,7 +152,8 @@ void simcauses_void(SimCauses *s) {
     Guests *d = &s->mbar[k].due;
     if (d->n && d->p[d->n - 1].turn == s->now.turn) d->n--;
   }
-  while (s->npair && s->pair[s->npair - 1].second == s->now.turn) s->npair--;
+  while (!pairs && s->npair && s->pair[s->npair - 1].second == s->now.turn)
+    s->npair--;
 }
 
 uint32_t simcauses_end(SimCauses *s) {
@@ -382,7 +384,7 @@ static bool commute(int a, int b) {
   return a == b && a != CAUSE_WRITE;
 }
 
-void simcauses_access(SimWarp *w, uint64_t key, int how) {
+void simcauses_access(SimWarp *w, uint64_t key, int how, uint64_t was) {
   SimCauses *s = w->cluster->causes;
   Place *p = s->row ? place_of(s, key) : NULL;
   if (!p || !ROOM(s, s->touch, s->maxtouch, s->ntouch + 2)) return;
@@ -397,8 +399,121 @@ void simcauses_access(SimWarp *w, uint64_t key, int how) {
     if (t->how == CAUSE_WRITE) break;
   }
   if (!p->first) s->nplace++;
-  s->touch[++s->ntouch] = (Touch){s->now, p->first, how};
+  s->touch[++s->ntouch] = (Touch){s->now, p->first, how, was};
   *p = (Place){key, s->ntouch};
+}
+
+bool simcauses_still(const SimCauses *s, int g, uint32_t turn) {
+  for (uint32_t k = s->ntouch; k && s->touch[k].by.turn >= turn; k--) {
+    const Touch *t = &s->touch[k];
+    if (t->how == CAUSE_READ || t->by.warp < 0) continue;
+    if (t->by.warp == g) return false;
+    for (uint32_t j = t->next; j && s->touch[j].by.turn >= turn;
+         j = s->touch[j].next)
+      if (s->touch[j].by.warp == g) return false;
+  }
+  return true;
+}
+
+// ---- earlier values ----
+
+// Returns the newest change of a place, from touch k on; 0: none.
+static uint32_t change(const SimCauses *s, uint32_t k) {
+  while (k && (s->touch[k].how == CAUSE_READ || s->touch[k].by.warp < 0))
+    k = s->touch[k].next;
+  return k;
+}
+
+static uint32_t newest(const SimCauses *s, uint64_t key) {
+  return s->maxplace ? change(s, find(s->place, s->maxplace, key)->first) : 0;
+}
+
+// Reports whether the turn of `row` comes after t in every schedule.
+static bool follows(const uint32_t *row, const Touch *t) {
+  return row[t->by.warp] >= t->by.seq;
+}
+
+// Reports whether `row` follows a write that no change of the place commutes
+// with: earlier values are out of reach.
+static bool closes(const uint32_t *row, const Touch *t) {
+  return t->how == CAUSE_WRITE && follows(row, t);
+}
+
+static uint64_t low(uint64_t u, int size) {
+  return size < 8 ? u & (((uint64_t)1 << size * 8) - 1) : u;
+}
+
+// Reports whether neighbouring atomics that commute all added the same number.
+// Any subset of them then leaves a value that the place had in this run.
+static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
+                       int size, uint64_t now) {
+  bool some = false;
+  uint64_t first = 0;
+  uint32_t turn = NONE;
+  for (uint32_t k = newest(s, key); k; k = change(s, s->touch[k].next)) {
+    const Touch *t = &s->touch[k];
+    if (closes(row, t)) return true;
+    if (t->by.turn == turn) continue;
+    uint64_t by = low(now - t->was, size);
+    now = t->was;
+    turn = t->by.turn;
+    bool add = t->how != CAUSE_WRITE;
+    if (add && (t->how != CAUSE_ADD + AT_ADD || (some && by != first)))
+      return false;
+    some = add;
+    first = by;
+  }
+  return true;
+}
+
+// Returns the place's bytes before that turn; `now`: its bytes now.
+static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
+                       uint64_t now) {
+  for (uint32_t k = newest(s, key); k && s->touch[k].by.turn >= turn;
+       k = change(s, s->touch[k].next))
+    now = s->touch[k].was;
+  return now;
+}
+
+// Returns the last turn before `turn` that changed the place, as far back as
+// `row` can reach; NONE: there is none.
+static uint32_t change_before(const SimCauses *s, const uint32_t *row,
+                              uint64_t key, uint32_t turn) {
+  uint32_t k = newest(s, key);
+  while (k && s->touch[k].by.turn >= turn && !closes(row, &s->touch[k]))
+    k = change(s, s->touch[k].next);
+  return k && !closes(row, &s->touch[k]) ? s->touch[k].by.turn : NONE;
+}
+
+// Returns the bytes at the k-th place of the first active lane.
+static uint64_t found_at(const SimWarp *w, const SimAsk *a, int k) {
+  return low(a->found[__builtin_ctz(w->active)] >> k * a->size * 8, a->size);
+}
+
+bool simcauses_plain(const SimWarp *w, const SimAsk *a) {
+  const SimCauses *s = w->cluster->causes;
+  const uint32_t *row = vc(s, warp_of(w));
+  bool plain = a->one;
+  for (int k = 0; k < a->n && plain; k++)
+    plain = adds_alike(s, row, a->key + (uint64_t)k, a->size,
+                       found_at(w, a, k));
+  return plain;
+}
+
+uint32_t simcauses_earlier(const SimWarp *w, const SimAsk *a, uint32_t turn,
+                           uint64_t *found) {
+  const SimCauses *s = w->cluster->causes;
+  const uint32_t *row = vc(s, warp_of(w));
+  uint32_t last = NONE;
+  for (int k = 0; k < a->n; k++) {
+    uint32_t at = change_before(s, row, a->key + (uint64_t)k, turn);
+    if (at != NONE && (last == NONE || at > last)) last = at;
+  }
+  *found = 0;
+  for (int k = 0; k < a->n && last != NONE; k++)
+    *found |= before(s, a->key + (uint64_t)k, last, found_at(w, a, k))
+              << k * a->size * 8;
+  return last;
 }
 
 // ---- the launch ----

@@ -103,7 +103,7 @@ static void init_warp(SimCluster *c, int id) {
   w->batches = 0;
   w->issued = w->teamwork = w->wider = w->fresh[0] = w->fresh[1] = 0;
   w->met = w->came = w->passed = 0;
-  w->refused = w->polling = false;
+  w->refused = w->polling = w->vain = false;
   w->ring = 0;
   w->registers = p->registers;
   w->wanted = 0;

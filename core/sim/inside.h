@@ -68,6 +68,17 @@ void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                        uint32_t mask, const int64_t *off,
                        const uint32_t *value);
 void simmem_atomic(SimWarp *w, const SimIns *i);
+// The bits that active lanes of a load or an atomic find in memory, and the
+// places of a lane, as simcauses_access names them.
+typedef struct SimAsk {
+  uint64_t found[LANES], key;  // places: n from `key` on
+  int n, size;             // bytes of a place
+  bool one;                // all lanes have the same places
+} SimAsk;
+// Looks without executing i; false: i is something else, or out of bounds.
+bool simmem_ask(SimWarp *w, const SimIns *i, SimAsk *a);
+// Reports whether i leaves memory unchanged if its lanes find those bits.
+bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found);
 // ldmatrix / stmatrix rows of 16 bytes, one a lane.
 void simmem_rows(SimWarp *w, const SimIns *i, const struct SimMatrix *x,
                  const int64_t *off, SimLaneBuf buf);

@@ -8,6 +8,7 @@
 #include "sim/bulk.h"
 #include "sim/mbar.h"
 #include "sim/members.h"
+#include "sim/regs.h"
 #include "sim/relay.h"
 #include "sim/shadow.h"
 #include "sim/spin.h"
@@ -349,18 +350,34 @@ static int64_t global_granule(const Access *x, int l) {
   return shadow_granule(x->w->cluster, m->area, shadow_place(m, x->at[l]));
 }
 
-// Lane l's access is part of a turn (turns.h).
-static void note(const Access *x, int l, int how) {
-  const SimProg *p = x->w->cluster->prog;
+// The granules that a lane accesses: the first one's name and its bytes in
+// memory; n 0: the memory has no shadow.
+typedef struct Places { uint64_t key; const uint8_t *p; int n, size; } Places;
+
+static Places places_of(const Access *x, int l) {
+  const SimCluster *c = x->w->cluster;
+  const SimProg *p = c->prog;
   bool shared = x->m->space == SP_SMEM;
-  if (!shared && !shadow_has(x->m)) return;
+  if (!shared && !shadow_has(x->m)) return (Places){0};
   int shift = shared ? p->shift : x->m->area->shift;
   uint64_t first = shared ? shadow_address(x, l) >> shift
                           : shadow_place(x->m, x->at[l]);
-  uint64_t where = shared ? x->w->cluster->index * 2 + 1
+  uint64_t where = shared ? c->index * 2 + 1
                           : (uint64_t)(x->m->area - p->area) * 2 + 2;
-  for (int k = 0; k < x->bytes >> shift; k++)
-    simcauses_access(x->w, where << 40 | (first + (uint64_t)k), how);
+  return (Places){.key = where << 40 | first, .n = x->bytes >> shift,
+                  .p = shared ? c->smem + shadow_address(x, l)
+                              : x->m->p + x->at[l],
+                  .size = 1 << shift};
+}
+
+// Lane l's access is part of a turn (turns.h).
+static void note(const Access *x, int l, int how) {
+  Places s = places_of(x, l);
+  for (int k = 0; k < s.n; k++) {
+    uint64_t was = 0;
+    memcpy(&was, s.p + k * s.size, s.size < 8 ? (size_t)s.size : 8);
+    simcauses_access(x->w, s.key + (uint64_t)k, how, was);
+  }
 }
 
 static void notes(const Access *x, uint32_t mask, int how) {
@@ -382,7 +399,6 @@ static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
     if (in_relay(x)) simrelay_read(x->w, x->i, l, m, x->at[l]);
   }
 }
-
 
 static void read_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
   const uint8_t *smem = x->w->cluster->smem;
@@ -603,10 +619,12 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
 // ---- atomics ----
 
 // Sums of floats in global memory are those of L2, which flushes subnormal
-// f32; in shared memory a loop adds memory to the operand.
+// f32; in shared memory a loop adds memory to the operand. cmp: what CAS
+// compares with.
 static uint64_t atomic_new(AtomicKind k, const SimMem *m, uint64_t old,
-                           uint64_t v) {
+                           uint64_t v, uint64_t cmp) {
   Op op = (Op)atomic_row(k)->op;
+  if (k == AT_CAS) return old == cmp ? v : old;
   if (k == AT_EXCH) return v;
   if (op == OP_ADD && dtype_is_float(m->type))
     return m->space == SP_GMEM ? eval_reduce(m->type, old, v, true)
@@ -614,7 +632,6 @@ static uint64_t atomic_new(AtomicKind k, const SimMem *m, uint64_t old,
   return eval_scalar(op, m->type, old, v, 0);
 }
 
-// cmp: what CAS compares with.
 static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
                         uint64_t *old) {
   const SimMem *m = x->m;
@@ -647,13 +664,12 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
   *old = 0;
   memcpy(old, p, (size_t)x->bytes);
   AtomicKind kind = (AtomicKind)x->i->imm;
-  uint64_t new = kind != AT_CAS ? atomic_new(kind, m, *old, v)
-                 : *old == cmp ? v : *old;
+  uint64_t new = atomic_new(kind, m, *old, v, cmp);
   memcpy(p, &new, (size_t)x->bytes);
   bool global = m->space == SP_GMEM;
   c->polls += global && new == *old;
   if (new != *old) simspin_moved(c, global);
-  if (kind != AT_CAS || *old == cmp) {
+  if (!x->w->vain && (kind != AT_CAS || *old == cmp)) {
     simorder_write(x->w, x->i, l, g, keep);
     if (global && in_relay(x))
       simrelay_write(x->w, x->i, l, m, x->at[l], true);
@@ -685,6 +701,49 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
   }
   if (s->mem->space == SP_GMEM) pthread_mutex_unlock(w->cluster->lock);
   if (i->sem >= SEM_RELEASE) w->clk++;
+}
+
+// ---- polls ----
+
+// Sets x->at and x->home of lane l without a report; false: out of bounds.
+static bool reaches(Access *x, int l, int64_t off) {
+  const SimMem *m = x->m;
+  const SimProg *p = x->w->cluster->prog;
+  uint32_t rank = m->rank ? u32_at(x->w, m->rank)[l] : 0;
+  x->home[l] = rank * (uint32_t)p->smem_bytes;
+  x->at[l] = off * x->bytes;
+  return off >= 0 && off < m->count && rank < (uint32_t)p->ncta;
+}
+
+bool simmem_ask(SimWarp *w, const SimIns *i, SimAsk *a) {
+  const SimSide *s = i->x;
+  if ((i->op != OP_LD && i->op != OP_ATOMIC) || s->mem->bits > 64) return false;
+  int64_t off[LANES];
+  Access x = {.w = w, .i = i, .m = s->mem, .bytes = s->mem->bits / 8};
+  simmem_offsets(w, s, off);
+  *a = (SimAsk){.one = true};
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    int l = __builtin_ctz(m);
+    Places at = {0};
+    if (reaches(&x, l, off[l])) at = places_of(&x, l);
+    if (!at.n) return false;
+    a->one &= !a->n || a->key == at.key;
+    a->key = at.key, a->n = at.n, a->size = at.size;
+    memcpy(&a->found[l], at.p, (size_t)x.bytes);
+  }
+  return true;
+}
+
+bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found) {
+  const SimMem *m = ((const SimSide *)i->x)->mem;
+  bool wide = sim_wide(m->type), stays = true;
+  for (int l = 0; l < LANES && i->op == OP_ATOMIC; l++) {
+    uint64_t v = lane_bits(w, i->c, wide, l), old = found[l];
+    uint64_t cmp = i->b ? lane_bits(w, i->b, wide, l) : 0;
+    stays &= !(w->active >> l & 1) ||
+             atomic_new((AtomicKind)i->imm, m, old, v, cmp) == old;
+  }
+  return stays;
 }
 
 // ---- cp.async ----

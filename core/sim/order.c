@@ -372,6 +372,7 @@ static void see(SimWarp *w, uint32_t mask, bool wide) {
 
 void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g) {
   SimCluster *c = w->cluster;
+  if (w->vain) return;
   bool acq = i->sem == SEM_ACQUIRE || i->sem == SEM_ACQ_REL;
   uint32_t bit = 1u << l;
   bool some = g >= 0 && c->gran[g].flags & GF_RELEASED;

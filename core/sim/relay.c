@@ -507,7 +507,7 @@ void simrelay_proxy(SimWarp *w) {
 void simrelay_read(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                    int64_t at) {
   SimPlace *p = place_of(w, m, at);
-  if (!p || !p->message || i->scope < SCOPE_GPU) return;
+  if (!p || !p->message || i->scope < SCOPE_GPU || w->vain) return;
   if (i->sem == SEM_ACQUIRE || i->sem == SEM_ACQ_REL) hint(w, l, p->message);
   else hint_later(w, l, p->message);
 }

@@ -4,8 +4,11 @@
 // that count, or look at a clock, are none.
 #include "sim/spin.h"
 
+#include "ir/rows.h"
+#include "sim/regs.h"
 #include "sim/relay.h"
 #include "sim/shadow.h"
+#include "sim/turns.h"
 
 #include <string.h>
 
@@ -42,14 +45,19 @@ static void clear(SimWarp *w, const SimIns *i) {
   memset(w->v + i->d, 0, one ? 8 : (i->wide ? 8 : 4) * LANES);
 }
 
+// Returns the innermost loop of w; NULL: none.
+static const SimIns *loop_of(const SimWarp *w) {
+  const SimIns *ins = w->cluster->prog->ins;
+  for (uint32_t k = w->depth; k-- > 0;)
+    if (ins[w->frame[k].head].op == OP_LOOP) return &ins[w->frame[k].head];
+  return NULL;
+}
+
 uint64_t simspin_state(SimWarp *w) {
-  const SimProg *p = w->cluster->prog;
-  uint32_t upto = 0;
-  for (uint32_t k = w->depth; k-- > 0 && !upto;)
-    if (p->ins[w->frame[k].head].op == OP_LOOP)
-      upto = p->ins[w->frame[k].head].jump;
-  for (uint32_t k = w->pc; k < upto; k++) clear(w, &p->ins[k]);
-  return upto ? state_of(w) : 0;
+  const SimIns *ins = w->cluster->prog->ins, *loop = loop_of(w);
+  if (!loop) return 0;
+  for (uint32_t k = w->pc; k < loop->jump; k++) clear(w, &ins[k]);
+  return state_of(w);
 }
 
 void simspin_ask(SimWarp *w, const SimIns *i) {
@@ -65,6 +73,8 @@ void simspin_ask(SimWarp *w, const SimIns *i) {
   s->lane = __builtin_ctz(w->active);
   simmem_offsets(w, side, off);
   s->at = off[s->lane] * side->mem->bits / 8;
+  s->home = !s->m->rank ? w->home : u32_at(w, s->m->rank)[s->lane] *
+                                    (uint32_t)c->prog->smem_bytes;
   if (++s->asked < OFTEN || s->stuck) return;
   uint64_t h = state_of(w);
   if (s->asked > OFTEN && h == s->hash && s->pc == w->pc) {
@@ -84,7 +94,8 @@ bool simspin_stuck(const SimWarp *w) {
 
 bool simspin_same(const SimWarp *w, const SimWarp *u) {
   const SimSpin *a = &w->cluster->spin[w->id], *b = &u->cluster->spin[u->id];
-  return simspin_stuck(u) && a->m->index == b->m->index && a->at == b->at;
+  return simspin_stuck(u) && a->m->index == b->m->index && a->at == b->at &&
+         a->home == b->home;
 }
 
 bool simspin_all(const SimCluster *c, bool *global) {
@@ -100,14 +111,122 @@ bool simspin_all(const SimCluster *c, bool *global) {
   return some && !c->landing;
 }
 
+// ---- trials of polls ----
+
+// A trial changes the warp's struct, and these; `room` keeps them.
+static size_t wrap_bytes(const SimProg *p) {
+  return p->nwrap * sizeof(uint32_t);
+}
+
+static size_t frame_bytes(const SimProg *p) {
+  return p->depth * sizeof(SimFrame);
+}
+
+size_t simspin_room(const SimProg *p) {
+  return p->value_bytes + frame_bytes(p) + wrap_bytes(p);
+}
+
+static void keep(const SimWarp *w, char *room) {
+  const SimProg *p = w->cluster->prog;
+  memcpy(room, w->v, p->value_bytes);
+  room += p->value_bytes;
+  memcpy(room, w->frame, frame_bytes(p));
+  memcpy(room + frame_bytes(p), w->wrapped, wrap_bytes(p));
+}
+
+static void put_back(SimWarp *w, const SimWarp *was, const char *room) {
+  const SimProg *p = w->cluster->prog;
+  *w = *was;
+  memcpy(w->v, room, p->value_bytes);
+  room += p->value_bytes;
+  memcpy(w->frame, room, frame_bytes(p));
+  memcpy(w->wrapped, room + frame_bytes(p), wrap_bytes(p));
+}
+
+// Reports whether i changes values and branches of its warp only.
+static bool is_own(const SimIns *i) {
+  Op op = (Op)i->op;
+  return (op_pure(op) && i->who <= WHO_LANE) || op == OP_VAR || op == OP_VGET ||
+         op == OP_VSET || op == OP_IF || op == OP_ELSE || op == OP_END ||
+         op == OP_LOOP || op == OP_ONCE || op == OP_FOR || op == OP_BREAKIF;
+}
+
+bool simspin_only_reads(const SimWarp *w) {
+  const SimIns *i = loop_of(w), *end = i ? w->cluster->prog->ins + i->jump : i;
+  for (; i < end; i++)
+    if (!is_own(i) && i->op != OP_FENCE && i->op != OP_LD) return false;
+  return end != NULL;
+}
+
+// Runs w to its next turn; false: an instruction there has other effects.
+// Fences order nothing in a trial.
+static bool goes_on(SimWarp *w) {
+  enum { MOST = 4096 };  // instructions
+  const SimIns *ins = w->cluster->prog->ins;
+  for (int n = 0; n < MOST; n++) {
+    if (simexec_is_turn(&ins[w->pc])) return true;
+    if (ins[w->pc].op == OP_FENCE) w->pc++;
+    else if (is_own(&ins[w->pc])) simexec_turn(w);
+    else return false;
+  }
+  return false;
+}
+
+// Returns the turns after which w, which finds `a` first, is back; 0: unknown.
+static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
+  enum { MOST = 8 };  // turns
+  const SimIns *ins = w->cluster->prog->ins;
+  uint32_t first = w->pc;
+  for (int n = 1; n <= MOST; n++) {
+    const SimIns *i = &ins[w->pc++];
+    if (!simmem_stays(w, i, a->found)) return 0;
+    bool wide = sim_wide(((const SimSide *)i->x)->mem->type);
+    for (int l = 0; l < LANES; l++)
+      if (i->op == OP_LD || w->active >> l & 1)
+        set_lane(w, i->d, wide, l, a->found[l]);
+    if (!goes_on(w)) return 0;
+    if (w->pc == first && simspin_state(w) == hash) return n;
+    if (!simmem_ask(w, &ins[w->pc], a)) return 0;
+  }
+  return 0;
+}
+
+int simspin_fails(SimWarp *w, const SimAsk *a, char *room) {
+  uint64_t hash = simspin_state(w);
+  if (!hash || w->tainted || w->part) return 0;
+  SimWarp was = *w;
+  SimAsk next = *a;
+  keep(w, room);
+  int n = turns_back(w, &next, hash);
+  put_back(w, &was, room);
+  return n;
+}
+
+bool simspin_could(SimWarp *w, char *room) {
+  SimAsk a, old;
+  if (!simmem_ask(w, &w->cluster->prog->ins[w->pc], &a) ||
+      simspin_fails(w, &a, room) != 1 || !simcauses_plain(w, &a))
+    return true;
+  old = a;
+  uint64_t found;
+  for (uint32_t turn = UINT32_MAX;
+       (turn = simcauses_earlier(w, &a, turn, &found)) != UINT32_MAX;) {
+    for (uint32_t m = w->active; m; m &= m - 1)
+      old.found[__builtin_ctz(m)] = found;
+    if (simspin_fails(w, &old, room) != 1) return true;
+  }
+  return false;
+}
+
 // ---- what is told ----
 
 // The byte that w asks for, in memory; NULL: outside.
 static const uint8_t *asked(const SimWarp *w, const SimSpin *s) {
+  const SimProg *p = w->cluster->prog;
   if (s->at < 0 || s->at + s->m->bits / 8 > s->m->bytes) return NULL;
   if (s->m->space == SP_GMEM) return s->m->p + s->at;
-  if (s->m->rank) return NULL;
-  return w->cluster->smem + w->home + s->m->base + s->at;
+  if (s->home >= (uint32_t)(p->ncta * p->smem_bytes)) return NULL;
+  return w->cluster->smem + s->home + s->m->base + s->at;
 }
 
 // Who of this cluster wrote that last.
@@ -117,8 +236,8 @@ static void find_writer(const SimWarp *w, const SimSpin *s, SimFault *f) {
   int64_t g = NO_GRANULE;
   if (s->m->space == SP_GMEM && shadow_has(s->m))
     g = shadow_granule(c, s->m->area, shadow_place(s->m, s->at));
-  else if (s->m->space == SP_SMEM && !s->m->rank)
-    g = (w->home + s->m->base + s->at) >> p->shift;
+  else if (s->m->space == SP_SMEM)
+    g = (s->home + s->m->base + s->at) >> p->shift;
   if (g < 0 || !(c->gran[g].flags & GF_DEFINED)) return;
   const SimGran *q = &c->gran[g];
   if (q->warp >= p->nall) return;

@@ -48,7 +48,7 @@ struct SimWarp {
   bool refused, polling;   // its last try_wait was false by chance; at all
   uint32_t *vc;            // what is ordered before all lanes; order.c:
   uint32_t seen, pending, distant, fenced;  // lanes whose rows hold something
-  bool level;              // ... all lanes the same
+  bool level, vain;        // ... all lanes the same; its poll orders nothing
   uint32_t sent, started;  // lanes after a fence for other clusters; CTAs
   uint32_t committed[LANES];  // cp.async groups
   SimBatch *batch;         // batches [first, end) are in flight

@@ -2,8 +2,10 @@
 // a warp has its turns as long as it can, others come in their order, agents
 // when no warp can go on, and whoever asks memory for something last.
 //
-// Who asks in vain, and comes back to where it was with nothing changed, waits
-// until memory changes: that it asked is no turn, as if it had slept before.
+// A poll that fails and comes back to its warp's state is no turn: the warp
+// sleeps until memory changes. spin.c tries polls, so that one that fails is
+// not executed. Only the last turn that is asked for is executed though it
+// fails: its read may be a race, and it could pass before an earlier turn.
 #include "sim/turns.h"
 
 #include "ir/intrin.h"
@@ -22,6 +24,8 @@ typedef struct Turn {
   uint32_t seq;
   int mbar;                // an agent: where it ended
   uint32_t phase;
+  uint32_t pc;             // of a poll: the state of its warp, and of memory,
+  uint64_t hash, stamp;    // before it
 } Turn;
 
 typedef struct Actor {     // a warp
@@ -36,8 +40,9 @@ struct SimTurns {
   uint32_t units;          // clusters that are looked at together
   uint64_t first, count;
   Turn *turn;
-  uint32_t n, max;
+  uint32_t n, max, wanted;  // wanted: the last one that was asked for
   Actor *actor;
+  char *room;              // spin.h: for trials
   size_t at;               // of o->turn
   int last;                // warp that had the last turn; -1: an agent
   uint64_t switches, began;
@@ -139,7 +144,8 @@ SimTurns *simturns_new(const SimProg *p, const SimOpts *o) {
   size_t ranks = t->units * (size_t)(2 * p->nall + p->ncta + 1);
   t->rank = base_realloc(NULL, 2 * ranks * sizeof *t->rank);
   if (t->rank) t->name = t->rank + ranks;
-  if (t->actor && t->causes && t->rank) return t;
+  t->room = base_realloc(NULL, simspin_room(p) + 1);
+  if (t->actor && t->causes && t->rank && t->room) return t;
   simturns_free(t);
   return NULL;
 }
@@ -150,6 +156,7 @@ void simturns_free(SimTurns *t) {
   base_free(t->actor);
   base_free(t->turn);
   base_free(t->rank);
+  base_free(t->room);
   base_free(t);
 }
 
@@ -209,33 +216,68 @@ static Turn *new_turn(SimTurns *t) {
   return &t->turn[t->n++];
 }
 
-static void run_warp(SimTurns *t, SimWarp *w, bool wanted) {
+// Returns the turns after which the next poll of w is back in its state; 0: it
+// passes, or that is unknown.
+static int fails(const SimTurns *t, SimWarp *w) {
+  SimAsk a;
+  return simmem_ask(w, next_of(w), &a) ? simspin_fails(w, &a, t->room) : 0;
+}
+
+static bool is_at(SimWarp *w, uint32_t pc, uint64_t hash) {
+  return hash && w->state == SW_RUN && w->pc == pc && simspin_state(w) == hash;
+}
+
+// Reports whether w, after turn k, is in a state that it had before some turn
+// that was asked for, and would read the same again: those turns do nothing.
+static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
+  enum { FAR = 64 };
+  int g = t->turn[k].warp;
+  if (t->wanted == NONE && t->at == t->o->nturn) return false;
+  for (uint32_t n = 0; n <= k && n < FAR; n++) {
+    const Turn *u = &t->turn[k - n];
+    if (u->warp != g) continue;
+    if (!u->hash) return false;
+    if (k - n > t->wanted || !is_at(w, u->pc, u->hash)) continue;
+    return u->stamp == stamp_of(w->cluster) ||
+           (simspin_only_reads(w) && simcauses_still(t->causes, g, k - n));
+  }
+  return false;
+}
+
+// FREE: no turn is asked for any more; ASKED, LAST: this one is.
+typedef enum Reason { FREE, ASKED, LAST } Reason;
+
+static void run_warp(SimTurns *t, SimWarp *w, Reason why) {
   SimCluster *c = w->cluster;
   Actor *a = actor_of(t, w);
   const SimIns *i = next_of(w);
-  uint32_t pc = w->pc;
+  uint32_t pc = w->pc, k = t->n;
   uint64_t stamp = stamp_of(c), hash = asks(i) ? simspin_state(w) : 0;
-  uint32_t k = t->n;
-  Turn *u = new_turn(t);
+  int turns = hash ? fails(t, w) : 0;
+  a->asleep = turns && why == FREE ? stamp : 0;
+  Turn *u = a->asleep ? NULL : new_turn(t);
   if (!u) return;
   int g = number_of(t, w);
-  *u = (Turn){.who = (uint64_t)g, .src = i->src, .warp = g, .mbar = -1};
+  *u = (Turn){.who = (uint64_t)g, .src = i->src, .warp = g, .mbar = -1,
+              .pc = pc, .hash = hash, .stamp = stamp};
   simcauses_begin(t->causes, k, g, NONE);
   u->seq = simcauses_seq(t->causes);
-  a->asleep = 0;
+  bool vain = w->vain = turns == 1;
   simexec_turn(w);
+  w->vain = false;
+  if (vain) w->pc = pc;
   u->row = simcauses_end(t->causes);
   bool blocked = w->state == SW_MBAR;
   settle(c);
-  bool back = hash && stamp_of(c) == stamp && w->state == SW_RUN &&
-              w->pc == pc && simspin_state(w) == hash;
-  if (blocked || back) {
-    simcauses_void(t->causes);
-    u->row = NONE;
-  }
+  bool back = vain || (stamp_of(c) == stamp && is_at(w, pc, hash));
+  if (why == LAST && blocked) t->flags |= SIM_MISSED;
+  if ((why == LAST && back) || is_back(t, w, k)) t->flags |= SIM_IDLE;
   if (back) a->asleep = stamp;
-  if (wanted && back) t->flags |= SIM_IDLE;
-  if (wanted && blocked) t->flags |= SIM_MISSED;
+  if (!blocked && !back) return;
+  u->row = NONE;
+  simcauses_void(t->causes, true);
+  if (why != LAST || blocked || !simspin_could(w, t->room))
+    simcauses_void(t->causes, false);
 }
 
 static void run_agent(SimTurns *t, SimCluster *c, size_t k) {
@@ -279,12 +321,13 @@ static bool run_wanted(SimTurns *t, SimCluster **c, int n) {
   bool last = t->at == t->o->nturn;
   SimCluster *its = cluster_of(t, c, n, g);
   if (!its) return false;
+  if (last) t->wanted = t->n;
   SimWarp *w = &its->warp[g % (uint64_t)t->p->nall];
   if (!(who >> 32)) {
     if (w->state != SW_RUN) return false;
     if (t->last >= 0 && t->last != (int)g) t->switches++;
     t->last = (int)g;
-    run_warp(t, w, last);
+    run_warp(t, w, last ? LAST : ASKED);
     return true;
   }
   int64_t k = agent_of(its, w, (uint32_t)(who >> 32));
@@ -307,6 +350,14 @@ static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
   return its;
 }
 
+// Reports whether w had the wanted turn, not long ago: others' polls come
+// first, so that they can change what it reads next in its loop.
+static bool is_held(const SimTurns *t, const SimWarp *w) {
+  enum { LONG = 64 };
+  return t->wanted < t->n && t->n - t->wanted < LONG &&
+         t->turn[t->wanted].warp == number_of(t, w);
+}
+
 // The first warp behind `after` that can go on, and (late) asks.
 static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
                       bool late) {
@@ -318,6 +369,7 @@ static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
       if (!can_go(t, w) || asks(next_of(w)) != late) continue;
       uint64_t far = ((uint64_t)number_of(t, w) + all -
                       (uint64_t)(after + late)) % all;
+      if (is_held(t, w)) far = all;
       if (best && far >= least) continue;
       best = w;
       least = far;
@@ -337,7 +389,7 @@ static bool run_any(SimTurns *t, SimCluster **c, int n) {
   if (!w) w = first(t, c, n, after, true);
   if (!w) return false;
   t->last = number_of(t, w);
-  run_warp(t, w, false);
+  run_warp(t, w, FREE);
   return true;
 }
 
@@ -371,6 +423,7 @@ void simturns_join(SimTurns *t, SimCluster *c) {
     t->n = 0;
     t->at = its ? 0 : t->o->nturn;
     t->last = -1;
+    t->wanted = NONE;
     t->switches = t->flags = 0;
     memset(t->actor, 0, n * sizeof *t->actor);
     simcauses_reset(t->causes, t->first);
@@ -401,7 +454,8 @@ static bool swapped(const SimTurns *t, const SimPair *p, SimSwap *s) {
   s->src2 = b->src;
   s->turn = base_realloc(NULL, (p->second + 1) * sizeof *s->turn);
   if (!s->turn) return false;
-  for (uint32_t k = 0; k < p->first; k++) s->turn[s->nturn++] = t->turn[k].who;
+  for (uint32_t k = 0; k < p->first; k++)
+    if (t->turn[k].row != NONE) s->turn[s->nturn++] = t->turn[k].who;
   for (uint32_t k = p->first + 1; k < p->second; k++) {
     const Turn *u = &t->turn[k];
     if (u->row != NONE &&
@@ -422,6 +476,7 @@ static bool add_swaps(const SimTurns *t, SimOrders *r) {
     SimSwap *s = &r->swap[r->nswap];
     *s = (SimSwap){0};
     if (t->turn[p[k].first].row == NONE) continue;
+    if (r->flags & SIM_IDLE && p[k].second != t->wanted) continue;
     if (words > MOST_WORDS || !swapped(t, &p[k], s)) {
       r->flags |= SIM_FULL;
       return true;

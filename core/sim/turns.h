@@ -48,10 +48,11 @@ SimCauses *simcauses_new(const SimProg *p, uint32_t units);
 void simcauses_free(SimCauses *s);
 void simcauses_reset(SimCauses *s, uint64_t first);  // cluster
 // Turn number `turn` of warp g begins, or (-1) of an agent that was started
-// with row `start`; it is over: its row; which of its warp's it is. The last
-// one, of a warp, was none after all.
+// with row `start`; it is over: its row; which of its warp's it is.
 void simcauses_begin(SimCauses *s, uint32_t turn, int g, uint32_t start);
-void simcauses_void(SimCauses *s);
+// Removes the last turn, one of a warp, from what later turns depend on; with
+// `pairs` the pairs that it forms with earlier turns stay.
+void simcauses_void(SimCauses *s, bool pairs);
 uint32_t simcauses_end(SimCauses *s);
 uint32_t simcauses_seq(const SimCauses *s);
 // The row of warp w now, for what an agent does later.
@@ -85,8 +86,18 @@ void simcauses_expect(SimCluster *c, int k, uint32_t phase);
 void simcauses_look(SimWarp *w, int k, uint32_t phase, bool wait);
 void simcauses_phase(SimCluster *c, int k);
 // A lane's access with an order at a place: a read, something that commutes
-// with its like (how: CAUSE_ADD + which), or all else.
+// with its like (how: CAUSE_ADD + AtomicKind), or all else; `was`: the bytes
+// before it.
 enum { CAUSE_READ, CAUSE_WRITE, CAUSE_ADD };
-void simcauses_access(SimWarp *w, uint64_t place, int how);
+void simcauses_access(SimWarp *w, uint64_t place, int how, uint64_t was);
+// Reports whether warp g only read since that turn, and every place that it
+// read still has its value.
+bool simcauses_still(const SimCauses *s, int g, uint32_t turn);
+// Returns the last change before `turn` of what w polls, and the value that
+// was there before it; UINT32_MAX: w follows all of them in every schedule.
+// plain: those values are all that w could find at this turn.
+bool simcauses_plain(const SimWarp *w, const SimAsk *a);
+uint32_t simcauses_earlier(const SimWarp *w, const SimAsk *a, uint32_t turn,
+                           uint64_t *found);
 
 #endif

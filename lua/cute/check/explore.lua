@@ -93,18 +93,18 @@ local function explore_cluster(result, run, order)
     end
     if found.stopped then return result:leave "stopped" end
     local o = found.orders[1]
-    if not o.idle then
-      note_open(result, o, swap.file, swap.line)
-      if not known[o.hash] then
-        known[o.hash] = true
-        result.orders = result.orders + 1
-        if not seen[found.memory] then
-          seen[found.memory], results = true, results + 1
-          result.results = math.max(result.results, results)
-          result.differs = result.differs or lines_of(swap)
-        end
-        add(o)
+    note_open(result, o, swap.file, swap.line)
+    if o.idle then
+      add(o)  -- of the poll that failed, no others
+    elseif not known[o.hash] then
+      known[o.hash] = true
+      result.orders = result.orders + 1
+      if not seen[found.memory] then
+        seen[found.memory], results = true, results + 1
+        result.results = math.max(result.results, results)
+        result.differs = result.differs or lines_of(swap)
       end
+      add(o)
     end
   end
 end

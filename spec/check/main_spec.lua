@@ -49,6 +49,21 @@ describe("cutelua check", function()
       .. "block; 3 runs\ndone\n$", out)
   end)
 
+  it("goes on behind a launch whose time is estimated", function()
+    support.write(dir .. "/g.lua", [[
+      local cute = require "cute"
+      local A, B = cute.randn({64, 64}, cute.bf16), cute.randn({64, 64},
+                                                               cute.bf16)
+      local ops = require "cute.ops"
+      ops.gemm(A, B)
+      print "done"]])
+    local out, err, code = check("--surgeon", dir .. "/g.lua")
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.matches("not needed; %d+%.%d+ us without it, .*\ndone\n$",
+      out)
+  end)
+
   it("keeps the schedule of a bug, and runs it again", function()
     local file = dir .. "/bug"
     local out, _, code = check("--save", file, dir .. "/s.lua", "0")

@@ -683,6 +683,65 @@ describe("the surgeon", function()
     assert.same({2, 2, "needed"}, sizes, text)
   end)
 
+  it("estimates a launch that may overlap the one before", function()
+    local function add(x, y)  -- no griddepcontrol_wait
+      local t = arch.thread_idx()
+      arch.sync_warp()
+      y[t] = y[t] + x[t]
+    end
+    local v = cute.kernel("add", add)(cute.zeros({32}, cute.f32),
+      cute.zeros({32}, cute.f32)):check {grid = 1, block = 32, pdl = true,
+        surgeon = true, gpu = false, device = "sim:sm_90a"}
+    assert.equal("not needed", v.needs[1].need)
+    assert.is_true(v.needs[1].gain.with > 0)
+  end)
+
+  it("says why the time of a launch is unknown", function()
+    -- The model runs one block alone, which waits for the other one.
+    local function meet(x, c)
+      local t, b = arch.thread_idx(), arch.block_idx()
+      x[b * 32 + t] = t
+      arch.sync_warp()
+      cute.when(t:eq(0), function()
+        arch.atomic_add(c.iterator, 1, {sem = "relaxed", scope = "gpu"})
+        cute.loop(function()
+          return arch.load(c.iterator, cute.i32,
+                           {sem = "relaxed", scope = "gpu"}):lt(2)
+        end, function() end)
+      end)
+    end
+    local v = cute.kernel("meet", meet)(ints(64), ints(1)):check {grid = 2,
+      block = 32, surgeon = true, gpu = false}
+    local why = "nothing is estimated of a launch at fault (deadlock, with "
+      .. "one cluster run alone)"
+    assert.equal("ok", v.verdict)
+    assert.equal("not needed", v.needs[1].need)
+    assert.same({why = why}, v.needs[1].gain)
+    assert.is_truthy(tostring(v):find(
+      "sync_warp(): not needed; time unknown: " .. why, 1, true), tostring(v))
+  end)
+
+  it("reports any error of an estimate beside its verdict", function()
+    local gain, estimator = require "cute.check.gain",
+      require "cute.profile.estimate"
+    local of, said = estimator.of, nil
+    estimator.of = function() error(said, 0) end
+    local function time_of()
+      local p = cute.kernel("three", three)(cute.empty({128}, cute.f32),
+        cute.empty({128}, cute.f32)):trace {block = 128}
+      return pcall(gain.times, p, {args = {}}, {}, false)
+    end
+    said = "attempt to index a nil value (local 'x')"
+    local ok, times, _, why = time_of()
+    said = "interrupted"
+    local went_on, stopped = time_of()
+    estimator.of = of
+    assert.is_true(ok)
+    assert.same({}, times)
+    assert.same({[0] = "attempt to index a nil value (local 'x')"}, why)
+    assert.same({false, "interrupted"}, {went_on, stopped})
+  end)
+
   it("measures it on a GPU #gpu", function()
     local v, needs = gains {gpu = true}
     assert.matches("us without it, %d+.%d+ with %(measured in turns, ",

@@ -169,6 +169,36 @@ describe("an estimate", function()
       .. "global tensor 'x'", why)
   end)
 
+  it("plays a launch twice without a launch in front of the second", function()
+    local add = cute.kernel("add", function(x, y)  -- no griddepcontrol_wait
+      local t = cute.arch.thread_idx()
+      y[t] = y[t] + x[t]
+    end)
+    local function cycles_of(pdl, grid)
+      return estimate(add, grid, 32, {pdl = pdl, device = "sim:sm_90a"},
+                      zeros(32), zeros(32)).cycles
+    end
+    assert.equal(cycles_of(false, 1), cycles_of(true, 1))
+  end)
+
+  it("plays a launch twice with the memory of the first", function()
+    -- The loop is as long as a counter says, which the launch doubles.
+    local function cycles_of(writes)
+      local k = cute.kernel("k", function(c, d, y)
+        local t = cute.arch.thread_idx()
+        for i in cute.range(c[0]) do y[t] = y[t] + i end
+        local out = writes and c or d
+        out[0] = 2 * c[0]
+      end)
+      local c = cute.tensor({100}, cute.i32)
+      local e = estimate(k, 1, 1, {cold = true}, c, zeros(1, cute.i32),
+                         zeros(32, cute.i32))
+      assert.equal(100, c(0))
+      return e.cycles
+    end
+    assert.is_true(math.abs(cycles_of(true) / cycles_of(false) - 1) < 0.1)
+  end)
+
   it("has a last wave", function()
     local k = cute.kernel("one", function(Y) Y[cute.arch.block_idx()] = 1 end)
     local function waves(blocks)

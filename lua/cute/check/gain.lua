@@ -4,6 +4,7 @@ local compare = require "cute.check.compare"
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
 local memory = require "cute.lang.memory"
+local report = require "cute.lang.report"
 
 local gain = {}
 
@@ -48,35 +49,53 @@ local function measured(program, launch, edits, device)
   return times
 end
 
+-- Calls f: what it gives, or nil and why there is nothing. A figure is no
+-- reason to end a check; Ctrl-C is.
+local function attempt(f, ...)
+  local ok, out, more = pcall(f, ...)
+  if ok then return out, more end
+  local parts = report.parse(tostring(out))
+  if parts.sentence == "interrupted" then error(out, 0) end
+  return nil, core.visible(parts.sentence)
+end
+
 local function estimated(program, launch, edits)
-  local estimate, times, first = require "cute.profile.estimate", {}, nil
+  local estimate, times, why = require "cute.profile.estimate", {}, {}
+  local card, registers
   each(program, edits, function(i, p)
-    local e = estimate.of({program = p, grid = launch.grid,
+    local e
+    e, why[i] = attempt(estimate.of, {program = p, grid = launch.grid,
       block = launch.block, values = launch.args, device = {sm = launch.sm},
-      seed = launch.seed, pdl = launch.pdl},
-      {registers = first and first.registers})
-    first = first or e
-    times[i] = e.seconds
+      seed = launch.seed, pdl = launch.pdl, progress = launch.progress},
+      {registers = registers})
+    if e then
+      times[i], card = e.seconds, e.card
+      registers, why[i] = registers or e.registers, nil
+    end
   end)
-  return times, first.card
+  return times, card, why
 end
 
 --- Seconds of a launch as it is ([0]) and with each of these lists of edits,
--- and where they come from, in words.
+-- and where they come from, in words. Raises nothing but Ctrl-C.
 ---@param program table
 ---@param launch table as core.sim_run takes it
 ---@param edits table[][]
 ---@param on_gpu? boolean false: by the model, wherever it runs
----@return table<integer, number> times
+---@return table<integer, number> times nil where there is none
 ---@return string how
+---@return table<integer, string> why there is none
 function gain.times(program, launch, edits, on_gpu)
-  local device = on_gpu ~= false and compare.gpu()
+  local device, failed = on_gpu ~= false and compare.gpu(), nil
   if device and repeats(program) then
-    return measured(program, launch, edits, device),
-      ("measured in turns, %s"):format(device.name)
+    local times, why = attempt(measured, program, launch, edits, device)
+    if times then return times, ("measured in turns, %s"):format(device.name),
+                         {} end
+    failed = why
   end
-  local times, card = estimated(program, launch, edits)
-  return times, ("the model's estimate, %s"):format(card)
+  local times, card, why = estimated(program, launch, edits)
+  return times, ("the model's estimate%s%s"):format(card and ", " .. card or "",
+    failed and "; the GPU measured nothing: " .. failed or ""), why
 end
 
 return gain

@@ -189,8 +189,9 @@ function surgeon.sets(list, run)
 end
 
 --- How long the launch takes without what of such a list is not needed: gain of
--- each ({with =, without = seconds, how =}); and list.gain without as much of
--- it as can be left out together, list.together.
+-- each ({with =, without = seconds, how =}, or {why =} where that is not
+-- known); and list.gain without as much of it as can be left out together,
+-- list.together.
 ---@param list table[]
 ---@param run fun(o: table): table
 ---@param program table
@@ -208,13 +209,16 @@ function surgeon.gains(list, run, program, launch, on_gpu)
   if list.together then
     unneeded[#unneeded + 1], edits[#edits + 1] = list, all_of(together)
   end
-  local times, how = gain.times(program, launch, edits, on_gpu)
+  local times, how, why = gain.times(program, launch, edits, on_gpu)
   for i, n in ipairs(unneeded) do
-    n.gain = {with = times[0], without = times[i], how = how}
+    n.gain = times[0] and times[i]
+      and {with = times[0], without = times[i], how = how}
+      or {why = why[0] or why[i]}
   end
 end
 
 local function gain_told(g)
+  if g.why then return "; time unknown: " .. g.why end
   return ("; %.2f us without it, %.2f with (%s)"):format(g.without * 1e6,
     g.with * 1e6, g.how)
 end

@@ -97,11 +97,13 @@ local function crowd(m, x)
   end
 end
 
+-- Plays clusters of a launch on an SM. Restores memory and the launch in front
+-- after each play, so that every play sees what the launch would see.
 local function play(p, m, clusters, resident, unit)
   m.clusters, m.resident = clusters, math.min(resident, clusters)
-  local found = core.sim_run(p.program.fn, {grid = p.grid, block = p.block,
-    args = p.values, sm = p.device.sm, seed = p.seed, budget = p.budget,
-    pdl = p.pdl, machine = m, unit = unit})
+  local _, found = memory.untouched(p.restore, core.sim_run, p.program.fn,
+    {grid = p.grid, block = p.block, args = p.values, sm = p.device.sm,
+     seed = p.seed, budget = p.budget, pdl = p.pdl, machine = m, unit = unit})
   simreport.attach(found, p.program)
   if found.timing.full then
     core.fail("limit", ("kernel %s: a cluster executes more than %d "
@@ -109,8 +111,9 @@ local function play(p, m, clusters, resident, unit)
       p.program.info.name, MOST_STEPS))
   end
   if not found.ok then
-    core.fail("kernel-fault", "nothing is estimated of a launch at fault\n  "
-      .. tostring(found))
+    core.fail("kernel-fault", ("nothing is estimated of a launch at fault "
+      .. "(%s, with one cluster run alone)\n  %s"):format(
+      found.reports[1].kind, tostring(found)))
   end
   return found
 end
@@ -276,8 +279,9 @@ function estimate.of(p, opts, events)
   require "cute.lang.kernel".check_options(opts, estimate.OPTIONS)
   opts = opts or {}
   local x = on_card(p, opts)
-  local _, far, cycles, found = memory.untouched(
-    memory.keep(p.program, p.values), run, p, x, opts.cold, events)
+  local kept = setmetatable({restore = memory.keep(p.program, p.values)},
+                            {__index = p})
+  local far, cycles, found = run(kept, x, opts.cold, events)
   local begins = begin_of(x)
   local e = setmetatable({name = p.program.info.name, card = x.card.name,
     cycles = math.max(cycles, begins), launch = x.card.launch,

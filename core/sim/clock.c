@@ -601,7 +601,9 @@ static void add_costs(const SimClock *k, SimTiming *out) {
     if (k->stall[j] > 0) cost_at(out, p->ins[j].src)->stall += k->stall[j];
 }
 
-bool simclock_play(SimClock *k, const SimTape *t, SimTiming *out) {
+bool simclock_play(SimClock *k, const SimTape *t, bool (*go)(void *ud),
+                   void *ud, SimTiming *out) {
+  enum { OFTEN = 1 << 12 };
   int64_t left = k->m->clusters;
   k->tape = t;
   k->out = out;
@@ -612,7 +614,8 @@ bool simclock_play(SimClock *k, const SimTape *t, SimTiming *out) {
   if (ok) {
     for (int64_t s = 0; s < k->m->resident && left > 0; s++, left--)
       begin(k, &k->stage[s], 0);
-    while (play(k, &left)) {}
+    for (uint64_t n = 1; play(k, &left); n++)
+      if (n % OFTEN == 0 && !go(ud)) break;
     out->cycles = k->end;
     memcpy(out->busy, k->busy, sizeof out->busy);
     for (int q = PIPE_ISSUE; q <= PIPE_TENSOR; q++) out->busy[q] /= QUARTERS;

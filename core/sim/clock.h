@@ -7,7 +7,9 @@
 // What each instruction of a program costs and waits for, on a machine.
 typedef struct SimClock SimClock;
 SimClock *simclock_new(Ctx *cx, const SimProg *p, const SimMachine *m);
-// Plays the tape; false: out of memory.
-bool simclock_play(SimClock *k, const SimTape *t, SimTiming *out);
+// Plays the tape; false: out of memory. Calls go(ud) now and then, which ends
+// the play by false.
+bool simclock_play(SimClock *k, const SimTape *t, bool (*go)(void *ud),
+                   void *ud, SimTiming *out);
 
 #endif

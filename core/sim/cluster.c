@@ -578,7 +578,6 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   simorder_forget(c, &c->open);
   simorder_forget(c, &c->done);
   memset(c->reach, 0, (size_t)(p->ncta * p->nall) * sizeof *c->reach);
-  c->told = c->tick ? base_nanotime() : 0;
 }
 
 // Do all that could run ask memory for what is not there? *others: other
@@ -606,6 +605,11 @@ static SimWarp *next(SimCluster *c, bool *others) {
   return NULL;
 }
 
+void simcluster_tick(SimCluster *c) {
+  if (c->tick) c->tick(c->tick_ud);
+  if (__atomic_load_n(c->quit, __ATOMIC_RELAXED)) c->stop = true;
+}
+
 bool simcluster_run(SimCluster *c) {
   SimWarp *w;
   bool others = false;
@@ -616,12 +620,7 @@ bool simcluster_run(SimCluster *c) {
   for (int n = 0; !c->stop && (w = next(c, &others)); n++) {
     if (c->polls > patience) return false;
     simexec_warp(w);
-    if (n % 16) continue;
-    if (__atomic_load_n(c->quit, __ATOMIC_RELAXED)) c->stop = true;
-    if (c->tick && base_nanotime() - c->told > 50000000) {
-      c->tick(c->tick_ud);
-      c->told = base_nanotime();
-    }
+    if (n % 16 == 0) simcluster_tick(c);
   }
   if (others) {
     c->asleep = *c->prog->changes;

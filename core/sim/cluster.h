@@ -11,6 +11,8 @@ void simcluster_free(SimCluster *c);
 void simcluster_begin(SimCluster *c, uint64_t index);
 bool simcluster_run(SimCluster *c);     // false: it waits for other clusters
 void simcluster_end(SimCluster *c);     // nobody goes on
+// Reports progress now and then, and stops a cluster whose run has ended.
+void simcluster_tick(SimCluster *c);
 // The cluster's barrier: wait is false when w must (SW_CLUSTER).
 void simcluster_meet(SimWarp *w, const SimIns *i);
 bool simcluster_wait(SimWarp *w, const SimIns *i);

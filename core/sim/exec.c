@@ -476,12 +476,19 @@ static uint64_t quiet_for(SimCluster *c) {
   return c->quiet;
 }
 
+static void look_around(SimCluster *c) {
+  enum { OFTEN = 1 << 12 };
+  c->due = c->serial + OFTEN;
+  simcluster_tick(c);
+}
+
 static void end_region(SimWarp *w, const SimIns *i) {
   if (i->head == OP_IF || i->head == OP_ONCE) {
     pop(w);
     if (!w->active) simexec_find(w);
     return;
   }
+  if (w->cluster->serial >= w->cluster->due) look_around(w->cluster);
   if (w->count > w->cluster->budget) runaway(w, i, 0);
   if (i->head == OP_FOR) {
     end_for(w, i);

@@ -38,6 +38,7 @@ typedef struct Run {
   uint64_t most;          // at once, of those that take turns
   uint64_t begun, merged; // handed out; merged, in order
   bool stop, oom, stopped;
+  uint64_t told;          // when progress was reported
   SimOut *done;           // finished, waiting for an earlier one
   pthread_mutex_t lock, atomics;
   pthread_cond_t moved;   // merged went up
@@ -156,9 +157,11 @@ static void hand_over(Run *r, SimOut *o) {
   pthread_cond_broadcast(&r->moved);
 }
 
+// On the thread that called sim_run.
 static void report_progress(void *p) {
   Run *r = p;
   if (!r->opts->progress) return;
+  r->told = base_nanotime();
   pthread_mutex_lock(&r->lock);
   double part = (double)r->merged / (double)r->total;
   bool over = r->stop;
@@ -168,6 +171,19 @@ static void report_progress(void *p) {
   stop(r);
   pthread_cond_broadcast(&r->moved);
   pthread_mutex_unlock(&r->lock);
+}
+
+// The same, but not more often than 20 times a second.
+static void tick(void *p) {
+  enum { EACH = 50000000 };  // nanoseconds
+  Run *r = p;
+  if (base_nanotime() - r->told > EACH) report_progress(r);
+}
+
+static bool goes_on(void *run) {
+  const Run *r = run;
+  tick(run);
+  return !r->stopped;
 }
 
 // ---- the memory of a cluster ----
@@ -240,7 +256,7 @@ static SimCluster *cluster_new(const Worker *w) {
   if (!c) return NULL;
   memset(c, 0, sizeof *c);
   if (w->main) {
-    c->tick = report_progress;
+    c->tick = tick;
     c->tick_ud = w->run;
   }
   if (cluster_init(c, w->run)) return c;
@@ -278,6 +294,7 @@ static bool begin(Run *r, SimCluster *c, uint64_t index) {
   if (!o) return false;
   c->rng = r->opts->seed * 0x9e3779b97f4a7c15ull + index;
   c->serial = 1;
+  c->due = 0;
   c->out = o;
   c->tape = r->tape;
   simcluster_begin(c, index);
@@ -639,7 +656,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   r.requests = o->record ? base_zeros(sizeof *r.requests) : NULL;
   if (o->machine) watch(cx, &r);
   bool ok = (r.requests || !o->record) && !r.oom && run_all(&r);
-  if (ok && r.tape) ok = simclock_play(r.clock, r.tape, &r.timing);
+  if (ok && r.tape) ok = simclock_play(r.clock, r.tape, goes_on, &r, &r.timing);
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
   if (ok && !r.stopped && !r.nfault && !r.tape)  // what others write is, of one
     unwritten = simleft_find(prog, left, one ? NULL : merge_fault, &r);

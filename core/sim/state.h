@@ -102,7 +102,7 @@ struct SimCluster {
   const SimProg *prog;
   uint32_t index;          // among those of the launch
   uint64_t rng, serial, budget, patience, mmas;
-  uint64_t told;           // when tick was called
+  uint64_t due;            // serial at which a loop calls simcluster_tick
   int polls;               // global memory asked and unchanged, this turn
   uint64_t changed, still, since, quiet;  // of memory: exec.c's end_region
   uint64_t moved, asleep;  // spin.h; it waits for others since *prog->changes

@@ -64,6 +64,45 @@ describe("cutelua check", function()
       out)
   end)
 
+  it("ends when its time is over, in whatever it is by then", function()
+    local SCRIPT_OF_BARRIERS = [[
+      local cute = require "cute"
+      local k = cute.kernel("k", function(x, n, m)
+        local t = cute.arch.thread_idx()
+        for i in cute.range(n) do
+          x[t] = x[t] + i + m
+          %s
+        end
+      end)
+      for m = 1, 1000 do
+        k(cute.zeros({64}, cute.i32), %d, m):launch {grid = 1, block = 64}
+      end]]
+    local clock = require "cute.core".clock
+    local function of(times, barriers)
+      support.write(dir .. "/t.lua", SCRIPT_OF_BARRIERS:format(
+        ("cute.arch.sync_threads()\n"):rep(barriers), times))
+      local start = clock()
+      local out, err, code = check("--surgeon", "--seconds", "1",
+                                   dir .. "/t.lua")
+      assert.is_true(clock() - start < 5)
+      assert.equal("", err)
+      assert.equal(3, code)
+      return out
+    end
+    local LATE = "check: not covered: what follows launch (%d+): seconds = 1 "
+      .. "is the bound\n$"
+    local out = of(200000000, 1)  -- one run takes longer
+    assert.matches("^check: kernel k: incomplete\n.*not covered: a run was "
+      .. "stopped: seconds = 1 is the bound\n" .. LATE, out)
+    assert.equal("1", out:match(LATE))
+    out = of(2000, 40)  -- one is short, but there are 40 changes
+    assert.matches("needed.*unknown.*\n  not all were looked at: no time was "
+      .. "left\n", out)
+    out = of(2000, 1)  -- many launches
+    assert.matches("kernel k: ok", out)
+    assert.is_true(tonumber(out:match(LATE)) < 1000)
+  end)
+
   it("keeps the schedule of a bug, and runs it again", function()
     local file = dir .. "/bug"
     local out, _, code = check("--save", file, dir .. "/s.lua", "0")

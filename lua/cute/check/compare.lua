@@ -147,7 +147,7 @@ function compare.writer(restore, program, launch, i, at)
   local element = at - value[2] * 8 // buffer.dtype.bits
   local words = {}
   for k, v in pairs(launch) do words[k] = v end
-  words.progress, words.debug = nil, function() return false end
+  words.debug = function() return false end
   words.goal = {recall = true, changes = {{mem = ref, element = element}}}
   restore()
   local met = core.sim_run(program.fn, words).met
@@ -286,9 +286,16 @@ function compare.launch(v, program, launch, o)
   local writer = {restore, program, words}
   -- As `ok` was found: no try_wait is false by chance.
   local decided = setmetatable({decided = true}, {__index = words})
+  local stopped
   local ours = assert(after(restore, results, function()
-    core.sim_run(program.fn, decided)
+    stopped = core.sim_run(program.fn, decided).stopped
   end))
+  if stopped then
+    v.verdict = "incomplete"
+    v.open[#v.open + 1] = {why = "stopped", text = "results were not compared: "
+      .. "a run was stopped"}
+    return
+  end
   if device then
     local theirs, failed = after(restore, results, function()
       on_gpu(program, words, device)

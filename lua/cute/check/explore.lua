@@ -6,6 +6,8 @@
 -- there is no order that was not seen: two schedules that differ in what
 -- commutes only are one, and have one hash. This is dynamic partial-order
 -- reduction, with hashes of what was seen in place of sleep sets.
+local core = require "cute.core"
+
 local explore = {}
 
 --- The fault that is told first.
@@ -65,6 +67,7 @@ local function explore_cluster(result, run, order)
   local known, asked = {[order.hash] = true}, {}
   local results, seen = 1, {}
   local alone = run {turns = "", unit = order.cluster}
+  if alone.stopped then return result:leave "stopped" end
   seen[alone.memory] = true
   local function add(o)
     for _, s in ipairs(o.swaps) do
@@ -126,15 +129,21 @@ function Result:stray()
   return self
 end
 
+function Result:is_late()
+  return self.limit and core.clock() > self.limit
+end
+
 function Result:is_spent()
   return self.runs >= self.most or os.clock() - self.began > self.seconds
+    or self:is_late()
 end
 
 -- tries: answers of try_wait are turns of their own.
 local function explore_all(run, opts, tries)
   local result = setmetatable({
     runs = 1, orders = 1, results = 1, open = {}, seen = {}, most = opts.orders,
-    seconds = opts.seconds, began = os.clock(), tries = tries}, Result)
+    seconds = opts.seconds, limit = opts.limit, began = os.clock(),
+    tries = tries}, Result)
   local found = run {}
   result.turns_run, result.blocks = found.turns, found.ctas
   if strays(found) then return result:stray() end
@@ -161,7 +170,8 @@ end
 -- cluster, turns, tries and all, with which run shows it; open: what was not
 -- covered.
 ---@param run fun(o: table): table runs the launch, leaving memory as it was
----@param opts {orders: integer, seconds: number}
+---@param opts {orders: integer, seconds: number, limit: number?} limit: of
+-- core.clock
 function explore.all(run, opts)
   local result = explore_all(run, opts)
   if not result.strays then return result end
@@ -205,7 +215,7 @@ end
 function explore.shrink(run, result)
   local best, budget = result.turns, 200
   local function shows(turns)
-    if budget == 0 then return false end
+    if budget == 0 or result:is_late() then return false end
     budget = budget - 1
     local found = run {turns = turns, unit = result.cluster, all = result.all,
                        tries = result.tries}

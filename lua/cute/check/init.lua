@@ -34,7 +34,7 @@ local surgeon = require "cute.check.surgeon"
 
 local check = {}
 
-local ORDERS, SECONDS = 2000, 60
+local ORDERS, SECONDS, LEAST = 2000, 60, 1e-3
 
 local Verdict = {__closed = true}  -- to cute.lang.reach
 Verdict.__index = Verdict
@@ -74,7 +74,9 @@ local WHY = {
       .. "orders = %d, seconds = %.0f are the bounds"):format(o.count, v.runs,
       v.seconds, both(o), v.most, v.limit)
   end,
-  stopped = function() return "a run was stopped" end,
+  stopped = function(_, v)
+    return ("a run was stopped: seconds = %g is the bound"):format(v.limit)
+  end,
 }
 
 -- What results were held against, and against what they were not.
@@ -212,6 +214,21 @@ local function positive(name, v, default)
   return v
 end
 
+--- A launch whose runs on the simulator end at a time of core.clock: their
+-- reports are `stopped`.
+---@param launch table as core.sim_run takes it
+---@param limit number
+---@return table
+function check.until_time(launch, limit)
+  local progress, words = launch.progress, {}
+  for k, v in pairs(launch) do words[k] = v end
+  function words.progress(done)
+    if core.clock() > limit then return false end
+    return progress and progress(done)
+  end
+  return words
+end
+
 --- Runs of a launch that leave memory as it was: run {turns =, unit =,
 -- edits =, budget =, ...} gives a report, `memory` being a number that stands
 -- for what it held then.
@@ -269,7 +286,8 @@ local function verdict_of(result, name, opts, notes)
     results = result.results, notes = notes or {},
     open = result.open, differs = result.differs, sums = result.sums,
     report = result.report, fault = result.fault, most = result.most,
-    limit = opts.seconds, seconds = os.clock() - result.began}, Verdict)
+    limit = opts.seconds, seconds = os.clock() - result.began,
+    began = opts.began}, Verdict)
   for _, o in ipairs(v.open) do o.text = WHY[o.why](o, v) end
   if v.verdict == "bug" then v.schedule = schedule.of(result, name) end
   return v
@@ -288,13 +306,18 @@ end
 ---@param program table
 ---@param launch table
 ---@param opts? table {orders: integer, seconds: number, surgeon: boolean,
--- reference: function, tolerance: number, gpu: boolean}
+-- reference: function, tolerance: number, gpu: boolean, limit: number}, limit:
+-- the time of core.clock at which it ends, before `seconds` are over
 ---@param arguments? table of reference
 ---@return table verdict
 function check.launch(program, launch, opts, arguments)
   opts = opts or {}
   local bounds = {orders = positive("orders", opts.orders, ORDERS),
-                  seconds = positive("seconds", opts.seconds, SECONDS)}
+                  seconds = positive("seconds", opts.seconds, SECONDS),
+                  began = core.clock()}
+  bounds.limit = math.min(opts.limit or math.huge,
+                          core.clock() + bounds.seconds)
+  launch = check.until_time(launch, bounds.limit)
   local run = check.runner(program, launch)
   local notes = {}
   local result = explore.all(watched(run, notes), bounds)
@@ -306,8 +329,9 @@ function check.launch(program, launch, opts, arguments)
   end
   if opts.surgeon and v.verdict == "ok" then
     -- what keeps a launch from relying on the card is needed
-    v.needs = surgeon.needs(notes[1] and run or strictly(run), program.fn)
-    surgeon.gains(v.needs, run, program, launch, opts.gpu)
+    v.needs = surgeon.needs(notes[1] and run or strictly(run), program.fn,
+                            bounds.limit)
+    surgeon.gains(v.needs, run, program, launch, opts.gpu, bounds.limit)
   elseif opts.surgeon and v.verdict == "bug" then
     local judge = opts.reference and compare.judge(program, launch,
       {reference = opts.reference, tolerance = opts.tolerance,
@@ -315,7 +339,7 @@ function check.launch(program, launch, opts, arguments)
     local fault = v.fault or wrong_place(v)
     v.mend = fault and (v.fault or judge)
       and surgeon.mend(run, program.fn, fault, bounds.seconds, nil, result.runs,
-                       judge)
+                       judge, bounds.limit)
   end
   return v
 end
@@ -363,6 +387,7 @@ end
 function check.sizes(v, k, opts)
   local n = debug.getinfo(opts.sizes, "u").nparams
   local tile, base = {}, {}
+  local limit = v.began + positive("seconds", opts.seconds, SECONDS)
   for i = 1, n do
     tile[i] = positive("tile", opts.tile and opts.tile[i], 16)
     base[i] = positive("size", opts.size and opts.size[i], 2 * tile[i])
@@ -372,6 +397,7 @@ function check.sizes(v, k, opts)
     local one = {size = size}
     local ok, why = pcall(function()
       local call, own = call_at(k, size, opts)
+      own.seconds = math.max(limit - core.clock(), LEAST)
       one.of = call:check(own)
     end)
     one.verdict = ok and one.of.verdict or "refused"

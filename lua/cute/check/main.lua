@@ -27,7 +27,8 @@ with what was not covered. What is ok is compared with the GPU, if there is one;
 what a lesson's reference says is right, with the results.
 
   --orders N     runs of one launch at most (2000)
-  --seconds S    and so long at most (60)
+  --seconds S    ends the check of all launches after so long; without it each
+                 launch has 60
   --kernel NAME  of this kernel only
   --surgeon      of what is ok: which barriers, waits and fences are needed, and
                  what weaker would do; of a bug: a line that mends it
@@ -108,6 +109,7 @@ function main.start(opt)
   local s = setmetatable({opt = opt, nth = 0, checked = 0,
                           worst = 0, stop = {}, out = io.stdout, last = {},
                           names = {}, held = {}, left = {}}, Session)
+  if opt.seconds then s.limit = core.clock() + opt.seconds end
   if opt.replay then
     local kept, why = read_schedule(opt.replay)
     if not kept then return nil, why end
@@ -126,9 +128,36 @@ function main.start(opt)
   kernel.runner = {run = function(program, launch)
     s:watch(program, launch)
     s:note(program, launch)
-    return core.sim_run(program.fn, launch)
+    return s:run(program, launch)
   end}
   return s
+end
+
+local GRACE = 0.1  -- of the time, for the launch that comes behind its check
+
+--- The launch itself, which the script goes on with.
+function Session:run(program, launch)
+  if not self.limit then return core.sim_run(program.fn, launch) end
+  local found = core.sim_run(program.fn, check.until_time(launch,
+    self.limit + GRACE * self.opt.seconds))
+  if found.stopped and not found.reports[1] then self:late() end
+  return found
+end
+
+-- The time is over, but not the script.
+function Session:late()
+  self:count "incomplete"
+  if self.told_late then error(self.stop, 0) end
+  self.told_late = true
+  local text = ("not covered: what follows launch %d: seconds = %g is the "
+    .. "bound"):format(self.nth, self.opt.seconds)
+  if self.opt.json then
+    self:write(json.encode {form = 1, kind = "late", launches = self.nth,
+                            message = text}, "\n")
+  else
+    self:write("check: ", text, "\n")
+  end
+  error(self.stop, 0)
 end
 
 local MOST = 16  -- contents of integer tensors that a launch is checked with
@@ -205,13 +234,19 @@ function Session:wants(program, launch)
   return true
 end
 
+-- The options, with the time at which the check ends.
+function Session:bounds()
+  return setmetatable({limit = self.limit}, {__index = self.opt})
+end
+
 function Session:watch(program, launch)
   if not self:wants(program, launch) then return end
+  if self.limit and core.clock() > self.limit then self:late() end
   self.nth = self.nth + 1
   launch.strict = launch.strict or self.opt.strict
   local v
   if self.kept then v = self:replay(program, launch)
-  else v = check.launch(program, launch, self.opt) end
+  else v = check.launch(program, launch, self:bounds()) end
   if not v then return end
   v.launch, self.checked = self.nth, self.checked + 1
   self:tell(v)

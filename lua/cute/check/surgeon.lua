@@ -104,11 +104,14 @@ local edited = surgeon.edited
 
 -- What comes of edits: "ok", "bug" with the fault, "differs" (results),
 -- "incomplete".
-local function verdict(run, edits, memory)
+local function verdict(run, edits, memory, limit)
   local changed = edited(run, edits)
-  local result = explore.all(changed, BOUNDS)
+  local result = explore.all(changed, {orders = BOUNDS.orders,
+    seconds = BOUNDS.seconds, limit = limit})
   if result.verdict ~= "ok" then return result.verdict, result.fault end
-  if memory and changed {}.memory ~= memory then return "differs" end
+  local found = memory and changed {}
+  if found and found.stopped then return "incomplete" end
+  if found and found.memory ~= memory then return "differs" end
   return "ok"
 end
 
@@ -121,17 +124,23 @@ end
 -- "unknown", fault, weaker = words}.
 ---@param run fun(o: table): table of a launch that is ok
 ---@param fn any the traced function
+---@param limit? number of core.clock: what is not looked at by then is unknown,
+-- and the list is `late`
 ---@return table[]
-function surgeon.needs(run, fn)
+function surgeon.needs(run, fn, limit)
   local memory, list = run({}).memory, {}
   for _, o in ipairs(operations(core.sim_sites(fn))) do
     local out = {file = o.file, line = o.line, words = sync.words(o), op = o}
-    local found, fault = verdict(run, surgeon.without(o), memory)
+    list.late = list.late or limit and core.clock() > limit
+    local found, fault = "incomplete", nil
+    if not list.late then
+      found, fault = verdict(run, surgeon.without(o), memory, limit)
+    end
     out.need = found == "ok" and "not needed"
       or found == "incomplete" and "unknown" or "needed"
     out.fault = fault
     local as = out.need == "needed" and sync.weaker(o)
-    if as and verdict(run, edits_of(o, "as", as), memory) == "ok" then
+    if as and verdict(run, edits_of(o, "as", as), memory, limit) == "ok" then
       out.weaker = sync.words(as)
     end
     list[#list + 1] = out
@@ -165,10 +174,16 @@ end
 -- stay.
 ---@param list table[]
 ---@param run fun(o: table): table
-function surgeon.sets(list, run)
+---@param limit? number of core.clock: the list is `late` then, and nothing is
+-- said of sets
+function surgeon.sets(list, run, limit)
   local memory, together, apart = run({}).memory, {}, {}
+  local function is_late()
+    list.late = list.late or limit and core.clock() > limit or nil
+    return list.late
+  end
   local function fails(some)
-    return verdict(run, all_of(some), memory) ~= "ok"
+    return not is_late() and verdict(run, all_of(some), memory, limit) ~= "ok"
   end
   for _, n in ipairs(list) do
     if n.need == "not needed" then
@@ -178,13 +193,14 @@ function surgeon.sets(list, run)
       else together = more end
     end
   end
-  for _, n in ipairs(apart) do
+  for _, n in ipairs(is_late() and {} or apart) do
     local set = conflict(together, n, fails)
+    if is_late() then break end
     table.insert(set, 1, n)
     table.sort(set, function(x, y) return x.nth < y.nth end)
     for _, o in ipairs(set) do o.one_of = o.one_of or set end
   end
-  list.together = together[2] and together or nil
+  list.together = not is_late() and together[2] and together or nil
   return together
 end
 
@@ -197,9 +213,11 @@ end
 ---@param program table
 ---@param launch table
 ---@param on_gpu? boolean false: by the model
-function surgeon.gains(list, run, program, launch, on_gpu)
+---@param limit? number of core.clock
+function surgeon.gains(list, run, program, launch, on_gpu, limit)
   local unneeded, edits = {}, {}
-  local together = surgeon.sets(list, run)
+  local together = surgeon.sets(list, run, limit)
+  if list.late then return end
   for _, n in ipairs(list) do
     if n.need == "not needed" then
       unneeded[#unneeded + 1], edits[#edits + 1] = n, surgeon.without(n.op)
@@ -245,6 +263,9 @@ function surgeon.told(list)
       why,
       n.weaker and ("; %s would do at these sizes"):format(n.weaker)
       or n.gain and gain_told(n.gain) or "")
+  end
+  if list.late then
+    text[#text + 1] = "not all were looked at: no time was left"
   end
   if list.together then
     local lines = {}
@@ -404,7 +425,10 @@ local BUDGET = 2000000  -- instructions of a warp: a mend does not spin
 local Trial = {}
 Trial.__index = Trial
 
-function Trial:is_spent() return os.clock() > self.limit end
+function Trial:is_spent()
+  local limit = self.bounds.limit
+  return os.clock() > self.limit or limit and core.clock() > limit
+end
 
 --- Is there no fault with these edits, and are the results right where they are
 -- known? "ok", or "open" where not all schedules were looked at; nil: no. One
@@ -635,8 +659,9 @@ end
 ---@param gone? table operation that is not there: one of surgeon.needs
 ---@param runs? integer until the fault was found: as many show a mend
 ---@param judge? fun(edits: table[]): boolean are the results right?
+---@param limit? number of core.clock: it ends then, before `seconds` are over
 ---@return table?
-function surgeon.mend(run, fn, fault, seconds, gone, runs, judge)
+function surgeon.mend(run, fn, fault, seconds, gone, runs, judge, limit)
   local weak = gone and gone.op == "order" and surgeon.without(gone) or {}
   local sites = left(core.sim_sites(fn), gone and not weak[1] and gone)
   for _, e in ipairs(weak) do
@@ -649,7 +674,7 @@ function surgeon.mend(run, fn, fault, seconds, gone, runs, judge)
     judge = judge,
     limit = os.clock() + (seconds or 20),
     bounds = {orders = math.max(BOUNDS.orders, 2 * (runs or 1)),
-              seconds = BOUNDS.seconds},
+              seconds = BOUNDS.seconds, limit = limit},
     here = {sites = sites, threads = found.threads, ctas = found.cluster,
             mems = fn:info().mems, numbers = core.sim_numbers(fn),
             fault = fault}}, Trial)

@@ -21,8 +21,9 @@ function progress.of(name, write, now)
   end
   if not write then return quiet, setmetatable({}, {__close = quiet}) end
   now = now or core.clock
-  local start, last = now(), nil
+  local start, last, closed = now(), nil, false
   local function show(done)
+    if closed then return end  -- the launch runs again
     local t = now() - start
     if t < progress.AFTER or last and t - last < progress.EVERY then return end
     last = t
@@ -31,6 +32,7 @@ function progress.of(name, write, now)
   end
   return show, setmetatable({}, {__close = function()
     if last then write "\r\27[K" end
+    closed = true
   end})
 end
 

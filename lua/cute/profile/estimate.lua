@@ -103,8 +103,13 @@ local function play(p, m, clusters, resident, unit)
   m.clusters, m.resident = clusters, math.min(resident, clusters)
   local _, found = memory.untouched(p.restore, core.sim_run, p.program.fn,
     {grid = p.grid, block = p.block, args = p.values, sm = p.device.sm,
-     seed = p.seed, budget = p.budget, pdl = p.pdl, machine = m, unit = unit})
+     seed = p.seed, budget = p.budget, pdl = p.pdl, machine = m, unit = unit,
+     progress = p.progress})
   simreport.attach(found, p.program)
+  if found.stopped and not found.reports[1] then
+    core.fail("limit", ("kernel %s: the estimate was stopped"):format(
+      p.program.info.name))
+  end
   if found.timing.full then
     core.fail("limit", ("kernel %s: a cluster executes more than %d "
       .. "instructions; estimate a smaller problem"):format(

@@ -42,6 +42,8 @@ typedef struct Unit {      // a cluster
 
 typedef struct Message {
   uint32_t next;           // older, at the same place; 0: none
+  uint32_t chain, nth;     // the messages there, one before the other
+  uint32_t prior;          // older, in the chain, of the same unit; 0: none
   uint32_t unit, nhint;    // ... and its hints then
   uint32_t word;           // an epoch a warp, its own thread and epoch; or
   bool full;               // an epoch a thread
@@ -65,10 +67,15 @@ struct SimPlace {
   uint32_t cut;            // the turn of the last write that is no atomic's
 };
 
+// The last message of a unit in a chain; 0: a free place of the table.
+typedef struct Last { uint64_t key; uint32_t message; } Last;
+
 struct SimRelay {
   Unit *unit;
   struct SimMaps *maps;
   Message *message;        // from 1 on
+  Last *last;              // by hash of chain and unit
+  uint32_t nlast, maxlast, nchain;
   Reader *reader;          // from 1 on
   uint32_t *word;
   uint32_t *todo;          // messages of a question that were not looked at
@@ -114,6 +121,40 @@ static bool is_level(const SimProg *p, const uint32_t *r, uint32_t own) {
   return true;
 }
 
+static Last *find_last(Last *p, uint32_t n, uint64_t key) {
+  uint64_t k = key * 0x9e3779b97f4a7c15ull >> 32;
+  for (;; k++) {
+    Last *at = &p[k & (n - 1)];
+    if (!at->message || at->key == key) return at;
+  }
+}
+
+static uint64_t key_of(uint32_t chain, uint32_t unit) {
+  return (uint64_t)chain << 32 | unit;
+}
+
+// Keeps message k as the last of its unit in its chain; false: out of memory.
+static bool keep_last(SimCluster *c, uint32_t k) {
+  SimRelay *r = c->prog->relay;
+  if (2 * r->nlast >= r->maxlast) {
+    uint32_t n = r->maxlast ? r->maxlast * 2 : 64;
+    Last *p = base_zeros(n * sizeof *p);
+    if (!p) return c->oom = c->stop = true, false;
+    for (uint32_t j = 0; j < r->maxlast; j++)
+      if (r->last[j].message) *find_last(p, n, r->last[j].key) = r->last[j];
+    base_free(r->last);
+    r->last = p;
+    r->maxlast = n;
+  }
+  Message *m = &r->message[k];
+  uint64_t key = key_of(m->chain, m->unit);
+  Last *at = find_last(r->last, r->maxlast, key);
+  r->nlast += !at->message;
+  m->prior = at->message;
+  *at = (Last){key, k};
+  return true;
+}
+
 // The message of lane l with this row, before `next`; 0: out of memory.
 static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
                             uint32_t next) {
@@ -134,11 +175,14 @@ static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
     to[p->nall] = own;
     to[p->nall + 1] = row[own];
   }
+  const Message *older = &r->message[next];
   r->message[++r->nmessage] = (Message){
-    .next = next, .unit = c->index, .nhint = unit_of(c)->nhint,
+    .next = next, .chain = next ? older->chain : ++r->nchain,
+    .nth = next ? older->nth + 1 : 0,
+    .unit = c->index, .nhint = unit_of(c)->nhint,
     .word = r->nword, .full = full};
   r->nword += n;
-  return r->nmessage;
+  return keep_last(c, r->nmessage) ? r->nmessage : 0;
 }
 
 // Somebody asks for message m; n: of those to look at.
@@ -151,18 +195,35 @@ static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   return n + 1;
 }
 
+// Does the chain up to message m have a message of that unit, the last one
+// there, which tells of that epoch? Then the chain need not be walked.
+static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
+                        int lane, uint32_t clk) {
+  const SimRelay *r = p->relay;
+  const Message *from = &r->message[m];
+  uint32_t k = find_last(r->last, r->maxlast,
+                         key_of(from->chain, unit))->message;
+  while (k && r->message[k].nth > from->nth) k = r->message[k].prior;
+  return k && told(p, &r->message[k], warp, lane) >= clk;
+}
+
 // Does a message, or one behind it, tell of that epoch of a thread?
 static bool tells(SimCluster *c, uint32_t message, uint32_t unit, int warp,
                   int lane, uint32_t clk) {
   const SimProg *p = c->prog;
   SimRelay *r = p->relay;
+  if (message && chain_tells(p, message, unit, warp, lane, clk)) return true;
   for (uint32_t n = ask(c, message, 0); n;) {
     Message m = r->message[r->todo[--n]];
     if (m.unit == unit && told(p, &m, warp, lane) >= clk) return true;
     n = ask(c, m.next, n);
     for (uint32_t k = 0; k < m.nhint; k++) {
       const Hint *h = &r->unit[m.unit].hint[k];
-      if (told(p, &m, h->warp, h->lane) >= h->clk) n = ask(c, h->message, n);
+      if (told(p, &m, h->warp, h->lane) < h->clk) continue;
+      uint32_t more = ask(c, h->message, n);
+      if (more > n && chain_tells(p, h->message, unit, warp, lane, clk))
+        return true;
+      n = more;
     }
   }
   return false;
@@ -569,6 +630,7 @@ void simrelay_free(SimProg *p) {
   }
   simmaps_free(r->maps);
   base_free(r->message);
+  base_free(r->last);
   base_free(r->reader);
   base_free(r->word);
   base_free(r->todo);

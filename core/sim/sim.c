@@ -38,7 +38,9 @@ typedef struct Run {
   uint64_t most;          // at once, of those that take turns
   uint64_t begun, merged; // handed out; merged, in order
   bool stop, oom, stopped;
-  uint64_t told;          // when progress was reported
+  uint64_t told;          // when progress was reported, and how much
+  double part;
+  int nasleep;            // clusters that wait for others (Worker.asleep)
   SimOut *done;           // finished, waiting for an earlier one
   pthread_mutex_t lock, atomics;
   pthread_cond_t moved;   // merged went up
@@ -58,7 +60,9 @@ typedef struct Run {
 typedef struct Worker {
   Run *run;
   SimCluster **cluster;         // made when first needed
-  int live, made, max;          // so many have begun
+  int live, made, max;          // so many run; of those that do not wait
+  SimCluster *asleep, *last;    // Run.nasleep that wait for others, in the
+                                // order in which they began to
   SimTurns *turns;              // of schedules that are decided
   pthread_t thread;
   bool main;
@@ -163,7 +167,11 @@ static void report_progress(void *p) {
   if (!r->opts->progress) return;
   r->told = base_nanotime();
   pthread_mutex_lock(&r->lock);
-  double part = (double)r->merged / (double)r->total;
+  // A cluster that waits for others has done about half.
+  double part = ((double)r->merged + (double)r->nasleep / 2) /
+                (double)r->total;
+  if (part > r->part) r->part = part;
+  part = r->part;
   bool over = r->stop;
   pthread_mutex_unlock(&r->lock);
   if (over || r->opts->progress(r->opts->ud, part)) return;
@@ -304,7 +312,7 @@ static bool begin(Run *r, SimCluster *c, uint64_t index) {
 // The memory of one more cluster; NULL: there is none.
 static SimCluster *place_for(Worker *w) {
   if (w->live < w->made) return w->cluster[w->live];
-  if (w->made == w->max) {
+  if (w->made + w->run->nasleep == w->max) {
     int max = w->max ? w->max * 2 : 4;
     SimCluster **p = base_realloc(w->cluster, (size_t)max * sizeof *p);
     if (!p) return NULL;
@@ -320,7 +328,7 @@ static SimCluster *place_for(Worker *w) {
 static bool another(Worker *w) {
   Run *r = w->run;
   uint64_t index;
-  if (!next_cluster(r, &index, !w->live)) return false;
+  if (!next_cluster(r, &index, !w->live && !w->run->nasleep)) return false;
   SimCluster *c = place_for(w);
   if (!c || !begin(r, c, index)) {
     fail_memory(r);
@@ -342,21 +350,47 @@ static void finish(Worker *w, int k) {
   pthread_mutex_unlock(&r->lock);
 }
 
-// One that does not wait for others to change memory, by chance; -1: all do.
-static int pick(const Worker *w, uint64_t *rng) {
-  int k = -1;
-  uint64_t n = 0;
-  for (int j = 0; j < w->live; j++) {
-    const SimCluster *c = w->cluster[j];
-    if (c->asleep == *c->prog->changes && !c->hopeless) continue;
-    if (base_random(rng) % ++n == 0) k = j;
+// ---- clusters that take turns ----
+
+// May one more cluster begin?
+static bool has_room(const Worker *w) {
+  return (uint64_t)(w->live + w->run->nasleep) < w->run->most;
+}
+
+// Cluster k of those that run waits for others to change memory.
+static void put_to_sleep(Worker *w, int k) {
+  SimCluster *c = w->cluster[k];
+  w->cluster[k] = w->cluster[--w->live];
+  w->cluster[w->live] = w->cluster[--w->made];
+  c->next = NULL;
+  *(w->asleep ? &w->last->next : &w->asleep) = c;
+  w->last = c;
+  w->run->nasleep++;
+}
+
+// Does a cluster wait for a change of memory that has not come?
+static bool is_waiting(const SimCluster *c) {
+  return c->asleep == *c->prog->changes && !c->hopeless;
+}
+
+// At most n of those that waited longest run again, if memory has changed since
+// (all: even if not); false: there is none.
+static bool wake(Worker *w, int n, bool all) {
+  bool some = false;
+  for (SimCluster *c; n-- > 0 && (c = w->asleep); some = true) {
+    if (!all && is_waiting(c)) break;
+    w->asleep = c->next;
+    w->run->nasleep--;
+    w->cluster[w->made++] = w->cluster[w->live];
+    w->cluster[w->live++] = c;
   }
-  return k;
+  return some;
 }
 
 // All that have begun wait for each other, and no more can begin.
 static void give_up(Worker *w) {
   Run *r = w->run;
+  wake(w, w->run->nasleep, true);
   for (int k = 0; k < w->live; k++) {
     w->cluster[k]->hopeless = true;
     w->cluster[k]->unborn = (int64_t)(r->total - r->begun) * r->prog->ncta;
@@ -364,19 +398,26 @@ static void give_up(Worker *w) {
 }
 
 // Clusters by turns. More than a few begin only where all wait: as many as the
-// SMs of the machine hold.
+// SMs of the machine hold. Where many wait, a change of memory wakes one at a
+// time, so that a barrier of all blocks takes time linear in their number.
 static void take_turns(Worker *w) {
-  enum { FEW = 4 };
+  enum { FEW = 4, MANY = 16, OFTEN = 4 };
   Run *r = w->run;
   uint64_t rng = r->opts->seed * 0x9e3779b97f4a7c15ull;
-  for (;;) {
-    while (w->live < FEW && (uint64_t)w->live < r->most && another(w)) {}
-    if (!w->live) return;
-    int k = pick(w, &rng);
-    if (k < 0 && ((uint64_t)w->live >= r->most || !another(w))) give_up(w);
-    if (k < 0 || !simcluster_run(w->cluster[k])) continue;
-    finish(w, k);
-    report_progress(r);
+  for (uint64_t n = 0;; n++) {
+    if (r->nasleep <= MANY) wake(w, MANY, false);
+    else if (n % OFTEN == 0) wake(w, 1, false);
+    while (w->live + r->nasleep < FEW && has_room(w) && another(w)) {}
+    if (!w->live && !r->nasleep) return;
+    if (!w->live && (!has_room(w) || !another(w)) && !wake(w, MANY, false))
+      give_up(w);
+    int k = (int)(base_random(&rng) % (uint64_t)w->live);
+    if (simcluster_run(w->cluster[k])) {
+      finish(w, k);
+      report_progress(r);
+    } else if (is_waiting(w->cluster[k])) {
+      put_to_sleep(w, k);
+    }
   }
 }
 
@@ -459,6 +500,7 @@ static void *work(void *p) {
 
 static void worker_free(Worker *w) {
   simturns_free(w->turns);
+  wake(w, w->run->nasleep, true);
   for (int k = 0; k < w->made; k++) cluster_free(w->cluster[k]);
   base_free(w->cluster);
 }

@@ -105,7 +105,8 @@ struct SimCluster {
   uint64_t due;            // serial at which a loop calls simcluster_tick
   int polls;               // global memory asked and unchanged, this turn
   uint64_t changed, still, since, quiet;  // of memory: exec.c's end_region
-  uint64_t moved, asleep;  // spin.h; it waits for others since *prog->changes
+  uint64_t moved, asleep;  // spin.h; it waits for others since *prog->changes,
+  SimCluster *next;        // the next one later
   SimSpin *spin; struct SimTurns *turns; struct SimCauses *causes;  // turns.h
   int64_t unborn;          // a deadlock: blocks that cannot begin
   bool look, hopeless;     // somebody is stuck; so are all

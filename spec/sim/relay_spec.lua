@@ -331,6 +331,63 @@ describe("a barrier over all blocks", function()
     end
   end)
 
+  -- Barriers of several rounds. own: every thread polls; otherwise the first.
+  local function rounds(wait, own)
+    return function(count, x, y)
+      local t, b, n = arch.thread_idx(), arch.block_idx(), arch.grid_dim()
+      for r in cute.range(2) do
+        cute.when(t:eq(0), function()
+          x[r * n + b] = b + r
+          arch.atomic_add(count.iterator + r, 1, REL)
+          if not own then wait(count, r, n) end
+        end)
+        if own then wait(count, r, n) end
+        arch.sync_threads()
+        cute.when(t:eq(0), function() y[b] = x[r * n + (b + 1) % n] end)
+      end
+    end
+  end
+
+  it("takes instructions and time linear in the blocks", function()
+    local function by_load(count, r, n)
+      cute.loop(function()
+        return arch.load(count.iterator + r, nil, ACQ):lt(n)
+      end, function() end)
+    end
+    local function by_atomic(count, r, n)
+      local acq = {sem = "acq_rel", scope = "gpu"}
+      cute.loop(function()
+        return arch.atomic_add(count.iterator + r, 0, acq):lt(n)
+      end, function() end)
+    end
+    for _, k in ipairs {{by_load}, {by_load, true}, {by_atomic}} do
+      local function cost(n)
+        local start = os.clock()
+        local r, args = launch({grid = n, block = 32}, rounds(k[1], k[2]),
+                               {2, 2 * n, n})
+        assert.is_true(r.ok)
+        for b = 0, n - 1 do assert.equal((b + 1) % n + 1, args[3][b]) end
+        return r.instructions, os.clock() - start
+      end
+      local few, short = cost(128)
+      local many, long = cost(1024)
+      assert.is_true(many < 12 * few, ("%d %d"):format(few, many))
+      assert.is_true(long < 30 * short, ("%g %g"):format(short, long))
+    end
+  end)
+
+  it("is in progress while blocks wait", function()
+    local waiting, last = 0, 0
+    local r = launch({grid = 4000, block = 32, progress = function(part)
+      assert(part >= last)
+      last = part
+      if part > 0 and part < 0.5 then waiting = waiting + 1 end
+    end}, kernel, {1, 8000})
+    assert.is_true(r.ok)
+    assert.equal(1.0, last)
+    assert.is_true(waiting > 0)
+  end)
+
   it("not with more blocks than the SMs hold", function()
     local function held(count, y)  -- two of them in an SM's shared memory
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {25 << 10})

@@ -384,6 +384,7 @@ static const char *mem_name(const Fn *fn, const Mem *m) {
 
 static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
                         const SimReport *r) {
+  static const char *const way[] = {"", "straight", "again", "loop"};
   lua_createtable(L, 0, 12);
   set_string(L, "kind", sim_kind_name(r->kind));
   set_string(L, "message", r->text);
@@ -401,6 +402,9 @@ static void push_report(lua_State *L, Ctx *cx, const Fn *fn,
     face_set_int(L, "arrivals", r->arrivals);
     face_set_int(L, "bytes", r->bytes);
   }
+  set_string(L, "way", way[r->way]);
+  set_place(L, fn, "loop_file", "loop", r->loop);
+  if (r->outside) face_set_bool(L, "outside", true);
   if (r->mem < 0) return;
   const Mem *m = &fn->mem.p[r->mem];
   set_string(L, "tensor", mem_name(fn, m));

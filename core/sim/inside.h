@@ -16,6 +16,7 @@
 //   spin.c      warps that ask memory in vain
 //   lanes.c     lanes of a warp that wait for one another
 //   roles.c     which threads a line is for, and what a warp may come to
+//   path.c      which access of a race comes first in the program
 //   stuck.c     deadlocks; lead.c: which faults follow from which
 //   blocks.c    races between CTAs in global memory
 //   relay.c     the same, and what they hand over, where CTAs take turns

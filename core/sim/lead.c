@@ -5,6 +5,8 @@
 // its cause leads.
 #include "sim/lead.h"
 
+#include "sim/path.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +22,30 @@ static bool names(const SimFault *a, const SimFault *f) {
          !f->r.modes && a->r.mem == f->r.mem && a->r.src == f->r.src;
 }
 
+static bool repeats(const SimFault *a, const SimFault *f) {
+  return a->r.way && f->r.way && a->r.kind == f->r.kind &&
+         a->r.src == f->r.src && a->r.src2 == f->r.src2 &&
+         a->r.mem == f->r.mem && a->race.how == f->race.how;
+}
+
 // Warps race where lanes of one do, on the same two lines: one fault.
 static bool covers(const SimFault *a, const SimFault *f) {
   return a->r.kind == SIM_RACE && f->r.kind == SIM_WARPRACE &&
          a->r.mem == f->r.mem &&
          ((a->r.src == f->r.src && a->r.src2 == f->r.src2) ||
           (a->r.src == f->r.src2 && a->r.src2 == f->r.src));
+}
+
+// Faults that are one since they were turned.
+static uint32_t joined(SimFault *f, uint32_t n) {
+  uint32_t kept = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    uint32_t j = 0;
+    while (j < kept && !repeats(&f[j], &f[k])) j++;
+    if (j == kept) f[kept++] = f[k];
+    else f[j].r.count += f[k].r.count;
+  }
+  return kept;
 }
 
 static uint32_t without_twins(SimFault *f, uint32_t n) {
@@ -166,17 +186,26 @@ static int place_of(const SimFault *f, const SimFault *all) {
   }
 }
 
-typedef struct Seat { uint32_t group, fault; int place; } Seat;
+// Of faults in one place: a write that is overwritten follows from a read that
+// comes too early.
+static int rank_of(const SimFault *f) {
+  return f->r.kind == SIM_RACE && f->r.way && f->race.how != CLASH_RAW;
+}
+
+typedef struct Seat { uint32_t group, fault; int place, rank; } Seat;
 
 static int by_seat(const void *a, const void *b) {
   const Seat *x = a, *y = b;
   if (x->group != y->group) return x->group < y->group ? -1 : 1;
   if (x->place != y->place) return x->place < y->place ? -1 : 1;
+  if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
   return x->fault < y->fault ? -1 : 1;
 }
 
-uint32_t simlead_arrange(const Fn *fn, SimFault *f, uint32_t n) {
-  n = without_twins(f, n);
+uint32_t simlead_arrange(const SimProg *p, SimFault *f, uint32_t n) {
+  const Fn *fn = p->fn;
+  for (uint32_t k = 0; k < n; k++) simpath_turn(p, &f[k]);
+  n = without_twins(f, joined(f, n));
   if (!n) return 0;
   conclude(f, n);
   uint32_t *of = base_realloc(NULL, n * sizeof *of);
@@ -186,7 +215,7 @@ uint32_t simlead_arrange(const Fn *fn, SimFault *f, uint32_t n) {
   if (room) {
     group(fn, f, n, of);
     for (uint32_t k = 0; k < n; k++)
-      seat[k] = (Seat){of[k], k, place_of(&f[k], f)};
+      seat[k] = (Seat){of[k], k, place_of(&f[k], f), rank_of(&f[k])};
     qsort(seat, n, sizeof *seat, by_seat);
     memcpy(all, f, n * sizeof *f);
   }

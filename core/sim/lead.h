@@ -7,6 +7,6 @@
 // Puts n faults in the order in which they are told, each cause before what may
 // follow from it (r.leads), and gives how many there are: some are told by
 // others.
-uint32_t simlead_arrange(const Fn *fn, SimFault *f, uint32_t n);
+uint32_t simlead_arrange(const SimProg *p, SimFault *f, uint32_t n);
 
 #endif

@@ -382,6 +382,15 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
   else if (f->race.agent && (f->race.agent >= AGENT_COPY || !f->race.flying))
     simreport_printf(t, "%s by %s whose end was not waited for: ",
                      how[f->race.how], agent);
+  else if (f->race.how == CLASH_RAW && f->r.way && f->race.far)
+    simreport_printf(t, "read of what a thread of another block writes, with "
+                     "nothing that orders them for the cluster: ");
+  else if (f->race.how == CLASH_RAW && f->r.way)
+    simreport_printf(t, "read of what another %s %s: ",
+                     warps ? "warp writes, without a barrier"
+                           : "lane of the warp writes, without a __syncwarp",
+                     f->r.way == WAY_LOOP || f->r.src == f->r.src2
+                         ? "in between" : "between the lines");
   else if (f->race.far)
     simreport_printf(t, "%s by a thread of another block with nothing that "
                      "orders them for the cluster: ", how[f->race.how]);

@@ -27,9 +27,10 @@ typedef struct SimFault {
     // that nobody here waited for; proxy: of this one with a thread, for want
     // of a fence between their proxies; far: threads of two blocks
     // copy: a bulk copy's write; alone: a warp whose own wait for the wgmma
-    // that read comes not before, plus one
+    // that read comes not before, plus one; cta: of a thread on the other side
     struct {
       SimClash how; SimAgent agent; bool flying, proxy, far, copy; int alone;
+      int32_t cta[3];
     } race;
     // BLOCKRACE: classes of access, as blocks.c has them; the other's CTA;
     // draws: a number, from what another one put back

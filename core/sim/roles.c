@@ -66,17 +66,21 @@ static bool by_thread(const Fn *fn, Ref r, int *left) {
   return false;
 }
 
+bool simroles_parts(const SimProg *p, const SimIns *branch) {
+  int left = MOST_OPERANDS;
+  return by_thread(p->fn, branch->ref, &left);
+}
+
 bool simroles_apart(const SimProg *p, uint32_t src, uint32_t src2) {
   Path a, b;
   if (!path_of(p, src, &a) || !path_of(p, src2, &b)) return false;
-  int k = 0, left = MOST_OPERANDS;
+  int k = 0;
   while (k < a.n && k < b.n && a.r[k].head == b.r[k].head &&
          a.r[k].other == b.r[k].other)
     k++;
   if (k == a.n || k == b.n || a.r[k].op != OP_IF || b.r[k].op != OP_IF)
     return false;
-  const SimIns *head = &p->ins[a.r[k].head];
-  if (!by_thread(p->fn, head->ref, &left)) return false;
+  if (!simroles_parts(p, &p->ins[a.r[k].head])) return false;
   return a.r[k].head == b.r[k].head || (loops(&a, k) && loops(&b, k));
 }
 
@@ -106,8 +110,7 @@ bool simroles_some(const SimWarp *w) {
   const SimProg *p = w->cluster->prog;
   for (uint32_t k = 0; k < w->depth; k++) {
     const SimIns *head = &p->ins[w->frame[k].head];
-    int left = MOST_OPERANDS;
-    if (head->op == OP_IF && by_thread(p->fn, head->ref, &left)) return true;
+    if (head->op == OP_IF && simroles_parts(p, head)) return true;
   }
   return false;
 }

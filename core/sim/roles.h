@@ -8,6 +8,8 @@
 // Are two lines that access memory in branches for different threads, so that
 // no barrier of the block can stand between them?
 bool simroles_apart(const SimProg *p, uint32_t src, uint32_t src2);
+// Does a branch depend on which thread takes it?
+bool simroles_parts(const SimProg *p, const SimIns *branch);
 // May w come to an instruction of which `is` holds? Branches count as taken.
 typedef bool SimIs(const SimIns *i, const void *ud);
 bool simroles_ahead(const SimWarp *w, SimIs *is, const void *ud);

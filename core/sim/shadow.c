@@ -360,6 +360,9 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
   f->race.copy = x->agent && x->write;
   f->race.far = actor < c->prog->nall &&
                 actor / c->prog->nwarp != x->w->id / c->prog->nwarp;
+  if (actor < c->prog->nall)
+    memcpy(f->race.cta, c->cta[actor / c->prog->nwarp].id,
+           sizeof f->race.cta);
   f->race.agent = flying ? flying_to(c, g) : agent_of(c, actor, src2, g);
   f->r.other = thread_of(c->prog, actor, lanes);
   if (same_warp) return;

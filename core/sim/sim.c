@@ -704,7 +704,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
     unwritten = simleft_find(prog, left, one ? NULL : merge_fault, &r);
   SimShort few = {.mem = -1};
   if (ok && !r.stopped && !r.nfault && !one) few = simleft_short(cx, prog);
-  r.nfault = simlead_arrange(prog->fn, r.fault, r.nfault);
+  r.nfault = simlead_arrange(prog, r.fault, r.nfault);
   simblocks_free(prog);
   simrelay_free(prog);
   SimResult *s = ok ? result(&r) : NULL;

@@ -36,6 +36,10 @@ typedef struct Launch {
   struct SimDebug *debug;  // who looks at it (debug.h); or NULL
 } Launch;
 
+// How the program goes from one access to a later one: not known; on; to a line
+// that is there again (of an unrolled loop); through the end of a loop.
+typedef enum SimWay { WAY_NONE, WAY_STRAIGHT, WAY_AGAIN, WAY_LOOP } SimWay;
+
 // One distinct fault: (kind, lines, memory object, state); the first one is
 // described, `count` tells how many warp instructions met it.
 enum { SIM_MODES = 8 };
@@ -53,6 +57,10 @@ typedef struct SimReport {
   uint64_t count;
   uint64_t state;      // of what a deadlock is at: others are other faults
   SimLack lack;
+  SimWay way;          // races: from the other access to this one
+  uint32_t loop;       // a loop (Fn.src) with no barrier on the way through its
+                       // end: LOOP, and STRAIGHT on the way back
+  bool outside;        // the barrier has to be outside of a branch
   int32_t leads;       // the report that this may follow from, or -1
   int32_t mbar;        // the mbarrier's index into Fn.mem, or -1: its phase
   int64_t arrivals, bytes;  // should count so many more of each (< 0: fewer)

@@ -388,12 +388,12 @@ local FAULTS = {
    .. "parity)"},
   {"no filled", "sum", {
      {"arch.sync_threads()  -- filled", ""}},
-   "race", "fill add",
-   "write after a read by another warp with no barrier in between"},
+   "race", "add fill",
+   "read of what another warp writes, without a barrier between the lines"},
   {"no added", "sum", {
      {"arch.sync_threads()  -- added", ""}},
-   "race", "add step",
-   "write after a read by another warp with no barrier in between"},
+   "race", "step add",
+   "read of what another warp writes, without a barrier between the lines"},
   {"no warp read", "sum", {
      {"arch.sync_warp()  -- read", ""}},
    "warp-race", "put step",
@@ -402,12 +402,12 @@ local FAULTS = {
   {"no warp put", "sum", {
      {"arch.sync_warp()  -- put", ""}},
    "warp-race", "step put",
-   "read after a write by another lane of the warp with no __syncwarp "
-   .. "in between"},
+   "read of what another lane of the warp writes, without a __syncwarp between "
+   .. "the lines"},
   {"no done", "sum", {
      {"arch.sync_threads()  -- done", ""}},
-   "race", "put out",
-   "write after a read by another warp with no barrier in between"},
+   "race", "out put",
+   "read of what another warp writes, without a barrier between the lines"},
   {"two warps write", "sum", {
      {"tid:eq(127), function() y[0] = s[0]",
       "tid:ge(64), function() s[3] = tid:to(cute.f32) y[0] = s[3]"}},

@@ -257,8 +257,9 @@ describe("blocks of a cluster in global memory", function()
     end
     local r = run(nothing)
     assert.equal("race", r.reports[1].kind)
-    assert.matches("by a thread of another block with nothing that orders "
-      .. "them for the cluster: element %d+ of global tensor 'x'$",
+    assert.matches("^read of what a thread of another block writes, with "
+      .. "nothing that orders them for the cluster: element %d+ of global "
+      .. "tensor 'x'$",
       r.reports[1].message)
     assert.is_true(run(function()
       arch.cluster_arrive()

@@ -187,12 +187,12 @@ describe("races", function()
 
   it("between warps: both lines, whichever warp is first", function()
     local r, f = reverse(false)
-    assert.equal("race 1 3: write after a read by another warp with no "
-      .. "barrier in between: element 32 of shared tensor 's'", f[1])
-    assert.equal("race 3 1: read after a write by another warp with no "
-      .. "barrier in between: element 31 of shared tensor 's'", f[2])
-    assert.equal("uninitialised", r.reports[3].kind)
-    assert.are.same({31, 1}, {r.reports[2].other, r.reports[2].count})
+    assert.equal("race 3 1: read of what another warp writes, without a "
+      .. "barrier between the lines: element 32 of shared tensor 's'", f[1])
+    assert.equal("uninitialised", r.reports[2].kind)
+    assert.is_nil(r.reports[3])
+    assert.are.same({32, {31, 0, 0}, 2}, {r.reports[1].other,
+      r.reports[1].thread, r.reports[1].count})
     assert.is_truthy(tostring(r):find("put sync_threads() between the two "
       .. "lines", 1, true))
   end)
@@ -240,9 +240,9 @@ describe("races", function()
     end
     local function vote() arch.vote_ballot_sync(arch.lane_idx():lt(3)) end
     for _, between in ipairs {function() end, vote} do
-      assert.are.same({"warp-race 3 1: read after a write by another lane of "
-        .. "the warp with no __syncwarp in between: element 1 of shared "
-        .. "tensor 's'"}, faults(neighbours(between), base))
+      assert.are.same({"warp-race 3 1: read of what another lane of the warp "
+        .. "writes, without a __syncwarp between the lines: element 1 of "
+        .. "shared tensor 's'"}, faults(neighbours(between), base))
     end
     clean(neighbours(arch.sync_warp))
   end)
@@ -340,9 +340,9 @@ describe("cp.async", function()
 
   it("is seen by other threads only after a barrier", function()
     local r, f = fetch(function() arch.cp_async_wait_group(0) end, nothing)
-    assert.are.same({"warp-race 5 1: read after a write by another lane of "
-      .. "the warp with no __syncwarp in between: element 127 of shared "
-      .. "tensor 's'"}, f)
+    assert.are.same({"warp-race 5 1: read of what another lane of the warp "
+      .. "writes, without a __syncwarp between the lines: element 127 of "
+      .. "shared tensor 's'"}, f)
     assert.equal(31, r.reports[1].other)
   end)
 

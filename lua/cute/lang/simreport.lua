@@ -5,7 +5,12 @@
 --   reports       faults: {kind=, message=, file=, line=, line2=, tensor=,
 --                 offset=, coord=, layout=, thread=, block=, count=,
 --                 lack= (what is missing, where that is known), leads= (the
---                 number of the fault that this one may follow from)}
+--                 number of the fault that this one may follow from),
+--                 way= (of a race: how the program goes from the other access
+--                 to this one: "straight", "again", to a line of an unrolled
+--                 loop, or "loop", through its end), loop_file=, loop= (that
+--                 loop; else one that leads back with no barrier), outside=
+--                 (the barrier has to be outside of a branch)}
 --   lines         memory traffic by source line: {file=, line=, op=, shared=,
 --                 global=, out= (from shared memory to global), count=,
 --                 wavefronts=, conflicts=, requests=, sectors=,
@@ -160,6 +165,61 @@ local ONE_LINE = {
     .. "(cute.arch.atomic_add); else read, cute.arch.sync_warp(), then write",
 }
 
+local function at(file, line)
+  if not line then return nil end
+  return ("%s:%d"):format(source.short(file or "?"), line)
+end
+
+local BARRIERS = {["race"] = "sync_threads()",
+                  ["warp-race"] = "cute.arch.sync_warp()"}
+local ATOMIC = "many add to one element by an atomic (cute.arch.atomic_add); "
+  .. "else "
+local FAR = "cluster_arrive() and cluster_wait() %s, or an mbarrier with scope "
+  .. "= \"cluster\" for both sides (PipelineTmaAsync {scope = \"cluster\"})"
+
+-- Where the barrier has to be.
+local function place_on(r, same, loop)
+  local where = "between the two lines"
+  if r.way == "loop" then return loop end
+  if r.way == "again" and same then
+    where = "behind the line, before it runs again"
+  elseif r.way == "again" then
+    where = ("behind %s, before %s runs again"):format(at(r.file2, r.line2),
+      at(r.file, r.line))
+  elseif same then
+    where = "between the write and the read"
+  end
+  return r.outside and where .. ", outside of the branch" or where
+end
+
+-- Advice on a race whose way through the program is known.
+local function on_the_way(r)
+  local same = r.line2 == r.line and r.file2 == r.file
+  local barrier, loop = BARRIERS[r.kind], r.loop
+    and "at the end of the loop of " .. at(r.loop_file, r.loop)
+  local where = place_on(r, same, loop)
+  if r.message:find "write one element" then
+    return ("let one %s write it, or use an atomic; where one comes after the "
+      .. "other, %s %s"):format(r.kind == "race" and "thread" or "lane",
+      barrier, r.way == "straight" and "in between" or where)
+  end
+  local reads = r.message:find "^read" ~= nil
+  if same and r.way == "straight" and not reads then
+    where = ("read, %s, then write"):format(barrier)
+  elseif r.message:find "another block" then
+    where = FAR:format(where)
+  else
+    where = ("put %s %s"):format(barrier, where)
+  end
+  if loop and r.way ~= "loop" then
+    where = ("%s; and one %s, where its steps use the same elements"):format(
+      where, loop)
+  end
+  -- A line that reads, then writes.
+  local adds = same and not reads == (r.way == "straight")
+  return adds and ATOMIC .. where or where
+end
+
 -- What is lacking, by kind and `lack`: advice, and what the second line is.
 local LACKS = {
   ["async-in-flight barrier"] = "put sync_threads() behind the "
@@ -255,6 +315,7 @@ local function words_on(r)
   end
   if r.lack == "pending" then return fewer(r), second end
   if LACKS[key] then return LACKS[key], second end
+  if r.way then return on_the_way(r), second end
   for _, s in ipairs(SPECIAL) do
     if r.kind == s[1] and r.message:find(s[2]) then
       return s[3], s[4] or second
@@ -271,11 +332,6 @@ local OTHER = {["index-overflow"] = "the product",
                ["signed-overflow"] = "the result",
                ["uninitialised"] = "taken from the register in",
                ["division-by-zero"] = "the division"}
-
-local function at(file, line)
-  if not line then return nil end
-  return ("%s:%d"):format(source.short(file or "?"), line)
-end
 
 local function triple(t)
   return ("(%d,%d,%d)"):format(t[1], t[2], t[3])
@@ -524,14 +580,16 @@ end
 
 -- Fields of a fault that are for programs as they are.
 local FIELDS = {"kind", "message", "line", "line2", "tensor", "offset",
-  "coord", "layout", "block", "thread", "other", "count", "lack", "leads"}
+  "coord", "layout", "block", "thread", "other", "count", "lack", "leads",
+  "way", "loop", "outside"}
 
 --- A fault as docs/errors.md has it for programs.
 ---@param r table an element of report.reports
 ---@return table
 function simreport.plain(r)
   local out = {advice = words_on(r), file = r.file and source.short(r.file),
-               file2 = r.file2 and source.short(r.file2)}
+               file2 = r.file2 and source.short(r.file2),
+               loop_file = r.loop_file and source.short(r.loop_file)}
   for _, k in ipairs(FIELDS) do out[k] = r[k] end
   return out
 end

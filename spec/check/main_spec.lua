@@ -95,7 +95,7 @@ describe("cutelua check", function()
     assert.matches("^check: kernel k: incomplete\n.*not covered: a run was "
       .. "stopped: seconds = 1 is the bound\n" .. LATE, out)
     assert.equal("1", out:match(LATE))
-    out = of(2000, 40)  -- one is short, but there are 40 changes
+    out = of(2000, 200)  -- one is short, but there are 200 changes
     assert.matches("needed.*unknown.*\n  not all were looked at: no time was "
       .. "left\n", out)
     out = of(2000, 1)  -- many launches

@@ -78,7 +78,7 @@ end
 
 -- What is told first: a fault, or a note.
 local function first_of(c, bad)
-  local at = {}
+  local at = support.recorder()
   for seed = 1, SEEDS do
     local r = launched(c, bad, at, seed)
     local f = r.reports[1] or r.relies[1]

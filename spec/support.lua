@@ -68,6 +68,21 @@ function support.change(text, from, nth, to)
   return text:sub(1, at - 1) .. to .. text:sub(at + #from)
 end
 
+--- A table that keeps what is set in it, also from within loops and branches of
+-- a kernel, where tables of Lua would be taken for state of the kernel: its
+-- values are a coroutine's.
+---@return table
+function support.recorder()
+  local kept = coroutine.wrap(function(_, k, v)
+    local list = {}
+    while true do
+      if v ~= nil then list[k] = v end
+      _, k, v = coroutine.yield(list[k])
+    end
+  end)
+  return setmetatable({}, {__index = kept, __newindex = kept})
+end
+
 --- The lines of a text that are not empty.
 ---@param text string
 ---@return string[]

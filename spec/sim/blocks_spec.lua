@@ -78,12 +78,12 @@ end)
 
 describe("blocks that share memory without order", function()
   it("stores of different values", function()
-    local at
+    local at = support.recorder()
     local text = found(3, 32, function(a)
-      at = line() + 1
+      at[1] = line() + 1
       a[arch.thread_idx()] = arch.block_idx()
     end, zeros(32))
-    assert.equal(("block-race %d %d a"):format(at, at), text)
+    assert.equal(("block-race %d %d a"):format(at[1], at[1]), text)
   end)
 
   -- A race by the letter; but in each order of the stores, and by each mix of
@@ -97,23 +97,23 @@ describe("blocks that share memory without order", function()
   end)
 
   it("one value by two blocks, another by a third", function()
-    local at
+    local at = support.recorder()
     local text = found(3, 32, function(a)
       local b = arch.block_idx()
-      at = line() + 1
+      at[1] = line() + 1
       a[0] = cute.where(b:eq(2), 1, 0)
     end, zeros(32))
-    assert.equal(("block-race %d %d a"):format(at, at), text)
+    assert.equal(("block-race %d %d a"):format(at[1], at[1]), text)
   end)
 
   -- What lies in memory may be another block's by then, which runs at the same
   -- time on another thread of the host.
   it("one value by all lanes of a block, again and again", function()
-    local at
+    local at = support.recorder()
     local run = cute.kernel("k", function(a)
       local b = arch.block_idx()
       for _ in cute.range(500) do
-        at = line() + 1
+        at[1] = line() + 1
         a[0] = b
       end
     end)
@@ -121,54 +121,54 @@ describe("blocks that share memory without order", function()
       local report = support.report(run(zeros(32)):launch {grid = 4, block = 32,
         seed = seed, threads = 2, device = "sim:sm_90a", faults = "return"})
       assert.equal(1, #report.reports, tostring(report))
-      assert.same({"block-race", at}, {report.reports[1].kind,
+      assert.same({"block-race", at[1]}, {report.reports[1].kind,
                                        report.reports[1].line})
     end
   end)
 
   it("a tile that is one element too wide", function()
-    local at
+    local at = support.recorder()
     local A = zeros(129)
     local text = found(4, 33, function(a)
       local i = arch.block_idx() * 32 + arch.thread_idx()
-      at = line() + 1
+      at[1] = line() + 1
       a[i] = i * 2 + arch.thread_idx()
     end, A)
-    assert.equal(("block-race %d %d a"):format(at, at), text)
+    assert.equal(("block-race %d %d a"):format(at[1], at[1]), text)
   end)
 
   it("reads of what another block stores", function()
-    local at
+    local at = support.recorder()
     local text = found(4, 32, function(a)
       local i = arch.block_idx() * 32 + arch.thread_idx()
-      at = line() + 1
+      at[1] = line() + 1
       local x = a[(i + 1) % 128]
       arch.sync_threads()  -- of one block
       a[i] = x
     end, zeros(128))
-    assert.equal(("block-race %d %d a"):format(at, at + 2), text)
+    assert.equal(("block-race %d %d a"):format(at[1], at[1] + 2), text)
   end)
 
   it("through two arguments, of one buffer and of parts of one", function()
-    local at
+    local at = support.recorder()
     local function shift(a, b)
       local i = arch.block_idx() * 32 + arch.thread_idx()
-      at = line() + 1
+      at[1] = line() + 1
       b[i] = a[i + 32]
     end
     local A = zeros(128)
     local want = "block-race %d %d"
     local text = found(3, 32, shift, A, A)
-    assert.equal(want:format(at, at), (text:gsub(" %w+$", "")))
+    assert.equal(want:format(at[1], at[1]), (text:gsub(" %w+$", "")))
     clean(2, 32, shift, A, zeros(64))
     local front = cute.local_tile(A, {64}, {0})
     local back = cute.local_tile(A, {64}, {1})
     text = found(2, 32, function(a, b)
       local i = arch.block_idx() * 32 + arch.thread_idx()
-      at = line() + 1
+      at[1] = line() + 1
       b[i] = a[63 - i]
     end, front, front)
-    assert.equal(want:format(at, at), (text:gsub(" %w+$", "")))
+    assert.equal(want:format(at[1], at[1]), (text:gsub(" %w+$", "")))
     clean(2, 32, function(a, b)
       local i = arch.block_idx() * 32 + arch.thread_idx()
       b[i] = a[63 - i]
@@ -179,17 +179,17 @@ describe("blocks that share memory without order", function()
     local g2s = cute.make_tiled_copy(
       cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),
       cute.make_layout {32}, cute.make_layout {4})
-    local at
+    local at = support.recorder()
     local text = found(2, 32, function(a)
       local tid, b = arch.thread_idx(), arch.block_idx()
       local s = cute.make_smem_tensor(cute.f32, cute.make_layout {128}, 16)
       local thr = g2s:get_slice(tid)
       cute.when(b:eq(0), function()
-        at = line() + 1
+        at[1] = line() + 1
         cute.copy(g2s, thr:partition_S(a), thr:partition_D(s))
       end, function() a[tid * 3] = 1 end)
     end, zeros(128, cute.f32))
-    assert.equal(("block-race %d %d a"):format(at, at + 1), text)
+    assert.equal(("block-race %d %d a"):format(at[1], at[1] + 1), text)
   end)
 
   it("names the blocks, the threads and the place", function()
@@ -227,33 +227,33 @@ describe("atomics", function()
   end)
 
   it("race with plain accesses of other blocks", function()
-    local at
+    local at = support.recorder()
     local function mixed(plain)
       return found(2, 32, function(a)
         local b, tid = arch.block_idx(), arch.thread_idx()
         cute.when(b:eq(0) & tid:eq(0), function()
-          at = line() + 1
+          at[1] = line() + 1
           arch.atomic_add(a.iterator, 1)
         end)
         cute.when(b:eq(1) & tid:eq(0), function() plain(a) end)
       end, zeros(2))
     end
     local text = mixed(function(a) a[1] = a[0] end)
-    assert.truthy(text:find(("block%%-race %%d+ %d a$"):format(at)), text)
+    assert.truthy(text:find(("block%%-race %%d+ %d a$"):format(at[1])), text)
     text = mixed(function(a) a[0] = 1 end)
-    assert.truthy(text:find(("block%%-race %d %%d+ a$"):format(at)), text)
+    assert.truthy(text:find(("block%%-race %d %%d+ a$"):format(at[1])), text)
     assert.equal("", mixed(function(a) a[1] = 1 end))
   end)
 
   it("of a block's scope are no order between blocks", function()
-    local at
+    local at = support.recorder()
     local text = found(2, 32, function(a)
-      at = line() + 1
+      at[1] = line() + 1
       arch.atomic_add(a.iterator, arch.block_idx() + 1,
                       {sem = "relaxed", scope = "cta"})
     end, zeros(1))
-    assert.truthy(text:find(("block-race %d %d a"):format(at, at), 1, true),
-                  text)
+    assert.truthy(text:find(("block-race %d %d a"):format(at[1], at[1]), 1,
+                            true), text)
   end)
 end)
 
@@ -262,7 +262,7 @@ describe("handing over between blocks", function()
 
   -- Each block stores a part; the one that comes last adds them up.
   local function last_block(count, before, after)
-    local lines = {}
+    local lines = support.recorder()
     local P, C, S = zeros(5 * 32), zeros(1), zeros(32)
     local text = found(5, 32, function(parts, counter, sum)
       local tid, b = arch.thread_idx(), arch.block_idx()
@@ -311,7 +311,7 @@ describe("handing over between blocks", function()
 
   -- Each block waits for the one before it and hands on.
   local function chain(seen, sent, all)
-    local lines = {}
+    local lines = support.recorder()
     local A
     local text = found(5, 64, function(a, f)
       local tid, b = arch.thread_idx(), arch.block_idx()
@@ -352,7 +352,7 @@ describe("handing over between blocks", function()
   end)
 
   it("only the thread that acquired is past it", function()
-    local lines = {}
+    local lines = support.recorder()
     local text = found(2, 64, function(a, f)
       local tid, b = arch.thread_idx(), arch.block_idx()
       cute.when(b:eq(0), function()
@@ -461,10 +461,10 @@ describe("blocks that wait for each other", function()
 
   it("in vain", function()
     for threads = 1, 2 do
-      local at
+      local at = support.recorder()
       local r = support.report(cute.kernel("vain", function(a)
         cute.loop(function()
-          at = line() + 1
+          at[1] = line() + 1
           return cute.eq(arch.load(a.iterator, nil, gpu), 0)
         end, function() end)
         a[arch.block_idx() + 1] = 1
@@ -472,7 +472,7 @@ describe("blocks that wait for each other", function()
         device = "sim", faults = "return"})
       local f = r.reports[1]
       assert.equal("deadlock", f.kind)
-      assert.equal(at, f.line)
+      assert.equal(at[1], f.line)
       assert.equal("no warp can go on: 1 warp waits (warp 0) at element 0 of "
         .. "global tensor 'a', which is 0 and was written by nobody",
         f.message)

@@ -99,7 +99,7 @@ describe("a cluster", function()
   end)
 
   it("must not end while others still arrive", function()
-    local at = {}
+    local at = support.recorder()
     tells("^%d+ exited%-block: shared memory of block %(%d,0,0%), which may "
       .. "have ended: none of its threads waits for this$",
       ring({no_tail = true}, at), {})
@@ -403,7 +403,7 @@ describe("what a copy brought, for another block,", function()
   end
 
   it("is handed over by arrivals for the cluster, not for the block", function()
-    local opts, at = {grid = 2, block = 32}, {}
+    local opts, at = {grid = 2, block = 32}, support.recorder()
     local x = cute.zeros({128}, cute.f32)
     for i = 0, 127 do x[i] = i end
     for name, way in pairs(WAYS) do

@@ -19,7 +19,7 @@ end
 
 -- kernel(fix) races at its lines `at`, and is clean when fix does its work.
 local function planted(kind, fix, block, kernel, make)
-  local at = {}
+  local at = support.recorder()
   local text = found(kernel(nothing, at), block, make())
   assert.equal(("%s %d %d"):format(kind, math.min(at[1], at[2]),
                                    math.max(at[1], at[2])), text)

@@ -16,7 +16,7 @@ local LOAD, MULTICAST = cpasync.CopyBulkTensorTileG2SOp(),
 local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
   {64, BN, 16}, warpgroup.OperandSource.SMEM), {2, 1, 1})
 
-local at = {}  -- lines
+local at = support.recorder()  -- lines
 local function line() return debug.getinfo(2, "l").currentline end
 
 -- Stages, their barriers, and who waits for whom. o: what is otherwise.

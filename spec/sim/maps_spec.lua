@@ -115,7 +115,7 @@ local TOLD = {release = "this tensor map was changed and not released since",
 
 local function tells(what, o)
   for seed = 1, SEEDS do
-    local at = {}
+    local at = support.recorder()
     local r = report(o, at, seed)
     local f = assert(r.reports[1], "nothing is told")
     assert.equal("tensor-map", f.kind, tostring(r))

@@ -1,6 +1,7 @@
 -- mbarriers in the simulator: what hands over by them is clean on every
 -- schedule, and with any one piece left out or wrong the fault is told, with
 -- its lines.
+local support = require "spec.support"
 local cute = require "cute"
 local seeds = require "spec.seeds"
 local arch = cute.arch
@@ -60,7 +61,7 @@ end
 describe("a ring that counts", function()
   -- What each seed tells first, its line in front, and lines.
   local function first(full, empty, rounds)
-    local lines, told = {}, {}
+    local lines, told = support.recorder(), {}
     for seed = 1, SEEDS do
       local r = launch(readers(full, empty, rounds, lines), {seed = seed,
         block = 160}, cute.zeros({128}, cute.i32))
@@ -241,7 +242,7 @@ end)
 ---------------------------------------------------------------------------
 
 local STAGES, ROUNDS = 3, 8
-local at = {}  -- lines of the ring
+local at = support.recorder()  -- lines of the ring
 
 -- Waits by asking: `ask` is try_wait or test_wait.
 local function asking(ask)

@@ -98,7 +98,7 @@ local FAULTS = {
   {"scan", file = "kernels/scan", {SYNC, 1, RACE}, {BELOW, 1, OUT},
     {PRED, 2, OUT}, {PRED, 3, OUT}, {PRED, 4, OUT}, {PRED, 5, OUT},
     {ROWS, 1, LEFT}},
-  {"selective_scan", file = "kernels/selective_scan", {SYNC, 1, RACE},
+  {"selective_scan", file = "kernels/selective_scan", {SYNC, 1, FLIES},
     {SYNC, 2, RACE}, {LANES, 1, LANE_RACE}, {COMMIT, 1, FLIES},
     {COMMIT, 2, FLIES}, {WAIT, 1, FLIES}, {BELOW, 2, OUT}, {BELOW, 3, OUT},
     {BELOW, 5, OUT}, {BELOW, 6, OUT}, {COPY, 1, UNWRITTEN},

@@ -75,7 +75,7 @@ end
 -- publish(flag), wait(flag): what stands between. Returns what is found and
 -- what must be when the two lines race.
 local function handover(publish, wait, nflag)
-  local A, lines = cute.zeros({64}, cute.i32), {}
+  local A, lines = cute.zeros({64}, cute.i32), support.recorder()
   for i = 0, 31 do A[i] = 100 + i end
   local text = found(function(a)
     local tid = arch.thread_idx()

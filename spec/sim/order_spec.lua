@@ -2,6 +2,7 @@
 -- of every way that cute.arch has to hand data from thread to thread, the
 -- whole one is clean whatever the schedule, and with any one piece left out
 -- the two lines that then race are named, whatever the schedule.
+local support = require "spec.support"
 local cute = require "cute"
 local order = require "spec.sim.order"
 local ACQ, REL, RLX, BOTH, FENCES, line, smem, zeroed, flags, poll, warp,
@@ -62,7 +63,7 @@ describe("release and acquire", function()
   end)
 
   it("a fence covers what came before it only", function()
-    local lines = {}
+    local lines = support.recorder()
     local text = found(function(a)
       local tid, f, s = arch.thread_idx(), flags(1), smem(2)
       cute.when(tid:eq(0), function()
@@ -85,7 +86,7 @@ describe("release and acquire", function()
   it("what follows a release is not released", function()
     for _, how in ipairs {function(p) arch.store(p, 1, REL) end,
                           function(p) arch.atomic_add(p, 1, BOTH) end} do
-      local lines = {}
+      local lines = support.recorder()
       local text = found(function(a)
         local tid, s, f = arch.thread_idx(), zeroed(1), flags(1)
         cute.when(tid:eq(0), function()
@@ -195,7 +196,7 @@ describe("release and acquire", function()
 
   it("flags in global memory order shared memory, too", function()
     local function handed(how, seen, fence)
-      local lines = {}
+      local lines = support.recorder()
       local text = found(function(g)
         local tid, s = arch.thread_idx(), smem(32)
         warp(0, function()
@@ -230,7 +231,7 @@ end)
 describe("chains", function()
   -- Warp 0 writes, warp 1 hands on, warp 2 reads.
   local function relay(middle)
-    local lines = {}
+    local lines = support.recorder()
     local text = found(function(a)
       local tid, f, s = arch.thread_idx(), flags(2), smem(32)
       warp(0, function()
@@ -270,7 +271,7 @@ describe("chains", function()
   it("another thread's atomic keeps a release alive, its store does not",
      function()
     local function over(second)
-      local lines = {}
+      local lines = support.recorder()
       local text = found(function(a)
         local tid, f, s = arch.thread_idx(), flags(1), smem(32)
         warp(0, function()
@@ -320,7 +321,7 @@ describe("chains", function()
   it("a barrier before the release counts, and one after the acquire",
      function()
     local function through(first, last)
-      local lines = {}
+      local lines = support.recorder()
       local text = found(function(a)
         local tid, s, f = arch.thread_idx(), zeroed(64), flags(1)
         cute.when(tid:lt(64), function()
@@ -348,7 +349,7 @@ end)
 describe("buffers that are used again", function()
   -- full and empty flags that count rounds: a ring of two stages.
   local function ring(release, acquire)
-    local lines = {}
+    local lines = support.recorder()
     local A = cute.zeros({32, 7}, cute.i32)
     local text = found(function(a)
       local tid, f, s = arch.thread_idx(), flags(4), smem(64)
@@ -393,7 +394,7 @@ describe("buffers that are used again", function()
 
   it("a lock", function()
     local function locked(take, give)
-      local lines = {}
+      local lines = support.recorder()
       local A = cute.zeros({1}, cute.i32)
       local text = found(function(a)
         local tid, f, s = arch.thread_idx(), flags(1), smem(1)
@@ -440,7 +441,7 @@ describe("buffers that are used again", function()
   end)
 
   it("a plain read of a flag races, whatever strong reads follow", function()
-    local lines = {}
+    local lines = support.recorder()
     local text = found(function(a)
       local tid, f = arch.thread_idx(), flags(1)
       cute.when(tid:eq(0), function()
@@ -457,7 +458,7 @@ describe("buffers that are used again", function()
   end)
 
   it("a plain store to a polled flag is a race", function()
-    local lines = {}
+    local lines = support.recorder()
     local text = found(function(a)
       local tid, f = arch.thread_idx(), flags(1)
       cute.when(tid:eq(0), function()
@@ -576,7 +577,7 @@ describe("a part of a warp", function()
         arch.sync_warp()
       end)
     end
-    local lines = {}
+    local lines = support.recorder()
     local function part(from)
       return found(function(a)
         local tid, s, f = arch.thread_idx(), zeroed(64), flags(1)
@@ -605,7 +606,7 @@ end)
 
 describe("lanes that meet", function()
   local function halves(meet)
-    local lines = {}
+    local lines = support.recorder()
     local text = found(function(a)
       local tid, s = arch.thread_idx(), smem(32)
       lines[1] = line() + 1
@@ -681,7 +682,7 @@ end)
 
 describe("named barriers", function()
   it("do not cover what an arriving warp does afterwards", function()
-    local lines = {}
+    local lines = support.recorder()
     local text = found(function(a)
       local tid, s, f = arch.thread_idx(), zeroed(32), flags(1)
       warp(0, function()
@@ -699,7 +700,7 @@ describe("named barriers", function()
   end)
 
   it("arriving does not order what comes after it", function()
-    local lines = {}
+    local lines = support.recorder()
     local text = found(function(a)
       local tid, s = arch.thread_idx(), smem(32)
       warp(0, function()
@@ -716,7 +717,7 @@ describe("named barriers", function()
 
   it("pass on what their warps acquired", function()
     local function via(count)
-      local lines = {}
+      local lines = support.recorder()
       local text = found(function(a)
         local tid, s, f = arch.thread_idx(), zeroed(32), flags(1)
         warp(0, function()
@@ -744,7 +745,7 @@ describe("named barriers", function()
   it("two of three stages by arrive and sync, many rounds", function()
     local A = cute.zeros({64}, cute.i32)
     local function rounds(full, empty)
-      local lines = {}
+      local lines = support.recorder()
       local text = found(function(a)
         local tid, s = arch.thread_idx(), smem(32)
         local lane, sum = tid % 32, cute.var(0)
@@ -781,7 +782,7 @@ describe("cp.async", function()
     cute.make_layout {32}, cute.make_layout {4})
 
   local function brought(wait, sync, how)
-    local A, lines = cute.ones({128}, cute.f32), {}
+    local A, lines = cute.ones({128}, cute.f32), support.recorder()
     local text = found(function(a, o)
       local tid, f = arch.thread_idx(), flags(1)
       local s, thr = smem(128, cute.f32), g2s:get_slice(tid % 32)

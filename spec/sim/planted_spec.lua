@@ -97,7 +97,7 @@ local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN", {2, 2, 1},
 local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
 local s2r_A, s2r_B = cute.make_tiled_copy_A(ldsm, mma),
   cute.make_tiled_copy_B(ldsm, mma)
-local at = {}  -- lines
+local at = support.recorder()  -- lines
 local function line() return debug.getinfo(2, "l").currentline end
 
 -- What a block loads of an operand, shared among `ctas` of them.

@@ -52,7 +52,7 @@ end
 -- Block 0 stores x[t] and says so at flag 0; block 1 waits and reads it. Parts
 -- of it by name, each a function that may be replaced.
 local function handover(parts)
-  local at = {}
+  local at = support.recorder()
   local function part(name, default) return parts[name] or default end
   local function kernel(x, flag, y)
     local t, b = arch.thread_idx(), arch.block_idx()
@@ -118,7 +118,7 @@ describe("a hand-over between blocks", function()
 
   -- Block 1 says at flag 1 that it has begun, or (chain) that block 0 is done.
   local function three(chain, waits)
-    local at = {}
+    local at = support.recorder()
     local text, some = found(function(x, flag, y)
       local t, b = arch.thread_idx(), arch.block_idx()
       cute.when(b:eq(0), function()
@@ -199,7 +199,7 @@ describe("a hand-over between blocks", function()
 
   -- Block 1 loads by a bulk copy what threads of block 0 stored.
   it("to an agent needs a fence between the proxies", function()
-    local at, cpasync = {}, cute.nvgpu.cpasync
+    local at, cpasync = support.recorder(), cute.nvgpu.cpasync
     local g2s = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.i32)
     local function kernel(before, behind)
       return function(x, flag, y)
@@ -245,7 +245,7 @@ end)
 
 describe("flags that never come", function()
   it("say who waits, for what, and who wrote it last", function()
-    local at = {}
+    local at = support.recorder()
     local start = os.clock()
     local r = launch({grid = 3, block = 96}, function(flag, y)
       local t, b = arch.thread_idx(), arch.block_idx()
@@ -638,7 +638,7 @@ describe("a queue of tiles", function()
   -- Whoever draws number `at` puts the counter back.
   local function report(put, at, seed)
     local counter = cute.zeros({1}, cute.i32)
-    local lines = {}
+    local lines = support.recorder()
     local r = support.report(cute.kernel("k", function(count, y)
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout(1))
       local tile = cute.var(0)

@@ -88,7 +88,7 @@ local function refill(o)
   local X = cute.zeros({64, 64}, cute.bf16)
   local load, cX = cpasync.make_tiled_tma_atom(
     cpasync.CopyBulkTensorTileG2SOp(), X, ROWS, {64, 64})
-  local at = {}
+  local at = support.recorder()
   local call = cute.kernel("refill", function(a, c, mD)
     local tid = arch.thread_idx()
     local s = cute.make_smem_tensor(cute.bf16, ROWS, 1024)
@@ -219,7 +219,7 @@ local function again(o)
   local load, cX = cpasync.make_tiled_tma_atom(
     cpasync.CopyBulkTensorTileG2SOp(), cute.zeros({32, 32}, cute.f32), layout,
     {32, 16})
-  local at = {}
+  local at = support.recorder()
   local call = cute.kernel("again", function(a, c, y)
     local tid, lane = arch.thread_idx(), arch.lane_idx()
     local s = cute.make_smem_tensor(cute.f32, layout, 128)
@@ -379,7 +379,7 @@ local function remap(o)
     or cpasync.CopyBulkTensorTileG2SOp()
   local atom, coords = cpasync.make_tiled_tma_atom(op, o.stores and y or x,
     layout, {32, 16})
-  local at = {}
+  local at = support.recorder()
   local call = cute.kernel("remap", function(a, c, map, other)
     local tid = arch.thread_idx()
     local s = cute.make_smem_tensor(cute.f32, layout, 128)

@@ -433,8 +433,9 @@ function Softmax:take(s, acc, dtype)
   local pr, left = flash.by_rows(p), flash.left_operand(p)
   return function(k)
     for i = 0, self.rows - 1 do
+      local c, low = self.factor[i], self.low[i]
       for j = 4 * k, 4 * k + 3 do
-        local x = flash.exp2(cute.fma(sr(i, j), self.factor[i], self.low[i]))
+        local x = flash.exp2(cute.fma(sr(i, j), c, low))
         pr[{i, j}] = x:to(dtype)
         self.sum[i] = self.sum[i] + x
       end

@@ -513,6 +513,7 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
     if (r) return r;
   } else {
     double x, y, z;
+    if (a == b && (op == OP_MIN || op == OP_MAX)) return a;  // a NaN, too
     if (float_const(fn, a, &x) && float_const(fn, b, &y) &&
         fold_float2(op, t, x, y, &z))
       return ir_float(cx, fn, t, z);

@@ -91,7 +91,7 @@ static void collect(Find *f, Ref r, int32_t mem, SimWraps *w) {
 // so that a compiler may cancel what cannot overflow?
 static bool compares(Op op) {
   return op_rows[op].rule == RULE_CMP || op == OP_DIV || op == OP_MOD ||
-         op == OP_SHR;
+         op == OP_SHR || op == OP_MIN || op == OP_MAX || op == OP_ABS;
 }
 
 // Of what i compares, and of all its addresses: offsets in memory, the address
@@ -104,7 +104,7 @@ static void collect_all(Find *f, const Ins *i, SimWraps *w) {
   Operand o;
   if (compares((Op)i->op) && ir_type(p->fn, i->a[0]) == DT_I32) {
     collect(f, i->a[0], NO_MEMORY, w);
-    if (i->op != OP_SHR) collect(f, i->a[1], NO_MEMORY, w);
+    if (i->op != OP_SHR && i->a[1]) collect(f, i->a[1], NO_MEMORY, w);
     return;
   }
   for (Operands at = operands_of(p->fn, i); operands_next(&at, &o);) {

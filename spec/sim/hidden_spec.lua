@@ -604,7 +604,9 @@ describe("signed results of 32 bits", function()
     ne = function(v, w) return v:ne(w) end,
     quotient = function(v) return (v // 3):gt(0) end,
     remainder = function(v) return (v % 3):gt(0) end,
-    shift = function(v) return (v >> 1):gt(0) end}
+    shift = function(v) return (v >> 1):gt(0) end,
+    most = function(v, w) return cute.max(v, w):gt(0) end,
+    magnitude = function(v) return cute.abs(v):gt(0) end}
   local results = {
     sum = {MOST, function(n) return n + 1 end},
     difference = {LEAST, function(n) return n - 1 end},

@@ -13,6 +13,7 @@
 // (sums with constants, what does not change in a loop).
 #include "sim/clock.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "sim/work.h"
@@ -331,7 +332,7 @@ static double combine(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
   const SimMachine *m = k->m;
   double same = s->same ? s->same : 1, passes = most(s->passes, 1);
   if (c->work <= 0) {
-    double work = passes + (i->idle ? 0.05 : 0.3) * (same - 1);
+    double work = passes + (i->idle ? 1.5 : 9.3) * cbrt((same - 1) / 31);
     return take(k, &sm->shared, PIPE_SHARED, t, work, one) + m->shared;
   }
   double end = take(k, &sm->shared, PIPE_SHARED, t, passes * m->cas * same,

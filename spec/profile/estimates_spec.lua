@@ -2,37 +2,46 @@
 local assert = require "luassert"
 local estimates = require "spec.estimates"
 
-describe("estimates of one kind of work", function()
+-- Rows with what the model says of them.
+local function said(list)
   local rows = {}
-  for _, r in ipairs(estimates.known) do
-    it(("are within 15 %% of an H100: %s"):format(r.name), function()
-      local said = estimates.said(r, "h100")
-      rows[#rows + 1] = {said = said, took = r.us, name = r.name}
-      assert.near(r.us, said, 0.15 * r.us)
-    end)
+  for i, r in ipairs(list) do
+    rows[i] = {said = estimates.said(r, "h100"), took = r.us, name = r.name}
   end
+  return rows
+end
+
+local function is_near(r) return math.abs(r.said - r.took) <= 0.15 * r.took end
+
+describe("estimates of one kind of work", function()
+  local known, new = said(estimates.known), said(estimates.new)
+
+  it("are within 15 % of an H100", function()
+    for _, r in ipairs(known) do
+      assert.is_true(is_near(r), ("%s: %.2f us, not %.2f"):format(r.name,
+        r.said, r.took))
+    end
+  end)
 
   it("are in the H100's order where it has 20 % between them", function()
-    assert.equal(#estimates.known, #rows)
-    for _, a in ipairs(rows) do
-      for _, b in ipairs(rows) do
-        assert.is_true(a.took <= 1.2 * b.took or a.said > b.said,
-                       a.name .. ", " .. b.name)
+    for _, rows in ipairs {known, new} do
+      for _, a in ipairs(rows) do
+        for _, b in ipairs(rows) do
+          assert.is_true(a.took <= 1.2 * b.took or a.said > b.said,
+                         a.name .. ", " .. b.name)
+        end
       end
     end
   end)
 
-  it("are there for the rows that are not measured yet", function()
-    assert.equal(40, #estimates.new)
-    local names = {}
-    for _, list in ipairs {estimates.known, estimates.new} do
-      for _, r in ipairs(list) do
-        assert.is_nil(names[r.name], r.name)
-        names[r.name] = true
-      end
+  it("are near for rows that no fit used", function()
+    assert.equal(40, #new)
+    local near, unseen = 0, 0
+    for i, r in ipairs(new) do
+      near = near + (is_near(r) and 1 or 0)
+      if i % 2 == 0 then unseen = unseen + (is_near(r) and 1 or 0) end
     end
-    for _, r in ipairs(estimates.new) do
-      assert.is_true(estimates.said(r, "h100") > 3, r.name)
-    end
+    assert.is_true(near >= 36, near .. " of 40")
+    assert.is_true(unseen >= 18, unseen .. " of 20")
   end)
 end)

@@ -99,7 +99,7 @@ local HOPPER = {arch = "sm_90a", sms = 132, clock = 1.755e9,
   global = 280, far = 380, tma = 150, far_shared = 177, swapped = 80,
   barrier = 26, meet = 1.77, round = 10.6, cluster = 64, loop = 23.5,
   fence_cta = 27, fence_cta_each = 3.7, fence = 616, fence_each = 28,
-  fence_sys = 1444, fence_sys_each = 82, fence_async = 511, cluster_each = 34,
+  fence_sys = 1290, fence_sys_each = 82, fence_async = 511, cluster_each = 34,
   start = 700, launch = 2.2e-6, block = 0.585e-9, group = 0.61e-9}
 
 local function like(base, more)

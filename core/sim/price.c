@@ -256,7 +256,8 @@ static SimPrice math_price(const Fn *fn, const Ins *i) {
   if (bits == 64) return math64((MathFn)i->imm);
   SimPrice p = MATH32[i->imm];
   // a constant exponent needs no cases of its own
-  if (i->imm == MF_POW && ir_get(fn, i->a[1])->op == OP_CONST) p = of(31, 15, 16, 1);
+  bool fixed = i->imm == MF_POW && ir_get(fn, i->a[1])->op == OP_CONST;
+  if (fixed) p = of(31, 15, 16, 1);
   if (bits == 16) {  // as f32
     p.issue += 2;
     p.fma += 1;

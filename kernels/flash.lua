@@ -368,20 +368,14 @@ local RISE = 8
 -- Where nothing was seen yet: any score rises above it, -inf does not.
 local NOTHING = 2.0 ^ 126
 
--- Products c s beyond this are rounded by more than powers of 2 can take. A
--- factor that is a power of two rounds nothing, and scores that differ there
--- differ by 256 or more: any factor makes zeros of the smaller ones.
+-- Products c s beyond this are rounded by more than powers of 2 can take. Scores
+-- that differ there differ by 256 / c or more, so that the largest is taken from
+-- them first: what is left of the others has no weight.
 local FAR = 2.0 ^ 31
-
--- A power of two from c to 2c.
-local function unit(c)
-  local u = c:bitcast(cute.u32) & 0x7f800000
-  return u:bitcast(cute.f32) * 2
-end
 
 --- The state of a thread's rows: what powers are counted from (the largest
 -- score but for RISE), and their sum. The power of a score s is
--- 2^(factor s + low); factor is c, for rows beyond FAR a power of two.
+-- 2^(c (s - base) + low); base is 0 but for rows beyond FAR, whose low is 0.
 ---@param rows integer
 ---@param c any above 0: what is hidden scores -inf
 ---@param hidden boolean a row may see nothing
@@ -389,37 +383,60 @@ function flash.softmax(rows, c, hidden)
   cute.testing.assert_(cute.gt(c, 0), "the scale of attention is above 0")
   local low = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)
-  local factor = cute.make_rmem_tensor({rows}, cute.f32)
+  local base = cute.make_rmem_tensor({rows}, cute.f32)
   low:fill(NOTHING)
   sum:fill(0)
-  factor:fill(c)
+  base:fill(0)
   return setmetatable({rows = rows, c = c, hidden = hidden, low = low,
-                       sum = sum, factor = factor}, Softmax)
+                       sum = sum, base = base}, Softmax)
+end
+
+-- Counts row i from its largest score `best`, which is 2^excess above what it
+-- was counted from; gives the factor of what was summed.
+function Softmax:recount(i, best, excess)
+  local was, low = self.base[i], self.low[i]
+  local far = cute.gt(cute.abs(best * self.c), FAR)
+  local top = cute.where(far, 0.0, -(best * self.c))
+  local rises = cute.gt(excess, 0)
+  self.low[i] = cute.where(rises, top, low)
+  self.base[i] = cute.where(rises, cute.where(far, best, 0.0), was)
+  local fall = cute.where(far | cute.ne(was, 0), -excess, top - low)
+  return flash.exp2(cute.where(rises, fall, 0.0))
 end
 
 -- Scales sums and acc down to the maxima of scores s, if any rose.
 function Softmax:rise(s, acc)
   local sr, ar = flash.by_rows(s), flash.by_rows(acc)
-  local best, rose = {}, nil
+  local best, excess, rose = {}, {}, nil
   for i = 0, self.rows - 1 do
     local m = sr(i, 0)
     for j = 1, cute.size(sr, 1) - 1 do m = cute.max(m, sr(i, j)) end
     best[i] = flash.quad(cute.max, m)
-    local more = cute.gt(cute.fma(best[i], self.factor[i], self.low[i]), RISE)
+    excess[i] = cute.fma(best[i] - self.base[i], self.c, self.low[i])
+    local more = cute.gt(excess[i], RISE)
     rose = rose and rose | more or more
   end
   cute.when(cute.arch.vote_any_sync(rose), function()
     for i = 0, self.rows - 1 do
-      local far = cute.gt(cute.abs(best[i] * self.c), FAR)
-      local factor = cute.where(far, unit(self.c), self.c)
-      local top = -(best[i] * factor)
-      local rises = cute.lt(top, self.low[i])
-      local low = cute.where(rises, top, self.low[i])
-      local fix = flash.exp2(low - self.low[i])
-      self.low[i] = low
-      self.factor[i] = cute.where(rises, factor, self.factor[i])
+      local fix = self:recount(i, best[i], excess[i])
       self.sum[i] = self.sum[i] * fix
       for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * fix end
+    end
+  end)
+end
+
+-- Takes the bases of rows beyond FAR from scores s.
+function Softmax:center(s)
+  local sr, far = flash.by_rows(s), nil
+  for i = 0, self.rows - 1 do
+    local is = cute.ne(self.base[i], 0)
+    far = far and far | is or is
+  end
+  cute.when(far, function()
+    for i = 0, self.rows - 1 do
+      for j = 0, cute.size(sr, 1) - 1 do
+        sr[{i, j}] = sr(i, j) - self.base[i]
+      end
     end
   end)
 end
@@ -428,14 +445,14 @@ end
 -- left operand, block by block; acc is what earlier powers were summed to.
 function Softmax:take(s, acc, dtype)
   self:rise(s, acc)
+  self:center(s)
   local sr = flash.by_rows(s)
   local p = cute.make_fragment_like(s, dtype)
   local pr, left = flash.by_rows(p), flash.left_operand(p)
   return function(k)
     for i = 0, self.rows - 1 do
-      local c, low = self.factor[i], self.low[i]
       for j = 4 * k, 4 * k + 3 do
-        local x = flash.exp2(cute.fma(sr(i, j), c, low))
+        local x = flash.exp2(cute.fma(sr(i, j), self.c, self.low[i]))
         pr[{i, j}] = x:to(dtype)
         self.sum[i] = self.sum[i] + x
       end
@@ -454,7 +471,7 @@ function Softmax:finish(acc)
     local r = 1 / sum
     if some then r = cute.where(some, r, 0.0) end
     for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * r end
-    logs[i] = (cute.log2(sum) - self.low[i] * (self.c / self.factor[i]))
+    logs[i] = (cute.fma(self.base[i], self.c, cute.log2(sum) - self.low[i]))
       / flash.LOG2E
     if some then logs[i] = cute.where(some, logs[i], -math.huge) end
   end

@@ -368,9 +368,9 @@ local RISE = 8
 -- Where nothing was seen yet: any score rises above it, -inf does not.
 local NOTHING = 2.0 ^ 126
 
--- Products c s beyond this are rounded by more than powers of 2 can take. Scores
--- that differ there differ by 256 / c or more, so that the largest is taken from
--- them first: what is left of the others has no weight.
+-- Products c s beyond this are rounded by more than powers of 2 can take.
+-- that differ there differ by 256 / c or more: the largest is taken from them
+-- first, and what is left of the others has no weight.
 local FAR = 2.0 ^ 31
 
 --- The state of a thread's rows: what powers are counted from (the largest
@@ -404,7 +404,8 @@ function Softmax:recount(i, best, excess)
   return flash.exp2(cute.where(rises, fall, 0.0))
 end
 
--- Scales sums and acc down to the maxima of scores s, if any rose.
+-- Scales sums and acc down to the maxima of scores s, if any rose, and takes
+-- their bases from scores of rows beyond FAR.
 function Softmax:rise(s, acc)
   local sr, ar = flash.by_rows(s), flash.by_rows(acc)
   local best, excess, rose = {}, {}, nil
@@ -413,7 +414,7 @@ function Softmax:rise(s, acc)
     for j = 1, cute.size(sr, 1) - 1 do m = cute.max(m, sr(i, j)) end
     best[i] = flash.quad(cute.max, m)
     excess[i] = cute.fma(best[i] - self.base[i], self.c, self.low[i])
-    local more = cute.gt(excess[i], RISE)
+    local more = cute.gt(excess[i], RISE) | cute.ne(self.base[i], 0)
     rose = rose and rose | more or more
   end
   cute.when(cute.arch.vote_any_sync(rose), function()
@@ -421,19 +422,6 @@ function Softmax:rise(s, acc)
       local fix = self:recount(i, best[i], excess[i])
       self.sum[i] = self.sum[i] * fix
       for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * fix end
-    end
-  end)
-end
-
--- Takes the bases of rows beyond FAR from scores s.
-function Softmax:center(s)
-  local sr, far = flash.by_rows(s), nil
-  for i = 0, self.rows - 1 do
-    local is = cute.ne(self.base[i], 0)
-    far = far and far | is or is
-  end
-  cute.when(far, function()
-    for i = 0, self.rows - 1 do
       for j = 0, cute.size(sr, 1) - 1 do
         sr[{i, j}] = sr(i, j) - self.base[i]
       end
@@ -445,7 +433,6 @@ end
 -- left operand, block by block; acc is what earlier powers were summed to.
 function Softmax:take(s, acc, dtype)
   self:rise(s, acc)
-  self:center(s)
   local sr = flash.by_rows(s)
   local p = cute.make_fragment_like(s, dtype)
   local pr, left = flash.by_rows(p), flash.left_operand(p)

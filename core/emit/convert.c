@@ -20,7 +20,19 @@ const char *convert_to_f32(Emit *e, const Ins *i, DType t) {
   }
 }
 
+// Is i's value, inside another expression or not, stored to registers of 16
+// bits, where it becomes a half of a word?
+static bool is_half(const Emit *e, const Ins *i) {
+  Ref r = (Ref)(i - e->fn->ins.p), at = e->use[r].root;
+  if (e->use[r].how != HOW_INLINE || !at) return false;
+  const Ins *s = ir_get(e->fn, at);
+  return s->op == OP_ST && s->a[2] == r &&
+         ir_get(e->fn, s->a[0])->op == OP_RMEM;
+}
+
 const char *convert_from_f32(Emit *e, const Ins *i, DType t) {
+  bool half = t == DT_BF16 && e->sm >= 80 && is_half(e, i);
+  if (half) return helper_use(e, H_F32_TO_BF16_HALF);
   switch ((int)t) {
     case DT_F16: return helper_use(e, H_F32_TO_F16);
     case DT_BF16: return helper_use(e, H_F32_TO_BF16);

@@ -93,4 +93,24 @@ describe("the prelude", function()
       assert.equal(2, select(2, out.ptx:gsub("cvt%.rn%.bf16x2%.f32", "")))
     end
   end)
+
+  it("leaves halves of words to ptxas, which rounds both at once", function()
+    local k = cute.kernel("k", function(a, b)
+      local r = cute.make_rmem_tensor({2}, cute.bf16)
+      local i, sum = cute.arch.thread_idx(), 0.0
+      for j = 0, 1 do
+        local x = a[2 * i + j] * 3
+        r[j] = x:to(cute.bf16)
+        sum = sum + x
+      end
+      cute.autovec_copy(r, cute.local_tile(b, {2}, {i}))
+      a[i] = sum
+    end)(cute.zeros({64}, cute.f32), cute.zeros({64}, cute.bf16))
+      :trace {block = 32}
+    local text = k:cuda "sm_90a"
+    assert.equal(3, select(2, text:gsub("f32_to_bf16_half%(", "")))
+    local out = kernels.compiled(k, "sm_90a")
+    if not out then return pending "NVRTC is not here" end
+    assert.equal(2, select(2, out.ptx:gsub("cvt%.rn%.bf16%.f32", "")))
+  end)
 end)

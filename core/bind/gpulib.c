@@ -379,16 +379,17 @@ static void get_extents(lua_State *L, const char *name, unsigned v[3],
   v[0] = def;
   v[1] = v[2] = 1;
   int type = lua_getfield(L, 2, name);
+  bool grid = strcmp(name, "grid") == 0;  // which may have no blocks
   if (type == LUA_TNUMBER) {
     v[0] = (unsigned)lua_tointeger(L, -1);
-    if (lua_tointeger(L, -1) < 1 || lua_tointeger(L, -1) > INT32_MAX)
+    if (lua_tointeger(L, -1) < !grid || lua_tointeger(L, -1) > INT32_MAX)
       face_error(L, ERR_LAUNCH, "%s of %lld", name,
                  (long long)lua_tointeger(L, -1));
   } else if (type == LUA_TTABLE) {
     for (int i = 0; i < 3; i++) {
       int t = lua_geti(L, -1, i + 1);
       lua_Integer x = t == LUA_TNIL ? 1 : lua_tointeger(L, -1);
-      if (x < 1 || x > (i && strcmp(name, "grid") == 0 ? 65535 : INT32_MAX))
+      if (x < !grid || x > (i && grid ? 65535 : INT32_MAX))
         face_error(L, ERR_LAUNCH, "%s extent %d is %lld", name, i + 1,
                    (long long)x);
       v[i] = (unsigned)x;

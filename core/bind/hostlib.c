@@ -338,8 +338,8 @@ static Tup nested_shape(Ctx *cx, lua_State *L, int idx) {
   while (lua_istable(L, -1)) {
     if (n == 8) face_error(L, ERR_LIMIT, "a tensor of more than 8 modes");
     lua_Integer k = luaL_len(L, -1);
-    if (k == 0) face_error(L, ERR_ARG, "tensor: an empty table");
     extent[n++] = dim_int(cx, k);
+    if (k == 0) break;
     lua_rawgeti(L, -1, 1);
     lua_remove(L, -2);
   }
@@ -357,7 +357,9 @@ typedef struct Nest {
 // Fails where the table on top has more than the entries 1 to n, which a list
 // has in one piece: behind the last of them come the other keys.
 static void check_rest(lua_State *L, int64_t n) {
-  for (lua_pushinteger(L, n); lua_next(L, -2);) {
+  if (n) lua_pushinteger(L, n);
+  else lua_pushnil(L);
+  while (lua_next(L, -2)) {
     lua_pop(L, 1);
     if (!lua_isinteger(L, -1) || lua_tointeger(L, -1) < 1 ||
         lua_tointeger(L, -1) > n)

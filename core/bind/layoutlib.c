@@ -456,7 +456,7 @@ static bool call_linear(lua_State *L, const Layout *l) {
   for (size_t i = 0; i < n; i++) {
     if (!tup_is_leaf(l->shape + i)) continue;
     int64_t s = l->shape[i].w, x, own;
-    if (!dim_static(l->shape[i]) || !dim_static(*d)) return false;
+    if (!dim_static(l->shape[i]) || !s || !dim_static(*d)) return false;
     own = --left ? c % s : c;
     c /= s;
     if (__builtin_mul_overflow(own, d->w, &x) ||

@@ -529,6 +529,7 @@ bool gpulaunch_run(const GpuLaunch *l, int n, Why *w) {
   if (!gpu_usable(&f->own, "kernel", w) || !gpu_use(g, w) ||
       !gpustream_of(g, l->stream, &s, w))
     return false;
+  if (!l->grid[0] || !l->grid[1] || !l->grid[2]) return true;  // no blocks
   for (int i = 0; i < l->nbufs; i++)
     if (!devbuf_work(l->bufs[i], l->stream, w)) return false;
   bool ex = extended(l);

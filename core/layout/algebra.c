@@ -25,6 +25,12 @@ void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail) {
            layout_text(cx, *nt->a), tail, more);
 }
 
+bool note_elements(Ctx *cx, Note *nt, Tup shape) {
+  if (!nt->quiet) tup_need_elements(cx, nt->op, shape);
+  nt->bad = nt->bad || tup_empty(shape);
+  return !nt->bad;
+}
+
 // ---- composition (of plain layouts: compose.c) ----
 
 // a o (Sw o 0 o b) as Sw' o 0 o ab, with a swizzle Sw' of a's offsets, where
@@ -257,6 +263,7 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
               NULL);
     return l;
   }
+  if (!note_elements(cx, nt, l.shape)) return l;
   check_cotarget(cx, nt, cotarget);
   if (explain_on(cx))
     explain_say(cx, "complement of %s in %s", layout_text(cx, l),
@@ -316,6 +323,7 @@ Layout layout_complement(Ctx *cx, Layout l, Tup cotarget) {
 // ---- nullspace ----
 
 Layout layout_nullspace(Ctx *cx, Layout l) {
+  tup_need_elements(cx, "nullspace", l.shape);
   for (const Layout *p = &l; p; p = layout_next(p))
     if (!dim_is(p->offset, 0) || p->at)
       return layout_leaf(cx, (Dim){1}, (Dim){0});
@@ -337,7 +345,7 @@ static Layout common_mode(Ctx *cx, Layout a, Layout inv) {
   Note nt = {.op = "max_common_layout", .a = &a, .mode = -1, .quiet = true};
   Layout one = layout_leaf(cx, (Dim){1}, (Dim){0});
   Layout c = compose_in(cx, &nt, a, inv);
-  if (nt.bad || c.outer) return one;
+  if (nt.bad || c.outer || tup_empty(c.shape)) return one;
   c = layout_mode(cx, layout_coalesce(cx, c), 0);
   return dim_static(*c.shape) && dim_is(c.stride[0], 1) ? c : one;
 }
@@ -415,6 +423,7 @@ Layout layout_domain_distribute(Ctx *cx, Tup shape, int64_t parts) {
   Dim n = dim_int(cx, parts);
   if (!tup_static(shape))
     ctx_fail(cx, ERR_STATIC, "domain_distribute: static operands only");
+  tup_need_elements(cx, "domain_distribute", shape);
   size_t k = tup_leaves(shape);
   Flat f = {NEW(cx, Dim, k + 1), NEW(cx, Dim, k + 1), (int)k};
   tup_collect(shape, f.s);

@@ -184,6 +184,9 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   Leaf l = {{NEW(cx, Dim, n), NEW(cx, Dim, n), 0}, NEW(cx, int, n),
             NEW(cx, Dim, n)};
   Dim rest_s = r.s, rest_d = r.d;
+  if (!note_elements(cx, nt, flat_layout(cx, f).shape) ||
+      !note_elements(cx, nt, &r.s))
+    return out;
   bool weak = false;  // passed CuTe's condition, but may be wrong
   if (dim_dynamic(r.d) && !traced_positive(cx, r.d)) nt->trust = true;
   for (int i = 0; i + 1 < f.n; i++) {

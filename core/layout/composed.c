@@ -144,6 +144,7 @@ void layout_range(Ctx *cx, Layout l, int64_t *lo, int64_t *hi) {
     ctx_fail(cx, ERR_STATIC, "the values of a composed layout are known only "
              "where all of it is static: %s", layout_text(cx, l));
   int64_t n = dim_value(layout_size(cx, l));
+  if (n == 0) *lo = 0, *hi = -1;
   if (n > LOOK_MAX)
     ctx_fail(cx, ERR_LIMIT, "a composed layout of over 2^20 elements: %s",
              layout_text(cx, l));

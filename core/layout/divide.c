@@ -127,6 +127,17 @@ static void check_lost(Ctx *cx, Note *nt, Layout l, Layout both) {
     "tile and rest", (long long)lost, at, layout_text(cx, both)));
 }
 
+// A mode of no elements has no tiles: (tile,0), where one stride leads.
+static Layout divide_nothing(Ctx *cx, Note *nt, Layout l, Layout t) {
+  Flat f = flat_coalesce(cx, flat_of(cx, l), true);
+  if (f.n > 1 || t.outer || layout_has_basis(t)) {
+    note_elements(cx, nt, l.shape);
+    return l;
+  }
+  Layout pair[2] = {t, layout_leaf(cx, (Dim){0}, layout_cosize(cx, t))};
+  return compose_in(cx, nt, l, layout_concat(cx, pair, 2));
+}
+
 static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   if (!t.outer && !dim_is(layout_below(cx, t), 0)) {
     note_fail(cx, nt, arena_printf(
@@ -134,6 +145,7 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
       "coordinates below 0", layout_text(cx, t)), NULL);
     return l;
   }
+  if (tup_empty(l.shape)) return divide_nothing(cx, nt, l, t);
   Tup space = layout_has_basis(t) ? l.shape : layout_coalesce(cx, l).shape;
   Layout pair[2] = {t, complement_in(cx, nt, t, space)};
   Layout both = layout_concat(cx, pair, 2);
@@ -309,6 +321,7 @@ Layout layout_tile_to_shape(Ctx *cx, Layout block, Tup shape, Tup order) {
              layout_text(cx, block), tup_text(cx, shape));
   Layout one = layout_leaf(cx, (Dim){1}, (Dim){0});
   Layout b = layout_append_to(cx, layout_inner(block), r, one);
+  tup_need_elements(cx, "tile_to_shape", b.shape);
   Tup have = tup_product_each(cx, b.shape);
   Tup want = tup_product_each(cx, shape);
   for (int k = 0; tup_static(want) && k < r; k++)

@@ -24,6 +24,7 @@ static Digits digits(Ctx *cx, const char *op, Tup shape) {
   size_t n = tup_leaves(shape);
   Digits d = {NEW(cx, Dim, n + 1), NEW(cx, Dim, n + 1), n};
   tup_collect(shape, d.s);
+  tup_need_elements(cx, op, shape);
   Dim at = {1};
   for (size_t i = 0; i < n; i++) {
     if (!dim_static(d.s[i]) || d.s[i].w < 1)

@@ -35,6 +35,9 @@ typedef struct Note {
 
 // Fails with what, then the operands; detail: a further line or NULL.
 void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail);
+// Has a shape elements? Else it fails so. The whole algebra that counts through
+// several modes asks this, and divides by no extent of 0.
+bool note_elements(Ctx *cx, Note *nt, Tup shape);
 
 // What cheap conditions do not decide is decided by looking at so many
 // elements, and refused beyond.

@@ -248,6 +248,7 @@ static Layout left_plain(Ctx *cx, Note *nt, Layout l) {
 
 // The inverse of a composed l: (rest o f)^-1 is f^-1 o rest^-1.
 static Layout inverse_of(Ctx *cx, Note *nt, Layout l, bool left) {
+  if (!note_elements(cx, nt, l.shape)) return l;
   if (!l.outer && layout_has_xor(l)) return inverse_xor(cx, nt, l, left);
   if (!l.outer) return left ? left_plain(cx, nt, l) : right_plain(cx, nt, l);
   Layout rest;

@@ -15,9 +15,9 @@ static void check_shape(Ctx *cx, Tup shape) {
   for (size_t i = 0; i < n; i++) {
     if (!tup_is_leaf(shape + i)) continue;
     DimKind k = dim_kind(shape[i]);
-    if (k == DIM_DYN || (k == DIM_INT && shape[i].w > 0)) continue;
-    ctx_fail(cx, ERR_SHAPE, "make_layout: an extent must be a positive "
-             "integer, not %s in %s", tup_text(cx, shape + i),
+    if (k == DIM_DYN || (k == DIM_INT && shape[i].w >= 0)) continue;
+    ctx_fail(cx, ERR_SHAPE, "make_layout: an extent must be an integer of at "
+             "least 0, not %s in %s", tup_text(cx, shape + i),
              tup_text(cx, shape));
   }
 }
@@ -218,6 +218,7 @@ bool layout_equals(Ctx *cx, Layout a, Layout b) {
     ctx_fail(cx, ERR_STATIC, "equals: only static layouts can be compared as "
              "functions");
   if (!dim_eq(layout_size(cx, a), layout_size(cx, b))) return false;
+  if (tup_empty(a.shape)) return true;
   Layout x = layout_outer(layout_coalesce(cx, layout_inner(a)), a);
   Layout y = layout_outer(layout_coalesce(cx, layout_inner(b)), b);
   if (layout_eq(x, y)) return true;
@@ -249,6 +250,8 @@ Layout layout_mode(Ctx *cx, Layout l, int i) {
 
 Tup layout_coshape(Ctx *cx, Layout l) {
   if (looked_at(l)) return tup_leaf(cx, layout_cosize(cx, l));
+  if (tup_empty(l.shape))
+    return tup_repeat_like(cx, layout_coprofile(cx, l), (Dim){0});
   size_t n = tup_leaves(l.shape), k = 0;
   Dim *s = NEW(cx, Dim, n + 1), *term = NULL, sum = {0};
   tup_collect(l.shape, s);
@@ -280,6 +283,7 @@ Dim layout_cosize(Ctx *cx, Layout l) {
 
 Dim layout_reach(Ctx *cx, Layout l) {
   if (!l.outer && !layout_has_xor(l)) return layout_cosize(cx, l);
+  if (tup_empty(l.shape)) return (Dim){0};
   bool bound = layout_static(l) && !layout_has_fn(l);
   int64_t lo, hi = bound ? layout_bound(cx, l) : 0;
   if (!bound || dim_value(layout_size(cx, l)) <= LOOK_MAX)
@@ -288,6 +292,7 @@ Dim layout_reach(Ctx *cx, Layout l) {
 }
 
 Dim layout_below(Ctx *cx, Layout l) {
+  if (tup_empty(l.shape)) return (Dim){0};
   if (looked_at(l)) {
     int64_t lo, hi;
     layout_range(cx, l, &lo, &hi);
@@ -448,7 +453,7 @@ Flat flat_coalesce(Ctx *cx, Flat f, bool x) {
 Flat flat_filter(Ctx *cx, Layout l) {
   Flat f = flat_of(cx, l);
   for (int i = 0; i < f.n; i++)
-    if (dim_is(f.d[i], 0)) f.s[i] = (Dim){1};
+    if (dim_is(f.d[i], 0) && !dim_is(f.s[i], 0)) f.s[i] = (Dim){1};
   return flat_coalesce(cx, f, false);
 }
 
@@ -494,6 +499,7 @@ Layout layout_filter_by(Ctx *cx, Layout l, Tup by) {
 }
 
 Layout layout_filter_zeros(Ctx *cx, Layout l, Tup guide) {
+  if (tup_empty(l.shape)) return l;
   if (!guide) guide = layout_stride(cx, l);
   l.shape = tup_filter_zeros(cx, guide, l.shape);
   return l;

@@ -310,9 +310,9 @@ static void check_extents(Parser *p, const char *at, Tup shape) {
   size_t n = tup_words(shape), leaf = 0;
   for (size_t i = 0; i < n; i++) {
     if (!tup_is_leaf(shape + i)) continue;
-    if (dim_kind(shape[i]) != DIM_INT || shape[i].w < 1)
+    if (dim_kind(shape[i]) != DIM_INT || shape[i].w < 0)
       fail_at(p, ERR_PARSE, leaf_at(at, leaf),
-              "expected a positive integer as extent");
+              "expected an integer of at least 0 as extent");
     leaf++;
   }
 }

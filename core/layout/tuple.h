@@ -78,6 +78,10 @@ Tup tup_dice(Ctx *cx, Tup coord, Tup t);   // the others
 
 // ---- IntTuple arithmetic (tuplemath.c) ----
 Dim tup_size(Ctx *cx, Tup t);              // product of the leaves
+// Has t a static leaf of 0: is a layout of this shape without elements?
+bool tup_empty(Tup t);
+// Fails where it has: of operations that no layout without elements has.
+void tup_need_elements(Ctx *cx, const char *op, Tup shape);
 Tup tup_shape(Ctx *cx, Tup t);             // layouts become their shapes
 Tup tup_product_each(Ctx *cx, Tup t);      // of an integer: (integer)
 // The shape with the fewest extents: neighbours that are both static, or both

@@ -29,6 +29,17 @@ Dim tup_sum(Ctx *cx, Tup t) {
   return p;
 }
 
+bool tup_empty(Tup t) {
+  EACH_LEAF(t, d, if (dim_is(d, 0)) return true)
+  return false;
+}
+
+void tup_need_elements(Ctx *cx, const char *op, Tup shape) {
+  if (tup_empty(shape))
+    ctx_fail(cx, ERR_SHAPE, "%s: an extent of 0 leaves no elements: %s", op,
+             tup_text(cx, shape));
+}
+
 typedef Dim Fold2(Ctx *cx, Dim a, Dim b);
 
 static Dim fold(Ctx *cx, const char *op, Tup t, Fold2 *f) {
@@ -513,6 +524,7 @@ static int modes_of(Tup shape) {
 
 // The coordinate of mode m in *rest; *rest becomes that of the modes after it.
 static Dim split(Ctx *cx, Dim *rest, Tup m) {
+  tup_need_elements(cx, "a coordinate", m);
   Dim s = tup_size(cx, m), own = dim_trem(cx, *rest, s);
   *rest = dim_tquo(cx, *rest, s);
   return own;
@@ -572,6 +584,7 @@ static void idx2crd(Ctx *cx, TupB *b, Tup idx, Tup shape, Tup stride) {
   if (tup_is_leaf(shape)) {
     if (!tup_is_leaf(idx) || !tup_is_leaf(stride))
       mismatch(cx, "idx2crd", idx, shape);
+    tup_need_elements(cx, "idx2crd", shape);
     tupb_leaf(cx, b, dim_is(*shape, 1)
                        ? (Dim){0}
                        : dim_trem(cx, dim_tquo(cx, *idx, *stride), *shape));
@@ -674,7 +687,8 @@ Tup tup_increment(Ctx *cx, Tup coord, Tup shape) {
 
 // ---- compact strides ----
 
-// Strides for the leaves of shape, in order or from the right.
+// Strides for the leaves of shape, in order or from the right. An extent of 0
+// counts as 1, as in PyTorch.
 static void compact(Ctx *cx, Tup shape, Dim cur, bool right, Dim *d) {
   size_t n = tup_leaves(shape);
   tup_collect(shape, d);
@@ -686,7 +700,7 @@ static void compact(Ctx *cx, Tup shape, Dim cur, bool right, Dim *d) {
       continue;
     }
     d[i] = cur;
-    if (k + 1 < n) cur = dim_mul(cx, cur, s);
+    if (k + 1 < n && !dim_is(s, 0)) cur = dim_mul(cx, cur, s);
   }
 }
 
@@ -764,7 +778,11 @@ Tup tup_compact_order(Ctx *cx, Tup shape, Tup order) {
     mismatch(cx, "compact_order", shape, order);
   size_t n = tup_leaves(order);
   Dim *s = NEW(cx, Dim, n), *o = NEW(cx, Dim, n);
-  tup_collect(tup_product_like(cx, shape, order), s);
+  Dim *counted = NEW(cx, Dim, tup_leaves(shape) + 1);
+  tup_collect(shape, counted);
+  for (size_t i = 0; i < tup_leaves(shape); i++)
+    if (dim_is(counted[i], 0)) counted[i] = (Dim){1};
+  tup_collect(tup_product_like(cx, tup_like(cx, shape, counted), order), s);
   tup_collect(order, o);
   int64_t top = 0;
   for (size_t i = 0; i < n; i++)

@@ -25,9 +25,9 @@ static void check_cluster(Ctx *cx, const Launch *l, int64_t warps) {
 void simfits_check(Ctx *cx, const Launch *l) {
   int64_t n = 1;
   for (int k = 0; k < 3; k++) {
-    if (l->grid[k] < 1 || l->block[k] < 1)
-      ctx_fail(cx, ERR_LAUNCH, "grid (%d,%d,%d) and block (%d,%d,%d) must be "
-               "positive", l->grid[0], l->grid[1], l->grid[2], l->block[0],
+    if (l->grid[k] < 0 || l->block[k] < 1)
+      ctx_fail(cx, ERR_LAUNCH, "grid (%d,%d,%d) must be 0 or more, block "
+               "(%d,%d,%d) positive", l->grid[0], l->grid[1], l->grid[2], l->block[0],
                l->block[1], l->block[2]);
     n *= l->block[k];
     int32_t want_n = l->fn->block[k];

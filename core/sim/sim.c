@@ -511,6 +511,7 @@ static int thread_count(const Run *r) {
   if (n <= 0) n = platform_cores();
   if (n > MAX_THREADS) n = MAX_THREADS;
   uint64_t most = r->total - r->first;
+  if (most == 0) most = 1;
   return (uint64_t)n > most ? (int)most : (int)n;
 }
 
@@ -680,8 +681,9 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  bool one = o->machine ||
-             (o->decided && o->unit >= 0 && !o->all && !prog->relay);
+  bool none = prog->nunit == 0;  // a grid of no blocks: nothing runs
+  bool one = !none && (o->machine || (o->decided && o->unit >= 0 && !o->all &&
+                                      !prog->relay));
   int64_t unwritten = 0;
   uint64_t unit = o->unit > 0 ? (uint64_t)o->unit : 0;
   r.begun = r.merged = r.first = one ? unit : 0;
@@ -696,14 +698,15 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   pthread_cond_init(&r.moved, NULL);
   const SimLeft *left = simleft_make(cx, prog);
   r.requests = o->record ? base_zeros(sizeof *r.requests) : NULL;
-  if (o->machine) watch(cx, &r);
+  if (o->machine && !none) watch(cx, &r);
   bool ok = (r.requests || !o->record) && !r.oom && run_all(&r);
   if (ok && r.tape) ok = simclock_play(r.clock, r.tape, goes_on, &r, &r.timing);
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
-  if (ok && !r.stopped && !r.nfault && !r.tape)  // what others write is, of one
+  bool whole = ok && !r.stopped && !r.nfault && !none;
+  if (whole && !r.tape)  // what others write is, of one
     unwritten = simleft_find(prog, left, one ? NULL : merge_fault, &r);
   SimShort few = {.mem = -1};
-  if (ok && !r.stopped && !r.nfault && !one) few = simleft_short(cx, prog);
+  if (whole && !r.nfault && !one) few = simleft_short(cx, prog);
   r.nfault = simlead_arrange(prog, r.fault, r.nfault);
   simblocks_free(prog);
   simrelay_free(prog);

@@ -22,6 +22,7 @@ static int64_t reach(Ctx *cx, Layout l, const char *what, Dim *below) {
   if (layout_has_basis(in) && (sw || !l.outer))
     ctx_fail(cx, ERR_ARG, "%s: %s gives coordinates, not offsets", what,
              layout_text(cx, l));
+  tup_need_elements(cx, what, l.shape);
   *below = layout_below(cx, l);
   if (l.outer && !dim_is(*below, 0))
     ctx_fail(cx, ERR_ARG, "%s: %s, got %s", what,

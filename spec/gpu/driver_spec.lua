@@ -487,7 +487,7 @@ describe("a launch of what is known", function()
       print(message(run, Z, X, 1, 8, far))
       print(message(run, Z, X, 1.0, 8))
       print(message(run, Z, Z, 1.0, 8, far))
-      print(message(run, Z, X, 1.0, 8, far, {grid = 0}))
+      print(message(run, Z, X, 1.0, 8, far, {grid = -1}))
       core.param_memory(X):close()
       print(message(run, Z, X, 1.0, 8, far))
       print(message(function()
@@ -499,7 +499,7 @@ describe("a launch of what is known", function()
       "kernel axpy: this launch takes 5 arguments, got 4 [bad-launch]",
       "kernel axpy: arguments 1 and 2 share memory, which those of this "
         .. "launch's compilation did not [bad-launch]",
-      "grid of 0: one to three integers of at least 1 [bad-launch]",
+      "grid of -1: one to three integers of at least 0 [bad-launch]",
       "the device buffer was closed [closed]",
       "call:launch: the device buffer was closed [closed]"})
   end)

@@ -158,7 +158,7 @@ describe("a GPU #gpu", function()
     local args = {b, b, {"f32", 1}, {"i32", 4}, {"i64", 0}}
     local function fails(text, t) raises(text, f.prepare, f, t) end
     fails("2048 threads a block", {args = args, grid = 1, block = {64, 32}})
-    fails("grid of 0", {args = args, grid = 0, block = 32})
+    fails("grid of -1", {args = args, grid = -1, block = 32})
     fails("grid extent 2 is 65536", {args = args, grid = {1, 65536},
                                      block = 32})
     fails("block is not a number", {args = args, grid = 1})

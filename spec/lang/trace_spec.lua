@@ -700,9 +700,9 @@ describe("a kernel", function()
       ['seed of "x": an integer is needed [bad-launch]'] = {seed = "x"},
       ["threads of 1.5: an integer is needed [bad-launch]"] = {threads = 1.5},
       ["no block is given: launch {grid = g, block = b} [bad-launch]"] = {},
-      ["grid of 0: one to three integers of at least 1 [bad-launch]"] =
-        {block = 1, grid = 0},
-      ["grid with [4] = 2: one to three integers of at least 1 [bad-launch]"] =
+      ["grid of -1: one to three integers of at least 0 [bad-launch]"] =
+        {block = 1, grid = -1},
+      ["grid with [4] = 2: one to three integers of at least 0 [bad-launch]"] =
         {block = 1, grid = {1, 1, 1, 2}},
       ["grid of 65536 along y; at most 65535 [bad-launch]"] =
         {block = 1, grid = {1, 65536}},
@@ -720,7 +720,7 @@ describe("a kernel", function()
         .. "[bad-launch]"] = {block = 1, grid = 1, faults = "maybe"},
       ["stream of a FILE*: a stream is needed [bad-launch]"] =
         {block = 1, grid = 1, stream = closed},
-      ["grid with [x] = 2: one to three integers of at least 1 [bad-launch]"] =
+      ["grid with [x] = 2: one to three integers of at least 0 [bad-launch]"] =
         {block = 1, grid = {1, x = 2}}} do
       opts.device = "sim"
       assert.equal("call:launch: " .. text,

@@ -327,7 +327,7 @@ function check.launch(program, launch, opts, arguments)
     compare.launch(v, program, launch, {reference = opts.reference,
       tolerance = opts.tolerance, gpu = opts.gpu, arguments = arguments})
   end
-  if opts.surgeon and v.verdict == "ok" then
+  if opts.surgeon and v.verdict == "ok" and not kernel.empty(launch.grid) then
     -- what keeps a launch from relying on the card is needed
     v.needs = surgeon.needs(notes[1] and run or strictly(run), program.fn,
                             bounds.limit)

@@ -118,17 +118,18 @@ function kernel.extents(what, v)
       .. "block = b}"):format(what))
   end
   local list = type(v) == "table"
+  local least = what == "grid" and 0 or 1  -- no blocks: nothing runs
   local out = list and {v[1], v[2] or 1, v[3] or 1} or {v, 1, 1}
   for k, n in next, list and v or out do
     if k ~= 1 and k ~= 2 and (k ~= 3 or list and v[2] == nil) then
       core.fail("bad-launch", ("%s with [%s] = %s: one to three integers of at "
-        .. "least 1"):format(what, tostring(k), tostring(n)))
+        .. "least %d"):format(what, tostring(k), tostring(n), least))
     end
   end
   for i = 1, 3 do
-    if math.type(out[i]) ~= "integer" or out[i] < 1 then
-      core.fail("bad-launch", ("%s of %s: one to three integers of at least 1")
-        :format(what, tostring(out[i])))
+    if math.type(out[i]) ~= "integer" or out[i] < least then
+      core.fail("bad-launch", ("%s of %s: one to three integers of at least %d")
+        :format(what, tostring(out[i]), least))
     end
   end
   for i = 1, 3 do
@@ -146,6 +147,9 @@ function kernel.extents(what, v)
 end
 
 local extents = kernel.extents
+
+--- Has a grid, of kernel.extents, no blocks: does a launch run nothing?
+function kernel.empty(grid) return grid[1] * grid[2] * grid[3] == 0 end
 
 --- Refuses counts of launches that are none.
 ---@param n integer
@@ -416,6 +420,7 @@ end
 
 local function run_gpu(p, opts, values, grid)
   devices.check_stream(opts.stream, p.device)
+  if kernel.empty(grid) then return true end
   local launch, copies = p.run, p.copies
   if values ~= p.values or grid ~= p.grid then
     local args, message

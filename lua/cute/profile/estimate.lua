@@ -206,6 +206,7 @@ local function on_card(p, opts)
   x.places = math.max(targets.clusters(card.sms, x.ncta), 1)
   x.room = math.max(targets.clusters(card.sms, x.ncta, x.resident), 1)
   x.each = ceil_div(x.clusters, x.places)
+  targets.need_blocks(p.program.info.name, p.grid)
   if x.at >= x.clusters then
     core.fail("bad-launch", ("at of %d: the grid has %d clusters, from 0 on")
       :format(x.at, x.clusters))

@@ -187,6 +187,16 @@ function targets.occupancy(sm, block)
   return {blocks = blocks, by = by, limits = limits}
 end
 
+--- Fails where a grid has no blocks: nothing runs that could be timed.
+---@param name string the kernel's
+---@param grid integer[]
+function targets.need_blocks(name, grid)
+  if grid[1] * grid[2] * grid[3] == 0 then
+    core.fail("bad-launch", ("kernel %s: a grid of %s has no blocks to time")
+      :format(name, table.concat(grid, " x ")))
+  end
+end
+
 --- Rejects a cooperative launch of more blocks than run at once on the machine
 -- that the simulator is, by all but registers.
 ---@param p table prepared

@@ -532,6 +532,7 @@ static int tensor_copy_from(lua_State *L) {
   lua_settop(L, 3);
   check_alike(cx, L, &to, &from);
   Span d = span_of(cx, L, 1), s = span_of(cx, L, 2);
+  if (tensor_count(cx, &to, "copy_from") == 0) return lua_settop(L, 1), 1;
   if (d.host && s.host && gpulib_recorded(L)) return lua_settop(L, 1), 1;
   int64_t bits = dtype_bits(to.type);
   if (bits % 8 || !tensor_dense(cx, to.l) ||

@@ -523,9 +523,11 @@ static int modes_of(Tup shape) {
 }
 
 // The coordinate of mode m in *rest; *rest becomes that of the modes after it.
+// Where m has no elements there is none: 0, as if it had one.
 static Dim split(Ctx *cx, Dim *rest, Tup m) {
-  tup_need_elements(cx, "a coordinate", m);
-  Dim s = tup_size(cx, m), own = dim_trem(cx, *rest, s);
+  Dim s = tup_size(cx, m);
+  if (dim_is(s, 0)) s = (Dim){1};
+  Dim own = dim_trem(cx, *rest, s);
   *rest = dim_tquo(cx, *rest, s);
   return own;
 }

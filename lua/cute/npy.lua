@@ -254,9 +254,6 @@ local function check_wanted(array, opt)
   end
   local shape = opt.shape
   if not shape then return true end
-  if count(array.shape) == 0 then
-    return nil, "has no elements: its shape is " .. shape_text(array.shape)
-  end
   local same = #shape == #array.shape
   for i, n in ipairs(shape) do
     same = same and (n < 0 or n == array.shape[i])
@@ -381,7 +378,7 @@ function npy.strides(array)
   for i = 1, #shape do
     local mode = array.fortran and i or #shape + 1 - i
     strides[mode] = step
-    step = step * shape[mode]
+    step = step * math.max(shape[mode], 1)  -- as layouts have it
   end
   return strides
 end

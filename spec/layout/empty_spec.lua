@@ -77,8 +77,13 @@ describe("layouts without elements", function()
                              1, true), name .. ": " .. tostring(why))
       assert.truthy(why:find("[shape-mismatch]", 1, true))
     end
-    raises("a coordinate: an extent of 0 leaves no elements", l, 3)
     raises("an extent of 0", cute.get_hier_coord, l, 3)
+  end)
+
+  it("go on beyond their elements, as if 0 were 1", function()
+    assert.equal(3, L "(0,8):(8,1)"(3))
+    assert.equal(10, L "(4,0):(2,5)"(8))
+    assert.equal(16, L "(0,8):(8,1)"(2, 0))
   end)
 
   it("are composed where nothing is divided", function()

@@ -151,9 +151,7 @@ describe("the workshop under node", function()
       {"x: npy.tensor: buffers do not hold complex_f64",
         file({["<f4"] = "<c16"}, ("\0"):rep(96))},
       {"x has .npy version 9.0, of which nothing is known",
-        (file():gsub("^(.......)", "%1", 1):gsub("^(......).", "%1\9", 1))},
-      {"x: npy.tensor: an extent must be a positive integer, not 0 in (0)",
-        file({["(2, 3)"] = "(0,)"}, "")}}
+        (file():gsub("^(.......)", "%1", 1):gsub("^(......).", "%1\9", 1))}}
     local asks = {{engine = {}}, put("my data-1.npy", file()),
       put("end.npy", file {False = "True"}), put("9.npy", file()),
       put("print.npy", file()), put("cute.npy", file()),

@@ -159,8 +159,12 @@ end
 
 --- A matrix of an .npy file, as cute.npy reads it.
 function lib.read_matrix(job, path)
-  return lib.must(job, require "cute.npy".read(path,
+  local array = lib.must(job, require "cute.npy".read(path,
     {dtype = {"f16", "f32", "f64"}, shape = {-1, -1}}))
+  local rows, cols = table.unpack(array.shape)
+  lib.must(job, rows * cols > 0, ("%s has no elements: its shape is (%d,%d) "
+    .. "[io]"):format(core.visible(path), rows, cols))
+  return array
 end
 
 --- Elements of an .npy array as a row-major buffer of `dtype`.

@@ -545,6 +545,13 @@ local function plan_of(p, call)
   end
   outputs_of(p, call, types)
   loops_of(p)
+  local results = {}
+  for i, x in ipairs(p.outputs) do
+    results[i] = {shape = p.shape, order = p.order, dtype = x.dtype}
+  end
+  if cute.product(p.shape) == 0 then  -- nothing to do
+    return {device = p.device, place = p.place, results = results, steps = {}}
+  end
   local f, take = function(x) return x end, nil
   if p.f then f, take = bound(p, read) end
   if not p.f and p.inputs[1].dtype == p.outputs[1].dtype then
@@ -552,10 +559,6 @@ local function plan_of(p, call)
   end
   p.scalars = p.f and push_numbers(p, call, {n = 0}).n or 0
   local made = kernel_of(p, f)
-  local results = {}
-  for i, x in ipairs(p.outputs) do
-    results[i] = {shape = p.shape, order = p.order, dtype = x.dtype}
-  end
   -- a plan is of other tensors, too: it keeps none of this call's
   p.f, p.captured = p.f and true, nil
   for _, x in ipairs(p.inputs) do x.t = nil end
@@ -573,13 +576,30 @@ end
 local NONE = {}
 local known = calls.new()
 
---- The step (see cute.ops.whole) that puts src, converted, into dst; it is one
--- of other operations.
-function ops.converting(src, dst)
-  local call = {operands = {src}, o = NONE, out = {dst}}
+local function converting(src, dst, o)
   return plan_of({name = "convert", operands = {}, inputs = {}, outputs = {},
     out = "dst", to = true, names = {"src"},
-    fail = whole.failing "ops.convert"}, call).steps[1]
+    fail = whole.failing "ops.convert"},
+    {operands = {src}, o = o, out = {dst}}).steps[1]
+end
+
+--- The step (see cute.ops.whole) that puts src, converted, into dst; it is one
+-- of other operations.
+function ops.converting(src, dst) return converting(src, dst, NONE) end
+
+--- The steps that make all elements of a result like dst one number, in plans
+-- with `anew`; o: device, arch.
+function ops.filling(dst, value, dtype, o)
+  if cute.size(dst) == 0 then return {} end
+  local function one()  -- in each call: what a graph fills is its own
+    return cute.full({1}, value, dtype, {device = dst.device})
+  end
+  local step = converting(one(), dst, {device = o.device, arch = o.arch})
+  local arguments = step.arguments
+  function step.arguments(_, out)
+    return arguments({operands = {one()}}, out)
+  end
+  return {step}
 end
 
 -- What makes a call another one; of numbers: places AT_F, and behind AT.

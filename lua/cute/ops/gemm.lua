@@ -13,6 +13,7 @@ local int4 = require "cute.ops.int4"
 local operand = require "cute.ops.operand"
 local plans = require "cute.ops.plan"
 local promise = require "cute.ops.promise"
+local scales = require "cute.ops.scales"
 
 local gemm = {}
 
@@ -289,12 +290,23 @@ local function call_of(A, B, C, o, alpha, beta)
           captured = f and capture.of(f)}
 end
 
+-- The same call with a K where it has none: a sum of nothing is that of zeros.
+local function with_depth(A, B, o, beta)
+  if not (operand.is_flat(A) and operand.is_flat(B)) then return nil end
+  local rest = scales.without_blocks(o)
+  rest.alpha, rest.beta, rest.accumulate = nil, beta, nil
+  if o.like == "cublas" then rest.like = nil end  -- there is no order
+  return operand.deep(A), operand.deep(B), rest
+end
+
 -- Lua runs it, and makes what it launches known.
 local function run(A, B, C, o, alpha, beta, plan)
+  local deep, other, rest = with_depth(A, B, o, beta)
+  if deep then return gemm.gemm(deep, other, C, rest) end
   local call = call_of(A, B, C, o, alpha, beta)
   if not plan then
     local p = problem(call)
-    plan = plans.new(p, choose.must(p), call)
+    plan = plans.of(p, call)
     known:add(plan, arguments(A, B, C, o, alpha, beta))
   end
   return plan:run(call, function(ready)
@@ -341,6 +353,8 @@ function gemm.explain(A, B, C, o)
   local alpha, beta
   C, o = ordered(B, C, o)
   C, o, alpha, beta = normal(C, o)
+  local deep, other, rest = with_depth(A, B, o, beta)
+  if deep then return gemm.explain(deep, other, C, rest) end
   local call = call_of(A, B, C, o, alpha, beta)
   return plans.explained(problem(call), call)
 end

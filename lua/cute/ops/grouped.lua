@@ -8,7 +8,6 @@ local core = require "cute.core"
 local cute = require "cute"
 local calls = require "cute.ops.calls"
 local capture = require "cute.ops.capture"
-local choose = require "cute.ops.choose"
 local epilogue = require "cute.ops.epilogue"
 local gemm = require "cute.ops.gemm"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -16,6 +15,7 @@ local operand = require "cute.ops.operand"
 local order = require "cute.ops.order"
 local plans = require "cute.ops.plan"
 local promise = require "cute.ops.promise"
+local scales = require "cute.ops.scales"
 local sign = require "cute.lang.sign"
 local sm90 = require "cute.ops.family.sm90"
 local tiles = require "cute.tiles"
@@ -89,7 +89,8 @@ local function problem(call)
   common.gates(p, call, B)
   p.shape = masked and {E, p.m, p.columns} or {p.m, p.columns}
   p.expected = o.expected_m
-    or masked and p.m or math.max(tiles.count(p.m, E), 1)
+    or masked and math.max(p.m, 1)
+    or math.max(tiles.count(p.m, math.max(E, 1)), 1)
   if p.expected < 1 then fail("expected_m = %d rows", p.expected) end
   p.a, p.b = operand.plain(A.element_type), operand.plain(B.element_type)
   local like = common.types(p, call)
@@ -162,13 +163,18 @@ end
 
 local function plan_of(call)
   local p = problem(call)
-  local plan = plans.new(p, choose.must(p), call)
+  local plan = plans.of(p, call)
   plan.ragged, plan.most = p.ragged, p.m
   return plan
 end
 
 -- Lua runs it, and makes what it launches known.
 local function run(A, B, where, o, plan)
+  if operand.is_flat(A) and operand.is_flat(B) then  -- see gemm.lua
+    local rest = scales.without_blocks(o)
+    rest.alpha = nil
+    return grouped.grouped_gemm(operand.deep(A), operand.deep(B), where, rest)
+  end
   local call = call_of(A, B, where, o)
   if not plan then
     plan = plan_of(call)
@@ -344,14 +350,26 @@ local function list(problems, o)
   end
   sign.list("the list of problems", problems)
   for i, x in ipairs(problems) do check_problem(i, x, call.o.gated) end
-  for first = 1, #problems, MOST do
-    local some = table.move(problems, first,
-                            math.min(first + MOST - 1, #problems), 1, {})
+  local full, at = {}, {}  -- those that multiply something
+  for i, x in ipairs(problems) do
+    if cute.size(x[1]) > 0 and cute.size(x[2]) > 0 then
+      full[#full + 1], at[#at + 1] = x, i
+    else
+      local D = {}
+      one_by_one({x}, call.o, D)
+      out[i] = D[1]
+    end
+  end
+  local made = {}
+  for first = 1, #full, MOST do
+    local some = table.move(full, first, math.min(first + MOST - 1, #full), 1,
+                            {})
     check_memory(some)
     local step = step_of(some, call.o, call)
-    if step then at_once(step, some, call, out)
-    else one_by_one(some, call.o, out) end
+    if step then at_once(step, some, call, made)
+    else one_by_one(some, call.o, made) end
   end
+  for k, i in ipairs(at) do out[i] = made[k] end
   return out
 end
 

@@ -216,6 +216,19 @@ function operand.matrix(t, batch)
   return cute.make_tensor(t.iterator, operand.layout(t.layout, batch))
 end
 
+--- Is t a matrix, or several, whose rows have no elements?
+function operand.is_flat(t)
+  return core.typename(t) == "tensor" and t.memspace ~= "coord"
+    and cute.rank(t) >= 2 and cute.size(t, cute.rank(t) - 1) == 0
+end
+
+--- Such a t with rows of zeros: products are those of nothing.
+function operand.deep(t)
+  local shape = modes.extents(t.layout)
+  shape[#shape] = 16  -- what all kernels take
+  return cute.zeros(shape, t.element_type, {device = t.device})
+end
+
 --- A matrix with its first two modes exchanged.
 function operand.turned(t)
   return cute.make_tensor(t.iterator, cute.select(t.layout,

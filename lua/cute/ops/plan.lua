@@ -15,6 +15,7 @@ local elementwise = require "cute.ops.elementwise"
 local epilogue = require "cute.ops.epilogue"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
+local reduce = require "cute.ops.reduce"
 local report = require "cute.lang.report"
 local scales = require "cute.ops.scales"
 local tiles = require "cute.tiles"
@@ -211,6 +212,12 @@ local function placed(to, floats)
   return list, floats
 end
 
+--- The plan of a call that asks for p: by the best choice, or of nothing.
+function plans.of(p, call)
+  if cute.product(p.shape) == 0 then return plans.empty(p) end
+  return plans.new(p, choose.must(p), call)
+end
+
 --- A plan for problem p by choice c.
 function plans.new(p, c, call)
   local ending = epilogue.new(p, c, call)
@@ -234,6 +241,49 @@ function plans.new(p, c, call)
   end
   plan.moved, plan.floats = placed(c.moved, sums)
   return plan
+end
+
+-- Extents of result i of the epilogue where D has no elements.
+local function extents_of(p, r)
+  local b, shape = #p.shape - 2, {}
+  if r.kind == "tile" then return p.shape elseif r.kind == "all" then
+    return {1}
+  end
+  for i = 1, b do shape[i] = p.shape[i] end
+  shape[b + 1] = p.shape[r.kind == "row" and b + 1 or b + 2]
+  return shape
+end
+
+local Empty = setmetatable({}, {__index = Plan})
+Empty.__index = Empty
+
+--- A plan for a problem whose D has no elements: reductions of it have the
+-- values of nothing.
+function plans.empty(p)
+  local plan = setmetatable({place = p.place, device = p.device, fills = {},
+                             results = {{shape = p.shape, dtype = p.d}}}, Empty)
+  for i = 2, #(p.results or {}) do
+    local r = p.results[i]
+    local shape = extents_of(p, r)
+    plan.results[i] = {shape = shape, dtype = r.dtype or cute.f32, op = r.op}
+    if r.op and cute.product(shape) > 0 then
+      plan.fills[i] = reduce.of_nothing(fail, r.op, ("D is (%s)"):format(
+        table.concat(p.shape, ",")))
+    end
+  end
+  return plan
+end
+
+function Empty:run(call)
+  local out = self:outputs(call)
+  for i, value in pairs(self.fills) do
+    for _, step in ipairs(elementwise.filling(out[i], value, cute.f32,
+      call.o)) do
+      calls.launch(step, step.arguments(nil, {out[i]}),
+                   {device = self.device, stream = call.o.stream})
+    end
+  end
+  return table.unpack(out)
 end
 
 -- What blocks of a call share: sums, counts, and are these a graph's?
@@ -454,6 +504,10 @@ end
 ---@param p table its problem
 ---@param call table
 function plans.explained(p, call)
+  if cute.product(p.shape) == 0 then
+    fail("D is (%s): it has no elements, and nothing is launched",
+         table.concat(p.shape, ","))
+  end
   local c = choose.must(p)
   return choose.explained(p, c, function()
     return plans.new(p, c, call):trace(call)

@@ -77,6 +77,7 @@ function promise.look(p, call)
       fail("like = %q: what there is to be like is \"cublas\"", o.like)
     end
     p.promise, p.like = "like cuBLAS", true
+    if cute.product(p.shape) == 0 then return end  -- nothing has an order
     p.order, p.splits = cublas.order(p, call)
   end
 end

@@ -7,6 +7,7 @@
 -- what they left.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
+local elementwise = require "cute.ops.elementwise"
 local cute = require "cute"
 local fold = require "kernels.fold"
 local sign = require "cute.lang.sign"
@@ -234,6 +235,18 @@ end
 -- Plans
 ---------------------------------------------------------------------------
 
+local NAN = -(0 / 0)  -- whose sign is 0
+-- What is folded of no elements, as NumPy and PyTorch have it.
+local NOTHING = {sum = 0, prod = 1, norm = 0, mean = NAN, rms = NAN}
+
+--- What an operation gives of no elements; fails where that is not defined.
+---@param raise fun(text: string, ...)
+---@param op string
+---@param x string what is folded: "x is (0,8):(8,1)"
+function reduce.of_nothing(raise, op, x)
+  return NOTHING[op] or raise("%s: %s of no elements is not defined", x, op)
+end
+
 local function part_view(work, at, n, dtype)
   local t = cute.make_tensor(work.iterator + at, cute.make_layout {n})
   if dtype == cute.f32 then return t end
@@ -308,6 +321,16 @@ local function plan_of(op, call)
     first.ordered = modes.injective(go, 3)
   end
   local result = whole.dtype("ops.reduce", o) or usual
+  local plan = {device = p.device, place = p.place, steps = {}, anew = true,
+                results = {{shape = kept, dtype = result}}}
+  if count == 0 then
+    local value = reduce.of_nothing(fail, op, ("x is %s"):format(x.layout))
+    local dst = call.out[1] or cute.empty(kept, result, {device = p.place})
+    plan.steps = elementwise.filling(dst, value, sums, o)
+    return plan
+  elseif cute.product(kept) == 0 then
+    return plan
+  end
   local steps = steps_of(p, first, x, stay, go)
   return {device = p.device, place = p.place, floats = p.floats, steps = steps,
     results = {{shape = kept, dtype = result}},

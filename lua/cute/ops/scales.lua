@@ -108,6 +108,20 @@ function scales.look(p, o)
   if p.sums.is_integer and (p.scale_a or p.scale_b) then p.value = cute.f32 end
 end
 
+--- Options of a product of no K without factors of its blocks, which are none:
+-- 1 in their place, as sums with factors have a type of their own.
+function scales.without_blocks(o)
+  local rest = {}
+  for name, v in pairs(o) do rest[name] = v end
+  for _, name in ipairs {"scale_a", "scale_b"} do
+    local x = o[name]
+    if core.typename(x) == "tensor" and cute.size(x) == 0 then
+      rest[name] = 1.0
+    end
+  end
+  return rest
+end
+
 -- Factors of blocks as (rows,K/group[,L]); of 128 rows one is for all of them.
 local function matrix(x, rows, batch)
   local rank = cute.rank(x)

@@ -111,7 +111,8 @@ local function results(plan, call)
 end
 
 --- Launches what a plan says; gives the results. What such a call launches
--- later, ready is given.
+-- later, ready is given; not of a plan whose steps make tensors of their own
+-- (`anew`).
 ---@param plan table
 ---@param call table
 ---@param ready fun(run: table)
@@ -128,7 +129,7 @@ function whole.run(plan, call, ready)
       plan.check and function() plan.check(call, out) end)
     run.reads = run.reads or reads
   end
-  if #run.steps > 0 then ready(run) end
+  if #run.steps > 0 and not plan.anew then ready(run) end
   if work and plan.place ~= "host" then core.param_memory(work):close() end
   return table.unpack(out)
 end

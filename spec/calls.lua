@@ -90,11 +90,13 @@ end
 -- Objects of the host, as text, so that a new one costs a line.
 local HOST = {
   [[cute.layout "(4,2):(1,4)"]], [[cute.layout "8:1"]],
+  [[cute.layout "(0,8):(8,1)"]], [[cute.layout "(4,(2,0)):(1,(4,8))"]],
   [[cute.make_layout({{2, 4}, 8}, {{1, 2}, 8})]],
   [[cute.make_swizzle(3, 3, 3)]], [[cute._]], [[cute.X]], [[cute.E(0)]],
   [[cute.LayoutLeft]], [[cute.f32]], [[cute.bf16]], [[cute.i32]], [[cute.u8]],
   [[cute.zeros({4, 2}, cute.f32)]], [[cute.ones({16, 16}, cute.bf16)]],
   [[cute.zeros({8}, cute.i32)]], [[cute.zeros({64}, cute.f16)]],
+  [[cute.zeros({0, 8}, cute.f32)]], [[cute.zeros({16, 0}, cute.bf16)]],
   [[cute.zeros({4, 2}, cute.f32).iterator]], [[cute.buffer("f32", 8)]],
   [[cute.make_identity_tensor {8, 4}]],
   [[cute.make_mma_atom "SM80_16x8x16_F32BF16BF16F32_TN"]],

@@ -137,6 +137,7 @@ TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
   Dim one = dim_int(cx, 1), zero = dim_int(cx, 0);
   TiledMma m = {.atom = a};
   m.atoms = layout_append_to(cx, atoms, 3, layout_leaf(cx, one, zero));
+  tup_need_elements(cx, "make_tiled_mma", m.atoms.shape);
   m.thr_vmnk = layout_tiled_product(cx, a.thr, tiler_layout(m.atoms));
   for (int i = 0; i < 3; i++) {
     m.perm[i] = perm ? perm[i] : (TiledPerm){.kind = PERM_ANY};
@@ -145,6 +146,7 @@ TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
     if (!layout_static(l) || l.outer)
       ctx_fail(cx, ERR_STATIC, "make_tiled_mma: the permutation %s of mode %c "
                "must be static", layout_text(cx, l), "MNK"[i]);
+    tup_need_elements(cx, "make_tiled_mma", l.shape);
     int64_t n = dim_value(layout_size(cx, l)), atom = shape_of(&a, i);
     if (n % atom)
       ctx_fail(cx, ERR_SHAPE, "make_tiled_mma: the permutation %s of mode %c "

@@ -36,6 +36,7 @@ static void need_static(Ctx *cx, Layout l, const char *what) {
 // The atom's threads and values must divide those of the TV layout.
 static void check_atom(Ctx *cx, const TiledCopy *c) {
   const CopyAtom *a = &c->atom;
+  tup_need_elements(cx, "make_tiled_copy", c->tv.shape);
   int64_t thr = tiled_copy_size(cx, c), val = mode_count(cx, c->tv, 1);
   int64_t at = count(cx, a->thr), av = mode_count(cx, a->ref, 1);
   if (thr % at == 0 && val % av == 0) return;
@@ -48,6 +49,7 @@ static void check_atom(Ctx *cx, const TiledCopy *c) {
 
 static void set_tiler(Ctx *cx, TiledCopy *c, Tup tiler) {
   int n = tup_rank(tiler);
+  tup_need_elements(cx, "make_tiled_copy", tiler);
   if (n > TILED_MODES)
     ctx_fail(cx, ERR_LIMIT, "make_tiled_copy: a tile of %d modes (at most "
              "%d)", n, TILED_MODES);
@@ -279,6 +281,7 @@ static Layout retiled(Ctx *cx, const TiledCopy *c, int64_t v, Tup *by) {
 // next tiles.
 Layout tiled_copy_retile(Ctx *cx, const TiledCopy *c, Layout l) {
   int rank = layout_rank(l);
+  tup_need_elements(cx, "retile", l.shape);
   if (tup_is_leaf(l.shape) || rank < c->ntiler + 1)
     ctx_fail(cx, ERR_SHAPE, "retile needs a fragment (V,M,N,...), got %s",
              layout_text(cx, l));

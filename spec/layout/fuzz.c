@@ -37,7 +37,7 @@ typedef struct Bytes {
 static int byte(Bytes *b) { return b->p < b->end ? *b->p++ : 0; }
 
 static void shape_from(Ctx *cx, TupB *t, Bytes *b, int depth) {
-  static const int64_t extents[] = {1, 2, 2, 3, 4, 4, 5, 6, 8, 16, 7, 32};
+  static const int64_t extents[] = {1, 2, 2, 3, 4, 4, 5, 6, 8, 16, 0, 32};
   int k = byte(b);
   if (depth == 0 || k % 3 != 0) {
     tupb_leaf(cx, t, dim_int(cx, extents[(size_t)k / 3 % 12]));
@@ -134,7 +134,7 @@ static void composed(Ctx *cx, Layout a, Layout b, Layout r) {
 
 static void slice(Ctx *cx, Bytes *b, Layout l) {
   int n = layout_rank(l);
-  if (tup_is_leaf(l.shape)) return;
+  if (tup_is_leaf(l.shape) || tup_empty(l.shape)) return;
   Dim *c = NEW(cx, Dim, (size_t)n + 1), *full = NEW(cx, Dim, (size_t)n + 1);
   for (int i = 0; i < n; i++) {
     Dim size = layout_size(cx, layout_mode(cx, l, i));

@@ -32,9 +32,10 @@ At.__index = At
 function At:coords()
   local rest, list = self.index, {}
   for m = #self.shape, 1, -1 do
-    list[m] = m == 1 and rest or rest % self.shape[m]
-    if self.shape[m] <= 1 << 31 then list[m] = list[m]:to(cute.i32) end
-    rest = rest // self.shape[m]
+    local n = math.max(self.shape[m], 1)  -- of 0 there are no elements
+    list[m] = m == 1 and rest or rest % n
+    if n <= 1 << 31 then list[m] = list[m]:to(cute.i32) end
+    rest = rest // n
   end
   return table.unpack(list)
 end
@@ -45,7 +46,7 @@ end
 function At:dropout(x, p, seed)
   philox.check(x, p, seed)
   local rank, shape = #self.shape, self.shape
-  local n, m = shape[rank] or 1, shape[rank - 1] or 1
+  local n, m = math.max(shape[rank] or 1, 1), math.max(shape[rank - 1] or 1, 1)
   local column = (self.index % n):to(cute.i32)
   local row = (self.index // n % m):to(cute.i32)
   local batch = rank > 2 and (self.index // (n * m)):to(cute.i32) or 0

@@ -607,6 +607,30 @@ describe("a launch in clusters", function()
     assert.equal(each:format "opt in 1\nopt in 1\n" .. each:format "", err)
   end)
 
+  it("is none of the driver's where the grid has no blocks", function()
+    if not has_nvrtc() then return pending "needs NVRTC" end
+    local out, err = run(KERNEL .. [[
+      for _, grid in ipairs {0, {0, 2}, {65536, 32768, 0}} do
+        for _ = 1, 2 do
+          k(X):launch(opts {grid = grid, cluster = {2, 1}})
+          k(X):launch(opts {grid = grid, pdl = true, cooperative = true})
+          k(cute.zeros({8}, "i32")):launch(opts {grid = grid})
+        end
+        local p = cute.compile(k, X, opts {grid = grid, pdl = true})
+        print(p:launch(), p:launch_n(3), p(X))
+        p(X, {grid = 5})
+        p(X, {grid = grid})
+      end
+      local g = cute.graph(function()
+        k(X):launch(opts {grid = 0, pdl = true})
+        k(X):launch(opts {grid = 3, cluster = 3})
+      end)
+      print(g.nodes)]])
+    local line = "k: grid 5 1 1, clusters of 1, pdl\n"
+    assert.equal(line:rep(3) .. "k: grid 3 1 1, clusters of 3\n", err)
+    assert.equal(("true\ttrue\ttrue\n"):rep(3) .. "1\n", out)
+  end)
+
   it("has all blocks at once where it is cooperative", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
     local out, err = run(KERNEL .. [[

@@ -167,7 +167,7 @@ static int64_t bound_of(Ctx *cx, Layout l, int64_t m) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), true);
   int64_t sum = 0, x;
   for (int i = 0; i < f.n; i++) {
-    int64_t top = i + 1 < f.n ? f.s[i].w - 1 : m;
+    int64_t top = i + 1 < f.n ? f.s[i].w - (f.s[i].w > 0) : m;
     m = f.s[i].w ? m / f.s[i].w : m;
     if (dim_kind(f.d[i]) == DIM_XOR) {
       int bits = bits_of(top) + bits_of(dim_xor_value(f.d[i])) - 1;
@@ -176,20 +176,25 @@ static int64_t bound_of(Ctx *cx, Layout l, int64_t m) {
       continue;
     }
     if (__builtin_mul_overflow(top, dim_abs(cx, f.d[i]).w, &x) ||
-        __builtin_add_overflow(sum, x, &sum))
-      return INT64_MAX / 2;
+        __builtin_add_overflow(sum, x, &sum) || sum > INT64_MAX / 2)
+      return INT64_MAX / 2;  // an offset can be added
   }
   return sum;
 }
 
+// The last index of l; 0 without elements.
+static int64_t last_of(Ctx *cx, Layout l) {
+  int64_t n = dim_value(layout_size(cx, l));
+  return n > 0 ? n - 1 : 0;
+}
+
 int64_t layout_bound(Ctx *cx, Layout l) {
-  int64_t m = dim_value(layout_size(cx, l)) - 1;
-  m = bound_of(cx, layout_inner(l), m);
+  int64_t m = bound_of(cx, layout_inner(l), last_of(cx, l));
   for (; l.outer; l = l.outer->l) {
     const Outer *f = l.outer;
     m += dim_abs(cx, l.offset).w;
     if (l.at && f->kind == OUTER_LAYOUT)  // coordinates of f->l
-      m = dim_value(layout_size(cx, f->l)) - 1;
+      m = last_of(cx, f->l);
     m = f->kind == OUTER_LAYOUT
           ? bound_of(cx, layout_inner(f->l), m)
           : m | (2 * swizzle_zzz(f->sw) - 1);

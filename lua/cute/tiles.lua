@@ -50,7 +50,9 @@ end
 
 -- A block's place, of n: with it known, offsets need 32 bits only.
 local function within(at, n)
-  if math.type(n) and n > 0 and not math.type(at) then core.assume(at, 0, n - 1, 1) end
+  if math.type(n) and n > 0 and not math.type(at) then
+    core.assume(at, 0, n - 1, 1)
+  end
 end
 
 local function is_one(x) return math.type(x) == "integer" and x == 1 end

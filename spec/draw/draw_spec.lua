@@ -391,6 +391,8 @@ describe("draw", function()
     raises("width = 0", said("8:1", {width = 0}))
     raises("tile = \"x\": {M, N}, or a layout of it, is needed",
            said("(4,2)", {tile = "x"}))
+    raises("tile = -9223372036854775808: {M, N}, or a layout of it, is needed",
+           said("(0,2):(2,1)", {tile = math.mininteger}))
     raises("thread 1, value 0 are element 2 of a tile of 1 x 2 = 2",
            said("(2,2):(2,1)", {tile = {1, 2}}))
     raises("a layout of rank 2, (thread, value)", said("4:1", {tile = {2, 2}}))

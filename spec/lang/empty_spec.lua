@@ -157,7 +157,8 @@ describe("a kernel with a tensor without elements", function()
       end}
     for name, f in pairs(wrong) do
       raises(name .. ": an extent of 0 leaves no elements: (0,4) "
-        .. "[shape-mismatch]", function() cute.kernel(f)():trace {block = 1} end)
+        .. "[shape-mismatch]",
+        function() cute.kernel(f)():trace {block = 1} end)
     end
     raises("an extent of 0 leaves no elements: (0,8) [shape-mismatch]",
       function() cute.kernel(function(x) x:load() end)(t):trace {block = 1} end)

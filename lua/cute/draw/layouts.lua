@@ -413,8 +413,8 @@ local function holder_panel(x, tv, fields, opts)
 end
 
 local function tile_of(tile)
-  if math.type(tile) == "integer" then return 1, tile end
   local ok, M, N = pcall(function()
+    if math.type(tile) == "integer" then return 1, tile end
     if core.typename(tile) == "layout" then
       return core.size(tile, 0), core.size(tile, 1)
     end

@@ -268,7 +268,7 @@ static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
     bool dynamic = !tup && v.shape_div && v.shape_div[leaf];
     Dim d = tup ? dim_of(g.shape[i]) : shape[leaf];
     int64_t div = dynamic ? (int64_t)v.shape_div[leaf] : 0;
-    if (dynamic ? !take_number(f, d, div, DT_I32, 1)
+    if (dynamic ? !take_number(f, d, div, DT_I32, 0)
                 : d.w != (int64_t)v.shape[i])
       return false;
     leaf += !tup;

@@ -481,7 +481,7 @@ static int deduce_leading(lua_State *L, const Leaves *v) {
   for (int i = 0; i < v->n; i++) {
     if (v->stride[i] != 1) continue;
     any = i;
-    if (v->shape[i] == 1) continue;
+    if (v->shape[i] <= 1) continue;
     if (found >= 0)
       face_error(L, ERR_ARG, "modes %d and %d both have stride 1: say which "
                  "one leads with leading_dim", found, i);

@@ -234,7 +234,7 @@ static Dim dynamic_leaf(const Walk *w, bool shape, int leaf, int64_t div,
   Arg a = {.name = leaf_name(w, shape ? "shape" : "stride", leaf),
            .type = wide && !shape ? DT_I64 : DT_I32};
   Ref r = new_arg(w->cx, a);
-  ir_assume(w->cx, fn, r, (Fact){shape ? 1 : INT64_MIN, INT64_MAX, div});
+  ir_assume(w->cx, fn, r, (Fact){shape ? 0 : INT64_MIN, INT64_MAX, div});
   return dim_ref(r);
 }
 

@@ -56,7 +56,9 @@ static Fact fact_mul(DType t, Fact a, Fact b) {
   return clip(t, lo, hi, d > INT64_MAX ? 1 : (int64_t)d);
 }
 
+// x / 0 has no value: a divisor that may be 0, as an extent may, is 1 or more.
 static Fact fact_div(DType t, Fact a, Fact b) {
+  if (b.lo == 0 && b.hi > 0) b.lo = 1;
   if (b.lo != b.hi || b.lo <= 0) {
     if (a.lo >= 0 && b.lo > 0) return (Fact){0, a.hi / b.lo, 1};
     return fold_full(t);
@@ -67,7 +69,7 @@ static Fact fact_div(DType t, Fact a, Fact b) {
 }
 
 static Fact fact_mod(DType t, Fact a, Fact b) {
-  if (b.lo <= 0) return fold_full(t);
+  if (b.lo < 0 || b.hi < 1) return fold_full(t);
   Fact f = {0, b.hi - 1, base_gcd(a.div, b.div)};
   if (a.lo >= 0 && a.hi < f.hi) f.hi = a.hi;
   if (f.hi < f.lo) f.hi = f.lo;

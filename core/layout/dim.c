@@ -284,6 +284,13 @@ static void need_nonzero(Ctx *cx, const char *op, Dim a, Dim b) {
     ctx_fail(cx, ERR_ARG, "%lld %s 0: division by zero", (long long)a.w, op);
 }
 
+// What is known of a divisor: it is not 0, though an extent may be.
+static Fact divisor_fact(Ctx *cx, Dim b) {
+  Fact f = fact_of(cx, b);
+  if (f.lo == 0) f.lo = 1;
+  return f;
+}
+
 Dim dim_quo(Ctx *cx, Dim a, Dim b) {
   need_nonzero(cx, "/", a, b);
   if (dim_static(a) && dim_static(b))
@@ -291,7 +298,7 @@ Dim dim_quo(Ctx *cx, Dim a, Dim b) {
   if (dim_is(b, 1)) return a;
   if (dim_kind(a) == DIM_BASIS)
     return basis_with(cx, a, dim_quo(cx, dim_basis_value(a), b));
-  Fact f = fact_of(cx, a), g = fact_of(cx, b);
+  Fact f = fact_of(cx, a), g = divisor_fact(cx, b);
   if (f.lo >= 0 && f.hi < g.lo) return (Dim){0};
   return emit2(cx, OP_DIV, a, b);
 }
@@ -303,7 +310,7 @@ Dim dim_rem(Ctx *cx, Dim a, Dim b) {
   if (dim_is(b, 1)) return (Dim){0};
   if (dim_kind(a) == DIM_BASIS)
     return basis_with(cx, a, dim_rem(cx, dim_basis_value(a), b));
-  Fact f = fact_of(cx, a), g = fact_of(cx, b);
+  Fact f = fact_of(cx, a), g = divisor_fact(cx, b);
   if (dim_static(b) && f.div % b.w == 0) return (Dim){0};
   if (f.lo >= 0 && f.hi < g.lo) return a;
   if (dim_eq(a, b)) return (Dim){0};
@@ -343,7 +350,7 @@ Dim dim_ceil_div(Ctx *cx, Dim a, Dim b) {
   if (dim_eq(a, b) && dim_kind(a) == DIM_DYN) return (Dim){1};
   if (dim_static(b) && b.w > 0 && fact_of(cx, a).div % b.w == 0)
     return dim_quo(cx, a, b);
-  Fact f = fact_of(cx, a), g = fact_of(cx, b);
+  Fact f = fact_of(cx, a), g = divisor_fact(cx, b);
   if (f.lo >= 1 && f.hi <= g.lo) return (Dim){1};
   Dim up = dim_add(cx, a, dim_sub(cx, b, (Dim){1}));
   return dim_quo(cx, up, b);

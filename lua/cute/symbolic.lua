@@ -61,11 +61,11 @@ end
 -- One of them: {n = integer} or {div =, id =, wide =}.
 local function leaf(what, x)
   if math.type(x) == "integer" then
-    if x < (what == "shape" and 1 or 0) then
+    if x < 0 then
       core.fail("bad-argument", ("symbolic tensor: %d in its %s"):format(x,
         what))
     end
-    return {n = x, div = x}
+    return {n = x, div = math.max(x, 1)}
   elseif core.typename(x) == "symbol" then
     return {div = x.divisibility, id = x.id, wide = x.width == 64}
   end
@@ -133,7 +133,7 @@ local function compact(shape, order)
   table.sort(at, function(a, b) return order[a] < order[b] end)
   for _, i in ipairs(at) do
     stride[i] = step
-    step = times(step, shape[i])
+    if shape[i].n ~= 0 then step = times(step, shape[i]) end
   end
   return stride
 end

@@ -132,6 +132,29 @@ describe("a kernel with a tensor without elements", function()
     assert.is_true(loop(d):launch(O).ok)
   end)
 
+  it("takes no dynamic extent for 1 or more", function()
+    local k = cute.kernel("k", function(x)
+      cute.when(arch.thread_idx():lt(cute.size(x)), function() x[0] = 1.0 end)
+      cute.when(cute.size(x):gt(0), function() x[0] = 1.0 end)
+    end)
+    local one = {grid = 1, block = 1, device = "sim"}
+    for _, shape in ipairs {{0, 8}, {8, 0}} do
+      local d = cute.zeros(shape, cute.f32):mark_layout_dynamic()
+      assert.is_true(k(d):launch(one).ok)
+    end
+    local S = cute.symbolic {dtype = cute.f32, shape = {"m", "n%4"}}
+    local p = cute.compile(k, S, {block = 1, device = "sim"})
+    local x, y = cute.zeros({0, 8}, cute.f32), cute.zeros({2, 8}, cute.f32)
+    assert.is_true(p(x, {grid = 1}).ok)
+    assert.is_true(p(x, {grid = 0}).ok)
+    assert.is_true(p(y, {grid = 1}).ok)
+    assert.equal(1.0, y[0])
+    local fake = cute.make_fake_compact_tensor(cute.f32, {0, 8})
+    assert.is_true(cute.compile(k, cute.make_fake_tensor(cute.f32, {0, 8},
+      {8, 1}), {block = 32, device = "sim"})(x, {grid = 0}).ok)
+    assert.equal("(0,8):(1,1)", tostring(fake.layout))
+  end)
+
   it("finds each access out of bounds", function()
     for _, x in ipairs {t, cute.zeros({0, 8}, cute.f32):mark_layout_dynamic(),
                         cute.zeros({0}, cute.f32)} do

@@ -211,8 +211,8 @@ describe("a kernel compiled for symbolic tensors", function()
       ["cute.symbolic: symbolic tensor: \"m?\" in its shape: an integer, "
         .. "cute.sym_int(), or a name such as \"m\" or \"m%8\" [bad-argument]"]
         = function() cute.symbolic {dtype = cute.f32, shape = {"m?"}} end,
-      ["cute.symbolic: symbolic tensor: 0 in its shape [bad-argument]"] =
-        function() cute.symbolic {dtype = cute.f32, shape = {4, 0}} end,
+      ["cute.symbolic: symbolic tensor: -1 in its shape [bad-argument]"] =
+        function() cute.symbolic {dtype = cute.f32, shape = {4, -1}} end,
       ["cute.symbolic: divisibility = 0: an integer of at least 1 is needed "
         .. "[bad-argument]"] =
         function() cute.symbolic {dtype = cute.f32, shape = {"m%0"}} end,

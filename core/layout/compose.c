@@ -186,7 +186,7 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   Dim rest_s = r.s, rest_d = r.d;
   if (!note_elements(cx, nt, flat_layout(cx, f).shape) ||
       !note_elements(cx, nt, &r.s))
-    return out;
+    return l;
   bool weak = false;  // passed CuTe's condition, but may be wrong
   if (dim_dynamic(r.d) && !traced_positive(cx, r.d)) nt->trust = true;
   for (int i = 0; i + 1 < f.n; i++) {

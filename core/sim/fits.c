@@ -27,8 +27,8 @@ void simfits_check(Ctx *cx, const Launch *l) {
   for (int k = 0; k < 3; k++) {
     if (l->grid[k] < 0 || l->block[k] < 1)
       ctx_fail(cx, ERR_LAUNCH, "grid (%d,%d,%d) must be 0 or more, block "
-               "(%d,%d,%d) positive", l->grid[0], l->grid[1], l->grid[2], l->block[0],
-               l->block[1], l->block[2]);
+               "(%d,%d,%d) positive", l->grid[0], l->grid[1], l->grid[2],
+               l->block[0], l->block[1], l->block[2]);
     n *= l->block[k];
     int32_t want_n = l->fn->block[k];
     if (want_n && want_n != l->block[k])

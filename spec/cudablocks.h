@@ -222,6 +222,7 @@ typedef unsigned short half_t;
 static inline float ptx_cvt_f32_f16(half_t x) { return (float)half_value(x); }
 static inline half_t ptx_cvt_rn_f16_f32(float x) { return half_bits(x); }
 static inline half_t ptx_cvt_rn_f16_f64(double x) { return half_bits(x); }
+static inline half_t ptx_cvt_rn_bf16_f32(float x) { return bfloat_bits(x); }
 static inline unsigned ptx_cvt_rn_f16x2_f32(float hi, float lo) {
   return (unsigned)half_bits(hi) << 16 | half_bits(lo);
 }

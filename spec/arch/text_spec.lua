@@ -110,6 +110,23 @@ describe("inline PTX", function()
       pending "NVRTC is not here"
   end)
 
+  it("has no sums of two 16-bit floats in another block's memory", function()
+    local function sum(text)
+      return function()
+        cute.kernel("k", function(x)
+          arch.inline_ptx(text, {read_only_args = {x[0], x[1]}})
+        end)(cute.zeros({2}, cute.u32)):trace {block = 1}
+      end
+    end
+    local relaxed = "red.relaxed.cluster.shared::cluster.add.noftz.bf16x2"
+    for _, op in ipairs {"red.shared::cluster.add.noftz.f16x2", relaxed} do
+      raises(("inline_ptx: %s: ptxas makes an integer add of it that is not "
+        .. "atomic"):format(op), sum(op .. " [{$r0}], {$r1};"))
+    end
+    sum "red.shared::cta.add.noftz.f16x2 [{$r0}], {$r1};" ()
+    sum "red.shared::cluster.add.noftz.f16 [{$r0}], {$r1};" ()
+  end)
+
   it("names its operands", function()
     local o = cute.zeros({1}, "i32")
     raises("{$r1} names no operand", launch, function(_)

@@ -216,6 +216,19 @@ local function operand_places(text, count)
   end))
 end
 
+-- ptxas 13.0 makes a load, an integer add and a store of sums of two 16-bit
+-- floats in another block's shared memory.
+local function check_sums(text)
+  for op in text:gmatch "[%a][%w_:%.]*" do
+    if (op:find "^atom%." or op:find "^red%.") and op:find "f16x2"
+        and op:find("shared::cluster", 1, true) then
+      core.fail("type-mismatch", ("inline_ptx: %s: ptxas makes an integer add "
+        .. "of it that is not atomic\n  use two atomics of 16 bits: "
+        .. "cute.arch.atomic_add(pointer, value)"):format(op))
+    end
+  end
+end
+
 local function typed(x)
   if core.typename(x) == "value" then return x end
   return core.cvt(x, math.type(x) == "float" and core.f32
@@ -238,6 +251,7 @@ function memory.inline_ptx(text, opts)
   for _, x in ipairs(rw) do outs[#outs + 1] = core.var(typed(x)) end
   for i, v in ipairs(outs) do operands[i] = v end
   for _, x in ipairs(r) do operands[#operands + 1] = typed(x) end
+  check_sums(text)
   local ptx = operand_places(text, {w = #w, rw = #rw, r = #r})
   if opts.predicate ~= nil then
     operands[#operands + 1] = typed(opts.predicate)

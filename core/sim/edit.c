@@ -20,12 +20,13 @@ static Ref append(Fn *fn, Ins i, Fact fact) {
 }
 
 static Ref number(Fn *fn, DType t, int64_t v) {
-  return append(fn, (Ins){.op = OP_CONST, .type = t, .imm = v},
+  return append(fn, (Ins){.op = OP_CONST, .type = (uint8_t)t, .imm = v},
                 (Fact){v, v, v < 0 ? 1 : v});
 }
 
 static Ref computed(Fn *fn, Op op, DType t, Ref a, Ref b, int64_t imm) {
-  return append(fn, (Ins){.op = op, .type = t, .a = {a, b}, .imm = imm},
+  return append(fn, (Ins){.op = (uint8_t)op, .type = (uint8_t)t, .a = {a, b},
+                          .imm = imm},
                 (Fact){INT64_MIN, INT64_MAX, 1});
 }
 

@@ -144,7 +144,8 @@ describe("the workshop under node", function()
       {"x is cut off: 40000000000000 bytes of elements expected for shape "
         .. "(100000,100000,1000) of f32, got 24", file {["(2, 3)"] = HUGE}},
       {"x element type '|O' is not supported", file {["<f4"] = "|O"}},
-      {"x big-endian elements ('>f4') are not supported",
+      {"x big-endian elements ('>f4') are not supported: in Python, "
+        .. "a.astype('<f4') are little-endian",
         file {["<f4"] = ">f4"}},
       {"x structured element types are not supported",
         file {["'<f4'"] = "[('a', '<f4')]"}},

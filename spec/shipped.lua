@@ -46,6 +46,15 @@ function shipped.barriers(counts, share)
   return all
 end
 
+--- Waits while the flag is not stored: 0, or until it is `turn`.
+function shipped.await(flag, turn)
+  cute.loop(function()
+    local now = arch.load(flag.iterator, nil, {sem = "acquire", scope = "gpu"})
+    if turn then return now:ne(turn) end
+    return now:eq(0)
+  end, function() end)
+end
+
 --- What a bulk copy takes: 64 values from place n of each.
 function shipped.run64(from, n, to, m)
   return cpasync.group_bulk_copy_modes(

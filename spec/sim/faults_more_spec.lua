@@ -35,12 +35,7 @@ case("a flag behind wait_group.read", {grid = 2, block = 64},
         arch.store(flag.iterator, 1, {sem = "release", scope = "gpu"})
       end)
     end, function()
-      thread0(function()
-        cute.loop(function()
-          return arch.load(flag.iterator, nil, {sem = "acquire",
-            scope = "gpu"}):eq(0)
-        end, function() end)
-      end)
+      thread0(function() shipped.await(flag) end)
       arch.sync_threads()
       y[t] = part[t]
     end)
@@ -67,12 +62,7 @@ case("a flag by another thread than the one that waits", {grid = 2,
         arch.store(flag.iterator, 1, {sem = "release", scope = "gpu"})
       end)
     end, function()
-      thread0(function()
-        cute.loop(function()
-          return arch.load(flag.iterator, nil, {sem = "acquire",
-            scope = "gpu"}):eq(0)
-        end, function() end)
-      end)
+      thread0(function() shipped.await(flag) end)
       arch.sync_threads()
       y[t] = part[t]
     end)
@@ -93,10 +83,7 @@ case("a bulk load behind a flag, without a proxy fence", {grid = 2,
       end)
     end, function()
       thread0(function()
-        cute.loop(function()
-          return arch.load(flag.iterator, nil, {sem = "acquire",
-            scope = "gpu"}):eq(0)
-        end, function() end)
+        shipped.await(flag)
         if not bad then arch.fence_proxy "async.global" end
         arch.mbarrier_arrive_and_expect_tx(bar, 256)
         local from, to = run64(part, 0, s)
@@ -113,12 +100,7 @@ case("a semaphore that a relaxed atomic raises", {grid = 2, block = 64},
   {"block-race", "read", "write"}, function(bad, at)
   return {f32(64), i32(1)}, function(sum, turn)
     local t, b = arch.thread_idx(), arch.block_idx()
-    thread0(function()
-      cute.loop(function()
-        return arch.load(turn.iterator, nil, {sem = "acquire",
-          scope = "gpu"}):ne(b)
-      end, function() end)
-    end)
+    thread0(function() shipped.await(turn, b) end)
     arch.sync_threads()
     at.read, at.write = line() + 1, line() + 1
     sum[t] = sum[t] + 1

@@ -4,6 +4,7 @@
 -- fault. What PTX does promise is told by nobody.
 local cute = require "cute"
 local ours = require "spec.ours"
+local shipped = require "spec.shipped"
 local support = require "spec.support"
 local words = require "cute.lang.report"
 local warpgroup = cute.nvgpu.warpgroup
@@ -12,22 +13,9 @@ local arch, cpasync, _ = cute.arch, cute.nvgpu.cpasync, cute._
 local DEVICE = "sim:sm_90a"
 local SEEDS = 3
 
-local function line() return debug.getinfo(2, "l").currentline end
 local function when(...) return cute.when(...) end
 local function warp(n, f) when(arch.warp_idx():eq(n), f) end
-local function thread0(f) when(arch.thread_idx():eq(0), f) end
-
--- mbarriers of these counts.
-local function barriers(...)
-  local counts = {...}
-  local all = arch.alloc_smem(cute.i64, #counts)
-  thread0(function()
-    for i, n in ipairs(counts) do arch.mbarrier_init(all + (i - 1), n) end
-    arch.mbarrier_init_fence()
-  end)
-  arch.sync_threads()
-  return all
-end
+local line, thread0, barriers = shipped.line, shipped.thread0, shipped.barriers
 
 -- What each schedule notes, and nothing else: {message, line, line2} or none.
 local function notes(want, launch)
@@ -92,7 +80,7 @@ local function refill(o)
   local call = cute.kernel("refill", function(a, c, mD)
     local tid = arch.thread_idx()
     local s = cute.make_smem_tensor(cute.bf16, ROWS, 1024)
-    local bar = barriers(1, 1, table.unpack(o.counts or {}))
+    local bar = barriers {1, 1, table.unpack(o.counts or {})}
     local ts, tg = cpasync.tma_partition(a, 0, cute.make_layout(1),
       cute.group_modes(s, 0, 2), cute.group_modes(cute.local_tile(c, {64, 64},
       {0, 0}), 0, 2))
@@ -224,7 +212,7 @@ local function again(o)
     local tid, lane = arch.thread_idx(), arch.lane_idx()
     local s = cute.make_smem_tensor(cute.f32, layout, 128)
     local other = cute.make_smem_tensor(cute.f32, cute.make_layout(128), 128)
-    local bar = barriers(1, 1, o.count or 4)
+    local bar = barriers {1, 1, o.count or 4}
     local ts, tg = cpasync.tma_partition(a, 0, cute.make_layout(1),
       cute.group_modes(s, 0, 2), cute.zipped_divide(c, {32, 16}))
     local function ask(n)
@@ -383,7 +371,7 @@ local function remap(o)
   local call = cute.kernel("remap", function(a, c, map, other)
     local tid = arch.thread_idx()
     local s = cute.make_smem_tensor(cute.f32, layout, 128)
-    local bar = barriers(1)
+    local bar = barriers {1}
     for i = 0, 15 do s[{tid, i}] = 1 end
     arch.fence_view_async_shared()
     thread0(function()

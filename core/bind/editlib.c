@@ -83,26 +83,42 @@ static const char *role_of(const Ins *i, const Operand *o, uint32_t at) {
   }
 }
 
-// operands = {{role =, at =, ref =, type =, value =, mem =}}: those with a
-// role; at: which of the instruction's Refs, ref: the value there; value: its
-// number, where that is known; lo, hi: its bounds; own: it is the block's rank;
-// mem: the object.
-static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
+// An operand with a role, while they are walked over.
+typedef struct Role {
   Operand o;
-  uint32_t at = 0;
+  const char *name;
+  Ref v;         // the value there
+  uint32_t at;   // which of the instruction's Refs it is
+  uint32_t next;
+} Role;
+
+static bool next_role(const Ins *i, Operands *w, Role *r) {
+  for (r->name = NULL; !r->name;) {
+    if (!operands_next(w, &r->o)) return false;
+    bool mem = r->o.kind == OPERAND_MEM;
+    r->at = r->next + mem;
+    r->next = r->at + 1;
+    r->v = mem ? r->o.off : r->o.ref;
+    if (r->v) r->name = role_of(i, &r->o, r->at);
+  }
+  return true;
+}
+
+// operands = {{role =, at =, ref =, type =, value =, mem =}}: those with a
+// role; at, ref: see Role; value: its number, where that is known; lo, hi: its
+// bounds; own: it is the block's rank; mem: the object.
+static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
+  Role role = {0};
   lua_Integer n = 0;
   lua_createtable(L, 0, 0);
-  for (Operands w = operands_of(fn, i); operands_next(&w, &o); at++) {
-    bool mem = o.kind == OPERAND_MEM;
-    Ref v = mem ? o.off : o.ref;
-    at += mem;
-    const char *role = v ? role_of(i, &o, at) : NULL;
-    if (!role) continue;
-    if (mem && ir_memof(fn, o.ref)->space != SP_SMEM) continue;
+  for (Operands w = operands_of(fn, i); next_role(i, &w, &role);) {
+    bool mem = role.o.kind == OPERAND_MEM;
+    if (mem && ir_memof(fn, role.o.ref)->space != SP_SMEM) continue;
+    Ref v = role.v;
     int64_t k;
     lua_createtable(L, 0, 6);
-    face_set_str(L, "role", role);
-    face_set_int(L, "at", at);
+    face_set_str(L, "role", role.name);
+    face_set_int(L, "at", role.at);
     face_set_int(L, "ref", v);
     face_set_str(L, "type", dtype_name(ir_type(fn, v)));
     if (ir_const(fn, v, &k)) face_set_int(L, "value", k);
@@ -114,7 +130,7 @@ static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
       face_set_int(L, "lo", f.lo);
       face_set_int(L, "hi", f.hi);
     }
-    if (mem) face_set_int(L, "mem", o.ref);
+    if (mem) face_set_int(L, "mem", role.o.ref);
     lua_rawseti(L, -2, ++n);
   }
   lua_setfield(L, -2, "operands");
@@ -178,16 +194,12 @@ static void note_sources(const Fn *fn, uint8_t *on) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     bool first;
-    Operand o;
-    uint32_t at = 0;
+    Role role = {0};
     if (!(op_effect((Op)i->op) & EF_LATER) && !mbar_of(fn, i, &first) &&
         i->op != OP_DSMEM)
       continue;
-    for (Operands w = operands_of(fn, i); operands_next(&w, &o); at++) {
-      at += o.kind == OPERAND_MEM;
-      Ref v = o.kind == OPERAND_MEM ? o.off : o.ref;
-      if (v && role_of(i, &o, at)) on[v] = 1;
-    }
+    for (Operands w = operands_of(fn, i); next_role(i, &w, &role);)
+      on[role.v] = 1;
   }
   while (more) {
     more = false;

@@ -45,6 +45,15 @@ end
 function Gen:chance(percent) return self:r(100) <= percent end
 function Gen:pick(list) return list[self:r(#list)] end
 
+--- Up to three statements, as text; counter: the loop's variable in them.
+function Gen:sequence(depth, counter)
+  local out = {}
+  self.counters[#self.counters + 1] = counter
+  for _ = 1, self:r(3) do out[#out + 1] = self:statement(depth) end
+  if counter then self.counters[#self.counters] = nil end
+  return "do " .. table.concat(out, " end do ") .. " end"
+end
+
 random.Gen = Gen
 
 ---------------------------------------------------------------------------

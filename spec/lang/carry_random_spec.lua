@@ -85,13 +85,7 @@ local SIMPLE = {
   end,
 }
 
-local function lines(g, depth, counter)
-  local out = {}
-  g.counters[#g.counters + 1] = counter
-  for _ = 1, g:r(3) do out[#out + 1] = g:statement(depth) end
-  if counter then g.counters[#g.counters] = nil end
-  return "do " .. table.concat(out, " end do ") .. " end"
-end
+local lines = random.Gen.sequence
 
 function Gen:statement(depth)
   local k = depth > 0 and self:r(15) or 15

@@ -62,13 +62,7 @@ local SIMPLE = {
   end,
 }
 
-local function lines(g, depth, counter)
-  local out = {}
-  g.counters[#g.counters + 1] = counter
-  for _ = 1, g:r(3) do out[#out + 1] = g:statement(depth) end
-  if counter then g.counters[#g.counters] = nil end
-  return "do " .. table.concat(out, " end do ") .. " end"
-end
+local lines = random.Gen.sequence
 
 local function in_loop(g, depth, counter)
   g.loops = g.loops + 1

@@ -2,6 +2,7 @@
 // Misuse (raised with the script's line)
 ERR(ARG, "bad-argument", "an argument has the wrong type or value")
 ERR(PARSE, "bad-notation", "a string is not CuTe notation")
+ERR(PTX, "bad-ptx", "PTX is malformed, or uses what is not modelled")
 ERR(INADMISSIBLE, "inadmissible", "operands miss an operation's condition")
 ERR(OVERFLOW, "overflow", "a number does not fit in 64 bits")
 ERR(LIMIT, "limit", "a stated limit was exceeded")

@@ -1,0 +1,425 @@
+// shape.c: turns a graph of basic blocks into regions. A reducible graph keeps
+// its blocks and needs no copies: every merge point ends a ONCE, and every loop
+// header begins a LOOP (N. Ramsey, "Beyond Relooper", ICFP 2022). Targets
+// outside a loop follow the loop, so that lanes which leave it in different
+// iterations meet there. An irreducible graph becomes a dispatch loop.
+#include "ptx/shape.h"
+
+#include <string.h>
+
+enum { DEEPEST = 2000 };  // nested calls: regions inside regions
+
+typedef struct Node {
+  uint32_t order;    // in reverse postorder; SHAPE_NONE: not reached
+  uint32_t idom;     // immediate dominator
+  uint32_t preds;    // forward edges in
+  uint32_t loop;     // header of the innermost loop around it, or SHAPE_NONE
+  uint32_t outer;    // of a header: the loop around its own
+  uint32_t first, next;        // what is emitted inside it, by order
+  uint32_t after, next_after;  // of a header: what follows its loop, by order
+  bool header;
+} Node;
+
+// An open region, as branches see it: IFs are not counted.
+typedef struct Open {
+  uint32_t target;   // what follows it; of a loop's inner ONCE: the header
+} Open;
+
+typedef struct Build {
+  Ctx *cx;
+  const ShapeBlock *block;
+  uint32_t n;
+  Node *node;
+  uint32_t *rpo, reached;
+  Open *open;        // at most 4 a block
+  size_t opened;
+  Shape *out;
+  int depth;
+} Build;
+
+static uint32_t succ(const Build *b, uint32_t x, int k) {
+  const ShapeBlock *s = &b->block[x];
+  return k == 1 && s->to[1] == s->to[0] ? SHAPE_NONE : s->to[k];
+}
+
+// Numbers the blocks in reverse postorder, without recursion.
+static void order(Build *b) {
+  uint32_t *stack = NEW(b->cx, uint32_t, b->n + 1);
+  uint8_t *seen = NEW(b->cx, uint8_t, b->n);  // 0: no; else next successor + 1
+  memset(seen, 0, b->n);
+  uint32_t n = 0, at = b->n;
+  stack[n++] = 0;
+  seen[0] = 1;
+  while (n) {
+    uint32_t x = stack[n - 1];
+    if (seen[x] > 2) {
+      b->rpo[--at] = x;
+      n--;
+      continue;
+    }
+    // the second successor first: what is not taken comes first in the text
+    uint32_t y = succ(b, x, 2 - seen[x]++);
+    if (y != SHAPE_NONE && !seen[y]) {
+      seen[y] = 1;
+      stack[n++] = y;
+    }
+  }
+  b->reached = b->n - at;
+  memmove(b->rpo, b->rpo + at, b->reached * sizeof *b->rpo);
+  for (uint32_t i = 0; i < b->reached; i++) b->node[b->rpo[i]].order = i;
+}
+
+static uint32_t meet(const Build *b, uint32_t x, uint32_t y) {
+  while (x != y) {
+    if (b->node[x].order > b->node[y].order) x = b->node[x].idom;
+    else y = b->node[y].idom;
+  }
+  return x;
+}
+
+// Immediate dominators (Cooper, Harvey and Kennedy). In a reducible graph one
+// pass in reverse postorder suffices; others are found out by `retreats`.
+static void dominators(Build *b) {
+  b->node[0].idom = 0;
+  for (bool changed = true; changed; ) {
+    changed = false;
+    for (uint32_t i = 0; i < b->reached; i++) {
+      uint32_t x = b->rpo[i];
+      for (int k = 0; k < 2; k++) {
+        uint32_t y = succ(b, x, k);
+        if (y == SHAPE_NONE || y == 0) continue;
+        uint32_t was = b->node[y].idom;
+        uint32_t now = was == SHAPE_NONE ? x : meet(b, was, x);
+        changed = changed || now != was;
+        b->node[y].idom = now;
+      }
+    }
+  }
+}
+
+static bool dominates(const Build *b, uint32_t x, uint32_t y) {
+  while (b->node[y].order > b->node[x].order) y = b->node[y].idom;
+  return x == y;
+}
+
+static bool in_loop(const Build *b, uint32_t x, uint32_t header) {
+  uint32_t l = b->node[x].header ? x : b->node[x].loop;
+  while (l != SHAPE_NONE && l != header) l = b->node[l].outer;
+  return l == header;
+}
+
+// Marks the natural loop of each header. Headers come from the innermost to
+// the outermost: in reverse of the reverse postorder. False: irreducible.
+static bool loops(Build *b) {
+  uint32_t *head = NEW(b->cx, uint32_t, b->n);    // predecessors, as lists
+  uint32_t *next = NEW(b->cx, uint32_t, b->n * 2);
+  uint32_t *stack = NEW(b->cx, uint32_t, b->n * 2 + 1);
+  for (uint32_t i = 0; i < b->n; i++) head[i] = SHAPE_NONE;
+  for (uint32_t i = 0; i < b->reached; i++) {
+    uint32_t x = b->rpo[i];
+    for (uint32_t k = 0; k < 2; k++) {
+      uint32_t y = succ(b, x, (int)k);
+      if (y == SHAPE_NONE) continue;
+      next[x * 2 + k] = head[y];
+      head[y] = x * 2 + k;
+      bool back = b->node[y].order <= i;
+      if (back && !dominates(b, y, x)) return false;
+      if (!back) b->node[y].preds++;
+    }
+  }
+  for (uint32_t i = b->reached; i-- > 0; ) {
+    uint32_t h = b->rpo[i], n = 0;
+    for (uint32_t e = head[h]; e != SHAPE_NONE; e = next[e]) {
+      if (b->node[e / 2].order >= i) stack[n++] = e / 2;
+    }
+    if (n == 0) continue;
+    b->node[h].header = true;
+    b->node[h].outer = SHAPE_NONE;
+    b->out->loops++;
+    while (n) {
+      uint32_t x = stack[--n];
+      // the outermost loop that x is known to be in
+      uint32_t l = b->node[x].header ? x : b->node[x].loop;
+      while (l != SHAPE_NONE && l != h && b->node[l].outer != SHAPE_NONE) {
+        l = b->node[l].outer;
+      }
+      if (x == h || l == h) continue;
+      uint32_t from = x;
+      if (l == SHAPE_NONE) {
+        b->node[x].loop = h;
+      } else {
+        b->node[l].outer = h;
+        from = l;
+      }
+      for (uint32_t e = head[from]; e != SHAPE_NONE; e = next[e]) {
+        bool back = b->node[e / 2].order >= b->node[from].order;
+        if (!back && n < b->n * 2) stack[n++] = e / 2;
+      }
+    }
+  }
+  return true;
+}
+
+// Hangs each block below the one that it is emitted with: its dominator or,
+// where that lies in a loop and the block does not, behind that loop.
+static void place(Build *b) {
+  for (uint32_t i = b->reached; i-- > 1; ) {
+    uint32_t x = b->rpo[i], p = b->node[x].idom;
+    bool behind = false;
+    for (;;) {
+      uint32_t l = b->node[p].header ? p : b->node[p].loop;
+      if (l == SHAPE_NONE || in_loop(b, x, l)) break;
+      behind = true;
+      p = l;
+      uint32_t outer = b->node[l].outer;
+      if (outer == SHAPE_NONE || in_loop(b, x, outer)) break;
+      p = outer;
+    }
+    Node *to = &b->node[p], *own = &b->node[x];
+    if (behind) {
+      own->next_after = to->after;
+      to->after = x;
+    } else {
+      own->next = to->first;
+      to->first = x;
+    }
+  }
+}
+
+static ShapeItem *item(Build *b, ShapeKind kind, ShapeWhen when, uint32_t x) {
+  ShapeItem i = {.kind = (uint8_t)kind, .when = (uint8_t)when, .b = x,
+                 .to = SHAPE_NONE};
+  vec_push(b->cx, b->out->item, i);
+  return &b->out->item.p[b->out->item.n - 1];
+}
+
+static void open(Build *b, ShapeKind kind, uint32_t target) {
+  item(b, kind, SHAPE_ALWAYS, 0);
+  Open o = {target};
+  b->open[b->opened++] = o;
+}
+
+static void close(Build *b) {
+  item(b, SHAPE_END, SHAPE_ALWAYS, 0);
+  b->opened--;
+}
+
+// Levels that a jump to y leaves; 0: y is emitted where the jump is.
+static uint32_t levels(const Build *b, uint32_t y) {
+  for (size_t k = b->opened; k-- > 0; ) {
+    if (b->open[k].target == y) return (uint32_t)(b->opened - k);
+  }
+  return 0;
+}
+
+static void tree(Build *b, uint32_t x);
+
+// A jump at the end of a region. Leaving the innermost one is what happens.
+static void jump(Build *b, uint32_t y) {
+  uint32_t n = levels(b, y);
+  if (n == 0) tree(b, y);
+  else if (n > 1) item(b, SHAPE_BREAK, SHAPE_ALWAYS, 0)->levels = n;
+}
+
+static void branch(Build *b, uint32_t x) {
+  uint32_t yes = b->block[x].to[0], no = succ(b, x, 1);
+  if (yes == SHAPE_NONE) {
+    item(b, SHAPE_EXIT, SHAPE_ALWAYS, x);
+  } else if (no == SHAPE_NONE) {
+    jump(b, yes);
+  } else if (levels(b, yes)) {
+    item(b, SHAPE_BREAK, SHAPE_TRUE, x)->levels = levels(b, yes);
+    jump(b, no);
+  } else if (levels(b, no)) {
+    item(b, SHAPE_BREAK, SHAPE_FALSE, x)->levels = levels(b, no);
+    jump(b, yes);
+  } else {
+    item(b, SHAPE_IF, SHAPE_TRUE, x);
+    jump(b, yes);
+    item(b, SHAPE_ELSE, SHAPE_ALWAYS, x);
+    jump(b, no);
+    item(b, SHAPE_END, SHAPE_ALWAYS, x);
+  }
+}
+
+// Opens a ONCE for each of a list that needs one, the last one outermost.
+// Those with one way in, from where they are emitted, need none.
+static uint32_t open_all(Build *b, uint32_t y, bool after) {
+  if (y == SHAPE_NONE) return 0;
+  const Node *own = &b->node[y];
+  uint32_t n = open_all(b, after ? own->next_after : own->next, after);
+  if (!after && own->preds < 2) return n;
+  open(b, SHAPE_ONCE, y);
+  return n + 1;
+}
+
+// Emits what follows the innermost ONCE, and so on outward. The last block is
+// returned, for the caller to go on with.
+static uint32_t close_all(Build *b, uint32_t y, bool after) {
+  uint32_t last = SHAPE_NONE;
+  for (; y != SHAPE_NONE;
+       y = after ? b->node[y].next_after : b->node[y].next) {
+    if (!after && b->node[y].preds < 2) continue;
+    if (last != SHAPE_NONE) tree(b, last);
+    close(b);
+    last = y;
+  }
+  return last;
+}
+
+// Block x, all that is emitted with it, and all that follows its loop.
+static void tree(Build *b, uint32_t x) {
+  if (++b->depth > DEEPEST) {
+    ctx_fail(b->cx, ERR_LIMIT, "branches nested more than %d deep", DEEPEST);
+  }
+  while (x != SHAPE_NONE) {
+    const Node *own = &b->node[x];
+    if (own->header) {
+      open_all(b, own->after, true);
+      open(b, SHAPE_LOOP, SHAPE_NONE);
+      open(b, SHAPE_ONCE, x);  // leaving it goes on with the next iteration
+    }
+    item(b, SHAPE_BLOCK, SHAPE_ALWAYS, x);
+    open_all(b, own->first, false);
+    branch(b, x);
+    uint32_t last = close_all(b, own->first, false);
+    if (own->header) {
+      if (last != SHAPE_NONE) tree(b, last);
+      close(b);
+      close(b);
+      last = close_all(b, own->after, true);
+    }
+    x = last;
+  }
+  b->depth--;
+}
+
+// ---- ONCEs that are not needed ----
+
+typedef struct Region {
+  uint32_t at, breaks;  // its item; BREAKs that leave to its end
+  bool counted;         // a ONCE or a LOOP
+  bool leads;           // a ONCE whose first item is its BREAK
+} Region;
+
+// Removes a ONCE that nothing leaves, and makes an IF of one that is left by
+// nothing but its first item. Then fewer levels lie between others.
+static void simplify(Build *b) {
+  Shape *s = b->out;
+  size_t n = s->item.n;
+  Region *open = NEW(b->cx, Region, n + 1);
+  uint8_t *gone = NEW(b->cx, uint8_t, n + 1);  // 1: removed, 2: became an IF
+  memset(gone, 0, n + 1);
+  uint32_t *end = NEW(b->cx, uint32_t, n + 1);
+  size_t depth = 0;
+  for (size_t i = 0; i < n; i++) {
+    const ShapeItem *it = &s->item.p[i];
+    if (it->kind == SHAPE_ONCE || it->kind == SHAPE_LOOP ||
+        it->kind == SHAPE_IF || it->kind == SHAPE_CASE) {
+      open[depth++] = (Region){.at = (uint32_t)i,
+        .counted = it->kind == SHAPE_ONCE || it->kind == SHAPE_LOOP};
+    } else if (it->kind == SHAPE_BREAK) {
+      uint32_t left = it->levels;
+      for (size_t k = depth; k-- > 0; ) {
+        if (!open[k].counted || --left) continue;
+        open[k].breaks++;
+        open[k].leads = open[k].leads || (open[k].at + 1 == i &&
+                                          it->when != SHAPE_ALWAYS);
+        break;
+      }
+    } else if (it->kind == SHAPE_END) {
+      Region r = open[--depth];
+      end[r.at] = (uint32_t)i;
+      if (s->item.p[r.at].kind != SHAPE_ONCE) continue;
+      if (r.breaks == 0) gone[r.at] = 1;
+      else if (r.breaks == 1 && r.leads) gone[r.at] = 2;
+    }
+  }
+  depth = 0;
+  for (size_t i = 0; i < n; i++) {  // levels, counting what stays
+    ShapeItem *it = &s->item.p[i];
+    if (it->kind == SHAPE_ONCE || it->kind == SHAPE_LOOP ||
+        it->kind == SHAPE_IF || it->kind == SHAPE_CASE) {
+      open[depth++] = (Region){.at = (uint32_t)i,
+        .counted = it->kind == SHAPE_ONCE || it->kind == SHAPE_LOOP};
+    } else if (it->kind == SHAPE_BREAK) {
+      uint32_t left = it->levels;
+      for (size_t k = depth; k-- > 0 && left; ) {
+        if (!open[k].counted) continue;
+        left--;
+        if (gone[open[k].at]) it->levels--;
+      }
+    } else if (it->kind == SHAPE_END) {
+      depth--;
+    }
+  }
+  for (size_t i = 0; i < n; i++) {
+    ShapeItem *it = &s->item.p[i];
+    if (it->kind != SHAPE_ONCE || !gone[i]) continue;
+    if (gone[i] == 1) {
+      gone[end[i]] = 1;
+    } else {
+      const ShapeItem *first = &s->item.p[i + 1];
+      *it = (ShapeItem){.kind = SHAPE_IF, .b = first->b, .to = SHAPE_NONE,
+        .when = first->when == SHAPE_TRUE ? SHAPE_FALSE : SHAPE_TRUE};
+      gone[i] = 0;
+      gone[i + 1] = 1;
+    }
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (gone[i] != 1) s->item.p[kept++] = s->item.p[i];
+  }
+  s->item.n = kept;
+}
+
+// ---- irreducible graphs ----
+
+static void next_block(Build *b, uint32_t x, ShapeWhen when, uint32_t y) {
+  item(b, SHAPE_NEXT, when, x)->to = y;
+}
+
+static void dispatch(Build *b) {
+  b->out->item.n = 0;
+  b->out->dispatch = true;
+  item(b, SHAPE_LOOP, SHAPE_ALWAYS, 0);
+  for (uint32_t i = 0; i < b->reached; i++) {
+    uint32_t x = b->rpo[i];
+    item(b, SHAPE_CASE, SHAPE_ALWAYS, x);
+    item(b, SHAPE_BLOCK, SHAPE_ALWAYS, x);
+    uint32_t yes = b->block[x].to[0], no = succ(b, x, 1);
+    if (yes == SHAPE_NONE) {
+      item(b, SHAPE_EXIT, SHAPE_ALWAYS, x);
+    } else if (no == SHAPE_NONE) {
+      next_block(b, x, SHAPE_ALWAYS, yes);
+    } else {
+      next_block(b, x, SHAPE_TRUE, yes);
+      next_block(b, x, SHAPE_FALSE, no);
+    }
+    item(b, SHAPE_END, SHAPE_ALWAYS, x);
+  }
+  item(b, SHAPE_END, SHAPE_ALWAYS, 0);
+}
+
+void shape_of(Ctx *cx, const ShapeBlock *block, uint32_t n, Shape *out) {
+  Build b = {.cx = cx, .block = block, .n = n, .out = out};
+  b.node = NEW(cx, Node, n);
+  b.rpo = NEW(cx, uint32_t, n);
+  b.open = NEW(cx, Open, 4 * (size_t)n);
+  for (uint32_t i = 0; i < n; i++) {
+    b.node[i] = (Node){.order = SHAPE_NONE, .idom = SHAPE_NONE,
+      .loop = SHAPE_NONE, .outer = SHAPE_NONE, .first = SHAPE_NONE,
+      .next = SHAPE_NONE, .after = SHAPE_NONE, .next_after = SHAPE_NONE};
+  }
+  order(&b);
+  dominators(&b);
+  if (!loops(&b)) {
+    dispatch(&b);
+    return;
+  }
+  place(&b);
+  tree(&b, 0);
+  simplify(&b);
+}
+
+void shape_free(Shape *s) { vec_free(s->item); }

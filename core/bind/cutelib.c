@@ -580,6 +580,7 @@ int luaopen_cute_core(lua_State *L) {
   symlib_open(L);
   tmalib_open(L);
   requestlib_open(L);
+  ptxlib_open(L);
   editlib_open(L);
   simlib_open(L);
   debuglib_open(L);

@@ -44,6 +44,7 @@ void callslib_open(lua_State *L);
 void symlib_open(lua_State *L);
 void tmalib_open(lua_State *L);
 void requestlib_open(lua_State *L);
+void ptxlib_open(lua_State *L);
 void editlib_open(lua_State *L);
 void simlib_open(lua_State *L);
 void debuglib_open(lua_State *L);

@@ -7,7 +7,10 @@
 
 #include <string.h>
 
-enum { DEEPEST = 2000 };  // nested calls: regions inside regions
+enum {
+  DEEPEST = 2000,   // nested calls: regions inside regions
+  MOST_ITEMS = 16   // of a block
+};
 
 typedef struct Node {
   uint32_t order;    // in reverse postorder; SHAPE_NONE: not reached
@@ -189,8 +192,8 @@ static void place(Build *b) {
 static ShapeItem *item(Build *b, ShapeKind kind, ShapeWhen when, uint32_t x) {
   ShapeItem i = {.kind = (uint8_t)kind, .when = (uint8_t)when, .b = x,
                  .to = SHAPE_NONE};
-  vec_push(b->cx, b->out->item, i);
-  return &b->out->item.p[b->out->item.n - 1];
+  b->out->item[b->out->n] = i;
+  return &b->out->item[b->out->n++];
 }
 
 static void open(Build *b, ShapeKind kind, uint32_t target) {
@@ -227,6 +230,9 @@ static void branch(Build *b, uint32_t x) {
     item(b, SHAPE_EXIT, SHAPE_ALWAYS, x);
   } else if (no == SHAPE_NONE) {
     jump(b, yes);
+  } else if (levels(b, yes) == 1 && levels(b, no) > 1) {
+    item(b, SHAPE_BREAK, SHAPE_FALSE, x)->levels = levels(b, no);
+    jump(b, yes);  // what happens anyway
   } else if (levels(b, yes)) {
     item(b, SHAPE_BREAK, SHAPE_TRUE, x)->levels = levels(b, yes);
     jump(b, no);
@@ -306,14 +312,14 @@ typedef struct Region {
 // nothing but its first item. Then fewer levels lie between others.
 static void simplify(Build *b) {
   Shape *s = b->out;
-  size_t n = s->item.n;
+  size_t n = s->n;
   Region *open = NEW(b->cx, Region, n + 1);
   uint8_t *gone = NEW(b->cx, uint8_t, n + 1);  // 1: removed, 2: became an IF
   memset(gone, 0, n + 1);
   uint32_t *end = NEW(b->cx, uint32_t, n + 1);
   size_t depth = 0;
   for (size_t i = 0; i < n; i++) {
-    const ShapeItem *it = &s->item.p[i];
+    const ShapeItem *it = &s->item[i];
     if (it->kind == SHAPE_ONCE || it->kind == SHAPE_LOOP ||
         it->kind == SHAPE_IF || it->kind == SHAPE_CASE) {
       open[depth++] = (Region){.at = (uint32_t)i,
@@ -330,14 +336,14 @@ static void simplify(Build *b) {
     } else if (it->kind == SHAPE_END) {
       Region r = open[--depth];
       end[r.at] = (uint32_t)i;
-      if (s->item.p[r.at].kind != SHAPE_ONCE) continue;
+      if (s->item[r.at].kind != SHAPE_ONCE) continue;
       if (r.breaks == 0) gone[r.at] = 1;
       else if (r.breaks == 1 && r.leads) gone[r.at] = 2;
     }
   }
   depth = 0;
   for (size_t i = 0; i < n; i++) {  // levels, counting what stays
-    ShapeItem *it = &s->item.p[i];
+    ShapeItem *it = &s->item[i];
     if (it->kind == SHAPE_ONCE || it->kind == SHAPE_LOOP ||
         it->kind == SHAPE_IF || it->kind == SHAPE_CASE) {
       open[depth++] = (Region){.at = (uint32_t)i,
@@ -354,12 +360,12 @@ static void simplify(Build *b) {
     }
   }
   for (size_t i = 0; i < n; i++) {
-    ShapeItem *it = &s->item.p[i];
+    ShapeItem *it = &s->item[i];
     if (it->kind != SHAPE_ONCE || !gone[i]) continue;
     if (gone[i] == 1) {
       gone[end[i]] = 1;
     } else {
-      const ShapeItem *first = &s->item.p[i + 1];
+      const ShapeItem *first = &s->item[i + 1];
       *it = (ShapeItem){.kind = SHAPE_IF, .b = first->b, .to = SHAPE_NONE,
         .when = first->when == SHAPE_TRUE ? SHAPE_FALSE : SHAPE_TRUE};
       gone[i] = 0;
@@ -368,9 +374,9 @@ static void simplify(Build *b) {
   }
   size_t kept = 0;
   for (size_t i = 0; i < n; i++) {
-    if (gone[i] != 1) s->item.p[kept++] = s->item.p[i];
+    if (gone[i] != 1) s->item[kept++] = s->item[i];
   }
-  s->item.n = kept;
+  s->n = kept;
 }
 
 // ---- irreducible graphs ----
@@ -380,7 +386,7 @@ static void next_block(Build *b, uint32_t x, ShapeWhen when, uint32_t y) {
 }
 
 static void dispatch(Build *b) {
-  b->out->item.n = 0;
+  b->out->n = 0;
   b->out->dispatch = true;
   item(b, SHAPE_LOOP, SHAPE_ALWAYS, 0);
   for (uint32_t i = 0; i < b->reached; i++) {
@@ -405,6 +411,7 @@ void shape_of(Ctx *cx, const ShapeBlock *block, uint32_t n, Shape *out) {
   Build b = {.cx = cx, .block = block, .n = n, .out = out};
   b.node = NEW(cx, Node, n);
   b.rpo = NEW(cx, uint32_t, n);
+  out->item = NEW(cx, ShapeItem, MOST_ITEMS * (size_t)n + MOST_ITEMS);
   b.open = NEW(cx, Open, 4 * (size_t)n);
   for (uint32_t i = 0; i < n; i++) {
     b.node[i] = (Node){.order = SHAPE_NONE, .idom = SHAPE_NONE,
@@ -421,5 +428,3 @@ void shape_of(Ctx *cx, const ShapeBlock *block, uint32_t n, Shape *out) {
   tree(&b, 0);
   simplify(&b);
 }
-
-void shape_free(Shape *s) { vec_free(s->item); }

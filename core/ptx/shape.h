@@ -36,7 +36,8 @@ typedef struct ShapeItem {
 } ShapeItem;
 
 typedef struct Shape {
-  VEC(ShapeItem) item;
+  ShapeItem *item;  // n of them, in cx->scratch
+  size_t n;
   bool dispatch;    // irreducible: one LOOP of CASEs; block 0 comes first
   uint32_t loops;   // natural loops
 } Shape;
@@ -44,6 +45,5 @@ typedef struct Shape {
 // Structures n blocks, of which block 0 is entered first. Blocks that cannot
 // be reached are left out. Errors: ERR_LIMIT, regions nested too deeply.
 void shape_of(Ctx *cx, const ShapeBlock *block, uint32_t n, Shape *out);
-void shape_free(Shape *s);
 
 #endif

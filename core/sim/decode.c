@@ -373,6 +373,7 @@ static void note_access(Prog *g, const SimMem *m, int bytes, bool write) {
 
 static SimSide side(Prog *g, const Operand *o) {
   SimSide s = {.mem = mem_at(g, o->ref), .slot = g->slot[o->off]};
+  s.type = (uint8_t)s.mem->type;
   s.wide = sim_wide(ir_type(g->fn, o->off));
   if (s.mem->space != SP_RMEM) return s;
   ir_const(g->fn, o->off, &s.konst);
@@ -402,13 +403,17 @@ static void decode_element(Prog *g, const Ins *i, SimIns *d) {
   Operand o[OPERANDS];
   operands_all(g->fn, i, o);
   *s = side(g, &o[0]);
+  DType t = i->op == OP_ST ? ir_type(g->fn, i->a[2]) : (DType)i->type;
+  if (s->mem->type == DT_U8 && t != DT_NONE && dtype_bits(t) > 8)
+    s->type = (uint8_t)t;
+  int bits = dtype_bits((DType)s->type);
   if (s->mem->bits < 8 && i->op == OP_ATOMIC)
     ctx_fail(g->cx, ERR_ARG, "an atomic operation on elements of type %s",
              dtype_name(s->mem->type));
-  note_access(g, s->mem, (s->mem->bits + 7) / 8, o[0].written);
+  note_access(g, s->mem, (bits + 7) / 8, o[0].written);
   d->x = s;
   d->b = g->slot[operands_ref(g->fn, i, 3)];
-  d->wide = sim_wide(s->mem->type);
+  d->wide = sim_wide((DType)s->type);
   if (i->op == OP_FILL) d->imm = i->imm;
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
   d->scope = (uint8_t)hint_get(i->flags, HINT_SCOPE);
@@ -818,7 +823,7 @@ static bool depends(Prog *g, const SimIns *d) {
   if (d->op == OP_ATOMIC)
     return s->mem->space == SP_GMEM &&
            (g->need[d->ref] || d->imm == AT_EXCH || d->imm == AT_CAS ||
-            dtype_is_float(s->mem->type));
+            dtype_is_float((DType)s->type));
   if (d->op != OP_TMASTORE && d->op != OP_BULKSTORE) return false;
   const SimBulk *b = d->x;
   return b->flags & BKF_REDUCES && dtype_is_float(b->global->type);

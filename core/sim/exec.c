@@ -230,7 +230,7 @@ static void load(SimWarp *w, const SimIns *i) {
     simmem_load_bits(w, i, s->mem, w->active, off, u32_at(w, i->d));
     return;
   }
-  int bytes = s->mem->bits / 8;
+  int bytes = dtype_bits((DType)s->type) / 8;
   simmem_load(w, i, s->mem, w->active, off, bytes, buf);
   for (int l = 0; l < LANES; l++) {
     uint64_t u;
@@ -256,7 +256,8 @@ static void store(SimWarp *w, const SimIns *i) {
     uint64_t u = lane_bits(w, i->c, i->wide, l);
     memcpy(buf[l], &u, 8);
   }
-  simmem_store(w, i, s->mem, w->active, off, s->mem->bits / 8, buf);
+  int bytes = dtype_bits((DType)s->type) / 8;
+  simmem_store(w, i, s->mem, w->active, off, bytes, buf);
 }
 
 // Among registers: what is undefined stays so, and registers that are copied

@@ -621,15 +621,16 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
 // Sums of floats in global memory are those of L2, which flushes subnormal
 // f32; in shared memory a loop adds memory to the operand. cmp: what CAS
 // compares with.
-static uint64_t atomic_new(AtomicKind k, const SimMem *m, uint64_t old,
+static uint64_t atomic_new(AtomicKind k, const SimSide *s, uint64_t old,
                            uint64_t v, uint64_t cmp) {
+  DType t = (DType)s->type;
   Op op = (Op)atomic_row(k)->op;
   if (k == AT_CAS) return old == cmp ? v : old;
   if (k == AT_EXCH) return v;
-  if (op == OP_ADD && dtype_is_float(m->type))
-    return m->space == SP_GMEM ? eval_reduce(m->type, old, v, true)
-                               : eval_scalar(op, m->type, v, old, 0);
-  return eval_scalar(op, m->type, old, v, 0);
+  if (op == OP_ADD && dtype_is_float(t))
+    return s->mem->space == SP_GMEM ? eval_reduce(t, old, v, true)
+                                    : eval_scalar(op, t, v, old, 0);
+  return eval_scalar(op, t, old, v, 0);
 }
 
 static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
@@ -664,7 +665,7 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
   *old = 0;
   memcpy(old, p, (size_t)x->bytes);
   AtomicKind kind = (AtomicKind)x->i->imm;
-  uint64_t new = atomic_new(kind, m, *old, v, cmp);
+  uint64_t new = atomic_new(kind, x->i->x, *old, v, cmp);
   memcpy(p, &new, (size_t)x->bytes);
   bool global = m->space == SP_GMEM;
   c->polls += global && new == *old;
@@ -680,11 +681,11 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
 
 void simmem_atomic(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
-  bool wide = sim_wide(s->mem->type);
+  bool wide = sim_wide((DType)s->type);
   int64_t off[LANES];
   simmem_offsets(w, s, off);
   Access x = {.w = w, .i = i, .m = s->mem, .off = off, .write = true,
-              .bytes = s->mem->bits / 8};
+              .bytes = dtype_bits((DType)s->type) / 8};
   uint32_t mask = simmem_check(&x, w->active);
   count(&x, mask, true);
   notes(&x, mask, i->alone ? CAUSE_ADD + (int)i->imm : CAUSE_WRITE);
@@ -717,9 +718,11 @@ static bool reaches(Access *x, int l, int64_t off) {
 
 bool simmem_ask(SimWarp *w, const SimIns *i, SimAsk *a) {
   const SimSide *s = i->x;
-  if ((i->op != OP_LD && i->op != OP_ATOMIC) || s->mem->bits > 64) return false;
+  if (i->op != OP_LD && i->op != OP_ATOMIC) return false;
+  int bits = dtype_bits((DType)s->type);
+  if (bits > 64) return false;
   int64_t off[LANES];
-  Access x = {.w = w, .i = i, .m = s->mem, .bytes = s->mem->bits / 8};
+  Access x = {.w = w, .i = i, .m = s->mem, .bytes = bits / 8};
   simmem_offsets(w, s, off);
   *a = (SimAsk){.one = true};
   for (uint32_t m = w->active; m; m &= m - 1) {
@@ -735,13 +738,13 @@ bool simmem_ask(SimWarp *w, const SimIns *i, SimAsk *a) {
 }
 
 bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found) {
-  const SimMem *m = ((const SimSide *)i->x)->mem;
-  bool wide = sim_wide(m->type), stays = true;
+  const SimSide *s = i->x;
+  bool wide = sim_wide((DType)s->type), stays = true;
   for (int l = 0; l < LANES && i->op == OP_ATOMIC; l++) {
     uint64_t v = lane_bits(w, i->c, wide, l), old = found[l];
     uint64_t cmp = i->b ? lane_bits(w, i->b, wide, l) : 0;
     stays &= !(w->active >> l & 1) ||
-             atomic_new((AtomicKind)i->imm, m, old, v, cmp) == old;
+             atomic_new((AtomicKind)i->imm, s, old, v, cmp) == old;
   }
   return stays;
 }

@@ -47,6 +47,7 @@ typedef struct SimMem {
 typedef struct SimSide {
   const SimMem *mem;
   uint32_t slot;
+  uint8_t type;        // DType of an access: of bytes it may be a wider one
   bool wide;           // 64-bit offsets
   int64_t konst;       // rmem: the first unit; edit.c's: of a ring
 } SimSide;

@@ -180,7 +180,7 @@ static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
   for (int n = 1; n <= MOST; n++) {
     const SimIns *i = &ins[w->pc++];
     if (!simmem_stays(w, i, a->found)) return 0;
-    bool wide = sim_wide(((const SimSide *)i->x)->mem->type);
+    bool wide = sim_wide((DType)((const SimSide *)i->x)->type);
     for (int l = 0; l < LANES; l++)
       if (i->op == OP_LD || w->active >> l & 1)
         set_lane(w, i->d, wide, l, a->found[l]);

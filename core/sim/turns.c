@@ -117,7 +117,8 @@ static uint32_t undecided(const SimProg *p, uint32_t *src) {
     const SimSide *s = i->x;
     bool clock = (i->op == OP_INTRIN || i->op == OP_ASK) &&
                  is_clock(intrin_id(i->imm));
-    bool sum = i->op == OP_ATOMIC && i->alone && dtype_is_float(s->mem->type);
+    bool sum = i->op == OP_ATOMIC && i->alone &&
+               dtype_is_float((DType)s->type);
     if (!flags && (clock || sum)) *src = i->src;
     flags |= (clock ? SIM_CLOCK : 0u) | (sum ? SIM_SUMS : 0u);
   }

@@ -259,7 +259,7 @@ static SimWork memory_cost(const Works *k, const SimIns *d) {
   if ((d->op == OP_ST || d->op == OP_ATOMIC) && from->space == SP_GMEM)
     out.kind = K_STORE;
   if (out.kind == K_ATOMIC)
-    out.work = by_swaps(ir_get(k->out.p->fn, d->ref)->imm, s->mem->type);
+    out.work = by_swaps(ir_get(k->out.p->fn, d->ref)->imm, (DType)s->type);
   return out;
 }
 

@@ -34,6 +34,7 @@ local PARTS = {
     arch?: string)]],
   ["cute.doc"] = [[doc(x?)]],
   ["cute.debug"] = [[debug(kernel: kernel, arguments...)]],
+  ["cute.ptx"] = [[ptx(text: string)]],
   ["cute.lang.raw"] = [[raw_kernel(text: string, opts?: table)]],
   ["cute.stream"] = [[
     stream(device?) event(device?) with_stream(stream, f: function,

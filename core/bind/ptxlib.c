@@ -1,0 +1,130 @@
+// PTX that others wrote: modules as Lua sees them, and their translation while
+// a kernel is traced.
+#include <string.h>
+
+#include "bind/tensorlib.h"
+#include "bind/trace.h"
+#include "ptx/translate.h"
+
+#define MT_PTX "cute.ptx"
+
+// ptx_parse(text) -> module
+static int l_parse(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  size_t n;
+  const char *text = face_checklstr(L, 1, &n);
+  PtxModule *m = lua_newuserdatauv(L, sizeof *m, 0);
+  *m = (PtxModule){.version = 0};
+  luaL_setmetatable(L, MT_PTX);
+  ptx_parse(cx, m, text, n);
+  return 1;
+}
+
+static PtxModule *check_module(lua_State *L, int idx) {
+  return luaL_checkudata(L, idx, MT_PTX);
+}
+
+static int l_gc(lua_State *L) {
+  PtxModule *m = check_module(L, 1);
+  ptx_free(m);
+  return 0;
+}
+
+static void push_extent(lua_State *L, const uint32_t x[3], const char *name) {
+  if (!x[0]) return;
+  lua_createtable(L, 3, 0);
+  for (int k = 0; k < 3; k++) {
+    lua_pushinteger(L, x[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  lua_setfield(L, -2, name);
+}
+
+// ptx_entry(module, name) -> {name, parameters = {{name, bits, kind, count,
+// offset}, ...}, reqntid, maxntid, cluster, line}
+static int l_entry(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const PtxModule *m = check_module(L, 1);
+  const PtxFunc *f = ptx_entry(cx, m, face_checkstr(L, 2));
+  lua_newtable(L);
+  lua_pushstring(L, f->name);
+  lua_setfield(L, -2, "name");
+  face_set_int(L, "line", f->line);
+  lua_createtable(L, (int)f->params, 0);
+  for (uint32_t k = 0; k < f->params; k++) {
+    const PtxVar *v = &m->vars.p[f->param + k];
+    lua_createtable(L, 0, 6);
+    lua_pushstring(L, v->name);
+    lua_setfield(L, -2, "name");
+    lua_pushlstring(L, &"busfp?"[v->type.kind], 1);
+    lua_setfield(L, -2, "kind");
+    face_set_int(L, "bits", v->type.bits);
+    face_set_int(L, "count", v->count);
+    face_set_int(L, "offset", v->offset);
+    lua_rawseti(L, -2, (lua_Integer)k + 1);
+  }
+  lua_setfield(L, -2, "parameters");
+  push_extent(L, f->reqntid, "reqntid");
+  push_extent(L, f->maxntid, "maxntid");
+  push_extent(L, f->reqnctapercluster, "cluster");
+  return 1;
+}
+
+// ptx_entries(module) -> names
+static int l_entries(lua_State *L) {
+  const PtxModule *m = check_module(L, 1);
+  lua_newtable(L);
+  lua_Integer n = 0;
+  for (size_t k = 0; k < m->funcs.n; k++) {
+    if (!m->funcs.p[k].entry || !m->funcs.p[k].body) continue;
+    lua_pushstring(L, m->funcs.p[k].name);
+    lua_rawseti(L, -2, ++n);
+  }
+  return 1;
+}
+
+// ptx_translate(module, entry, {{offset, value or tensor, kind, bits}, ...},
+// bytes of dynamic shared memory, file)
+static int l_translate(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "ptx");
+  const PtxModule *m = check_module(L, 1);
+  const PtxFunc *f = ptx_entry(cx, m, face_checkstr(L, 2));
+  face_checktype(L, 3, LUA_TTABLE);
+  size_t n = (size_t)lua_rawlen(L, 3);
+  PtxBound *bound = NEW(cx, PtxBound, n + 1);
+  for (size_t k = 0; k < n; k++) {
+    lua_rawgeti(L, 3, (lua_Integer)k + 1);
+    int at = lua_gettop(L);
+    lua_rawgeti(L, at, 1);
+    lua_rawgeti(L, at, 2);
+    lua_rawgeti(L, at, 3);
+    lua_rawgeti(L, at, 4);
+    bound[k] = (PtxBound){.offset = (uint32_t)face_checkint(L, at + 1)};
+    if (luaL_testudata(L, at + 2, MT_TENSOR)) {
+      bound[k].mem = face_check_tensor(L, at + 2).mem;
+    } else {
+      bool flt = strcmp(face_checkstr(L, at + 3), "f") == 0;
+      int64_t bits = face_checkint(L, at + 4);
+      DType t = bits == 64 ? (flt ? DT_F64 : DT_I64)
+                : bits == 32 ? (flt ? DT_F32 : DT_I32)
+                : bits == 16 ? DT_U16 : DT_U8;
+      Ref v = face_check_value(cx, L, at + 2, t);
+      bound[k].value = ir_type(fn, v) == t ? v : ir_cvt(cx, fn, t, v);
+    }
+    lua_settop(L, at - 1);
+  }
+  ptx_translate(cx, fn, m, f, bound, n, face_checkint(L, 4),
+                face_checkstr(L, 5));
+  return 0;
+}
+
+void ptxlib_open(lua_State *L) {
+  static const luaL_Reg fns[] = {{"ptx_parse", l_parse},
+    {"ptx_entry", l_entry}, {"ptx_entries", l_entries},
+    {"ptx_translate", l_translate}, {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"__gc", l_gc}, {NULL, NULL}};
+  face_newtype(L, MT_PTX, methods);
+  lua_pop(L, 1);
+  face_setfuncs(L, fns);
+}

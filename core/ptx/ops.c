@@ -1,0 +1,203 @@
+// ops.c: operands of PTX instructions as values of the IR, by the typing rules
+// of the PTX ISA ("Operand Size Exceeding Instruction-Type Size").
+#include <string.h>
+
+#include "ptx/inside.h"
+
+// The number of type t whose low bits are v's.
+static int64_t fitting(DType t, int64_t v) {
+  int bits = dtype_bits(t);
+  if (t == DT_BOOL) return v != 0;
+  if (bits >= 64) return v;
+  if (dtype_class(t) == 'U') return v & (int64_t)((1ull << bits) - 1);
+  return (int64_t)((uint64_t)v << (64 - bits)) >> (64 - bits);
+}
+
+bool op_has(PtxOp *o, const char *mod) {
+  for (int k = 0; k < o->n; k++) {
+    if (strcmp(o->mod[k], mod)) continue;
+    o->used |= 1u << k;
+    return true;
+  }
+  return false;
+}
+
+Ref op_as(PtxOp *o, DType t, Ref a) {
+  PtxBuild *b = o->b;
+  int64_t v;
+  if (ir_type(b->fn, a) == t) return a;
+  const Ins *i = ir_get(b->fn, a);
+  if (i->op == OP_BITCAST) {  // of one: of what that is of
+    a = i->a[0];
+    if (ir_type(b->fn, a) == t) return a;
+  }
+  if (dtype_is_int(t) && dtype_is_int(ir_type(b->fn, a)) &&
+      ir_const(b->fn, a, &v)) {
+    return ir_int(b->cx, b->fn, t, fitting(t, v));
+  }
+  return ir_bitcast(b->cx, b->fn, t, a);
+}
+
+PtxType op_type(PtxOp *o, int k) {
+  if (k >= o->types) ptx_fail(o->b, "'%s' has no type", o->i->op);
+  return o->type[k];
+}
+
+DType op_dtype(PtxType t) {
+  switch ((PtxKind)t.kind) {
+  case PTX_P: return DT_BOOL;
+  case PTX_S:
+    return t.bits == 8 ? DT_I8 : t.bits == 16 ? DT_I16 : t.bits == 32 ? DT_I32
+                                                                      : DT_I64;
+  case PTX_F: return t.bits == 16 ? DT_U16 : t.bits == 32 ? DT_F32 : DT_F64;
+  case PTX_B: case PTX_U: case PTX_OTHER: break;
+  }
+  return t.bits == 8 ? DT_U8 : t.bits == 16 ? DT_U16 : t.bits == 32 ? DT_U32
+         : t.bits == 64 ? DT_U64 : DT_U128;
+}
+
+const PtxArg *op_arg(PtxOp *o, uint32_t k) {
+  if (k >= o->i->args) {
+    ptx_fail(o->b, "'%s' has %u operands", o->i->op, (unsigned)o->i->args);
+  }
+  return &o->arg[k];
+}
+
+// The value that a register has, of its own type; of a pointer its offset.
+static Ref read_register(PtxOp *o, uint32_t reg) {
+  PtxBuild *b = o->b;
+  PtxSlot *s = &b->slot[reg];
+  if (!s->variable) return s->now;
+  DType t = ir_type(b->fn, s->var);
+  return ir_emit(b->cx, b->fn, (Ins){.op = OP_VGET, .type = (uint8_t)t,
+                                     .a = {s->var}});
+}
+
+static Ref special(PtxOp *o, const char *name) {
+  PtxBuild *b = o->b;
+  if (strcmp(name, "WARP_SZ") == 0) return ir_int(b->cx, b->fn, DT_I32, 32);
+  SReg r = sreg_find(name + 1);
+  if (r != SR_COUNT && r != SR_WARP) return ir_sreg(b->cx, b->fn, r);
+  ptx_fail(b, "special register %s is not modelled", name);
+}
+
+Ref op_value(PtxOp *o, const PtxArg *a, DType t) {
+  PtxBuild *b = o->b;
+  Ctx *cx = b->cx;
+  Fn *fn = b->fn;
+  int bits = dtype_bits(t);
+  switch ((PtxArgKind)a->kind) {
+  case PTX_A_INT:
+    if (!dtype_is_float(t)) {
+      return ir_int(cx, fn, t, fitting(t, a->value));
+    }
+    return op_as(o, t, ir_int(cx, fn, bits == 64 ? DT_I64 : DT_I32,
+                              a->value));
+  case PTX_A_FLOAT:
+    if (bits == 64) {
+      double v;
+      uint64_t u = (uint64_t)a->value;
+      if (a->bits == 32) v = (double)bits_float((uint32_t)u);
+      else v = bits_double(u);
+      return dtype_is_float(t) ? ir_float(cx, fn, t, v)
+             : ir_int(cx, fn, t, (int64_t)double_bits(v));
+    }
+    if (bits == 32) {
+      uint32_t u = a->bits == 32 ? (uint32_t)a->value
+                   : float_bits((float)bits_double((uint64_t)a->value));
+      if (t == DT_F32 && (u & 0x7fffffff) < 0x7f800000) {
+        return ir_float(cx, fn, t, (double)bits_float(u));
+      }
+      return op_as(o, t, ir_int(cx, fn, DT_U32, u));
+    }
+    break;
+  case PTX_A_SPECIAL: {
+    Ref r = special(o, a->name);
+    if (dtype_bits(ir_type(fn, r)) != bits) return ir_cvt(cx, fn, t, r);
+    return op_as(o, t, r);
+  }
+  case PTX_A_VAR:
+    if (b->m->vars.p[a->value].space == PTX_SHARED) {
+      return ir_int(cx, fn, t, b->shared[a->value]);
+    }
+    break;
+  case PTX_A_REG: {
+    if (b->slot[a->value].root >= 0) {
+      ptx_fail(b, "pointer %s is used as a number here, which is not modelled",
+               a->name ? a->name : "");
+    }
+    Ref r = read_register(o, (uint32_t)a->value);
+    DType own = ir_type(fn, r);
+    if (dtype_bits(own) != bits) {
+      ptx_fail(b, "'%s': operand %s has %d bits, the instruction %d", o->i->op,
+               a->name, dtype_bits(own), bits);
+    }
+    return op_as(o, t, r);
+  }
+  case PTX_A_LABEL: case PTX_A_FUNC: case PTX_A_SINK: case PTX_A_ADDRESS:
+  case PTX_A_VECTOR: case PTX_A_LIST: case PTX_A_PAIR:
+    break;
+  }
+  ptx_fail(b, "'%s': an operand that is not modelled here", o->i->op);
+}
+
+Ref op_operand(PtxOp *o, uint32_t k, DType t) {
+  return op_value(o, op_arg(o, k), t);
+}
+
+Ref op_pred(PtxOp *o, const PtxArg *a) {
+  Ref p = op_value(o, a, DT_BOOL);
+  return a->negated ? ir_op1(o->b->cx, o->b->fn, OP_NOT, p) : p;
+}
+
+int64_t op_constant(PtxOp *o, uint32_t k) {
+  const PtxArg *a = op_arg(o, k);
+  int64_t v = a->value;
+  if (a->kind == PTX_A_REG) {
+    Ref r = read_register(o, (uint32_t)a->value);
+    if (ir_const(o->b->fn, r, &v)) return v;
+  } else if (a->kind == PTX_A_INT) {
+    return v;
+  }
+  ptx_fail(o->b, "'%s': operand %u is no constant", o->i->op, (unsigned)k + 1);
+}
+
+void op_set(PtxOp *o, const PtxArg *a, Ref v) {
+  PtxBuild *b = o->b;
+  if (a->kind == PTX_A_SINK) return;
+  if (a->kind != PTX_A_REG) {
+    ptx_fail(b, "'%s': its result goes to no register", o->i->op);
+  }
+  PtxSlot *s = &b->slot[a->value];
+  PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
+  DType t = s->root >= 0 ? DT_I64 : op_dtype(own);
+  DType is = ir_type(b->fn, v);
+  if (is != t) {
+    if (dtype_bits(is) != dtype_bits(t)) {
+      ptx_fail(b, "'%s': register %s has %d bits, the result %d", o->i->op,
+               a->name, dtype_bits(t), dtype_bits(is));
+    }
+    v = op_as(o, t, v);
+  }
+  if (s->variable) {
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_VSET, .a = {s->var, v}});
+  } else {
+    s->now = v;
+    ir_name(b->cx, b->fn, v, a->name);
+  }
+}
+
+void op_result(PtxOp *o, Ref v) { op_set(o, op_arg(o, 0), v); }
+
+// ---- pointers ----
+
+// Is operand a a pointer? Then its parameter and the bytes from there.
+int32_t op_root(PtxOp *o, const PtxArg *a) {
+  if (a->kind == PTX_A_REG) return o->b->slot[a->value].root;
+  return PLAIN;
+}
+
+Ref op_offset(PtxOp *o, const PtxArg *a) {
+  if (op_root(o, a) >= 0) return read_register(o, (uint32_t)a->value);
+  return op_value(o, a, DT_I64);
+}

@@ -1,0 +1,765 @@
+// rows.c: what each opcode becomes. A row whose function leaves a modifier
+// unread is rejected with that modifier's name: nothing is guessed.
+#include <string.h>
+
+#include "ir/intrin.h"
+#include "ir/operands.h"
+#include "ptx/inside.h"
+
+static Ref op1(PtxOp *o, Op op, Ref a) {
+  return ir_op1(o->b->cx, o->b->fn, op, a);
+}
+static Ref op2(PtxOp *o, Op op, Ref a, Ref b) {
+  return ir_op2(o->b->cx, o->b->fn, op, a, b);
+}
+static Ref op3(PtxOp *o, Op op, Ref a, Ref b, Ref c) {
+  return ir_op3(o->b->cx, o->b->fn, op, a, b, c);
+}
+static Ref number(PtxOp *o, DType t, int64_t v) {
+  return ir_int(o->b->cx, o->b->fn, t, v);
+}
+static Ref as(PtxOp *o, DType t, Ref a) {
+  return op_as(o, t, a);
+}
+static Ref to(PtxOp *o, DType t, Ref a) {
+  return ir_cvt(o->b->cx, o->b->fn, t, a);
+}
+static Ref intrin(PtxOp *o, IntrinId id, int64_t imm, Ref a, Ref b, Ref c) {
+  Ref x[3] = {a, b, c};
+  for (int k = 0; k < intrin_arity(id); k++) {
+    x[k] = as(o, intrin_operand(id, k), x[k]);
+  }
+  return intrin_emit(o->b->cx, o->b->fn, id, imm, x);
+}
+static DType unsigned_of(int bits) {
+  return bits == 8 ? DT_U8 : bits == 16 ? DT_U16 : bits == 32 ? DT_U32 : DT_U64;
+}
+static DType signed_of(int bits) {
+  return bits == 8 ? DT_I8 : bits == 16 ? DT_I16 : bits == 32 ? DT_I32 : DT_I64;
+}
+
+// ---- values into registers that are wider ----
+
+// A value of type t into the register of operand a: extended by its sign or by
+// zeros where the register is wider.
+static void set_wider(PtxOp *o, const PtxArg *a, Ref v, PtxType t) {
+  if (a->kind == PTX_A_REG) {
+    const PtxBuild *b = o->b;
+    PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
+    if (own.bits > t.bits && own.kind != PTX_P) {
+      v = as(o, t.kind == PTX_S ? signed_of(t.bits) : unsigned_of(t.bits), v);
+      v = to(o, t.kind == PTX_S ? signed_of(own.bits) : unsigned_of(own.bits),
+             v);
+    }
+  }
+  op_set(o, a, v);
+}
+
+// The low bits of operand a, as type t.
+static Ref low(PtxOp *o, const PtxArg *a, PtxType t) {
+  DType want = op_dtype(t);
+  if (a->kind == PTX_A_REG) {
+    const PtxBuild *b = o->b;
+    PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
+    if (own.bits > t.bits && own.kind != PTX_P) {
+      Ref v = op_value(o, a, unsigned_of(own.bits));
+      return as(o, want, to(o, unsigned_of(t.bits), v));
+    }
+  }
+  return op_value(o, a, want);
+}
+
+// ---- mov, cvta ----
+
+static void mov(PtxOp *o, int k) {
+  (void)k;
+  PtxType t = op_type(o, 0);
+  const PtxArg *d = op_arg(o, 0), *s = op_arg(o, 1);
+  if (s->kind == PTX_A_VECTOR) {  // packs: the first is the low part
+    int each = t.bits / (int)s->parts;
+    DType wide = unsigned_of(t.bits), narrow = unsigned_of(each);
+    Ref all = number(o, wide, 0);
+    for (uint32_t q = 0; q < s->parts; q++) {
+      Ref v = to(o, wide, op_value(o, &o->b->m->args.p[s->part + q], narrow));
+      v = op2(o, OP_SHL, v, number(o, DT_U32, (int64_t)q * each));
+      all = op2(o, OP_OR, all, v);
+    }
+    op_set(o, d, all);
+    return;
+  }
+  if (d->kind == PTX_A_VECTOR) {
+    int each = t.bits / (int)d->parts;
+    Ref all = op_value(o, s, unsigned_of(t.bits));
+    for (uint32_t q = 0; q < d->parts; q++) {
+      Ref v = op2(o, OP_SHR, all, number(o, DT_U32, (int64_t)q * each));
+      op_set(o, &o->b->m->args.p[d->part + q], to(o, unsigned_of(each), v));
+    }
+    return;
+  }
+  if (op_root(o, s) >= 0) {
+    op_set(o, d, op_offset(o, s));
+    return;
+  }
+  op_set(o, d, op_value(o, s, op_dtype(t)));
+}
+
+static void cvta(PtxOp *o, int k) {
+  (void)k;
+  bool back = op_has(o, "to");
+  if (!op_has(o, "global")) {
+    ptx_fail(o->b, "'%s' is not modelled: only pointers to global memory are",
+             o->i->op);
+  }
+  (void)back;
+  op_set(o, op_arg(o, 0), op_offset(o, op_arg(o, 1)));
+}
+
+// ---- arithmetic ----
+
+static bool rounding(PtxOp *o) {
+  op_has(o, "rn");
+  return true;
+}
+
+static Ref trunc_div(PtxOp *o, DType t, Ref a, Ref b) {
+  Ref q = op2(o, OP_DIV, a, b);
+  if (dtype_class(t) != 'I') return q;
+  Ref r = op2(o, OP_SUB, a, op2(o, OP_MUL, q, b));
+  Ref zero = number(o, t, 0);
+  Ref part = op2(o, OP_NE, r, zero);
+  Ref apart = op2(o, OP_LT, op2(o, OP_XOR, a, b), zero);
+  Ref fix = op3(o, OP_SEL, op2(o, OP_AND, part, apart), number(o, t, 1), zero);
+  return op2(o, OP_ADD, q, fix);
+}
+
+// Signed and unsigned sums and products have the same bits; as unsigned ones
+// they wrap.
+static DType wrapping(PtxType t) {
+  return t.kind == PTX_F ? op_dtype(t) : unsigned_of(t.bits);
+}
+
+static void sum(PtxOp *o, int k) {
+  PtxType t = op_type(o, 0);
+  const PtxArg *a = op_arg(o, 1), *b = op_arg(o, 2);
+  if (t.kind == PTX_F) rounding(o);
+  int32_t ra = op_root(o, a), rb = op_root(o, b);
+  if (ra >= 0 || rb >= 0) {
+    op_result(o, op2(o, (Op)k, op_offset(o, a), op_offset(o, b)));
+    return;
+  }
+  op_result(o, op2(o, (Op)k, op_value(o, a, wrapping(t)),
+                   op_value(o, b, wrapping(t))));
+}
+
+// a * b, twice as wide.
+static Ref wide_product(PtxOp *o, PtxType t) {
+  bool sign = t.kind == PTX_S;
+  DType own = op_dtype(t), twice = sign ? signed_of(t.bits * 2)
+                                        : unsigned_of(t.bits * 2);
+  Ref a = to(o, twice, op_operand(o, 1, own));
+  Ref b = to(o, twice, op_operand(o, 2, own));
+  DType u = unsigned_of(t.bits * 2);
+  if (ir_type(o->b->fn, a) == DT_I64) return op2(o, OP_MUL, a, b);
+  return op2(o, OP_MUL, as(o, u, a), as(o, u, b));
+}
+
+static Ref high_product(PtxOp *o, PtxType t) {
+  bool sign = t.kind == PTX_S;
+  if (t.bits == 16) {
+    Ref p = wide_product(o, t);
+    p = op2(o, OP_SHR, as(o, DT_U32, p), number(o, DT_U32, 16));
+    return to(o, DT_U16, p);
+  }
+  DType own = op_dtype(t);
+  IntrinId id = t.bits == 32 ? (sign ? IN_MULHI : IN_MULHIU)
+                             : (sign ? IN_MULHI64 : IN_MULHIU64);
+  return intrin(o, id, 0, op_operand(o, 1, own), op_operand(o, 2, own), 0);
+}
+
+static void mul(PtxOp *o, int k) {
+  (void)k;
+  PtxType t = op_type(o, 0);
+  if (t.kind == PTX_F) {
+    rounding(o);
+    op_result(o, op2(o, OP_MUL, op_operand(o, 1, op_dtype(t)),
+                     op_operand(o, 2, op_dtype(t))));
+  } else if (op_has(o, "wide")) {
+    op_result(o, wide_product(o, t));
+  } else if (op_has(o, "hi")) {
+    op_result(o, high_product(o, t));
+  } else {
+    op_has(o, "lo");
+    op_result(o, op2(o, OP_MUL, op_operand(o, 1, wrapping(t)),
+                     op_operand(o, 2, wrapping(t))));
+  }
+}
+
+static void mad(PtxOp *o, int k) {
+  (void)k;
+  PtxType t = op_type(o, 0);
+  if (t.kind == PTX_F) {
+    rounding(o);
+    op_result(o, op3(o, OP_FMA, op_operand(o, 1, op_dtype(t)),
+                     op_operand(o, 2, op_dtype(t)),
+                     op_operand(o, 3, op_dtype(t))));
+    return;
+  }
+  const PtxArg *c = op_arg(o, 3);
+  Ref p;
+  if (op_has(o, "wide")) {
+    p = wide_product(o, t);
+  } else if (op_has(o, "hi")) {
+    p = high_product(o, t);
+  } else {
+    op_has(o, "lo");
+    p = op2(o, OP_MUL, op_operand(o, 1, wrapping(t)),
+            op_operand(o, 2, wrapping(t)));
+  }
+  if (op_root(o, c) >= 0) {
+    op_result(o, op2(o, OP_ADD, as(o, DT_I64, p), op_offset(o, c)));
+    return;
+  }
+  DType w = unsigned_of(dtype_bits(ir_type(o->b->fn, p)));
+  op_result(o, op2(o, OP_ADD, as(o, w, p), op_value(o, c, w)));
+}
+
+static void divide(PtxOp *o, int k) {
+  PtxType t = op_type(o, 0);
+  DType own = op_dtype(t);
+  Ref a = op_operand(o, 1, own), b = op_operand(o, 2, own);
+  if (t.kind == PTX_F) {
+    if (op_has(o, "full") && t.bits == 32) {
+      op_result(o, ir_math(o->b->cx, o->b->fn, MF_DIVAPPROX, a, b));
+      return;
+    }
+    if (!op_has(o, "rn")) ptx_fail(o->b, "'%s' is not modelled", o->i->op);
+    op_result(o, op2(o, OP_DIV, a, b));
+    return;
+  }
+  Ref q = trunc_div(o, own, a, b);
+  if (k) q = op2(o, OP_SUB, as(o, wrapping(t), a),
+                 op2(o, OP_MUL, as(o, wrapping(t), q), as(o, wrapping(t), b)));
+  op_result(o, q);
+}
+
+static void binary(PtxOp *o, int k) {
+  PtxType t = op_type(o, 0);
+  DType own = op_dtype(t);
+  op_result(o, op2(o, (Op)k, op_operand(o, 1, own), op_operand(o, 2, own)));
+}
+
+static void unary(PtxOp *o, int k) {
+  PtxType t = op_type(o, 0);
+  DType own = k == OP_NEG && t.kind != PTX_F ? wrapping(t) : op_dtype(t);
+  op_result(o, op1(o, (Op)k, op_operand(o, 1, own)));
+}
+
+// and, or, xor, not; and of pointers that are masked: rejected by op_value
+static void logic(PtxOp *o, int k) {
+  PtxType t = op_type(o, 0);
+  DType own = op_dtype(t);
+  if (t.kind == PTX_P) {
+    Ref a = op_pred(o, op_arg(o, 1));
+    op_result(o, op2(o, (Op)k, a, op_pred(o, op_arg(o, 2))));
+    return;
+  }
+  op_result(o, op2(o, (Op)k, op_operand(o, 1, own), op_operand(o, 2, own)));
+}
+
+static void shift(PtxOp *o, int k) {
+  PtxType t = op_type(o, 0);
+  Ref a = op_operand(o, 1, op_dtype(t));
+  op_result(o, op2(o, (Op)k, a, op_operand(o, 2, DT_U32)));
+}
+
+// ---- comparisons ----
+
+static Ref compare(PtxOp *o, PtxType t, const PtxArg *x, const PtxArg *y) {
+  DType own = op_dtype(t);
+  Ref a, b;
+  if (op_root(o, x) >= 0 && op_root(o, x) == op_root(o, y)) {
+    a = op_offset(o, x);
+    b = op_offset(o, y);
+  } else {
+    bool low_high = op_has(o, "lo") || op_has(o, "ls") || op_has(o, "hi") ||
+                    op_has(o, "hs");
+    if (low_high) own = unsigned_of(t.bits);
+    a = op_value(o, x, own);
+    b = op_value(o, y, own);
+  }
+  bool f = t.kind == PTX_F;
+  if (op_has(o, "eq")) return op2(o, OP_EQ, a, b);
+  if (op_has(o, "ne")) {
+    if (!f) return op2(o, OP_NE, a, b);
+    return op2(o, OP_OR, op2(o, OP_LT, a, b), op2(o, OP_LT, b, a));
+  }
+  if (op_has(o, "lt") || op_has(o, "lo")) return op2(o, OP_LT, a, b);
+  if (op_has(o, "le") || op_has(o, "ls")) return op2(o, OP_LE, a, b);
+  if (op_has(o, "gt") || op_has(o, "hi")) return op2(o, OP_LT, b, a);
+  if (op_has(o, "ge") || op_has(o, "hs")) return op2(o, OP_LE, b, a);
+  // true where an operand is NaN
+  if (op_has(o, "equ")) {
+    Ref other = op2(o, OP_OR, op2(o, OP_LT, a, b), op2(o, OP_LT, b, a));
+    return op1(o, OP_NOT, other);
+  }
+  if (op_has(o, "neu")) return op1(o, OP_NOT, op2(o, OP_EQ, a, b));
+  if (op_has(o, "ltu")) return op1(o, OP_NOT, op2(o, OP_LE, b, a));
+  if (op_has(o, "leu")) return op1(o, OP_NOT, op2(o, OP_LT, b, a));
+  if (op_has(o, "gtu")) return op1(o, OP_NOT, op2(o, OP_LE, a, b));
+  if (op_has(o, "geu")) return op1(o, OP_NOT, op2(o, OP_LT, a, b));
+  Ref both = op2(o, OP_AND, op2(o, OP_EQ, a, a), op2(o, OP_EQ, b, b));
+  if (op_has(o, "num")) return both;
+  if (op_has(o, "nan")) return op1(o, OP_NOT, both);
+  ptx_fail(o->b, "'%s': no comparison", o->i->op);
+}
+
+static Ref combine(PtxOp *o, Ref p) {
+  if (o->i->args < 4) return p;
+  Ref c = op_pred(o, op_arg(o, 3));
+  if (op_has(o, "and")) return op2(o, OP_AND, p, c);
+  if (op_has(o, "or")) return op2(o, OP_OR, p, c);
+  if (op_has(o, "xor")) return op2(o, OP_XOR, p, c);
+  ptx_fail(o->b, "'%s': a third operand without and, or, xor", o->i->op);
+}
+
+static void setp(PtxOp *o, int k) {
+  (void)k;
+  PtxType t = op_type(o, 0);
+  Ref p = compare(o, t, op_arg(o, 1), op_arg(o, 2));
+  const PtxArg *d = op_arg(o, 0);
+  if (d->kind != PTX_A_PAIR) {
+    op_set(o, d, combine(o, p));
+    return;
+  }
+  Ref q = combine(o, op1(o, OP_NOT, p));
+  op_set(o, &o->b->m->args.p[d->part], combine(o, p));
+  op_set(o, &o->b->m->args.p[d->part + 1], q);
+}
+
+static void selp(PtxOp *o, int k) {
+  (void)k;
+  PtxType t = op_type(o, 0);
+  const PtxArg *a = op_arg(o, 1), *b = op_arg(o, 2);
+  Ref p = op_pred(o, op_arg(o, 3));
+  bool pointer = op_root(o, a) >= 0;
+  Ref x = pointer ? op_offset(o, a) : op_value(o, a, op_dtype(t));
+  Ref y = pointer ? op_offset(o, b) : op_value(o, b, op_dtype(t));
+  op_result(o, op3(o, OP_SEL, p, x, y));
+}
+
+// ---- conversions ----
+
+static Ref rounded(PtxOp *o, Ref v, bool *integral) {
+  MathFn f = MF_COUNT;
+  if (op_has(o, "rni")) f = MF_RINT;
+  else if (op_has(o, "rzi")) f = MF_TRUNC;
+  else if (op_has(o, "rmi")) f = MF_FLOOR;
+  else if (op_has(o, "rpi")) f = MF_CEIL;
+  *integral = f != MF_COUNT;
+  return *integral ? ir_math(o->b->cx, o->b->fn, f, v, 0) : v;
+}
+
+static void cvt(PtxOp *o, int k) {
+  (void)k;
+  if (o->types != 2) ptx_fail(o->b, "'%s' is not modelled", o->i->op);
+  PtxType d = op_type(o, 0), s = op_type(o, 1);
+  const PtxArg *a = op_arg(o, 1);
+  if (op_root(o, a) >= 0) {
+    op_set(o, op_arg(o, 0), op_offset(o, a));
+    return;
+  }
+  Ref v = low(o, a, s);
+  if (s.kind == PTX_F && s.bits == 16) v = as(o, DT_F16, v);
+  bool integral = false;
+  if (s.kind == PTX_F) {
+    v = rounded(o, v, &integral);
+    if (!integral) op_has(o, "rn");
+    if (d.kind != PTX_F && !integral) {
+      ptx_fail(o->b, "'%s': no rounding to an integer", o->i->op);
+    }
+  } else if (d.kind == PTX_F) {
+    op_has(o, "rn");
+  }
+  DType want = d.kind == PTX_F && d.bits == 16 ? DT_F16 : op_dtype(d);
+  if (ir_type(o->b->fn, v) != want) v = to(o, want, v);
+  if (want == DT_F16) v = as(o, DT_U16, v);
+  set_wider(o, op_arg(o, 0), v, d);
+}
+
+// ---- memory ----
+
+typedef struct Place {
+  Ref mem, off;  // bytes
+} Place;
+
+static Place place(PtxOp *o, const PtxArg *a) {
+  PtxBuild *b = o->b;
+  if (a->kind != PTX_A_ADDRESS) {
+    ptx_fail(b, "'%s': an address in brackets is expected", o->i->op);
+  }
+  const PtxArg *base = &b->m->args.p[a->part];
+  int32_t root = op_root(o, base);
+  if (op_has(o, "shared") || op_has(o, "shared::cta")) {
+    if (!b->smem) ptx_fail(b, "'%s': there is no shared memory", o->i->op);
+    Ref off;
+    if (base->kind == PTX_A_INT) {
+      return (Place){b->smem, number(o, DT_I32, base->value + a->value)};
+    }
+    bool wide = false;
+    if (base->kind == PTX_A_REG) {
+      wide = b->m->regs.p[b->f->reg + (uint32_t)base->value].type.bits == 64;
+    }
+    off = op_value(o, base, wide ? DT_I64 : DT_I32);
+    DType t = ir_type(b->fn, off);
+    return (Place){b->smem, op2(o, OP_ADD, off, number(o, t, a->value))};
+  }
+  bool global = op_has(o, "global");
+  if (root >= 0) {
+    if (!b->object[root]) {
+      ptx_fail(b, "'%s' through %s: its parameter is no tensor", o->i->op,
+               base->name ? base->name : "a number");
+    }
+    return (Place){b->object[root], op2(o, OP_ADD, op_offset(o, base),
+                                        number(o, DT_I64, a->value))};
+  }
+  (void)global;
+  ptx_fail(b, "'%s': where %s points to is not known: %s", o->i->op,
+           base->name ? base->name : "the address", root == MIXED
+           ? "it may come from several parameters"
+           : "it is computed from no pointer parameter");
+}
+
+// Caches, order and scope of an access.
+static uint16_t hints(PtxOp *o) {
+  unsigned flags = 0;
+  for (int f = 0; f < HINT_COUNT; f++) {
+    const HintField *h = hint_field((HintId)f);
+    for (unsigned v = 1; v < 8; v++) {
+      const char *text = h->value[v].ptx;
+      if (text && text[0] == '.' && op_has(o, text + 1)) {
+        flags |= v << h->shift;
+      }
+    }
+  }
+  op_has(o, "weak");
+  op_has(o, "nc");
+  return (uint16_t)flags;
+}
+
+static void load_param(PtxOp *o) {
+  PtxBuild *b = o->b;
+  PtxType t = op_type(o, 0);
+  const PtxArg *a = op_arg(o, 1), *d = op_arg(o, 0);
+  const PtxArg *base = &b->m->args.p[a->part];
+  if (a->kind != PTX_A_ADDRESS || base->kind != PTX_A_VAR) {
+    ptx_fail(b, "'%s': a parameter's name is expected", o->i->op);
+  }
+  uint32_t at = b->m->vars.p[base->value].offset + (uint32_t)a->value;
+  if (d->kind == PTX_A_REG && b->slot[d->value].root >= 0) {
+    op_set(o, d, number(o, DT_I64, 0));
+    return;
+  }
+  uint32_t n = d->kind == PTX_A_VECTOR ? d->parts : 1;
+  for (uint32_t q = 0; q < n; q++) {
+    const PtxArg *x = d->kind == PTX_A_VECTOR ? &b->m->args.p[d->part + q] : d;
+    uint32_t want = at + q * t.bits / 8;
+    const PtxBound *found = NULL;
+    for (size_t k = 0; k < b->nbound; k++) {
+      if (b->bound[k].offset == want) found = &b->bound[k];
+    }
+    if (!found || !found->value) {
+      ptx_fail(b, "nothing was passed for the parameter at byte %u",
+               (unsigned)want);
+    }
+    Ref v = found->value;
+    if (dtype_bits(ir_type(b->fn, v)) != t.bits) {
+      ptx_fail(b, "the parameter at byte %u has %d bits, %d were passed",
+               (unsigned)want, t.bits, dtype_bits(ir_type(b->fn, v)));
+    }
+    set_wider(o, x, as(o, op_dtype(t), v), t);
+  }
+}
+
+static int vector(PtxOp *o) {
+  return op_has(o, "v2") ? 2 : op_has(o, "v4") ? 4 : op_has(o, "v8") ? 8 : 1;
+}
+
+// Registers through which n elements of type t move at once.
+static Ref through(PtxOp *o, DType t, int n) {
+  Mem m = {.space = SP_RMEM, .type = t, .align = 16, .count = n};
+  return ir_mem(o->b->cx, o->b->fn, m);
+}
+
+static void load(PtxOp *o, int k) {
+  (void)k;
+  PtxBuild *b = o->b;
+  if (op_has(o, "param")) {
+    vector(o);
+    load_param(o);
+    return;
+  }
+  PtxType t = op_type(o, 0);
+  DType own = op_dtype(t);
+  const PtxArg *d = op_arg(o, 0);
+  int n = vector(o);
+  Place p = place(o, op_arg(o, 1));
+  uint16_t flags = hints(o);
+  if (op_has(o, "volatile")) {
+    flags |= SEM_RELAXED << hint_field(HINT_SEM)->shift |
+             SCOPE_SYS << hint_field(HINT_SCOPE)->shift;
+  }
+  if (n == 1) {
+    Ref v = ir_emit(b->cx, b->fn, (Ins){.op = OP_LD, .type = (uint8_t)own,
+                                        .a = {p.mem, p.off}, .flags = flags});
+    set_wider(o, d, v, t);
+    return;
+  }
+  if (d->kind != PTX_A_VECTOR || d->parts != (uint32_t)n) {
+    ptx_fail(b, "'%s' has %u registers", o->i->op, (unsigned)d->parts);
+  }
+  Ref regs = through(o, own, n);
+  Ref x[4] = {regs, number(o, DT_I32, 0), p.mem, p.off};
+  operands_emit(b->cx, b->fn, (Ins){.op = OP_COPY, .imm = n * t.bits,
+                .flags = (uint16_t)(flags & 7u << 12)}, x, 4, NULL, 0);
+  for (int q = 0; q < n; q++) {
+    Ref v = ir_emit(b->cx, b->fn, (Ins){.op = OP_LD, .type = (uint8_t)own,
+                    .a = {regs, number(o, DT_I32, q)}});
+    set_wider(o, &b->m->args.p[d->part + (uint32_t)q], v, t);
+  }
+}
+
+static void store(PtxOp *o, int k) {
+  (void)k;
+  PtxBuild *b = o->b;
+  PtxType t = op_type(o, 0);
+  DType own = op_dtype(t);
+  int n = vector(o);
+  Place p = place(o, op_arg(o, 0));
+  const PtxArg *s = op_arg(o, 1);
+  uint16_t flags = hints(o);
+  if (op_has(o, "volatile")) {
+    flags |= SEM_RELAXED << hint_field(HINT_SEM)->shift |
+             SCOPE_SYS << hint_field(HINT_SCOPE)->shift;
+  }
+  if (n == 1) {
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_ST, .a = {p.mem, p.off, low(o, s, t)},
+                                .flags = flags});
+    return;
+  }
+  if (s->kind != PTX_A_VECTOR || s->parts != (uint32_t)n) {
+    ptx_fail(b, "'%s' has %u registers", o->i->op, (unsigned)s->parts);
+  }
+  Ref regs = through(o, own, n);
+  for (int q = 0; q < n; q++) {
+    Ref v = low(o, &b->m->args.p[s->part + (uint32_t)q], t);
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_ST,
+                                .a = {regs, number(o, DT_I32, q), v}});
+  }
+  Ref x[4] = {p.mem, p.off, regs, number(o, DT_I32, 0)};
+  operands_emit(b->cx, b->fn, (Ins){.op = OP_COPY, .imm = n * t.bits}, x, 4,
+                NULL, 0);
+}
+
+static void atomic(PtxOp *o, int k) {
+  PtxBuild *b = o->b;
+  PtxType t = op_type(o, 0);
+  uint32_t first = k ? 0 : 1;  // red has no result
+  AtomicKind kind = AT_COUNT;
+  for (int a = 0; a < AT_COUNT; a++) {
+    if (op_has(o, atomic_row((AtomicKind)a)->name)) kind = (AtomicKind)a;
+  }
+  if (kind == AT_COUNT) ptx_fail(b, "'%s' is not modelled", o->i->op);
+  DType own = op_dtype(t);
+  Place p = place(o, op_arg(o, first));
+  uint16_t flags = hints(o);
+  Ref v = op_operand(o, first + 1, own);
+  Ref x[4] = {p.mem, p.off, v, 0};
+  if (kind == AT_CAS) {  // PTX: compare, then the new value
+    x[3] = v;
+    x[2] = op_operand(o, first + 2, own);
+  }
+  Ref r = operands_emit(b->cx, b->fn, (Ins){.op = OP_ATOMIC,
+    .type = (uint8_t)own, .imm = kind, .flags = flags}, x,
+    kind == AT_CAS ? 4 : 3, NULL, 0);
+  if (!k) op_result(o, r);
+}
+
+// ---- threads together ----
+
+static void barrier(PtxOp *o, int k) {
+  PtxBuild *b = o->b;
+  bool plain = op_has(o, "sync") || op_has(o, "arrive");
+  bool arrive = strstr(o->i->op, "arrive") != NULL;
+  op_has(o, "cta");
+  op_has(o, "arrive");
+  if (!plain) ptx_fail(b, "'%s' is not modelled", o->i->op);
+  bool aligned = k || op_has(o, "aligned");
+  Ins i = {.op = arrive ? OP_BARARRIVE : OP_BAR};
+  if (!aligned) i.flags = BRF_UNALIGNED;
+  Ref x[2] = {0, 0};
+  const PtxArg *id = op_arg(o, 0);
+  if (id->kind == PTX_A_INT) i.imm = id->value;
+  else x[1] = op_operand(o, 0, DT_I32);
+  if (o->i->args > 1) x[0] = op_operand(o, 1, DT_I32);
+  i.a[0] = x[0];
+  i.a[1] = x[1];
+  ir_emit(b->cx, b->fn, i);
+}
+
+static void fence(PtxOp *o, int k) {
+  PtxBuild *b = o->b;
+  FenceKind f = FE_COUNT;
+  op_has(o, "acq_rel");
+  op_has(o, "sc");
+  if (op_has(o, "cta")) f = FE_CTA;
+  else if (op_has(o, "cluster")) f = FE_CLUSTER;
+  else if (op_has(o, "gpu") || op_has(o, "gl")) f = FE_GPU;
+  else if (op_has(o, "sys")) f = FE_SYS;
+  (void)k;
+  if (f == FE_COUNT) ptx_fail(b, "'%s' is not modelled", o->i->op);
+  ir_emit(b->cx, b->fn, (Ins){.op = OP_FENCE, .imm = f});
+}
+
+static void shuffle(PtxOp *o, int k) {
+  (void)k;
+  PtxBuild *b = o->b;
+  op_has(o, "sync");
+  op_type(o, 0);
+  IntrinId id = op_has(o, "idx") ? IN_SHUFIDX : op_has(o, "up") ? IN_SHUFUP
+                : op_has(o, "down") ? IN_SHUFDOWN : IN_SHUFBFLY;
+  if (id == IN_SHUFBFLY) op_has(o, "bfly");
+  const PtxArg *d = op_arg(o, 0);
+  if (d->kind == PTX_A_PAIR) {
+    ptx_fail(b, "'%s' with a predicate is not modelled", o->i->op);
+  }
+  Ref mask = op_operand(o, 4, DT_U32);
+  op_set(o, d, intrin(o, id, op_constant(o, 3), op_operand(o, 1, DT_U32),
+                      op_operand(o, 2, DT_I32), mask));
+}
+
+static void vote(PtxOp *o, int k) {
+  (void)k;
+  op_has(o, "sync");
+  IntrinId id = op_has(o, "any") ? IN_VOTEANY : op_has(o, "all") ? IN_VOTEALL
+                : op_has(o, "uni") ? IN_VOTEUNI : IN_VOTEBALLOT;
+  if (id == IN_VOTEBALLOT) op_has(o, "ballot");
+  Ref p = op_pred(o, op_arg(o, 1));
+  op_result(o, intrin(o, id, 0, p, op_operand(o, 2, DT_U32), 0));
+}
+
+static void approximate(PtxOp *o, int k) {
+  PtxType t = op_type(o, 0);
+  Ref a = op_operand(o, 1, op_dtype(t));
+  MathFn f = (MathFn)k;
+  if (op_has(o, "rn") && (f == MF_SQRTAPPROX || f == MF_RCPAPPROX)) {
+    f = f == MF_SQRTAPPROX ? MF_SQRT : MF_RCP;
+  } else if (!op_has(o, "approx") || t.bits != 32) {
+    ptx_fail(o->b, "'%s' is not modelled", o->i->op);
+  }
+  if (f == MF_RCP) {
+    Ref one = ir_float(o->b->cx, o->b->fn, op_dtype(t), 1);
+    op_result(o, op2(o, OP_DIV, one, a));
+    return;
+  }
+  op_result(o, ir_math(o->b->cx, o->b->fn, f, a, 0));
+}
+
+// Of one operand, or more, all as the rows of intrin.h have them: 32 bits, and
+// the row behind for 64.
+static void bits(PtxOp *o, int k) {
+  PtxType t = op_type(o, 0);
+  IntrinId id = (IntrinId)k;
+  if (t.bits == 64) id = (IntrinId)(k + (k == IN_BFIND ? 2 : 1));
+  op_result(o, intrin(o, id, 0, op_operand(o, 1, unsigned_of(t.bits)), 0, 0));
+}
+
+static void lop3(PtxOp *o, int k) {
+  (void)k;
+  op_type(o, 0);
+  op_result(o, intrin(o, IN_LOP3, op_constant(o, 4), op_operand(o, 1, DT_U32),
+                      op_operand(o, 2, DT_U32), op_operand(o, 3, DT_U32)));
+}
+
+static void prmt(PtxOp *o, int k) {
+  (void)k;
+  op_type(o, 0);
+  op_result(o, intrin(o, IN_PRMT, 0, op_operand(o, 1, DT_U32),
+                      op_operand(o, 2, DT_U32), op_operand(o, 3, DT_U32)));
+}
+
+static void funnel(PtxOp *o, int k) {
+  (void)k;
+  op_type(o, 0);
+  bool clamp = op_has(o, "clamp"), left = op_has(o, "l");
+  op_has(o, "wrap");
+  op_has(o, "r");
+  IntrinId id = left ? (clamp ? IN_FUNNEL_LC : IN_FUNNEL_L)
+                     : (clamp ? IN_FUNNEL_RC : IN_FUNNEL_R);
+  op_result(o, intrin(o, id, 0, op_operand(o, 1, DT_U32),
+                      op_operand(o, 2, DT_U32), op_operand(o, 3, DT_U32)));
+}
+
+static void trap(PtxOp *o, int k) {
+  (void)k;
+  PtxBuild *b = o->b;
+  uint32_t text = ir_text(b->cx, b->fn, "trap", 4);
+  ir_emit(b->cx, b->fn, (Ins){.op = OP_TRAP, .imm = text,
+                              .a = {number(o, DT_BOOL, 0)}});
+}
+
+static void syncwarp(PtxOp *o, int k) {
+  (void)k;
+  PtxBuild *b = o->b;
+  if (!op_has(o, "warp") || !op_has(o, "sync")) {
+    ptx_fail(b, "'%s' is not modelled", o->i->op);
+  }
+  ir_emit(b->cx, b->fn, (Ins){.op = OP_SYNCWARP,
+                              .a = {op_operand(o, 0, DT_U32)}});
+}
+
+static void bar(PtxOp *o, int k) {
+  if (strncmp(o->i->op, "bar.warp", 8) == 0) syncwarp(o, k);
+  else barrier(o, k);
+}
+
+static const PtxRow rows[] = {
+  {"mov", 1, mov, 0, ""}, {"cvta", 1, cvta, 0, ""},
+  {"ld", 1, load, 0, ""}, {"ldu", 1, load, 0, ""}, {"st", 0, store, 0, ""},
+  {"atom", 1, atomic, 0, ""}, {"red", 0, atomic, 1, ""},
+  {"add", 1, sum, OP_ADD, ""}, {"sub", 1, sum, OP_SUB, ""},
+  {"mul", 1, mul, 0, ""}, {"mad", 1, mad, 0, ""}, {"fma", 1, mad, 0, ""},
+  {"div", 1, divide, 0, ""}, {"rem", 1, divide, 1, ""},
+  {"min", 1, binary, OP_MIN, ""}, {"max", 1, binary, OP_MAX, ""},
+  {"neg", 1, unary, OP_NEG, ""}, {"abs", 1, unary, OP_ABS, ""},
+  {"not", 1, unary, OP_NOT, ""},
+  {"and", 1, logic, OP_AND, ""}, {"or", 1, logic, OP_OR, ""},
+  {"xor", 1, logic, OP_XOR, ""},
+  {"shl", 1, shift, OP_SHL, ""}, {"shr", 1, shift, OP_SHR, ""},
+  {"setp", 1, setp, 0, ""}, {"selp", 1, selp, 0, ""}, {"cvt", 1, cvt, 0, ""},
+  {"bar", 0, bar, 1, ""}, {"barrier", 0, barrier, 0, ""},
+  {"membar", 0, fence, 0, "fence.sc as acq_rel"},
+  {"fence", 0, fence, 0, "fence.sc as acq_rel"},
+  {"shfl", 1, shuffle, 0, ""}, {"vote", 1, vote, 0, ""},
+  {"sqrt", 1, approximate, MF_SQRTAPPROX, ""},
+  {"rcp", 1, approximate, MF_RCPAPPROX, ""},
+  {"rsqrt", 1, approximate, MF_RSQRTAPPROX, ""},
+  {"ex2", 1, approximate, MF_EX2APPROX, ""},
+  {"lg2", 1, approximate, MF_LG2APPROX, ""},
+  {"sin", 1, approximate, MF_SINAPPROX, ""},
+  {"cos", 1, approximate, MF_COSAPPROX, ""},
+  {"tanh", 1, approximate, MF_TANHAPPROX, ""},
+  {"popc", 1, bits, IN_POPC, ""}, {"clz", 1, bits, IN_CLZ, ""},
+  {"brev", 1, bits, IN_BREV, ""},
+  {"lop3", 1, lop3, 0, ""}, {"prmt", 1, prmt, 0, ""}, {"shf", 1, funnel, 0, ""},
+  {"trap", 0, trap, 0, ""},
+};
+
+const PtxRow *ptxrow_find(const char *op) {
+  size_t n = strcspn(op, ".");
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    if (strncmp(rows[k].name, op, n) == 0 && rows[k].name[n] == 0) {
+      return &rows[k];
+    }
+  }
+  return NULL;
+}

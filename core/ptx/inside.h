@@ -16,8 +16,13 @@ typedef struct PtxSlot {
   int32_t root;   // the parameter that it points into (index into bound), or
                   // PLAIN, MIXED; then its value is bytes from there
   uint32_t defs;
+  int32_t home;   // an element of PtxBuild.pool, where an instruction takes
+                  // its registers as they are (mma, ldmatrix); or -1
   bool variable;
 } PtxSlot;
+
+// Registers of 32 and of 64 bits that have a home.
+enum { POOL_32, POOL_64, POOLS };
 
 typedef struct PtxBuild {
   Ctx *cx;
@@ -28,6 +33,10 @@ typedef struct PtxBuild {
   size_t nbound;
   PtxSlot *slot;          // of each register
   Ref *object;            // of each bound pointer: its bytes
+  Ref pool[POOLS];        // 0: none
+  int64_t pooled[POOLS];  // elements
+  const char *mma_text;   // the last MMA instruction that was looked up
+  int mma;                // ... its atom
   Ref smem;               // the CTA's shared memory as bytes, or 0
   int64_t *shared;        // of each variable: its offset in shared memory, -1
   const PtxIns *at;       // the instruction being translated
@@ -60,6 +69,11 @@ const PtxRow *ptxrow_find(const char *op);
 
 _Noreturn void ptx_fail(const PtxBuild *b, const char *fmt, ...)
   PRINTF_LIKE(2, 3);
+
+// Does an opcode take its registers as they are?
+bool ptxrow_homes(const char *op);
+// The element of the pool that register a of such an instruction is.
+uint32_t op_home(PtxOp *o, const PtxArg *a, Ref *pool);
 
 // ---- operands ----
 // Is the modifier there? Then it has been looked at.

@@ -2,6 +2,7 @@
 // of the PTX ISA ("Operand Size Exceeding Instruction-Type Size").
 #include <string.h>
 
+#include "ir/intrin.h"
 #include "ptx/inside.h"
 
 // The number of type t whose low bits are v's.
@@ -67,6 +68,13 @@ const PtxArg *op_arg(PtxOp *o, uint32_t k) {
 static Ref read_register(PtxOp *o, uint32_t reg) {
   PtxBuild *b = o->b;
   PtxSlot *s = &b->slot[reg];
+  if (s->home >= 0) {
+    PtxType own = b->m->regs.p[b->f->reg + reg].type;
+    return ir_emit(b->cx, b->fn, (Ins){.op = OP_LD,
+      .type = (uint8_t)op_dtype(own),
+      .a = {b->pool[own.bits == 64 ? POOL_64 : POOL_32],
+            ir_int(b->cx, b->fn, DT_I32, s->home)}});
+  }
   if (!s->variable) return s->now;
   DType t = ir_type(b->fn, s->var);
   return ir_emit(b->cx, b->fn, (Ins){.op = OP_VGET, .type = (uint8_t)t,
@@ -76,6 +84,19 @@ static Ref read_register(PtxOp *o, uint32_t reg) {
 static Ref special(PtxOp *o, const char *name) {
   PtxBuild *b = o->b;
   if (strcmp(name, "WARP_SZ") == 0) return ir_int(b->cx, b->fn, DT_I32, 32);
+  static const struct { const char *name; IntrinId id; } rows[] = {
+    {"%lanemask_eq", IN_LMEQ}, {"%lanemask_le", IN_LMLE},
+    {"%lanemask_lt", IN_LMLT}, {"%lanemask_ge", IN_LMGE},
+    {"%lanemask_gt", IN_LMGT}, {"%nsmid", IN_NSMID}, {"%nwarpid", IN_NWARPID},
+    {"%gridid", IN_GRIDID}, {"%dynamic_smem_size", IN_DYNSMEM},
+    {"%total_smem_size", IN_TOTSMEM}, {"%aggr_smem_size", IN_AGGSMEM},
+    {"%warpid", IN_WARPID}, {"%clock", IN_CLOCK}, {"%clock64", IN_CLOCK64},
+    {"%globaltimer", IN_TIMER}, {"%globaltimer_lo", IN_TIMERLO}};
+  Ref none[3] = {0, 0, 0};
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    if (strcmp(name, rows[k].name)) continue;
+    return intrin_emit(b->cx, b->fn, rows[k].id, 0, none);
+  }
   SReg r = sreg_find(name + 1);
   if (r != SR_COUNT && r != SR_WARP) return ir_sreg(b->cx, b->fn, r);
   ptx_fail(b, "special register %s is not modelled", name);
@@ -179,12 +200,28 @@ void op_set(PtxOp *o, const PtxArg *a, Ref v) {
     }
     v = op_as(o, t, v);
   }
-  if (s->variable) {
+  if (s->home >= 0) {
+    bool wide = own.bits == 64;
+    v = op_as(o, wide ? DT_U64 : DT_U32, v);
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_ST,
+      .a = {b->pool[wide ? POOL_64 : POOL_32],
+            ir_int(b->cx, b->fn, DT_I32, s->home), v}});
+  } else if (s->variable) {
     ir_emit(b->cx, b->fn, (Ins){.op = OP_VSET, .a = {s->var, v}});
   } else {
     s->now = v;
     ir_name(b->cx, b->fn, v, a->name);
   }
+}
+
+uint32_t op_home(PtxOp *o, const PtxArg *a, Ref *pool) {
+  PtxBuild *b = o->b;
+  if (a->kind != PTX_A_REG || b->slot[a->value].home < 0) {
+    ptx_fail(b, "'%s': a register is expected", o->i->op);
+  }
+  PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
+  *pool = b->pool[own.bits == 64 ? POOL_64 : POOL_32];
+  return (uint32_t)b->slot[a->value].home;
 }
 
 void op_result(PtxOp *o, Ref v) { op_set(o, op_arg(o, 0), v); }

@@ -2,6 +2,7 @@
 // unread is rejected with that modifier's name: nothing is guessed.
 #include <string.h>
 
+#include "atoms/atom.h"
 #include "ir/intrin.h"
 #include "ir/operands.h"
 #include "ptx/inside.h"
@@ -138,7 +139,23 @@ static DType wrapping(PtxType t) {
   return t.kind == PTX_F ? op_dtype(t) : unsigned_of(t.bits);
 }
 
+// Arithmetic on two floats of 16 bits in a register.
+static bool packed(PtxOp *o, int k) {
+  bool bf = op_has(o, "bf16x2"), half = op_has(o, "f16x2");
+  if (!bf && !half) return false;
+  op_has(o, "rn");
+  static const IntrinId ids[][2] = {{IN_ADDF162, IN_ADDBF2},
+    {IN_SUBF162, IN_SUBBF2}, {IN_MULF162, IN_MULBF2}, {IN_FMAF162, IN_FMABF2},
+    {IN_MINF162, IN_MINBF2}, {IN_MAXF162, IN_MAXBF2}};
+  IntrinId id = ids[k][bf];
+  Ref c = intrin_arity(id) > 2 ? op_operand(o, 3, DT_U32) : 0;
+  op_result(o, intrin(o, id, 0, op_operand(o, 1, DT_U32),
+                      op_operand(o, 2, DT_U32), c));
+  return true;
+}
+
 static void sum(PtxOp *o, int k) {
+  if (packed(o, k == OP_ADD ? 0 : 1)) return;
   PtxType t = op_type(o, 0);
   const PtxArg *a = op_arg(o, 1), *b = op_arg(o, 2);
   if (t.kind == PTX_F) rounding(o);
@@ -178,6 +195,7 @@ static Ref high_product(PtxOp *o, PtxType t) {
 
 static void mul(PtxOp *o, int k) {
   (void)k;
+  if (packed(o, 2)) return;
   PtxType t = op_type(o, 0);
   if (t.kind == PTX_F) {
     rounding(o);
@@ -196,6 +214,7 @@ static void mul(PtxOp *o, int k) {
 
 static void mad(PtxOp *o, int k) {
   (void)k;
+  if (packed(o, 3)) return;
   PtxType t = op_type(o, 0);
   if (t.kind == PTX_F) {
     rounding(o);
@@ -243,6 +262,7 @@ static void divide(PtxOp *o, int k) {
 }
 
 static void binary(PtxOp *o, int k) {
+  if (packed(o, k == OP_MIN ? 4 : 5)) return;
   PtxType t = op_type(o, 0);
   DType own = op_dtype(t);
   op_result(o, op2(o, (Op)k, op_operand(o, 1, own), op_operand(o, 2, own)));
@@ -359,8 +379,32 @@ static Ref rounded(PtxOp *o, Ref v, bool *integral) {
   return *integral ? ir_math(o->b->cx, o->b->fn, f, v, 0) : v;
 }
 
+// Conversions of two values into one register, and those of bf16.
+static bool cvt_packed(PtxOp *o) {
+  const char *op = o->i->op;
+  if (strcmp(op, "cvt.rn.bf16x2.f32") == 0 ||
+      strcmp(op, "cvt.rn.f16x2.f32") == 0) {
+    op_has(o, "rn");
+    IntrinId id = strstr(op, "bf16") ? IN_PACKBF2 : IN_PACKF162;
+    op_result(o, intrin(o, id, 0, op_operand(o, 2, DT_F32),
+                        op_operand(o, 1, DT_F32), 0));  // a is the high part
+    return true;
+  }
+  if (strcmp(op, "cvt.rn.bf16.f32") == 0) {
+    op_has(o, "rn");
+    op_result(o, as(o, DT_U16, to(o, DT_BF16, op_operand(o, 1, DT_F32))));
+    return true;
+  }
+  if (strcmp(op, "cvt.f32.bf16") == 0) {
+    op_result(o, to(o, DT_F32, as(o, DT_BF16, op_operand(o, 1, DT_U16))));
+    return true;
+  }
+  return false;
+}
+
 static void cvt(PtxOp *o, int k) {
   (void)k;
+  if (cvt_packed(o)) return;
   if (o->types != 2) ptx_fail(o->b, "'%s' is not modelled", o->i->op);
   PtxType d = op_type(o, 0), s = op_type(o, 1);
   const PtxArg *a = op_arg(o, 1);
@@ -392,14 +436,21 @@ typedef struct Place {
   Ref mem, off;  // bytes
 } Place;
 
-static Place place(PtxOp *o, const PtxArg *a) {
+// The state space among the modifiers.
+typedef enum Where { ANYWHERE, IN_SHARED, IN_GLOBAL } Where;
+static Where where(PtxOp *o) {
+  if (op_has(o, "shared") || op_has(o, "shared::cta")) return IN_SHARED;
+  return op_has(o, "global") ? IN_GLOBAL : ANYWHERE;
+}
+
+static Place place(PtxOp *o, const PtxArg *a, Where space) {
   PtxBuild *b = o->b;
   if (a->kind != PTX_A_ADDRESS) {
     ptx_fail(b, "'%s': an address in brackets is expected", o->i->op);
   }
   const PtxArg *base = &b->m->args.p[a->part];
   int32_t root = op_root(o, base);
-  if (op_has(o, "shared") || op_has(o, "shared::cta")) {
+  if (space == IN_SHARED) {
     if (!b->smem) ptx_fail(b, "'%s': there is no shared memory", o->i->op);
     Ref off;
     if (base->kind == PTX_A_INT) {
@@ -413,7 +464,6 @@ static Place place(PtxOp *o, const PtxArg *a) {
     DType t = ir_type(b->fn, off);
     return (Place){b->smem, op2(o, OP_ADD, off, number(o, t, a->value))};
   }
-  bool global = op_has(o, "global");
   if (root >= 0) {
     if (!b->object[root]) {
       ptx_fail(b, "'%s' through %s: its parameter is no tensor", o->i->op,
@@ -422,7 +472,6 @@ static Place place(PtxOp *o, const PtxArg *a) {
     return (Place){b->object[root], op2(o, OP_ADD, op_offset(o, base),
                                         number(o, DT_I64, a->value))};
   }
-  (void)global;
   ptx_fail(b, "'%s': where %s points to is not known: %s", o->i->op,
            base->name ? base->name : "the address", root == MIXED
            ? "it may come from several parameters"
@@ -502,7 +551,7 @@ static void load(PtxOp *o, int k) {
   DType own = op_dtype(t);
   const PtxArg *d = op_arg(o, 0);
   int n = vector(o);
-  Place p = place(o, op_arg(o, 1));
+  Place p = place(o, op_arg(o, 1), where(o));
   uint16_t flags = hints(o);
   if (op_has(o, "volatile")) {
     flags |= SEM_RELAXED << hint_field(HINT_SEM)->shift |
@@ -534,7 +583,7 @@ static void store(PtxOp *o, int k) {
   PtxType t = op_type(o, 0);
   DType own = op_dtype(t);
   int n = vector(o);
-  Place p = place(o, op_arg(o, 0));
+  Place p = place(o, op_arg(o, 0), where(o));
   const PtxArg *s = op_arg(o, 1);
   uint16_t flags = hints(o);
   if (op_has(o, "volatile")) {
@@ -570,7 +619,7 @@ static void atomic(PtxOp *o, int k) {
   }
   if (kind == AT_COUNT) ptx_fail(b, "'%s' is not modelled", o->i->op);
   DType own = op_dtype(t);
-  Place p = place(o, op_arg(o, first));
+  Place p = place(o, op_arg(o, first), where(o));
   uint16_t flags = hints(o);
   Ref v = op_operand(o, first + 1, own);
   Ref x[4] = {p.mem, p.off, v, 0};
@@ -620,21 +669,40 @@ static void fence(PtxOp *o, int k) {
   ir_emit(b->cx, b->fn, (Ins){.op = OP_FENCE, .imm = f});
 }
 
+// Is the lane that a shuffle reads in the segment? (PTX ISA, shfl.sync)
+static Ref in_segment(PtxOp *o, IntrinId id, Ref by, int64_t c) {
+  int64_t seg = c >> 8 & 31, clamp = c & 31;
+  Ref lane = ir_sreg(o->b->cx, o->b->fn, SR_LANE);
+  Ref least = op2(o, OP_AND, lane, number(o, DT_I32, seg));
+  Ref most = op2(o, OP_OR, least, number(o, DT_I32, clamp & ~seg));
+  by = op2(o, OP_AND, by, number(o, DT_I32, 31));
+  if (id == IN_SHUFUP) return op2(o, OP_LE, most, op2(o, OP_SUB, lane, by));
+  Ref from = id == IN_SHUFDOWN ? op2(o, OP_ADD, lane, by)
+             : id == IN_SHUFBFLY ? op2(o, OP_XOR, lane, by)
+             : op2(o, OP_OR, least, op2(o, OP_AND, by,
+                                        number(o, DT_I32, ~seg & 31)));
+  return op2(o, OP_LE, from, most);
+}
+
 static void shuffle(PtxOp *o, int k) {
   (void)k;
-  PtxBuild *b = o->b;
+  const PtxBuild *b = o->b;
   op_has(o, "sync");
   op_type(o, 0);
   IntrinId id = op_has(o, "idx") ? IN_SHUFIDX : op_has(o, "up") ? IN_SHUFUP
                 : op_has(o, "down") ? IN_SHUFDOWN : IN_SHUFBFLY;
   if (id == IN_SHUFBFLY) op_has(o, "bfly");
-  const PtxArg *d = op_arg(o, 0);
+  const PtxArg *d = op_arg(o, 0), *p = NULL;
   if (d->kind == PTX_A_PAIR) {
-    ptx_fail(b, "'%s' with a predicate is not modelled", o->i->op);
+    p = &b->m->args.p[d->part + 1];
+    d = &b->m->args.p[d->part];
   }
+  int64_t c = op_constant(o, 3);
+  Ref by = op_operand(o, 2, DT_I32);
   Ref mask = op_operand(o, 4, DT_U32);
-  op_set(o, d, intrin(o, id, op_constant(o, 3), op_operand(o, 1, DT_U32),
-                      op_operand(o, 2, DT_I32), mask));
+  Ref v = intrin(o, id, c, op_operand(o, 1, DT_U32), by, mask);
+  if (p) op_set(o, p, in_segment(o, id, by, c));
+  op_set(o, d, v);
 }
 
 static void vote(PtxOp *o, int k) {
@@ -651,6 +719,20 @@ static void approximate(PtxOp *o, int k) {
   PtxType t = op_type(o, 0);
   Ref a = op_operand(o, 1, op_dtype(t));
   MathFn f = (MathFn)k;
+  static const struct { MathFn f; IntrinId id; } flush[] = {
+    {MF_EX2APPROX, IN_EX2FTZ}, {MF_LG2APPROX, IN_LG2FTZ},
+    {MF_RCPAPPROX, IN_RCPFTZ}, {MF_SQRTAPPROX, IN_SQRTFTZ},
+    {MF_RSQRTAPPROX, IN_RSQRTFTZ}, {MF_SINAPPROX, IN_SINFTZ},
+    {MF_COSAPPROX, IN_COSFTZ}};
+  for (size_t q = 0; q < sizeof flush / sizeof *flush; q++) {
+    if (flush[q].f != f || t.bits != 32 || !strstr(o->i->op, ".approx.ftz")) {
+      continue;
+    }
+    op_has(o, "approx");
+    op_has(o, "ftz");
+    op_result(o, intrin(o, flush[q].id, 0, a, 0, 0));
+    return;
+  }
   if (op_has(o, "rn") && (f == MF_SQRTAPPROX || f == MF_RCPAPPROX)) {
     f = f == MF_SQRTAPPROX ? MF_SQRT : MF_RCP;
   } else if (!op_has(o, "approx") || t.bits != 32) {
@@ -722,7 +804,174 @@ static void bar(PtxOp *o, int k) {
   else barrier(o, k);
 }
 
+// ---- tensor cores ----
+
+// The runs of registers of an instruction: their objects and elements.
+typedef struct Runs {
+  Ref mem[8];
+  uint32_t n, reg[256], regs;
+} Runs;
+
+// The pool as elements of type t. (b1 and what is narrower than a byte count
+// as their registers.)
+static Ref view(PtxOp *o, Ref pool, DType t) {
+  Ins own = *ir_get(o->b->fn, pool);
+  if (t == DT_NONE || own.type == t) return pool;
+  own.type = (uint8_t)t;
+  return ir_emit(o->b->cx, o->b->fn, own);
+}
+
+// t: of the elements that a register holds; DT_NONE: as it is.
+static void run_add(PtxOp *o, Runs *r, const PtxArg *a, DType t) {
+  uint32_t n = a->kind == PTX_A_VECTOR ? a->parts : 1;
+  if (r->n == 8 || r->regs + n > 256) {
+    ptx_fail(o->b, "'%s' has too many registers", o->i->op);
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    const PtxArg *x = n == 1 && a->kind != PTX_A_VECTOR ? a
+                      : &o->b->m->args.p[a->part + k];
+    Ref pool;
+    uint32_t at = op_home(o, x, &pool);
+    if (k && pool != r->mem[r->n]) {
+      ptx_fail(o->b, "'%s': registers of different widths", o->i->op);
+    }
+    r->mem[r->n] = pool;
+    int wide = dtype_bits(ir_type(o->b->fn, pool));
+    int each = t == DT_NONE ? wide : dtype_bits(t);
+    r->reg[r->regs++] = at * (uint32_t)(wide / each);
+  }
+  r->mem[r->n] = view(o, r->mem[r->n], t);
+  r->n++;
+}
+
+static int find_mma(PtxOp *o) {
+  PtxBuild *b = o->b;
+  if (b->mma_text == o->i->op) return b->mma;
+  for (int id = 0, n = atom_mma_count(); id < n; id++) {
+    const AtomMma *a = atom_mma(id);
+    if (!a || !a->ptx || strcmp(a->ptx, o->i->op)) continue;
+    if (!atom_mma_runs(a)) break;
+    b->mma_text = o->i->op;
+    return b->mma = id;
+  }
+  ptx_fail(b, "'%s' is not modelled", o->i->op);
+}
+
+static void mma(PtxOp *o, int k) {
+  (void)k;
+  int id = find_mma(o);
+  o->used = UINT32_MAX;
+  const AtomMma *a = atom_mma(id);
+  Runs r = {.n = 0};
+  for (uint32_t q = 0; q < (uint32_t)a->nop; q++) {
+    uint32_t before = r.regs;
+    run_add(o, &r, op_arg(o, q), atom_mma_type(a, (int)q));
+    if (r.regs - before != a->nreg[q]) {
+      ptx_fail(o->b, "'%s': operand %u has %u registers, not %u", o->i->op,
+               q + 1, r.regs - before, a->nreg[q]);
+    }
+  }
+  operands_emit(o->b->cx, o->b->fn, (Ins){.op = OP_MMA, .imm = id}, r.mem, r.n,
+                r.reg, r.regs);
+}
+
+static void matrix(PtxOp *o, int k) {
+  PtxBuild *b = o->b;
+  int id = -1;
+  for (int q = 0, n = atom_copy_count(); q < n && id < 0; q++) {
+    const AtomCopy *a = atom_copy(q);
+    if (a && a->ptx && strcmp(a->ptx, o->i->op) == 0) id = q;
+  }
+  if (id < 0) ptx_fail(b, "'%s' is not modelled", o->i->op);
+  bool load = k == 0;
+  Runs r = {.n = 0};
+  run_add(o, &r, op_arg(o, load ? 0 : 1), DT_NONE);
+  Place p = place(o, op_arg(o, load ? 1 : 0), IN_SHARED);
+  o->used = UINT32_MAX;
+  Ref in[3] = {r.mem[0], p.mem, p.off}, out[3] = {p.mem, p.off, r.mem[0]};
+  operands_emit(b->cx, b->fn, (Ins){.op = OP_MATRIX, .imm = id},
+                load ? in : out, 3, r.reg, r.regs);
+}
+
+// ---- cp.async ----
+
+// Whether a copy takes place, where its source's size is a number that is
+// chosen: 0: always.
+static Ref source_size(PtxOp *o, const PtxArg *a, int64_t bytes) {
+  PtxBuild *b = o->b;
+  Ref n = op_value(o, a, DT_U32);
+  int64_t v;
+  if (ir_const(b->fn, n, &v)) {
+    if (v == bytes) return 0;
+    if (v == 0) return number(o, DT_BOOL, 0);
+    ptx_fail(b, "'%s' of %lld of %lld bytes is not modelled", o->i->op,
+             (long long)v, (long long)bytes);
+  }
+  return op2(o, OP_NE, n, number(o, DT_U32, 0));
+}
+
+static void cp_async(PtxOp *o, int k) {
+  (void)k;
+  PtxBuild *b = o->b;
+  op_has(o, "async");
+  if (op_has(o, "commit_group")) {
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_CPCOMMIT});
+    return;
+  }
+  if (op_has(o, "wait_group")) {
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_CPWAIT, .imm = op_constant(o, 0)});
+    return;
+  }
+  if (op_has(o, "wait_all")) {
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_CPCOMMIT});
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_CPWAIT});
+    return;
+  }
+  if (op_has(o, "bulk") || op_has(o, "mbarrier")) {
+    ptx_fail(b, "'%s' is not modelled", o->i->op);
+  }
+  unsigned flags = op_has(o, "cg") ? CPF_GLOBAL : 0;
+  op_has(o, "ca");
+  where(o);
+  op_has(o, "global");
+  Place d = place(o, op_arg(o, 0), IN_SHARED);
+  Place s = place(o, op_arg(o, 1), IN_GLOBAL);
+  flags |= hints(o);
+  int64_t bytes = op_constant(o, 2);
+  Ref pred = 0;
+  if (o->i->args > 3) {
+    const PtxArg *a = op_arg(o, 3);
+    pred = source_size(o, a, bytes);
+    flags |= CPF_ZFILL;
+  }
+  if (!pred) flags &= ~(unsigned)CPF_ZFILL;
+  Ref x[5] = {d.mem, d.off, s.mem, s.off, pred};
+  operands_emit(b->cx, b->fn, (Ins){.op = OP_CPASYNC, .imm = bytes * 8,
+                .flags = (uint16_t)flags}, x, 5, NULL, 0);
+}
+
+static void bitfield(PtxOp *o, int k) {
+  PtxType t = op_type(o, 0);
+  bool wide = t.bits == 64;
+  DType own = op_dtype(t);
+  if (k) {  // bfi: field, base, position, length
+    Ref at = op2(o, OP_AND, op_operand(o, 3, DT_U32), number(o, DT_U32, 255));
+    Ref n = op2(o, OP_AND, op_operand(o, 4, DT_U32), number(o, DT_U32, 255));
+    Ref packed = op2(o, OP_ADD, at, op2(o, OP_SHL, n, number(o, DT_U32, 8)));
+    op_result(o, intrin(o, wide ? IN_BFI64 : IN_BFI, 0, op_operand(o, 1, own),
+                        op_operand(o, 2, own), packed));
+    return;
+  }
+  bool sign = t.kind == PTX_S;
+  IntrinId id = wide ? (sign ? IN_BFES64 : IN_BFE64) : sign ? IN_BFES : IN_BFE;
+  op_result(o, intrin(o, id, 0, op_operand(o, 1, own), op_operand(o, 2, DT_U32),
+                      op_operand(o, 3, DT_U32)));
+}
+
 static const PtxRow rows[] = {
+  {"mma", 1, mma, 0, ""}, {"ldmatrix", 1, matrix, 0, ""},
+  {"stmatrix", 0, matrix, 1, ""}, {"cp", 0, cp_async, 0, ""},
+  {"bfe", 1, bitfield, 0, ""}, {"bfi", 1, bitfield, 1, ""},
   {"mov", 1, mov, 0, ""}, {"cvta", 1, cvta, 0, ""},
   {"ld", 1, load, 0, ""}, {"ldu", 1, load, 0, ""}, {"st", 0, store, 0, ""},
   {"atom", 1, atomic, 0, ""}, {"red", 0, atomic, 1, ""},
@@ -762,4 +1011,9 @@ const PtxRow *ptxrow_find(const char *op) {
     }
   }
   return NULL;
+}
+
+bool ptxrow_homes(const char *op) {
+  return strncmp(op, "mma.", 4) == 0 || strncmp(op, "ldmatrix.", 9) == 0 ||
+         strncmp(op, "stmatrix.", 9) == 0;
 }

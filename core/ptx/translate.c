@@ -174,6 +174,18 @@ static void scan_use(Scan *s, const PtxArg *a) {
 
 // Finds the registers that are values: one definition, not guarded, that is
 // emitted in front of all uses and in a region around them.
+static void scan_home(Scan *s, const PtxArg *a) {
+  PtxBuild *b = s->fr->b;
+  for (uint32_t k = 0; k < a->parts && a->kind == PTX_A_VECTOR; k++) {
+    scan_home(s, &b->m->args.p[a->part + k]);
+  }
+  if (a->kind != PTX_A_REG) return;
+  PtxSlot *slot = &b->slot[a->value];
+  int bits = b->m->regs.p[b->f->reg + (uint32_t)a->value].type.bits;
+  if (slot->home >= 0 || (bits != 32 && bits != 64)) return;
+  slot->home = (int32_t)b->pooled[bits == 64 ? POOL_64 : POOL_32]++;
+}
+
 static void scan(Frame *fr) {
   const PtxModule *m = fr->b->m;
   Scan s = {.fr = fr, .def = NEW(fr->b->cx, Def, fr->b->f->regs + 1)};
@@ -187,9 +199,11 @@ static void scan(Frame *fr) {
         s.at = i;
         s.guarded = ins->guard >= 0;
         if (pass && ins->guard >= 0) scan_reg(&s, ins->guard);
+        bool homes = !pass && ptxrow_homes(ins->op);
         for (uint32_t k = 0; k < ins->args; k++) {
           const PtxArg *a = &m->args.p[ins->arg + k];
           bool address = a->kind == PTX_A_ADDRESS;
+          if (homes) scan_home(&s, a);
           if (is_dst(ins, k) && !address) {
             if (!pass) scan_def(&s, a);
           } else if (pass) {
@@ -333,9 +347,15 @@ static DType slot_type(const PtxBuild *b, uint32_t reg) {
 }
 
 static void variables(PtxBuild *b) {
+  for (int k = 0; k < POOLS; k++) {
+    if (!b->pooled[k]) continue;
+    Mem m = {.space = SP_RMEM, .type = k == POOL_64 ? DT_U64 : DT_U32,
+             .align = 16, .count = b->pooled[k]};
+    b->pool[k] = ir_mem(b->cx, b->fn, m);
+  }
   for (uint32_t r = 0; r < b->f->regs; r++) {
     PtxSlot *s = &b->slot[r];
-    if (!s->variable) continue;
+    if (!s->variable || s->home >= 0) continue;
     DType t = slot_type(b, r);
     Ref zero = dtype_is_float(t) ? ir_float(b->cx, b->fn, t, 0)
                                  : ir_int(b->cx, b->fn, t, 0);
@@ -364,7 +384,9 @@ static void take_apart(PtxOp *o) {
     {"u16", PTX_U, 16}, {"u32", PTX_U, 32}, {"u64", PTX_U, 64},
     {"s8", PTX_S, 8}, {"s16", PTX_S, 16}, {"s32", PTX_S, 32},
     {"s64", PTX_S, 64}, {"f32", PTX_F, 32}, {"f64", PTX_F, 64},
-    {"pred", PTX_P, 1}, {"f16", PTX_F, 16}};
+    {"pred", PTX_P, 1}, {"f16", PTX_F, 16}, {"bf16", PTX_F, 16},
+    {"bf16x2", PTX_B, 32}, {"f16x2", PTX_B, 32}, {"tf32", PTX_B, 32},
+    {"e4m3x2", PTX_B, 16}, {"e5m2x2", PTX_B, 16}};
   for (int k = 0; k < o->n && o->types < 4; k++) {
     for (size_t q = 0; q < sizeof T / sizeof *T; q++) {
       if (strcmp(o->mod[k], T[q].name)) continue;
@@ -511,7 +533,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   PtxBuild b = {.cx = cx, .fn = fn, .m = m, .f = f, .bound = bound,
                 .nbound = n};
   b.slot = NEW(cx, PtxSlot, f->regs + 1);
-  memset(b.slot, 0, (f->regs + 1) * sizeof *b.slot);
+  for (uint32_t r = 0; r < f->regs; r++) b.slot[r] = (PtxSlot){.home = -1};
   Frame fr = {.b = &b};
   split(&fr);
   shape_of(cx, fr.graph, fr.n, &fr.shape);

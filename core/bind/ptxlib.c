@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bind/tensorlib.h"
+#include "bind/tma.h"
 #include "bind/trace.h"
 #include "ptx/translate.h"
 
@@ -101,7 +102,13 @@ static int l_translate(lua_State *L) {
     lua_rawgeti(L, at, 3);
     lua_rawgeti(L, at, 4);
     bound[k] = (PtxBound){.offset = (uint32_t)face_checkint(L, at + 1)};
-    if (luaL_testudata(L, at + 2, MT_TENSOR)) {
+    const TmaBox *box = tmalib_box(L, at + 2);
+    if (box && box->a.ref) {
+      const TensorMap *map = &box->a.map;
+      bound[k].mem = box->a.ref;
+      bound[k].box = dtype_bits(box->a.type);
+      for (int q = 0; q < map->rank; q++) bound[k].box *= map->box[q];
+    } else if (luaL_testudata(L, at + 2, MT_TENSOR)) {
       bound[k].mem = face_check_tensor(L, at + 2).mem;
     } else {
       bool flt = strcmp(face_checkstr(L, at + 3), "f") == 0;

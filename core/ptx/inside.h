@@ -2,7 +2,8 @@
 #ifndef PTX_INSIDE_H
 #define PTX_INSIDE_H
 
-#include "ir/ir.h"
+#include "ir/intrin.h"
+#include "ir/operands.h"
 #include "ptx/module.h"
 #include "ptx/shape.h"
 #include "ptx/translate.h"
@@ -35,6 +36,8 @@ typedef struct PtxBuild {
   Ref *object;            // of each bound pointer: its bytes
   Ref pool[POOLS];        // 0: none
   int64_t pooled[POOLS];  // elements
+  bool *waits;            // of PtxModule.ins: a try_wait that is tried again
+                          // until it is true
   const char *mma_text;   // the last MMA instruction that was looked up
   int mma;                // ... its atom
   Ref smem;               // the CTA's shared memory as bytes, or 0
@@ -95,5 +98,61 @@ void op_result(PtxOp *o, Ref v);   // to operand 0
 int32_t op_root(PtxOp *o, const PtxArg *a);
 // Its bytes from there; of a plain number its value. An i64.
 Ref op_offset(PtxOp *o, const PtxArg *a);
+
+static inline Ref op1(PtxOp *o, Op op, Ref a) {
+  return ir_op1(o->b->cx, o->b->fn, op, a);
+}
+static inline Ref op2(PtxOp *o, Op op, Ref a, Ref b) {
+  return ir_op2(o->b->cx, o->b->fn, op, a, b);
+}
+static inline Ref op3(PtxOp *o, Op op, Ref a, Ref b, Ref c) {
+  return ir_op3(o->b->cx, o->b->fn, op, a, b, c);
+}
+static inline Ref number(PtxOp *o, DType t, int64_t v) {
+  return ir_int(o->b->cx, o->b->fn, t, v);
+}
+static inline Ref as(PtxOp *o, DType t, Ref a) {
+  return op_as(o, t, a);
+}
+static inline Ref to(PtxOp *o, DType t, Ref a) {
+  return ir_cvt(o->b->cx, o->b->fn, t, a);
+}
+Ref op_intrin(PtxOp *o, IntrinId id, int64_t imm, Ref a, Ref b, Ref c);
+static inline DType unsigned_of(int bits) {
+  return bits == 8 ? DT_U8 : bits == 16 ? DT_U16 : bits == 32 ? DT_U32 : DT_U64;
+}
+static inline DType signed_of(int bits) {
+  return bits == 8 ? DT_I8 : bits == 16 ? DT_I16 : bits == 32 ? DT_I32 : DT_I64;
+}
+
+
+// ---- memory ----
+typedef struct Place {
+  Ref mem, off;  // bytes
+} Place;
+
+// The state space among the modifiers.
+typedef enum Where { ANYWHERE, IN_SHARED, IN_GLOBAL } Where;
+Where op_where(PtxOp *o);
+// What [a] is, in the state space that the opcode says.
+Place op_place(PtxOp *o, const PtxArg *a, Where space);
+
+// The runs of registers of an instruction: their objects and elements.
+typedef struct Runs {
+  Ref mem[8];
+  uint32_t n, reg[256], regs;
+} Runs;
+
+// t: of the elements that a register holds; DT_NONE: as it is.
+void op_run(PtxOp *o, Runs *r, const PtxArg *a, DType t);
+// Memory object as elements of type t.
+Ref op_view(PtxOp *o, Ref mem, DType t);
+
+// ---- hopper.c: mbarriers, bulk copies, wgmma, clusters ----
+void ptx_mbarrier(PtxOp *o, int k);
+void ptx_bulk(PtxOp *o, int k);
+void ptx_wgmma(PtxOp *o, int k);
+void ptx_cluster(PtxOp *o, int k);
+void ptx_proxy(PtxOp *o, int k);
 
 #endif

@@ -236,5 +236,90 @@ int32_t op_root(PtxOp *o, const PtxArg *a) {
 
 Ref op_offset(PtxOp *o, const PtxArg *a) {
   if (op_root(o, a) >= 0) return read_register(o, (uint32_t)a->value);
+  if (a->kind == PTX_A_VAR && o->b->m->vars.p[a->value].space == PTX_PARAM) {
+    return ir_int(o->b->cx, o->b->fn, DT_I64, 0);  // the parameter's address
+  }
   return op_value(o, a, DT_I64);
 }
+
+Ref op_intrin(PtxOp *o, IntrinId id, int64_t imm, Ref a, Ref b, Ref c) {
+  Ref x[3] = {a, b, c};
+  for (int k = 0; k < intrin_arity(id); k++) {
+    x[k] = as(o, intrin_operand(id, k), x[k]);
+  }
+  return intrin_emit(o->b->cx, o->b->fn, id, imm, x);
+}
+
+// ---- memory ----
+
+Where op_where(PtxOp *o) {
+  if (op_has(o, "shared") || op_has(o, "shared::cta")) return IN_SHARED;
+  return op_has(o, "global") ? IN_GLOBAL : ANYWHERE;
+}
+
+Place op_place(PtxOp *o, const PtxArg *a, Where space) {
+  PtxBuild *b = o->b;
+  if (a->kind != PTX_A_ADDRESS) {
+    ptx_fail(b, "'%s': an address in brackets is expected", o->i->op);
+  }
+  const PtxArg *base = &b->m->args.p[a->part];
+  int32_t root = op_root(o, base);
+  if (space == IN_SHARED) {
+    if (!b->smem) ptx_fail(b, "'%s': there is no shared memory", o->i->op);
+    Ref off;
+    if (base->kind == PTX_A_INT) {
+      return (Place){b->smem, number(o, DT_I32, base->value + a->value)};
+    }
+    bool wide = false;
+    if (base->kind == PTX_A_REG) {
+      wide = b->m->regs.p[b->f->reg + (uint32_t)base->value].type.bits == 64;
+    }
+    off = op_value(o, base, wide ? DT_I64 : DT_I32);
+    DType t = ir_type(b->fn, off);
+    return (Place){b->smem, op2(o, OP_ADD, off, number(o, t, a->value))};
+  }
+  if (root >= 0) {
+    if (!b->object[root]) {
+      ptx_fail(b, "'%s' through %s: its parameter is no tensor", o->i->op,
+               base->name ? base->name : "a number");
+    }
+    return (Place){b->object[root], op2(o, OP_ADD, op_offset(o, base),
+                                        number(o, DT_I64, a->value))};
+  }
+  ptx_fail(b, "'%s': where %s points to is not known: %s", o->i->op,
+           base->name ? base->name : "the address", root == MIXED
+           ? "it may come from several parameters"
+           : "it is computed from no pointer parameter");
+}
+
+// The pool as elements of type t. (b1 and what is narrower than a byte count
+// as their registers.)
+Ref op_view(PtxOp *o, Ref pool, DType t) {
+  Ins own = *ir_get(o->b->fn, pool);
+  if (t == DT_NONE || own.type == t) return pool;
+  own.type = (uint8_t)t;
+  return ir_emit(o->b->cx, o->b->fn, own);
+}
+
+void op_run(PtxOp *o, Runs *r, const PtxArg *a, DType t) {
+  uint32_t n = a->kind == PTX_A_VECTOR ? a->parts : 1;
+  if (r->n == 8 || r->regs + n > 256) {
+    ptx_fail(o->b, "'%s' has too many registers", o->i->op);
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    const PtxArg *x = n == 1 && a->kind != PTX_A_VECTOR ? a
+                      : &o->b->m->args.p[a->part + k];
+    Ref pool;
+    uint32_t at = op_home(o, x, &pool);
+    if (k && pool != r->mem[r->n]) {
+      ptx_fail(o->b, "'%s': registers of different widths", o->i->op);
+    }
+    r->mem[r->n] = pool;
+    int wide = dtype_bits(ir_type(o->b->fn, pool));
+    int each = t == DT_NONE ? wide : dtype_bits(t);
+    r->reg[r->regs++] = at * (uint32_t)(wide / each);
+  }
+  r->mem[r->n] = op_view(o, r->mem[r->n], t);
+  r->n++;
+}
+

@@ -7,38 +7,6 @@
 #include "ir/operands.h"
 #include "ptx/inside.h"
 
-static Ref op1(PtxOp *o, Op op, Ref a) {
-  return ir_op1(o->b->cx, o->b->fn, op, a);
-}
-static Ref op2(PtxOp *o, Op op, Ref a, Ref b) {
-  return ir_op2(o->b->cx, o->b->fn, op, a, b);
-}
-static Ref op3(PtxOp *o, Op op, Ref a, Ref b, Ref c) {
-  return ir_op3(o->b->cx, o->b->fn, op, a, b, c);
-}
-static Ref number(PtxOp *o, DType t, int64_t v) {
-  return ir_int(o->b->cx, o->b->fn, t, v);
-}
-static Ref as(PtxOp *o, DType t, Ref a) {
-  return op_as(o, t, a);
-}
-static Ref to(PtxOp *o, DType t, Ref a) {
-  return ir_cvt(o->b->cx, o->b->fn, t, a);
-}
-static Ref intrin(PtxOp *o, IntrinId id, int64_t imm, Ref a, Ref b, Ref c) {
-  Ref x[3] = {a, b, c};
-  for (int k = 0; k < intrin_arity(id); k++) {
-    x[k] = as(o, intrin_operand(id, k), x[k]);
-  }
-  return intrin_emit(o->b->cx, o->b->fn, id, imm, x);
-}
-static DType unsigned_of(int bits) {
-  return bits == 8 ? DT_U8 : bits == 16 ? DT_U16 : bits == 32 ? DT_U32 : DT_U64;
-}
-static DType signed_of(int bits) {
-  return bits == 8 ? DT_I8 : bits == 16 ? DT_I16 : bits == 32 ? DT_I32 : DT_I64;
-}
-
 // ---- values into registers that are wider ----
 
 // A value of type t into the register of operand a: extended by its sign or by
@@ -97,7 +65,7 @@ static void mov(PtxOp *o, int k) {
     }
     return;
   }
-  if (op_root(o, s) >= 0) {
+  if (op_root(o, d) >= 0) {
     op_set(o, d, op_offset(o, s));
     return;
   }
@@ -106,12 +74,11 @@ static void mov(PtxOp *o, int k) {
 
 static void cvta(PtxOp *o, int k) {
   (void)k;
-  bool back = op_has(o, "to");
-  if (!op_has(o, "global")) {
+  op_has(o, "to");
+  if (!op_has(o, "global") && !op_has(o, "param")) {
     ptx_fail(o->b, "'%s' is not modelled: only pointers to global memory are",
              o->i->op);
   }
-  (void)back;
   op_set(o, op_arg(o, 0), op_offset(o, op_arg(o, 1)));
 }
 
@@ -149,7 +116,7 @@ static bool packed(PtxOp *o, int k) {
     {IN_MINF162, IN_MINBF2}, {IN_MAXF162, IN_MAXBF2}};
   IntrinId id = ids[k][bf];
   Ref c = intrin_arity(id) > 2 ? op_operand(o, 3, DT_U32) : 0;
-  op_result(o, intrin(o, id, 0, op_operand(o, 1, DT_U32),
+  op_result(o, op_intrin(o, id, 0, op_operand(o, 1, DT_U32),
                       op_operand(o, 2, DT_U32), c));
   return true;
 }
@@ -190,7 +157,7 @@ static Ref high_product(PtxOp *o, PtxType t) {
   DType own = op_dtype(t);
   IntrinId id = t.bits == 32 ? (sign ? IN_MULHI : IN_MULHIU)
                              : (sign ? IN_MULHI64 : IN_MULHIU64);
-  return intrin(o, id, 0, op_operand(o, 1, own), op_operand(o, 2, own), 0);
+  return op_intrin(o, id, 0, op_operand(o, 1, own), op_operand(o, 2, own), 0);
 }
 
 static void mul(PtxOp *o, int k) {
@@ -386,7 +353,7 @@ static bool cvt_packed(PtxOp *o) {
       strcmp(op, "cvt.rn.f16x2.f32") == 0) {
     op_has(o, "rn");
     IntrinId id = strstr(op, "bf16") ? IN_PACKBF2 : IN_PACKF162;
-    op_result(o, intrin(o, id, 0, op_operand(o, 2, DT_F32),
+    op_result(o, op_intrin(o, id, 0, op_operand(o, 2, DT_F32),
                         op_operand(o, 1, DT_F32), 0));  // a is the high part
     return true;
   }
@@ -431,52 +398,6 @@ static void cvt(PtxOp *o, int k) {
 }
 
 // ---- memory ----
-
-typedef struct Place {
-  Ref mem, off;  // bytes
-} Place;
-
-// The state space among the modifiers.
-typedef enum Where { ANYWHERE, IN_SHARED, IN_GLOBAL } Where;
-static Where where(PtxOp *o) {
-  if (op_has(o, "shared") || op_has(o, "shared::cta")) return IN_SHARED;
-  return op_has(o, "global") ? IN_GLOBAL : ANYWHERE;
-}
-
-static Place place(PtxOp *o, const PtxArg *a, Where space) {
-  PtxBuild *b = o->b;
-  if (a->kind != PTX_A_ADDRESS) {
-    ptx_fail(b, "'%s': an address in brackets is expected", o->i->op);
-  }
-  const PtxArg *base = &b->m->args.p[a->part];
-  int32_t root = op_root(o, base);
-  if (space == IN_SHARED) {
-    if (!b->smem) ptx_fail(b, "'%s': there is no shared memory", o->i->op);
-    Ref off;
-    if (base->kind == PTX_A_INT) {
-      return (Place){b->smem, number(o, DT_I32, base->value + a->value)};
-    }
-    bool wide = false;
-    if (base->kind == PTX_A_REG) {
-      wide = b->m->regs.p[b->f->reg + (uint32_t)base->value].type.bits == 64;
-    }
-    off = op_value(o, base, wide ? DT_I64 : DT_I32);
-    DType t = ir_type(b->fn, off);
-    return (Place){b->smem, op2(o, OP_ADD, off, number(o, t, a->value))};
-  }
-  if (root >= 0) {
-    if (!b->object[root]) {
-      ptx_fail(b, "'%s' through %s: its parameter is no tensor", o->i->op,
-               base->name ? base->name : "a number");
-    }
-    return (Place){b->object[root], op2(o, OP_ADD, op_offset(o, base),
-                                        number(o, DT_I64, a->value))};
-  }
-  ptx_fail(b, "'%s': where %s points to is not known: %s", o->i->op,
-           base->name ? base->name : "the address", root == MIXED
-           ? "it may come from several parameters"
-           : "it is computed from no pointer parameter");
-}
 
 // Caches, order and scope of an access.
 static uint16_t hints(PtxOp *o) {
@@ -551,7 +472,7 @@ static void load(PtxOp *o, int k) {
   DType own = op_dtype(t);
   const PtxArg *d = op_arg(o, 0);
   int n = vector(o);
-  Place p = place(o, op_arg(o, 1), where(o));
+  Place p = op_place(o, op_arg(o, 1), op_where(o));
   uint16_t flags = hints(o);
   if (op_has(o, "volatile")) {
     flags |= SEM_RELAXED << hint_field(HINT_SEM)->shift |
@@ -583,7 +504,7 @@ static void store(PtxOp *o, int k) {
   PtxType t = op_type(o, 0);
   DType own = op_dtype(t);
   int n = vector(o);
-  Place p = place(o, op_arg(o, 0), where(o));
+  Place p = op_place(o, op_arg(o, 0), op_where(o));
   const PtxArg *s = op_arg(o, 1);
   uint16_t flags = hints(o);
   if (op_has(o, "volatile")) {
@@ -619,7 +540,7 @@ static void atomic(PtxOp *o, int k) {
   }
   if (kind == AT_COUNT) ptx_fail(b, "'%s' is not modelled", o->i->op);
   DType own = op_dtype(t);
-  Place p = place(o, op_arg(o, first), where(o));
+  Place p = op_place(o, op_arg(o, first), op_where(o));
   uint16_t flags = hints(o);
   Ref v = op_operand(o, first + 1, own);
   Ref x[4] = {p.mem, p.off, v, 0};
@@ -637,6 +558,10 @@ static void atomic(PtxOp *o, int k) {
 
 static void barrier(PtxOp *o, int k) {
   PtxBuild *b = o->b;
+  if (strncmp(o->i->op, "barrier.cluster", 15) == 0) {
+    ptx_cluster(o, k);
+    return;
+  }
   bool plain = op_has(o, "sync") || op_has(o, "arrive");
   bool arrive = strstr(o->i->op, "arrive") != NULL;
   op_has(o, "cta");
@@ -657,6 +582,10 @@ static void barrier(PtxOp *o, int k) {
 
 static void fence(PtxOp *o, int k) {
   PtxBuild *b = o->b;
+  if (strstr(o->i->op, ".proxy") || strstr(o->i->op, ".mbarrier")) {
+    ptx_proxy(o, k);
+    return;
+  }
   FenceKind f = FE_COUNT;
   op_has(o, "acq_rel");
   op_has(o, "sc");
@@ -700,7 +629,7 @@ static void shuffle(PtxOp *o, int k) {
   int64_t c = op_constant(o, 3);
   Ref by = op_operand(o, 2, DT_I32);
   Ref mask = op_operand(o, 4, DT_U32);
-  Ref v = intrin(o, id, c, op_operand(o, 1, DT_U32), by, mask);
+  Ref v = op_intrin(o, id, c, op_operand(o, 1, DT_U32), by, mask);
   if (p) op_set(o, p, in_segment(o, id, by, c));
   op_set(o, d, v);
 }
@@ -712,7 +641,7 @@ static void vote(PtxOp *o, int k) {
                 : op_has(o, "uni") ? IN_VOTEUNI : IN_VOTEBALLOT;
   if (id == IN_VOTEBALLOT) op_has(o, "ballot");
   Ref p = op_pred(o, op_arg(o, 1));
-  op_result(o, intrin(o, id, 0, p, op_operand(o, 2, DT_U32), 0));
+  op_result(o, op_intrin(o, id, 0, p, op_operand(o, 2, DT_U32), 0));
 }
 
 static void approximate(PtxOp *o, int k) {
@@ -730,7 +659,7 @@ static void approximate(PtxOp *o, int k) {
     }
     op_has(o, "approx");
     op_has(o, "ftz");
-    op_result(o, intrin(o, flush[q].id, 0, a, 0, 0));
+    op_result(o, op_intrin(o, flush[q].id, 0, a, 0, 0));
     return;
   }
   if (op_has(o, "rn") && (f == MF_SQRTAPPROX || f == MF_RCPAPPROX)) {
@@ -752,20 +681,20 @@ static void bits(PtxOp *o, int k) {
   PtxType t = op_type(o, 0);
   IntrinId id = (IntrinId)k;
   if (t.bits == 64) id = (IntrinId)(k + (k == IN_BFIND ? 2 : 1));
-  op_result(o, intrin(o, id, 0, op_operand(o, 1, unsigned_of(t.bits)), 0, 0));
+  op_result(o, op_intrin(o, id, 0, op_operand(o, 1, unsigned_of(t.bits)), 0, 0));
 }
 
 static void lop3(PtxOp *o, int k) {
   (void)k;
   op_type(o, 0);
-  op_result(o, intrin(o, IN_LOP3, op_constant(o, 4), op_operand(o, 1, DT_U32),
+  op_result(o, op_intrin(o, IN_LOP3, op_constant(o, 4), op_operand(o, 1, DT_U32),
                       op_operand(o, 2, DT_U32), op_operand(o, 3, DT_U32)));
 }
 
 static void prmt(PtxOp *o, int k) {
   (void)k;
   op_type(o, 0);
-  op_result(o, intrin(o, IN_PRMT, 0, op_operand(o, 1, DT_U32),
+  op_result(o, op_intrin(o, IN_PRMT, 0, op_operand(o, 1, DT_U32),
                       op_operand(o, 2, DT_U32), op_operand(o, 3, DT_U32)));
 }
 
@@ -777,7 +706,7 @@ static void funnel(PtxOp *o, int k) {
   op_has(o, "r");
   IntrinId id = left ? (clamp ? IN_FUNNEL_LC : IN_FUNNEL_L)
                      : (clamp ? IN_FUNNEL_RC : IN_FUNNEL_R);
-  op_result(o, intrin(o, id, 0, op_operand(o, 1, DT_U32),
+  op_result(o, op_intrin(o, id, 0, op_operand(o, 1, DT_U32),
                       op_operand(o, 2, DT_U32), op_operand(o, 3, DT_U32)));
 }
 
@@ -806,44 +735,6 @@ static void bar(PtxOp *o, int k) {
 
 // ---- tensor cores ----
 
-// The runs of registers of an instruction: their objects and elements.
-typedef struct Runs {
-  Ref mem[8];
-  uint32_t n, reg[256], regs;
-} Runs;
-
-// The pool as elements of type t. (b1 and what is narrower than a byte count
-// as their registers.)
-static Ref view(PtxOp *o, Ref pool, DType t) {
-  Ins own = *ir_get(o->b->fn, pool);
-  if (t == DT_NONE || own.type == t) return pool;
-  own.type = (uint8_t)t;
-  return ir_emit(o->b->cx, o->b->fn, own);
-}
-
-// t: of the elements that a register holds; DT_NONE: as it is.
-static void run_add(PtxOp *o, Runs *r, const PtxArg *a, DType t) {
-  uint32_t n = a->kind == PTX_A_VECTOR ? a->parts : 1;
-  if (r->n == 8 || r->regs + n > 256) {
-    ptx_fail(o->b, "'%s' has too many registers", o->i->op);
-  }
-  for (uint32_t k = 0; k < n; k++) {
-    const PtxArg *x = n == 1 && a->kind != PTX_A_VECTOR ? a
-                      : &o->b->m->args.p[a->part + k];
-    Ref pool;
-    uint32_t at = op_home(o, x, &pool);
-    if (k && pool != r->mem[r->n]) {
-      ptx_fail(o->b, "'%s': registers of different widths", o->i->op);
-    }
-    r->mem[r->n] = pool;
-    int wide = dtype_bits(ir_type(o->b->fn, pool));
-    int each = t == DT_NONE ? wide : dtype_bits(t);
-    r->reg[r->regs++] = at * (uint32_t)(wide / each);
-  }
-  r->mem[r->n] = view(o, r->mem[r->n], t);
-  r->n++;
-}
-
 static int find_mma(PtxOp *o) {
   PtxBuild *b = o->b;
   if (b->mma_text == o->i->op) return b->mma;
@@ -865,7 +756,7 @@ static void mma(PtxOp *o, int k) {
   Runs r = {.n = 0};
   for (uint32_t q = 0; q < (uint32_t)a->nop; q++) {
     uint32_t before = r.regs;
-    run_add(o, &r, op_arg(o, q), atom_mma_type(a, (int)q));
+    op_run(o, &r, op_arg(o, q), atom_mma_type(a, (int)q));
     if (r.regs - before != a->nreg[q]) {
       ptx_fail(o->b, "'%s': operand %u has %u registers, not %u", o->i->op,
                q + 1, r.regs - before, a->nreg[q]);
@@ -885,8 +776,8 @@ static void matrix(PtxOp *o, int k) {
   if (id < 0) ptx_fail(b, "'%s' is not modelled", o->i->op);
   bool load = k == 0;
   Runs r = {.n = 0};
-  run_add(o, &r, op_arg(o, load ? 0 : 1), DT_NONE);
-  Place p = place(o, op_arg(o, load ? 1 : 0), IN_SHARED);
+  op_run(o, &r, op_arg(o, load ? 0 : 1), DT_NONE);
+  Place p = op_place(o, op_arg(o, load ? 1 : 0), IN_SHARED);
   o->used = UINT32_MAX;
   Ref in[3] = {r.mem[0], p.mem, p.off}, out[3] = {p.mem, p.off, r.mem[0]};
   operands_emit(b->cx, b->fn, (Ins){.op = OP_MATRIX, .imm = id},
@@ -911,8 +802,11 @@ static Ref source_size(PtxOp *o, const PtxArg *a, int64_t bytes) {
 }
 
 static void cp_async(PtxOp *o, int k) {
-  (void)k;
   PtxBuild *b = o->b;
+  if (strstr(o->i->op, ".bulk")) {
+    ptx_bulk(o, k);
+    return;
+  }
   op_has(o, "async");
   if (op_has(o, "commit_group")) {
     ir_emit(b->cx, b->fn, (Ins){.op = OP_CPCOMMIT});
@@ -927,15 +821,13 @@ static void cp_async(PtxOp *o, int k) {
     ir_emit(b->cx, b->fn, (Ins){.op = OP_CPWAIT});
     return;
   }
-  if (op_has(o, "bulk") || op_has(o, "mbarrier")) {
-    ptx_fail(b, "'%s' is not modelled", o->i->op);
-  }
+  if (op_has(o, "mbarrier")) ptx_fail(b, "'%s' is not modelled", o->i->op);
   unsigned flags = op_has(o, "cg") ? CPF_GLOBAL : 0;
   op_has(o, "ca");
-  where(o);
+  op_where(o);
   op_has(o, "global");
-  Place d = place(o, op_arg(o, 0), IN_SHARED);
-  Place s = place(o, op_arg(o, 1), IN_GLOBAL);
+  Place d = op_place(o, op_arg(o, 0), IN_SHARED);
+  Place s = op_place(o, op_arg(o, 1), IN_GLOBAL);
   flags |= hints(o);
   int64_t bytes = op_constant(o, 2);
   Ref pred = 0;
@@ -958,17 +850,20 @@ static void bitfield(PtxOp *o, int k) {
     Ref at = op2(o, OP_AND, op_operand(o, 3, DT_U32), number(o, DT_U32, 255));
     Ref n = op2(o, OP_AND, op_operand(o, 4, DT_U32), number(o, DT_U32, 255));
     Ref packed = op2(o, OP_ADD, at, op2(o, OP_SHL, n, number(o, DT_U32, 8)));
-    op_result(o, intrin(o, wide ? IN_BFI64 : IN_BFI, 0, op_operand(o, 1, own),
+    op_result(o, op_intrin(o, wide ? IN_BFI64 : IN_BFI, 0, op_operand(o, 1, own),
                         op_operand(o, 2, own), packed));
     return;
   }
   bool sign = t.kind == PTX_S;
   IntrinId id = wide ? (sign ? IN_BFES64 : IN_BFE64) : sign ? IN_BFES : IN_BFE;
-  op_result(o, intrin(o, id, 0, op_operand(o, 1, own), op_operand(o, 2, DT_U32),
+  op_result(o, op_intrin(o, id, 0, op_operand(o, 1, own), op_operand(o, 2, DT_U32),
                       op_operand(o, 3, DT_U32)));
 }
 
 static const PtxRow rows[] = {
+  {"mbarrier", 1, ptx_mbarrier, 0, ""}, {"prefetch", 0, ptx_proxy, 0, ""},
+  {"wgmma", 1, ptx_wgmma, 0, ""}, {"setmaxnreg", 0, ptx_cluster, 0, ""},
+  {"elect", 1, ptx_cluster, 0, ""}, {"griddepcontrol", 0, ptx_cluster, 0, ""},
   {"mma", 1, mma, 0, ""}, {"ldmatrix", 1, matrix, 0, ""},
   {"stmatrix", 0, matrix, 1, ""}, {"cp", 0, cp_async, 0, ""},
   {"bfe", 1, bitfield, 0, ""}, {"bfi", 1, bitfield, 1, ""},
@@ -1015,5 +910,5 @@ const PtxRow *ptxrow_find(const char *op) {
 
 bool ptxrow_homes(const char *op) {
   return strncmp(op, "mma.", 4) == 0 || strncmp(op, "ldmatrix.", 9) == 0 ||
-         strncmp(op, "stmatrix.", 9) == 0;
+         strncmp(op, "stmatrix.", 9) == 0 || strncmp(op, "wgmma.mma", 9) == 0;
 }

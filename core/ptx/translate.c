@@ -98,6 +98,36 @@ static void split(Frame *fr) {
   b->at = NULL;
 }
 
+// `W: try_wait p; @p bra D; bra W`: a block that does nothing but try, and goes
+// on where it was true, is a wait.
+static void waits(Frame *fr) {
+  PtxBuild *b = fr->b;
+  b->waits = NEW(b->cx, bool, b->m->ins.n + 1);
+  memset(b->waits, 0, b->m->ins.n + 1);
+  for (uint32_t k = 0; k < fr->n; k++) {
+    Block *x = &fr->block[k];
+    ShapeBlock *g = &fr->graph[k];
+    const PtxIns *i = &b->m->ins.p[x->first];
+    if (x->n != 1 || x->cond < 0 || i->guard >= 0 ||
+        strncmp(i->op, "mbarrier.try_wait", 17) != 0) {
+      continue;
+    }
+    const PtxArg *d = &b->m->args.p[i->arg];
+    if (d->kind != PTX_A_REG || d->value != x->cond) continue;
+    uint32_t done = g->to[x->cond_not], again = g->to[!x->cond_not];
+    if (again != k) {  // through an empty block
+      const ShapeBlock *e = &fr->graph[again];
+      if (fr->block[again].n || fr->block[again].cond >= 0 || e->to[0] != k) {
+        continue;
+      }
+    }
+    if (done == k || done == SHAPE_NONE) continue;
+    *g = (ShapeBlock){{done, SHAPE_NONE}};
+    x->cond = -1;
+    b->waits[x->first] = true;
+  }
+}
+
 // Where each block is emitted.
 static void regions(Frame *fr) {
   uint32_t n = 1, open = 0, pos = 0;
@@ -203,7 +233,8 @@ static void scan(Frame *fr) {
         for (uint32_t k = 0; k < ins->args; k++) {
           const PtxArg *a = &m->args.p[ins->arg + k];
           bool address = a->kind == PTX_A_ADDRESS;
-          if (homes) scan_home(&s, a);
+          bool plain = a->kind == PTX_A_VECTOR || strncmp(ins->op, "wgmma", 5);
+          if (homes && plain) scan_home(&s, a);
           if (is_dst(ins, k) && !address) {
             if (!pass) scan_def(&s, a);
           } else if (pass) {
@@ -536,6 +567,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   for (uint32_t r = 0; r < f->regs; r++) b.slot[r] = (PtxSlot){.home = -1};
   Frame fr = {.b = &b};
   split(&fr);
+  waits(&fr);
   shape_of(cx, fr.graph, fr.n, &fr.shape);
   regions(&fr);
   scan(&fr);

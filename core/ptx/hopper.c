@@ -1,0 +1,361 @@
+// hopper.c: what sm_90 brought: mbarriers, bulk copies, tensor maps, wgmma,
+// clusters.
+#include <string.h>
+
+#include "atoms/atom.h"
+#include "ptx/inside.h"
+
+static Ref emit(PtxOp *o, Ins i, const Ref *x, uint32_t n) {
+  return operands_emit(o->b->cx, o->b->fn, i, x, n, NULL, 0);
+}
+
+// ---- mbarriers ----
+
+// [a] as one of the 64-bit elements of shared memory.
+static Place barrier_place(PtxOp *o, const PtxArg *a) {
+  Place p = op_place(o, a, IN_SHARED);
+  DType t = ir_type(o->b->fn, p.off);
+  p.mem = op_view(o, p.mem, DT_U64);
+  p.off = op2(o, OP_SHR, p.off, number(o, t == DT_I64 ? DT_I64 : DT_I32, 3));
+  return p;
+}
+
+static void semantics(PtxOp *o) {
+  static const char *const all[] = {"release", "acquire", "relaxed", "cta",
+    "cluster", "shared", "shared::cta", "b64", NULL};
+  for (const char *const *m = all; *m; m++) op_has(o, *m);
+}
+
+static uint16_t order(PtxOp *o) {
+  unsigned flags = 0;
+  bool relaxed = op_has(o, "relaxed");
+  if (relaxed) flags |= SEM_RELAXED << hint_field(HINT_SEM)->shift;
+  if (op_has(o, "cluster")) {
+    flags |= SCOPE_CLUSTER << hint_field(HINT_SCOPE)->shift;
+  }
+  semantics(o);
+  return (uint16_t)flags;
+}
+
+static void barrier_wait(PtxOp *o, bool test) {
+  PtxBuild *b = o->b;
+  bool parity = op_has(o, "parity");
+  Place p = barrier_place(o, op_arg(o, 1));
+  uint16_t flags = order(o);
+  Ref x[4] = {p.mem, p.off, 0, 0};
+  x[2] = op_operand(o, 2, parity ? DT_I32 : DT_U64);
+  if (b->waits && b->waits[o->i - b->m->ins.p]) {
+    emit(o, (Ins){.op = OP_MBARWAIT, .flags = flags}, x, 3);
+    return;
+  }
+  if (o->i->args > 3) x[3] = op_operand(o, 3, DT_I32);
+  Ins i = {.op = OP_MBARTRY, .type = DT_BOOL,
+           .flags = (uint16_t)(flags | (test ? MBF_TEST : 0))};
+  op_result(o, emit(o, i, x, x[3] ? 4 : 3));
+}
+
+static void barrier_arrive(PtxOp *o) {
+  bool tx = op_has(o, "expect_tx");
+  const PtxArg *state = op_arg(o, 0);
+  uint32_t k = state->kind == PTX_A_ADDRESS ? 0 : 1;
+  if (op_has(o, "noComplete") || op_has(o, "shared::cluster")) {
+    ptx_fail(o->b, "'%s' is not modelled", o->i->op);
+  }
+  Place p = barrier_place(o, op_arg(o, k));
+  uint16_t flags = order(o);
+  Ref n = o->i->args > k + 1 ? op_operand(o, k + 1, DT_I32)
+                             : number(o, DT_I32, 1);
+  Ref x[3] = {p.mem, p.off, n};
+  bool token = k == 1 && state->kind == PTX_A_REG;
+  if (tx) {
+    if (token) ptx_fail(o->b, "'%s' with a state is not modelled", o->i->op);
+    emit(o, (Ins){.op = OP_MBARTX, .flags = flags | MBF_ARRIVE}, x, 3);
+  } else if (token) {
+    op_set(o, state, emit(o, (Ins){.op = OP_MBARTOKEN, .type = DT_U64,
+                                   .flags = flags}, x, 3));
+  } else {
+    emit(o, (Ins){.op = OP_MBARARRIVE, .flags = flags}, x, 3);
+  }
+}
+
+void ptx_mbarrier(PtxOp *o, int k) {
+  (void)k;
+  if (op_has(o, "try_wait")) {
+    barrier_wait(o, false);
+    return;
+  }
+  if (op_has(o, "test_wait")) {
+    barrier_wait(o, true);
+    return;
+  }
+  if (op_has(o, "arrive")) {
+    barrier_arrive(o);
+    return;
+  }
+  bool init = op_has(o, "init"), tx = op_has(o, "expect_tx");
+  bool gone = op_has(o, "inval");
+  if (!init && !tx && !gone) ptx_fail(o->b, "'%s' is not modelled", o->i->op);
+  Place p = barrier_place(o, op_arg(o, 0));
+  Ref x[3] = {p.mem, p.off, 0};
+  uint16_t flags = init || gone ? 0 : order(o);
+  semantics(o);
+  if (!gone) x[2] = op_operand(o, 1, DT_I32);
+  Op op = init ? OP_MBARINIT : tx ? OP_MBARTX : OP_MBARINVAL;
+  emit(o, (Ins){.op = (uint8_t)op, .flags = flags}, x, gone ? 2 : 3);
+}
+
+// ---- tensor maps and bulk copies ----
+
+// The map that an address names: its object, and the bits of a box.
+static Ref map_of(PtxOp *o, const PtxArg *a, int64_t *box) {
+  PtxBuild *b = o->b;
+  const PtxArg *base = &b->m->args.p[a->part];
+  int32_t root = op_root(o, base);
+  if (root < 0 && base->kind == PTX_A_VAR) root = op_root(o, base);
+  if (root < 0 || !b->bound[root].box) {
+    ptx_fail(b, "'%s': %s is no tensor map that was passed", o->i->op,
+             base->name ? base->name : "the address");
+  }
+  *box = b->bound[root].box;
+  return b->bound[root].mem;
+}
+
+// The coordinates of [map, {c0, c1}].
+static uint32_t coordinates(PtxOp *o, const PtxArg *a, Ref *x) {
+  if (a->parts != 2) ptx_fail(o->b, "'%s': no coordinates", o->i->op);
+  const PtxArg *c = &o->b->m->args.p[a->part + 1];
+  uint32_t n = c->kind == PTX_A_VECTOR ? c->parts : 1;
+  if (n > 5) ptx_fail(o->b, "'%s' of %u coordinates", o->i->op, n);
+  for (uint32_t k = 0; k < n; k++) {
+    const PtxArg *v = c->kind == PTX_A_VECTOR
+      ? &o->b->m->args.p[c->part + k] : c;
+    x[k] = op_value(o, v, DT_I32);
+  }
+  return n;
+}
+
+static void dimension(PtxOp *o) {
+  static const char *const all[] = {"1d", "2d", "3d", "4d", "5d", "tile",
+    "global", "shared::cluster", "shared::cta", "bulk", "async", "tensor",
+    NULL};
+  for (const char *const *m = all; *m; m++) op_has(o, *m);
+}
+
+static void tensor_load(PtxOp *o) {
+  Ref x[16];
+  uint32_t n = 0, k = 3;
+  bool multicast = op_has(o, "multicast::cluster");
+  bool hint = op_has(o, "L2::cache_hint");
+  op_has(o, "mbarrier::complete_tx::bytes");
+  dimension(o);
+  int64_t box;
+  Place d = op_place(o, op_arg(o, 0), IN_SHARED);
+  Place bar = barrier_place(o, op_arg(o, 2));
+  x[n++] = d.mem;
+  x[n++] = d.off;
+  x[n++] = map_of(o, op_arg(o, 1), &box);
+  x[n++] = bar.mem;
+  x[n++] = bar.off;
+  x[n++] = multicast ? to(o, DT_I32, op_operand(o, k++, DT_U16)) : 0;
+  x[n++] = hint ? op_operand(o, k++, DT_I64) : 0;
+  n += coordinates(o, op_arg(o, 1), x + n);
+  emit(o, (Ins){.op = OP_TMALOAD, .imm = box}, x, n);
+}
+
+static void tensor_store(PtxOp *o, bool reduce) {
+  Ref x[16];
+  uint32_t n = 0;
+  unsigned flags = 0;
+  bool hint = op_has(o, "L2::cache_hint");
+  op_has(o, "bulk_group");
+  dimension(o);
+  if (reduce) {
+    op_has(o, "reduce");
+    for (int a = 0; a < AT_COUNT; a++) {
+      if (op_has(o, atomic_row((AtomicKind)a)->name)) {
+        flags = BKF_REDUCES | (unsigned)a;
+      }
+    }
+  }
+  int64_t box;
+  x[n++] = map_of(o, op_arg(o, 0), &box);
+  Place s = op_place(o, op_arg(o, 1), IN_SHARED);
+  x[n++] = s.mem;
+  x[n++] = s.off;
+  x[n++] = hint ? op_operand(o, 2, DT_I64) : 0;
+  n += coordinates(o, op_arg(o, 0), x + n);
+  emit(o, (Ins){.op = OP_TMASTORE, .imm = box, .flags = (uint16_t)flags}, x, n);
+}
+
+// Bytes of global memory to shared memory, and back.
+static void bulk_bytes(PtxOp *o) {
+  bool hint = op_has(o, "L2::cache_hint");
+  bool multicast = op_has(o, "multicast::cluster");
+  bool load = op_has(o, "mbarrier::complete_tx::bytes");
+  op_has(o, "bulk_group");
+  dimension(o);
+  int64_t bytes = op_constant(o, 2);
+  Place d = op_place(o, op_arg(o, 0), load ? IN_SHARED : IN_GLOBAL);
+  Place s = op_place(o, op_arg(o, 1), load ? IN_GLOBAL : IN_SHARED);
+  Ref x[8] = {d.mem, d.off, s.mem, s.off};
+  uint32_t n = 4, k = 3;
+  if (load) {
+    Place bar = barrier_place(o, op_arg(o, k++));
+    x[n++] = bar.mem;
+    x[n++] = bar.off;
+    x[n++] = multicast ? to(o, DT_I32, op_operand(o, k++, DT_U16)) : 0;
+  }
+  x[n++] = hint ? op_operand(o, k, DT_I64) : 0;
+  emit(o, (Ins){.op = load ? OP_BULKLOAD : OP_BULKSTORE, .imm = bytes * 8}, x,
+       n);
+}
+
+void ptx_bulk(PtxOp *o, int k) {
+  (void)k;
+  PtxBuild *b = o->b;
+  op_has(o, "async");
+  op_has(o, "bulk");
+  if (op_has(o, "commit_group")) {
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_BULKCOMMIT});
+  } else if (op_has(o, "wait_group")) {
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_BULKWAIT, .imm = op_constant(o, 0),
+                                .flags = op_has(o, "read") ? BKF_READ : 0});
+  } else if (strstr(o->i->op, ".tensor")) {
+    bool store = op_arg(o, 1)->kind == PTX_A_ADDRESS && o->i->args < 4 &&
+                 op_arg(o, 0)->parts == 2;
+    if (store) tensor_store(o, strncmp(o->i->op, "cp.reduce", 9) == 0);
+    else tensor_load(o);
+  } else {
+    bulk_bytes(o);
+  }
+}
+
+// prefetch.tensormap
+void ptx_proxy(PtxOp *o, int k) {
+  (void)k;
+  PtxBuild *b = o->b;
+  if (strcmp(o->i->op, "prefetch.tensormap") == 0) {
+    int64_t box;
+    Ref x[1] = {map_of(o, op_arg(o, 0), &box)};
+    op_has(o, "tensormap");
+    emit(o, (Ins){.op = OP_TMAPREFETCH}, x, 1);
+    return;
+  }
+  for (int f = 0; f < FE_COUNT; f++) {
+    if (strcmp(fence_row((FenceKind)f)->text, o->i->op)) continue;
+    o->used = UINT32_MAX;
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_FENCE, .imm = f});
+    return;
+  }
+  ptx_fail(b, "'%s' is not modelled", o->i->op);
+}
+
+// ---- wgmma ----
+
+// The atom of an instruction whose matrices lie as its immediates say.
+static int find_wgmma(PtxOp *o, bool smem_a, bool ta, bool tb) {
+  for (int id = 0, n = atom_mma_count(); id < n; id++) {
+    const AtomMma *a = atom_mma(id);
+    if (!a || a->kind != MK_WGMMA || !a->ptx || strcmp(a->ptx, o->i->op)) {
+      continue;
+    }
+    if (!(a->flags & AMF_SMEM_A) == smem_a || !atom_mma_runs(a)) continue;
+    if (a->mn_major[1] != tb || (smem_a && a->mn_major[0] != ta)) continue;
+    return id;
+  }
+  ptx_fail(o->b, "'%s' is not modelled", o->i->op);
+}
+
+static void multiply(PtxOp *o) {
+  const PtxArg *a = op_arg(o, 1);
+  bool smem_a = a->kind == PTX_A_REG;
+  uint32_t n = o->i->args;
+  if (n < 4) ptx_fail(o->b, "'%s' has %u operands", o->i->op, n);
+  bool floats = n > 4;  // scales; of 16-bit types whether they are transposed
+  if (floats && (op_constant(o, 4) != 1 || op_constant(o, 5) != 1)) {
+    ptx_fail(o->b, "'%s' with imm-scale -1 is not modelled", o->i->op);
+  }
+  bool ta = n == 8 && op_constant(o, 6), tb = n >= 7 && op_constant(o, n - 1);
+  int id = find_wgmma(o, smem_a, ta, tb);
+  o->used = UINT32_MAX;
+  const AtomMma *row = atom_mma(id);
+  Runs r = {.n = 0};
+  Ref x[5];
+  uint32_t k = 0;
+  op_run(o, &r, op_arg(o, 0), atom_mma_type(row, 0));
+  x[k++] = r.mem[0];
+  if (smem_a) {
+    x[k++] = op_operand(o, 1, DT_U64);
+  } else {
+    op_run(o, &r, a, atom_mma_type(row, 1));
+    x[k++] = r.mem[1];
+  }
+  x[k++] = op_operand(o, 2, DT_U64);
+  x[k++] = op_pred(o, op_arg(o, 3));
+  operands_emit(o->b->cx, o->b->fn, (Ins){.op = OP_WGMMA, .imm = id}, x, k,
+                r.reg, r.regs);
+}
+
+void ptx_wgmma(PtxOp *o, int k) {
+  (void)k;
+  PtxBuild *b = o->b;
+  if (op_has(o, "mma_async")) {
+    multiply(o);
+    return;
+  }
+  op_has(o, "sync");
+  op_has(o, "aligned");
+  if (op_has(o, "fence")) {
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_WGFENCE});
+  } else if (op_has(o, "commit_group")) {
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_WGCOMMIT});
+  } else if (op_has(o, "wait_group")) {
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_WGWAIT, .imm = op_constant(o, 0)});
+  } else {
+    ptx_fail(b, "'%s' is not modelled", o->i->op);
+  }
+}
+
+// ---- clusters, registers, dependent launches ----
+
+void ptx_cluster(PtxOp *o, int k) {
+  (void)k;
+  PtxBuild *b = o->b;
+  const char *op = o->i->op;
+  if (strncmp(op, "setmaxnreg", 10) == 0) {
+    bool inc = op_has(o, "inc");
+    op_has(o, "dec");
+    op_has(o, "sync");
+    op_has(o, "aligned");
+    op_has(o, "u32");
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_SETMAXNREG, .imm = op_constant(o, 0),
+                                .flags = inc ? RGF_INC : 0});
+  } else if (strncmp(op, "griddepcontrol", 14) == 0) {
+    bool wait = op_has(o, "wait");
+    op_has(o, "launch_dependents");
+    ir_emit(b->cx, b->fn, (Ins){.op = wait ? OP_GRIDWAIT : OP_GRIDLAUNCH});
+  } else if (strncmp(op, "elect", 5) == 0) {
+    op_has(o, "sync");
+    Ref p = op_intrin(o, IN_ELECT, 0, op_operand(o, 1, DT_U32), 0, 0);
+    const PtxArg *d = op_arg(o, 0);
+    if (d->kind == PTX_A_PAIR) {
+      if (b->m->args.p[d->part].kind != PTX_A_SINK) {
+        ptx_fail(b, "'%s' with its lane is not modelled", op);
+      }
+      d = &b->m->args.p[d->part + 1];
+    }
+    op_set(o, d, p);
+  } else {
+    bool arrive = op_has(o, "arrive");
+    bool wait = op_has(o, "wait");
+    unsigned flags = op_has(o, "relaxed") ? CLF_RELAXED : 0;
+    op_has(o, "cluster");
+    op_has(o, "release");
+    op_has(o, "acquire");
+    if (!op_has(o, "aligned")) flags |= CLF_UNALIGNED;
+    if (!arrive && !wait) ptx_fail(b, "'%s' is not modelled", op);
+    ir_emit(b->cx, b->fn, (Ins){.op = arrive ? OP_CLUSTERARRIVE
+                                             : OP_CLUSTERWAIT,
+                                .flags = (uint16_t)flags});
+  }
+}

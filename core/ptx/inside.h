@@ -17,13 +17,21 @@ typedef struct PtxSlot {
   int32_t root;   // the parameter that it points into (index into bound), or
                   // PLAIN, MIXED; then its value is bytes from there
   uint32_t defs;
-  int32_t home;   // an element of PtxBuild.pool, where an instruction takes
+  uint8_t pool;   // index into PtxBuild.pool
+  int32_t home;   // a register there, where an instruction takes
                   // its registers as they are (mma, ldmatrix); or -1
   bool variable;
 } PtxSlot;
 
-// Registers of 32 and of 64 bits that have a home.
-enum { POOL_32, POOL_64, POOLS };
+// Registers that have a home, of one width, kept as the elements that MMAs see
+// in them: the simulator reads these fastest.
+typedef struct PtxPool {
+  DType type;
+  int bits;         // of a register
+  int64_t n;        // registers
+  Ref mem;
+} PtxPool;
+enum { POOLS = 12 };
 
 typedef struct PtxBuild {
   Ctx *cx;
@@ -34,12 +42,13 @@ typedef struct PtxBuild {
   size_t nbound;
   PtxSlot *slot;          // of each register
   Ref *object;            // of each bound pointer: its bytes
-  Ref pool[POOLS];        // 0: none
-  int64_t pooled[POOLS];  // elements
+  PtxPool pool[POOLS];
+  int pools;
   bool *waits;            // of PtxModule.ins: a try_wait that is tried again
                           // until it is true
   const char *mma_text;   // the last MMA instruction that was looked up
   int mma;                // ... its atom
+  Ref viewed[8];          // op_view's latest results, the newest first
   Ref smem;               // the CTA's shared memory as bytes, or 0
   int64_t *shared;        // of each variable: its offset in shared memory, -1
   const PtxIns *at;       // the instruction being translated
@@ -75,8 +84,11 @@ _Noreturn void ptx_fail(const PtxBuild *b, const char *fmt, ...)
 
 // Does an opcode take its registers as they are?
 bool ptxrow_homes(const char *op);
+// The element type that operand k of an MMA has in its registers; DT_NONE: no
+// MMA, or a plain register.
+DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k);
 // The element of the pool that register a of such an instruction is.
-uint32_t op_home(PtxOp *o, const PtxArg *a, Ref *pool);
+const PtxPool *op_home(PtxOp *o, const PtxArg *a, uint32_t *at);
 
 // ---- operands ----
 // Is the modifier there? Then it has been looked at.

@@ -69,10 +69,9 @@ static Ref read_register(PtxOp *o, uint32_t reg) {
   PtxBuild *b = o->b;
   PtxSlot *s = &b->slot[reg];
   if (s->home >= 0) {
-    PtxType own = b->m->regs.p[b->f->reg + reg].type;
-    return ir_emit(b->cx, b->fn, (Ins){.op = OP_LD,
-      .type = (uint8_t)op_dtype(own),
-      .a = {b->pool[own.bits == 64 ? POOL_64 : POOL_32],
+    DType t = op_dtype(b->m->regs.p[b->f->reg + reg].type);
+    return ir_emit(b->cx, b->fn, (Ins){.op = OP_LD, .type = (uint8_t)t,
+      .a = {op_view(o, b->pool[s->pool].mem, t),
             ir_int(b->cx, b->fn, DT_I32, s->home)}});
   }
   if (!s->variable) return s->now;
@@ -201,10 +200,8 @@ void op_set(PtxOp *o, const PtxArg *a, Ref v) {
     v = op_as(o, t, v);
   }
   if (s->home >= 0) {
-    bool wide = own.bits == 64;
-    v = op_as(o, wide ? DT_U64 : DT_U32, v);
     ir_emit(b->cx, b->fn, (Ins){.op = OP_ST,
-      .a = {b->pool[wide ? POOL_64 : POOL_32],
+      .a = {op_view(o, b->pool[s->pool].mem, t),
             ir_int(b->cx, b->fn, DT_I32, s->home), v}});
   } else if (s->variable) {
     ir_emit(b->cx, b->fn, (Ins){.op = OP_VSET, .a = {s->var, v}});
@@ -214,14 +211,14 @@ void op_set(PtxOp *o, const PtxArg *a, Ref v) {
   }
 }
 
-uint32_t op_home(PtxOp *o, const PtxArg *a, Ref *pool) {
+const PtxPool *op_home(PtxOp *o, const PtxArg *a, uint32_t *at) {
   PtxBuild *b = o->b;
   if (a->kind != PTX_A_REG || b->slot[a->value].home < 0) {
     ptx_fail(b, "'%s': a register is expected", o->i->op);
   }
-  PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
-  *pool = b->pool[own.bits == 64 ? POOL_64 : POOL_32];
-  return (uint32_t)b->slot[a->value].home;
+  const PtxSlot *s = &b->slot[a->value];
+  *at = (uint32_t)s->home;
+  return &b->pool[s->pool];
 }
 
 void op_result(PtxOp *o, Ref v) { op_set(o, op_arg(o, 0), v); }
@@ -295,30 +292,40 @@ Place op_place(PtxOp *o, const PtxArg *a, Where space) {
 // The pool as elements of type t. (b1 and what is narrower than a byte count
 // as their registers.)
 Ref op_view(PtxOp *o, Ref pool, DType t) {
-  Ins own = *ir_get(o->b->fn, pool);
+  PtxBuild *b = o->b;
+  Ins own = *ir_get(b->fn, pool);
   if (t == DT_NONE || own.type == t) return pool;
+  for (int k = 0; k < 8 && b->viewed[k]; k++) {
+    const Ins *i = ir_get(b->fn, b->viewed[k]);
+    bool same = i->op == own.op && i->imm == own.imm && i->type == t;
+    if (same && ir_visible(b->fn, b->viewed[k])) return b->viewed[k];
+  }
   own.type = (uint8_t)t;
-  return ir_emit(o->b->cx, o->b->fn, own);
+  memmove(b->viewed + 1, b->viewed, 7 * sizeof *b->viewed);
+  return b->viewed[0] = ir_emit(b->cx, b->fn, own);
 }
 
 void op_run(PtxOp *o, Runs *r, const PtxArg *a, DType t) {
   uint32_t n = a->kind == PTX_A_VECTOR ? a->parts : 1;
+  int wide = 32;
   if (r->n == 8 || r->regs + n > 256) {
     ptx_fail(o->b, "'%s' has too many registers", o->i->op);
   }
   for (uint32_t k = 0; k < n; k++) {
     const PtxArg *x = n == 1 && a->kind != PTX_A_VECTOR ? a
                       : &o->b->m->args.p[a->part + k];
-    Ref pool;
-    uint32_t at = op_home(o, x, &pool);
-    if (k && pool != r->mem[r->n]) {
-      ptx_fail(o->b, "'%s': registers of different widths", o->i->op);
+    uint32_t at;
+    const PtxPool *pool = op_home(o, x, &at);
+    if (k && pool->mem != r->mem[r->n]) {
+      ptx_fail(o->b, "'%s': registers of different kinds are one operand",
+               o->i->op);
     }
-    r->mem[r->n] = pool;
-    int wide = dtype_bits(ir_type(o->b->fn, pool));
-    int each = t == DT_NONE ? wide : dtype_bits(t);
-    r->reg[r->regs++] = at * (uint32_t)(wide / each);
+    r->mem[r->n] = pool->mem;
+    int each = t == DT_NONE ? pool->bits : dtype_bits(t);
+    r->reg[r->regs++] = at * (uint32_t)(pool->bits / each);
+    wide = pool->bits;
   }
+  if (t == DT_NONE) t = wide == 64 ? DT_U64 : DT_U32;
   r->mem[r->n] = op_view(o, r->mem[r->n], t);
   r->n++;
 }

@@ -735,22 +735,32 @@ static void bar(PtxOp *o, int k) {
 
 // ---- tensor cores ----
 
-static int find_mma(PtxOp *o) {
-  PtxBuild *b = o->b;
-  if (b->mma_text == o->i->op) return b->mma;
-  for (int id = 0, n = atom_mma_count(); id < n; id++) {
+// The atom whose text an instruction is, or -1.
+static int find_mma(PtxBuild *b, const char *op) {
+  if (b->mma_text == op) return b->mma;
+  b->mma_text = op;
+  b->mma = -1;
+  for (int id = 0, n = atom_mma_count(); id < n && b->mma < 0; id++) {
     const AtomMma *a = atom_mma(id);
-    if (!a || !a->ptx || strcmp(a->ptx, o->i->op)) continue;
-    if (!atom_mma_runs(a)) break;
-    b->mma_text = o->i->op;
-    return b->mma = id;
+    if (a && a->ptx && strcmp(a->ptx, op) == 0) b->mma = id;
   }
-  ptx_fail(b, "'%s' is not modelled", o->i->op);
+  return b->mma;
+}
+
+DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k) {
+  bool wg = strncmp(i->op, "wgmma.mma", 9) == 0;
+  if (!wg && strncmp(i->op, "mma.", 4)) return DT_NONE;
+  int id = find_mma(b, i->op);
+  if (id < 0 || k >= (wg ? 2u : (uint32_t)atom_mma(id)->nop)) return DT_NONE;
+  return atom_mma_type(atom_mma(id), (int)k);
 }
 
 static void mma(PtxOp *o, int k) {
   (void)k;
-  int id = find_mma(o);
+  int id = find_mma(o->b, o->i->op);
+  if (id < 0 || !atom_mma_runs(atom_mma(id))) {
+    ptx_fail(o->b, "'%s' is not modelled", o->i->op);
+  }
   o->used = UINT32_MAX;
   const AtomMma *a = atom_mma(id);
   Runs r = {.n = 0};

@@ -204,16 +204,50 @@ static void scan_use(Scan *s, const PtxArg *a) {
 
 // Finds the registers that are values: one definition, not guarded, that is
 // emitted in front of all uses and in a region around them.
-static void scan_home(Scan *s, const PtxArg *a) {
-  PtxBuild *b = s->fr->b;
+static int pool_of(PtxBuild *b, DType t, int bits) {
+  for (int k = 0; k < b->pools; k++) {
+    if (b->pool[k].type == t && b->pool[k].bits == bits) return k;
+  }
+  if (b->pools == POOLS) return -1;
+  b->pool[b->pools] = (PtxPool){.type = t, .bits = bits};
+  return b->pools++;
+}
+
+// Gives the registers of an operand a home among elements of type t.
+static void give_home(PtxBuild *b, const PtxArg *a, DType t) {
   for (uint32_t k = 0; k < a->parts && a->kind == PTX_A_VECTOR; k++) {
-    scan_home(s, &b->m->args.p[a->part + k]);
+    give_home(b, &b->m->args.p[a->part + k], t);
   }
   if (a->kind != PTX_A_REG) return;
   PtxSlot *slot = &b->slot[a->value];
   int bits = b->m->regs.p[b->f->reg + (uint32_t)a->value].type.bits;
   if (slot->home >= 0 || (bits != 32 && bits != 64)) return;
-  slot->home = (int32_t)b->pooled[bits == 64 ? POOL_64 : POOL_32]++;
+  if (t == DT_NONE || dtype_bits(t) < 8 || bits % dtype_bits(t)) {
+    t = bits == 64 ? DT_U64 : DT_U32;
+  }
+  int pool = pool_of(b, t, bits);
+  if (pool < 0) pool = pool_of(b, bits == 64 ? DT_U64 : DT_U32, bits);
+  slot->pool = (uint8_t)pool;
+  slot->home = (int32_t)b->pool[pool].n++;
+}
+
+// Homes of the registers that instructions take as they are: first those of
+// MMAs, which know their elements' types, then those of ldmatrix.
+static void homes(PtxBuild *b) {
+  pool_of(b, DT_U32, 32);
+  pool_of(b, DT_U64, 64);
+  for (int pass = 0; pass < 2; pass++) {
+    for (uint32_t i = b->f->ins; i < b->f->ins + b->f->n_ins; i++) {
+      const PtxIns *ins = &b->m->ins.p[i];
+      if (!ptxrow_homes(ins->op)) continue;
+      for (uint32_t k = 0; k < ins->args; k++) {
+        const PtxArg *a = &b->m->args.p[ins->arg + k];
+        DType t = ptxrow_elements(b, ins, k);
+        bool plain = a->kind != PTX_A_VECTOR && strncmp(ins->op, "wgmma", 5) == 0;
+        if (!plain && (t != DT_NONE || pass)) give_home(b, a, t);
+      }
+    }
+  }
 }
 
 static void scan(Frame *fr) {
@@ -229,12 +263,9 @@ static void scan(Frame *fr) {
         s.at = i;
         s.guarded = ins->guard >= 0;
         if (pass && ins->guard >= 0) scan_reg(&s, ins->guard);
-        bool homes = !pass && ptxrow_homes(ins->op);
         for (uint32_t k = 0; k < ins->args; k++) {
           const PtxArg *a = &m->args.p[ins->arg + k];
           bool address = a->kind == PTX_A_ADDRESS;
-          bool plain = a->kind == PTX_A_VECTOR || strncmp(ins->op, "wgmma", 5);
-          if (homes && plain) scan_home(&s, a);
           if (is_dst(ins, k) && !address) {
             if (!pass) scan_def(&s, a);
           } else if (pass) {
@@ -378,11 +409,12 @@ static DType slot_type(const PtxBuild *b, uint32_t reg) {
 }
 
 static void variables(PtxBuild *b) {
-  for (int k = 0; k < POOLS; k++) {
-    if (!b->pooled[k]) continue;
-    Mem m = {.space = SP_RMEM, .type = k == POOL_64 ? DT_U64 : DT_U32,
-             .align = 16, .count = b->pooled[k]};
-    b->pool[k] = ir_mem(b->cx, b->fn, m);
+  for (int k = 0; k < b->pools; k++) {
+    PtxPool *p = &b->pool[k];
+    if (!p->n) continue;
+    Mem m = {.space = SP_RMEM, .type = p->type, .align = 16,
+             .count = p->n * (p->bits / dtype_bits(p->type))};
+    p->mem = ir_mem(b->cx, b->fn, m);
   }
   for (uint32_t r = 0; r < b->f->regs; r++) {
     PtxSlot *s = &b->slot[r];
@@ -570,6 +602,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   waits(&fr);
   shape_of(cx, fr.graph, fr.n, &fr.shape);
   regions(&fr);
+  homes(&b);
   scan(&fr);
   roots(&b);
   shared_memory(&b, smem);

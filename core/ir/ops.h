@@ -80,6 +80,8 @@ LEAF(ARG, "arg", "", ARG, ANY, KNOWN, LANE)   // a scalar argument
 LEAF(SREG, "sreg", "", SREG, ANY, KNOWN, LANE)  // i32
 // memory objects; type: of an element
 LEAF(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE)  // a pointer argument
+// the address of its first byte -> i64
+LEAF(ADDRESS, "address", "o.g", NONE, ANY, KNOWN, LANE)
 LEAF(SMEM, "smem", "", MEM, ANY, OBJECT, LANE)  // shared memory of the CTA
 // the same of another CTA of the cluster: an object, the CTA's rank
 OP(DSMEM, "dsmem", "o.s v", MEM, ANY, OBJECT, LANE)

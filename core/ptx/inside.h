@@ -109,6 +109,7 @@ void op_result(PtxOp *o, Ref v);   // to operand 0
 // The pointer that a is: an index into PtxBuild.bound, PLAIN or MIXED.
 int32_t op_root(PtxOp *o, const PtxArg *a);
 // Its bytes from there; of a plain number its value. An i64.
+// (op_value gives a pointer's address.)
 Ref op_offset(PtxOp *o, const PtxArg *a);
 
 static inline Ref op1(PtxOp *o, Op op, Ref a) {

@@ -101,6 +101,18 @@ static Ref special(PtxOp *o, const char *name) {
   ptx_fail(b, "special register %s is not modelled", name);
 }
 
+// The address of byte `off` of what parameter `root` points to.
+static Ref address_of(PtxOp *o, int32_t root, Ref off) {
+  PtxBuild *b = o->b;
+  if (!b->object[root]) {
+    ptx_fail(b, "'%s': the address of a tensor map is used as a number",
+             o->i->op);
+  }
+  Ref base = ir_emit(b->cx, b->fn, (Ins){.op = OP_ADDRESS, .type = DT_I64,
+                                         .a = {b->object[root]}});
+  return op2(o, OP_ADD, base, off);
+}
+
 Ref op_value(PtxOp *o, const PtxArg *a, DType t) {
   PtxBuild *b = o->b;
   Ctx *cx = b->cx;
@@ -142,11 +154,9 @@ Ref op_value(PtxOp *o, const PtxArg *a, DType t) {
     }
     break;
   case PTX_A_REG: {
-    if (b->slot[a->value].root >= 0) {
-      ptx_fail(b, "pointer %s is used as a number here, which is not modelled",
-               a->name ? a->name : "");
-    }
     Ref r = read_register(o, (uint32_t)a->value);
+    int32_t root = b->slot[a->value].root;
+    if (root >= 0) r = address_of(o, root, r);
     DType own = ir_type(fn, r);
     if (dtype_bits(own) != bits) {
       ptx_fail(b, "'%s': operand %s has %d bits, the instruction %d", o->i->op,
@@ -283,10 +293,10 @@ Place op_place(PtxOp *o, const PtxArg *a, Where space) {
     return (Place){b->object[root], op2(o, OP_ADD, op_offset(o, base),
                                         number(o, DT_I64, a->value))};
   }
-  ptx_fail(b, "'%s': where %s points to is not known: %s", o->i->op,
-           base->name ? base->name : "the address", root == MIXED
-           ? "it may come from several parameters"
-           : "it is computed from no pointer parameter");
+  Ref at = op_value(o, base, DT_I64);
+  Mem m = {.type = DT_U8, .align = 1, .count = -1};
+  at = op2(o, OP_ADD, at, number(o, DT_I64, a->value));
+  return (Place){ir_at_address(b->cx, b->fn, m, at), number(o, DT_I64, 0)};
 }
 
 // The pool as elements of type t. (b1 and what is narrower than a byte count

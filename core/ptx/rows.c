@@ -79,7 +79,9 @@ static void cvta(PtxOp *o, int k) {
     ptx_fail(o->b, "'%s' is not modelled: only pointers to global memory are",
              o->i->op);
   }
-  op_set(o, op_arg(o, 0), op_offset(o, op_arg(o, 1)));
+  const PtxArg *d = op_arg(o, 0);
+  op_set(o, d, op_root(o, d) >= 0 ? op_offset(o, op_arg(o, 1))
+                                  : op_value(o, op_arg(o, 1), DT_I64));
 }
 
 // ---- arithmetic ----
@@ -126,8 +128,7 @@ static void sum(PtxOp *o, int k) {
   PtxType t = op_type(o, 0);
   const PtxArg *a = op_arg(o, 1), *b = op_arg(o, 2);
   if (t.kind == PTX_F) rounding(o);
-  int32_t ra = op_root(o, a), rb = op_root(o, b);
-  if (ra >= 0 || rb >= 0) {
+  if (op_root(o, op_arg(o, 0)) >= 0) {
     op_result(o, op2(o, (Op)k, op_offset(o, a), op_offset(o, b)));
     return;
   }
@@ -201,7 +202,7 @@ static void mad(PtxOp *o, int k) {
     p = op2(o, OP_MUL, op_operand(o, 1, wrapping(t)),
             op_operand(o, 2, wrapping(t)));
   }
-  if (op_root(o, c) >= 0) {
+  if (op_root(o, op_arg(o, 0)) >= 0) {
     op_result(o, op2(o, OP_ADD, as(o, DT_I64, p), op_offset(o, c)));
     return;
   }
@@ -328,7 +329,7 @@ static void selp(PtxOp *o, int k) {
   PtxType t = op_type(o, 0);
   const PtxArg *a = op_arg(o, 1), *b = op_arg(o, 2);
   Ref p = op_pred(o, op_arg(o, 3));
-  bool pointer = op_root(o, a) >= 0;
+  bool pointer = op_root(o, op_arg(o, 0)) >= 0;
   Ref x = pointer ? op_offset(o, a) : op_value(o, a, op_dtype(t));
   Ref y = pointer ? op_offset(o, b) : op_value(o, b, op_dtype(t));
   op_result(o, op3(o, OP_SEL, p, x, y));
@@ -375,10 +376,6 @@ static void cvt(PtxOp *o, int k) {
   if (o->types != 2) ptx_fail(o->b, "'%s' is not modelled", o->i->op);
   PtxType d = op_type(o, 0), s = op_type(o, 1);
   const PtxArg *a = op_arg(o, 1);
-  if (op_root(o, a) >= 0) {
-    op_set(o, op_arg(o, 0), op_offset(o, a));
-    return;
-  }
   Ref v = low(o, a, s);
   if (s.kind == PTX_F && s.bits == 16) v = as(o, DT_F16, v);
   bool integral = false;
@@ -710,6 +707,12 @@ static void funnel(PtxOp *o, int k) {
                       op_operand(o, 2, DT_U32), op_operand(o, 3, DT_U32)));
 }
 
+static void active(PtxOp *o, int k) {
+  (void)k;
+  op_type(o, 0);
+  op_result(o, op_intrin(o, IN_ACTIVE, 0, 0, 0, 0));
+}
+
 static void trap(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;
@@ -905,7 +908,7 @@ static const PtxRow rows[] = {
   {"popc", 1, bits, IN_POPC, ""}, {"clz", 1, bits, IN_CLZ, ""},
   {"brev", 1, bits, IN_BREV, ""},
   {"lop3", 1, lop3, 0, ""}, {"prmt", 1, prmt, 0, ""}, {"shf", 1, funnel, 0, ""},
-  {"trap", 0, trap, 0, ""},
+  {"trap", 0, trap, 0, ""}, {"activemask", 1, active, 0, ""},
 };
 
 const PtxRow *ptxrow_find(const char *op) {

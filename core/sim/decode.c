@@ -227,6 +227,10 @@ static void place_init(Prog *g, Ref r) {
   int bits = dtype_bits((DType)i->type);
   uint64_t v = (uint64_t)i->imm;
   if (i->op == OP_ARG) v = g->l->arg[i->imm].bits;
+  if (i->op == OP_ADDRESS) {
+    const Mem *m = ir_memof(g->fn, i->a[0]);
+    v = (uint64_t)(uintptr_t)g->l->arg[m->arg].p;
+  }
   if (i->op == OP_DESC) v |= (uint64_t)ir_memof(g->fn, i->a[0])->offset >> 4;
   if (i->op != OP_SREG && bits < 64) v &= ((uint64_t)1 << bits) - 1;
   *n = (SimInit){.slot = g->slot[r], .wide = sim_wide((DType)i->type),

@@ -33,6 +33,7 @@ typedef struct PtxPool {
 } PtxPool;
 enum { POOLS = 12 };
 
+typedef struct PtxRow PtxRow;
 typedef struct PtxBuild {
   Ctx *cx;
   Fn *fn;
@@ -44,6 +45,7 @@ typedef struct PtxBuild {
   Ref *object;            // of each bound pointer: its bytes
   PtxPool pool[POOLS];
   int pools;
+  const PtxRow **row;     // of each instruction of the function, or NULL
   bool *waits;            // of PtxModule.ins: a try_wait that is tried again
                           // until it is true
   const char *mma_text;   // the last MMA instruction that was looked up
@@ -70,13 +72,14 @@ typedef struct PtxOp {
 } PtxOp;
 
 // What there is to do for an opcode.
-typedef struct PtxRow {
+struct PtxRow {
   const char *name;       // the opcode's first word: "ld"
   uint8_t dsts;           // operands that it writes, the first ones
   void (*emit)(PtxOp *o, int k);
   int k;                  // what tells rows of one function apart
+  bool homes;             // it may take registers as they are
   const char *note;       // "": exact; else the bound, for docs/ptx.md
-} PtxRow;
+};
 const PtxRow *ptxrow_find(const char *op);
 
 _Noreturn void ptx_fail(const PtxBuild *b, const char *fmt, ...)

@@ -162,9 +162,30 @@ typedef struct Def {
   uint32_t region, pos, at;
 } Def;
 
-static bool is_dst(const PtxIns *i, uint32_t k) {
-  const PtxRow *row = ptxrow_find(i->op);
+static const PtxRow *row_of(const PtxBuild *b, const PtxIns *i) {
+  return b->row[i - b->m->ins.p - b->f->ins];
+}
+
+static bool is_dst(const PtxBuild *b, const PtxIns *i, uint32_t k) {
+  const PtxRow *row = row_of(b, i);
   return row && k < row->dsts;
+}
+
+// Looks each opcode up once: equal names have one address.
+static void find_rows(PtxBuild *b) {
+  enum { SEEN = 256 };
+  struct { const char *op; const PtxRow *row; } seen[SEEN];
+  memset(seen, 0, sizeof seen);
+  b->row = NEW(b->cx, const PtxRow *, b->f->n_ins + 1);
+  for (uint32_t k = 0; k < b->f->n_ins; k++) {
+    const char *op = b->m->ins.p[b->f->ins + k].op;
+    size_t at = ((uintptr_t)op >> 4) % SEEN;
+    if (seen[at].op != op) {
+      seen[at].op = op;
+      seen[at].row = ptxrow_find(op);
+    }
+    b->row[k] = seen[at].row;
+  }
 }
 
 typedef struct Scan {
@@ -239,7 +260,8 @@ static void homes(PtxBuild *b) {
   for (int pass = 0; pass < 2; pass++) {
     for (uint32_t i = b->f->ins; i < b->f->ins + b->f->n_ins; i++) {
       const PtxIns *ins = &b->m->ins.p[i];
-      if (!ptxrow_homes(ins->op)) continue;
+      const PtxRow *row = row_of(b, ins);
+      if (!row || !row->homes || !ptxrow_homes(ins->op)) continue;
       for (uint32_t k = 0; k < ins->args; k++) {
         const PtxArg *a = &b->m->args.p[ins->arg + k];
         DType t = ptxrow_elements(b, ins, k);
@@ -266,7 +288,7 @@ static void scan(Frame *fr) {
         for (uint32_t k = 0; k < ins->args; k++) {
           const PtxArg *a = &m->args.p[ins->arg + k];
           bool address = a->kind == PTX_A_ADDRESS;
-          if (is_dst(ins, k) && !address) {
+          if (is_dst(fr->b, ins, k) && !address) {
             if (!pass) scan_def(&s, a);
           } else if (pass) {
             scan_use(&s, a);
@@ -340,11 +362,14 @@ static void roots(PtxBuild *b) {
     changed = false;
     for (uint32_t k = 0; k < b->f->n_ins; k++) {
       const PtxIns *i = &b->m->ins.p[b->f->ins + k];
-      const PtxRow *row = ptxrow_find(i->op);
+      const PtxRow *row = row_of(b, i);
       if (!row || !row->dsts || !i->args) continue;
       const PtxArg *a = &b->m->args.p[i->arg];
       if (a->kind != PTX_A_REG) continue;
       PtxSlot *s = &b->slot[a->value];
+      // addresses have 64 bits; of shared memory they are offsets
+      PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
+      if (own.bits != 64 || own.kind == PTX_F) continue;
       int32_t now = join(s->root, root_result(b, i));
       changed = changed || now != s->root;
       s->root = now;
@@ -484,7 +509,7 @@ static void instruction(PtxBuild *b, const PtxIns *i, const char *file) {
   if (i->op[0] == '.') return;  // a prototype
   b->at = i;
   line_of(b, i, file);
-  const PtxRow *row = ptxrow_find(i->op);
+  const PtxRow *row = row_of(b, i);
   if (!row) ptx_fail(b, "'%s' is not modelled", i->op);
   PtxOp o = {.b = b, .i = i, .arg = &b->m->args.p[i->arg]};
   take_apart(&o);
@@ -602,6 +627,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   waits(&fr);
   shape_of(cx, fr.graph, fr.n, &fr.shape);
   regions(&fr);
+  find_rows(&b);
   homes(&b);
   scan(&fr);
   roots(&b);

@@ -29,9 +29,9 @@ POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
 # Wildcards by level: what lies in lua/ and kernels/ goes into the program.
 LUA_SRC := $(sort $(wildcard lua/cute/*.lua lua/cute/*/*.lua lua/cute/*/*/*.lua \
              kernels/*.lua kernels/*/*.lua))
-# What `?word` looks through, too: documents for users.
-DOCS := $(filter-out docs/hacking.md docs/performance.md, \
-          $(sort $(wildcard docs/*.md)))
+# Documents for users, which `?word` searches too.
+DOCS := $(filter-out $(addprefix docs/,README.md architecture.md hacking.md \
+          ir.md performance.md), $(sort $(wildcard docs/*.md)))
 
 all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so
 
@@ -175,7 +175,8 @@ docs: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(BUILD)/cutelua tools/reference.lua $(BUILD)/docs $(BUILD)/cutelua
 	@$(BUILD)/cutelua tools/tutorial.lua $(BUILD)/docs
-	@$(BUILD)/cutelua tools/pages.lua $(BUILD)/docs README.md docs/*.md
+	@$(BUILD)/cutelua tools/pages.lua $(BUILD)/docs README.md \
+	  docs/*.md docs/measured/*.md
 
 # Random input for FUZZ_SECONDS: one target a file spec/fuzz/*.lua.
 fuzz: setup-fuzz
@@ -195,7 +196,9 @@ install: all $(BUILD)/cutelua.1
 	install -m 644 $(BUILD)/cutelua.1 $(SHARE)/man/man1
 	install -m 644 tools/completion.bash \
 	  $(SHARE)/bash-completion/completions/cutelua
-	install -m 644 README.md LICENSE docs/*.md docs/*.svg $(SHARE)/doc/cutelua
+	install -m 644 README.md LICENSE $(SHARE)/doc/cutelua
+	set -e; for f in docs/*.md docs/*.svg docs/measured/*.md; do \
+	  install -D -m 644 $$f $(SHARE)/doc/cutelua/$$f; done
 	set -e; for f in scripts/*.lua $(LUA_SRC); do \
 	  install -D -m 644 $$f $(SHARE)/cutelua/$$f; done
 	set -e; for f in $(wildcard $(BUILD)/web/*); do \

@@ -8,7 +8,7 @@ setup(function()
   dir = support.folder()
   local list = {support.program, "tools/pages.lua", dir .. "/build/docs",
                 "README.md"}
-  local found <close> = io.popen "ls docs/*.md"
+  local found <close> = io.popen "ls docs/*.md docs/measured/*.md"
   for path in found:lines() do list[#list + 1] = path end
   support.exec {"mkdir", "-p", dir .. "/build/docs"}
   assert.same({"", "", 0}, {support.exec(list, {env = {

@@ -3,6 +3,7 @@ CC      ?= cc
 BUILD   ?= build
 CFLAGS  ?= -O2 -g
 PREFIX  ?= /usr/local
+VERSION := $(shell cat VERSION)
 JOBS    ?= $(shell getconf _NPROCESSORS_ONLN)
 LUA     ?= lua5.4
 LUA_INC ?= /usr/include/lua5.4
@@ -16,7 +17,8 @@ WARN    += $(if $(WERROR),-Werror)
 # Only debuggers unwind stacks, by .debug_frame: tables for the program itself
 # would be a tenth of it.
 CSTD    := -std=c11 -fvisibility=hidden -fPIC -fno-asynchronous-unwind-tables \
-             -Icore -I$(BUILD) -I$(LUA_INC) $(DEFS)
+             -Icore -I$(BUILD) -I$(LUA_INC) $(DEFS) \
+             -DCUTE_VERSION='"$(VERSION)"'
 LIBS    := -lm -ldl -lpthread
 
 # What only the program has; everything else is the library too.
@@ -40,7 +42,7 @@ all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so
 $(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o $(BUILD)/sim/matrix.o: \
   ALIGN := -falign-functions=64 -falign-loops=64
 $(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o: ALIGN += $(TILES)
-$(BUILD)/%.o: core/%.c Makefile
+$(BUILD)/%.o: core/%.c Makefile VERSION
 	@mkdir -p $(@D)
 	$(CC) $(CSTD) $(CFLAGS) $(ALIGN) $(WARN) -MMD -MP -c $< -o $@
 
@@ -121,14 +123,14 @@ names: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(BUILD)/cutelua -e 'require("spec.program.names").main()'
 
-# What of `make check` needs no build: two seconds. `make hooks` has git ask
-# for it before each commit.
+# The part of `make check` that needs no build: seconds. `make hooks` installs
+# it as git's pre-commit hook, beside a hook that checks commit messages.
 rules: setup-rules
 	@sh tools/suite.sh $(BUILD) rules
 
 hooks:
 	@d=$$(git rev-parse --git-path hooks); mkdir -p "$$d"; \
-	ln -s "$(CURDIR)/tools/pre-commit" "$$d/pre-commit"
+	ln -sf "$(CURDIR)/tools/pre-commit" "$(CURDIR)/tools/commit-msg" "$$d"
 
 check: setup-check
 	@$(MAKE) --no-print-directory -j$(JOBS) all
@@ -169,10 +171,13 @@ ladders: setup-build
 	    gemm_fp8_sm89 gemm_sm70 --sizes 4096 --record $$m/gemm_other.tsv; \
 	fi; $$x tools/ladders.lua
 
-# The reference of all public names, from their comments, the tutorial and the
-# documents, as pages: build/docs.
+# Brings what is generated in the documents up to date; writes the reference of
+# all public names, the tutorial and the documents as pages: build/docs.
 docs: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@$(LUA) tools/irdoc.lua
+	@$(LUA) tools/examples.lua $(BUILD)/cutelua README.md docs/architecture.md
+	@$(LUA) tools/figures.lua $(BUILD)/cutelua
 	@$(BUILD)/cutelua tools/reference.lua $(BUILD)/docs $(BUILD)/cutelua
 	@$(BUILD)/cutelua tools/tutorial.lua $(BUILD)/docs
 	@$(BUILD)/cutelua tools/pages.lua $(BUILD)/docs README.md \
@@ -213,7 +218,7 @@ deb: setup-deb
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/deb.sh $(BUILD)
 
-# $(BUILD)/cutelua-scm-1.ARCH.rock, for `luarocks install`
+# $(BUILD)/cutelua-VERSION-1.ARCH.rock, for `luarocks install`
 rock: setup-check
 	@sh tools/rock.sh $(BUILD)/rock $(BUILD)
 

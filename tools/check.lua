@@ -221,7 +221,7 @@ rule("every error kind in docs/errors.md", {"core/base/errors.h"},
 do
   local p <close> = io.popen "lua5.4 tools/rockspec.lua"
   local text = p:read "a"
-  rule("the rockspec lists every file", {"cutelua-scm-1.rockspec"},
+  rule("the rockspec lists every file", list "cutelua-*.rockspec",
     function(_, _, complain)
       for line in text:gmatch "[^\n]+" do complain(1, line) end
     end)

@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CUTE_VERSION "0.1.0"
-
 #if defined(__GNUC__)
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 #else

@@ -27,14 +27,8 @@ local function tracked(patterns)
   return out
 end
 
--- docs/measured/ is a notebook, docs/ir.md is generated from core/ir.
 function prose.documents()
-  local out = {}
-  for _, path in ipairs(tracked {"^README%.md$", "^CONTRIBUTING%.md$",
-                                 "^SECURITY%.md$", "^docs/[^/]+%.md$"}) do
-    if path ~= "docs/ir.md" then out[#out + 1] = path end
-  end
-  return out
+  return tracked {"%.md$"}
 end
 
 function prose.sources()

@@ -76,7 +76,7 @@ $(WEB)/codemirror.css: $(EDITOR_CSS) tools/web.mk | $(WEB)
 $(WEB)/codemirror-LICENSE.txt: /usr/share/doc/libjs-codemirror/copyright | $(WEB)
 	cp $< $@
 
-PAGE := $(patsubst web/%,$(WEB)/%,$(wildcard web/*))
+PAGE := $(patsubst web/%,$(WEB)/%,$(filter-out %.md,$(wildcard web/*)))
 $(PAGE): $(WEB)/%: web/% | $(WEB)
 	cp $< $@
 

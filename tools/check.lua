@@ -219,6 +219,60 @@ rule("every error kind in docs/errors.md", {"core/base/errors.h"},
   end)
 
 do
+  local docs, irdoc = dofile "tools/docs.lua", dofile "tools/irdoc.lua"
+  local pages = docs.files()
+  rule("links of documents lead to files and headings", pages, docs.links)
+  rule("paths in documents exist", pages, docs.paths)
+  rule("make targets in documents exist", pages, docs.targets)
+  rule("docs/ir.md is current (make docs)", {"docs/ir.md"},
+    function(_, text, complain)
+      if text ~= irdoc.page() then complain(1, "is not") end
+    end)
+  rule("README.md has at most 100 lines", {"README.md"},
+    function(_, text, complain)
+      local n = each_line(text, function() end)
+      if n > 100 then complain(n, n .. " lines") end
+    end)
+end
+
+do
+  local has, folders = {}, {}
+  for _, path in ipairs(TRACKED) do
+    local folder, name = path:match "^([^.].*)/([^/]+)$"
+    if name == "README.md" then has[folder] = true end
+    if folder then folders[folder] = path end
+  end
+  rule("every folder has a README.md that says what it holds", TRACKED,
+    function(path, _, complain)
+      local folder = path:match "^(.*)/[^/]+$"
+      if folders[folder] == path and not has[folder] then
+        complain(1, folder .. "/README.md is missing")
+      end
+    end)
+end
+
+-- The last change of the prose work sets ENFORCED in tools/prose.lua.
+do
+  local prose = dofile "tools/prose.lua"
+  if prose.ENFORCED then
+    rule(("sentences of documents have at most %d words"):format(prose.WORDS),
+      prose.documents(), function(_, text, complain)
+        prose.long(text, prose.WORDS, function(said, n, line)
+          complain(line, ("%d words: %.60s"):format(n, said))
+        end)
+      end)
+    local n, bad = prose.openings(prose.sources())
+    rule(("comments open with a noun or a verb (%.1f %% do not)")
+      :format(100 * #bad / n), {"tools/prose.lua"}, function(_, _, complain)
+        if 100 * #bad <= prose.PERCENT * n then return end
+        for _, row in ipairs(bad) do
+          complain(1, ("%s:%d: %.60s"):format(table.unpack(row)))
+        end
+      end)
+  end
+end
+
+do
   local p <close> = io.popen "lua5.4 tools/rockspec.lua"
   local text = p:read "a"
   rule("the rockspec lists every file", list "cutelua-*.rockspec",

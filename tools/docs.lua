@@ -13,7 +13,9 @@ end
 function docs.files()
   local out = {}
   local p <close> = io.popen "git ls-files '*.md'"
-  for path in p:lines() do out[#out + 1] = path end
+  for path in p:lines() do
+    if read(path) then out[#out + 1] = path end
+  end
   table.sort(out)
   return out
 end

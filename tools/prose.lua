@@ -94,7 +94,7 @@ end
 local function plain(text)
   text = text:gsub("``.-``", "C0DE"):gsub("`[^`]*`", "C0DE")
   text = text:gsub("!?%[([^%]]*)%]%b()", "%1"):gsub("<[^<>]*>", "")
-  return (text:gsub("%*%*", ""):gsub("(%w)%.%s*(%w)%.%s", "%1%2 "))
+  return (text:gsub("%*%*", ""):gsub("%f[%w](%a)%.(%a)%.%s", "%1%2 "))
 end
 
 local function word_count(text)

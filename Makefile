@@ -201,7 +201,8 @@ install: all $(BUILD)/cutelua.1
 	install -m 644 $(BUILD)/cutelua.1 $(SHARE)/man/man1
 	install -m 644 tools/completion.bash \
 	  $(SHARE)/bash-completion/completions/cutelua
-	install -m 644 README.md LICENSE $(SHARE)/doc/cutelua
+	install -m 644 README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE \
+	  $(SHARE)/doc/cutelua
 	set -e; for f in docs/*.md docs/*.svg docs/measured/*.md; do \
 	  install -D -m 644 $$f $(SHARE)/doc/cutelua/$$f; done
 	set -e; for f in scripts/*.lua $(LUA_SRC); do \

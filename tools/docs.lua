@@ -8,11 +8,12 @@ local function read(path)
   return f and f:read "a"
 end
 
---- Returns the sorted paths of all tracked documents.
+--- Returns the sorted paths of all documents that git tracks, or of all.
 ---@return string[]
 function docs.files()
   local out = {}
-  local p <close> = io.popen "git ls-files '*.md'"
+  local p <close> = io.popen("git ls-files '*.md' 2>/dev/null || "
+    .. "find * -name '*.md' -not -path 'build*'")
   for path in p:lines() do
     if read(path) then out[#out + 1] = path end
   end

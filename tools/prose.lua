@@ -12,10 +12,12 @@ local function read(path)
   return f:read "a"
 end
 
--- Returns the sorted tracked files whose path matches one of the patterns.
+-- Returns the sorted files whose path matches one of the patterns: the tracked
+-- ones, or all where git has no repository.
 local function tracked(patterns)
   local out = {}
-  local p <close> = io.popen "git ls-files"
+  local p <close> = io.popen("git ls-files 2>/dev/null || "
+    .. "find * -type f -not -path 'build*'")
   for path in p:lines() do
     for _, pattern in ipairs(patterns) do
       if path:find(pattern) and io.open(path, "rb") then
@@ -300,8 +302,8 @@ end
 -- Returns the newest n subjects of commits.
 local function subjects(n)
   local out = {}
-  local p <close> = io.popen(("git log --no-merges --format=%%s -n %d")
-    :format(n))
+  local p <close> = io.popen(("git log --no-merges --format=%%s -n %d "
+    .. "2>/dev/null"):format(n))
   for line in p:lines() do out[#out + 1] = {line} end
   return out
 end
@@ -316,7 +318,8 @@ local function draw(list, n)
 end
 
 -- Prints 60 comments, 30 messages, 30 sentences of documents and the 20 newest
--- commit subjects. The same seed and files give the same sample.
+-- commit subjects. The same seed and files give the same sample. It leaves out
+-- the notebook of docs/measured/ and cells of tables that are no sentences.
 local function sample(seed)
   math.randomseed(seed)
   local comments, messages, sentences = {}, {}, {}
@@ -331,9 +334,10 @@ local function sample(seed)
     end
   end
   for _, path in ipairs(prose.documents()) do
-    prose.paragraphs(read(path), function(paragraph, line)
+    local text = path:find "^docs/measured/" and "" or read(path)
+    prose.paragraphs(text, function(paragraph, line)
       for _, said in ipairs(prose.sentences(paragraph)) do
-        if word_count(said) >= 5 then
+        if word_count(said) >= 5 and said:find "[.:!?]%s*$" then
           sentences[#sentences + 1] = {said:match "^%s*(.-)%s*$", path, line}
         end
       end

@@ -24,7 +24,11 @@ local function module_list()
   return table.concat(out, "\n") .. "\n"
 end
 
-local f <close> = assert(io.open(PATH))
+local f <close> = io.open(PATH)
+if not f then
+  print(PATH .. " is missing: VERSION and the rockspec's name differ")
+  os.exit(false)
+end
 local text = f:read "a"
 local from = text:find("    lua = {", 1, true)
 local new = text:sub(1, from - 1):gsub('\nversion = "[^"]*"',

@@ -88,6 +88,7 @@ local LONG_HEADERS = {
   ["core/gpu/cudaapi.h"] = true, ["core/sim/tilebody.h"] = true,
   ["core/base/approxrows.h"] = true,
   ["core/ir/kinds.h"] = true,  -- tables
+  ["core/sim/state.h"] = true, ["core/sim/prog.h"] = true,
   ["core/bind/face.h"] = true,  -- what all faces share
 }
 

@@ -26,10 +26,10 @@ typedef struct SimMachine {
   double peer;         // to and from another CTA's shared memory
   double cas;          // shared-memory cycles of an atomic that is implemented
                        // by compare-and-swap
-  double alu, shared, matrix, tensor;  // latencies: arithmetic, shared loads,
-                                       // ldmatrix,
-  double l1_hit, global;  // mma; L1 hit; L2
-  double tma;             // and memory on average; added by a bulk copy
+  // Latencies: arithmetic, loads of shared memory, ldmatrix, mma.
+  double alu, shared, matrix, tensor;
+  double l1_hit, global;  // latency of an L1 hit; of L2 and memory on average
+  double tma;             // additional latency of a bulk copy
   double far_shared;      // latency of another CTA's shared memory
   double swapped;         // latency of compare-and-swap in shared memory
   double barrier, start;  // latency of an mbarrier wait; of a block start

@@ -1,9 +1,9 @@
 // Unwritten outputs. An output is a tensor that was unwritten before the
 // launch, and that the kernel stores to and does not read: cute.empty promises
 // that all of it will be written. If a kernel has no visible effect at all,
-// each such tensor that it could store to counts, except tensor maps, which may
-// be for loads. Parts of a tensor are arguments of their own. cute.undefined_ok
-// allows unwritten elements.
+// every tensor that was unwritten before the launch counts, except those behind
+// tensor maps, which may be for loads. Parts of a tensor are arguments of their
+// own. cute.undefined_ok allows unwritten elements.
 //
 // An output that was written before may keep a part intentionally. It is
 // reported, as a note, only if the grid looks too small: all blocks store

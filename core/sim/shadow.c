@@ -517,7 +517,7 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   fault_race(x, l, CLASH_RAW, q->warp, q->lanes, q->src, g, false);
 }
 
-// Flags of a granule that only its last write is relevant for.
+// If only GF_DEFINED of these flags is set, the last write alone is checked.
 enum { SURE = GF_DEFINED | GF_PENDING | GF_KEPT };
 
 // Returns the record for reads of granule g by a warp of its CTA.

@@ -38,8 +38,9 @@ struct SimGran {   // last write, and warps that read since
 // Reads: with memory order; with CTA scope; without order. WROTE: a write,
 // without order, or (strong) with CTA scope.
 enum { READ_STRONG, READ_NARROW, READ_WEAK, READ_WROTE };
-struct SimRead {   // of one warp: its last reads since the write, of
-  uint32_t clk, lanes;     // the weakest kind among them
+// The last reads of one warp since the write, of the weakest kind among them.
+struct SimRead {
+  uint32_t clk, lanes;
   uint32_t src : 29, kind : 2, strong : 1;  // strong: some had an order
 };
 struct SimFar {    // reads by an actor that is no warp of the CTA
@@ -62,7 +63,7 @@ typedef struct Access {
   bool agent;             // through the async proxy
   bool flying;            // a cp.async's read, which may happen later
   const struct SimMbar *ends;  // mbarrier at which it completes
-  bool barrier;           // an mbarrier operation: its waits order it
+  bool barrier;           // mbarrier operation: its waiters acquire it
 } Access;
 
 static inline uint32_t shadow_address(const Access *x, int l) {
@@ -92,8 +93,8 @@ void shadow_settle_global(Access *x, int l);
 // The read of a cp.async of lane l is complete: it belongs to that epoch of an
 // actor.
 void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch);
-// An agent starts to read for lane l, or to write (strong: as an atomic). It
-// accesses x->bytes at x->at[l].
+// An agent starts to read x->bytes bytes at x->at[l] of global memory for lane
+// l, until that epoch of its actor.
 void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch);
 
 // Lane l reads, or writes, x->bytes bytes at addr. same: they equal the present

@@ -259,7 +259,7 @@ void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read) {
     }
     a->run(a, ASYNC_DELIVER);
     settle(a, w->id, w->clk);
-    // drop moves another operation to k; all of a group end at once
+    // drop puts another operation at k; the order in a group does not matter
     drop(c, k);
   }
 }

@@ -43,8 +43,10 @@ typedef struct Player {   // a warp of a running cluster
   bool done;
   uint32_t gate;          // gate that it waits at; 0: none
   double tensor;          // earliest time of its next mma
-  double last_end;        // time at which all arithmetic has its operands,
-  uint32_t last_at;       // and the instruction that is last
+  // Time at which all arithmetic has its operands, and the last such
+  // instruction.
+  double last_end;
+  uint32_t last_at;
   // The same of the latest arithmetic.
   struct { double t; uint32_t at; } ahead[AHEAD];
   uint32_t nahead;

@@ -4,15 +4,15 @@
 
 #include "sim/inside.h"
 
-// The running lanes have polled in vain for long; runs other lanes of the warp.
+// Runs other lanes of w after the running ones have polled in vain for long.
 void simlanes_turn(SimWarp *w);
-// The running lanes are at i, a collective operation; w->pc is behind it.
-// false: some lanes are missing and run now.
+// Called at i, a collective operation, with w->pc behind it. Returns false if
+// lanes are missing; they run now.
 bool simlanes_together(SimWarp *w, const SimIns *i);
-// The running lanes have ended. true: other lanes of the warp have not, and run
-// now.
+// Called when the running lanes have ended. Returns true if other lanes of the
+// warp have not; they run now.
 bool simlanes_ended(SimWarp *w);
-// No warp can run. true: other lanes of a warp may be able to.
+// Called when no warp can run. Returns true if other lanes of a warp may.
 bool simlanes_press(SimCluster *c);
 void simlanes_reset(SimWarp *w);
 

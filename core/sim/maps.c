@@ -22,7 +22,7 @@ enum { BYTES = 128, KEPT = 8 };
 
 // Operation of lanes of a warp in an epoch; unit: its cluster, from 1 on.
 typedef struct Deed { uint32_t unit, clk, lanes; uint16_t warp; } Deed;
-// The latest ones.
+// The latest KEPT fences.
 typedef struct Fences { Deed deed[KEPT]; uint32_t n; } Fences;
 typedef struct Note {      // writes to a map
   uintptr_t at;            // of 128 bytes; 0: unused

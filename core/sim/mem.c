@@ -518,7 +518,7 @@ void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
   Access x = {.w = w, .i = &as, .m = m, .bytes = n, .write = true,
               .agent = true};
   x.at[lane] = at;
-  if (!data) {  // as an atomic does
+  if (!data) {  // combined as by an atomic
     as.op = OP_ATOMIC;
     as.imm = AT_ADD;
     as.idle = as.alone = true;

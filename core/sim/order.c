@@ -233,7 +233,7 @@ static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
     to->row[w->id * LANES + __builtin_ctz(mask)] = w->clk;
 }
 
-// Releases their arrival, which orders no memory.
+// Releases the arrival of w, which orders no memory.
 static void give_turn(SimWarp *w, uint32_t *vc) {
   const SimProg *p = w->cluster->prog;
   if (p->nturn) simmbar_turns(p, vc)[w->id] = w->clk;

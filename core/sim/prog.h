@@ -144,7 +144,7 @@ typedef struct SimProg {
   SimArea *area;
   int narea;
   SimRelay *relay;     // set if clusters communicate (relay.h)
-  uint64_t *changes;   // counts changes of global memory, with relay
+  uint64_t *changes;   // with relay: number of changes of global memory
 } SimProg;
 
 // Decodes into cx->scratch. Fails as sim_run does.

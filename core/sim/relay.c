@@ -46,8 +46,10 @@ typedef struct Message {
   uint32_t chain, nth;     // chain of snapshots at an address; position in it
   uint32_t prior;          // older one of the same unit in the chain; 0: none
   uint32_t unit, nhint;    // unit, and the number of its edges then
-  uint32_t word;           // full: an epoch per thread; else an epoch per warp,
-  bool full;               // then the releasing thread and its epoch
+  // Index of the clock in SimRelay.word. full: an epoch per thread; else an
+  // epoch per warp, then the releasing thread and its epoch.
+  uint32_t word;
+  bool full;
   uint32_t asked;          // last query that visited it
 } Message;
 

@@ -709,7 +709,7 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
     fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, true);
     return 0;
   }
-  bool agent = q->flags & GF_AGENT;  // the end of its phase suffices
+  bool agent = q->flags & GF_AGENT;  // the end of the phase suffices
   int actor = agent ? simmbar_twin(w->cluster->prog, q->warp) : q->warp;
   if (simorder_before(w, l, actor, q->lanes, q->clk)) return 0;
   if (both_strong(w, flags, q)) return 0;

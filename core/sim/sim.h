@@ -57,7 +57,7 @@ typedef struct SimReport {
                        // a thread of its warp if the lane is unknown), or -1
   uint32_t src, src2;  // Fn.src of this access and of the other one, or 0
   int modes;           // of coord; 0: the element's coordinate counts
-  int64_t coord[SIM_MODES];  // requested, outside the shape
+  int64_t coord[SIM_MODES];  // the coordinate, outside the shape
   uint64_t count;
   uint64_t state;      // deadlocks: hash of the state; other states are other
                        // faults
@@ -69,7 +69,7 @@ typedef struct SimReport {
   int32_t leads;       // report that may have caused this one, or -1
   int32_t mbar;        // mbarrier whose phase is wrong: index into Fn.mem, or
                        // -1
-  int64_t arrivals, bytes;  // to be expected in addition (< 0: fewer)
+  int64_t arrivals, bytes;  // that it should expect in addition (< 0: fewer)
   uint32_t pending, most;  // LACK_PENDING: groups left pending; at most allowed
   char *text;          // one sentence; file and line numbers are left to src
                        // and src2

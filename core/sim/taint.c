@@ -281,7 +281,7 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
 #include "ir/ops.h"
     case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
     case OP_VAR: case OP_VGET: case OP_VSET: case OP_FILL:
-      break;  // passes on what it reads
+      break;  // propagates undefined operands
     case OP_MMA: case OP_WGMMA:
       break;  // registers are checked where they are read
 #define OP(...)

@@ -31,7 +31,7 @@ typedef struct Turn {
 
 typedef struct Actor {     // a warp
   uint64_t asleep;         // stamp of memory at which it slept; 0: awake
-  uint32_t started;        // agents
+  uint32_t started;        // agents started so far
 } Actor;
 
 struct SimTurns {

@@ -251,7 +251,8 @@ static void multiply(const SimMmaIns *x, int rows, const void *a,
     simmma_tile(&x->m, rows, x->row->n, a, b, d, d);
 }
 
-// The same for a sparse A: selects, for each row of A, from B's rows (n,2K).
+// The same for a sparse A. The metadata of each row of A selects the elements
+// of B's rows (n,2K) to multiply with.
 static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
                             const char *b, char *d) {
   const AtomMma *r = x->row;

@@ -22,7 +22,7 @@ typedef struct SimWork {
   uint8_t kind;           // SimWorkKind
   float slots;            // issue slots of its quarter
   float work;             // cycles of its pipe
-  float fma, alu, xu, f64;  // of the arithmetic pipes of its quarter
+  float fma, alu, xu, f64;  // cycles of the quarter's arithmetic pipes
   float late;             // latency of its result, or until the warp continues
   float shared;           // passes for operands in shared memory
   float flops;            // per lane; MMAs: per warp
@@ -33,7 +33,7 @@ typedef struct SimWorks {
   const SimProg *p;
   const SimMachine *m;
   SimWork *work;          // of each instruction
-  uint32_t *id;           // lists of SimWork
+  uint32_t *id;           // lists of ids, see SimWork.ids
   uint32_t nid;           // distinct ids
 } SimWorks;
 SimWorks *simwork_new(Ctx *cx, const SimProg *p, const SimMachine *m);

@@ -51,7 +51,7 @@ static bool may_wrap(const Fn *fn, Ref r, bool sums) {
   return false;
 }
 
-enum { NO_MEMORY = -2 };  // for comparisons: sums count
+enum { NO_MEMORY = -2 };  // a comparison, in which sums count
 
 // A search through the operands of an address.
 typedef struct Find {

@@ -17,9 +17,9 @@
 
 #include "atoms/atom.h"
 #include "base/signals.h"
-#include "bind/program.h"
+#include "program/program.h"
 #include "bind/stop.h"
-#include "bind/terminal.h"
+#include "program/terminal.h"
 
 // ---- the terminal ----
 

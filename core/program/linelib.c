@@ -17,9 +17,9 @@
 #include <histedit.h>
 
 #include "base/signals.h"
-#include "bind/program.h"
+#include "program/program.h"
 #include "bind/stop.h"
-#include "bind/terminal.h"
+#include "program/terminal.h"
 
 // libtinfo's; its header would define names such as `lines` as macros.
 int tgetent(char *bp, const char *name);

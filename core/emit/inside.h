@@ -70,7 +70,8 @@ typedef struct Emit {
   AtomUse *atom;
   int64_t *intrin;    // Ins.imm of the intrinsics that need a helper
   bool sreg[SR_COUNT];  // special registers that need one
-  struct MbarCall *mbar; struct BulkCall *bulk;
+  struct MbarCall *mbar;
+  struct BulkCall *bulk;
   struct Access **access;
   struct Retire *retire;  // wgmma.h
   Ref *open;          // heads of the regions that are open

@@ -49,5 +49,4 @@ void anylib_open(lua_State *L) {
   face_setrows(L, rows);
   set_methods(L, MT_LAYOUT, METHODS);
   set_methods(L, MT_TENSOR, OF_TENSORS);
-  rowlib_open(L);
 }

@@ -123,7 +123,7 @@ static void captured(Walk *w) {
   lua_settop(w->L, at - 1);
 }
 
-void callslib_walk(Walk *w, int idx) {
+static void walk_function(Walk *w, int idx) {
   lua_State *L = w->L;
   int top = lua_gettop(L), form = top + 1, value = top + 2;
   luaL_checkstack(L, LUA_MINSTACK, "functions of a call");
@@ -153,7 +153,7 @@ void callslib_walk(Walk *w, int idx) {
           captured(w);
         }
       } else if (lua_isfunction(L, value)) {
-        callslib_walk(w, value);
+        walk_function(w, value);
       } else {
         captured(w);
       }
@@ -171,6 +171,7 @@ static Walk walk_call(Ctx *cx, lua_State *L, int first, int last, int hold) {
   Walk w = kind_begin(cx, L, 0);
   while (last >= first && lua_isnil(L, last)) last--;
   w.calls = 1;
+  w.function = walk_function;
   w.hold = hold;
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a call");
   for (int i = first; i <= last; i++) kind_add(&w, i);

@@ -68,6 +68,18 @@ typedef struct Symbol {
   int64_t divides;
 } Symbol;
 
+// Pushes what the kernel being traced sees of an argument (kernlib.c). count:
+// elements of the memory behind a tensor.
+struct Walk;
+typedef struct Seen {
+  void (*number)(const struct Walk *w, DType type);
+  void (*layout)(const struct Walk *w, Layout l, const TensorMarks *m,
+                 bool wide);
+  void (*tensor)(const struct Walk *w, Tensor t, const TensorMarks *m,
+                 bool wide, int64_t count);
+  void (*tma)(const struct Walk *w, const struct TmaBox *b);
+} Seen;
+
 // Arguments as they are walked over; all of it is in scratch.
 typedef struct Walk {
   Ctx *cx;
@@ -86,9 +98,11 @@ typedef struct Walk {
   int buffers;             // that of a list for those behind pointers, by
                            // the leaf's number from 1 on, of TMA atoms by
                            // its negative; or 0
-  int func;                // the kernel's function: its arguments become what
-  int copies;              // it sees, copies of tables in a list here; or 0
+  const Seen *see;         // while a kernel is traced: its arguments become
+                           // what it sees, or NULL
+  int func, copies;        // then: its function, a list of copies of tables
   int calls;               // stack index of those that callslib.c asks, or 0
+  void (*function)(struct Walk *w, int idx);  // then: walks over a function
   const struct GpuStream *stream;  // that it met there, or NULL
   bool constant, symbolic; // numbers are the program's; some leaf has none
   bool numbers, in_table;  // some argument is or holds one; in a table
@@ -102,7 +116,6 @@ void kind_put(Walk *w, uint64_t word);
 void kind_value(Walk *w, int idx);   // a value in an argument
 void kind_object(Walk *w, int idx);  // as one that is told by its address
 bool kind_met(Walk *w, const void *p);  // again: its words are put
-void callslib_walk(Walk *w, int idx);  // callslib.c: a function's
 void kind_end(Walk *w);           // no more arguments
 uint64_t kind_hash(const Walk *w);
 // The name of the kernel that the call at a stack index is of, or NULL.
@@ -129,15 +142,7 @@ static inline KindBox *kind_box(lua_State *L, int idx) {
   return face_check(L, idx, MT_KIND, "kind");
 }
 
-// kernlib.c: what the kernel being traced sees of an argument is pushed.
-void kernlib_see_number(const Walk *w, DType type);
-void kernlib_see_layout(const Walk *w, Layout l, const TensorMarks *m,
-                        bool wide);
-// count: elements of the memory behind it.
-void kernlib_see_tensor(const Walk *w, Tensor t, const TensorMarks *m,
-                        bool wide, int64_t count);
-void kernlib_see_tma(const Walk *w, const struct TmaBox *b);
-// Is all that cute.lang.reach noted, in the table at idx, as it was?
+// kernlib.c: is all that cute.lang.reach noted, in the table at idx, as it was?
 bool kernlib_unchanged(lua_State *L, int idx);
 
 // fitlib.c

@@ -79,8 +79,8 @@ void kind_object(Walk *w, int idx) {
 static void see_number(Walk *w, int idx, DType type) {
   w->numbers = true;
   if (w->depth) w->in_table = true;
-  if (!w->func) return;
-  kernlib_see_number(w, type);
+  if (!w->see) return;
+  w->see->number(w, type);
   lua_replace(w->L, idx);
 }
 
@@ -173,8 +173,8 @@ static void walk_layout(Walk *w, int idx) {
   if (l.outer) put_composed(w, l, idx, 1);
   else put_layout(w, l, m);
   add_extents(w, l, m, wide);
-  if (!w->func || !m) return;
-  kernlib_see_layout(w, l, m, wide);
+  if (!w->see || !m) return;
+  w->see->layout(w, l, m, wide);
   lua_replace(w->L, idx);
 }
 
@@ -266,8 +266,8 @@ static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
   if (t.l.outer) put_composed(w, t.l, idx, 3);
   else put_layout(w, t.l, m);
   add_extents(w, t.l, m, wide);
-  if (!w->func || (coord && !m)) return;
-  kernlib_see_tensor(w, t, m, wide, count);
+  if (!w->see || (coord && !m)) return;
+  w->see->tensor(w, t, m, wide, count);
   lua_replace(w->L, idx);
 }
 
@@ -292,8 +292,8 @@ static void walk_tma(Walk *w, int idx, const TmaBox *b) {
     lua_pushvalue(w->L, idx);
     lua_rawseti(w->L, w->buffers, -(lua_Integer)w->nleaf);
   }
-  if (!w->func) return;
-  kernlib_see_tma(w, b);
+  if (!w->see) return;
+  w->see->tma(w, b);
   lua_replace(w->L, idx);
 }
 
@@ -442,7 +442,7 @@ static bool met(Walk *w, int idx, const void *p) {
       face_error(w->L, ERR_ARG, "%s is a table that holds it: what a "
                  "kernel takes has an end", kind_path(w));
   if (!kind_met(w, p)) return false;
-  if (w->func) {
+  if (w->see) {
     lua_rawgeti(w->L, w->copies, (lua_Integer)KIND_MORE(w->w[w->n - 1]) + 1);
     lua_replace(w->L, idx);
   }
@@ -478,7 +478,7 @@ static void walk_table(Walk *w, int idx) {
   Key *keys = push_keys(w, idx, &n);
   put(w, KIND_HEAD(KIND_TABLE, n));
   put_metatable(w, idx);
-  if (w->func) {
+  if (w->see) {
     lua_createtable(L, (int)lua_rawlen(L, idx), 0);  // of the same length
     copy = lua_gettop(L);
     lua_pushvalue(L, copy);
@@ -571,7 +571,7 @@ static void walk_constant(Walk *w, int idx) {
   } else {
     walk(w, at);
   }
-  if (w->func) lua_replace(L, idx);
+  if (w->see) lua_replace(L, idx);
   else lua_pop(L, 1);
 }
 
@@ -601,7 +601,7 @@ static void walk(Walk *w, int idx) {
     break;
   case LUA_TTABLE: walk_table(w, idx); break;
   case LUA_TFUNCTION:
-    if (w->calls) callslib_walk(w, idx);
+    if (w->function) w->function(w, idx);
     else kind_object(w, idx);
     break;
   case LUA_TUSERDATA:

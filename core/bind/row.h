@@ -136,11 +136,4 @@ enum {
 };
 int rowlib_kind(lua_State *L, int idx);
 
-// Calls the one of n alternatives that fits: arglib.c does, which registers
-// rows (face_setrows) and checks how many arguments there are.
-int rowlib_call(lua_State *L, const FnRow *rows, int n);
-// Do the letters of a row say what its function takes and gives?
-bool rowlib_consistent(const FnRow *row);
-void rowlib_open(lua_State *L);  // after all types are open
-
 #endif

@@ -2,9 +2,11 @@
 // alternatives, converts arguments and result.
 #include "bind/row.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "bind/laylib.h"
+#include "bind/public.h"
 #include "bind/tensorlib.h"
 #include "tensor/place.h"
 
@@ -211,7 +213,8 @@ static int push_placed(Ctx *cx, lua_State *L, const FnRow *row, Slot *a,
   return 1;
 }
 
-int rowlib_call(lua_State *L, const FnRow *row, int n) {
+// Calls the one of n alternatives that fits.
+static int call(lua_State *L, const FnRow *row, int n) {
   while (--n > 0 && !fits(L, row->types)) row++;
   if (row->shape == SHAPE_FACE) return ((lua_CFunction)row->f)(L);
   if (row->shape == SHAPE_NUMBERED)
@@ -243,7 +246,7 @@ static char in_c(char letter) {
   }
 }
 
-bool rowlib_consistent(const FnRow *row) {
+static bool consistent(const FnRow *row) {
   static const char *const names[] = {
     [SHAPE_FACE] = NULL, [SHAPE_NUMBERED] = NULL,
 #define NAME(name, type, field, takes, from) [SHAPE_##name] = #name,
@@ -256,4 +259,26 @@ bool rowlib_consistent(const FnRow *row) {
   for (s += *s == '_'; t < end; s++, t++)
     if (*s != in_c(*t)) return false;
   return *s == '\0' && end - row->types <= MOST_ARGS;
+}
+
+// ---- setting them ----
+
+static int enter_rows(lua_State *L, const Entry *e) {
+  arg_check_count(L, e);
+  return e->f ? e->f(L) : call(L, e->rows, e->n);
+}
+
+void face_setrows(lua_State *L, const FnRow *rows) {
+  size_t count = 0;
+  while (rows[count].sig) count++;
+  Setting s = arg_setting(L, count);
+  while (rows->sig) {
+    int n = 0;
+    do assert(consistent(&rows[n]));
+    while (rows[++n].sig && strcmp(rows[n].sig, OR) == 0);
+    Entry e = {.sig = rows->sig, .enter = enter_rows, .rows = rows, .n = n};
+    if (n == 1 && rows->shape == SHAPE_FACE) e.f = (lua_CFunction)rows->f;
+    arg_set(L, &s, e);
+    rows += n;
+  }
 }

@@ -78,7 +78,6 @@ const void *vmlib_place(const lua_Debug *ar);  // where that stands
 // Pushes what is at stack index `reg` of the running function, from 0 on. Its
 // name when it is a local, else NULL.
 const char *vmlib_register(lua_State *L, lua_Debug *ar, int reg);
-void vmlib_open(lua_State *L);
 
 // writelib.c: what a region changes of Lua: tables, coroutines. `writes` is
 // the stack index of the table that it is noted in.

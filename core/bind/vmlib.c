@@ -2,9 +2,8 @@
 // not tell, and all that an operation without metamethods (`==` of a traced
 // value and a number) leaves to look at.
 //
-// It is read where every Lua 5.4 keeps it, in a structure that is Lua's own:
-// so first a function whose code is known runs under a hook, and nothing is
-// read through what was found there unless it walks as that code does.
+// It is read where every Lua 5.4 keeps it, in a structure that is Lua's own,
+// and only after the trial of vmtrial.c found it there.
 #include "bind/trace.h"
 
 #include <string.h>
@@ -32,145 +31,8 @@ VmIns vmlib_behind(const lua_Debug *ar) {
 
 const void *vmlib_place(const lua_Debug *ar) { return next_instruction(ar); }
 
-// ---- functions ----
-
-// The head of a Lua function's closure, and of what all closures of its text
-// share: Lua's own structures, whose last fields here are asked for.
-typedef struct Shared {
-  void *next;
-  uint8_t tt, marked, parameters, vararg, registers;
-  int counts[9];  // upvalues, constants, instructions ...
-  void *constants;
-  const uint32_t *code;
-} Shared;
-typedef struct Closure {
-  void *next;
-  uint8_t tt, marked, upvalues;
-  void *list;
-  const Shared *shared;
-} Closure;
-enum { INSTRUCTIONS = 2 };  // of Shared.counts
-
-static const Shared *shared_of(lua_State *L, int idx) {
-  return ((const Closure *)lua_topointer(L, idx))->shared;
-}
-
-// The number of the instruction in front of `place` in the function at idx,
-// from 0 on; -1: it is of another function.
-static lua_Integer number_of(lua_State *L, int idx, const void *place) {
-  const Shared *s = shared_of(L, idx);
-  uintptr_t first = (uintptr_t)s->code;
-  uintptr_t at = (uintptr_t)place - sizeof *s->code;
-  uintptr_t n = (uintptr_t)s->counts[INSTRUCTIONS];
-  if (at < first || at - first >= n * sizeof *s->code) return -1;
-  return (lua_Integer)((at - first) / sizeof *s->code);
-}
-
-// vm_at(level) -> the number of the instruction that the Lua function at that
-// level is at
-static int l_vm_at(lua_State *L) {
-  lua_Debug ar;
-  if (!lua_getstack(L, (int)face_checkint(L, 1), &ar)) return 0;
-  lua_getinfo(L, "fS", &ar);
-  if (*ar.what == 'C') return 0;
-  lua_pushinteger(L, number_of(L, -1, vmlib_place(&ar)));
-  return 1;
-}
-
-// vm_made(value, f) -> the number of f's instruction that made a traced value;
-// nil: another function's did
-static int l_vm_made(lua_State *L) {
-  const Value *v = trace_value(L, 1);
-  face_checktype(L, 2, LUA_TFUNCTION);
-  lua_Integer n = !v || !v->made || lua_iscfunction(L, 2)
-                    ? -1 : number_of(L, 2, v->made);
-  if (n < 0) return 0;
-  lua_pushinteger(L, n);
-  return 1;
-}
-
 const char *vmlib_register(lua_State *L, lua_Debug *ar, int reg) {
   const char *name = lua_getlocal(L, ar, reg + 1);
   if (!name) lua_pushnil(L);
   return name && name[0] != '(' ? name : NULL;
-}
-
-// ---- the trial ----
-
-#define TRIAL_MAX 64
-
-typedef struct Trial {
-  uintptr_t at[TRIAL_MAX];  // where each instruction seems to be
-  int n;
-} Trial;
-
-static const char trial_key = 0;  // its address keys the registry
-
-static void trial_hook(lua_State *L, lua_Debug *ar) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &trial_key);
-  Trial *t = lua_touserdata(L, -1);
-  lua_pop(L, 1);
-  if (t && t->n < TRIAL_MAX)
-    t->at[t->n++] = (uintptr_t)next_instruction(ar) - sizeof(uint32_t);
-}
-
-// Did it see each of these n instructions, one after the other?
-static bool walked(const Trial *t, const char *code, size_t n) {
-  if ((size_t)t->n != n) return false;
-  for (size_t i = 0; i < n; i++)
-    if (t->at[i] != t->at[0] + i * sizeof(uint32_t) ||
-        t->at[i] % sizeof(uint32_t) != 0)
-      return false;
-  return memcmp((const void *)t->at[0], code, n * sizeof(uint32_t)) == 0;
-}
-
-// vm_trial(f, code) -> bool: runs f, whose code has no jump, and tells whether
-// hooks find its instructions.
-static int l_vm_trial(lua_State *L) {
-  size_t n;
-  face_checktype(L, 1, LUA_TFUNCTION);
-  const char *code = face_checklstr(L, 2, &n);
-  Trial *t = lua_newuserdatauv(L, sizeof *t, 0);
-  t->n = 0;
-  lua_pushvalue(L, -1);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &trial_key);
-  lua_State *co = lua_newthread(L);
-  lua_pushvalue(L, 1);
-  lua_xmove(L, co, 1);
-  lua_sethook(co, trial_hook, LUA_MASKCOUNT, 1);
-  int status = lua_pcall(co, 0, 0, 0);
-  lua_pushnil(L);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &trial_key);
-  bool good = status == LUA_OK && walked(t, code, n / 4);
-  lua_pushboolean(L, good && (uintptr_t)shared_of(L, 1)->code == t->at[0]);
-  return 1;
-}
-
-// ---- code ----
-
-static int count_dumped(lua_State *L, const void *p, size_t n, void *left) {
-  (void)L;
-  (void)p;
-  size_t *l = left;
-  if (n > *l) return 1;  // no more is asked for
-  *l -= n;
-  return 0;
-}
-
-// dumps_more(f, most) -> bool: is string.dump(f, true) of more than so many
-// bytes?
-static int l_dumps_more(lua_State *L) {
-  face_checktype(L, 1, LUA_TFUNCTION);
-  size_t left = (size_t)face_checkint(L, 2);
-  lua_settop(L, 1);
-  bool more = !lua_iscfunction(L, 1) && lua_dump(L, count_dumped, &left, 1);
-  lua_pushboolean(L, more);
-  return 1;
-}
-
-void vmlib_open(lua_State *L) {
-  static const luaL_Reg funcs[] = {
-    {"vm_trial", l_vm_trial}, {"dumps_more", l_dumps_more},
-    {"vm_at", l_vm_at}, {"vm_made", l_vm_made}, {NULL, NULL}};
-  face_setfuncs(L, funcs);
 }

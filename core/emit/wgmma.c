@@ -10,7 +10,7 @@
 #include "atoms/atom.h"
 #include "emit/expr.h"
 #include "emit/wgmma.h"
-#include "ir/flight.h"
+#include "ir/async_regs.h"
 
 #define FN "static __device__ __forceinline__ "
 
@@ -38,7 +38,7 @@ static void note_done(void *ud, Ref wait, Ref mma) {
 }
 
 void wgmma_note(Emit *e) {
-  flight_run(e->cx, e->fn, note_done, e);
+  async_regs_run(e->cx, e->fn, note_done, e);
 }
 
 // ---- statements ----

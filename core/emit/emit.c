@@ -808,7 +808,7 @@ static void note_functions(Emit *e) {
 }
 
 void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
-  fn = pairs_run(cx, fn, sm);
+  fn = pack16_run(cx, fn, sm);
   Emit e = {.cx = cx, .fn = fn, .sm = sm, .out = out, .depth = 1};
   size_t start = out->text.n, lines = out->lines.n;
   e.open = NEW(cx, Ref, fn->ins.n);

@@ -83,10 +83,10 @@ typedef struct Emit {
   uint32_t told;      // the one last told in a comment
 } Emit;
 
-// ---- pairs.c ----
+// ---- pack16.c ----
 // fn with pairs of operations on 16-bit floats as one where sm has that; fn
 // itself where there are none. In cx->scratch.
-const Fn *pairs_run(Ctx *cx, const Fn *fn, int sm);
+const Fn *pack16_run(Ctx *cx, const Fn *fn, int sm);
 
 // ---- uses.c ----
 void uses_run(Emit *e);

@@ -16,7 +16,7 @@ static void at_line(lua_State *L, Ctx *cx) {
   if (!face_where(L, src, &line, &ar)) return;
   Fn *fn = ir_fn(cx);
   FnBox *box = (FnBox *)fn;
-  if (box->known) box->at = vmlib_place(&ar);
+  if (box->known) box->at = bytecode_place(&ar);
   ir_at(cx, fn, src, (uint32_t)line);
   vec_reserve(cx, fn->hits, fn->at + 1);
   while (fn->hits.n <= fn->at) fn->hits.p[fn->hits.n++] = 0;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bind/kind.h"
+#include "bind/argkey.h"
 #include "bind/tensorlib.h"
 #include "layout/composed.h"
 
@@ -189,8 +189,8 @@ typedef struct Span {
 static Span span_of(Ctx *cx, lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   const TensorBox *box = tensorlib_box(L, idx);
-  Walk w = kind_begin(cx, L, 0);
-  kind_add(&w, idx);
+  Walk w = argkey_begin(cx, L, 0);
+  argkey_add(&w, idx);
   const Leaf *l = w.nleaf ? w.leaf : NULL;
   if (!l || !l->pointer || (!l->host && !l->dev))
     face_error(L, ERR_ARG, "the tensor has no memory of the host or a GPU");

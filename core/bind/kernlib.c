@@ -2,7 +2,7 @@
 // traced, whether a program still stands, and where their bytes are.
 #include "bind/buflib.h"
 #include "bind/trace.h"
-#include "bind/kind.h"
+#include "bind/argkey.h"
 #include "tensor/place.h"
 
 #include <string.h>
@@ -301,11 +301,11 @@ static const Seen seen = {see_number, see_layout, see_tensor, see_tma};
 
 void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n) {
   lua_newtable(L);
-  Walk w = kind_begin(cx, L, 0);
+  Walk w = argkey_begin(cx, L, 0);
   w.see = &seen;
   w.func = func;
   w.copies = lua_gettop(L);
-  for (int i = 0; i < n; i++) kind_add(&w, first + i);
+  for (int i = 0; i < n; i++) argkey_add(&w, first + i);
   lua_pop(L, 1);
 }
 
@@ -317,12 +317,12 @@ static int l_param_memory(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (!tmalib_box(L, 1)) face_check_tensor(L, 1);
   lua_newtable(L);
-  Walk w = kind_begin(cx, L, 0);
+  Walk w = argkey_begin(cx, L, 0);
   w.buffers = lua_gettop(L);
-  kind_add(&w, 1);
+  argkey_add(&w, 1);
   if (!w.nleaf || !w.leaf->pointer)
     face_error(L, ERR_ARG, "the tensor has no memory of the host or a GPU");
-  LeafMemory m = kind_memory(cx, w.leaf);
+  LeafMemory m = argkey_memory(cx, w.leaf);
   lua_rawgeti(L, -1, 1);
   lua_pushinteger(L, m.offset);
   lua_pushinteger(L, m.bytes);

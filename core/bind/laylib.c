@@ -75,7 +75,7 @@ Layout face_check_layout(lua_State *L, int idx) {
 static void push_layout(lua_State *L, Layout l, int uservalues) {
   size_t head = offsetof(LayoutBox, l);
   LayoutBox *b = lua_newuserdatauv(L, head + layout_bytes(l), uservalues);
-  leftlib_hold(L, l, 1);
+  layoutfn_hold(L, l, 1);
   b->mark = &laylib_layout_key;
   b->serial = b->born = 0;
   layout_copy(&b->l, l);
@@ -89,7 +89,7 @@ static void push_layout(lua_State *L, Layout l, int uservalues) {
 }
 
 void face_push_layout(lua_State *L, Layout l) {
-  push_layout(L, l, leftlib_count(l));
+  push_layout(L, l, layoutfn_count(l));
 }
 
 void laylib_push_markable(lua_State *L, Layout l) { push_layout(L, l, 2); }

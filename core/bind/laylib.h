@@ -75,13 +75,13 @@ Tup laylib_coord(Ctx *cx, lua_State *L, int first);
 // LayoutRight that of shape.
 Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape);
 
-// leftlib.c: Lua functions that layouts go through. make: of the function at
+// layoutfn.c: Lua functions that layouts go through. make: of the function at
 // f, with the options at opts or none; pushes what holds it.
-const LayoutFn *leftlib_make(lua_State *L, int f, int opts);
-void leftlib_push(lua_State *L, const LayoutFn *fn);  // the Lua function
-int leftlib_count(Layout l);  // of its functions
+const LayoutFn *layoutfn_make(lua_State *L, int f, int opts);
+void layoutfn_push(lua_State *L, const LayoutFn *fn);  // the Lua function
+int layoutfn_count(Layout l);  // of its functions
 // The userdata on top holds them, in its uservalues from `first` on.
-void leftlib_hold(lua_State *L, Layout l, int first);
+void layoutfn_hold(lua_State *L, Layout l, int first);
 
 // t[k] where the table of a tuple has no k: nil, but an error below 1.
 int tuplelib_index(lua_State *L);

@@ -112,7 +112,7 @@ static int layout_leq(lua_State *L) {
 // layout or a Lua function.
 static void push_outer(lua_State *L, const Outer *f) {
   if (f->kind == OUTER_FN && !f->l.outer)
-    leftlib_push(L, f->fn);
+    layoutfn_push(L, f->fn);
   else if (f->kind == OUTER_LAYOUT)
     face_push_layout(L, f->l);
   else if (!f->l.outer)

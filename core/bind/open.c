@@ -14,7 +14,7 @@ int luaopen_cute_core(lua_State *L) {
   cutelib_open(L);
   filelib_open(L);
   layoutlib_open(L);
-  leftlib_open(L);
+  layoutfn_open(L);
   tuplelib_open(L);
   alglib_open(L);
   static const char *const types[] = {MT_LAYOUT, MT_CONST};
@@ -30,7 +30,7 @@ int luaopen_cute_core(lua_State *L) {
   oplib_open(L);
   mathlib_open(L);
   tracelib_open(L);
-  vmtrial_open(L);
+  bytecodelib_open(L);
   intrinlib_open(L);
   printlib_open(L);
   kernlib_open(L);
@@ -42,14 +42,14 @@ int luaopen_cute_core(lua_State *L) {
   recordlib_open(L);
   jitlib_open(L);
   launchlib_open(L);
-  callslib_open(L);
+  plan_cache_open(L);
   symlib_open(L);
   tmalib_open(L);
   requestlib_open(L);
   editlib_open(L);
   simlib_open(L);
   debuglib_open(L);
-  anylib_open(L);
-  rowlib_open(L);
+  generic_open(L);
+  dispatch_open(L);
   return 1;
 }

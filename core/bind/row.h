@@ -1,5 +1,5 @@
 // Functions of Lua as rows: what users call it, what its arguments and its
-// result are, and the function of core/ that answers (rowlib.c converts).
+// result are, and the function of core/ that answers (dispatch.c converts).
 //
 //   {"logical_divide(layout, tiler)", "LT>L", FN(layout_logical_divide)}
 //
@@ -134,6 +134,6 @@ enum {
   KIND_TUPLE = KIND_DIM | KIND_TABLE,
   KIND_SHAPE = KIND_TUPLE | KIND_LAYOUT | KIND_TENSOR
 };
-int rowlib_kind(lua_State *L, int idx);
+int dispatch_kind(lua_State *L, int idx);
 
 #endif

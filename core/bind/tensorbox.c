@@ -20,8 +20,8 @@ static TensorBox *push_box(lua_State *L, const Tensor *t) {
   size_t bb = words_bytes(t->base);
   TensorBox *b =
     lua_newuserdatauv(L, sizeof *b + lb + bb + place_bytes(t->place),
-                      2 + leftlib_count(t->l));
-  leftlib_hold(L, t->l, 3);
+                      2 + layoutfn_count(t->l));
+  layoutfn_hold(L, t->l, 3);
   b->mark = &tensor_mark;
   b->t = *t;
   b->host = NULL;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bind/stop.h"
+#include "bind/interrupt.h"
 #include "bind/veclib.h"
 #include "emit/emit.h"
 #include "ir/fold.h"
@@ -354,7 +354,7 @@ static int l_trace(lua_State *L) {
   ir_trace(cx, &box->fn);
   hooklib_start(L);
   int status = lua_pcall(L, nargs + 2, 0, 5);
-  stop_sethook(L, hook, mask, count);
+  interrupt_sethook(L, hook, mask, count);
   ir_trace(cx, NULL);
   lua_pushnil(L);
   lua_setfield(L, LUA_REGISTRYINDEX, TRACE_STATE);

@@ -18,7 +18,7 @@
 
 #include "base/signals.h"
 #include "program/program.h"
-#include "bind/stop.h"
+#include "bind/interrupt.h"
 #include "program/terminal.h"
 
 // libtinfo's; its header would define names such as `lines` as macros.
@@ -209,7 +209,7 @@ static int editor_read(lua_State *L) {
   strcpy(copy, prompt);
   free(e->prompt);
   e->prompt = copy;
-  stop_answered();
+  interrupt_answered();
   replib_hold(&e->mask);
   el_set(e->el, EL_PREP_TERM, 1);  // before the prompt shows, not after
   el_resize(e->el);
@@ -220,7 +220,7 @@ static int editor_read(lua_State *L) {
   sigprocmask(SIG_SETMASK, &e->mask, NULL);
   if (signals_asked) {
     int above, rows = rows_of(e, &above);
-    stop_answered();
+    interrupt_answered();
     fputs("^C", stdout);
     put_lines(rows - above);
     fflush(stdout);
@@ -281,7 +281,7 @@ static int sys_editor(lua_State *L) {
   e->hist = history_init();
   e->el = e->hist ? el_init("cutelua", stdin, stdout, stderr) : NULL;
   if (!e->el) return 0;
-  stop_watch();
+  interrupt_watch();
   HistEvent ev;
   history(e->hist, &ev, H_SETSIZE, 10000);
   history(e->hist, &ev, H_SETUNIQUE, 1);

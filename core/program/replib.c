@@ -18,7 +18,7 @@
 #include "atoms/atom.h"
 #include "base/signals.h"
 #include "program/program.h"
-#include "bind/stop.h"
+#include "bind/interrupt.h"
 #include "program/terminal.h"
 
 // ---- the terminal ----
@@ -64,14 +64,14 @@ bool replib_wait(const sigset_t *mask) {
 static int sys_ask(lua_State *L) {
   const char *prompt = luaL_checkstring(L, 1);
   sigset_t mask;
-  stop_watch();
-  stop_answered();
+  interrupt_watch();
+  interrupt_answered();
   replib_hold(&mask);
   fputs(prompt, stdout);
   fflush(stdout);
   bool ready = replib_wait(&mask);
   sigprocmask(SIG_SETMASK, &mask, NULL);
-  stop_answered();
+  interrupt_answered();
   lua_pushboolean(L, ready);
   return 1;
 }
@@ -213,12 +213,12 @@ static int sys_documents(lua_State *L) { return push_embedded(L, true); }
 
 int luaopen_cute_sys(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"call", stop_call}, {"ask", sys_ask},
+    {"call", interrupt_call}, {"ask", sys_ask},
     {"mkdirs", sys_mkdirs}, {"columns", sys_columns}, {"files", sys_files},
     {"stamp", sys_stamp}, {"heard", sys_heard},
     {"atoms", sys_atoms}, {"embedded", sys_embedded},
     {"modules", sys_modules}, {"documents", sys_documents}, {NULL, NULL}};
-  stop_open(L);
+  interrupt_open(L);
   luaL_newlib(L, funcs);
   proclib_open(L);
   linelib_open(L);

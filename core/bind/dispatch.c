@@ -34,7 +34,7 @@ static const struct { const char *name; int kind; } typed[] = {
   {MT_TENSOR, KIND_TENSOR}, {MT_VALUE, KIND_VALUE}, {MT_VECTOR, KIND_VECTOR},
   {MT_TILED, KIND_TILED}};
 
-void rowlib_open(lua_State *L) {
+void dispatch_open(lua_State *L) {
   for (size_t i = 0; i < sizeof typed / sizeof *typed; i++) {
     luaL_getmetatable(L, typed[i].name);
     lua_pushinteger(L, typed[i].kind);
@@ -59,7 +59,7 @@ static int kind_of_userdata(lua_State *L, int idx) {
   return kind ? kind : KIND_OTHER;
 }
 
-int rowlib_kind(lua_State *L, int idx) {
+int dispatch_kind(lua_State *L, int idx) {
   if (laylib_box(L, idx)) return KIND_LAYOUT;
   switch (lua_type(L, idx)) {
   case LUA_TNONE: return KIND_NONE;
@@ -93,7 +93,7 @@ static bool fits(lua_State *L, const char *types) {
   int idx = 1, top = lua_gettop(L);
   for (const char *t = types; *t && *t != '>'; t++) {
     int may = kinds[(unsigned char)*t];
-    if (!(may & rowlib_kind(L, idx++))) return false;
+    if (!(may & dispatch_kind(L, idx++))) return false;
     if (may & KIND_REST) return true;
   }
   while (idx <= top)
@@ -179,7 +179,7 @@ static int push(lua_State *L, const FnRow *row, char letter, const Slot *x,
 
 static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   switch (row->shape) {
-  case SHAPE_FACE: case SHAPE_NUMBERED: break;  // done by rowlib_call
+  case SHAPE_FACE: case SHAPE_NUMBERED: break;  // done by dispatch_call
 #define APPLY(name, type, field, takes, from) \
   case SHAPE_##name: x->field = ((Fn_##name *)row->f) from; break;
   SHAPES(APPLY)

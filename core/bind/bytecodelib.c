@@ -1,5 +1,5 @@
 // Instructions of Lua functions for lua/cute: where one is, what made a value,
-// and the trial that shows whether vmlib.c reads this Lua right.
+// and the trial that shows whether bytecode.c reads this Lua right.
 //
 // A function whose code is known runs under a hook, and nothing is read through
 // what was found there unless it walks as that code does.
@@ -48,7 +48,7 @@ static int l_vm_at(lua_State *L) {
   if (!lua_getstack(L, (int)face_checkint(L, 1), &ar)) return 0;
   lua_getinfo(L, "fS", &ar);
   if (*ar.what == 'C') return 0;
-  lua_pushinteger(L, number_of(L, -1, vmlib_place(&ar)));
+  lua_pushinteger(L, number_of(L, -1, bytecode_place(&ar)));
   return 1;
 }
 
@@ -80,7 +80,7 @@ static void trial_hook(lua_State *L, lua_Debug *ar) {
   Trial *t = lua_touserdata(L, -1);
   lua_pop(L, 1);
   if (t && t->n < TRIAL_MAX)
-    t->at[t->n++] = (uintptr_t)vmlib_place(ar) - sizeof(uint32_t);
+    t->at[t->n++] = (uintptr_t)bytecode_place(ar) - sizeof(uint32_t);
 }
 
 // Did it see each of these n instructions, one after the other?
@@ -137,7 +137,7 @@ static int l_dumps_more(lua_State *L) {
   return 1;
 }
 
-void vmtrial_open(lua_State *L) {
+void bytecodelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"vm_trial", l_vm_trial}, {"dumps_more", l_dumps_more},
     {"vm_at", l_vm_at}, {"vm_made", l_vm_made}, {NULL, NULL}};

@@ -3,7 +3,7 @@
 // value and a number) leaves to look at.
 //
 // It is read where every Lua 5.4 keeps it, in a structure that is Lua's own,
-// and only after the trial of vmtrial.c found it there.
+// and only after the trial of bytecodelib.c found it there.
 #include "bind/trace.h"
 
 #include <string.h>
@@ -21,17 +21,17 @@ static VmIns decoded(uint32_t w) {
                  .k = (w >> 15 & 1) != 0};
 }
 
-VmIns vmlib_at(const lua_Debug *ar) {
+VmIns bytecode_at(const lua_Debug *ar) {
   return decoded(next_instruction(ar)[-1]);
 }
 
-VmIns vmlib_behind(const lua_Debug *ar) {
+VmIns bytecode_behind(const lua_Debug *ar) {
   return decoded(next_instruction(ar)[0]);
 }
 
-const void *vmlib_place(const lua_Debug *ar) { return next_instruction(ar); }
+const void *bytecode_place(const lua_Debug *ar) { return next_instruction(ar); }
 
-const char *vmlib_register(lua_State *L, lua_Debug *ar, int reg) {
+const char *bytecode_register(lua_State *L, lua_Debug *ar, int reg) {
   const char *name = lua_getlocal(L, ar, reg + 1);
   if (!name) lua_pushnil(L);
   return name && name[0] != '(' ? name : NULL;

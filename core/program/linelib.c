@@ -50,7 +50,7 @@ static int read_byte(Editor *e, char *c) {
     return 1;
   }
   for (;;) {
-    if (!replib_wait(&e->mask)) return -1;
+    if (!sys_wait(&e->mask)) return -1;
     ssize_t n = read(STDIN_FILENO, c, 1);
     if (n >= 0 || errno != EINTR) return (int)n;
   }
@@ -154,8 +154,8 @@ static unsigned char complete(EditLine *el, bool back) {
   if (!lua_checkstack(L, 10)) return code;
   lua_getiuservalue(L, 1, 1);
   lua_pushlstring(L, line->buffer, n);
-  lua_pushinteger(L, replib_columns());
-  lua_pushinteger(L, replib_rows() - rows);
+  lua_pushinteger(L, sys_columns());
+  lua_pushinteger(L, sys_rows() - rows);
   lua_pushboolean(L, back);
   if (lua_pcall(L, 4, 3, 0) == LUA_OK) {
     const char *text = lua_tostring(L, -3), *shown = lua_tostring(L, -2);
@@ -210,7 +210,7 @@ static int editor_read(lua_State *L) {
   free(e->prompt);
   e->prompt = copy;
   interrupt_answered();
-  replib_hold(&e->mask);
+  sys_hold(&e->mask);
   el_set(e->el, EL_PREP_TERM, 1);  // before the prompt shows, not after
   el_resize(e->el);
   int n = 0;

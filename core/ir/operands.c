@@ -144,6 +144,10 @@ bool operands_next(Operands *w, Operand *o) {
   else if (o->kind == OPERAND_MEM) take_mem(w, o);
   else o->ref = take(w);
   if (o->kind == OPERAND_OBJECT) take_space(w, o);
+  if (*w->sig == '/') {
+    o->role = w->sig[1];
+    w->sig += 2;
+  }
   if (*w->sig == '?') o->optional = *w->sig++;
   return true;
 }

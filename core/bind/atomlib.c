@@ -58,7 +58,7 @@ static void push_copy(lua_State *L, TiledCopy c) {
 static const AtomBox *check_tiled(Ctx *cx, lua_State *L, int idx, BoxKind kind,
                                   Dim *thr) {
   *thr = dim_int(cx, 0);
-  const AtomBox *b = boxlib_slice(cx, L, idx, thr);
+  const AtomBox *b = fields_slice(cx, L, idx, thr);
   if (!b) b = luaL_testudata(L, idx, MT_TILED);
   if (!b || b->kind != kind)
     face_argerror(L, idx, kind == BOX_MMA ? "tiled MMA or its slice"
@@ -72,7 +72,7 @@ static const AtomBox *test_any(Ctx *cx, lua_State *L, int idx, BoxKind kind) {
   Dim thr;
   const AtomBox *b = luaL_testudata(L, idx, MT_ATOM);
   if (!b) b = luaL_testudata(L, idx, MT_TILED);
-  if (!b) b = boxlib_slice(cx, L, idx, &thr);
+  if (!b) b = fields_slice(cx, L, idx, &thr);
   return b && b->kind == kind ? b : NULL;
 }
 
@@ -703,7 +703,7 @@ static const FnRow rows[] = {
   LAST_ROW};
 
 static const luaL_Reg box_meta[] = {
-  {"__index", boxlib_index}, {"__tostring", boxlib_tostring}, {NULL, NULL}};
+  {"__index", fields_index}, {"__tostring", fields_tostring}, {NULL, NULL}};
 
 static const FnRow atom_rows[] = {
   {"make_fragment_A(part)", "", NUMBERED(make_fragment, 'A')},

@@ -1,6 +1,6 @@
 // Placeholders in arguments: constants of a trace, and values that are known
 // only at the launch (symbolic integers and tensors).
-#include "bind/kind.h"
+#include "bind/argkey.h"
 
 #include <string.h>
 

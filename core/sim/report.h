@@ -29,7 +29,10 @@ typedef struct SimFault {
     // writes; alone: 1 + number of a warp whose own wait for the reading wgmma
     // does not come before; cta: of a thread on the other side.
     struct {
-      SimClash how; SimAgent agent; bool flying, proxy, far, copy; int alone;
+      SimClash how;
+      SimAgent agent;
+      bool flying, proxy, far, copy;
+      int alone;
       int32_t cta[3];
     } race;
     // BLOCKRACE. mine, other: access classes of blocks.c; cta: the other side;
@@ -46,7 +49,8 @@ typedef struct SimFault {
     // FLAG: `needed` blocks have not started. some: in a branch for some
     // threads.
     struct {
-      SimStuck how; bool some;
+      SimStuck how;
+      bool some;
       uint32_t waiting, ended;
       int64_t barrier, came, needed, bytes;
     } deadlock;
@@ -59,7 +63,8 @@ typedef struct SimFault {
     struct { SimMapWrong how; bool drained; } map;
     // REGISTERS. Current, requested; warp of its CTA; another warp, its count.
     struct {
-      SimAllotment how; int had, wanted, warp, other, theirs;
+      SimAllotment how;
+      int had, wanted, warp, other, theirs;
     } registers;
     // WARPGROUP. Warp of its CTA; number of warps in the CTA.
     struct { SimTeamwork how; int warp, warps; } team;

@@ -35,7 +35,8 @@ typedef struct Launch {
   int sm;                // target: 80, 90, ...
   bool pdl;              // may start before the preceding launch completes
   bool tries;            // results of all try_waits are scheduling steps
-  const SimEdit *edit; size_t nedit;  // patches to fn (edit.h)
+  const SimEdit *edit;   // patches to fn (edit.h)
+  size_t nedit;
   struct SimDebug *debug;  // attached debugger (debug.h), or NULL
 } Launch;
 
@@ -133,7 +134,8 @@ typedef struct SimResult {
   uint64_t ctas, early;   // CTAs that completed; early: those that let the next
                           // launch start before they waited
   uint64_t granules;      // most granules that a cluster tracked accesses for
-  char *output; size_t noutput;  // output of printf, in CTA order
+  char *output;           // output of printf, in CTA order
+  size_t noutput;
   int64_t left;           // elements of outputs that are unwritten
   SimShort few;           // a grid that is too small for an output
   bool stopped;           // by too many reports, or by `progress`

@@ -20,14 +20,21 @@ typedef enum SimState {
 enum { FENCES = 16, SIM_ROOM = 256 * 64 * 4 };
 
 // Defined below, and in regs.h, mem.c, cluster.c, shadow.h, mbar.h, async.h ...
-typedef struct SimCta SimCta; typedef struct SimCluster SimCluster;
-typedef struct SimBatch SimBatch; typedef struct SimReach SimReach;
+typedef struct SimCta SimCta;
+typedef struct SimCluster SimCluster;
+typedef struct SimBatch SimBatch;
+typedef struct SimReach SimReach;
 typedef struct SimTaint SimTaint;
-typedef struct SimGran SimGran; typedef struct SimRead SimRead;
-typedef struct SimFar SimFar; typedef struct SimLines SimLines;
-typedef struct SimMbar SimMbar; typedef struct SimAsync SimAsync;
-typedef struct SimSpin SimSpin; typedef struct SimPart SimPart;
-typedef struct SimTeam SimTeam; typedef struct SimPattern SimPattern;
+typedef struct SimGran SimGran;
+typedef struct SimRead SimRead;
+typedef struct SimFar SimFar;
+typedef struct SimLines SimLines;
+typedef struct SimMbar SimMbar;
+typedef struct SimAsync SimAsync;
+typedef struct SimSpin SimSpin;
+typedef struct SimPart SimPart;
+typedef struct SimTeam SimTeam;
+typedef struct SimPattern SimPattern;
 struct SimWarp {
   SimCluster *cluster;
   SimCta *cta;
@@ -113,7 +120,9 @@ struct SimCluster {
   uint64_t moved, asleep;  // memory changes (spin.h); *prog->changes when it
                            // began to wait for other clusters
   SimCluster *next;        // the cluster that began to wait after this one
-  SimSpin *spin; struct SimTurns *turns; struct SimCauses *causes;  // turns.h
+  SimSpin *spin;
+  struct SimTurns *turns;  // turns.h
+  struct SimCauses *causes;
   int64_t unborn;          // deadlocks: blocks that cannot start
   bool look, hopeless;     // a warp may be stuck; all clusters are stuck
   bool stop, oom, strict;  // stop: end the run; strict: notes are faults
@@ -131,7 +140,8 @@ struct SimCluster {
   uint32_t *farat, nfar, maxfar, farfree;  // farat: NULL until needed
   SimMbar *mbar;           // mbar.c; NULL until needed
   uint16_t *mbarat;        // by address / 8: index + 1 of its mbarrier
-  uint32_t *mbarclocks, *mbarwaits, *came; struct SimUse *uses;
+  uint32_t *mbarclocks, *mbarwaits, *came;
+  struct SimUse *uses;
   struct SimPassed *passed;
   int nmbar;
   uint64_t vain;           // failed try_waits since the last progress

@@ -7,6 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Costs of fences in cycles: latency until the warp continues; each: SM time of
+// each warp.
+typedef struct SimFenceCost {
+  double cta, cta_each;
+  double gpu, gpu_each;
+  double sys, sys_each;
+  double async;
+} SimFenceCost;
+
 // A model of multiprocessors (SMs), one for each CTA of a cluster. `resident`
 // clusters run on them at once, `clusters` one after the other. Times are in
 // cycles, rates in bytes per cycle and SM.
@@ -36,9 +45,7 @@ typedef struct SimMachine {
   double meet, round;     // barrier: cost of each arrival; latency of release
   double cluster;         // latency of a cluster barrier
   double loop;            // minimum time of a loop iteration of a warp
-  // Fences: SM time of each warp, and latency until the warp continues.
-  double fence_cta, fence_cta_each, fence, fence_each, fence_sys,
-         fence_sys_each, fence_async;
+  SimFenceCost fence;
   double cluster_each;    // cost of each arrival at a cluster barrier
 } SimMachine;
 

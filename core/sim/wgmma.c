@@ -1,8 +1,8 @@
 // Warpgroup MMAs. Four warps issue one together. It runs asynchronously, and is
 // computed when one of them waits for its group, since no thread can observe
-// the result sooner. Its registers must not be accessed before (ir/flight.h). A
-// and B are read from shared memory as the descriptors say, in pieces of 16
-// bytes with swizzled addresses.
+// the result sooner. Its registers must not be accessed before
+// (ir/async_regs.h). A and B are read from shared memory as the descriptors
+// say, in pieces of 16 bytes with swizzled addresses.
 //
 // Each warpgroup has an agent, whose epoch is the number of MMAs. It reads
 // shared memory in the epoch of an MMA; threads that waited for the MMA acquire

@@ -1,6 +1,7 @@
-// A walk over the arguments of a launch, which may be tables of tables: what
-// of them is part of a program becomes words, what a launch hands over leaves.
-// While a kernel is traced the walk puts in their place what the kernel sees.
+// Walks over the arguments of a launch, which may be nested tables. Properties
+// that are part of a program become words; values that a launch passes become
+// leaves. While a kernel is traced, the walk replaces arguments by what the
+// kernel sees.
 #include "bind/trace.h"
 #include "bind/argkey.h"
 
@@ -13,7 +14,7 @@
 #include "bind/tensorlib.h"
 #include "layout/composed.h"
 
-// ---- growing in scratch ----
+// ---- growing arrays in scratch ----
 
 static void *grow(Ctx *cx, const void *p, size_t n, size_t *cap, size_t size) {
   if (n < *cap) return (void *)p;
@@ -56,7 +57,7 @@ static Leaf *add_leaf(Walk *w, DType type) {
   return l;
 }
 
-// Pops what words name by its address: it has to stay.
+// Pops an object that words identify by its address, and keeps it alive.
 static void hold(Walk *w) {
   if (!w->hold) lua_pop(w->L, 1);
   else
@@ -106,8 +107,9 @@ static void walk_symbol(Walk *w, int idx) {
 
 // ---- layouts and tensors ----
 
-// A composed layout as text and, behind a 0, which functions it goes through;
-// these are held by the object at idx, in its uservalues from `first` on.
+// Appends a composed layout: its text and, after a 0, the functions that it
+// passes through. The object at idx owns these, in its uservalues from `first`
+// on.
 static void put_composed(Walk *w, Layout l, int idx, int first) {
   Buf b = {0};
   layout_print(w->cx, l, &b);
@@ -146,7 +148,7 @@ static Leaf *add_extent(Walk *w, Dim d, uint32_t symbol, DType type) {
   return leaf;
 }
 
-// Leaves of the dynamic extents, then of the strides.
+// Adds leaves for the dynamic extents, then for the strides.
 static void add_extents(Walk *w, Layout l, const TensorMarks *m, bool wide) {
   if (!m) return;
   Dim leaf[TENSOR_MAX_MARKS];
@@ -159,7 +161,8 @@ static void add_extents(Walk *w, Layout l, const TensorMarks *m, bool wide) {
         ->free = dim_is(leaf[i], 1);
 }
 
-// Calls are told apart by extents that a program would be handed.
+// Returns the marks of the object at idx; NULL in calls, whose key includes the
+// extents that a program would get as arguments.
 static const TensorMarks *marks_of(const Walk *w, int idx) {
   return w->calls ? NULL : tensor_marks(w->L, idx);
 }
@@ -178,7 +181,7 @@ static void walk_layout(Walk *w, int idx) {
   lua_replace(w->L, idx);
 }
 
-// The tensor as it is on the host, also while a kernel is traced.
+// Returns the tensor as it is on the host, even while a kernel is traced.
 static Tensor host_tensor(Walk *w, const TensorBox *b, const TensorMarks *m) {
   Tensor t = b->t;
   if (b->serial) tensorlib_outside(w->L);
@@ -186,14 +189,16 @@ static Tensor host_tensor(Walk *w, const TensorBox *b, const TensorMarks *m) {
   return t;
 }
 
-// Elements from t's first on: where a function leads is not known before.
+// Returns the elements of memory from t's first one on, for layouts with a
+// function, whose range is unknown.
 static int64_t rest_of(const Leaf *l, const Tensor *t) {
   size_t bytes = l->host ? l->host->bytes : l->dev ? l->dev->bytes : 0;
   return (int64_t)(bytes * 8 / (size_t)dtype_bits(t->type))
          - dim_value(t->off);
 }
 
-// How far a plain static layout reaches, where that is quickly told.
+// Computes the elements that a plain static layout reaches; false: not by this
+// quick method.
 static bool quick_reach(Layout l, Leaf *leaf) {
   int64_t most = INT32_MAX, before = 0, after = 1;
   const Dim *stride = l.stride;
@@ -238,7 +243,7 @@ static Leaf *add_memory(Walk *w, int idx, const Tensor *t, const TensorBox *b,
   return l;
 }
 
-// On which device memory is, where that is not what a launch asks.
+// Appends the device of the memory in calls; a launch requires a given one.
 static void put_place(Walk *w, const Leaf *l) {
   if (w->calls) put(w, l->dev ? (uint64_t)(uintptr_t)l->dev->own.gpu : 0);
 }
@@ -271,10 +276,10 @@ static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
   lua_replace(w->L, idx);
 }
 
-// What a TMA atom does is part of the program; where its tensor lies, its
-// extents and strides, a launch tells.
+// Appends a TMA atom, which is part of the program. The address, extents and
+// strides of its tensor are passed at the launch.
 static void walk_tma(Walk *w, int idx, const TmaBox *b) {
-  if (b->a.runs) {  // it is told by itself
+  if (b->a.runs) {  // identified by its address
     put(w, ARG_HEAD(ARG_OBJECT, 0));
     put_object(w, idx);
     return;
@@ -299,7 +304,7 @@ static void walk_tma(Walk *w, int idx, const TmaBox *b) {
 
 // ---- tables ----
 
-// A table that is its own, not to be copied: it is a constant.
+// Reports whether a table is not to be copied: it is a constant.
 static bool is_closed(Walk *w, int idx) {
   lua_State *L = w->L;
   if (!lua_getmetatable(L, idx)) return false;
@@ -328,9 +333,9 @@ static void put_metatable(Walk *w, int idx) {
   lua_pop(L, 1);
 }
 
-// A key, and where it is on the stack.
+// A key, and its stack index.
 typedef struct Key {
-  const char *s;  // NULL: an integer, or a boolean as one
+  const char *s;  // NULL: an integer, or a boolean as an integer
   size_t n;
   lua_Integer i;
   int at;
@@ -363,7 +368,7 @@ static Key key_at(Walk *w, int at) {
   return k;
 }
 
-// Pushes the keys of the table at idx; gives them in the order that is the
+// Pushes the keys of the table at idx; returns them in an order that is the
 // same in every process.
 static Key *push_keys(Walk *w, int idx, size_t *n) {
   lua_State *L = w->L;
@@ -375,7 +380,7 @@ static Key *push_keys(Walk *w, int idx, size_t *n) {
   for (lua_pushnil(L); lua_next(L, idx);) {
     lua_pop(L, 1);
     if (!lua_checkstack(L, LUA_MINSTACK)) {
-      lua_settop(L, top);  // for the message
+      lua_settop(L, top);  // makes room for the message
       face_error(L, ERR_LIMIT, "%s is a table of over %zu fields: what a "
                  "kernel takes fits on Lua's stack\n"
                  "  give many numbers as a tensor", argkey_path(w), *n);
@@ -391,8 +396,8 @@ static Key *push_keys(Walk *w, int idx, size_t *n) {
 
 static void walk(Walk *w, int idx);
 
-// Does the class of the table at idx, whose metatable has `__constants`, say
-// that this field is a constant of the program?
+// Reports whether the metatable of the table at idx declares the field as a
+// constant of the program, in `__constants`.
 static bool is_constant(Walk *w, int idx, const Key *k) {
   lua_State *L = w->L;
   if (!lua_getmetatable(L, idx)) return false;
@@ -435,7 +440,7 @@ bool argkey_met(Walk *w, const void *p) {
   return false;
 }
 
-// Has this table been met? Then it is the same one again.
+// Reports whether this table was met before; then it is the same one again.
 static bool met(Walk *w, int idx, const void *p) {
   for (int i = 0; i < w->depth; i++)
     if (w->open[i].table == p)
@@ -449,8 +454,8 @@ static bool met(Walk *w, int idx, const void *p) {
   return true;
 }
 
-// Of objects of lua/cute those that are the host's alone: inside a table they
-// are what happens to be there.
+// Rejects objects of lua/cute that belong to the host. Inside a table they are
+// ignored.
 static void refuse_host(Walk *w, int idx) {
   lua_State *L = w->L;
   if (w->calls || w->depth) return;
@@ -479,7 +484,7 @@ static void walk_table(Walk *w, int idx) {
   put(w, ARG_HEAD(ARG_TABLE, n));
   put_metatable(w, idx);
   if (w->see) {
-    lua_createtable(L, (int)lua_rawlen(L, idx), 0);  // of the same length
+    lua_createtable(L, (int)lua_rawlen(L, idx), 0);  // same length
     copy = lua_gettop(L);
     lua_pushvalue(L, copy);
     lua_rawseti(L, w->copies, (lua_Integer)w->ntable);
@@ -495,10 +500,10 @@ static void walk_table(Walk *w, int idx) {
   lua_settop(L, top);
 }
 
-// ---- the rest ----
+// ---- other values ----
 
-// No argument of a kernel; what a call takes that is nothing to it, its
-// operation says.
+// Rejects values that cannot be arguments of a kernel. In calls they are
+// objects, which the operation checks.
 static void refuse(Walk *w, int idx) {
   static const char *const advice[][2] = {
     {"devbuf", "\n  give a tensor of it: cute.on_device(tensor, buffer)"},
@@ -515,7 +520,7 @@ static void refuse(Walk *w, int idx) {
              argkey_path(w), type, more);
 }
 
-// cute._, bases, swizzles: values, told by what they hold.
+// Appends cute._, a basis or a swizzle, by value.
 static void put_const(Walk *w, const ConstBox *c) {
   uint64_t sw = 0;
   memcpy(&sw, &c->sw, sizeof c->sw);
@@ -546,7 +551,7 @@ static void walk_userdata(Walk *w, int idx) {
   }
 }
 
-// A number that is a constant of the program.
+// Appends a number that is a constant of the program.
 static void put_number(Walk *w, int at) {
   lua_State *L = w->L;
   uint64_t bits;
@@ -558,7 +563,7 @@ static void put_number(Walk *w, int at) {
   put(w, bits);
 }
 
-// What stands in a cute.constexpr: numbers, and tables as they are.
+// Appends the content of a cute.constexpr: a number, or a table by its address.
 static void walk_constant(Walk *w, int idx) {
   lua_State *L = w->L;
   lua_getiuservalue(L, idx, 1);
@@ -580,7 +585,7 @@ static void walk_stream(Walk *w, int idx) {
   put(w, ARG_HEAD(ARG_STREAM, 0));
 }
 
-// The value at idx, an argument or in one.
+// Walks over the value at idx, an argument or a part of one.
 static void walk(Walk *w, int idx) {
   lua_State *L = w->L;
   size_t n;
@@ -631,7 +636,7 @@ void argkey_add(Walk *w, int idx) {
 
 void argkey_value(Walk *w, int idx) { walk(w, idx); }
 
-// The first bit of a leaf's memory.
+// Returns the address of a leaf's first element, in bits.
 static uint64_t start_of(const Leaf *l) {
   uint64_t base = l->host ? (uint64_t)(uintptr_t)l->host->p
                   : l->dev ? l->dev->ptr : 0;
@@ -639,8 +644,8 @@ static uint64_t start_of(const Leaf *l) {
                     * (uint64_t)dtype_bits(l->type);
 }
 
-// How far the leaves of a group are from its first one: where one call has
-// memory twice, another of these words has it so, too.
+// Appends the distances of the leaves of a group from its first one. So two
+// calls with equal words share memory in the same way.
 static void put_distances(Walk *w, const int *group) {
   for (size_t i = 0; i < w->nleaf; i++) {
     size_t first = 0;
@@ -668,7 +673,7 @@ uint64_t argkey_hash(const Walk *w) {
   return h;
 }
 
-// ---- where a place is ----
+// ---- paths in messages ----
 
 const char *argkey_name(lua_State *L, int call) {
   static const char *const fields[] = {"kernel", "name"};
@@ -680,7 +685,7 @@ const char *argkey_name(lua_State *L, int call) {
     lua_remove(L, -2);
   }
   if (lua_type(L, -1) == LUA_TSTRING)
-    name = lua_tostring(L, -1);  // kept by the kernel
+    name = lua_tostring(L, -1);  // kept alive by the kernel
   lua_pop(L, 1);
   return name;
 }
@@ -715,16 +720,16 @@ const char *argkey_path(const Walk *w) {
 
 // ---- memory ----
 
-// Bits [from, to) of the host's or a GPU's memory that a leaf spans.
+// Bits [from, to) of host or GPU memory that a leaf spans.
 typedef struct Span {
   uint64_t from, to;
   size_t leaf;
 } Span;
 
-// False: it is no tensor with elements in open memory.
+// Computes the span of a leaf; false: no tensor with elements in open memory.
 static bool span_of(const Leaf *l, Span *s) {
   if (!l->pointer) return false;
-  if (!l->host && !l->dev) {  // two of one symbolic tensor are one
+  if (!l->host && !l->dev) {  // leaves of one symbolic tensor share memory
     *s = (Span){(uint64_t)(uintptr_t)l->t, (uint64_t)(uintptr_t)l->t + 1,
                 s->leaf};
     return true;
@@ -737,8 +742,8 @@ static bool span_of(const Leaf *l, Span *s) {
   return true;
 }
 
-// Numbers the spans that overlap, one number for all that are connected;
-// gives the count of numbers.
+// Assigns numbers to overlapping spans, one for each connected group; returns
+// the number of groups.
 static int group_spans(const Span *s, size_t n, int *group) {
   int groups = 0;
   for (size_t i = 0; i < n; i++)

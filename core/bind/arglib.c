@@ -1,5 +1,5 @@
-// The arguments of public functions: how many there are, what is wrong with
-// one. public.c says what a signature is.
+// Checks the arguments of public functions: their number and types. public.c
+// parses signatures.
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 
 // ---- messages ----
 
-// arg counts from the receiver of a method on; 0, or one that counts from the
-// top of the stack, as fields of options do: which one is not known.
+// Raises the error for argument `arg`, counted from the receiver of a method
+// on; 0 or negative (fields of options): unknown.
 static _Noreturn void complain(lua_State *L, const Public *p, int arg,
                                const char *want, const char *got) {
   char use[512], at[16] = "";
@@ -23,7 +23,8 @@ static _Noreturn void complain(lua_State *L, const Public *p, int arg,
              "  use %s", at, p->name, want, got, use);
 }
 
-// Operators call by names of their own: t[c] = x is 'newindex'.
+// Raises the error of an operator, which has a name of its own: t[c] = x is
+// 'newindex'.
 static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
                                     const char *want) {
   bool set = strcmp(name, "newindex") == 0;
@@ -37,8 +38,8 @@ static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
              name, want, got);
 }
 
-// The function at `level` has a bad argument: told as that of the public
-// function it works for.
+// Raises the error for an argument of the function at `level`, as an argument
+// of the public function that called it.
 static _Noreturn void bad_argument(lua_State *L, int level, int arg,
                                    const char *want) {
   Public p;
@@ -60,7 +61,7 @@ void face_argerror(lua_State *L, int arg, const char *want) {
   bad_argument(L, 0, arg, want);
 }
 
-// More arguments than `most`: an error, but for nil.
+// Raises an error for more than `most` arguments, except nil.
 static void too_many(lua_State *L, int level, int most, int method) {
   char want[48];
   int n = lua_gettop(L);
@@ -76,7 +77,7 @@ void arg_check_count(lua_State *L, const Entry *e) {
   if (lua_gettop(L) > e->most) too_many(L, 0, e->most, e->method);
 }
 
-// ---- names that are not there ----
+// ---- unknown names ----
 
 const char *face_meant(lua_State *L, const Nearest *n) {
   if (!n->best) return "";
@@ -113,14 +114,14 @@ void face_check_options(lua_State *L, int idx, const char *names) {
   }
 }
 
-// check_options(table, names): for a table that a type cannot find
+// check_options(table, names): for tables whose type is not in the signature
 static int l_check_options(lua_State *L) {
   face_check_options(L, 1, face_checkstr(L, 2));
   return 0;
 }
 
-// nearest(name, list) -> the one of a list of names that is nearest to name,
-// or nil when none is near
+// nearest(name, list) -> the most similar name of the list; nil: none is
+// similar
 static int l_nearest(lua_State *L) {
   Nearest n = nearest_of(face_checkstr(L, 1));
   face_checktype(L, 2, LUA_TTABLE);
@@ -138,7 +139,7 @@ static int l_nearest(lua_State *L) {
 
 // ---- C functions ----
 
-// Pushes "cute." or "tensor:", for the functions of the table on top.
+// Pushes "cute." or "tensor:", the prefix for functions of the table on top.
 static const char *push_prefix(lua_State *L) {
   lua_pushliteral(L, "__name");
   if (lua_rawget(L, -2) != LUA_TSTRING) {
@@ -194,12 +195,12 @@ void face_setfuncs(lua_State *L, const luaL_Reg *regs) {
                            .f = regs->func});
 }
 
-// ---- types: of Lua's functions ----
+// ---- types of Lua functions ----
 
-// Is the value at idx of the type that a word names?
+// Reports whether the value at idx has the type that a word names.
 static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
   const char *t = face_typename(L, idx);
-  if (lua_type(L, idx) == LUA_TTABLE) {  // objects of lua/cute are no tables
+  if (lua_type(L, idx) == LUA_TTABLE) {  // objects of lua/cute are not tables
     int what = luaL_getmetafield(L, idx, "__name");
     if (what == LUA_TSTRING && !strstr(lua_tostring(L, -1), "cute."))
       t = lua_tostring(L, -1);  // kept alive by the metatable
@@ -210,7 +211,7 @@ static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
   return n == 3 && memcmp(word, "any", n) == 0;
 }
 
-// The next word of "integer|value"; false: none.
+// Returns the next word of "integer|value"; false: none.
 static bool next_word(const char **at, const char *end, const char **word,
                       size_t *n) {
   if (*at >= end) return false;
@@ -221,7 +222,7 @@ static bool next_word(const char **at, const char *end, const char **word,
   return true;
 }
 
-// Does a parameter take an element type or the name of one?
+// Reports whether a parameter accepts an element type or its name.
 static bool names_dtype(const Param *p) {
   static const char both[] = "dtype|string";
   return p->type_len >= sizeof both - 1 &&
@@ -247,7 +248,7 @@ static bool fits(lua_State *L, int idx, const Param *p) {
   return false;
 }
 
-// What a parameter takes: "integer or traced value", or its name.
+// Writes what a parameter accepts: "integer or traced value", or its name.
 static void wanted(const Param *p, char *out, size_t size) {
   static const char *const said[][2] = {
     {"value", "traced value"}, {"dtype", "element type"},
@@ -273,11 +274,11 @@ static void wanted(const Param *p, char *out, size_t size) {
   }
 }
 
-// What a check looks at: the parameters of a signature behind a receiver.
+// Data of a check: the parameters of a signature, without the receiver.
 typedef struct Checks {
-  int most, method;  // arguments; 1: there is a receiver
+  int most, method;  // maximum number of arguments; method: has a receiver
   int n;
-  Param param[];     // of which the last may take the rest
+  Param param[];     // the last one may be variadic
 } Checks;
 
 static void check_argument(lua_State *L, int arg, const Param *p) {
@@ -287,9 +288,10 @@ static void check_argument(lua_State *L, int arg, const Param *p) {
   bad_argument(L, 1, arg, want);
 }
 
-// check(...), made by checker(signature [, class]): raises unless the
-// arguments fit the signature; the first of a method has metatable `class`.
-// Its caller is the public function. Upvalues: signature, Checks, class.
+// check(...), created by checker(signature [, class]): raises an error unless
+// the arguments match the signature. The receiver of a method has metatable
+// `class`. Its caller is the public function. Upvalues: signature, Checks,
+// class.
 static int check_call(lua_State *L) {
   const Checks *c = lua_touserdata(L, lua_upvalueindex(2));
   int n = lua_gettop(L), arg = 1;
@@ -330,8 +332,8 @@ static int l_checker(lua_State *L) {
   return 1;
 }
 
-// bad_argument(n, want, value): raises, for a check that types do not say, of
-// argument n of the public function at work (a receiver is not counted).
+// bad_argument(n, want, value): raises an error about argument n of the active
+// public function (without the receiver), for checks beyond types.
 static int l_bad_argument(lua_State *L) {
   Public p;
   int n = (int)face_checkint(L, 1);
@@ -341,10 +343,10 @@ static int l_bad_argument(lua_State *L) {
   complain(L, &p, n + p.method, want, face_show(L, 3));
 }
 
-enum { GIVEN = 6 };  // values of a call that messages quote
+enum { GIVEN = 6 };  // arguments that messages quote
 
-// usage() -> the name of the public function at work, what it was given and how
-// it is called: "given (1, \"x\")", "use cute.size(x, modes...)"; nil: none is.
+// usage() -> name of the active public function, its arguments, and its usage:
+// "given (1, \"x\")", "use cute.size(x, modes...)"; nil: none is active.
 static int l_usage(lua_State *L) {
   Public p;
   char use[512];
@@ -372,7 +374,7 @@ static int l_usage(lua_State *L) {
   return 3;
 }
 
-// name(function, signature): what its users know it as; gives the function.
+// name(function, signature): registers a public name; returns the function.
 static int l_name(lua_State *L) {
   const char *sig = luaL_checkstring(L, 2);
   lua_settop(L, 2);
@@ -424,7 +426,7 @@ const char *face_checklstr(lua_State *L, int idx, size_t *n) {
   return lua_tolstring(L, idx, n);
 }
 
-// The type is told as the metatable's name tells it, without "cute.".
+// Reports the type by the metatable's name, without "cute.".
 void *face_checkudata(lua_State *L, int idx, const char *tname) {
   void *p = luaL_testudata(L, idx, tname);
   if (!p) face_argerror(L, idx, tname + 5);
@@ -491,18 +493,19 @@ DType face_check_dtype(lua_State *L, int idx) {
   return t;
 }
 
-// ---- what types have not ----
+// ---- missing operators and fields ----
 
-// Events, and what is written for them.
+// Metamethods and their operators.
 static const char *const signs[][2] = {
   {"__add", "+"}, {"__sub", "-"}, {"__mul", "*"}, {"__div", "/"},
   {"__idiv", "//"}, {"__mod", "%"}, {"__pow", "^"}, {"__band", "&"},
   {"__bor", "|"}, {"__bxor", "~"}, {"__shl", "<<"}, {"__shr", ">>"},
   {"__concat", ".."}, {"__lt", "<"}, {"__le", "<="},
   {"__unm", "-"}, {"__bnot", "~"}, {"__len", "#"}, {"__call", NULL}};
-enum { BINARY = 15 };  // of them
+enum { BINARY = 15 };  // binary operators
 
-// Upvalue 1: the sign's place. What the other operand knows to do is done.
+// Upvalue 1: index of the operator. Calls the other operand's metamethod if
+// any.
 static int no_operator(lua_State *L) {
   int k = (int)lua_tointeger(L, lua_upvalueindex(1));
   luaL_checkstack(L, 8, "operands");
@@ -525,7 +528,7 @@ static int no_operator(lua_State *L) {
   face_error(L, ERR_ARG, "%s %s %s has no meaning", a, signs[k][1], b);
 }
 
-// Offers the methods of the table at idx: functions whose names users write.
+// Offers the methods of the table at idx: functions without a leading "__".
 static void offer_methods(lua_State *L, int idx, Nearest *to) {
   for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING || !lua_isfunction(L, -1)) continue;
@@ -534,7 +537,7 @@ static void offer_methods(lua_State *L, int idx, Nearest *to) {
   }
 }
 
-// What is called `what` has no field k (2 on the stack).
+// Raises the error that `what` has no field k (at 2).
 static _Noreturn void no_field(lua_State *L, const char *what, int methods,
                                const char *fields) {
   luaL_checkstack(L, 8, "error message");
@@ -570,7 +573,7 @@ static int no_method(lua_State *L) {
 void face_complete(lua_State *L) {
   lua_pushliteral(L, "__name");
   lua_rawget(L, -2);
-  const char *name = lua_tostring(L, -1);  // Lua knows a tuple's length
+  const char *name = lua_tostring(L, -1);  // Lua computes a tuple's length
   bool no_len = strcmp(name, "cute.tuple") == 0 || strcmp(name, MT_VALUE) == 0;
   lua_pop(L, 1);
   for (size_t k = 0; k < sizeof signs / sizeof *signs; k++) {
@@ -603,7 +606,7 @@ void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs) {
   face_complete(L);
 }
 
-// ---- opening ----
+// ---- module ----
 
 void arglib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {

@@ -1,6 +1,6 @@
-// Does a launch with other arguments fit a program? Numbers may be others,
-// memory may lie elsewhere, extents and strides that are dynamic may be what
-// they are declared to be; else the message says which argument differs.
+// Checks whether a launch with other arguments matches a program. Numbers and
+// memory addresses may differ. Dynamic extents and strides may be anything they
+// are declared to allow. Otherwise the message names the argument that differs.
 #include "bind/argkey.h"
 
 #include <stdio.h>
@@ -9,21 +9,21 @@
 
 #include "bind/laylib.h"
 
-// Two lists of words, side by side.
+// Two lists of words, compared side by side.
 typedef struct Fit {
   Ctx *cx;
   const ArgKey *k;
-  const uint64_t *given, *want;  // what is next
-  const Leaf *leaf;              // of what is given
+  const uint64_t *given, *want;  // next words
+  const Leaf *leaf;              // leaves of the given arguments
   Leaf *out;
   size_t n;
   int argument, depth;
   const uint64_t *key[ARG_DEPTH];
 } Fit;
 
-// ---- in words ----
+// ---- words ----
 
-// A plain layout in words; `wide` strides have 64 bits in the kernel.
+// A plain layout in words; `wide` strides are 64-bit in the kernel.
 typedef struct View {
   size_t n, leaves;
   const uint64_t *shape, *stride, *shape_div, *stride_div;  // div NULL: static
@@ -35,7 +35,7 @@ static Dim dim_of(uint64_t word) {
   return d;
 }
 
-// The layout at *at, which is moved behind it.
+// Reads the layout at *at, and advances *at past it.
 static View view(const uint64_t **at, bool dynamic) {
   View v = {.n = (size_t)**at, .shape = *at + 1};
   for (size_t i = 0; i < v.n; i++)
@@ -51,7 +51,7 @@ static View view(const uint64_t **at, bool dynamic) {
 
 static size_t string_words(uint64_t head) { return (ARG_MORE(head) + 7) / 8; }
 
-// Up to a 0, behind which is what has no name.
+// Prints up to a 0; data without a name follows.
 static void print_string(Fit *f, const uint64_t *at, Buf *b) {
   int n = (int)ARG_MORE(*at);
   buf_printf(f->cx, b, "%.*s", n < 120 ? n : 120, (const char *)(at + 1));
@@ -64,7 +64,7 @@ static void print_dim(Fit *f, uint64_t word, uint64_t div, Buf *b) {
   else buf_puts(f->cx, b, tup_text(f->cx, &d));
 }
 
-// A tuple with the profile of v's shape; *at counts words, *leaf leaves.
+// Prints a tuple with the profile of v's shape; *at counts words, *leaf leaves.
 static void print_tuple(Fit *f, const View *v, const uint64_t *words,
                         const uint64_t *div, size_t *at, size_t *leaf,
                         Buf *b) {
@@ -156,7 +156,7 @@ static void print_value(Fit *f, const uint64_t *at, Buf *b) {
   }
 }
 
-// ---- where ----
+// ---- paths ----
 
 static void print_path(Fit *f, Buf *b) {
   if (f->k->name) buf_printf(f->cx, b, "kernel %s: ", f->k->name);
@@ -221,7 +221,8 @@ static void fit_number(Fit *f) {
 
 // ---- layouts ----
 
-// The numbers of a layout that is given, dynamic ones from its leaves.
+// Computes the numbers of the given layout, taking dynamic ones from its
+// leaves.
 static void given_numbers(Fit *f, const View *v, Dim *shape, Dim *stride) {
   for (size_t i = 0, leaf = 0; i < v->n; i++) {
     Dim d = dim_of(v->shape[i]);
@@ -235,7 +236,7 @@ static void given_numbers(Fit *f, const View *v, Dim *shape, Dim *stride) {
   }
 }
 
-// A dynamic number of a layout becomes a leaf; false: it cannot be it.
+// Adds a leaf for a dynamic number of a layout; false: it is not allowed.
 static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
   int64_t v = d.w;
   if (!dim_static(d) || v % div || v < least ||
@@ -246,7 +247,7 @@ static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
   return true;
 }
 
-// The layouts behind two heads; false where they differ.
+// Compares the layouts after two heads; false: they differ.
 static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
   if ((given ^ want) & ARG_COMPOSED) return false;
   if (given & ARG_COMPOSED) {
@@ -357,9 +358,9 @@ static void fit_table(Fit *f) {
   f->depth--;
 }
 
-// ---- all ----
+// ---- values ----
 
-// "kernel k: ", in scratch.
+// Returns "kernel k: ", in scratch.
 static const char *of_kernel(Ctx *cx, const ArgKey *k) {
   return k->name ? arena_printf(cx, &cx->scratch, "kernel %s: ", k->name) : "";
 }
@@ -395,7 +396,8 @@ static void fit_value(Fit *f) {
   f->given += n, f->want += n;
 }
 
-// The program keeps what it read over a store to memory that is no other's.
+// Rejects arguments that share memory unless those of the compilation did: the
+// program may keep values that it read across a store to unrelated memory.
 static void check_overlap(Ctx *cx, const ArgKey *k, const Leaf *l) {
   int *group = NEW(cx, int, k->nleaf + 1);
   if (!argkey_overlaps(cx, l, k->nleaf, group)) return;

@@ -1,14 +1,14 @@
-// The instruction that a hook for counts is at: what Lua's debug library does
-// not tell, and all that an operation without metamethods (`==` of a traced
-// value and a number) leaves to look at.
+// Finds the instruction at which a count hook runs. Lua's debug library does
+// not return it, and it is the only information about an operation without
+// metamethods (`==` of a traced value and a number).
 //
-// It is read where every Lua 5.4 keeps it, in a structure that is Lua's own,
-// and only after the trial of bytecodelib.c found it there.
+// It is read from a structure internal to Lua, which has the same layout in all
+// of Lua 5.4, and only after the trial of bytecodelib.c has confirmed this.
 #include "bind/trace.h"
 
 #include <string.h>
 
-// lua_Debug.i_ci leads to {func, top, previous, next, savedpc, ...}.
+// lua_Debug.i_ci points to {func, top, previous, next, savedpc, ...}.
 static const uint32_t *next_instruction(const lua_Debug *ar) {
   const uint32_t *pc;
   memcpy(&pc, (const char *)ar->i_ci + 4 * sizeof(void *), sizeof pc);

@@ -1,16 +1,18 @@
-// Instructions of Lua functions for lua/cute: where one is, what made a value,
-// and the trial that shows whether bytecode.c reads this Lua right.
+// Bytecode of Lua functions for lua/cute: the current instruction, the
+// instruction that created a value, and a trial that shows whether bytecode.c
+// reads this Lua correctly.
 //
-// A function whose code is known runs under a hook, and nothing is read through
-// what was found there unless it walks as that code does.
+// The trial runs a function with known code under a hook. Nothing is read
+// through the structures found there unless the hook steps through that code as
+// expected.
 #include "bind/trace.h"
 
 #include <string.h>
 
 // ---- functions ----
 
-// The head of a Lua function's closure, and of what all closures of its text
-// share: Lua's own structures, whose last fields here are asked for.
+// Lua's internal headers of a Lua closure, and of the prototype that all
+// closures of its text share, up to the last field that is needed.
 typedef struct Shared {
   void *next;
   uint8_t tt, marked, parameters, vararg, registers;
@@ -24,14 +26,14 @@ typedef struct Closure {
   void *list;
   const Shared *shared;
 } Closure;
-enum { INSTRUCTIONS = 2 };  // of Shared.counts
+enum { INSTRUCTIONS = 2 };  // index into Shared.counts
 
 static const Shared *shared_of(lua_State *L, int idx) {
   return ((const Closure *)lua_topointer(L, idx))->shared;
 }
 
-// The number of the instruction in front of `place` in the function at idx,
-// from 0 on; -1: it is of another function.
+// Returns the index of the instruction before `place` in the function at idx,
+// from 0 on; -1: it belongs to another function.
 static lua_Integer number_of(lua_State *L, int idx, const void *place) {
   const Shared *s = shared_of(L, idx);
   uintptr_t first = (uintptr_t)s->code;
@@ -41,8 +43,8 @@ static lua_Integer number_of(lua_State *L, int idx, const void *place) {
   return (lua_Integer)((at - first) / sizeof *s->code);
 }
 
-// vm_at(level) -> the number of the instruction that the Lua function at that
-// level is at
+// vm_at(level) -> index of the current instruction of the Lua function at that
+// level
 static int l_vm_at(lua_State *L) {
   lua_Debug ar;
   if (!lua_getstack(L, (int)face_checkint(L, 1), &ar)) return 0;
@@ -52,8 +54,8 @@ static int l_vm_at(lua_State *L) {
   return 1;
 }
 
-// vm_made(value, f) -> the number of f's instruction that made a traced value;
-// nil: another function's did
+// vm_made(value, f) -> index of f's instruction that created a traced value;
+// nil: it was another function
 static int l_vm_made(lua_State *L) {
   const Value *v = trace_value(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);
@@ -69,11 +71,11 @@ static int l_vm_made(lua_State *L) {
 #define TRIAL_MAX 64
 
 typedef struct Trial {
-  uintptr_t at[TRIAL_MAX];  // where each instruction seems to be
+  uintptr_t at[TRIAL_MAX];  // apparent address of each instruction
   int n;
 } Trial;
 
-static const char trial_key = 0;  // its address keys the registry
+static const char trial_key = 0;  // its address is the key in the registry
 
 static void trial_hook(lua_State *L, lua_Debug *ar) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &trial_key);
@@ -83,7 +85,7 @@ static void trial_hook(lua_State *L, lua_Debug *ar) {
     t->at[t->n++] = (uintptr_t)bytecode_place(ar) - sizeof(uint32_t);
 }
 
-// Did it see each of these n instructions, one after the other?
+// Reports whether the hook saw each of these n instructions, in order.
 static bool walked(const Trial *t, const char *code, size_t n) {
   if ((size_t)t->n != n) return false;
   for (size_t i = 0; i < n; i++)
@@ -93,8 +95,8 @@ static bool walked(const Trial *t, const char *code, size_t n) {
   return memcmp((const void *)t->at[0], code, n * sizeof(uint32_t)) == 0;
 }
 
-// vm_trial(f, code) -> bool: runs f, whose code has no jump, and tells whether
-// hooks find its instructions.
+// vm_trial(f, code) -> bool: runs f, whose code has no jumps, and reports
+// whether hooks find its instructions.
 static int l_vm_trial(lua_State *L) {
   size_t n;
   face_checktype(L, 1, LUA_TFUNCTION);
@@ -121,13 +123,13 @@ static int count_dumped(lua_State *L, const void *p, size_t n, void *left) {
   (void)L;
   (void)p;
   size_t *l = left;
-  if (n > *l) return 1;  // no more is asked for
+  if (n > *l) return 1;  // stop here
   *l -= n;
   return 0;
 }
 
-// dumps_more(f, most) -> bool: is string.dump(f, true) of more than so many
-// bytes?
+// dumps_more(f, most) -> bool: whether string.dump(f, true) has more than
+// `most` bytes
 static int l_dumps_more(lua_State *L) {
   face_checktype(L, 1, LUA_TFUNCTION);
   size_t left = (size_t)face_checkint(L, 2);

@@ -1,14 +1,14 @@
-// The context of a Lua state: how calls of faces begin, and what they may do
-// while a kernel is traced.
+// The context of a Lua state: start of calls from Lua, and checks of what is
+// allowed while a kernel is traced.
 #include "bind/trace.h"
 
 #include <string.h>
 
-// Operations of one source line that a trace may hold: far above any unrolled
-// loop that compiles, so what reaches it is a `while` that cannot end.
+// Maximum operations of a source line in a trace: far above any unrolled loop
+// that compiles, so a line that exceeds it is an endless `while`.
 #define LINE_BUDGET 131072
 
-// Tells the function being traced which line of the script is at work.
+// Sets the current script line of the traced function.
 static void at_line(lua_State *L, Ctx *cx) {
   char src[512];
   int line;

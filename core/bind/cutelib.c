@@ -1,4 +1,5 @@
-// Element types as values, and primitives for lua/cute: errors, chunks, times.
+// Element types as Lua values, and primitives for lua/cute: errors, chunks,
+// times.
 #include "bind/trace.h"
 
 #include <math.h>
@@ -83,7 +84,7 @@ static void dtypes_open(lua_State *L) {
 
 // ---- functions for lua/cute ----
 
-// error_kinds: {name = summary}, the table docs/errors.md is checked against.
+// error_kinds: {name = summary}, against which docs/errors.md is checked.
 static void kinds_open(lua_State *L) {
   lua_createtable(L, 0, ERR_COUNT);
   for (int k = 0; k < ERR_COUNT; k++)
@@ -91,8 +92,8 @@ static void kinds_open(lua_State *L) {
   lua_setfield(L, -2, "error_kinds");
 }
 
-// fail(kind, message): raises from Lua modules as the C faces do. Who calls it
-// is a library: the error is at the line that called into its folder.
+// fail(kind, message): raises an error as the C bindings do. The caller is a
+// library: the error is reported at the line that called into its folder.
 static int l_fail(lua_State *L) {
   const char *kind = face_checkstr(L, 1);
   const char *msg = face_checkstr(L, 2);
@@ -104,7 +105,7 @@ static int l_fail(lua_State *L) {
   return luaL_error(L, "no error kind '%s'", kind);
 }
 
-// outside(): raises while a kernel is traced.
+// outside(): raises an error while a kernel is traced.
 static int l_outside(lua_State *L) {
   face_outside(L);
   return 0;
@@ -116,20 +117,20 @@ static int l_typename(lua_State *L) {
   return 1;
 }
 
-// debugs(word): is it one of CUTELUA_DEBUG?
+// debugs(word): whether CUTELUA_DEBUG contains the word
 static int l_debugs(lua_State *L) {
   lua_pushboolean(L, base_debug(face_checkstr(L, 1)));
   return 1;
 }
 
-// own_source(source of a chunk): is it of lua/cute?
+// own_source(source of a chunk): whether it belongs to lua/cute
 static int l_own_source(lua_State *L) {
   lua_pushboolean(L, face_own_source(face_checkstr(L, 1)));
   return 1;
 }
 
-// script_line() -> source of the chunk, line: of the innermost Lua function
-// that is not ours; nothing where there is none.
+// script_line() -> source of the chunk, line: of the innermost user function;
+// nothing if there is none.
 static int l_script_line(lua_State *L) {
   lua_Debug ar;
   if (!face_user(L, &ar)) return 0;
@@ -138,8 +139,8 @@ static int l_script_line(lua_State *L) {
   return 2;
 }
 
-// own_chunk(f) -> the source of a function of lua/cute; nil: it is another Lua
-// function, false: one of C.
+// own_chunk(f) -> source of a function of lua/cute; nil: another Lua function;
+// false: a C function.
 static int l_own_chunk(lua_State *L) {
   lua_Debug ar;
   face_checktype(L, 1, LUA_TFUNCTION);

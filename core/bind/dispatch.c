@@ -1,5 +1,5 @@
-// Calls functions of core/ from Lua by what their rows say: chooses among
-// alternatives, converts arguments and result.
+// Calls functions of core/ from Lua as their rows describe: chooses among
+// alternatives, converts arguments and results.
 #include "bind/row.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 enum { MOST_ARGS = 4 };
 
 typedef union Slot {
-  LayoutOperand o;  // begins with its layout
+  LayoutOperand o;  // starts with its layout
   Layout l;
   Tiler t;
   Tup p;
@@ -29,7 +29,7 @@ typedef union Slot {
 
 // ---- kinds of arguments ----
 
-// Types whose metatables say their kind, at 1.
+// Types whose metatables store their kind, at 1.
 static const struct { const char *name; int kind; } typed[] = {
   {MT_TENSOR, KIND_TENSOR}, {MT_VALUE, KIND_VALUE}, {MT_VECTOR, KIND_VECTOR},
   {MT_TILED, KIND_TILED}};
@@ -71,7 +71,7 @@ int dispatch_kind(lua_State *L, int idx) {
   }
 }
 
-// The kinds that a letter takes.
+// The kinds that each letter accepts.
 static const int kinds[128] = {
   ['L'] = KIND_LAYOUT | KIND_TENSOR, ['l'] = KIND_LAYOUT,
   ['W'] = KIND_LAYOUT | KIND_TENSOR,
@@ -101,7 +101,7 @@ static bool fits(lua_State *L, const char *types) {
   return true;
 }
 
-// ---- arguments and result ----
+// ---- arguments and results ----
 
 static void take_modes(Ctx *cx, lua_State *L, char letter, int idx, Slot *a) {
   int n, *m;
@@ -156,7 +156,7 @@ static void take(Ctx *cx, lua_State *L, char letter, int idx, Slot *a) {
   }
 }
 
-// Where the tensor among the arguments is.
+// Returns the position of the tensor among the arguments.
 static int tensor_place(const char *t) { return (int)(strchr(t, 'X') - t) + 1; }
 
 static int push(lua_State *L, const FnRow *row, char letter, const Slot *x,
@@ -179,7 +179,7 @@ static int push(lua_State *L, const FnRow *row, char letter, const Slot *x,
 
 static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   switch (row->shape) {
-  case SHAPE_FACE: case SHAPE_NUMBERED: break;  // done by dispatch_call
+  case SHAPE_FACE: case SHAPE_NUMBERED: break;  // handled by dispatch_call
 #define APPLY(name, type, field, takes, from) \
   case SHAPE_##name: x->field = ((Fn_##name *)row->f) from; break;
   SHAPES(APPLY)
@@ -187,8 +187,8 @@ static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   }
 }
 
-// Places go through the operation that the tensor's layout, at a[0], goes
-// through.
+// Coordinates go through the operation that is applied to the tensor's layout,
+// at a[0].
 typedef struct Applied {
   const FnRow *row;
   Slot *a;
@@ -213,7 +213,7 @@ static int push_placed(Ctx *cx, lua_State *L, const FnRow *row, Slot *a,
   return 1;
 }
 
-// Calls the one of n alternatives that fits.
+// Calls the first of n alternatives that fits.
 static int call(lua_State *L, const FnRow *row, int n) {
   while (--n > 0 && !fits(L, row->types)) row++;
   if (row->shape == SHAPE_FACE) return ((lua_CFunction)row->f)(L);
@@ -232,9 +232,9 @@ static int call(lua_State *L, const FnRow *row, int n) {
   return push(L, row, t[1], &x, a);
 }
 
-// ---- the check of the rows ----
+// ---- check of the rows ----
 
-// What a letter is in C, as names of shapes have it.
+// Returns a letter's equivalent in C, as used in names of shapes.
 static char in_c(char letter) {
   switch (letter) {
   case 'l': case 'V': case 'K': case 'W': return 'L';
@@ -261,7 +261,7 @@ static bool consistent(const FnRow *row) {
   return *s == '\0' && end - row->types <= MOST_ARGS;
 }
 
-// ---- setting them ----
+// ---- registration ----
 
 static int enter_rows(lua_State *L, const Entry *e) {
   arg_check_count(L, e);

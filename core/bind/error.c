@@ -1,20 +1,20 @@
-// Errors with the line of the user's that they are about, and the kind.
+// Raises errors with the user's line that they are about, and the kind.
 #include "bind/face.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// Of the name of a chunk, what those beside it begin with, too: "@kernels/" of
-// a file, "=[kernels." of an embedded one; 0: it has no such place.
+// Returns the length of the prefix that a chunk's name shares with its
+// siblings: "@kernels/" of a file, "=[kernels." of an embedded one; 0: none.
 static size_t folder_length(const char *src) {
   if (src[0] != '@' && strncmp(src, "=[", 2) != 0) return 0;
   const char *end = strrchr(src, src[0] == '@' ? '/' : '.');
   return end ? (size_t)(end - src) + 1 : 0;
 }
 
-// Is a chunk one of the kernels that come with the program or a rock, or does
-// it lie beside `caller` (NULL: nothing does), or is its folder's name?
+// Reports whether a chunk is one of the kernels that come with the program or a
+// rock, or is in the folder of `caller` (NULL: none), or has the folder's name.
 static bool is_library(const char *src, const char *caller) {
   if (strncmp(src, "=[kernels.", 10) == 0) return true;
   if (src[0] == '@' && strstr(src, "lua/5.4/kernels/")) return true;
@@ -23,8 +23,8 @@ static bool is_library(const char *src, const char *caller) {
   return src[n - 1] == caller[n - 1] || strcmp(src + n - 1, ".lua") == 0;
 }
 
-// The function that an error is told of: the innermost that is of no library;
-// of `caller`'s own where there is no other.
+// Finds the frame that an error is reported at: the innermost one outside
+// libraries, or else one of `caller`'s.
 static bool blamed_frame(lua_State *L, lua_Debug *ar, const char *caller) {
   for (int level = 0; lua_getstack(L, level, ar); level++) {
     lua_getinfo(L, "Sl", ar);
@@ -43,7 +43,7 @@ static void push_where(lua_State *L, const char *caller) {
     lua_pushliteral(L, "");
 }
 
-// Messages quote what users and files say.
+// Makes text of users and files in a message visible.
 static void make_visible(lua_State *L) {
   size_t n;
   const char *s = lua_tolstring(L, -1, &n);
@@ -51,7 +51,7 @@ static void make_visible(lua_State *L) {
   lua_remove(L, -2);
 }
 
-// Pushes msg with " [kind]" behind its first line.
+// Pushes msg with " [kind]" after its first line.
 static void push_kinded(lua_State *L, ErrKind kind, const char *msg) {
   const char *nl = strchr(msg, '\n');
   size_t first = nl ? (size_t)(nl - msg) : strlen(msg);
@@ -60,7 +60,7 @@ static void push_kinded(lua_State *L, ErrKind kind, const char *msg) {
   lua_concat(L, 2);
 }
 
-// Raises msg behind the position on top.
+// Raises msg with the position on top in front.
 static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
                                    const char *msg) {
   push_kinded(L, kind, msg);
@@ -70,7 +70,7 @@ static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
   abort();
 }
 
-// Is an error of this kind about the call of one function?
+// Reports whether errors of this kind are about the call of a function.
 static bool of_a_call(ErrKind kind) {
   switch ((int)kind) {
   case ERR_ARG: case ERR_PARSE: case ERR_INADMISSIBLE: case ERR_OVERFLOW:
@@ -82,8 +82,8 @@ static bool of_a_call(ErrKind kind) {
   }
 }
 
-// Behind "composition: " at the front of msg: the operation that failed may
-// be a step of the one that was called.
+// Skips "composition: " at the start of msg: the operation that failed may be a
+// step of the called one.
 static const char *after_operation(lua_State *L, const char *msg) {
   size_t n = strspn(msg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                          "_0123456789");
@@ -95,8 +95,8 @@ static const char *after_operation(lua_State *L, const char *msg) {
   return known ? msg + n + 2 : msg;
 }
 
-// Pushes msg, which begins with the public function that users called where
-// it does not name it already.
+// Pushes msg, prefixed with the public function that the user called unless msg
+// already names it.
 static void push_named(lua_State *L, ErrKind kind, const char *msg) {
   char name[96];
   if (of_a_call(kind) && face_public(L, name) && face_colon(L)) {

@@ -1,5 +1,5 @@
-// What faces ask of Lua without a way to fail: contexts, which function of the
-// user runs, names of types, fields of tables, element types as userdata.
+// Helpers of the bindings that cannot fail: contexts, the user's function, type
+// names, table fields, element types as userdata.
 #include "bind/face.h"
 
 #include <stdio.h>
@@ -21,10 +21,10 @@ Ctx *face_state(lua_State *L) {
   return cx;
 }
 
-// ---- functions of the user ----
+// ---- user functions ----
 
-// Sources of our own Lua files: embedded ones are named "=[cute.xxx]", files
-// live in lua/cute/ or where a rock puts them, lua/5.4/cute/.
+// Reports whether a chunk is a Lua file of cutelua: embedded ones are named
+// "=[cute.xxx]", files are in lua/cute/ or in lua/5.4/cute/ of a rock.
 bool face_own_source(const char *src) {
   if (strncmp(src, "=[cute", 6) == 0) return true;
   return src[0] == '@' &&

@@ -1,4 +1,4 @@
-// The fields of atoms, tiled operations and slices, and how they print.
+// The fields of atoms, tiled operations and slices, and their text.
 #include <string.h>
 
 #include "bind/box.h"
@@ -7,7 +7,7 @@
 const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr) {
   if (!luaL_testudata(L, idx, MT_SLICE)) return NULL;
   lua_getiuservalue(L, idx, 2);
-  face_test_dim(cx, L, -1, thr);  // raises when it cannot be used here
+  face_test_dim(cx, L, -1, thr);  // raises an error if it cannot be used here
   lua_getiuservalue(L, idx, 1);
   const AtomBox *b = lua_touserdata(L, -1);  // kept alive by the slice
   lua_pop(L, 2);
@@ -35,7 +35,7 @@ static void push_perm(lua_State *L, const TiledMma *m) {
 typedef struct Field {
   const char *name;
   size_t at;
-  bool tiled;  // of tiled operations alone
+  bool tiled;  // only in tiled operations
 } Field;
 
 #define MMA_FIELDS \
@@ -126,13 +126,13 @@ static bool copy_field(Ctx *cx, lua_State *L, const AtomBox *b,
   return true;
 }
 
-// An atom or a tiled operation.
+// Returns an atom or a tiled operation.
 static const AtomBox *check_box(lua_State *L, int idx) {
   const AtomBox *b = luaL_testudata(L, idx, MT_ATOM);
   return b ? b : face_check(L, idx, MT_TILED, "atom or tiled operation");
 }
 
-// Of a tiled operation also what its slices have.
+// Raises the error for an unknown field; points out methods of slices.
 static _Noreturn void no_field(lua_State *L, const char *k, bool mma) {
   const char *of = mma ? "partition_A partition_B partition_C partition_E"
                        : "partition_S partition_D retile retile_S retile_D";
@@ -146,8 +146,8 @@ static _Noreturn void no_field(lua_State *L, const char *k, bool mma) {
   face_nofield(L, 0, mma ? MMA_FIELDS : COPY_FIELDS);
 }
 
-// Methods of the metatable, then fields; slices have those of their tiled
-// operation.
+// __index: methods of the metatable, then fields; slices have those of their
+// tiled operation.
 int fields_index(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
   const char *k = lua_tostring(L, 2);

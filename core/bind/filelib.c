@@ -1,6 +1,5 @@
-// Files that a program is told to read and write, and text that comes from
-// outside: what Lua's io library does not know of pipes, links, modes and
-// terminals.
+// Reads and writes files given by the user, and makes external text visible:
+// support for pipes, links, modes and terminals that Lua's io library lacks.
 #define _GNU_SOURCE
 #include "bind/face.h"
 
@@ -22,7 +21,7 @@ static int stream_close(lua_State *L) {
   return luaL_fileresult(L, fclose(s->f) == 0, NULL);
 }
 
-// A closed handle on top; an error from here on leaves nothing open.
+// Pushes a closed handle; errors from here on leave nothing open.
 static luaL_Stream *push_stream(lua_State *L) {
   luaL_Stream *s = lua_newuserdatauv(L, sizeof *s, 0);
   *s = (luaL_Stream){0};
@@ -30,7 +29,7 @@ static luaL_Stream *push_stream(lua_State *L) {
   return s;
 }
 
-// Hands fd to the stream on top; false, with fd closed, when memory ran out.
+// Gives fd to the stream on top; false, with fd closed: out of memory.
 static bool stream_take(luaL_Stream *s, int fd, const char *mode) {
   s->f = fdopen(fd, mode);
   if (!s->f) {
@@ -43,7 +42,7 @@ static bool stream_take(luaL_Stream *s, int fd, const char *mode) {
   return true;
 }
 
-// nil and the reason in the system's words.
+// Returns nil and the system's reason.
 static int failed(lua_State *L, int e) {
   lua_pushnil(L);
   lua_pushstring(L, strerror(e));
@@ -52,8 +51,9 @@ static int failed(lua_State *L, int e) {
 
 // ---- reading ----
 
-// The file that a link of this user's (or root's) leads to; others could
-// lead to any file of ours. False, with errno, for those and broken ones.
+// Resolves links that belong to this user (or root); other users' links could
+// lead to any file of this user. False, with errno, for those and for broken
+// ones.
 static bool resolve(const char *path, char out[PATH_MAX]) {
   struct stat st;
   if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
@@ -64,10 +64,10 @@ static bool resolve(const char *path, char out[PATH_MAX]) {
   return (size_t)snprintf(out, PATH_MAX, "%s", path) < PATH_MAX;
 }
 
-// open_input(path[, how]) -> file | nil, reason. Pipes and devices are read as
-// they come; with a `how` only a plain file is opened, without waiting: with
-// "own" one that is no link, with "private" this user's, and one that others
-// can read is mended.
+// open_input(path[, how]) -> file | nil, reason. By default pipes and devices
+// are read, too. With `how`, only a plain file is opened, without waiting.
+// "own": no link. "private": owned by this user; removes the permissions of
+// others.
 static int l_open_input(lua_State *L) {
   static const char *const hows[] = {"any", "plain", "own", "private", NULL};
   enum { ANY, PLAIN, OWN, PRIVATE };
@@ -96,8 +96,8 @@ static int l_open_input(lua_State *L) {
   return 1;
 }
 
-// file_kind(path) -> "file", "folder", "pipe" (or socket) or "device", links
-// followed; nil, reason
+// file_kind(path) -> "file", "folder", "pipe" (or socket) or "device", after
+// following links; nil, reason
 static int l_file_kind(lua_State *L) {
   struct stat st;
   if (stat(face_checkstr(L, 1), &st) != 0) return failed(L, errno);
@@ -111,7 +111,8 @@ static int l_file_kind(lua_State *L) {
 
 typedef struct Aside { char s[PATH_MAX + 32]; } Aside;
 
-// The next of 8 names beside a file that another may have; false: no more.
+// Returns the next of 8 names beside a file, which may be taken; false: no
+// more.
 static bool next_aside(Aside *a, const char *target, uint64_t *seed, int *n) {
   if (!*n) *seed = base_nanotime() ^ (uint64_t)getpid() << 32;
   snprintf(a->s, sizeof a->s, "%s.%016llx.new", target,
@@ -119,8 +120,8 @@ static bool next_aside(Aside *a, const char *target, uint64_t *seed, int *n) {
   return (*n)++ < 8;
 }
 
-// A file without a name in the target's folder, which is gone with whoever
-// writes it; -1 where there is no such thing.
+// Opens a file without a name in the target's folder, which disappears with its
+// writer; -1: not supported.
 static int open_unnamed(const char *target, mode_t mode) {
   char folder[PATH_MAX];
   const char *slash = strrchr(target, '/');
@@ -142,9 +143,9 @@ static int open_named(const char *target, mode_t mode, Aside *a) {
   return fd;
 }
 
-// open_aside(path[, private]) -> file, its name or false where it has none,
-// name to put it in place of | nil, reason. The new file has the mode of the
-// one it is to replace; `private`: 0600.
+// open_aside(path[, private]) -> file, its name or false if it has none, name
+// of the file to replace | nil, reason. The new file has the mode of the one
+// that it replaces; `private`: 0600.
 static int l_open_aside(lua_State *L) {
   const char *path = face_checkstr(L, 1);
   bool private = lua_toboolean(L, 2), named;
@@ -184,8 +185,9 @@ static bool name_unnamed(int fd, const char *target, Aside *a) {
   return false;
 }
 
-// put_in_place(file, name, target) -> true | nil, reason: what open_aside gave,
-// written; no signal comes between the file's having a name and the target's.
+// put_in_place(file, name, target) -> true | nil, reason: replaces the target
+// by the file of open_aside. Signals are blocked between naming the file and
+// replacing the target.
 static int l_put_in_place(lua_State *L) {
   luaL_Stream *s = face_checkudata(L, 1, LUA_FILEHANDLE);
   const char *name = lua_tostring(L, 2), *target = face_checkstr(L, 3);
@@ -205,7 +207,7 @@ static int l_put_in_place(lua_State *L) {
   return 1;
 }
 
-// ---- text from outside ----
+// ---- external text ----
 
 // message(text): see face_push_message.
 static int l_message(lua_State *L) {
@@ -238,7 +240,7 @@ int face_terminal_columns(int fd) {
   return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// terminal_columns(fd): characters in a line there; nil: nobody says.
+// terminal_columns(fd): characters per line; nil: unknown.
 static int l_terminal_columns(lua_State *L) {
   int n = face_terminal_columns((int)face_checkint(L, 1));
   if (n > 0) lua_pushinteger(L, n);

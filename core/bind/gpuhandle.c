@@ -1,11 +1,11 @@
-// What the faces of the GPU share: its one object, handles that it owns,
-// answers of the driver, what a graph that is captured keeps alive.
+// Shared by the bindings of the GPU: the GPU object, the handles that it owns,
+// results of the driver, and objects that a captured graph keeps alive.
 #include "bind/gpulib.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST_WORLD ERR_IO  // kinds from here on are no misuse
+#define FIRST_WORLD ERR_IO  // kinds from here on are not misuse
 
 int gpulib_failed(lua_State *L, const Why *w) {
   if (w->kind < FIRST_WORLD) face_error(L, w->kind, "%s", w->msg);

@@ -1,16 +1,16 @@
-// The Lua face of graphs: what a function launches and copies, recorded once
-// and launched as one.
+// Lua bindings of CUDA graphs: the launches and copies of a function, recorded
+// once and launched as one.
 #include "bind/gpulib.h"
 
 #include <string.h>
 
-#define MT_CAPTURE "cute.capture"  // a capture under way
+#define MT_CAPTURE "cute.capture"  // a capture in progress
 
 static GpuGraph *check_graph(lua_State *L, int idx) {
   return face_check(L, idx, MT_GRAPH, "graph");
 }
 
-// However the function ends, its capture does: of the graph in the userdata.
+// Ends the capture of the graph in the userdata, however the function ends.
 static int capture_close(lua_State *L) {
   GpuGraph *x = *(GpuGraph **)lua_touserdata(L, 1);
   if (x->own.gpu->capture == x) graph_abandon(x);
@@ -19,8 +19,8 @@ static int capture_close(lua_State *L) {
   return 0;
 }
 
-// Pushes a graph of the GPU at `gpu`: what the function at f launches, on the
-// stream at `stream`, where it names none. old: see graph_end.
+// Pushes a graph of the GPU at `gpu` with the launches of the function at f, by
+// default on the stream at `stream`. old: see graph_end.
 static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
                          GpuGraph *old) {
   GpuGraph *x = gpulib_handle(L, gpu, sizeof *x, MT_GRAPH);
@@ -61,17 +61,18 @@ static int gpu_capture(lua_State *L) {
   return 1;
 }
 
-// graph:update(f): becomes what f launches; cheap where only arguments differ.
+// graph:update(f): replaces it by what f launches; cheap if only arguments
+// differ.
 static int l_update(lua_State *L) {
   GpuGraph *x = check_graph(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);
   lua_settop(L, 2);
-  lua_pushnil(L);            // 3: no stream
-  lua_getiuservalue(L, 1, 1);  // 4: its GPU
-  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // 5
+  lua_pushnil(L);            // index 3: no stream
+  lua_getiuservalue(L, 1, 1);  // index 4: its GPU
+  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // index 5
   *x = *y, *y = was;
   lua_getiuservalue(L, 5, 2);
-  lua_setiuservalue(L, 1, 2);  // y, which still has the old ones, ends here
+  lua_setiuservalue(L, 1, 2);  // y, which now has the old objects, ends here
   graph_close(y);
   lua_settop(L, 1);
   return 1;
@@ -98,7 +99,7 @@ static int l_close(lua_State *L) {
   return 0;
 }
 
-// graph.nodes: how many launches, copies and fills; graph.device
+// graph.nodes: number of launches, copies and fills; graph.device
 static int l_index(lua_State *L) {
   const GpuGraph *x = check_graph(L, 1);
   const char *k = face_checkstr(L, 2);
@@ -119,7 +120,7 @@ static int l_tostring(lua_State *L) {
   return 1;
 }
 
-// capturing(): is a graph of a GPU captured?
+// capturing(): whether a graph of a GPU is being captured
 static int l_capturing(lua_State *L) {
   lua_pushboolean(L, lua_getfield(L, LUA_REGISTRYINDEX, GPULIB_KEPT)
                        != LUA_TNIL);

@@ -1,16 +1,17 @@
-// Ctrl-C in the program: what runs is stopped by a hook that raises. The
-// hook is a thread's (a coroutine's) own, so `resume` and `wrap` of the
-// coroutine library are ours, and tell which one runs.
+// Ctrl-C in the program: a hook that raises an error stops the running code.
+// Hooks belong to a coroutine, so `resume` and `wrap` of the coroutine library
+// are replaced by versions that record which one runs.
 #ifndef CUTE_INTERRUPT_H
 #define CUTE_INTERRUPT_H
 
 #include <lua.h>
 
-// lua_sethook that leaves a pending Ctrl-C pending.
+// lua_sethook that keeps a pending Ctrl-C pending.
 void interrupt_sethook(lua_State *L, lua_Hook f, int mask, int count);
 
-// Waiting for a key, the prompt answers Ctrl-C itself: notes it from here on
-// and until the program ends (outside of sys.call nothing is raised).
+// While the prompt waits for a key, it handles Ctrl-C itself. interrupt_watch
+// records Ctrl-C from now until the program ends (outside of sys.call, no error
+// is raised).
 void interrupt_watch(void);
 void interrupt_answered(void);
 

@@ -1,5 +1,5 @@
-// Layouts, constants (`_`, X, bases, swizzles) and IntTuples as values of Lua,
-// and how faces take them as arguments.
+// Layouts, constants (`_`, X, bases, swizzles) and IntTuples as Lua values, and
+// as arguments of bindings.
 #include "bind/laylib.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 const char laylib_layout_key = 'L', laylib_const_key = 'C';
 const char laylib_tuple_key = 'T';
 
-// ---- telling types ----
+// ---- type tests ----
 
 LayoutBox *laylib_box(lua_State *L, int idx) {
   LayoutBox *b = lua_touserdata(L, idx);
@@ -41,7 +41,7 @@ static void use_ref(lua_State *L, Ctx *cx, Dim d, uint32_t born) {
                "was computed inside a loop or branch that has ended");
 }
 
-// Fails unless b's traced extents can be used now.
+// Raises an error unless b's traced extents are usable here.
 static void own_layout(lua_State *L, const LayoutBox *b) {
   Ctx *cx = face_state(L);
   if (!ir_fn(cx) || ir_fn(cx)->serial != b->serial)
@@ -134,7 +134,7 @@ Dim laylib_basis(lua_State *L, const ConstBox *b) {
 
 // ---- dims and tuples ----
 
-// As arithmetic of indices has it: i32, or i64.
+// Converts a value to the type of index arithmetic: i32 or i64.
 static Ref as_index(Ctx *cx, Ref r) {
   DType t = ir_type(ir_fn(cx), r);
   if (t == DT_I32 || t == DT_I64) return r;
@@ -176,11 +176,11 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
   }
 }
 
-// layouts: may leaves be layouts, too?
+// layouts: leaves may be layouts, too.
 static void build(Ctx *cx, lua_State *L, int idx, TupB *b, bool layouts);
 
-// The length of the list at idx; fails when it has other keys, as after a
-// hole: {8, [3] = 4}. Only the `n` of table.pack is let pass.
+// Returns the length of the list at idx; raises an error if it has other keys,
+// as after a hole: {8, [3] = 4}. Only the `n` of table.pack is accepted.
 static lua_Integer list_length(lua_State *L, int idx, const char *what) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
   luaL_checkstack(L, 4, "tuple");
@@ -188,7 +188,7 @@ static lua_Integer list_length(lua_State *L, int idx, const char *what) {
   else lua_pushnil(L);
   while (lua_next(L, idx)) {
     lua_Integer k = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
-    bool ours = k >= 1 && k <= n;  // in the order of the hash
+    bool ours = k >= 1 && k <= n;  // hash keys come in any order
     bool pack = n && lua_type(L, -2) == LUA_TSTRING &&
                 strcmp(lua_tostring(L, -2), "n") == 0;
     if (!ours && !pack)

@@ -1,6 +1,6 @@
-// Lua functions as left sides of composed layouts: from a coordinate to an
-// offset. A LayoutFn lies in a userdata that holds the function; whatever box
-// keeps a layout that leads through it holds that userdata.
+// Lua functions as left sides of composed layouts, from a coordinate to an
+// offset. A userdata owns the LayoutFn and the function. Every object that
+// contains a layout with the function keeps that userdata alive.
 #include "bind/row.h"
 
 #include <stdio.h>
@@ -8,14 +8,15 @@
 
 #include "bind/laylib.h"
 
-static const char layoutfn_key = 0;  // registry: LayoutFn to userdata, weak
+// registry: weak, from LayoutFn to userdata.
+static const char layoutfn_key = 0;
 
 typedef struct Left {
   LayoutFn fn;
   char name[64];
 } Left;
 
-// ---- what holds it ----
+// ---- ownership ----
 
 int layoutfn_count(Layout l) {
   int n = 0;
@@ -41,9 +42,9 @@ void layoutfn_push(lua_State *L, const LayoutFn *fn) {
   lua_pop(L, 1);
 }
 
-// ---- calling it ----
+// ---- calls ----
 
-// The arguments: an integer, or each mode of coordinates.
+// Pushes the arguments: an integer, or each mode of the coordinate.
 static int push_modes(lua_State *L, Tup x) {
   int n = tup_rank(x);
   luaL_checkstack(L, n + LUA_MINSTACK, "coordinates");
@@ -59,7 +60,8 @@ static _Noreturn void bad_result(lua_State *L, Ctx *cx, const LayoutFn *f,
              face_show(L, -1), tup_text(cx, x));
 }
 
-// What it calls may empty scratch: it gets one of its own.
+// Calls the function with a scratch arena of its own, since it may empty
+// scratch.
 static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
   lua_State *L = cx->ud;
   int top = lua_gettop(L);
@@ -84,10 +86,10 @@ static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
   return r;
 }
 
-// ---- making ----
+// ---- construction ----
 
-// The option `vector`: how many neighbours stay so, {1, 8} by mode or one
-// integer for a function of an integer.
+// Reads the option `vector`: how many adjacent elements stay adjacent, as {1,
+// 8} by mode, or as an integer for a function of an integer.
 static void read_vector(lua_State *L, int opts, LayoutFn *fn) {
   face_check_options(L, opts, "vector");
   int type = lua_getfield(L, opts, "vector");

@@ -1,5 +1,5 @@
-// Lua face of layouts: what layouts, tuples and the small constants (`_`, X,
-// bases, swizzles) do, and what makes the constants.
+// Lua bindings of layouts: methods of layouts, tuples and the small constants
+// (`_`, X, bases, swizzles), and constructors of the constants.
 #include "bind/row.h"
 
 #include <string.h>
@@ -11,9 +11,10 @@
 
 // ---- methods of layouts ----
 
-// l(i), l(i,j,..) of a flat static layout with integers: no scratch needed.
+// Computes l(i), l(i,j,..) of a flat static layout for integers, without
+// scratch.
 static bool call_fast(lua_State *L, const Layout *l, int n) {
-  bool flat = tup_words(l->shape) == (size_t)n + 1;  // or has () inside
+  bool flat = tup_words(l->shape) == (size_t)n + 1;  // or contains ()
   if (l->outer || !flat || tup_leaves(l->shape) != (size_t)n) return false;
   int64_t sum = 0;
   for (int i = 0; i < n; i++) {
@@ -30,7 +31,7 @@ static bool call_fast(lua_State *L, const Layout *l, int n) {
   return true;
 }
 
-// l(i) of a static layout of any profile.
+// Computes l(i) of a static layout of any profile.
 static bool call_linear(lua_State *L, const Layout *l) {
   int isint;
   int64_t c = lua_tointegerx(L, 2, &isint), sum = 0;
@@ -75,7 +76,7 @@ static int layout_call(lua_State *L) {
     Tup x = layout_eval_tup(cx, l, c);
     if (tup_is_leaf(x) || tup_leaves(l.shape) != 1)
       laylib_push_any(L, x);
-    else  // one basis alone stays a basis, as in CuTe
+    else  // a single basis stays a basis, as in CuTe
       face_push_dim(L, dim_mul(cx, *tup_unwrap(c), l.stride[0]));
   }
   return 1;
@@ -85,7 +86,7 @@ static int layout_tostring(lua_State *L) {
   Ctx *cx = face_ctx(L);
   LayoutBox *b = laylib_box(L, 1);
   if (!b) face_argerror(L, 1, "layout");
-  Fn *fn = ir_fn(cx);  // facts are shown only while they can be looked up
+  Fn *fn = ir_fn(cx);  // facts are printed only while they are valid
   if (fn && fn->serial != b->serial) ir_aside(cx);
   Buf out = {0};
   layout_print(cx, b->l, &out);
@@ -108,8 +109,8 @@ static int layout_leq(lua_State *L) {
   return 1;
 }
 
-// The function that a composed layout's values go through: a swizzle, a
-// layout or a Lua function.
+// Pushes the left side of a composed layout: a swizzle, a layout or a Lua
+// function.
 static void push_outer(lua_State *L, const Outer *f) {
   if (f->kind == OUTER_FN && !f->l.outer)
     layoutfn_push(L, f->fn);
@@ -139,7 +140,7 @@ static bool push_layout_field(Ctx *cx, lua_State *L, Layout l,
     const Swizzle *sw = layout_swizzle(l);
     if (sw) laylib_push_swizzle(L, *sw);
     else lua_pushnil(L);
-  } else if (strcmp(k, "inner") == 0) {  // the left side
+  } else if (strcmp(k, "inner") == 0) {  // left side
     if (l.outer) push_outer(L, l.outer);
     else lua_pushnil(L);
   } else if (strcmp(k, "outer") == 0) {  // as in the Python DSL
@@ -152,7 +153,7 @@ static bool push_layout_field(Ctx *cx, lua_State *L, Layout l,
   return true;
 }
 
-// l.shape and so on; methods are the entries of upvalue 2.
+// l.shape etc.; methods are in upvalue 2.
 static int layout_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING) {
     lua_pushvalue(L, 2);
@@ -251,13 +252,13 @@ static int const_mul(lua_State *L) {
   return 1;
 }
 
-// A basis as the tuple it stands for.
+// Returns a basis as a tuple.
 static Tup arithmetic(Ctx *cx, Tup t) {
   return tup_is_leaf(t) && dim_kind(*t) == DIM_BASIS ? tup_from_terms(cx, t, 1)
                                                      : t;
 }
 
-// Bases and coordinate tuples add up to coordinate tuples.
+// Adds bases and coordinate tuples to coordinate tuples.
 static int any_add(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tup a = face_check_tup(cx, L, 1), b = face_check_tup(cx, L, 2);
@@ -265,7 +266,7 @@ static int any_add(lua_State *L) {
   return 1;
 }
 
-// v in the mode that the arguments from `first` on lead to.
+// Pushes v in the mode given by the arguments from `first` on.
 static int push_in_modes(Ctx *cx, lua_State *L, Dim v, int first) {
   int path[DIM_LEVELS], n = lua_gettop(L) - first + 1;
   if (n > DIM_LEVELS)
@@ -294,7 +295,7 @@ static int l_basis_value(lua_State *L) {
   return 1;
 }
 
-// basis_get(e, t): the entry of t that e points at.
+// basis_get(e, t): the entry of t that e selects.
 static int l_basis_get(lua_State *L) {
   Ctx *cx = face_enter(L);
   Dim d;
@@ -318,8 +319,8 @@ static int l_swizzle(lua_State *L) {
 
 // ---- tuples as tables ----
 
-// Pushes the text of the table at idx: from the table itself, since this may
-// run inside another function of ours, whose scratch must stay.
+// Pushes the text of the table at idx, read directly from the table: this may
+// run inside another binding, whose scratch must stay valid.
 static void table_text(lua_State *L, int idx, int depth) {
   luaL_Buffer out;
   lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
@@ -354,7 +355,7 @@ static int tuple_eq(lua_State *L) {
   return 1;
 }
 
-// ---- opening ----
+// ---- module ----
 
 static void types_open(lua_State *L) {
   static const luaL_Reg layout_meta[] = {
@@ -376,7 +377,7 @@ static void types_open(lua_State *L) {
   lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
   lua_pushlightuserdata(L, lua_touserdata(L, -1));
   lua_remove(L, -2);
-  lua_pushvalue(L, -2);  // methods are looked up in the metatable itself
+  lua_pushvalue(L, -2);  // methods are in the metatable itself
   lua_pushcclosure(L, layout_index, 2);
   lua_setfield(L, -2, "__index");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &laylib_layout_key);

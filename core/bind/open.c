@@ -1,9 +1,9 @@
-// require "cute.core": opens all faces.
+// require "cute.core": opens all bindings.
 #include "bind/face.h"
 
-// One core a Lua state, also where a module loader forgets it and asks again
-// (busted does, for every file of specs): metatables are the state's, and
-// their functions keep the context that they were opened with.
+// Returns one core per Lua state, even if a module loader forgets it and
+// requires it again (as busted does for every spec file). Metatables belong to
+// the state, and their functions keep the context with which they were opened.
 int luaopen_cute_core(lua_State *L) {
   if (lua_getfield(L, LUA_REGISTRYINDEX, "cute.core") == LUA_TTABLE) return 1;
   context_new(L);

@@ -1,4 +1,5 @@
-// What most functions of layouts take: a layout or a tensor with one, a shape.
+// Operands of most functions of layouts: a layout or a tensor with one, a
+// shape.
 #include "bind/laylib.h"
 
 #include "bind/tensorlib.h"

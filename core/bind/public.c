@@ -1,14 +1,14 @@
-// Public functions: their signatures, and which one users called.
+// Public functions: their signatures, and the one that the user called.
 //
-// A public function has a signature, "size(layout, modes...)": parameters
-// that may be left out end in `?`, one in `...` takes the rest. Of a C
-// function it is the name in its luaL_Reg row, of a function of lua/cute
-// (see lua/cute/lang/sign.lua) there are types too: "wait(state: table, n?:
-// integer|value)"; of a table of options "{limit unroll}", the keys that it may
-// have; "dtype|string" is an element type or the name of one.
-// Registry["cute.names"] has it by function, with the name as users write it:
-// "gpu.open(...)". A C function keeps its own, with "cute." or "tensor:" in
-// front; a row without parentheses is a primitive for lua/cute, and nameless.
+// A public function has a signature, "size(layout, modes...)". Optional
+// parameters end in `?`; one that ends in `...` takes the rest. For a C
+// function, the signature is the name in its luaL_Reg row. For a function of
+// lua/cute (see lua/cute/lang/sign.lua) it has types, too: "wait(state: table,
+// n?: integer|value)"; "{limit unroll}" is a table of options with these keys;
+// "dtype|string" is an element type or its name. Registry["cute.names"] holds
+// it by function, with the name as users write it: "gpu.open(...)". A C
+// function stores its own, with the prefix "cute." or "tensor:". A row without
+// parentheses is a primitive for lua/cute, without a public name.
 #include "bind/public.h"
 
 #include <limits.h>
@@ -17,7 +17,7 @@
 
 // ---- signatures ----
 
-// The parameter that begins at *s, which moves to the next; false: none.
+// Reads the parameter at *s, and advances *s; false: none.
 bool public_param(const char **s, Param *p) {
   const char *at = *s + strspn(*s, " ,(");
   if (*at == ')' || !*at) return false;
@@ -51,9 +51,9 @@ bool public_has_colon(const char *sig) {
   return memchr(sig, ':', strcspn(sig, "(")) != NULL;
 }
 
-// ---- what users called ----
+// ---- the called function ----
 
-// A public function of C: upvalue 2 is its Entry.
+// Entry point of a public C function: upvalue 2 is its Entry.
 static int enter(lua_State *L) {
   const Entry *e = lua_touserdata(L, lua_upvalueindex(2));
   return e->enter(L, e);
@@ -65,7 +65,7 @@ void public_push(lua_State *L, void *cx, const Entry *e) {
   lua_pushcclosure(L, enter, 2);
 }
 
-// The signature of the function on top, which is popped; false: none.
+// Pops a function, and returns its signature; false: none.
 bool public_pop(lua_State *L, const char **prefix,
                           const char **sig) {
   if (lua_tocfunction(L, -1) == enter) {
@@ -85,7 +85,8 @@ bool public_pop(lua_State *L, const char **prefix,
   return *sig != NULL;
 }
 
-// Is the value on top the table that has function p under that name?
+// Reports whether the value on top is a table that holds function p under that
+// name.
 static bool holds_it(lua_State *L, Public *p, const char *name) {
   if (!lua_istable(L, -1)) return false;
   lua_pushstring(L, name);
@@ -96,8 +97,8 @@ static bool holds_it(lua_State *L, Public *p, const char *name) {
   return same;
 }
 
-// The public function that the innermost code of a user called: the outermost
-// one above that code.
+// Finds the public function that the user's innermost code called: the
+// outermost one above that code.
 bool public_find(lua_State *L, Public *p) {
   lua_Debug ar;
   const char *prefix, *sig;
@@ -119,7 +120,7 @@ bool public_find(lua_State *L, Public *p) {
   snprintf(p->name, sizeof p->name, "%s%.*s", p->prefix,
            (int)strcspn(p->sig, "("), p->sig);
   if (p->method || !what || strcmp(what, "method") != 0) return true;
-  p->method = true;  // cute.size as layout:size
+  p->method = true;  // cute.size called as layout:size
   if (lua_getlocal(L, &p->ar, *p->ar.what == 'C' ? 1 : -1)) {
     char base[sizeof p->name];
     const char *dot = strrchr(p->name, '.');
@@ -134,7 +135,7 @@ bool public_find(lua_State *L, Public *p) {
   return true;
 }
 
-// How it is to be called.
+// Writes the usage.
 void public_usage(const Public *p, char *out, size_t size) {
   const char *s = strchr(p->sig, '(');
   Param q;
@@ -147,7 +148,7 @@ void public_usage(const Public *p, char *out, size_t size) {
   snprintf(out + at, size - at, ")");
 }
 
-// The place of the value at idx among the arguments of p; 0: it is none.
+// Returns the position of the value at idx among the arguments of p; 0: none.
 int public_argument(lua_State *L, const Public *p, int idx) {
   int step = *p->ar.what == 'C' ? 1 : -1, most = public_count(p->sig);
   bool none = lua_isnoneornil(L, idx);

@@ -1,4 +1,4 @@
-// Public functions: signatures and what users called (public.c).
+// Public functions: signatures, and the one that the user called (public.c).
 #ifndef CUTE_PUBLIC_H
 #define CUTE_PUBLIC_H
 
@@ -7,14 +7,14 @@
 #define PUBLIC_NAMES "cute.names"  // registry: signatures by Lua function
 
 typedef struct Param {
-  const char *name, *type;  // type: NULL for any
+  const char *name, *type;  // type: NULL: any
   size_t name_len, type_len;
   bool optional, rest;
 } Param;
 
-// The parameter that begins at *s, which moves to the next; false: none.
+// Reads the parameter at *s, and advances *s; false: none.
 bool public_param(const char **s, Param *p);
-// The count of parameters; INT_MAX - 1 where one takes the rest.
+// Returns the number of parameters; INT_MAX - 1: variadic.
 int public_count(const char *sig);
 // Reports whether `sig` is that of a method, "tensor:fill(x)".
 bool public_has_colon(const char *sig);
@@ -24,23 +24,23 @@ typedef struct Entry {
   const char *prefix;        // "cute."
   const char *sig;           // "size(x, modes...)"
   int (*enter)(lua_State *L, const struct Entry *e);  // checks and calls
-  lua_CFunction f;           // or NULL, and
+  lua_CFunction f;           // or NULL, with
   const struct FnRow *rows;  // n alternatives
   int n;
-  int most;                  // arguments, a receiver counted
-  int method;                // 1: there is one
+  int most;                  // maximum arguments, including the receiver
+  int method;                // 1: has a receiver
 } Entry;
 
-// Pushes the function of an entry, whose upvalue 1 is the context.
+// Pushes the function of an entry, with the context as upvalue 1.
 void public_push(lua_State *L, void *cx, const Entry *e);
 
-// A public function at work.
+// An active public function.
 typedef struct Public {
   lua_Debug ar;
   int level;
   const char *prefix, *sig;
   char name[96];
-  bool own;         // a method by its signature: x is not in it
+  bool own;         // a method by its signature, which omits the receiver
   bool method;      // called as x:f(...)
   bool colon;       // called as cute:f(...)
 } Public;
@@ -52,7 +52,7 @@ bool public_pop(lua_State *L, const char **prefix, const char **sig);
 bool public_find(lua_State *L, Public *p);
 // Writes how it is to be called.
 void public_usage(const Public *p, char *out, size_t size);
-// Returns the place of the value at idx among the arguments of p; 0: none.
+// Returns the position of the value at idx among the arguments of p; 0: none.
 int public_argument(lua_State *L, const Public *p, int idx);
 
 // ---- arglib.c: setting functions into the table on top ----
@@ -60,12 +60,12 @@ int public_argument(lua_State *L, const Public *p, int idx);
 typedef struct Setting {
   void *cx;
   const char *prefix;
-  Entry *next;  // as many as there are functions, kept by the registry
+  Entry *next;  // next free entry; the registry keeps the entries alive
 } Setting;
 
 Setting arg_setting(lua_State *L, size_t n);
 void arg_set(lua_State *L, Setting *s, Entry e);
-// Raises where a public function of C was given too many arguments.
+// Raises an error if a public C function got too many arguments.
 void arg_check_count(lua_State *L, const Entry *e);
 
 #endif

@@ -1,10 +1,11 @@
-// The simulator's graphs: calls that go to a list instead of being done.
+// Graphs of the simulator: calls are appended to a list instead of being
+// executed.
 #include "bind/gpulib.h"
 
-#define RECORDING "cute.recording"  // of the registry: a list of calls
+#define RECORDING "cute.recording"  // registry: a list of calls
 
-// record(list, f): calls of f go there and are not done, from here on; it
-// cannot yield. record(nil): they are done again.
+// record(list, f): calls of f are appended to the list and not executed; f
+// cannot yield. record(nil): calls are executed again.
 static int l_record(lua_State *L) {
   lua_settop(L, 2);
   lua_pushvalue(L, 1);
@@ -13,14 +14,14 @@ static int l_record(lua_State *L) {
   return 0;
 }
 
-// recording() -> that list, or nil
+// recording() -> the list, or nil
 static int l_recording(lua_State *L) {
   lua_getfield(L, LUA_REGISTRYINDEX, RECORDING);
   return 1;
 }
 
-// Adds the values from `first` on, a function and its arguments, to the list;
-// false: there is none.
+// Appends a call, a function and arguments from `first` on, to the list; false:
+// there is none.
 static bool record(lua_State *L, int first) {
   int top = lua_gettop(L);
   if (lua_getfield(L, LUA_REGISTRYINDEX, RECORDING) != LUA_TTABLE) {
@@ -38,7 +39,7 @@ static bool record(lua_State *L, int first) {
   return true;
 }
 
-// recorded(f, arguments...) -> is it part of the list now?
+// recorded(f, arguments...) -> whether the call was appended to the list
 static int l_recorded(lua_State *L) {
   lua_pushboolean(L, record(L, 1));
   return 1;

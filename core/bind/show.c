@@ -1,4 +1,4 @@
-// Values as messages quote them: as users write them, shortened.
+// Formats values for messages: as users write them, shortened.
 #include "bind/face.h"
 
 #include <stdio.h>
@@ -28,10 +28,10 @@ static void puts_(Shown *out, const char *s) { put(out, s, strlen(s)); }
 
 static void put_value(lua_State *L, int idx, Shown *out, int depth);
 
-// {8, {4, 2}}, {block = 32}: as users write it.
+// Appends {8, {4, 2}}, {block = 32}, as users write it.
 static void put_table(lua_State *L, int idx, Shown *out, int depth) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
-  const char *key = NULL;  // the first name
+  const char *key = NULL;  // first named key
   luaL_checkstack(L, 4, "table");
   puts_(out, "{");
   for (lua_Integer i = 1; i <= n && out->n < SHOWN; i++) {
@@ -59,7 +59,7 @@ static void put_table(lua_State *L, int idx, Shown *out, int depth) {
   puts_(out, "}");
 }
 
-// An object of ours by its own text, behind the word for what it is.
+// Appends an object of cutelua: its type, and its own text.
 static void put_object(lua_State *L, int idx, Shown *out) {
   const char *what = face_typename(L, idx);
   int top = lua_gettop(L);

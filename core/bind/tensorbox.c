@@ -1,4 +1,4 @@
-// Tensors as values of Lua, and coordinates as arguments.
+// Tensors as Lua values, and coordinates as arguments.
 #include "bind/tensorlib.h"
 
 #include <string.h>
@@ -93,7 +93,7 @@ void tensorlib_outside(lua_State *L) {
              "  it stands for memory that exists only while the kernel runs");
 }
 
-// Fails unless b can be used now.
+// Raises an error unless b is usable here.
 static void own_box(lua_State *L, const TensorBox *b) {
   if (b->serial == 0) return;
   Ctx *cx = face_state(L);
@@ -110,7 +110,7 @@ bool face_test_tensor(lua_State *L, int idx, Tensor *t) {
   own_box(L, b);
   *t = b->t;
   if (t->place && !tensor_usable(face_state(L), &t->place->at, b->born))
-    t->place = NULL;  // of a region that has ended
+    t->place = NULL;  // from a region that has ended
   return true;
 }
 

@@ -1,5 +1,5 @@
-// The Lua face of tensors: t(coord) loads or slices, t[coord] reads and
-// writes, methods, and the functions that make tensors.
+// Lua bindings of tensors: t(coord) loads or slices, t[coord] reads and writes;
+// methods and constructors.
 #include "bind/row.h"
 
 #include <string.h>
@@ -13,9 +13,9 @@
 
 // ---- elements ----
 
-// Where t(i, j, ..) lies, of n coordinates from `first` on that are integers
-// within modes, each of one extent and one stride: what loops of the host ask,
-// without an IntTuple for each element. Anything else: false.
+// Computes the offset of t(i, j, ..) for n coordinates from `first` on:
+// integers inside modes that have one extent and one stride each. This serves
+// loops on the host, without an IntTuple per element. false: anything else.
 static bool plain_offset(Ctx *cx, lua_State *L, const Tensor *t, int first,
                          int n, Dim *off) {
   if (t->mem || t->space == SP_COORD || t->l.outer || t->l.at ||
@@ -145,7 +145,7 @@ static int tensor_set(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
   if (lua_gettop(L) < 3) face_error(L, ERR_ARG, "set(coord, value)");
-  lua_rotate(L, 2, 1);  // the value becomes argument 2
+  lua_rotate(L, 2, 1);  // makes the value argument 2
   Tup c = tensorlib_coord(cx, L, 3);
   set_element(cx, L, t, c, 2);
   return 0;
@@ -184,7 +184,7 @@ static int tensor_add(lua_State *L) {
   return 1;
 }
 
-// fill(x): every element.
+// fill(x): sets every element.
 static int tensor_lfill(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -201,7 +201,7 @@ static int tensor_lfill(lua_State *L) {
   return 1;
 }
 
-// elements(): for i, x in t:elements() do, i being the 1-D coordinate.
+// elements(): for i, x in t:elements() do; i is the 1-D coordinate.
 static int next_element(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -221,7 +221,7 @@ static int tensor_elements(lua_State *L) {
   return 3;
 }
 
-// ---- making ----
+// ---- construction ----
 
 static void check_offsets(Ctx *cx, lua_State *L, Layout l) {
   if (layout_has_basis(l) && !l.outer)
@@ -232,7 +232,7 @@ static void check_offsets(Ctx *cx, lua_State *L, Layout l) {
 static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
   l = layout_linear(cx, l);
   check_offsets(cx, L, l);
-  if (layout_has_fn(l)) return l;  // each access is looked at
+  if (layout_has_fn(l)) return l;  // each access is checked
   Dim need = layout_cosize(cx, l), below = layout_below(cx, l);
   if (!dim_is(below, 0))
     face_error(L, ERR_SHAPE, "make_tensor: %s goes %lld elements below the "
@@ -245,7 +245,8 @@ static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
   return l;
 }
 
-// Counting from a coordinate on: (1,2) o (4,4):(1@0,1@1), or 5 o 4:2.
+// Returns a coordinate tensor that counts from a coordinate: (1,2) o
+// (4,4):(1@0,1@1), or 5 o 4:2.
 static Tensor counting(Ctx *cx, lua_State *L, Layout l) {
   Tensor t = {.space = SP_COORD, .type = DT_I32, .l = l, .align = 1,
               .base = face_check_tup(cx, L, 1)};
@@ -304,7 +305,7 @@ static int l_make_smem_tensor(lua_State *L) {
   return 1;
 }
 
-// make_fragment_like(t or layout, dtype): registers
+// make_fragment_like(t or layout, dtype): a tensor in registers
 int tensorlib_fragment_like(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t;
@@ -354,7 +355,7 @@ static int l_local_partition(lua_State *L) {
   return 1;
 }
 
-// ---- as the Python DSL's MemRange has them ----
+// ---- methods of the Python DSL's MemRange ----
 
 static int tensor_data_ptr(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -363,7 +364,8 @@ static int tensor_data_ptr(lua_State *L) {
   return 1;
 }
 
-// t:get_tensor(layout [, swizzle [, dtype]]): what it points to under a layout
+// t:get_tensor(layout [, swizzle [, dtype]]): a tensor at t's pointer with that
+// layout
 static int tensor_get_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 4);
@@ -388,7 +390,7 @@ static int tensor_get_tensor(lua_State *L) {
   return 1;
 }
 
-// ---- opening ----
+// ---- module ----
 
 static void methods_open(lua_State *L) {
   static const luaL_Reg meta[] = {
@@ -423,7 +425,7 @@ static const FnRow rows[] = {
   {"recast(tensor, dtype)", "Xt>X", FN(tensor_recast)},
   LAST_ROW};
 
-// unswizzled(tensor) -> the place before its swizzle, which it has no more
+// unswizzled(tensor) -> the address before its swizzle, which is removed
 static int l_unswizzled(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = tensor_unswizzled(cx, face_check_tensor(L, 1));

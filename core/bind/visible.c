@@ -1,12 +1,12 @@
-// Text from outside as a terminal may show it: control characters, what
-// reorders a line and bytes that are no UTF-8 are escaped.
+// Makes external text visible: escapes control characters, characters that
+// reorder a line, and bytes that are not UTF-8.
 #include "bind/face.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// Length of the UTF-8 sequence at s (n bytes left) and its code point; 0 when
-// it is none.
+// Returns the length of the UTF-8 sequence at s (n bytes left) and its code
+// point; 0: not a valid one.
 static size_t sequence(const unsigned char *s, size_t n, uint32_t *code) {
   static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
   size_t k = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3
@@ -22,7 +22,8 @@ static size_t sequence(const unsigned char *s, size_t n, uint32_t *code) {
   return c < least[k] || c > 0x10ffff || surrogate ? 0 : k;
 }
 
-// What a terminal obeys instead of showing it, or that reorders a line.
+// Reports whether a terminal would obey the character instead of showing it, or
+// whether it reorders a line.
 static bool commands(uint32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
          c == 0x061c || (c >= 0x2028 && c <= 0x202e) ||
@@ -57,11 +58,11 @@ void face_push_visible(lua_State *L, const char *s, size_t n, bool lines) {
   luaL_pushresult(&b);
 }
 
-// Bytes of a line of a message; what is shown of a longer one in front and at
-// its end.
+// Maximum bytes of a line of a message; bytes shown of the start and end of a
+// longer one.
 enum { LINE_MOST = 2000, LINE_HEAD = 1500, LINE_TAIL = 400 };
 
-// Where the UTF-8 sequence begins that s[i] belongs to.
+// Returns the start of the UTF-8 sequence that contains s[i].
 static size_t letter_at(const char *s, size_t i) {
   while (i > 0 && (s[i] & 0xc0) == 0x80) i--;
   return i;

@@ -1,5 +1,5 @@
-// require "cute.sys" inside the program: the terminal, Ctrl-C, folders, and
-// the embedded files. The core library and the rock have none of this.
+// require "cute.sys" in the program: terminal, Ctrl-C, folders, embedded files.
+// The core library and the rock do not have it.
 #define _XOPEN_SOURCE 700
 #define _DEFAULT_SOURCE
 #include <dirent.h>
@@ -41,7 +41,8 @@ void sys_hold(sigset_t *old) {
   sigprocmask(SIG_BLOCK, &block, old);
 }
 
-// A key that is there hides from pselect a Ctrl-C that came before it.
+// Checks for Ctrl-C first: pselect would not see one that came before a pending
+// key.
 bool sys_wait(const sigset_t *mask) {
   sigset_t held;
   sigprocmask(SIG_SETMASK, mask, &held);
@@ -57,10 +58,10 @@ bool sys_wait(const sigset_t *mask) {
   }
 }
 
-// ---- the rest ----
+// ---- other functions ----
 
-// ask(prompt): a terminal without an editor; true when there is a line to
-// read, false after Ctrl-C.
+// ask(prompt): prompts on a terminal without an editor; true: a line can be
+// read; false: Ctrl-C.
 static int l_ask(lua_State *L) {
   const char *prompt = luaL_checkstring(L, 1);
   sigset_t mask;
@@ -76,8 +77,8 @@ static int l_ask(lua_State *L) {
   return 1;
 }
 
-// mkdirs(path) -> true | nil, reason: the folder and those above it, for
-// this user alone.
+// mkdirs(path) -> true | nil, reason: creates the folder and its parents, for
+// this user only.
 static int l_mkdirs(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   for (const char *p = path; *p;) {
@@ -92,7 +93,7 @@ static int l_mkdirs(lua_State *L) {
   return 1;
 }
 
-// columns() -> characters in a line that is printed, 80 where nobody says
+// columns() -> characters per line of output, 80 if unknown
 static int l_columns(lua_State *L) {
   lua_pushinteger(L, sys_columns());
   return 1;
@@ -100,7 +101,7 @@ static int l_columns(lua_State *L) {
 
 enum { MOST_FILES = 4096 };
 
-// Adds the name of what lies in a folder, a folder's with a "/" behind it.
+// Appends the name of an entry of a folder, with "/" after a folder.
 static void add_file(lua_State *L, const char *folder, const char *name,
                      lua_Integer at) {
   struct stat st;
@@ -118,8 +119,8 @@ static int folder_gc(lua_State *L) {
   return 0;
 }
 
-// files(folder) -> names of what lies there, at most MOST_FILES; none where it
-// cannot be read
+// files(folder) -> names of its entries, at most MOST_FILES; empty if it cannot
+// be read
 static int l_files(lua_State *L) {
   const char *folder = luaL_checkstring(L, 1);
   lua_newtable(L);
@@ -142,7 +143,7 @@ static int l_files(lua_State *L) {
   return 1;
 }
 
-// stamp(path) -> what changes whenever the file is saved; nil: none is there
+// stamp(path) -> a string that changes whenever the file is saved; nil: no file
 static int l_stamp(lua_State *L) {
   struct stat st;
   if (stat(luaL_checkstring(L, 1), &st) != 0) return 0;
@@ -165,8 +166,8 @@ static int l_embedded(lua_State *L) {
   return 0;
 }
 
-// heard(): ends the program, as a write would, where nobody reads standard
-// output any more.
+// heard(): ends the program, as a write would, if the reader of standard output
+// has exited.
 static int l_heard(lua_State *L) {
   (void)L;
   struct pollfd out = {STDOUT_FILENO, 0, 0};
@@ -185,7 +186,7 @@ static void add_name(void *ud, const char *name, size_t n) {
   lua_rawseti(to->L, -2, ++to->n);
 }
 
-// atoms("mma" | "copy", prefix) -> the names that begin so: see atom_each
+// atoms("mma" | "copy", prefix) -> the names with that prefix: see atom_each
 static int l_atoms(lua_State *L) {
   const char *kind = luaL_checkstring(L, 1), *prefix = luaL_checkstring(L, 2);
   Names to = {L, 0};

@@ -180,12 +180,12 @@ int blaslib_cublaslt(lua_State *L) {
   lua_Integer bytes = face_get_int(L, 2, "workspace", 64 << 20);
   if (max < 1 || max > MAX_ALGOS || bytes < 0)
     face_error(L, ERR_ARG, "1 to %d algorithms, and a workspace", MAX_ALGOS);
-  DevBuf *ws = devlib_new(L, 1, DT_U8, (size_t)bytes, &w);  // index 3
+  DevBuf *ws = devlib_new(L, 1, DT_U8, (size_t)bytes, &w);  // stack index 3
   if (!ws) return gpulib_failed(L, &w);
   cublasLtMatmulHeuristicResult_t algos[MAX_ALGOS];
   int n = blas_lt_algos(gpu, &s, ws->bytes, algos, (int)max, &w);
   if (n < 0) return gpulib_failed(L, &w);
-  lua_createtable(L, n, 0);  // index 4
+  lua_createtable(L, n, 0);  // stack index 4
   int kept = 0;
   for (int i = 0; i < n; i++) {
     if (algos[i].state != CUBLAS_STATUS_SUCCESS) continue;

@@ -372,7 +372,7 @@ static int tensor_to(lua_State *L) {
   Way way = way_of(L, 3);
   lua_settop(L, 3);
   if (lua_isnil(L, 2)) face_argerror(L, 2, "device");
-  Gpu *g = devlib_place(L, 2);  // index 4
+  Gpu *g = devlib_place(L, 2);  // stack index 4
   const TensorBox *b = tensorlib_box(L, 1);
   bool there = g ? b->dev && b->dev->own.gpu == g : b->host != NULL;
   if (there || t.space == SP_COORD) lua_pushvalue(L, 1);
@@ -388,8 +388,8 @@ static int tensor_clone(lua_State *L) {
   Span s = span_of(cx, L, 1);
   lua_settop(L, 2);
   if (s.dev) {
-    lua_getiuservalue(L, 1, 1);  // index 3
-    lua_getiuservalue(L, 3, 1);  // index 4: its GPU
+    lua_getiuservalue(L, 1, 1);  // stack index 3
+    lua_getiuservalue(L, 3, 1);  // stack index 4: its GPU
   } else {
     lua_pushnil(L), lua_pushnil(L);
     way.queued = false;

@@ -451,7 +451,7 @@ static int fn_prepare(lua_State *L) {
     lua_replace(L, 3);
   }
   face_checktype(L, 3, LUA_TTABLE);
-  lua_newtable(L);  // index 4: keeps the arguments alive
+  lua_newtable(L);  // stack index 4: keeps the arguments alive
   for (lua_Integer i = luaL_len(L, 3); i > 0; i--) {
     lua_geti(L, 3, i);
     if (lua_istable(L, -1)) lua_geti(L, -1, 1), lua_remove(L, -2);
@@ -460,7 +460,7 @@ static int fn_prepare(lua_State *L) {
   Why w;
   if (!gpu_usable(&f->own, "kernel", &w))
     return gpulib_failed(L, &w);
-  GpuLaunch *l = new_prepared(L, f);  // index 5
+  GpuLaunch *l = new_prepared(L, f);  // stack index 5
   l->fn = f;
   get_extents(L, "grid", l->grid, 0);
   get_extents(L, "block", l->block, 0);

@@ -67,9 +67,9 @@ static int l_update(lua_State *L) {
   GpuGraph *x = check_graph(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);
   lua_settop(L, 2);
-  lua_pushnil(L);            // index 3: no stream
-  lua_getiuservalue(L, 1, 1);  // index 4: its GPU
-  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // index 5
+  lua_pushnil(L);            // stack index 3: no stream
+  lua_getiuservalue(L, 1, 1);  // stack index 4: its GPU
+  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // stack index 5
   *x = *y, *y = was;
   lua_getiuservalue(L, 5, 2);
   lua_setiuservalue(L, 1, 2);  // y, which now has the old objects, ends here

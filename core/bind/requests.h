@@ -5,6 +5,6 @@
 #include "bind/face.h"
 #include "sim/requests.h"
 
-SimRequests *requestlib_push(lua_State *L);  // empty
+SimRequests *requestlib_push(lua_State *L);  // an empty list
 
 #endif

@@ -113,7 +113,7 @@ void veclib_join(Ctx *cx, Elements *a, Elements *b) {
   reshape(cx, b, shape);
 }
 
-// Is any of the n arguments from `first` a vector or traced?
+// Reports whether any of the n arguments from `first` is a vector or traced.
 bool veclib_any_traced(lua_State *L, int first, int n) {
   for (int i = first; i < first + n; i++)
     if (lua_isuserdata(L, i) && (luaL_testudata(L, i, MT_VECTOR) ||

@@ -9,8 +9,8 @@
 
 #include <signal.h>
 
-// Times of Ctrl-C that the program has not answered yet (bind/stop.h): what
-// takes long looks at it and gives up. Always 0 outside of the program.
+// Times of Ctrl-C that the program has not answered yet (bind/interrupt.h):
+// what takes long looks at it and gives up. Always 0 outside of the program.
 extern volatile sig_atomic_t signals_asked;
 
 typedef struct SigHold {

@@ -70,7 +70,8 @@ typedef struct Emit {
   AtomUse *atom;
   int64_t *intrin;    // Ins.imm of the intrinsics that need a helper
   bool sreg[SR_COUNT];  // special registers that need one
-  struct MbarCall *mbar; struct BulkCall *bulk;
+  struct MbarCall *mbar;
+  struct BulkCall *bulk;
   struct Access **access;
   struct Retire *retire;  // wgmma.h
   Ref *open;          // heads of the regions that are open
@@ -82,10 +83,10 @@ typedef struct Emit {
   uint32_t told;      // the one last told in a comment
 } Emit;
 
-// ---- pairs.c ----
+// ---- pack16.c ----
 // fn with pairs of operations on 16-bit floats as one where sm has that; fn
 // itself where there are none. In cx->scratch.
-const Fn *pairs_run(Ctx *cx, const Fn *fn, int sm);
+const Fn *pack16_run(Ctx *cx, const Fn *fn, int sm);
 
 // ---- uses.c ----
 void uses_run(Emit *e);
@@ -120,10 +121,6 @@ const char *names_new_and(Emit *e, const char *want, const char *suffix);
 const char *names_new_run(Emit *e, const char *want, int64_t n);
 const char *names_kernel(Emit *e);           // of the function itself
 
-// ---- emit.c ----
-// A run of registers as arguments of this type.
-void emit_regs(Emit *e, bool refs, const Operand *o, const char *type);
-
 // ---- stmt.c ----
 Ref stmt_store(Emit *e, Ref r);  // returns the last instruction written
 void stmt_fill(Emit *e, Ref r);
@@ -137,8 +134,6 @@ const char *helper_use(Emit *e, Helper h);  // its name; it is needed
 void helper_note(Emit *e, const char *text, const char *own);
 void helper_reserve(Emit *e);  // the names of all helpers
 void helper_print(Emit *e);    // appends those needed
-// The cp.async helper for these bits and flags, likewise.
-const char *helper_async(Emit *e, int64_t bits, unsigned flags, bool pred);
 
 // ---- atomtext.c ----
 const char *atomtext_name(Emit *e, bool mma, int id);  // of its helper

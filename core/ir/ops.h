@@ -19,6 +19,10 @@
 //   m  a tensor map through which it reads, M  ... writes
 //   R  a run of registers that it reads: an object and, for each register,
 //      the element where that begins, a plain number;  W  ... writes
+//   /  behind a value of synchronisation, a letter: its role (Operand.role)
+//      n  arrivals that a phase takes     e  arrivals at once
+//      y  bytes        q  the phase       t  threads
+//      k  a CTA's rank in the cluster     c  a mask of CTAs
 //   ?  behind one: it may be missing
 //   *  behind one, the last: any number of them; X*: as many as Ins.flags
 //   =  as its row of intrin.h, or of the atoms, says
@@ -82,7 +86,7 @@ LEAF(SREG, "sreg", "", SREG, ANY, KNOWN, LANE)  // i32
 LEAF(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE)  // a pointer argument
 LEAF(SMEM, "smem", "", MEM, ANY, OBJECT, LANE)  // shared memory of the CTA
 // the same of another CTA of the cluster: an object, the CTA's rank
-OP(DSMEM, "dsmem", "o.s v", MEM, ANY, OBJECT, LANE)
+OP(DSMEM, "dsmem", "o.s v/k", MEM, ANY, OBJECT, LANE)
 OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
 // of a shared object: the 64 bits by which wgmma reads a matrix that begins
 // there, imm those beyond the address; 16 bytes further on is one more
@@ -144,28 +148,29 @@ DO(WGCOMMIT, "wgmma.commit_group", "", NONE, NONE, ORDER, FULL)
 DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, ORDER, FULL)
 // order among threads
 // threads; the number, where it is traced
-DO(BAR, "bar.sync", "v?v?", BARRIER, NONE, ORDER, WARP)
-DO(BARARRIVE, "bar.arrive", "v?v?", BARRIER, NONE, ORDER, WARP)
+DO(BAR, "bar.sync", "v/t?v?", BARRIER, NONE, ORDER, WARP)
+DO(BARARRIVE, "bar.arrive", "v/t?v?", BARRIER, NONE, ORDER, WARP)
 DO(SYNCWARP, "syncwarp", "l", NONE, NONE, ORDER, MASK)
 DO(FENCE, "fence", "", FENCE, NONE, ORDER, LANE)
 // mbarriers count arrivals and bytes, phase by phase; a phase is named by its
 // parity. flags: HINT_*, MBF_*; the CTA of the cluster whose barrier it is
 // (missing: its own)
-DO(MBARINIT, "mbarrier.init", "bv", NONE, NONE, MEET, LANE)  // arrivals
-DO(MBARARRIVE, "mbarrier.arrive", "bvv?", NONE, NONE, MEET, LANE)  // so many
-                                                    // at once; CTA
+DO(MBARINIT, "mbarrier.init", "bv/n", NONE, NONE, MEET, LANE)  // arrivals
+// so many at once; CTA
+DO(MBARARRIVE, "mbarrier.arrive", "bv/e v/k?", NONE, NONE, MEET, LANE)
 OP(MBARTOKEN, "mbarrier.arrive.token", "bv", NONE, ANY, MEET, LANE)  // so many
                                     // at once -> the phase they are of, a u64
-DO(MBARTX, "mbarrier.expect_tx", "bvv?", NONE, NONE, MEET, LANE)  // bytes; CTA
+// bytes; CTA
+DO(MBARTX, "mbarrier.expect_tx", "bv/y v/k?", NONE, NONE, MEET, LANE)
 // the phase, a parity or a MBARTOKEN; nanoseconds -> was it complete?
-DO(MBARWAIT, "mbarrier.wait", "bv", NONE, NONE, MEET, LANE)
-OP(MBARTRY, "mbarrier.try_wait", "bvv?", NONE, ANY, MEET, LANE)
+DO(MBARWAIT, "mbarrier.wait", "bv/q", NONE, NONE, MEET, LANE)
+OP(MBARTRY, "mbarrier.try_wait", "bv/q v?", NONE, ANY, MEET, LANE)
 DO(MBARINVAL, "mbarrier.inval", "b", NONE, NONE, MEET, LANE)
 // arrives when what the thread's cp.async copied is there
 DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "b", NONE, NONE, MEET, LANE)
 // 1, 2 or 4 values to shared memory of a CTA (the first value), at the place
 // that is written; its mbarrier counts their bytes
-DO(STASYNC, "st.async", "w.s bv vv?v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
+DO(STASYNC, "st.async", "w.s bv/k vv?v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
 // threads of a cluster; flags: CLF_*
 DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, NONE, ORDER, ROW)
 DO(CLUSTERWAIT, "cluster.wait", "", NONE, NONE, ORDER, ROW)
@@ -179,17 +184,17 @@ DO(GRIDLAUNCH, "griddepcontrol.launch_dependents", "", NONE, NONE, ORDER, LANE)
 // Of loads: the mbarrier that is told of their bytes, the CTAs of the cluster
 // that get them (a mask; missing: this one), a cache policy; of stores the
 // latter
-DO(TMALOAD, "tma.load", "w.s m b v?v? vv?v?v?v?v?v?v?", BITS, NONE,
+DO(TMALOAD, "tma.load", "w.s m b v/c?v? vv?v?v?v?v?v?v?", BITS, NONE,
    ASYNC(MBARWAIT), LANE)
 DO(TMASTORE, "tma.store", "M r.s v? vv?v?v?v?v?v?v?", BITS, NONE,
    ASYNC(BULKWAIT), LANE)
 // into L2; without coordinates the map itself
 DO(TMAPREFETCH, "tma.prefetch", "m v?v?v?v?v?v?v?v?v?", NONE, NONE, ORDER,
    LANE)
-DO(BULKLOAD, "bulk.load", "w.s r.g b v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
+DO(BULKLOAD, "bulk.load", "w.s r.g b v/c?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
 DO(BULKSTORE, "bulk.store", "w.g r.s v?", BITS, NONE, ASYNC(BULKWAIT), LANE)
 // into shared memory of a CTA of the cluster, whose mbarrier is told: its rank
-DO(BULKSEND, "bulk.send", "w.s r.s b v", BITS, NONE, ASYNC(MBARWAIT), LANE)
+DO(BULKSEND, "bulk.send", "w.s r.s b v/k", BITS, NONE, ASYNC(MBARWAIT), LANE)
 // groups of a thread's stores; waits until at most so many are pending
 DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, ORDER, LANE)
 DO(BULKWAIT, "bulk.wait", "", GROUPS, NONE, ORDER, LANE)

@@ -1,4 +1,4 @@
-// Line editing at the prompt, by libedit.
+// Line editing at the prompt, with libedit.
 #define _XOPEN_SOURCE 700
 #define _DEFAULT_SOURCE
 #include <errno.h>
@@ -17,24 +17,24 @@
 #include <histedit.h>
 
 #include "base/signals.h"
-#include "bind/program.h"
-#include "bind/stop.h"
-#include "bind/terminal.h"
+#include "program/program.h"
+#include "bind/interrupt.h"
+#include "program/terminal.h"
 
-// libtinfo's; its header would define names such as `lines` as macros.
+// From libtinfo, whose header would define names such as `lines` as macros.
 int tgetent(char *bp, const char *name);
 
 #define MT_EDITOR "cute.editor"
 
-// Uservalue 1: the function that completes.
+// Uservalue 1: the completion function.
 typedef struct Editor {
   EditLine *el;
   History *hist;
   char *prompt;
   sigset_t mask;  // while waiting for a key; Ctrl-C is blocked otherwise
-  lua_State *L;   // of the read that waits, the editor at 1
-  char ahead[64];  // keys that were read to see what follows a TAB: from
-  size_t from, n;  // `from` on they are still to be taken
+  lua_State *L;   // of the waiting read; the editor is at 1
+  char ahead[64];  // keys that were read to see what follows a TAB;
+  size_t from, n;  // those from `from` on are pending
 } Editor;
 
 static char *editor_prompt(EditLine *el) {
@@ -43,21 +43,21 @@ static char *editor_prompt(EditLine *el) {
   return e->prompt;
 }
 
-// One byte of the terminal: 1, 0 at its end, -1 after Ctrl-C or a failure.
+// Reads a byte of the terminal: 1; 0: end of input; -1: Ctrl-C or an error.
 static int read_byte(Editor *e, char *c) {
   if (e->from < e->n) {
     *c = e->ahead[e->from++];
     return 1;
   }
   for (;;) {
-    if (!replib_wait(&e->mask)) return -1;
+    if (!sys_wait(&e->mask)) return -1;
     ssize_t n = read(STDIN_FILENO, c, 1);
     if (n >= 0 || errno != EINTR) return (int)n;
   }
 }
 
-// One character of the terminal; Ctrl-C ends the line. A terminal that has
-// another size now has it before the key does anything.
+// Reads a character of the terminal; Ctrl-C ends the line. A new size of the
+// terminal is applied before the key.
 static int editor_getc(EditLine *el, wchar_t *out) {
   Editor *e = NULL;
   el_get(el, EL_CLIENTDATA, &e);
@@ -77,10 +77,10 @@ static int editor_getc(EditLine *el, wchar_t *out) {
 
 // ---- completion ----
 
-// Rows between the prompt and the end of s, as they stand on the terminal.
+// Returns the terminal rows between the prompt and the end of s.
 static int rows_above(Editor *e, const char *s, size_t n) {
   int columns = 80, row = 0, at = (int)strlen(e->prompt);
-  el_get(e->el, EL_GETTC, "co", &columns);  // where libedit begins a new row
+  el_get(e->el, EL_GETTC, "co", &columns);  // column where libedit wraps
   mbstate_t st;
   memset(&st, 0, sizeof st);
   for (size_t i = 0; i < n;) {
@@ -91,7 +91,7 @@ static int rows_above(Editor *e, const char *s, size_t n) {
     int width = wcwidth(c);
     if (c == L'\t') width = 8 - at % 8;
     if (c == L'\n') at = columns;
-    else at += width < 0 ? 2 : width;  // control characters show as ^A
+    else at += width < 0 ? 2 : width;  // control characters are shown as ^A
     if (at < columns) continue;
     at = c == L'\n' ? 0 : at - columns;
     row++;
@@ -99,7 +99,7 @@ static int rows_above(Editor *e, const char *s, size_t n) {
   return row;
 }
 
-// Rows of the line; `above` of them are above the cursor.
+// Returns the rows of the line; `above`: rows above the cursor.
 static int rows_of(Editor *e, int *above) {
   const LineInfo *line = el_line(e->el);
   size_t before = (size_t)(line->cursor - line->buffer);
@@ -112,8 +112,8 @@ static void put_lines(int n) {
   for (int i = 0; i < n; i++) putchar('\n');
 }
 
-// Does more than keys that complete follow at once? A TAB that is held down, or
-// pressed again while the first one is answered, is no paste.
+// Reports whether keys other than completion keys follow at once. A TAB that is
+// held down, or pressed again before the first one is handled, is not a paste.
 static bool is_pasted(Editor *e) {
   struct pollfd in = {STDIN_FILENO, POLLIN, 0};
   if (e->from == e->n) {
@@ -131,8 +131,8 @@ static unsigned char insert(EditLine *el, const char *text) {
   return el_insertstr(el, text) == 0 ? CC_REFRESH : CC_ERROR;
 }
 
-// Shows a text below the line, of which `above` rows are above the cursor and
-// `rows` are all: libedit goes up again from where it left the cursor.
+// Shows a text below the line, which has `rows` rows, `above` of them above the
+// cursor. libedit moves up again from where it left the cursor.
 static unsigned char show_below(const char *text, int above, int rows) {
   put_lines(rows - above);
   fputs(text, stdout);
@@ -141,8 +141,8 @@ static unsigned char show_below(const char *text, int above, int rows) {
 }
 
 // The TAB key: f(text before the cursor, columns, rows of a page, back) -> text
-// to insert | nil, text to show below the line | nil, how many characters
-// before the cursor to take away first | nil. A tab of a paste is a tab.
+// to insert | nil, text to show below the line | nil, number of characters
+// before the cursor to delete first | nil. A tab in a paste is inserted.
 static unsigned char complete(EditLine *el, bool back) {
   Editor *e = NULL;
   el_get(el, EL_CLIENTDATA, &e);
@@ -154,8 +154,8 @@ static unsigned char complete(EditLine *el, bool back) {
   if (!lua_checkstack(L, 10)) return code;
   lua_getiuservalue(L, 1, 1);
   lua_pushlstring(L, line->buffer, n);
-  lua_pushinteger(L, replib_columns());
-  lua_pushinteger(L, replib_rows() - rows);
+  lua_pushinteger(L, sys_columns());
+  lua_pushinteger(L, sys_rows() - rows);
   lua_pushboolean(L, back);
   if (lua_pcall(L, 4, 3, 0) == LUA_OK) {
     const char *text = lua_tostring(L, -3), *shown = lua_tostring(L, -2);
@@ -181,7 +181,7 @@ static unsigned char editor_back(EditLine *el, int key) {
   return complete(el, true);
 }
 
-// ---- its methods ----
+// ---- methods ----
 
 static int editor_close(lua_State *L) {
   Editor *e = luaL_checkudata(L, 1, MT_EDITOR);
@@ -209,9 +209,9 @@ static int editor_read(lua_State *L) {
   strcpy(copy, prompt);
   free(e->prompt);
   e->prompt = copy;
-  stop_answered();
-  replib_hold(&e->mask);
-  el_set(e->el, EL_PREP_TERM, 1);  // before the prompt shows, not after
+  interrupt_answered();
+  sys_hold(&e->mask);
+  el_set(e->el, EL_PREP_TERM, 1);  // before the prompt is shown
   el_resize(e->el);
   int n = 0;
   e->L = L;
@@ -220,7 +220,7 @@ static int editor_read(lua_State *L) {
   sigprocmask(SIG_SETMASK, &e->mask, NULL);
   if (signals_asked) {
     int above, rows = rows_of(e, &above);
-    stop_answered();
+    interrupt_answered();
     fputs("^C", stdout);
     put_lines(rows - above);
     fflush(stdout);
@@ -236,7 +236,7 @@ static int editor_read(lua_State *L) {
   return 1;
 }
 
-// ed:add(entry) puts an entry at the end of the history.
+// ed:add(entry): appends an entry to the history.
 static int editor_add(lua_State *L) {
   Editor *e = check_editor(L);
   HistEvent ev;
@@ -244,8 +244,8 @@ static int editor_add(lua_State *L) {
   return 0;
 }
 
-// libedit's own settings, $EDITRC or ~/.editrc, if that is a plain file: it
-// would wait for a pipe.
+// Reads libedit's settings, $EDITRC or ~/.editrc, if that is a plain file:
+// libedit would wait for a pipe.
 static void read_settings(EditLine *el) {
   const char *name = getenv("EDITRC"), *home = getenv("HOME");
   char path[1024];
@@ -258,15 +258,15 @@ static void read_settings(EditLine *el) {
     el_source(el, path);
 }
 
-// What is typed is UTF-8 in the locale C, too.
+// Selects UTF-8 for input, even in the locale C.
 static void set_locale(void) {
   setlocale(LC_CTYPE, "");
   if (strcmp(nl_langinfo(CODESET), "ANSI_X3.4-1968") == 0)
     setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-// editor(complete) -> an editor, or nil where the terminal is none or unknown;
-// complete: see there.
+// editor(complete) -> an editor; nil: no terminal, or an unknown one. complete:
+// see above.
 static int sys_editor(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   const char *term = getenv("TERM");
@@ -281,7 +281,7 @@ static int sys_editor(lua_State *L) {
   e->hist = history_init();
   e->el = e->hist ? el_init("cutelua", stdin, stdout, stderr) : NULL;
   if (!e->el) return 0;
-  stop_watch();
+  interrupt_watch();
   HistEvent ev;
   history(e->hist, &ev, H_SETSIZE, 10000);
   history(e->hist, &ev, H_SETUNIQUE, 1);
@@ -291,11 +291,11 @@ static int sys_editor(lua_State *L) {
   el_set(e->el, EL_HIST, history, e->hist);
   el_set(e->el, EL_GETCFN, editor_getc);
   el_set(e->el, EL_SIGNAL, 0);
-  // Of plain strings libedit makes wide ones, and loses them.
+  // libedit converts plain strings to wide ones, and leaks them.
   el_wset(e->el, EL_ADDFN, L"complete", L"completes a name", editor_complete);
   el_wset(e->el, EL_ADDFN, L"complete-back", L"goes back", editor_back);
   el_set(e->el, EL_BIND, "^I", "complete", NULL);
-  el_set(e->el, EL_BIND, "\033[Z", "complete-back", NULL);  // Shift and TAB
+  el_set(e->el, EL_BIND, "\033[Z", "complete-back", NULL);  // Shift+TAB
   el_set(e->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
   el_set(e->el, EL_BIND, "\033[1~", "ed-move-to-beg", NULL);
   el_set(e->el, EL_BIND, "\033[4~", "ed-move-to-end", NULL);

@@ -1,5 +1,5 @@
-// Functions that answer for several kinds of things, from kind to function,
-// and functions that are methods, too: each once, in the tables below.
+// Functions with an implementation for each of several kinds, and functions
+// that are also methods: each is listed once, in the tables below.
 #include "bind/row.h"
 
 #include "bind/laylib.h"
@@ -21,7 +21,7 @@ static const FnRow rows[] = {
   {OR, "P>l", FN(layout_compact)},
   LAST_ROW};
 
-// Methods of layouts; those in front of tensors, too.
+// Methods of layouts; the first OF_TENSORS are also methods of tensors.
 static const char *const methods[] = {
   "size", "rank", "depth", "cosize", "get", "take", "select", "group_modes",
   "flatten", "coalesce", "filter", "composition", "with_shape",
@@ -35,7 +35,7 @@ static const char *const methods[] = {
   "get_nonswizzle_portion", "dice"};
 enum { METHODS = sizeof methods / sizeof *methods, OF_TENSORS = 17 };
 
-// cute.<name> of the table on top becomes a method of type tname, too.
+// Makes functions of the table on top methods of type tname, too.
 static void set_methods(lua_State *L, const char *tname, int n) {
   luaL_getmetatable(L, tname);
   for (int i = 0; i < n; i++) {
@@ -45,9 +45,8 @@ static void set_methods(lua_State *L, const char *tname, int n) {
   lua_pop(L, 1);
 }
 
-void anylib_open(lua_State *L) {
+void generic_open(lua_State *L) {
   face_setrows(L, rows);
   set_methods(L, MT_LAYOUT, METHODS);
   set_methods(L, MT_TENSOR, OF_TENSORS);
-  rowlib_open(L);
 }

@@ -1,6 +1,6 @@
 // Sockets of the `cutelua` program, for require "cute.sys". A child process
-// talks to this one by a socket that is its standard input, output and error
-// output; other programs of this machine by the one that listens.
+// communicates through a socket that is its standard input, output and error;
+// other programs of this computer connect to a listening socket.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -19,14 +19,14 @@
 
 #include "base/platform.h"
 #include "base/signals.h"
-#include "bind/program.h"
+#include "program/program.h"
 
 #define MT_PROCESS "cute.process"
 
 typedef struct Process {
-  pid_t pid;   // 0: it was waited for
+  pid_t pid;   // 0: it was waited for, or is no process
   int fd;      // -1: closed
-  int status;  // of waitpid
+  int status;  // from waitpid
 } Process;
 
 static Process *check_process(lua_State *L, int idx) {
@@ -51,8 +51,8 @@ static int close_file(lua_State *L) {
   return luaL_fileresult(L, fclose(p->f) == 0, NULL);
 }
 
-// divert() -> file | nil, reason: what standard output was; that is error
-// output from now on.
+// divert() -> file | nil, reason: the former standard output; from now on, that
+// is standard error.
 static int sys_divert(lua_State *L) {
   luaL_Stream *p = lua_newuserdatauv(L, sizeof *p, 0);
   p->closef = NULL;
@@ -65,7 +65,7 @@ static int sys_divert(lua_State *L) {
   return 1;
 }
 
-// In the child: it ends with its parent, whatever it is doing.
+// Runs the program in the child, which ends with its parent in any case.
 static _Noreturn void become(char **words, int fd, pid_t parent) {
   platform_end_with_parent();
   if (getppid() == parent && dup2(fd, 0) == 0 && dup2(fd, 1) == 1 &&
@@ -100,8 +100,8 @@ static int sys_spawn(lua_State *L) {
   return 1;
 }
 
-// listen(port) -> socket, port | nil, reason: on the loopback address alone;
-// port 0: any that is free.
+// listen(port) -> socket, port | nil, reason: on the loopback address only;
+// port 0: any free one.
 static int sys_listen(lua_State *L) {
   struct sockaddr_in at = {.sin_family = AF_INET};
   socklen_t size = sizeof at;
@@ -120,14 +120,14 @@ static int sys_listen(lua_State *L) {
   return 2;
 }
 
-// p:accept() -> socket | nil, reason: of who asks to be heard.
+// p:accept() -> socket | nil, reason: the next connection.
 static int process_accept(lua_State *L) {
   Process *of = check_process(L, 1), *p = new_process(L);
   p->fd = accept4(of->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   return p->fd < 0 ? failed(L, errno) : 1;
 }
 
-// p:offer(text, from) -> the place behind what the socket takes of it now,
+// p:offer(text, from) -> index after the bytes that the socket accepts now,
 // without waiting | nil, reason
 static int process_offer(lua_State *L) {
   Process *p = check_process(L, 1);
@@ -141,7 +141,7 @@ static int process_offer(lua_State *L) {
   return 1;
 }
 
-// p:finish(): all was sent; the other side sees the end.
+// p:finish(): ends sending; the other side sees the end.
 static int process_finish(lua_State *L) {
   shutdown(check_process(L, 1)->fd, SHUT_WR);
   return 0;
@@ -161,7 +161,8 @@ static int process_send(lua_State *L) {
   return 1;
 }
 
-// p:receive() -> what has come, waiting for a first byte | nil at its end
+// p:receive() -> the available bytes, after waiting for a first one | nil at
+// the end
 static int process_receive(lua_State *L) {
   Process *p = check_process(L, 1);
   char text[1 << 14];
@@ -174,14 +175,14 @@ static int process_receive(lua_State *L) {
   return 1;
 }
 
-// p:kill(): ends it, whatever it does.
+// p:kill(): ends the process at once.
 static int process_kill(lua_State *L) {
   Process *p = check_process(L, 1);
   if (p->pid > 0) kill(p->pid, SIGKILL);
   return 0;
 }
 
-// p:wait() -> "exit", code | "signal", number: once it ended.
+// p:wait() -> "exit", code | "signal", number: waits for its end.
 static int process_wait(lua_State *L) {
   Process *p = check_process(L, 1);
   while (p->pid > 0) {
@@ -208,8 +209,7 @@ static int process_close(lua_State *L) {
 }
 
 // poll(processes, seconds[, sends]) -> index of one that has something to
-// receive, or has ended, or takes more where sends[index] is true; nil when
-// none had in that time.
+// receive, or has ended, or (sends[index]) accepts more; nil: timeout.
 static int sys_poll(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_Number seconds = luaL_checknumber(L, 2);
@@ -236,8 +236,8 @@ static int sys_poll(lua_State *L) {
   return 0;
 }
 
-// lock(path) -> a handle: until it is closed no other process gets one; made
-// when it is not there | nil, reason
+// lock(path) -> a handle that no other process gets until it is closed; creates
+// the file if absent | nil, reason
 static int sys_lock(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   Process *p = new_process(L);
@@ -248,13 +248,13 @@ static int sys_lock(lua_State *L) {
   return 1;
 }
 
-// program() -> the file that runs
+// program() -> the running executable
 static int sys_program(lua_State *L) {
   lua_pushliteral(L, "/proc/self/exe");
   return 1;
 }
 
-// home() -> the folder in which the file that runs lies | nil, reason
+// home() -> the folder of the running executable | nil, reason
 static int sys_home(lua_State *L) {
   char path[PATH_MAX];
   ssize_t n = readlink("/proc/self/exe", path, sizeof path);

@@ -1,20 +1,20 @@
-// Which tables the body of a loop or branch writes, and what they held before;
-// which coroutines it begins. The hook for counts comes here with every
-// instruction that writes a table, makes one, or calls what may be a function
-// of Lua's library that writes one or lets a coroutine go on.
+// Records the tables that the body of a loop or branch writes, their contents
+// before, and the coroutines that it starts. The count hook calls it for every
+// instruction that writes or creates a table, or calls a function: some of
+// Lua's library write tables or resume coroutines.
 //
-// What is noted, and where core.note says, is a table
-//   [t] = a copy of t, made before its first write; false: t was made inside
+// The record, written to the table of core.note, is
+//   [t] = a copy of t, made before its first write; false: t was created inside
 //   [i] = the tables that have a copy, in the order of their first writes
-//   [coroutine] = true: it began inside
-//   metatables = {[t] = the metatable, or false, of a t that got another one}
+//   [coroutine] = true: it was started inside
+//   metatables = {[t] = the former metatable, or false, of a t with a new one}
 #include "bind/trace.h"
 
 #include <lualib.h>
 
-#define MAX_CHAIN 100  // of __newindex; Lua's own limit is higher
+#define MAX_CHAIN 100  // limit for chains of __newindex; Lua's own is higher
 
-// Notes the table on top in that at index `writes`.
+// Records the table on top in the one at index `writes`.
 static void note(lua_State *L, int writes) {
   lua_pushvalue(L, -1);
   if (lua_rawget(L, writes) != LUA_TNIL) {
@@ -36,13 +36,13 @@ static void note(lua_State *L, int writes) {
   lua_rawseti(L, writes, (lua_Integer)lua_rawlen(L, writes) + 1);
 }
 
-void writelib_note(lua_State *L, int writes) {
+void table_writes_note(lua_State *L, int writes) {
   note(L, writes);
   lua_pop(L, 1);
 }
 
-// The same for what is on top, if it is a table, and for those that its
-// __newindex leads to. Pops it.
+// Pops a value. Records it if it is a table, and the tables along its
+// __newindex.
 static void note_target(lua_State *L, int writes) {
   int top = lua_gettop(L) - 1;
   for (int i = 0; i < MAX_CHAIN && lua_istable(L, -1); i++) {
@@ -52,8 +52,9 @@ static void note_target(lua_State *L, int writes) {
   lua_settop(L, top);
 }
 
-// What is on top is resumed, if it is a coroutine. Where it is cannot be
-// copied: one that goes on in a body would do so from pass to pass. Pops it.
+// Pops a value that is resumed, if it is a coroutine. One that was started
+// outside raises an error: its state cannot be copied, and it would advance in
+// each pass over the body.
 static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
   lua_State *co = lua_tothread(L, -1);
   lua_pushvalue(L, -1);
@@ -73,11 +74,11 @@ static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
   lua_rawset(L, writes);
 }
 
-// setmetatable(t) is about to be called: notes what t has, unless it was made
+// Called before setmetatable(t): records t's metatable, unless t was created
 // inside.
 static void note_metatable(lua_State *L, lua_Debug *ar, int reg, int writes) {
   int top = lua_gettop(L);
-  vmlib_register(L, ar, reg + 1);
+  bytecode_register(L, ar, reg + 1);
   lua_pushvalue(L, -1);
   if (lua_istable(L, -1) && lua_rawget(L, writes) != LUA_TBOOLEAN) {
     lua_pushliteral(L, "metatables");
@@ -98,11 +99,11 @@ static void note_metatable(lua_State *L, lua_Debug *ar, int reg, int writes) {
   lua_settop(L, top);
 }
 
-// A function is about to be called: one that writes a table, or that lets a
-// coroutine go on?
+// Called before a call: checks for functions that write a table or resume a
+// coroutine.
 static void note_call(lua_State *L, const Writers *w, lua_Debug *ar, int reg,
                       int writes) {
-  vmlib_register(L, ar, reg);
+  bytecode_register(L, ar, reg);
   lua_CFunction f = lua_tocfunction(L, -1);
   if (f && f == w->wrapped && lua_getupvalue(L, -1, 1))
     note_resume(L, ar, writes);
@@ -113,47 +114,47 @@ static void note_call(lua_State *L, const Writers *w, lua_Debug *ar, int reg,
     return;
   }
   if (f == w->resume) {
-    vmlib_register(L, ar, reg + 1);
+    bytecode_register(L, ar, reg + 1);
     note_resume(L, ar, writes);
     return;
   }
   for (int i = 0; i < WRITERS; i++) {
     if (f != w->f[i]) continue;
-    vmlib_register(L, ar, reg + 1);
+    bytecode_register(L, ar, reg + 1);
     note_target(L, writes);
-    vmlib_register(L, ar, reg + 5);  // where table.move moves to
+    bytecode_register(L, ar, reg + 5);  // destination of table.move
     note_target(L, writes);
     return;
   }
 }
 
-bool writelib_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
-                  int writes) {
+bool table_writes_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
+                      int writes) {
   switch (in.op) {
     case VM_NEWTABLE: return true;
     case VM_CALL: case VM_TAILCALL: case VM_TFORCALL:
-    case VM_TFORPREP:  // makes the first call, too
+    case VM_TFORPREP:  // also makes the first call
       note_call(L, w, ar, in.a, writes);
       return false;
     case VM_SETTABUP:
       lua_getinfo(L, "f", ar);
       if (!lua_getupvalue(L, -1, in.a + 1)) lua_pushnil(L);
       break;
-    default: vmlib_register(L, ar, in.a);
+    default: bytecode_register(L, ar, in.a);
   }
   note_target(L, writes);
   return false;
 }
 
-void writelib_born(lua_State *L, lua_Debug *ar, int reg, int writes) {
-  vmlib_register(L, ar, reg);
+void table_writes_born(lua_State *L, lua_Debug *ar, int reg, int writes) {
+  bytecode_register(L, ar, reg);
   if (lua_istable(L, -1)) {
     lua_pushboolean(L, 0);
     lua_rawset(L, writes);
   }
 }
 
-// Pushes what the library `lib` has under a name, or nil.
+// Pushes the member of library `lib` with a name, or nil.
 static void push_member(lua_State *L, const char *lib, const char *name) {
   lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_getfield(L, -1, lib);
@@ -169,14 +170,14 @@ static lua_CFunction pop_function(lua_State *L) {
   return f;
 }
 
-bool writelib_reads(const Readers *r, lua_CFunction f) {
+bool table_writes_reads(const Readers *r, lua_CFunction f) {
   for (int i = 0; i < READERS; i++)
     if (r->f[i] == f) return true;
   return false;
 }
 
-// Those to which it makes a difference whether a value is nil, or how many a
-// table has.
+// Finds functions whose result depends on whether a value is nil, or on a
+// table's length.
 static void find_readers(lua_State *L, Readers *r) {
   static const struct { const char *lib, *name; } readers[READERS] = {
     {LUA_GNAME, "type"}, {LUA_GNAME, "rawequal"}, {LUA_GNAME, "assert"},
@@ -193,7 +194,7 @@ static void find_readers(lua_State *L, Readers *r) {
   }
 }
 
-void writelib_find(lua_State *L, Writers *w, Readers *r) {
+void table_writes_find(lua_State *L, Writers *w, Readers *r) {
   static const struct { const char *lib, *name; } writers[WRITERS] = {
     {LUA_TABLIBNAME, "insert"}, {LUA_TABLIBNAME, "remove"},
     {LUA_TABLIBNAME, "sort"}, {LUA_TABLIBNAME, "move"},
@@ -208,7 +209,7 @@ void writelib_find(lua_State *L, Writers *w, Readers *r) {
   push_member(L, LUA_COLIBNAME, "resume");
   w->resume = pop_function(L);
   push_member(L, LUA_COLIBNAME, "wrap");
-  lua_pushvalue(L, -1);  // of any function: all are wrapped by one
+  lua_pushvalue(L, -1);  // of any function; all share one C function
   w->wrapped = lua_pcall(L, 1, 1, 0) == LUA_OK ? lua_tocfunction(L, -1) : NULL;
   lua_pop(L, 1);
 }

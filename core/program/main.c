@@ -1,6 +1,5 @@
-// The `cutelua` program: one Lua state that has the faces and the Lua files
-// of lua/ and kernels/ in it. What is done with the command line stands in
-// lua/cute/program/main.lua.
+// The `cutelua` program: a Lua state with the bindings and the Lua files of
+// lua/ and kernels/. lua/cute/program/main.lua handles the command line.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,10 +9,10 @@
 
 #include <lualib.h>
 
-#include "bind/program.h"
+#include "program/program.h"
 
-// An allocation inside Lua goes through base_realloc, so that `make memerr`
-// fails those too.
+// Allocates for Lua through base_realloc, so that `make memerr` fails those,
+// too.
 static void *main_alloc(void *ud, void *p, size_t osize, size_t nsize) {
   (void)ud;
   (void)osize;
@@ -70,17 +69,17 @@ static int main_protected(lua_State *L) {
   return 1;
 }
 
-// However the program ends, by os.exit too: what it printed has arrived, or it
-// failed.
+// Checks, however the program ends (also by os.exit), that all output was
+// written.
 static void check_output(void) {
   if (fflush(stdout) == 0 && !ferror(stdout)) return;
   fputs("cutelua: standard output could not be written [io]\n", stderr);
   _exit(EXIT_FAILURE);
 }
 
-// A standard stream that the caller closed stays one that cannot be used: its
-// number would be that of the first file that is opened, and what is printed
-// would stand in there.
+// Keeps the numbers of standard streams that the caller closed. Otherwise the
+// first opened file would get such a number, and output would be written into
+// it.
 static void keep_numbers(void) {
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&

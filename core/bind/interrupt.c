@@ -1,6 +1,6 @@
-// Ctrl-C in the program; see stop.h.
+// Ctrl-C in the program; see interrupt.h.
 #define _POSIX_C_SOURCE 200809L
-#include "bind/stop.h"
+#include "bind/interrupt.h"
 
 #include <errno.h>
 #include <lauxlib.h>
@@ -14,18 +14,18 @@
 #include "base/platform.h"
 #include "base/signals.h"
 
-// Instructions of Lua between the first raise and the next ones, in steps:
-// what a program has to close its files and leave. A pcall cannot hold it up
+// Lua instructions, in steps, between the first raised error and the next ones:
+// time for a program to close its files and exit. A pcall cannot delay it
 // longer.
 enum { GRACE = 1000000, STEP = 1000 };
 
-// A signal handler has no argument of ours, hence these are global.
+// Global, because a signal handler has no argument.
 typedef struct Stop {
-  pthread_t thread;             // the one that runs Lua
-  lua_State *volatile running;  // the coroutine that runs; NULL: no call does
-  volatile sig_atomic_t raised;  // how often it was raised, at most 2
-  int grace;                     // what is left of GRACE
-  lua_Hook hook;  // of debug.sethook, between two calls
+  pthread_t thread;             // the thread that runs Lua
+  lua_State *volatile running;  // the running coroutine; NULL: no call
+  volatile sig_atomic_t raised;  // number of raised errors, at most 2
+  int grace;                     // remaining part of GRACE
+  lua_Hook hook;  // hook of debug.sethook, between two calls
   int mask, count;
 } Stop;
 
@@ -35,7 +35,8 @@ static void stop_hook(lua_State *L, lua_Debug *ar);
 
 static bool in_grace(void) { return stop.raised == 1 && signals_asked == 1; }
 
-// At once, and at every instruction; but for the grace after the first raise.
+// Sets the hook for every instruction; after the first error, only for the
+// grace period.
 static void arm(lua_State *L) {
   if (!in_grace())
     lua_sethook(L, stop_hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE |
@@ -45,7 +46,7 @@ static void arm(lua_State *L) {
 }
 
 static void stop_hook(lua_State *L, lua_Debug *ar) {
-  if (!signals_asked) {  // answered while this coroutine slept
+  if (!signals_asked) {  // handled while this coroutine was suspended
     lua_sethook(L, NULL, 0, 0);
     return;
   }
@@ -61,7 +62,7 @@ static void stop_hook(lua_State *L, lua_Debug *ar) {
   lua_error(L);
 }
 
-void stop_sethook(lua_State *L, lua_Hook f, int mask, int count) {
+void interrupt_sethook(lua_State *L, lua_Hook f, int mask, int count) {
   lua_sethook(L, f, mask, count);
   if (signals_asked && stop.running) arm(L);
 }
@@ -73,7 +74,8 @@ static void end_program(int sig) {
   raise(sig);
 }
 
-// The first Ctrl-C asks; one that finds two unanswered ends the program.
+// Handles Ctrl-C: the first ones request a stop; one that finds two unhandled
+// requests ends the program.
 static void on_interrupt(int sig) {
   static const char note[] =
     "\n(stopping; Ctrl-C once more ends the program)\n";
@@ -102,15 +104,15 @@ static void catch_interrupt(struct sigaction *old) {
   sigaction(SIGINT, &sa, old);
 }
 
-void stop_watch(void) { catch_interrupt(NULL); }
+void interrupt_watch(void) { catch_interrupt(NULL); }
 
-void stop_answered(void) { signals_asked = stop.raised = 0; }
+void interrupt_answered(void) { signals_asked = stop.raised = 0; }
 
 // ---- calls ----
 
-// A hook of debug.sethook is on while a call runs, and not between two: one
-// that raises would raise where nothing catches it. One call that fails
-// drops it, so that a prompt gets rid of it.
+// Suspends a hook of debug.sethook between calls: an error raised there would
+// not be caught. A call that fails drops the hook, so that a prompt is rid of
+// it.
 static void park_hook(lua_State *L, bool keep) {
   lua_Hook f = lua_gethook(L);
   if (!keep || f == stop_hook) f = NULL;
@@ -120,17 +122,17 @@ static void park_hook(lua_State *L, bool keep) {
   lua_sethook(L, NULL, 0, 0);
 }
 
-int stop_call(lua_State *L) {
+int interrupt_call(lua_State *L) {
   int n = lua_gettop(L);
   luaL_checktype(L, 1, LUA_TFUNCTION);
   luaL_checktype(L, 2, LUA_TFUNCTION);
   lua_pushvalue(L, 1);
   lua_copy(L, 2, 1);
-  lua_replace(L, 2);  // handler, f, ...
+  lua_replace(L, 2);  // stack: handler, f, ...
   struct sigaction old;
   lua_State *outer = stop.running;
   if (!outer) {
-    stop_answered();
+    interrupt_answered();
     catch_interrupt(&old);
     if (stop.hook) lua_sethook(L, stop.hook, stop.mask, stop.count);
   }
@@ -141,7 +143,7 @@ int stop_call(lua_State *L) {
   if (!outer) {
     sigaction(SIGINT, &old, NULL);
     park_hook(L, status == LUA_OK);
-    stop_answered();
+    interrupt_answered();
   }
   lua_pushboolean(L, status == LUA_OK);
   lua_replace(L, 1);
@@ -156,8 +158,8 @@ static void runs_now(lua_State *L) {
   if (signals_asked) arm(L);
 }
 
-// Moves n values from L to co and lets it run; its results, or the error, are
-// on top of co then. Returns how many, or -1.
+// Moves n values from L to co and resumes it. Its results, or the error, are
+// then on top of co. Returns their number, or -1.
 static int run_coroutine(lua_State *L, lua_State *co, int n) {
   int results = 0;
   if (!lua_checkstack(co, n)) {
@@ -193,7 +195,7 @@ static int wrapped(lua_State *L) {
   if (n < 0) {
     int status = lua_status(co);
     bool failed = status != LUA_OK && status != LUA_YIELD;
-    if (failed) lua_resetthread(co);  // <close>; the error stays on top
+    if (failed) lua_resetthread(co);  // runs <close>; the error stays on top
     lua_xmove(co, L, 1);
     if (lua_type(L, -1) == LUA_TSTRING && !signals_asked &&
         status != LUA_ERRMEM) {
@@ -216,7 +218,7 @@ static int co_wrap(lua_State *L) {
   return 1;
 }
 
-void stop_open(lua_State *L) {
+void interrupt_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"resume", co_resume}, {"wrap", co_wrap}, {NULL, NULL}};
   lua_getglobal(L, LUA_COLIBNAME);

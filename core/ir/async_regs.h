@@ -1,8 +1,8 @@
 // Registers in flight: a warpgroup's MMA reads and writes registers from its
 // issue to the wait_group that it is done at. Until then nobody else may use
 // them, and before it a wgmma.fence must follow whoever did.
-#ifndef CUTE_IRFLIGHT_H
-#define CUTE_IRFLIGHT_H
+#ifndef CUTE_ASYNC_REGS_H
+#define CUTE_ASYNC_REGS_H
 
 #include "ir/ir.h"
 
@@ -29,6 +29,6 @@ typedef void FlightDone(void *ud, Ref wait, Ref mma);
 
 // Follows fn along all its paths; the first thing that is wrong, if any.
 // done: NULL, or told. Scratch is in cx->scratch.
-Flight flight_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud);
+Flight async_regs_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud);
 
 #endif

@@ -1,11 +1,11 @@
-// The Lua files and documents that the program carries, by name: two thirds of
-// the program as text, so they lie in it as gzip packs them, and one is
-// unpacked when it is required or quoted.
+// The Lua files and documents embedded in the program, by name. As text they
+// would be two thirds of the program, so they are compressed with gzip, and
+// each is unpacked when it is required or quoted.
 #include <string.h>
 
 #include <zlib.h>
 
-#include "bind/program.h"
+#include "program/program.h"
 
 static void *embedded_alloc(void *ud, unsigned n, unsigned size) {
   (void)ud;
@@ -24,7 +24,7 @@ void embedded_push(lua_State *L, const Embedded *e) {
     .next_out = (Bytef *)luaL_buffinitsize(L, &b, e->size),
     .avail_out = (uInt)e->size,
     .zalloc = embedded_alloc, .zfree = embedded_free};
-  int rc = inflateInit2(&z, 16 + MAX_WBITS);  // with gzip's head
+  int rc = inflateInit2(&z, 16 + MAX_WBITS);  // with a gzip header
   if (rc == Z_OK) {
     rc = inflate(&z, Z_FINISH);
     inflateEnd(&z);

@@ -1,6 +1,7 @@
-// Registers in flight: see flight.h. One walk along the regions, loops until
-// nothing changes: what may be on its way at a place, whatever path led there.
-#include "ir/flight.h"
+// Registers in flight: see async_regs.h. One walk along the regions, loops
+// until nothing changes: what may be on its way at a place, whatever path led
+// there.
+#include "ir/async_regs.h"
 
 #include <string.h>
 
@@ -284,7 +285,7 @@ static bool has_mma(const Fn *fn) {
   return false;
 }
 
-Flight flight_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud) {
+Flight async_regs_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud) {
   Walk w = {.cx = cx, .fn = fn, .done = done, .ud = ud};
   if (!has_mma(fn)) return w.bad;
   w.first = NEW(cx, uint32_t, fn->mem.n + 1);

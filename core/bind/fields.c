@@ -1,13 +1,13 @@
-// The fields of atoms, tiled operations and slices, and how they print.
+// The fields of atoms, tiled operations and slices, and their text.
 #include <string.h>
 
 #include "bind/box.h"
 #include "bind/laylib.h"
 
-const AtomBox *boxlib_slice(Ctx *cx, lua_State *L, int idx, Dim *thr) {
+const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr) {
   if (!luaL_testudata(L, idx, MT_SLICE)) return NULL;
   lua_getiuservalue(L, idx, 2);
-  face_test_dim(cx, L, -1, thr);  // raises when it cannot be used here
+  face_test_dim(cx, L, -1, thr);  // raises an error if it cannot be used here
   lua_getiuservalue(L, idx, 1);
   const AtomBox *b = lua_touserdata(L, -1);  // kept alive by the slice
   lua_pop(L, 2);
@@ -35,7 +35,7 @@ static void push_perm(lua_State *L, const TiledMma *m) {
 typedef struct Field {
   const char *name;
   size_t at;
-  bool tiled;  // of tiled operations alone
+  bool tiled;  // only in tiled operations
 } Field;
 
 #define MMA_FIELDS \
@@ -126,13 +126,13 @@ static bool copy_field(Ctx *cx, lua_State *L, const AtomBox *b,
   return true;
 }
 
-// An atom or a tiled operation.
+// Returns an atom or a tiled operation.
 static const AtomBox *check_box(lua_State *L, int idx) {
   const AtomBox *b = luaL_testudata(L, idx, MT_ATOM);
   return b ? b : face_check(L, idx, MT_TILED, "atom or tiled operation");
 }
 
-// Of a tiled operation also what its slices have.
+// Raises the error for an unknown field; points out methods of slices.
 static _Noreturn void no_field(lua_State *L, const char *k, bool mma) {
   const char *of = mma ? "partition_A partition_B partition_C partition_E"
                        : "partition_S partition_D retile retile_S retile_D";
@@ -146,15 +146,15 @@ static _Noreturn void no_field(lua_State *L, const char *k, bool mma) {
   face_nofield(L, 0, mma ? MMA_FIELDS : COPY_FIELDS);
 }
 
-// Methods of the metatable, then fields; slices have those of their tiled
-// operation.
-int boxlib_index(lua_State *L) {
+// __index: methods of the metatable, then fields; slices have those of their
+// tiled operation.
+int fields_index(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
   const char *k = lua_tostring(L, 2);
   if (luaL_getmetafield(L, 1, k) != LUA_TNIL) return 1;
   Ctx *cx = face_ctx(L);
   Dim thr;
-  const AtomBox *b = boxlib_slice(cx, L, 1, &thr);
+  const AtomBox *b = fields_slice(cx, L, 1, &thr);
   if (!b) b = check_box(L, 1);
   bool mma = b->kind == BOX_MMA;
   if (strcmp(k, "name") == 0)
@@ -166,11 +166,11 @@ int boxlib_index(lua_State *L) {
   return 1;
 }
 
-int boxlib_tostring(lua_State *L) {
+int fields_tostring(lua_State *L) {
   Ctx *cx = face_ctx(L);
   Buf out = {0};
   Dim thr;
-  const AtomBox *b = boxlib_slice(cx, L, 1, &thr);
+  const AtomBox *b = fields_slice(cx, L, 1, &thr);
   if (b) buf_puts(cx, &out, b->kind == BOX_MMA ? "ThrMMA\n" : "ThrCopy\n");
   else b = check_box(L, 1);
   if (b->kind == BOX_MMA) {

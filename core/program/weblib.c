@@ -1,12 +1,12 @@
-// The program in a browser, where a page edits lines in place of linelib.c and
-// asks instead of a command line: web_open makes a Lua state that lives on,
-// web_ask answers requests in it (lua/cute/workshop/).
+// The program in a browser. The page edits lines in place of linelib.c, and
+// sends requests in place of a command line: web_open creates a Lua state that
+// persists, web_ask answers requests in it (lua/cute/workshop/).
 #include <emscripten.h>
 #include <emscripten/heap.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "bind/program.h"
+#include "program/program.h"
 
 // editor(complete) -> nil: there is no terminal
 static int web_editor(lua_State *L) {
@@ -21,12 +21,12 @@ void linelib_open(lua_State *L) {
   lua_setfield(L, -2, "memory");
 }
 
-// ---- the page's end ----
+// ---- interface for the page ----
 
-static lua_State *web;  // a page has one
+static lua_State *web;  // one per page
 static char failed[1024];
 
-// What answers where Lua cannot: its state is of no more use.
+// Returns the answer if Lua cannot: its state is unusable.
 static const char *failure(const char *message) {
   char *p = failed;
   p += sprintf(p, "{\"ok\":false,\"dead\":true,\"error\":{\"message\":\"");
@@ -57,7 +57,7 @@ static int web_protected(lua_State *L) {
   return 0;
 }
 
-// Makes the state; NULL, or why it could not be made.
+// Creates the state; returns NULL, or the reason of a failure.
 EMSCRIPTEN_KEEPALIVE const char *web_open(void) {
   static char lines[1 << 12];
   setvbuf(stdout, lines, _IOLBF, sizeof lines);
@@ -68,8 +68,8 @@ EMSCRIPTEN_KEEPALIVE const char *web_open(void) {
   return status == LUA_OK ? NULL : lua_tostring(web, -1);
 }
 
-// Answers a request, both JSON (see lua/cute/workshop/init.lua): the answer is
-// there until the next one. No error leaves this.
+// Answers a request; both are JSON (see lua/cute/workshop/init.lua). The answer
+// is valid until the next one. No error escapes.
 EMSCRIPTEN_KEEPALIVE const char *web_ask(const char *request) {
   if (!web) return failure("web_open was not called, or failed");
   lua_settop(web, 0);
@@ -82,12 +82,12 @@ EMSCRIPTEN_KEEPALIVE const char *web_ask(const char *request) {
   return lua_tostring(web, -1);
 }
 
-// Bytes that the program's memory has; it never becomes less.
+// Returns the size of the program's memory in bytes; it never shrinks.
 EMSCRIPTEN_KEEPALIVE double web_heap(void) {
   return (double)emscripten_get_heap_size();
 }
 
-// Bytes that the program's memory may grow to.
+// Returns the maximum size of the program's memory in bytes.
 EMSCRIPTEN_KEEPALIVE double web_memory(void) {
   return (double)emscripten_get_heap_max();
 }

@@ -1,41 +1,18 @@
-// The instruction that a hook for counts is at: what Lua's debug library does
-// not tell, and all that an operation without metamethods (`==` of a traced
-// value and a number) leaves to look at.
+// Bytecode of Lua functions for lua/cute: the current instruction, the
+// instruction that created a value, and a trial that shows whether bytecode.c
+// reads this Lua correctly.
 //
-// It is read where every Lua 5.4 keeps it, in a structure that is Lua's own:
-// so first a function whose code is known runs under a hook, and nothing is
-// read through what was found there unless it walks as that code does.
+// The trial runs a function with known code under a hook. Nothing is read
+// through the structures found there unless the hook steps through that code as
+// expected.
 #include "bind/trace.h"
 
 #include <string.h>
 
-// lua_Debug.i_ci leads to {func, top, previous, next, savedpc, ...}.
-static const uint32_t *next_instruction(const lua_Debug *ar) {
-  const uint32_t *pc;
-  memcpy(&pc, (const char *)ar->i_ci + 4 * sizeof(void *), sizeof pc);
-  return pc;
-}
-
-static VmIns decoded(uint32_t w) {
-  return (VmIns){.op = (uint8_t)(w & 0x7f), .a = (uint8_t)(w >> 7),
-                 .b = (uint8_t)(w >> 16), .c = (uint8_t)(w >> 24),
-                 .k = (w >> 15 & 1) != 0};
-}
-
-VmIns vmlib_at(const lua_Debug *ar) {
-  return decoded(next_instruction(ar)[-1]);
-}
-
-VmIns vmlib_behind(const lua_Debug *ar) {
-  return decoded(next_instruction(ar)[0]);
-}
-
-const void *vmlib_place(const lua_Debug *ar) { return next_instruction(ar); }
-
 // ---- functions ----
 
-// The head of a Lua function's closure, and of what all closures of its text
-// share: Lua's own structures, whose last fields here are asked for.
+// Lua's internal headers of a Lua closure, and of the prototype that all
+// closures of its text share, up to the last field that is needed.
 typedef struct Shared {
   void *next;
   uint8_t tt, marked, parameters, vararg, registers;
@@ -49,14 +26,14 @@ typedef struct Closure {
   void *list;
   const Shared *shared;
 } Closure;
-enum { INSTRUCTIONS = 2 };  // of Shared.counts
+enum { INSTRUCTIONS = 2 };  // index into Shared.counts
 
 static const Shared *shared_of(lua_State *L, int idx) {
   return ((const Closure *)lua_topointer(L, idx))->shared;
 }
 
-// The number of the instruction in front of `place` in the function at idx,
-// from 0 on; -1: it is of another function.
+// Returns the index of the instruction before `place` in the function at idx,
+// from 0 on; -1: it belongs to another function.
 static lua_Integer number_of(lua_State *L, int idx, const void *place) {
   const Shared *s = shared_of(L, idx);
   uintptr_t first = (uintptr_t)s->code;
@@ -66,19 +43,19 @@ static lua_Integer number_of(lua_State *L, int idx, const void *place) {
   return (lua_Integer)((at - first) / sizeof *s->code);
 }
 
-// vm_at(level) -> the number of the instruction that the Lua function at that
-// level is at
+// vm_at(level) -> index of the current instruction of the Lua function at that
+// level
 static int l_vm_at(lua_State *L) {
   lua_Debug ar;
   if (!lua_getstack(L, (int)face_checkint(L, 1), &ar)) return 0;
   lua_getinfo(L, "fS", &ar);
   if (*ar.what == 'C') return 0;
-  lua_pushinteger(L, number_of(L, -1, vmlib_place(&ar)));
+  lua_pushinteger(L, number_of(L, -1, bytecode_place(&ar)));
   return 1;
 }
 
-// vm_made(value, f) -> the number of f's instruction that made a traced value;
-// nil: another function's did
+// vm_made(value, f) -> index of f's instruction that created a traced value;
+// nil: it was another function
 static int l_vm_made(lua_State *L) {
   const Value *v = trace_value(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);
@@ -89,32 +66,26 @@ static int l_vm_made(lua_State *L) {
   return 1;
 }
 
-const char *vmlib_register(lua_State *L, lua_Debug *ar, int reg) {
-  const char *name = lua_getlocal(L, ar, reg + 1);
-  if (!name) lua_pushnil(L);
-  return name && name[0] != '(' ? name : NULL;
-}
-
 // ---- the trial ----
 
 #define TRIAL_MAX 64
 
 typedef struct Trial {
-  uintptr_t at[TRIAL_MAX];  // where each instruction seems to be
+  uintptr_t at[TRIAL_MAX];  // apparent address of each instruction
   int n;
 } Trial;
 
-static const char trial_key = 0;  // its address keys the registry
+static const char trial_key = 0;  // its address is the key in the registry
 
 static void trial_hook(lua_State *L, lua_Debug *ar) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &trial_key);
   Trial *t = lua_touserdata(L, -1);
   lua_pop(L, 1);
   if (t && t->n < TRIAL_MAX)
-    t->at[t->n++] = (uintptr_t)next_instruction(ar) - sizeof(uint32_t);
+    t->at[t->n++] = (uintptr_t)bytecode_place(ar) - sizeof(uint32_t);
 }
 
-// Did it see each of these n instructions, one after the other?
+// Reports whether the hook saw each of these n instructions, in order.
 static bool walked(const Trial *t, const char *code, size_t n) {
   if ((size_t)t->n != n) return false;
   for (size_t i = 0; i < n; i++)
@@ -124,8 +95,8 @@ static bool walked(const Trial *t, const char *code, size_t n) {
   return memcmp((const void *)t->at[0], code, n * sizeof(uint32_t)) == 0;
 }
 
-// vm_trial(f, code) -> bool: runs f, whose code has no jump, and tells whether
-// hooks find its instructions.
+// vm_trial(f, code) -> bool: runs f, whose code has no jumps, and reports
+// whether hooks find its instructions.
 static int l_vm_trial(lua_State *L) {
   size_t n;
   face_checktype(L, 1, LUA_TFUNCTION);
@@ -152,13 +123,13 @@ static int count_dumped(lua_State *L, const void *p, size_t n, void *left) {
   (void)L;
   (void)p;
   size_t *l = left;
-  if (n > *l) return 1;  // no more is asked for
+  if (n > *l) return 1;  // stop here
   *l -= n;
   return 0;
 }
 
-// dumps_more(f, most) -> bool: is string.dump(f, true) of more than so many
-// bytes?
+// dumps_more(f, most) -> bool: whether string.dump(f, true) has more than
+// `most` bytes
 static int l_dumps_more(lua_State *L) {
   face_checktype(L, 1, LUA_TFUNCTION);
   size_t left = (size_t)face_checkint(L, 2);
@@ -168,7 +139,7 @@ static int l_dumps_more(lua_State *L) {
   return 1;
 }
 
-void vmlib_open(lua_State *L) {
+void bytecodelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"vm_trial", l_vm_trial}, {"dumps_more", l_dumps_more},
     {"vm_at", l_vm_at}, {"vm_made", l_vm_made}, {NULL, NULL}};

@@ -1,12 +1,12 @@
-// Calls that are known. An operation on whole tensors decides once for each
-// configuration what it runs; here a later call finds it by the words of its
-// arguments (kindlib.c) and launches it without Lua: kernels made ready, whose
-// parameters are filled from what the call has.
+// Cache of calls. An operation on whole tensors decides once per configuration
+// which kernels to run. A later call is found here by the words of its
+// arguments (argkey.c), and launched without Lua: prepared kernels, whose
+// parameters are filled from the call.
 //
-// Other than for a kernel, words say here which device memory is on, extents
-// that are marked dynamic, how far operands that share memory are apart, and
-// of a function its code and what it captures.
-#include "bind/kind.h"
+// Unlike those of a kernel, words of a call include the device of memory,
+// extents that are marked dynamic, distances between operands that share
+// memory, and the code and captures of functions.
+#include "bind/argkey.h"
 #include "bind/gpulib.h"
 #include "bind/laylib.h"
 #include "bind/tensorlib.h"
@@ -19,13 +19,13 @@
 #define MT_RUN "cute.calls.run"
 
 typedef struct Calls {
-  lua_Integer count, most;  // configurations
+  lua_Integer count, most;  // number and maximum of configurations
 } Calls;
 enum { CALLS_ENTRIES = 1, CALLS_FORM, CALLS_SEEN, CALLS_FORMS, CALLS_CODES,
        CALLS_VALUES = CALLS_CODES };
 
-// A configuration. Uservalues: its plan, what its words name by address, runs
-// by the numbers of streams.
+// A configuration. Uservalues: its plan, the objects that its words identify by
+// address, its runs by stream number.
 typedef struct Entry {
   size_t n;
   uint64_t w[];
@@ -34,7 +34,7 @@ enum { ENTRY_PLAN = 1, ENTRY_HOLD, ENTRY_RUNS, ENTRY_VALUES = ENTRY_RUNS };
 
 // ---- functions ----
 
-enum { SEEN = 64 };  // functions that are remembered by their address
+enum { SEEN = 64 };  // functions remembered by address
 
 static uint64_t mixed(uint64_t h, const unsigned char *p, size_t n) {
   for (; n >= 8; n -= 8, p += 8) {
@@ -59,8 +59,8 @@ static int hash_code(lua_State *L, const void *p, size_t n, void *to) {
   return 0;
 }
 
-// Pushes the form of the function on top by its code, as the calls' own
-// function says it; of a code that is met again the same.
+// Pushes the form of the function on top by its code, computed by the cache's
+// Lua function; equal code has the same form.
 static void push_by_code(Walk *w) {
   lua_State *L = w->L;
   int f = lua_gettop(L);
@@ -83,8 +83,8 @@ static void push_by_code(Walk *w) {
 }
 
 // Pushes the form of the function at idx: {[0] = number of its code, upvalue,
-// n, key 1 .. key n, ...}: of which upvalues it takes which fields, n = 0: it
-// as it is; false: it is told by its address.
+// n, key 1 .. key n, ...}, the fields that it uses of each upvalue (n = 0: the
+// whole value). false: it is identified by its address.
 static void push_form(Walk *w, int idx) {
   lua_State *L = w->L;
   lua_Integer at = (lua_Integer)((uintptr_t)lua_topointer(L, idx) / 16 % SEEN);
@@ -111,32 +111,32 @@ static bool is_value(lua_State *L, int idx) {
          luaL_testudata(L, idx, MT_CONSTEXPR);
 }
 
-// What a function captured, on top of the stack, which is popped: a number or
-// tensor is an argument of the call, all else is told by what it is.
+// Pops a captured value: a number or tensor is an argument of the call; others
+// are part of the key.
 static void captured(Walk *w) {
   int at = lua_gettop(w->L), type = lua_type(w->L, at);
   if (is_value(w->L, at) || type == LUA_TNIL || type == LUA_TBOOLEAN ||
       type == LUA_TSTRING)
-    kind_value(w, at);
+    argkey_value(w, at);
   else
-    kind_object(w, at);
+    argkey_object(w, at);
   lua_settop(w->L, at - 1);
 }
 
-void callslib_walk(Walk *w, int idx) {
+static void walk_function(Walk *w, int idx) {
   lua_State *L = w->L;
   int top = lua_gettop(L), form = top + 1, value = top + 2;
   luaL_checkstack(L, LUA_MINSTACK, "functions of a call");
   if (lua_iscfunction(L, idx)) lua_pushboolean(L, 0);
   else push_form(w, idx);
   if (!lua_istable(L, form)) {
-    kind_object(w, idx);
+    argkey_object(w, idx);
     lua_settop(L, top);
     return;
   }
-  if (!kind_met(w, lua_topointer(L, idx))) {
+  if (!argkey_met(w, lua_topointer(L, idx))) {
     lua_rawgeti(L, form, 0);
-    kind_put(w, KIND_HEAD(KIND_CODE, lua_tointeger(L, -1)));
+    argkey_put(w, ARG_HEAD(ARG_CODE, lua_tointeger(L, -1)));
     lua_pop(L, 1);
     lua_Integer n = (lua_Integer)lua_rawlen(L, form), keys;
     for (lua_Integer i = 1; i <= n; i += 2 + keys) {
@@ -153,7 +153,7 @@ void callslib_walk(Walk *w, int idx) {
           captured(w);
         }
       } else if (lua_isfunction(L, value)) {
-        callslib_walk(w, value);
+        walk_function(w, value);
       } else {
         captured(w);
       }
@@ -163,18 +163,19 @@ void callslib_walk(Walk *w, int idx) {
   lua_settop(L, top);
 }
 
-// ---- finding ----
+// ---- lookup ----
 
-// A walk over arguments first..last, for the calls at index 1. Those that end
-// in nil need not be said.
+// Walks over arguments first..last, for the cache at index 1. Trailing nils do
+// not count.
 static Walk walk_call(Ctx *cx, lua_State *L, int first, int last, int hold) {
-  Walk w = kind_begin(cx, L, 0);
+  Walk w = argkey_begin(cx, L, 0);
   while (last >= first && lua_isnil(L, last)) last--;
   w.calls = 1;
+  w.function = walk_function;
   w.hold = hold;
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a call");
-  for (int i = first; i <= last; i++) kind_add(&w, i);
-  kind_end(&w);
+  for (int i = first; i <= last; i++) argkey_add(&w, i);
+  argkey_end(&w);
   return w;
 }
 
@@ -182,10 +183,10 @@ static bool is_entry(const Entry *e, const Walk *w) {
   return e && e->n == w->n && memcmp(e->w, w->w, w->n * sizeof *w->w) == 0;
 }
 
-// Pushes the entry of these words; NULL: none, nothing.
+// Pushes the entry with these words; NULL: none, and nothing is pushed.
 static const Entry *find(lua_State *L, const Walk *w) {
   lua_getiuservalue(L, 1, CALLS_ENTRIES);
-  lua_rawgeti(L, -1, (lua_Integer)kind_hash(w));
+  lua_rawgeti(L, -1, (lua_Integer)argkey_hash(w));
   lua_remove(L, -2);
   const Entry *e = lua_touserdata(L, -1);
   if (is_entry(e, w)) return e;
@@ -193,7 +194,7 @@ static const Entry *find(lua_State *L, const Walk *w) {
   return NULL;
 }
 
-// The GPU of its operands; NULL: they are on the host.
+// Returns the GPU of the operands; NULL: they are on the host.
 static Gpu *gpu_of(const Walk *w) {
   for (size_t i = 0; i < w->nleaf; i++)
     if (w->leaf[i].dev) return w->leaf[i].dev->own.gpu;
@@ -205,8 +206,8 @@ static int stream_number(const Walk *w, const Gpu *g) {
   return s ? s->number : 0;
 }
 
-// calls:add(plan, arguments...): what a call of this configuration is. The
-// oldest are forgotten, all at once, where there are too many.
+// calls:add(plan, arguments...): stores the plan of this configuration. If
+// there are too many, all old ones are dropped at once.
 static int l_add(lua_State *L) {
   Ctx *cx = face_enter(L);
   Calls *c = face_check(L, 1, MT_CALLS, "calls");
@@ -227,26 +228,26 @@ static int l_add(lua_State *L) {
   c->count++;
   lua_getiuservalue(L, 1, CALLS_ENTRIES);
   lua_pushvalue(L, n + 2);
-  lua_rawseti(L, -2, (lua_Integer)kind_hash(&w));
+  lua_rawseti(L, -2, (lua_Integer)argkey_hash(&w));
   return 0;
 }
 
-// ---- what runs ----
+// ---- runs ----
 
-// Where a parameter of a kernel is from.
+// The source of a kernel parameter.
 typedef enum From { FROM_CALL, FROM_NEW, FROM_WORK, FROM_KEPT } From;
 typedef enum Part { PART_ALL, PART_LOW, PART_HIGH } Part;
 
 typedef struct Slot {
   From from;
   bool pointer;
-  size_t of;        // number of the call's leaf, of a new tensor, or of what
-                    // is kept
-  int64_t offset;   // bytes behind where that begins
-  uint64_t *map;    // of a tensor map: its words but for the address; or NULL
-  DType type;       // of a number
-  Part part;        // of a number in 64 bits, which goes as two
-  uint64_t bits;    // of a number that is kept
+  size_t of;        // index of the call's leaf, of a new tensor, or of kept
+                    // memory
+  int64_t offset;   // byte offset from its start
+  uint64_t *map;    // tensor map: its words without the address; or NULL
+  DType type;       // type of a number
+  Part part;        // a 64-bit number may be passed as two halves
+  uint64_t bits;    // a constant number
 } Slot;
 
 typedef struct Step {
@@ -255,24 +256,24 @@ typedef struct Step {
   size_t n;
 } Step;
 
-// A tensor that a call makes.
+// A tensor that a call creates.
 typedef struct Made {
   Tensor t;
   size_t count;  // elements of its memory
 } Made;
 
-// Uservalues: what it holds; its GPU; what it reads, or nil.
+// Uservalues: objects it keeps alive; its GPU; the values that it read, or nil.
 typedef struct Run {
   Step *step;
   Made *made;
-  DevBuf **kept;     // memory that is always the same
+  DevBuf **kept;     // memory that is the same in all calls
   size_t nstep, nmade, nkept;
-  size_t work;       // bytes that blocks share
-  bool reads, alone; // alone: no graph takes it
+  size_t work;       // bytes of workspace shared by blocks
+  bool reads, alone; // alone: cannot be captured in a graph
 } Run;
 enum { RUN_HOLD = 1, RUN_GPU, RUN_READ, RUN_VALUES = RUN_READ };
 
-// Memory that the list at `hold` keeps.
+// Returns memory that is kept alive by the list at `hold`.
 static void *held(lua_State *L, int hold, size_t n) {
   void *p = lua_newuserdatauv(L, n ? n : 1, 0);
   memset(p, 0, n);
@@ -289,11 +290,11 @@ static int64_t begin_of(const Leaf *l) {
   return dim_value(l->t->off) * dtype_bits(l->type) / 8;
 }
 
-// What a run is made of.
+// State while a run is built.
 typedef struct Make {
   lua_State *L;
   Ctx *cx;
-  const Walk *w;     // of the call
+  const Walk *w;     // walk over the call's arguments
   Run *r;
   int desc, hold;    // stack indices
   const DevBuf *work;
@@ -324,7 +325,7 @@ static void keep_buffer(Make *m, DevBuf *b, Slot *s) {
   r->kept[r->nkept++] = b;
 }
 
-// Memory {buffer, offset, bytes, tma =} on top of the stack.
+// Sets a slot from memory {buffer, offset, bytes, tma =} on top of the stack.
 static void set_memory(Make *m, DevBuf *b, int buffer, int value, Slot *s) {
   lua_State *L = m->L;
   lua_rawgeti(L, value, 2);
@@ -353,7 +354,8 @@ static void set_memory(Make *m, DevBuf *b, int buffer, int value, Slot *s) {
   tmalib_encode(m->cx, &tma->a, &t, b->ptr + (uint64_t)at, s->map);
 }
 
-// A number {type, value}; mark: {argument, which of its numbers, part}.
+// Sets a slot from a number {type, value}; mark: {argument, index of its
+// number, part}.
 static void set_number(Make *m, int value, int mark, Slot *s) {
   lua_State *L = m->L;
   lua_rawgeti(L, value, 1);
@@ -376,7 +378,7 @@ static void set_number(Make *m, int value, int mark, Slot *s) {
              (int)argument);
 }
 
-// The step {launch =, values =, from =} on top of the stack.
+// Builds a step from {launch =, values =, from =} on top of the stack.
 static void make_step(Make *m, Step *s) {
   lua_State *L = m->L;
   int step = lua_gettop(L), values = step + 2, from = step + 3;
@@ -388,7 +390,7 @@ static void make_step(Make *m, Step *s) {
   s->n = (size_t)lua_rawlen(L, values);
   s->slot = held(L, m->hold, s->n * sizeof *s->slot);
   for (size_t i = 0; i < s->n; i++) {
-    lua_rawgeti(L, values, (lua_Integer)i + 1);  // step + 4
+    lua_rawgeti(L, values, (lua_Integer)i + 1);  // index step + 4
     lua_rawgeti(L, step + 4, 1);
     DevBuf *b = face_test(L, step + 5, MT_DEVBUF);
     if (b) {
@@ -408,7 +410,7 @@ static DevBuf *buffer_of(lua_State *L, int idx) {
   return b ? b->dev : NULL;
 }
 
-// New tensors, which the description lists: their layouts are kept.
+// Reads the new tensors of the description; their layouts are kept.
 static void make_results(Make *m) {
   lua_State *L = m->L;
   Run *r = m->r;
@@ -430,11 +432,11 @@ static void make_results(Make *m) {
   lua_pop(L, 1);
 }
 
-// calls:ready(description, arguments...): from here on such a call, of this
-// stream, launches {steps = {{launch =, values = (of launch_values), from =
-// {[argument of the kernel] = {argument of the call, which of its numbers,
-// part}}}, ...}, made = {new tensors}, work = tensor that blocks share, reads =
-// (for unchanged), alone = is not for graphs}.
+// calls:ready(description, arguments...): from now on, such a call on this
+// stream launches {steps = {{launch =, values = (as launch_values), from =
+// {[kernel argument] = {call argument, index of its number, part}}}, ...}, made
+// = {new tensors}, work = workspace tensor, reads = (for unchanged), alone =
+// cannot be captured}.
 static int l_ready(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_check(L, 1, MT_CALLS, "calls");
@@ -473,9 +475,9 @@ static int l_ready(lua_State *L) {
   return 0;
 }
 
-// ---- running ----
+// ---- execution ----
 
-// A number of the call's as a parameter wants it.
+// Converts a number of the call to the type of a parameter.
 static uint64_t number_bits(const Slot *s, const Leaf *l) {
   uint64_t whole;
   if (s->part != PART_ALL) {
@@ -487,7 +489,7 @@ static uint64_t number_bits(const Slot *s, const Leaf *l) {
   return dtype_from_double(s->type, l->real);
 }
 
-// A call under way.
+// A call in progress.
 typedef struct Going {
   lua_State *L;
   Ctx *cx;
@@ -496,7 +498,7 @@ typedef struct Going {
   DevBuf work, **made;
 } Going;
 
-// The buffer that a parameter points into, and where that begins.
+// Returns the buffer that a parameter points into, and the address.
 static DevBuf *memory_of(Going *c, const Slot *s, uint64_t *at) {
   DevBuf *b = NULL;
   int64_t offset = s->offset;
@@ -538,7 +540,7 @@ static bool run_step(Going *c, const Step *s, Why *why) {
   return gpulaunch_run(&l, 1, why);
 }
 
-// Is all of it there?
+// Reports whether all objects that the run needs are still valid.
 static bool can_run(lua_State *L, const Run *r, int idx, const Gpu *g) {
   for (size_t i = 0; i < r->nstep; i++)
     if (!gpu_owns(&r->step[i].launch->fn->own)) return false;
@@ -552,7 +554,7 @@ static bool can_run(lua_State *L, const Run *r, int idx, const Gpu *g) {
   return same;
 }
 
-// Pushes the tensors that a call makes.
+// Pushes the tensors that a call creates.
 static void push_results(Going *c, int run) {
   lua_State *L = c->L;
   c->made = NEW(c->cx, DevBuf *, c->r->nmade + 1);
@@ -569,8 +571,8 @@ static void push_results(Going *c, int run) {
   }
 }
 
-// Memory that blocks share, of the pool: it goes back there at once, in stream
-// order. A graph keeps what it was captured with.
+// Takes the workspace from the pool. It is returned at once, in stream order. A
+// graph keeps the workspace that it was captured with.
 static bool take_work(Going *c, Gpu *g, Why *why) {
   size_t n = c->r->work;
   const GpuStream *s = c->w->stream;
@@ -580,8 +582,8 @@ static bool take_work(Going *c, Gpu *g, Why *why) {
   return devbuf_scratch(&c->work, g, n, s, why);
 }
 
-// calls(arguments...) -> true, new tensors: launched. false, plan: such a call
-// is known, but Lua has to run it. Nothing: it is not known.
+// calls(arguments...) -> true, new tensors: launched. false, plan: the call is
+// known, but Lua must run it. Nothing: it is unknown.
 static int l_call(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_check(L, 1, MT_CALLS, "calls");
@@ -615,7 +617,7 @@ static int l_call(lua_State *L) {
   return 1 + (int)r->nmade;
 }
 
-// calls:rest(): no call launches until Lua made it ready again; plans stay.
+// calls:rest(): drops all prepared runs; plans stay.
 static int l_rest(lua_State *L) {
   face_check(L, 1, MT_CALLS, "calls");
   lua_getiuservalue(L, 1, CALLS_ENTRIES);
@@ -626,7 +628,7 @@ static int l_rest(lua_State *L) {
   return 0;
 }
 
-// calls(most, form): see above, and push_form.
+// calls(most, form): creates a cache; see above, and push_form.
 static int l_calls(lua_State *L) {
   lua_Integer most = face_checkint(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);
@@ -648,7 +650,7 @@ static int l_calls(lua_State *L) {
   return 1;
 }
 
-void callslib_open(lua_State *L) {
+void plan_cache_open(lua_State *L) {
   static const luaL_Reg funcs[] = {{"calls", l_calls}, {NULL, NULL}};
   static const luaL_Reg calls[] = {
     {"__call", l_call}, {"add(plan, arguments...)", l_add},

@@ -16,7 +16,7 @@
 typedef struct EmitOut {
   Buf text;
   VEC(uint32_t) lines;
-  const char *name;     // of the function, in cx->scratch; not a reserved word
+  const char *name;     // function's name, in cx->scratch; not a reserved word
   const char *options;  // compiler options, separated by blanks
 } EmitOut;
 void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out);

@@ -31,8 +31,8 @@ typedef struct Use {
 typedef struct Regs {
   int wbits;
   int64_t words;
-  const char *ctype;  // of a word
-  DType type;         // of a word: the element's type, or u32 when packed
+  const char *ctype;  // type of a word
+  DType type;         // element type of a word, or u32 when packed
   bool vector;        // accessed through uint2 or uint4
   bool taken;         // address taken, by an atom's helper or a wider view
   bool scalars;       // declared word by word: r_0, r_1, ...
@@ -77,7 +77,7 @@ typedef struct Emit {
   size_t natom, nintrin, naccess, nmbar, nbulk, nopen, nretire;
   struct NameCell *names;    // hash table
   size_t nnames, namecap;
-  int depth;          // of regions
+  int depth;          // depth of open regions
   uint32_t src;       // Fn.src index of the line being written
   uint32_t told;      // Fn.src index of the last source comment
 } Emit;

@@ -27,7 +27,7 @@ typedef struct Pairs {
   Ctx *cx;
   const Fn *from;
   Fn *to;
-  size_t cap;          // of to->ins and to->fact
+  size_t cap;          // capacity of to->ins and to->fact
   Ref *at;             // the Ref in `to` for each Ref of from
   Ref *lower;          // for an upper half: its lower half, or 0
   Ref *word;           // for an upper half: the word, in `to`

@@ -211,10 +211,10 @@ void stmt_put(Emit *e, Ref r) {
 typedef struct Side {
   Ref mem, off;
   bool regs;
-  const Regs *g;   // of registers: their array
-  int64_t bit;     // of registers: bit offset in the array
+  const Regs *g;   // the register array, if regs
+  int64_t bit;     // bit offset in the register array
   bool fresh;      // nothing has been written to its word yet
-  bool cut;        // of memory: moved in pieces
+  bool cut;        // the move is split into pieces (memory only)
   int l2;          // bytes that a load prefetches to L2, or 0
   int64_t piece;   // index of this piece, in moves from off
 } Side;

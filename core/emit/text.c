@@ -7,7 +7,7 @@
 
 enum {
   WRAP = 66,             // lists continue on a new line after this column
-  FILE_MAX_LENGTH = 100  // of a file name in a comment
+  FILE_MAX_LENGTH = 100  // maximum length of a file name in a comment
 };
 
 void text_puts(Emit *e, const char *s) { buf_puts(e->cx, &e->out->text, s); }

@@ -59,7 +59,7 @@ bool gpu_ran(const Gpu *g, const char *who);
 // the context.
 typedef struct GpuOwned {
   Gpu *gpu;
-  unsigned epoch;  // of the context
+  unsigned epoch;  // epoch of its context
   bool closed;
 } GpuOwned;
 static inline bool gpu_owns(const GpuOwned *o) {

@@ -1,9 +1,9 @@
 // CUDA declarations that this project needs, written without the toolkit:
 // types, constants, and a table of functions for each library.
 //
-// With CUTE_TOOLKIT defined, the types come from the toolkit's headers
-// (included before this one), and the assertions at the end of this file check
-// that the tables and layouts agree with them. A spec compiles that.
+// If CUTE_TOOLKIT is defined, the types come from the toolkit's headers,
+// included before this one. The assertions at the end of this file then check
+// that the tables and layouts agree with them; a spec compiles that.
 #ifndef CUTE_CUDAAPI_H
 #define CUTE_CUDAAPI_H
 

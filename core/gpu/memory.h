@@ -12,7 +12,7 @@ typedef struct GpuBlock {
   CUdeviceptr ptr;
   size_t bytes;
   Gpu *gpu;
-  unsigned epoch;  // of its context
+  unsigned epoch;  // epoch of its context
   int refs;        // the buffer, and graphs
   struct GpuGraph *of;  // last graph that captured it, or NULL
   // Sets of streams by number: those that have used the block since its last

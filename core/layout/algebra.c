@@ -34,7 +34,8 @@ bool note_elements(Ctx *cx, Note *nt, Tup shape) {
 // ---- composition (plain layouts: compose.c) ----
 
 // Rewrites a o (Sw o 0 o b) as Sw' o 0 o ab, where ab is a o b and Sw' a
-// swizzle of a's offsets, if both agree on all elements (at most 2^16).
+// swizzle of a's offsets. Returns false unless both agree on all elements (at
+// most 2^16).
 static bool move_swizzle(Ctx *cx, Layout a, Layout b, Layout ab, Layout *r) {
   const Swizzle *sw = layout_swizzle(b);
   Swizzle w;

@@ -226,8 +226,8 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   }
   if (l.out.n == 0 || !dim_is(rest_s, 1)) {
     add_mode(cx, &l, f, f.n - 1, rest_s, rest_d);
-    if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;  // unbounded: only whether it
-                                                   // is reached counts
+    if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;  // unbounded; only nonzero
+                                                   // counts
   }
   if (!weak || nt->weak) return l;
   if (!flat_static(f)) nt->trust = true;

@@ -41,7 +41,7 @@ static inline bool dim_static(Dim d) {     // a static integer
   return (uint64_t)d.w + (1ull << 60) < (1ull << 61);
 }
 static inline DimTag dim_tag(Dim d) { return (DimTag)(d.w >> 60); }
-static inline int64_t dim_value(Dim d) { return d.w; }  // of a static one
+static inline int64_t dim_value(Dim d) { return d.w; }  // for a static integer
 static inline bool dim_is(Dim d, int64_t v) { return d.w == v; }
 static inline bool dim_eq(Dim a, Dim b) { return a.w == b.w; }  // structural
 DimKind dim_kind(Dim d);
@@ -56,12 +56,12 @@ const Layout *dim_getlayout(Dim d);  // for a DIM_LAYOUT, else NULL
 // Makes a stride whose multiples are carry-less products and are added by XOR;
 // v >= 0, and 0 yields the integer 0.
 Dim dim_xor(Ctx *cx, int64_t v);
-int64_t dim_xor_value(Dim d);              // of a DIM_XOR or static integer
-Dim dim_bit_xor(Ctx *cx, Dim a, Dim b);    // of integers
+int64_t dim_xor_value(Dim d);              // for a DIM_XOR or a static integer
+Dim dim_bit_xor(Ctx *cx, Dim a, Dim b);    // for integers
 Dim dim_basis_value(Dim d);
 int dim_basis_path(Dim d, int path[DIM_LEVELS]);  // returns the level count
 Ref dim_asref(Ctx *cx, Dim d);             // as IR value (constants too)
-Ref dim_getref(Dim d);                     // of a DIM_DYN (or its basis)
+Ref dim_getref(Dim d);                     // for a DIM_DYN (or its basis)
 static inline bool dim_dynamic(Dim d) {    // DIM_DYN or a basis of one
   return dim_tag(d) == TAG_DYN || dim_tag(d) == TAG_BASISREF;
 }

@@ -14,7 +14,7 @@ typedef const Dim *Tup;
 #define TUP_LEAVES_MAX 16384
 
 static inline bool tup_is_leaf(Tup t) { return dim_tag(*t) != TAG_TUP; }
-static inline int tup_rank(Tup t) {        // of a leaf: 1
+static inline int tup_rank(Tup t) {        // 1 for a leaf
   return tup_is_leaf(t) ? 1 : (int)t->tup.rank;
 }
 static inline size_t tup_words(Tup t) {    // number of words, node included
@@ -26,8 +26,9 @@ static inline size_t tup_leaves(Tup t) {
 static inline Tup tup_first(Tup t) { return tup_is_leaf(t) ? t : t + 1; }
 static inline Tup tup_next(Tup t) { return t + tup_words(t); }
 Tup tup_get(Ctx *cx, Tup t, int i);        // ERR_ARG when out of range
-int tup_depth(Tup t);                      // of a leaf: 0
-bool tup_has(Tup t, DimKind k);            // has a leaf of this kind
+int tup_depth(Tup t);                      // 0 for a leaf
+bool tup_has(Tup t, DimKind k);            // reports whether a leaf is of this
+                                           // kind
 bool tup_static(Tup t);                    // nothing traced inside
 bool tup_eq(Tup a, Tup b);                 // structurally equal
 
@@ -85,7 +86,7 @@ bool tup_empty(Tup t);
 // Fails if shape is empty; for operations that need elements.
 void tup_need_elements(Ctx *cx, const char *op, Tup shape);
 Tup tup_shape(Ctx *cx, Tup t);             // layouts become their shapes
-Tup tup_product_each(Ctx *cx, Tup t);      // of an integer: (integer)
+Tup tup_product_each(Ctx *cx, Tup t);      // (integer) for an integer
 // Returns the shape with the fewest extents: adjacent extents that are both
 // static, or both traced, are merged.
 Tup tup_coalesce(Ctx *cx, Tup t);

@@ -104,7 +104,7 @@ typedef struct CopyHow {
   int64_t max_bits;
   bool promised;  // by the user: pointers and traced offsets and strides are
                   // aligned to max_bits
-  unsigned hints; // of global loads: HINT_PREFETCH
+  unsigned hints; // HINT_PREFETCH for global loads
 } CopyHow;
 void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
                  CopyHow how);
@@ -115,7 +115,7 @@ const char *tensor_show(Ctx *cx, const Tensor *t);  // the same, in scratch
 // here, or is newer than `born` (Ins.birth). In the latter case t belongs to a
 // pass of a loop that has been traced again.
 void tensor_use(Ctx *cx, const Tensor *t, uint32_t born);
-bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born);  // does not fail
+bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born);  // never fails
 bool tensor_traced(const Tensor *t);  // reports whether it names IR values
 
 // ---- marks of mark_layout_dynamic on a host tensor ----

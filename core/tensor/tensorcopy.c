@@ -32,7 +32,7 @@ typedef struct Cursor {  // over the leaves of a layout
   size_t leaf, leaves;
   Tup shape;
   int64_t left;  // remaining extent of the current leaf
-  Dim stride;    // of the next step in it
+  Dim stride;    // stride of the next step in it
 } Cursor;
 
 static void cursor_next(Cursor *c) {

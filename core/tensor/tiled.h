@@ -12,14 +12,14 @@ typedef struct MmaAtom {
   int id;
   const AtomMma *row;
   Layout thr, a, b, c;
-  Layout stored, meta;  // of a sparse A
+  Layout stored, meta;  // layouts of a sparse A
 } MmaAtom;
 typedef struct CopyAtom {
   int id;
   const AtomCopy *row;
   DType type;          // value type
   int bits;            // bits of an instruction (auto-vectorising: the maximum)
-  unsigned hints;      // of global loads: HINT_PREFETCH
+  unsigned hints;      // HINT_PREFETCH for global loads
   Layout thr, src, dst, ref;  // (thr,val) -> value index
 } CopyAtom;
 

@@ -19,11 +19,10 @@ CSTD    := -std=c11 -fvisibility=hidden -fPIC -fno-asynchronous-unwind-tables \
              -Icore -I$(BUILD) -I$(LUA_INC) $(DEFS)
 LIBS    := -lm -ldl -lpthread
 
-# What only the program has; everything else is the library too.
-PROGRAM := $(addprefix core/bind/,main.c embedded.c replib.c proclib.c \
-             linelib.c)
-CORE    := $(filter-out $(PROGRAM) core/bind/weblib.c, \
-             $(sort $(wildcard core/*/*.c)))
+# The program alone has core/program/ (weblib.c: where it is WebAssembly);
+# everything else is the library too.
+PROGRAM := $(filter-out %/weblib.c,$(sort $(wildcard core/program/*.c)))
+CORE    := $(filter-out core/program/%,$(sort $(wildcard core/*/*.c)))
 OBJ     := $(CORE:core/%.c=$(BUILD)/%.o)
 POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
 # Wildcards by level: what lies in lua/ and kernels/ goes into the program.
@@ -60,7 +59,7 @@ $(BUILD)/files: FORCE
 $(BUILD)/embed.c: tools/embed.lua $(LUA_SRC) $(DOCS) $(BUILD)/files
 	$(LUA) tools/embed.lua $@ $(LUA_SRC) $(DOCS)
 
-$(BUILD)/embed.o: $(BUILD)/embed.c core/bind/program.h
+$(BUILD)/embed.o: $(BUILD)/embed.c core/program/program.h
 	$(CC) $(CSTD) $(CFLAGS) $(WARN) -c $< -o $@
 
 $(BUILD)/cute/core.so: $(OBJ) $(BUILD)/files

@@ -147,6 +147,7 @@ run_rules() {
 
 run_check() {
   run_rules
+  count "circles of files, exported names" lua5.4 tools/circles.lua "$build"
   [ -n "$BUILT_WERROR" ] ||  # that is what $build is
     count "gcc -Werror" clean_build "$build-gcc" CC=gcc WERROR=1 all
   count "clang -Werror" clean_build "$build-clang" CC=clang WERROR=1 \

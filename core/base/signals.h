@@ -9,8 +9,8 @@
 
 #include <signal.h>
 
-// Number of Ctrl-C presses not handled yet (bind/stop.h). Long computations
-// poll it and give up. Always 0 outside of the program.
+// Number of Ctrl-C presses not handled yet (bind/interrupt.h). Long
+// computations poll it and give up. Always 0 outside of the program.
 extern volatile sig_atomic_t signals_asked;
 
 typedef struct SigHold {

@@ -8,7 +8,7 @@
 #include "layout/composed.h"
 #include "layout/notation.h"
 
-// ---- making ----
+// ---- construction ----
 
 static Layout from_shape(Ctx *cx, lua_State *L, Tup shape) {
   if (laylib_is(L, 2, CONST_RIGHT)) return layout_compact_right(cx, shape);
@@ -64,7 +64,7 @@ static int l_composed(lua_State *L) {
     face_argerror(L, 1, "swizzle, layout or function");
   Tup o = offset_arg(cx, L, 2);
   LayoutOperand x = laylib_operand(L, 3);
-  if (f.kind == OUTER_FN) f.fn = leftlib_make(L, 1, 4);
+  if (f.kind == OUTER_FN) f.fn = layoutfn_make(L, 1, 4);
   else if (!lua_isnoneornil(L, 4)) face_argerror(L, 4, "nothing");
   if (f.kind == OUTER_SWIZZLE && tup_is_leaf(o))
     return laylib_push_operand(L, &x, layout_swizzled(cx, f.sw, *o, x.l));
@@ -105,7 +105,7 @@ static int l_image_mask(lua_State *L) {
   return 1;
 }
 
-// ---- looking ----
+// ---- queries ----
 
 static Tup same(Tup t) { return t; }
 

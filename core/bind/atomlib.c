@@ -57,7 +57,7 @@ static void push_copy(lua_State *L, TiledCopy c) {
 static const AtomBox *check_tiled(Ctx *cx, lua_State *L, int idx, BoxKind kind,
                                   Dim *thr) {
   *thr = dim_int(cx, 0);
-  const AtomBox *b = boxlib_slice(cx, L, idx, thr);
+  const AtomBox *b = fields_slice(cx, L, idx, thr);
   if (!b) b = luaL_testudata(L, idx, MT_TILED);
   if (!b || b->kind != kind)
     face_argerror(L, idx, kind == BOX_MMA ? "tiled MMA or its slice"
@@ -70,7 +70,7 @@ static const AtomBox *test_any(Ctx *cx, lua_State *L, int idx, BoxKind kind) {
   Dim thr;
   const AtomBox *b = luaL_testudata(L, idx, MT_ATOM);
   if (!b) b = luaL_testudata(L, idx, MT_TILED);
-  if (!b) b = boxlib_slice(cx, L, idx, &thr);
+  if (!b) b = fields_slice(cx, L, idx, &thr);
   return b && b->kind == kind ? b : NULL;
 }
 
@@ -139,7 +139,7 @@ static TiledPerm check_perm(Ctx *cx, lua_State *L, int idx) {
   return p;
 }
 
-// ---- making ----
+// ---- construction ----
 
 static int l_make_mma_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -515,7 +515,7 @@ static Ref accumulates(Ctx *cx, lua_State *L, int idx) {
   return r;
 }
 
-// ---- looking ----
+// ---- queries ----
 
 int atomlib_size(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -696,7 +696,7 @@ static const FnRow rows[] = {
   LAST_ROW};
 
 static const luaL_Reg box_meta[] = {
-  {"__index", boxlib_index}, {"__tostring", boxlib_tostring}, {NULL, NULL}};
+  {"__index", fields_index}, {"__tostring", fields_tostring}, {NULL, NULL}};
 
 static const FnRow atom_rows[] = {
   {"make_fragment_A(part)", "", NUMBERED(make_fragment, 'A')},

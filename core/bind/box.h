@@ -16,10 +16,10 @@ typedef struct AtomBox {
 
 // The tiled operation and the thread of a slice (uservalues 1 and 2); NULL:
 // it is none.
-const AtomBox *boxlib_slice(Ctx *cx, lua_State *L, int idx, Dim *thr);
+const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr);
 
 // __index and __tostring of atoms, tiled operations and slices.
-int boxlib_index(lua_State *L);
-int boxlib_tostring(lua_State *L);
+int fields_index(lua_State *L);
+int fields_tostring(lua_State *L);
 
 #endif

@@ -1,6 +1,7 @@
 // The Lua face of host buffers: their elements, whole arrays of them at once,
 // and the products that results are held against.
 #include "bind/gpulib.h"
+#include "bind/trace.h"
 
 #include <string.h>
 
@@ -103,7 +104,7 @@ static int buffer_gc(lua_State *L) {
 
 // What is recorded may need it.
 static int buffer_close(lua_State *L) {
-  return gpulib_recording(L) ? 0 : buffer_gc(L);
+  return recordlib_recording(L) ? 0 : buffer_gc(L);
 }
 
 // buffer(dtype, count): zeros, not yet `defined`.
@@ -137,7 +138,7 @@ static int buffer_get(lua_State *L) {
   size_t i = check_index(L, 2, b);
   if (ir_fn(face_ctx(L))) {
     lua_pushvalue(L, 1);
-    kernlib_note(L, b->t, i);
+    buflib_note(L, b->t, i);
   }
   face_push_bits(L, b->t, dtype_load(b->t, b->p, i));
   return 1;
@@ -247,6 +248,28 @@ size_t buflib_addressed(lua_State *L) {
 static int l_addressed(lua_State *L) {
   buflib_addressed(L);
   return 1;
+}
+
+// ---- reading while a kernel is traced ----
+
+// Lists {buffer, type, index, bits, ...} in the trace's state.
+void buflib_note(lua_State *L, DType t, size_t i) {
+  const HostBuf *b = lua_touserdata(L, -1);
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "elements");
+  lua_getfield(L, -1, "n");
+  lua_Integer n = lua_tointeger(L, -1);
+  lua_pushvalue(L, -4);
+  lua_rawseti(L, -3, n + 1);
+  lua_pushinteger(L, t);
+  lua_rawseti(L, -3, n + 2);
+  lua_pushinteger(L, (lua_Integer)i);
+  lua_rawseti(L, -3, n + 3);
+  lua_pushinteger(L, (lua_Integer)dtype_load(t, b->p, i));
+  lua_rawseti(L, -3, n + 4);
+  lua_pop(L, 1);
+  face_set_int(L, "n", n + 4);
+  lua_pop(L, 3);
 }
 
 // ---- filling and copying ----

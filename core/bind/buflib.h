@@ -23,6 +23,10 @@ lua_Integer buflib_address(lua_State *L, int idx);
 // Pushes a list of the open buffers of which that was asked; how many.
 size_t buflib_addressed(lua_State *L);
 
+// The function being traced takes element i, as type t, of the host buffer on
+// top, which is popped, as a constant.
+void buflib_note(lua_State *L, DType t, size_t i);
+
 // Tells the garbage collector of memory it cannot see.
 void buflib_grew(lua_State *L, size_t bytes);
 

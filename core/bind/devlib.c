@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bind/kind.h"
+#include "bind/argkey.h"
 #include "bind/tensorlib.h"
 #include "layout/composed.h"
 
@@ -121,7 +121,7 @@ static int devbuf_index(lua_State *L) {
   const char *k = face_checkstr(L, 2);
   char name[16];
   if (strcmp(k, "device") == 0)
-    lua_pushstring(L, devlib_name(b->own.gpu, name));
+    lua_pushstring(L, gpulib_name(b->own.gpu, name));
   else if (strcmp(k, "address") == 0)
     lua_pushinteger(L, (lua_Integer)b->ptr);
   else
@@ -135,12 +135,6 @@ static int devbuf_tostring(lua_State *L) {
 }
 
 // ---- places ----
-
-const char *devlib_name(const Gpu *g, char name[16]) {
-  if (g->ordinal) snprintf(name, 16, "gpu:%d", g->ordinal);
-  else snprintf(name, 16, "gpu");
-  return name;
-}
 
 // The number of the GPU that a text names, -1 for the host, -2: neither.
 static lua_Integer ordinal_of(const char *s) {
@@ -195,8 +189,8 @@ typedef struct Span {
 static Span span_of(Ctx *cx, lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   const TensorBox *box = tensorlib_box(L, idx);
-  Walk w = kind_begin(cx, L, 0);
-  kind_add(&w, idx);
+  Walk w = argkey_begin(cx, L, 0);
+  argkey_add(&w, idx);
   const Leaf *l = w.nleaf ? w.leaf : NULL;
   if (!l || !l->pointer || (!l->host && !l->dev))
     face_error(L, ERR_ARG, "the tensor has no memory of the host or a GPU");
@@ -222,7 +216,7 @@ static Span span_of(Ctx *cx, lua_State *L, int idx) {
 void devlib_push_device(lua_State *L, int idx) {
   const TensorBox *b = tensorlib_box(L, idx);
   char name[16];
-  if (b->dev) lua_pushstring(L, devlib_name(b->dev->own.gpu, name));
+  if (b->dev) lua_pushstring(L, gpulib_name(b->dev->own.gpu, name));
   else if (b->host) lua_pushliteral(L, "host");
   else lua_pushnil(L);
 }
@@ -399,10 +393,10 @@ static int tensor_clone(lua_State *L) {
     way.queued = false;
   }
   push_copy(cx, L, 1, 4, way);
-  if (s.host && gpulib_recording(L)) {
+  if (s.host && recordlib_recording(L)) {
     lua_pushvalue(L, -1);
     lua_pushvalue(L, 1);
-    gpulib_record_call(L, "copy_from", 2);
+    recordlib_call(L, "copy_from", 2);
   }
   return 1;
 }
@@ -533,7 +527,7 @@ static int tensor_copy_from(lua_State *L) {
   check_alike(cx, L, &to, &from);
   Span d = span_of(cx, L, 1), s = span_of(cx, L, 2);
   if (tensor_count(cx, &to, "copy_from") == 0) return lua_settop(L, 1), 1;
-  if (d.host && s.host && gpulib_recorded(L)) return lua_settop(L, 1), 1;
+  if (d.host && s.host && recordlib_recorded(L)) return lua_settop(L, 1), 1;
   int64_t bits = dtype_bits(to.type);
   if (bits % 8 || !tensor_dense(cx, to.l) ||
       !layout_equals(cx, to.l, from.l)) {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "bind/veclib.h"
-#include "ir/flight.h"
+#include "ir/async_regs.h"
 #include "ir/opaque.h"
 
 // Raises at the line (an index into Fn.src) of a traced boolean, or a vector of
@@ -56,7 +56,7 @@ static void check_flight(Ctx *cx, lua_State *L) {
     [FLIGHT_READ] = "used", [FLIGHT_WRITE] = "written",
     [FLIGHT_SHAPE] = "accumulated into by an MMA of another shape"};
   const Fn *fn = ir_fn(cx);
-  Flight f = flight_run(cx, fn, NULL, NULL);
+  Flight f = async_regs_run(cx, fn, NULL, NULL);
   if (!f.kind) return;
   const Src *s = &fn->src.p[ir_get(fn, f.at)->src];
   unsigned line = f.other ? fn->src.p[ir_get(fn, f.other)->src].line : 0;

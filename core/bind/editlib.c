@@ -63,24 +63,13 @@ static Ref map_of(const Fn *fn, const Ins *i) {
 
 // What an operand is to an instruction of synchronisation, as the surgeon
 // changes it; NULL: it does not.
-static const char *role_of(const Ins *i, const Operand *o, uint32_t at) {
-  if (o->kind == OPERAND_MEM) {
-    if (o->barrier) return "slot";
-    return o->space == SP_RMEM ? NULL : "place";
-  }
-  switch (i->op) {
-    case OP_MBARINIT: return at == 2 ? "arrivals" : NULL;
-    case OP_MBARARRIVE: return at == 2 ? "each" : at == 3 ? "rank" : NULL;
-    case OP_MBARTX: return at == 2 ? "bytes" : at == 3 ? "rank" : NULL;
-    case OP_MBARWAIT: case OP_MBARTRY: return at == 2 ? "parity" : NULL;
-    case OP_STASYNC: return at == 4 ? "rank" : NULL;
-    case OP_BULKSEND: return at == 6 ? "rank" : NULL;
-    case OP_TMALOAD: return at == 5 ? "mask" : NULL;
-    case OP_BULKLOAD: return at == 6 ? "mask" : NULL;
-    case OP_BAR: case OP_BARARRIVE: return at == 0 ? "threads" : NULL;
-    case OP_DSMEM: return at == 1 ? "rank" : NULL;
-    default: return NULL;
-  }
+static const char *role_of(const Operand *o) {
+  static const char *const roles[] = {
+    ['n'] = "arrivals", ['e'] = "each", ['y'] = "bytes", ['q'] = "parity",
+    ['t'] = "threads", ['k'] = "rank", ['c'] = "mask"};
+  if (o->kind != OPERAND_MEM) return o->role ? roles[(int)o->role] : NULL;
+  if (o->barrier) return "slot";
+  return o->space == SP_RMEM ? NULL : "place";
 }
 
 // An operand with a role, while they are walked over.
@@ -92,14 +81,14 @@ typedef struct Role {
   uint32_t next;
 } Role;
 
-static bool next_role(const Ins *i, Operands *w, Role *r) {
+static bool next_role(Operands *w, Role *r) {
   for (r->name = NULL; !r->name;) {
     if (!operands_next(w, &r->o)) return false;
     bool mem = r->o.kind == OPERAND_MEM;
     r->at = r->next + mem;
     r->next = r->at + 1;
     r->v = mem ? r->o.off : r->o.ref;
-    if (r->v) r->name = role_of(i, &r->o, r->at);
+    if (r->v) r->name = role_of(&r->o);
   }
   return true;
 }
@@ -111,7 +100,7 @@ static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
   Role role = {0};
   lua_Integer n = 0;
   lua_createtable(L, 0, 0);
-  for (Operands w = operands_of(fn, i); next_role(i, &w, &role);) {
+  for (Operands w = operands_of(fn, i); next_role(&w, &role);) {
     bool mem = role.o.kind == OPERAND_MEM;
     if (mem && ir_memof(fn, role.o.ref)->space != SP_SMEM) continue;
     Ref v = role.v;
@@ -198,7 +187,7 @@ static void note_sources(const Fn *fn, uint8_t *on) {
     if (!(op_effect((Op)i->op) & EF_LATER) && !mbar_of(fn, i, &first) &&
         i->op != OP_DSMEM)
       continue;
-    for (Operands w = operands_of(fn, i); next_role(i, &w, &role);)
+    for (Operands w = operands_of(fn, i); next_role(&w, &role);)
       on[role.v] = 1;
   }
   while (more) {

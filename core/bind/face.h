@@ -22,34 +22,46 @@
 
 EXPORT int luaopen_cute_core(lua_State *L);  // require "cute.core"
 
-// Registry: each opens its part into the table on top of the stack.
+// Each opens its part into the table on top of the stack, in this order
+// (open.c).
 void arglib_open(lua_State *L);
 void cutelib_open(lua_State *L);
 void filelib_open(lua_State *L);
 void layoutlib_open(lua_State *L);
+void layoutfn_open(lua_State *L);
+void tuplelib_open(lua_State *L);
+void alglib_open(lua_State *L);
 void tensorlib_open(lua_State *L);
+void hostlib_open(lua_State *L);
+void veclib_open(lua_State *L);
 void vallib_open(lua_State *L);
+void oplib_open(lua_State *L);
+void mathlib_open(lua_State *L);
 void tracelib_open(lua_State *L);
+void bytecodelib_open(lua_State *L);
 void intrinlib_open(lua_State *L);
-// HINT_PREFETCH as the table idx says it, level_prefetch_size = "size_128b".
-unsigned intrinlib_prefetch(lua_State *L, int idx);
 void printlib_open(lua_State *L);
 void kernlib_open(lua_State *L);
 void atomlib_open(lua_State *L);
 void buflib_open(lua_State *L);
 void gpulib_open(lua_State *L);
+void devlib_open(lua_State *L);
+void graphlib_open(lua_State *L);
+void recordlib_open(lua_State *L);
 void jitlib_open(lua_State *L);
 void launchlib_open(lua_State *L);
-void callslib_open(lua_State *L);
+void plan_cache_open(lua_State *L);
 void symlib_open(lua_State *L);
 void tmalib_open(lua_State *L);
 void requestlib_open(lua_State *L);
 void editlib_open(lua_State *L);
 void simlib_open(lua_State *L);
 void debuglib_open(lua_State *L);
-void oplib_open(lua_State *L);  // after tensorlib_open and vallib_open
-void anylib_open(lua_State *L);
+void generic_open(lua_State *L);
+void dispatch_open(lua_State *L);
 
+// Makes the context of a Lua state (context.c).
+void context_new(lua_State *L);
 Ctx *face_enter(lua_State *L);
 // The same without emptying scratch (metamethods such as __index, __gc).
 Ctx *face_ctx(lua_State *L);
@@ -84,6 +96,10 @@ void face_check_options(lua_State *L, int idx, const char *names);
 // have further lines; the kind goes behind the first.
 _Noreturn void face_error(lua_State *L, ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(3, 4);
+// The same of a message as it stands. caller: NULL, or the chunk of a library
+// that raises it; the position is then of code outside of its folder.
+_Noreturn void face_raise(lua_State *L, ErrKind kind, const char *msg,
+                          const char *caller);
 // The same at a line of a chunk (as in lua_Debug.source).
 _Noreturn void face_error_at(lua_State *L, const char *chunk, int line,
                              ErrKind kind, const char *fmt, ...)
@@ -135,6 +151,8 @@ bool face_get_bool(lua_State *L, int t, const char *k);
 
 // Pushes the value's type as users know it ("layout", "tensor", "number").
 const char *face_typename(lua_State *L, int idx);
+// The innermost Lua function that is not ours; false: none.
+bool face_user(lua_State *L, lua_Debug *ar);
 // Position of the innermost user Lua function: chunk source (as in
 // lua_Debug.source), current line and function name; false when none.
 bool face_where(lua_State *L, char src[512], int *line, lua_Debug *ar);
@@ -217,15 +235,13 @@ Tensor face_check_tensor(lua_State *L, int idx);
 const Tensor *face_peek_tensor(lua_State *L, int idx);
 // NULL, too, where face_test_tensor would fail (foreign, out of region).
 const Tensor *face_live_tensor(lua_State *L, int idx);
-// kernlib.c: the function being traced takes element i, as type t, of the host
-// buffer on top, which is popped, as a constant.
-void kernlib_note(lua_State *L, DType t, size_t i);
-// Pushes the address of the tensor at 1, which is the only value then.
+// intrinlib.c: HINT_PREFETCH as the table idx says it: level_prefetch_size =
+// "size_128b".
+unsigned intrinlib_prefetch(lua_State *L, int idx);
+// kernlib.c: pushes the address of the tensor at 1, which is the only value
+// then.
 void kernlib_push_address(lua_State *L);
 
-// veclib.c (opened by tensorlib_open), mathlib.c (after vallib_open)
-void veclib_open(lua_State *L);
-void mathlib_open(lua_State *L);
 // What mark_layout_dynamic noted on the tensor at idx, or NULL.
 const TensorMarks *tensor_marks(lua_State *L, int idx);
 

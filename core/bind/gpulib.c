@@ -9,45 +9,8 @@
 
 #include "gpu/dl.h"
 
-
 #define MAX_ARGS 1024  // of a kernel
-#define FIRST_WORLD ERR_IO  // kinds from here on are no misuse
-
-int gpulib_failed(lua_State *L, const Why *w) {
-  if (w->kind < FIRST_WORLD) face_error(L, w->kind, "%s", w->msg);
-  return face_fail2(L, w->kind, "%s", w->msg);
-}
-
-int gpulib_done(lua_State *L, bool ok, const Why *w) {
-  if (!ok) face_error(L, w->kind, "%s", w->msg);
-  lua_pushboolean(L, 1);
-  return 1;
-}
-
 // ---- the device ----
-
-Gpu *gpulib_check(lua_State *L, int idx) {
-  return face_check(L, idx, MT_GPU, "gpu");
-}
-
-bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w) {
-  int top = lua_gettop(L);
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, "cute.gpus");
-  if (lua_rawgeti(L, -1, ordinal + 1) != LUA_TUSERDATA) {
-    Gpu *g = lua_newuserdatauv(L, sizeof *g, 1);
-    memset(g, 0, sizeof *g);
-    luaL_setmetatable(L, MT_GPU);
-    if (!gpu_init(g, (int)ordinal, w)) {
-      lua_settop(L, top);
-      return false;
-    }
-    lua_pushvalue(L, -1);
-    lua_rawseti(L, top + 1, ordinal + 1);
-  }
-  lua_replace(L, top + 1);
-  lua_settop(L, top + 1);
-  return true;
-}
 
 // gpu_open([ordinal]): the one object of that GPU, or nil, message.
 static int l_gpu_open(lua_State *L) {
@@ -55,26 +18,6 @@ static int l_gpu_open(lua_State *L) {
   Why w;
   if (n < 0 || n > 1023) face_argerror(L, 1, "number of a GPU");
   return gpulib_open_gpu(L, n, &w) ? 1 : gpulib_failed(L, &w);
-}
-
-void gpulib_ran(lua_State *L, Gpu *g, const char *who) {
-  face_outside(L);
-  char at[64];
-  if (gpu_ran(g, who)) return;
-  gpu_runs(g, who, face_line(L, at) ? at : NULL, 0);
-}
-
-void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname) {
-  face_outside(L);
-  gpu = lua_absindex(L, gpu);
-  GpuOwned *o = lua_newuserdatauv(L, size, 2);
-  memset(o, 0, size);
-  o->gpu = lua_touserdata(L, gpu);
-  o->closed = true;
-  luaL_setmetatable(L, tname);
-  lua_pushvalue(L, gpu);
-  lua_setiuservalue(L, -2, 1);
-  return o;
 }
 
 static int gpu_gc(lua_State *L) {
@@ -194,19 +137,6 @@ static int gpu_l_free(lua_State *L) {
 
 // ---- streams and events ----
 
-int gpulib_times(lua_State *L, int idx) {
-  lua_Integer n = face_checkint(L, idx);
-  if (n < 0 || n > INT32_MAX)
-    face_error(L, ERR_LAUNCH, "%lld launches: 0 to %d are possible",
-               (long long)n, INT32_MAX);
-  return (int)n;
-}
-
-GpuStream *gpulib_stream(lua_State *L, int idx) {
-  if (lua_isnoneornil(L, idx)) return NULL;
-  return face_check(L, idx, MT_STREAM, "stream");
-}
-
 static GpuStream *check_stream(lua_State *L, int idx) {
   face_outside(L);
   return face_check(L, idx, MT_STREAM, "stream");
@@ -252,7 +182,7 @@ static int stream_index(lua_State *L) {
   const char *k = face_checkstr(L, 2);
   char name[16];
   if (strcmp(k, "device") == 0)
-    lua_pushstring(L, devlib_name(s->own.gpu, name));
+    lua_pushstring(L, gpulib_name(s->own.gpu, name));
   else if (luaL_getmetafield(L, 1, k) == LUA_TNIL)
     face_nofield(L, 0, "device");
   return 1;
@@ -675,6 +605,4 @@ void gpulib_open(lua_State *L) {
     lua_pop(L, 1);
   }
   face_setfuncs(L, funcs);
-  devlib_open(L);
-  graphlib_open(L);
 }

@@ -1,5 +1,6 @@
-// What the faces of the GPU share: gpulib.c (streams, events, kernels),
-// devlib.c (memory, where tensors live), blaslib.c and graphlib.c.
+// What the faces of the GPU share (gpuhandle.c), and what they have of one
+// another: gpulib.c (streams, events, kernels), devlib.c (memory, where tensors
+// live), blaslib.c, graphlib.c and recordlib.c.
 #ifndef CUTE_GPULIB_H
 #define CUTE_GPULIB_H
 
@@ -27,13 +28,16 @@ int gpulib_times(lua_State *L, int idx);  // a count of launches
 GpuStream *gpulib_stream(lua_State *L, int idx);  // NULL: none is said
 // `who` begins to run, from the script's line.
 void gpulib_ran(lua_State *L, Gpu *g, const char *who);
+// Registry: a list of those objects; in it a list of streams, of the capture.
+#define GPULIB_KEPT "cute.kept"
+#define GPULIB_BRANCHES "streams"
 // While a graph of g is captured it keeps the object at a stack index alive.
 void gpulib_keep(lua_State *L, const Gpu *g, int idx);
 // The same of a stream that joins it, until the capture ends.
 void gpulib_joins(lua_State *L, const Gpu *g, int idx);
+const char *gpulib_name(const Gpu *g, char name[16]);  // "gpu", "gpu:1"
 
 // devlib.c
-void devlib_open(lua_State *L);
 // A new buffer of the GPU at a stack index, pushed; NULL: the reason.
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w);
 DevBuf *devlib_check(lua_State *L, int idx);  // open
@@ -52,7 +56,6 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
 // Pins the memory of the host buffer at idx, which buflib_new_pages made.
 void devlib_pin(lua_State *L, int idx, Gpu *g);
 int devlib_buffer(lua_State *L);  // gpu:buffer(...)
-const char *devlib_name(const Gpu *g, char name[16]);  // "gpu", "gpu:1"
 extern const luaL_Reg devlib_methods[];  // of tensors
 
 // blaslib.c: methods of a GPU, and of its products
@@ -64,13 +67,12 @@ int blaslib_run(lua_State *L);
 int blaslib_run_n(lua_State *L);
 int blaslib_close(lua_State *L);
 
-// graphlib.c
+// recordlib.c
 // Is this call, with its arguments, recorded for a graph of the simulator?
 // Then it is not done now.
-bool gpulib_recorded(lua_State *L);
-bool gpulib_recording(lua_State *L);
+bool recordlib_recorded(lua_State *L);
+bool recordlib_recording(lua_State *L);
 // Records a method of the object below the n - 1 arguments on top; pops all.
-void gpulib_record_call(lua_State *L, const char *method, int n);
-void graphlib_open(lua_State *L);
+void recordlib_call(lua_State *L, const char *method, int n);
 
 #endif

@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "ir/fold.h"
-#include "bind/stop.h"
+#include "bind/interrupt.h"
 #include "bind/trace.h"
 
 // What is known of the user's function whose line ran last: a userdata in the
 // registry, with the names that each of its lines assigns as uservalue 1.
-// Uservalue 2 is where writes to tables are noted (writelib.c).
+// Uservalue 2 is where writes to tables are noted (table_writes.c).
 typedef struct Hook {
   Ctx *cx;
   const void *func;
@@ -225,10 +225,10 @@ static bool is_for_device(lua_State *L, int traced, int idx) {
 
 // `==` or `~=` is about to be done.
 static void check_compared(lua_State *L, Ctx *cx, lua_Debug *ar, VmIns in) {
-  const char *name = vmlib_register(L, ar, in.a);
+  const char *name = bytecode_register(L, ar, in.a);
   int traced = lua_gettop(L), other = traced + 1;
   if (in.op == VM_EQ) {
-    const char *name_b = vmlib_register(L, ar, in.b);
+    const char *name_b = bytecode_register(L, ar, in.b);
     if (!is_traced(L, traced)) {
       name = name_b;
       traced = other;
@@ -244,12 +244,12 @@ static void check_compared(lua_State *L, Ctx *cx, lua_Debug *ar, VmIns in) {
 // A table is about to be indexed by a register.
 static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
                       int key) {
-  const char *name = vmlib_register(L, ar, key);
+  const char *name = bytecode_register(L, ar, key);
   int at = lua_gettop(L);
   if (!is_traced(L, at)) return;
   const Value *v = trace_value(L, at);
   if (v && v->undefined) trace_own(cx, v);
-  const char *base = vmlib_register(L, ar, table);
+  const char *base = bytecode_register(L, ar, table);
   if (!lua_istable(L, -1) || lua_getmetatable(L, -1) || !of_user(L, ar))
     return;
   const char *what = say_traced(L, cx, name, at);
@@ -263,12 +263,12 @@ static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
 // A call of three results is made in the frame `ar`, all of which the call
 // behind it takes: does that want them? The function is on top.
 static void check_spread(lua_State *L, lua_Debug *ar, int first) {
-  VmIns next = vmlib_behind(ar);
+  VmIns next = bytecode_behind(ar);
   if ((next.op != VM_CALL && next.op != VM_TAILCALL) || next.b) return;
   int inner = lua_gettop(L);
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_getfield(L, -1, "surplus");
-  vmlib_register(L, ar, next.a);
+  bytecode_register(L, ar, next.a);
   lua_pushinteger(L, first - next.a - 1);
   lua_pushvalue(L, inner);
   lua_call(L, 3, 1);
@@ -280,7 +280,7 @@ static void check_spread(lua_State *L, lua_Debug *ar, int first) {
 static void see_spread(lua_State *L, lua_Debug *ar, VmIns in) {
   lua_Debug up;
   if (in.op == VM_CALL && in.c) return;
-  vmlib_register(L, ar, in.a);
+  bytecode_register(L, ar, in.a);
   if (in.op == VM_CALL) {
     check_spread(L, ar, in.a);
     return;
@@ -288,7 +288,7 @@ static void see_spread(lua_State *L, lua_Debug *ar, VmIns in) {
   if (!lua_getstack(L, 1, &up)) return;
   lua_getinfo(L, "S", &up);
   if (*up.what == 'C') return;
-  in = vmlib_at(&up);
+  in = bytecode_at(&up);
   if (in.op == VM_CALL && !in.c) check_spread(L, &up, in.a);
 }
 
@@ -308,10 +308,10 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
   luaL_checkstack(L, LUA_MINSTACK, "hook");
   lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
   const Hook *h = lua_touserdata(L, -1);
-  stop_sethook(L, hooklib_event, hook_mask(h), 1);
+  interrupt_sethook(L, hooklib_event, hook_mask(h), 1);
   if (h->notes) {
     lua_getiuservalue(L, -1, 2);
-    writelib_born(L, ar, h->born, top + 2);
+    table_writes_born(L, ar, h->born, top + 2);
   }
   lua_settop(L, top);
   hooklib_event(L, ar);
@@ -321,13 +321,13 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
 // wrong is on top. A loop asks once.
 static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
                      const Value *v) {
-  if (h->tested == vmlib_place(ar) && h->made == v->made) return h->sound;
+  if (h->tested == bytecode_place(ar) && h->made == v->made) return h->sound;
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_getfield(L, -1, "truth");
   lua_pushinteger(L, reg);
   lua_pushvalue(L, -3);
   lua_call(L, 2, 1);
-  h->tested = vmlib_place(ar);
+  h->tested = bytecode_place(ar);
   h->made = v->made;
   return h->sound = lua_isnil(L, -1);
 }
@@ -336,7 +336,7 @@ static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
 // boolean may still be one that nothing else uses, which is found at the end.
 static void see_test(lua_State *L, Hook *h, lua_Debug *ar, VmIns in) {
   int reg = in.op == VM_TEST ? in.a : in.b;
-  vmlib_register(L, ar, reg);
+  bytecode_register(L, ar, reg);
   Value *v = trace_value(L, -1);
   if (!v || v->undefined) return;
   v->lazy = false;
@@ -365,7 +365,7 @@ static void push_undefined(lua_State *L, const char *name) {
 // Lua tests or compares a register: where it holds an undefined value, it gets
 // what that is in this pass.
 static void test_undefined(lua_State *L, lua_Debug *ar, int reg) {
-  vmlib_register(L, ar, reg);
+  bytecode_register(L, ar, reg);
   const Value *v = trace_value(L, -1);
   if (v && v->undefined) {
     push_undefined(L, "tested");
@@ -396,10 +396,10 @@ static void read_undefined(lua_State *L, Ctx *cx) {
 
 static void call_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
                            VmIns in) {
-  vmlib_register(L, ar, in.a);
+  bytecode_register(L, ar, in.a);
   lua_CFunction f = lua_tocfunction(L, -1);
   lua_pop(L, 1);
-  if (!f || !writelib_reads(&h->readers, f)) return;
+  if (!f || !table_writes_reads(&h->readers, f)) return;
   int n = in.op == VM_TFORCALL ? 2 : in.b ? in.b - 1 : 255;
   for (int i = 1; i <= n && lua_getlocal(L, ar, in.a + i + 1); i++)
     read_undefined(L, h->cx);
@@ -408,11 +408,11 @@ static void call_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
 // A register is stored to a field of the table in another: where it holds an
 // undefined value, the table is known to have one.
 static void store_undefined(lua_State *L, lua_Debug *ar, int table, int reg) {
-  vmlib_register(L, ar, reg);
+  bytecode_register(L, ar, reg);
   const Value *v = trace_value(L, -1);
   if (v && v->undefined) {
     push_undefined(L, "holders");
-    vmlib_register(L, ar, table);
+    bytecode_register(L, ar, table);
     lua_pushboolean(L, 1);
     if (lua_istable(L, -2)) lua_rawset(L, -3);
     else lua_pop(L, 2);
@@ -433,12 +433,12 @@ static void check_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
       test_undefined(L, ar, in.b);
       break;
     case VM_LEN:
-      vmlib_register(L, ar, in.b);
+      bytecode_register(L, ar, in.b);
       read_undefined(L, h->cx);
       break;
     case VM_FORPREP:
       for (int i = 0; i < 3; i++) {
-        vmlib_register(L, ar, in.a + i);
+        bytecode_register(L, ar, in.a + i);
         read_undefined(L, h->cx);
       }
       break;
@@ -459,9 +459,9 @@ static void check_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
 // An instruction writes a table, makes one, or calls; hook userdata at `at`.
 static void see_write(lua_State *L, Hook *h, int at, lua_Debug *ar, VmIns in) {
   lua_getiuservalue(L, at, 2);
-  if (!writelib_see(L, &h->writers, ar, in, at + 1)) return;
+  if (!table_writes_see(L, &h->writers, ar, in, at + 1)) return;
   h->born = in.a;
-  stop_sethook(L, hook_born, hook_mask(h), 1);
+  interrupt_sethook(L, hook_born, hook_mask(h), 1);
 }
 
 // Instructions to look at, by what for.
@@ -479,7 +479,7 @@ static const uint8_t looked_at[128] = {
 
 // An instruction is about to run.
 static void check_instruction(lua_State *L, lua_Debug *ar) {
-  VmIns in = vmlib_at(ar);
+  VmIns in = bytecode_at(ar);
   int what = looked_at[in.op];
   if (!what) return;
   int top = lua_gettop(L);
@@ -621,7 +621,7 @@ void hooklib_on(lua_State *L, bool on) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
   const Hook *h = lua_touserdata(L, -1);
   lua_pop(L, 1);
-  stop_sethook(L, on ? hooklib_event : NULL, on ? hook_mask(h) : 0, 1);
+  interrupt_sethook(L, on ? hooklib_event : NULL, on ? hook_mask(h) : 0, 1);
 }
 
 void hooklib_note(lua_State *L) {
@@ -640,7 +640,7 @@ void hooklib_wrote(lua_State *L, int idx) {
   const Hook *h = lua_touserdata(L, -1);
   lua_getiuservalue(L, -1, 2);
   lua_pushvalue(L, t);
-  if (h->notes) writelib_note(L, t + 2);
+  if (h->notes) table_writes_note(L, t + 2);
   lua_settop(L, t - 1);
 }
 
@@ -660,7 +660,7 @@ void hooklib_start(lua_State *L) {
   h->counts = lua_toboolean(L, -1);
   lua_getfield(L, -2, "record");
   h->records = lua_toboolean(L, -1);
-  writelib_find(L, &h->writers, &h->readers);
+  table_writes_find(L, &h->writers, &h->readers);
   lua_pop(L, 4);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &hook_key);
   hooklib_on(L, true);

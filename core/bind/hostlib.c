@@ -56,7 +56,7 @@ void hostlib_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off) {
   size_t i = host_index(cx, L, b, t, off);
   if (ir_fn(cx)) {
     lua_getiuservalue(L, idx, 1);
-    kernlib_note(L, t->type, i);
+    buflib_note(L, t->type, i);
   }
   face_push_bits(L, t->type, dtype_load(t->type, b->p, i));
 }
@@ -179,10 +179,10 @@ static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
     if (!bits) return 1;
     if (*bits) bulk_fill(type, b->p, 0, b->count, *bits);  // it came as zeros
     b->defined = true;
-    if (p.named && gpulib_recording(L)) {
+    if (p.named && recordlib_recording(L)) {
       lua_pushvalue(L, -1);
       face_push_bits(L, type, *bits);
-      gpulib_record_call(L, "fill", 2);
+      recordlib_call(L, "fill", 2);
     }
     return 1;
   }
@@ -199,7 +199,7 @@ static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
 // Moves the tensor on top to where the options say; a graph on the simulator
 // refuses the copy as one on a GPU does.
 static int push_moved(Ctx *cx, lua_State *L, Place p) {
-  if (p.sim && gpulib_recording(L)) devlib_refuse_copy(L);
+  if (p.sim && recordlib_recording(L)) devlib_refuse_copy(L);
   if (p.gpu) devlib_move(cx, L, lua_gettop(L), p.at);
   return 1;
 }
@@ -406,13 +406,6 @@ static int l_tensor(lua_State *L) {
 
 // ---- marks ----
 
-const TensorMarks *tensor_marks(lua_State *L, int idx) {
-  lua_getiuservalue(L, idx, 2);
-  const TensorMarks *m = lua_touserdata(L, -1);
-  lua_pop(L, 1);
-  return m;
-}
-
 // The tensor's marks, made (all static) when it has none.
 static TensorMarks *edit_marks(lua_State *L, const Tensor *t) {
   size_t n = tup_leaves(t->l.shape);
@@ -515,8 +508,9 @@ static Tensor check_subject(lua_State *L) {
 }
 
 // mark_layout_dynamic{leading_dim =, divisibility =, stride_divisibility =}:
-// every extent and every stride but the leading one (1) become dynamic.
-int hostlib_mark_layout(lua_State *L) {
+// every extent and every stride but the leading one (1) become dynamic. Of
+// tensors and layouts.
+static int mark_layout(lua_State *L) {
   face_enter(L);
   Tensor t = check_subject(L);
   face_check_options(L, 2, "leading_dim divisibility stride_divisibility");
@@ -571,7 +565,7 @@ static int tensor_mark_compact(lua_State *L) {
 }
 
 const luaL_Reg hostlib_methods[] = {
-  {"mark_layout_dynamic(opts?)", hostlib_mark_layout},
+  {"mark_layout_dynamic(opts?)", mark_layout},
   {"mark_compact_shape_dynamic(opts)", tensor_mark_compact}, {NULL, NULL}};
 
 void hostlib_open(lua_State *L) {
@@ -584,5 +578,10 @@ void hostlib_open(lua_State *L) {
     {"randn(shape, dtype, opts?)", l_randn},
     {"randint(lo, hi, shape, dtype, opts?)", l_randint},
     {"manual_seed(seed)", l_manual_seed}, {NULL, NULL}};
+  static const luaL_Reg of_layouts[] = {
+    {"mark_layout_dynamic(opts?)", mark_layout}, {NULL, NULL}};
   face_setfuncs(L, funcs);
+  luaL_getmetatable(L, MT_LAYOUT);
+  face_setfuncs(L, of_layouts);
+  lua_pop(L, 1);
 }

@@ -2,7 +2,7 @@
 // traced, whether a program still stands, and where their bytes are.
 #include "bind/buflib.h"
 #include "bind/trace.h"
-#include "bind/kind.h"
+#include "bind/argkey.h"
 #include "tensor/place.h"
 
 #include <string.h>
@@ -126,26 +126,6 @@ static bool same_tables(lua_State *L, int read) {
   return true;
 }
 
-// Lists {buffer, type, index, bits, ...} in the trace's state.
-void kernlib_note(lua_State *L, DType t, size_t i) {
-  const HostBuf *b = lua_touserdata(L, -1);
-  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
-  lua_getfield(L, -1, "elements");
-  lua_getfield(L, -1, "n");
-  lua_Integer n = lua_tointeger(L, -1);
-  lua_pushvalue(L, -4);
-  lua_rawseti(L, -3, n + 1);
-  lua_pushinteger(L, t);
-  lua_rawseti(L, -3, n + 2);
-  lua_pushinteger(L, (lua_Integer)i);
-  lua_rawseti(L, -3, n + 3);
-  lua_pushinteger(L, (lua_Integer)dtype_load(t, b->p, i));
-  lua_rawseti(L, -3, n + 4);
-  lua_pop(L, 1);
-  face_set_int(L, "n", n + 4);
-  lua_pop(L, 3);
-}
-
 static lua_Integer entry(lua_State *L, int list, lua_Integer i) {
   lua_rawgeti(L, list, i);
   lua_Integer v = lua_tointeger(L, -1);
@@ -222,7 +202,7 @@ static Ref new_arg(Ctx *cx, Arg a) {
   return ir_append(cx, fn, i, fold_full(a.type));
 }
 
-void kernlib_see_number(const Walk *w, DType type) {
+static void see_number(const Walk *w, DType type) {
   Arg a = {.name = leaf_name(w, NULL, 0), .type = type};
   trace_push(w->L, w->cx, new_arg(w->cx, a));
 }
@@ -258,13 +238,13 @@ static Layout dynamic_layout(const Walk *w, Layout l, const TensorMarks *m,
   return l;
 }
 
-void kernlib_see_layout(const Walk *w, Layout l, const TensorMarks *m,
-                        bool wide) {
+static void see_layout(const Walk *w, Layout l, const TensorMarks *m,
+                       bool wide) {
   face_push_layout(w->L, dynamic_layout(w, l, m, wide));
 }
 
-void kernlib_see_tensor(const Walk *w, Tensor t, const TensorMarks *m,
-                        bool wide, int64_t count) {
+static void see_tensor(const Walk *w, Tensor t, const TensorMarks *m,
+                       bool wide, int64_t count) {
   Ctx *cx = w->cx;
   Fn *fn = ir_fn(cx);
   if (t.space == SP_COORD) {
@@ -303,7 +283,7 @@ static const char *box_text(Ctx *cx, const TensorMap *m) {
   return s;
 }
 
-void kernlib_see_tma(const Walk *w, const TmaBox *b) {
+static void see_tma(const Walk *w, const TmaBox *b) {
   Ctx *cx = w->cx;
   Fn *fn = ir_fn(cx);
   Arg a = {.name = leaf_name(w, NULL, 0), .type = b->a.type, .pointer = true,
@@ -317,12 +297,15 @@ void kernlib_see_tma(const Walk *w, const TmaBox *b) {
   tmalib_push_traced(w->L, b, &m);
 }
 
+static const Seen seen = {see_number, see_layout, see_tensor, see_tma};
+
 void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n) {
   lua_newtable(L);
-  Walk w = kind_begin(cx, L, 0);
+  Walk w = argkey_begin(cx, L, 0);
+  w.see = &seen;
   w.func = func;
   w.copies = lua_gettop(L);
-  for (int i = 0; i < n; i++) kind_add(&w, first + i);
+  for (int i = 0; i < n; i++) argkey_add(&w, first + i);
   lua_pop(L, 1);
 }
 
@@ -334,12 +317,12 @@ static int l_param_memory(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (!tmalib_box(L, 1)) face_check_tensor(L, 1);
   lua_newtable(L);
-  Walk w = kind_begin(cx, L, 0);
+  Walk w = argkey_begin(cx, L, 0);
   w.buffers = lua_gettop(L);
-  kind_add(&w, 1);
+  argkey_add(&w, 1);
   if (!w.nleaf || !w.leaf->pointer)
     face_error(L, ERR_ARG, "the tensor has no memory of the host or a GPU");
-  LeafMemory m = kind_memory(cx, w.leaf);
+  LeafMemory m = argkey_memory(cx, w.leaf);
   lua_rawgeti(L, -1, 1);
   lua_pushinteger(L, m.offset);
   lua_pushinteger(L, m.bytes);

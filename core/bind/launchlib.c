@@ -3,7 +3,7 @@
 // either is one call of the driver, and nothing is allocated for it.
 #include "bind/trace.h"
 #include "bind/gpulib.h"
-#include "bind/kind.h"
+#include "bind/argkey.h"
 #include "bind/tma.h"
 
 #include <limits.h>
@@ -29,7 +29,7 @@ static void walk_list(Walk *w, int idx) {
   lua_pop(L, 1);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, idx, i);
-    kind_add(w, lua_gettop(L));
+    argkey_add(w, lua_gettop(L));
     lua_pop(L, 1);
   }
 }
@@ -44,7 +44,7 @@ static void push_values(lua_State *L, Ctx *cx, const Leaf *l, size_t n,
     lua_createtable(L, 3, 1);
     face_set_int(L, "argument", l[i].argument);
     if (l[i].pointer) {
-      LeafMemory m = kind_memory(cx, &l[i]);
+      LeafMemory m = argkey_memory(cx, &l[i]);
       lua_rawgeti(L, buffers, (lua_Integer)l[i].place);
       lua_rawseti(L, -2, 1);
       lua_pushinteger(L, m.offset);
@@ -69,7 +69,7 @@ static int l_launch_values(lua_State *L) {
   face_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
   lua_newtable(L);
-  Walk w = kind_begin(cx, L, 0);
+  Walk w = argkey_begin(cx, L, 0);
   w.buffers = 2;
   walk_list(&w, 1);
   push_values(L, cx, w.leaf, w.nleaf, 2);
@@ -80,15 +80,15 @@ static int l_launch_values(lua_State *L) {
 // raises where they do not fit it.
 static int l_launch_fit(lua_State *L) {
   Ctx *cx = face_enter(L);
-  const KindBox *k = kind_box(L, 1);
+  const ArgKey *k = argkey_box(L, 1);
   int n = lua_gettop(L);
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a kernel");
   lua_newtable(L);
-  Walk w = kind_begin(cx, L, k->w[0]);
+  Walk w = argkey_begin(cx, L, k->w[0]);
   w.buffers = n + 1;
-  for (int i = 2; i <= n; i++) kind_add(&w, i);
-  kind_end(&w);
-  const Leaf *leaf = kind_fit(&w, k);
+  for (int i = 2; i <= n; i++) argkey_add(&w, i);
+  argkey_end(&w);
+  const Leaf *leaf = argmatch_fit(&w, k);
   push_values(L, cx, leaf, k->nleaf, n + 1);
   return 1;
 }
@@ -105,27 +105,27 @@ static int l_kind(lua_State *L) {
   lua_Integer launch = face_optint(L, 2, 0);
   lua_settop(L, 2);
   lua_newtable(L);  // 3
-  Walk w = kind_begin(cx, L, (uint64_t)launch);
+  Walk w = argkey_begin(cx, L, (uint64_t)launch);
   w.hold = 3;
   walk_list(&w, 1);
-  kind_end(&w);
-  uint64_t hash = kind_hash(&w);
+  argkey_end(&w);
+  uint64_t hash = argkey_hash(&w);
   size_t words = w.n * sizeof *w.w;
   size_t each = sizeof(uint32_t) + sizeof(int);
-  KindBox *k = lua_newuserdatauv(L, sizeof *k + words + w.nleaf * each, 1);
-  *k = (KindBox){.arguments = w.argument, .n = w.n,
-                 .symbolic = w.symbolic, .numbers = w.numbers,
-                 .in_table = w.in_table, .nleaf = w.nleaf};
+  ArgKey *k = lua_newuserdatauv(L, sizeof *k + words + w.nleaf * each, 1);
+  *k = (ArgKey){.arguments = w.argument, .n = w.n,
+                .symbolic = w.symbolic, .numbers = w.numbers,
+                .in_table = w.in_table, .nleaf = w.nleaf};
   k->w = memcpy(k + 1, w.w, words);
   k->symbol = (uint32_t *)(void *)((char *)k->w + words);
   k->group = (int *)(void *)(k->symbol + w.nleaf);
   for (size_t i = 0; i < w.nleaf; i++) k->symbol[i] = w.leaf[i].symbol;
-  bool overlap = kind_overlaps(cx, w.leaf, w.nleaf, k->group);
+  bool overlap = argkey_overlaps(cx, w.leaf, w.nleaf, k->group);
   luaL_setmetatable(L, MT_KIND);
   lua_pushvalue(L, 3);
   lua_setiuservalue(L, -2, 1);
-  if (kind_name(L, 1)) {  // kept as what words name is
-    k->name = lua_pushstring(L, kind_name(L, 1));
+  if (argkey_name(L, 1)) {  // kept as what words name is
+    k->name = lua_pushstring(L, argkey_name(L, 1));
     lua_rawseti(L, 3, (lua_Integer)lua_rawlen(L, 3) + 1);
   }
   lua_pushinteger(L, (lua_Integer)hash);
@@ -144,9 +144,9 @@ static int l_kind_text(lua_State *L) {
   Ctx *cx = face_enter(L);
   int n = lua_gettop(L);
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a kernel");
-  Walk w = kind_begin(cx, L, 0);
-  for (int i = 1; i <= n; i++) kind_add(&w, i);
-  kind_end(&w);
+  Walk w = argkey_begin(cx, L, 0);
+  for (int i = 1; i <= n; i++) argkey_add(&w, i);
+  argkey_end(&w);
   lua_pushlstring(L, (const char *)w.w, w.n * sizeof *w.w);
   return 1;
 }
@@ -154,7 +154,7 @@ static int l_kind_text(lua_State *L) {
 // kind.symbolic: is some argument not there yet? kind.numbers: are there
 // numbers, in_table: in tables? kind.arguments: their count.
 static int kind_index(lua_State *L) {
-  const KindBox *k = kind_box(L, 1);
+  const ArgKey *k = argkey_box(L, 1);
   const char *name = face_checkstr(L, 2);
   if (strcmp(name, "symbolic") == 0) lua_pushboolean(L, k->symbolic);
   else if (strcmp(name, "numbers") == 0) lua_pushboolean(L, k->numbers);
@@ -171,8 +171,8 @@ static int kind_index(lua_State *L) {
 // becomes the first of its list.
 static bool find_program(Walk *w, int programs) {
   lua_State *L = w->L;
-  kind_end(w);
-  uint64_t hash = kind_hash(w);
+  argkey_end(w);
+  uint64_t hash = argkey_hash(w);
   int list = lua_gettop(L) + 1;
   bool found = lua_rawgeti(L, programs, (lua_Integer)hash) == LUA_TTABLE;
   lua_Integer n = found ? (lua_Integer)lua_rawlen(L, list) : 0;
@@ -181,7 +181,7 @@ static bool find_program(Walk *w, int programs) {
     lua_rawgeti(L, list, i);
     lua_pushliteral(L, "kind");
     lua_rawget(L, -2);
-    const KindBox *k = face_test(L, -1, MT_KIND);
+    const ArgKey *k = face_test(L, -1, MT_KIND);
     if (!k || k->n != w->n || memcmp(k->w, w->w, w->n * sizeof *w->w) != 0)
       continue;
     lua_pushliteral(L, "read");
@@ -204,7 +204,7 @@ static int l_find_program(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
   face_checktype(L, 2, LUA_TTABLE);
-  Walk w = kind_begin(cx, L, (uint64_t)face_checkint(L, 3));
+  Walk w = argkey_begin(cx, L, (uint64_t)face_checkint(L, 3));
   walk_list(&w, 2);
   return find_program(&w, 1);
 }
@@ -302,7 +302,7 @@ static bool plain_options(lua_State *L, int idx, Plain *p) {
 
 // The words of a leaf on the GPU: its address, or its tensor map.
 static void *pack_memory(Ctx *cx, const Leaf *leaf) {
-  uint64_t at = leaf->dev->ptr + (uint64_t)kind_memory(cx, leaf).offset;
+  uint64_t at = leaf->dev->ptr + (uint64_t)argkey_memory(cx, leaf).offset;
   uint64_t *w = NEW(cx, uint64_t, leaf->tma ? TENSORMAP_WORDS : 1);
   if (leaf->tma) tmalib_encode(cx, &leaf->tma->a, leaf->t, at, w);
   else *w = at;
@@ -407,7 +407,7 @@ static int l_launch_known(lua_State *L) {
   if (launch < 0) return 0;
   lua_settop(L, kernel);
   if (pop_field(L, "programs") != LUA_TTABLE) return 0;
-  Walk w = kind_begin(cx, L, (uint64_t)launch);
+  Walk w = argkey_begin(cx, L, (uint64_t)launch);
   walk_list(&w, 1);
   if (!find_program(&w, kernel)) return 0;
   if (pop_field(L, "launches") != LUA_TTABLE) return 0;
@@ -435,7 +435,7 @@ static int l_launch_known(lua_State *L) {
 static int launch_again(lua_State *L) {
   Ctx *cx = face_enter(L);
   GpuLaunch l = *(const GpuLaunch *)lua_touserdata(L, lua_upvalueindex(2));
-  const KindBox *k = lua_touserdata(L, lua_upvalueindex(3));
+  const ArgKey *k = lua_touserdata(L, lua_upvalueindex(3));
   int n = lua_gettop(L);
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a kernel");
   if (ir_fn(cx) || !can_launch(&l)) return 0;
@@ -448,12 +448,12 @@ static int launch_again(lua_State *L) {
     if (p.stream) l.stream = p.stream;
     n--;
   }
-  Walk w = kind_begin(cx, L, k->w[0]);
-  for (int i = 2; i <= n; i++) kind_add(&w, i);
-  kind_end(&w);
+  Walk w = argkey_begin(cx, L, k->w[0]);
+  for (int i = 2; i <= n; i++) argkey_add(&w, i);
+  argkey_end(&w);
   if (!l.grid[0] || n != k->arguments + 1 || !whole_clusters(&l)) return 0;
   gpulib_keep(L, l.fn->own.gpu, lua_upvalueindex(2));
-  if (!run_leaves(L, cx, l, kind_fit(&w, k), k->nleaf)) return 0;
+  if (!run_leaves(L, cx, l, argmatch_fit(&w, k), k->nleaf)) return 0;
   lua_pushboolean(L, 1);
   return 1;
 }
@@ -465,7 +465,7 @@ static int launch_again(lua_State *L) {
 static int l_launcher(lua_State *L) {
   Ctx *cx = face_enter(L);
   GpuLaunch *l = face_check(L, 1, MT_LAUNCH, "launch");
-  kind_box(L, 2);
+  argkey_box(L, 2);
   if (!lua_toboolean(L, 3)) l->grid[0] = 0;
   lua_pushlightuserdata(L, cx);
   lua_pushvalue(L, 1);

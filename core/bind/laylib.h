@@ -26,7 +26,15 @@ typedef struct ConstBox {
   Swizzle sw;
 } ConstBox;
 
+// Registry: the metatables of layouts, constants and tuples.
+extern const char laylib_layout_key;
+extern const char laylib_const_key;
+extern const char laylib_tuple_key;
+
 ConstBox *laylib_const(lua_State *L, int idx);  // NULL: none
+ConstBox *laylib_push_const(lua_State *L, ConstKind kind);
+// What a basis stands for; fails where it is another kernel's.
+Dim laylib_basis(lua_State *L, const ConstBox *b);
 bool laylib_is(lua_State *L, int idx, ConstKind kind);
 LayoutBox *laylib_box(lua_State *L, int idx);   // unchecked traced extents
 // A plain layout with room for marks, as tensors have it: uservalue 2.
@@ -39,7 +47,7 @@ void laylib_push_any(lua_State *L, Tup t);
 
 void laylib_set_tuple(lua_State *L);  // the table at -1 prints as a tuple
 
-// What most functions take first: a layout, or a tensor with one.
+// operands.c: what most functions take first: a layout, or a tensor with one.
 typedef struct LayoutOperand {
   Layout l;
   Tensor t;
@@ -67,19 +75,15 @@ Tup laylib_coord(Ctx *cx, lua_State *L, int first);
 // LayoutRight that of shape.
 Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape);
 
-// leftlib.c: Lua functions that layouts go through. make: of the function at
+// layoutfn.c: Lua functions that layouts go through. make: of the function at
 // f, with the options at opts or none; pushes what holds it.
-const LayoutFn *leftlib_make(lua_State *L, int f, int opts);
-void leftlib_push(lua_State *L, const LayoutFn *fn);  // the Lua function
-int leftlib_count(Layout l);  // of its functions
+const LayoutFn *layoutfn_make(lua_State *L, int f, int opts);
+void layoutfn_push(lua_State *L, const LayoutFn *fn);  // the Lua function
+int layoutfn_count(Layout l);  // of its functions
 // The userdata on top holds them, in its uservalues from `first` on.
-void leftlib_hold(lua_State *L, Layout l, int first);
-void leftlib_open(lua_State *L);
+void layoutfn_hold(lua_State *L, Layout l, int first);
 
 // t[k] where the table of a tuple has no k: nil, but an error below 1.
 int tuplelib_index(lua_State *L);
-
-void alglib_open(lua_State *L);
-void tuplelib_open(lua_State *L);
 
 #endif

@@ -169,7 +169,7 @@ static int l_fma(lua_State *L) {
 // type that it meets.
 static int l_where(lua_State *L) {
   int all = 0;
-  for (int i = 1; i <= 3; i++) all |= rowlib_kind(L, i);
+  for (int i = 1; i <= 3; i++) all |= dispatch_kind(L, i);
   bool vector = all & KIND_VECTOR;
   face_checkany(L, 3);
   if (!vector && lua_isboolean(L, 1)) {

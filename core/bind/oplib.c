@@ -40,7 +40,7 @@ enum {
 // Other operands that know the operation take it over: bases, tables.
 static bool other_takes(lua_State *L, const char *event) {
   for (int i = 1; i <= 2; i++) {
-    int kind = rowlib_kind(L, i);
+    int kind = dispatch_kind(L, i);
     if (!(kind & (KIND_TABLE | KIND_CONSTANT))) continue;
     if (luaL_getmetafield(L, i, event) == LUA_TNIL) return false;
     lua_insert(L, 1);
@@ -145,8 +145,8 @@ static int compare(lua_State *L, int sign) {
 static _Noreturn void needs_now(lua_State *L, const char *sign,
                                 const char *method) {
   lua_Debug ar;
-  bool vector = rowlib_kind(L, 1) == KIND_VECTOR ||
-                rowlib_kind(L, 2) == KIND_VECTOR;
+  bool vector = dispatch_kind(L, 1) == KIND_VECTOR ||
+                dispatch_kind(L, 2) == KIND_VECTOR;
   const char *what = vector ? "vector" : "traced value";
   if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sn", &ar) && ar.name &&
       strcmp(ar.what, "C") == 0) {
@@ -172,7 +172,7 @@ static int op_eq(lua_State *L) {
     lua_pushboolean(L, 1);
     return 1;
   }
-  if ((rowlib_kind(L, 1) & traced && rowlib_kind(L, 2) & traced) ||
+  if ((dispatch_kind(L, 1) & traced && dispatch_kind(L, 2) & traced) ||
       !(a || b))
     needs_now(L, "==", "eq");
   lua_pushboolean(L, 0);  // a layout, say: it is none

@@ -1,5 +1,5 @@
 // Functions of Lua as rows: what users call it, what its arguments and its
-// result are, and the function of core/ that answers (rowlib.c converts).
+// result are, and the function of core/ that answers (dispatch.c converts).
 //
 //   {"logical_divide(layout, tiler)", "LT>L", FN(layout_logical_divide)}
 //
@@ -134,13 +134,6 @@ enum {
   KIND_TUPLE = KIND_DIM | KIND_TABLE,
   KIND_SHAPE = KIND_TUPLE | KIND_LAYOUT | KIND_TENSOR
 };
-int rowlib_kind(lua_State *L, int idx);
-
-// Calls the one of n alternatives that fits: arglib.c does, which registers
-// rows (face_setrows) and checks how many arguments there are.
-int rowlib_call(lua_State *L, const FnRow *rows, int n);
-// Do the letters of a row say what its function takes and gives?
-bool rowlib_consistent(const FnRow *row);
-void rowlib_open(lua_State *L);  // after all types are open
+int dispatch_kind(lua_State *L, int idx);
 
 #endif

@@ -552,14 +552,16 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
 // machine: a table of the numbers of SimMachine.
 static const struct { const char *name; size_t at; } RATES[] = {
 #define RATE(name) {#name, offsetof(SimMachine, name)}
+#define FENCE(name, field) {"fence" name, offsetof(SimMachine, fence.field)}
   RATE(mma), RATE(wgmma), RATE(mma_again), RATE(f64), RATE(integer),
   RATE(special), RATE(l2), RATE(bulk), RATE(store), RATE(fill), RATE(atomic),
   RATE(copy), RATE(peer), RATE(cas), RATE(alu), RATE(shared), RATE(matrix),
   RATE(tensor), RATE(l1_hit), RATE(global), RATE(tma), RATE(far_shared),
   RATE(swapped), RATE(barrier), RATE(start), RATE(meet), RATE(round),
-  RATE(cluster), RATE(loop), RATE(fence_cta), RATE(fence_cta_each),
-  RATE(fence), RATE(fence_each), RATE(fence_sys), RATE(fence_sys_each),
-  RATE(fence_async), RATE(cluster_each)
+  RATE(cluster), RATE(loop), FENCE("_cta", cta), FENCE("_cta_each", cta_each),
+  FENCE("", gpu), FENCE("_each", gpu_each), FENCE("_sys", sys),
+  FENCE("_sys_each", sys_each), FENCE("_async", async), RATE(cluster_each)
+#undef FENCE
 #undef RATE
 };
 enum { NRATE = sizeof RATES / sizeof *RATES };

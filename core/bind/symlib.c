@@ -1,6 +1,6 @@
 // What stands in arguments for something else: constants of a trace, and what
 // a launch will tell (symbolic integers and tensors).
-#include "bind/kind.h"
+#include "bind/argkey.h"
 
 #include <string.h>
 

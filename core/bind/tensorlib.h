@@ -16,6 +16,7 @@ typedef struct TensorBox {
   uint32_t born;    // that Fn's births when t was made
 } TensorBox;
 
+// tensorbox.c
 TensorBox *tensorlib_box(lua_State *L, int idx);  // unchecked; NULL: none
 _Noreturn void tensorlib_outside(lua_State *L);  // of a kernel, on the host
 // The arguments first..top as one coordinate: a lone one as it stands.
@@ -26,19 +27,17 @@ void tensorlib_push_of(lua_State *L, const Tensor *t, struct DevBuf *dev,
 // Pushes a view of the tensor at src: the same buffer behind it.
 void tensorlib_push_view(lua_State *L, const Tensor *t, int src);
 
+// hostlib.c
 // Element of the host tensor at idx; pushed, or taken from value.
 void hostlib_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off);
 void hostlib_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
                  int value);
 // Every element of the host tensor at idx.
 void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t, int value);
-// Adds the constructors and the methods.
-void hostlib_open(lua_State *L);
 // full, full_like and its kin make host tensors outside of kernels: x and type
 // are arguments, x 0 standing for the number.
 int hostlib_full(lua_State *L);
 int hostlib_like(lua_State *L, int x, int number, int type);
-int hostlib_mark_layout(lua_State *L);  // of tensors and layouts
 extern const luaL_Reg hostlib_methods[];
 
 int tensorlib_fragment_like(lua_State *L);  // make_fragment_like in kernels

@@ -111,7 +111,7 @@ void tmalib_encode(Ctx *cx, const TmaAtom *a, const Tensor *t,
   tensormap_encode(&m, words);
 }
 
-// ---- making ----
+// ---- construction ----
 
 static void read_leaves(lua_State *L, TmaAtom *a) {
   int64_t leaf[TENSORMAP_RANK] = {0};

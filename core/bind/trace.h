@@ -61,7 +61,7 @@ void hooklib_undefined(lua_State *L);
 // Lists the traced value on top, and pops it: something must use it.
 void trace_watch(lua_State *L);
 
-// vmlib.c: the instruction that a hook for counts is at. Only where
+// bytecode.c: the instruction that a hook for counts is at. Only where
 // cute.bytecode knows this Lua.
 typedef struct VmIns {
   uint8_t op, a, b, c;
@@ -72,15 +72,14 @@ enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
        VM_EQ = 57, VM_EQK = 60, VM_EQI = 61, VM_TEST = 66, VM_TESTSET = 67,
        VM_CALL = 68, VM_TAILCALL = 69, VM_FORPREP = 74, VM_TFORPREP = 75,
        VM_TFORCALL = 76, VM_SETLIST = 78 };
-VmIns vmlib_at(const lua_Debug *ar);
-VmIns vmlib_behind(const lua_Debug *ar);  // the one after it
-const void *vmlib_place(const lua_Debug *ar);  // where that stands
+VmIns bytecode_at(const lua_Debug *ar);
+VmIns bytecode_behind(const lua_Debug *ar);  // the one after it
+const void *bytecode_place(const lua_Debug *ar);  // where that stands
 // Pushes what is at stack index `reg` of the running function, from 0 on. Its
 // name when it is a local, else NULL.
-const char *vmlib_register(lua_State *L, lua_Debug *ar, int reg);
-void vmlib_open(lua_State *L);
+const char *bytecode_register(lua_State *L, lua_Debug *ar, int reg);
 
-// writelib.c: what a region changes of Lua: tables, coroutines. `writes` is
+// table_writes.c: what a region changes of Lua: tables, coroutines. `writes` is
 // the stack index of the table that it is noted in.
 enum { WRITERS = 5 };
 typedef struct Writers {     // functions of Lua's library; NULL: not there
@@ -92,15 +91,15 @@ enum { READERS = 18 };
 typedef struct Readers {     // functions that look at what they get; likewise
   lua_CFunction f[READERS];
 } Readers;
-void writelib_find(lua_State *L, Writers *w, Readers *r);
-bool writelib_reads(const Readers *r, lua_CFunction f);
+void table_writes_find(lua_State *L, Writers *w, Readers *r);
+bool table_writes_reads(const Readers *r, lua_CFunction f);
 // An instruction that writes a table, makes one, or calls is about to run;
-// true when it makes one, of which writelib_born then has to be told.
-bool writelib_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
-                  int writes);
-void writelib_born(lua_State *L, lua_Debug *ar, int reg, int writes);
+// true when it makes one, of which table_writes_born then has to be told.
+bool table_writes_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
+                      int writes);
+void table_writes_born(lua_State *L, lua_Debug *ar, int reg, int writes);
 // The table on top is about to be written. Pops it.
-void writelib_note(lua_State *L, int writes);
+void table_writes_note(lua_State *L, int writes);
 
 // Registry: the trace's state while one is on, a table with
 //   watched: array of traced booleans, in order

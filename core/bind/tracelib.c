@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bind/stop.h"
+#include "bind/interrupt.h"
 #include "bind/veclib.h"
 #include "emit/emit.h"
 #include "ir/fold.h"
@@ -354,7 +354,7 @@ static int l_trace(lua_State *L) {
   ir_trace(cx, &box->fn);
   hooklib_start(L);
   int status = lua_pcall(L, nargs + 2, 0, 5);
-  stop_sethook(L, hook, mask, count);
+  interrupt_sethook(L, hook, mask, count);
   ir_trace(cx, NULL);
   lua_pushnil(L);
   lua_setfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
@@ -803,6 +803,26 @@ static int l_fence(lua_State *L) {
   return 0;
 }
 
+// undefined(text[, value]) -> a value that fails with this text where it is
+// used. `value`: a traced one that it stands for; where that was computed in a
+// region that has ended, the error names it.
+static int l_undefined(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = ir_fn(cx);
+  size_t n;
+  const char *text = luaL_checklstring(L, 1, &n);
+  const Value *of = trace_value(L, 2);
+  Value *v = lua_newuserdatauv(L, sizeof *v, 0);
+  *v = (Value){.serial = fn->serial, .undefined = ir_text(cx, fn, text, n)};
+  if (of && !of->undefined && of->serial == fn->serial) {
+    v->r = of->r;
+    v->birth = of->birth;
+  }
+  luaL_setmetatable(L, MT_VALUE);
+  hooklib_undefined(L);
+  return 1;
+}
+
 // ---- opening ----
 
 void tracelib_open(lua_State *L) {
@@ -819,7 +839,7 @@ void tracelib_open(lua_State *L) {
     {"same", l_same}, {"dtype_of", l_dtype_of}, {"cvt", l_cvt},
     {"carried", l_carried}, {"truth", l_truth},
     {"known", l_known}, {"sreg", l_sreg},
-    {"effect", l_effect}, {"fence", l_fence},
+    {"effect", l_effect}, {"fence", l_fence}, {"undefined", l_undefined},
     {NULL, NULL}};
   static const luaL_Reg fnmeta[] = {
     {"__gc", fn_gc}, {"__tostring", fn_tostring}, {"dump", fn_dump},
@@ -831,5 +851,4 @@ void tracelib_open(lua_State *L) {
   face_newtype(L, MT_FN, fnmeta);
   face_newtype(L, MT_MARK, none);
   lua_pop(L, 2);
-  vmlib_open(L);
 }

@@ -6,30 +6,6 @@
 
 #include "bind/laylib.h"
 
-// ---- arguments ----
-
-Tup laylib_shape(Ctx *cx, lua_State *L, int idx) {
-  LayoutOperand o;
-  return laylib_test_operand(L, idx, &o)
-           ? o.l.shape
-           : tup_shape(cx, laylib_tree(cx, L, idx));
-}
-
-Layout laylib_layout(Ctx *cx, lua_State *L, int idx) {
-  Layout l;
-  if (face_test_layout(L, idx, &l)) return l;
-  return layout_compact(cx, face_check_tup(cx, L, idx));
-}
-
-Tup laylib_stride(Ctx *cx, lua_State *L, Layout l) {
-  if (l.outer && !layout_swizzle(l))
-    face_error(L, ERR_INADMISSIBLE, "the values of a composed layout do not go "
-               "by strides: %s\n  those of its right side are "
-               "get_nonswizzle_portion(l).stride or l.outer.stride",
-               layout_text(cx, l));
-  return layout_stride(cx, l);
-}
-
 static int push(lua_State *L, Tup t) {
   laylib_push_any(L, t);
   return 1;

@@ -92,20 +92,6 @@ bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r) {
   return true;
 }
 
-Fn *face_tracing(Ctx *cx, lua_State *L, const char *what) {
-  if (!ir_fn(cx))
-    face_error(L, ERR_NOTRACE, "%s is only meaningful inside a kernel", what);
-  return ir_fn(cx);
-}
-
-void face_outside(lua_State *L) {
-  const Fn *fn = ir_fn(face_ctx(L));
-  if (fn)
-    face_error(L, ERR_INTRACE, "the host does this, not kernel '%s': it would "
-               "be done once, while the kernel is traced",
-               ir_str(fn, fn->name));
-}
-
 // u32 takes the bits of negative numbers, too.
 static bool int_fits(DType t, lua_Integer v) {
   int64_t least = t == DT_U32 ? INT32_MIN : dtype_least(t);
@@ -432,26 +418,6 @@ static int l_assume(lua_State *L) {
 
 // ---- undefined values ----
 
-// undefined(text[, value]) -> a value that fails with this text where it is
-// used. `value`: a traced one that it stands for; where that was computed in a
-// region that has ended, the error names it.
-static int l_undefined(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Fn *fn = ir_fn(cx);
-  size_t n;
-  const char *text = luaL_checklstring(L, 1, &n);
-  const Value *of = trace_value(L, 2);
-  Value *v = lua_newuserdatauv(L, sizeof *v, 0);
-  *v = (Value){.serial = fn->serial, .undefined = ir_text(cx, fn, text, n)};
-  if (of && !of->undefined && of->serial == fn->serial) {
-    v->r = of->r;
-    v->birth = of->birth;
-  }
-  luaL_setmetatable(L, MT_VALUE);
-  hooklib_undefined(L);
-  return 1;
-}
-
 // is_undefined(x) -> bool
 static int l_is_undefined(lua_State *L) {
   const Value *v = trace_value(L, 1);
@@ -496,7 +462,7 @@ void vallib_open(lua_State *L) {
     {"claim", l_claim}, {"name_place", l_name_place},
     {"fact_join", l_fact_join},
     {"fact_widen", l_fact_widen}, {"fact_within", l_fact_within},
-    {"undefined", l_undefined}, {"is_undefined", l_is_undefined},
+    {"is_undefined", l_is_undefined},
     {"use", l_use},
     {NULL, NULL}};
   face_setfuncs(L, funcs);

@@ -430,7 +430,7 @@ static int tensor_store_vector(lua_State *L) {
   return 0;
 }
 
-// ---- making ----
+// ---- construction ----
 
 static int push_full(lua_State *L, Ctx *cx, DType t, Tup shape, Ref x) {
   int64_t n = check_count(cx, shape);

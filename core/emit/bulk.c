@@ -11,10 +11,6 @@ struct BulkCall {
   bool mask, policy;
 };
 
-bool bulk_is(const Ins *i) {
-  return i->op >= OP_TMALOAD && i->op <= OP_BULKSEND;
-}
-
 // ---- operands ----
 
 typedef struct Parts {
@@ -290,10 +286,6 @@ void bulk_print(Emit *e) {
 }
 
 // ---- tensor maps in memory ----
-
-bool bulk_is_map(const Ins *i) {
-  return i->op >= OP_MAPCOPY && i->op <= OP_MAPPUBLISH;
-}
 
 static Helper map_helper(const Ins *i) {
   static const Helper helpers[] = {

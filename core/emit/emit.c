@@ -53,20 +53,6 @@ static const char *mem_name(const Emit *e, const Mem *m) {
 
 // ---- atoms ----
 
-// Writes a run of registers as arguments.
-void emit_regs(Emit *e, bool refs, const Operand *o, const char *type) {
-  const Ins *m = ir_get(e->fn, o->ref);
-  const Regs *g = &e->regs[m->imm];
-  bool same = strcmp(g->ctype, type) == 0;
-  int64_t bits = uses_bits((DType)m->type);
-  for (int k = 0; k < (refs ? o->n : 1); k++) {
-    text_puts(e, k ? ", " : "");
-    if (!same) text_printf(e, refs ? "(%s &)" : "(%s *)", type);
-    if (!refs) text_puts(e, "&");
-    expr_word(e, o->ref, o->reg[k] * bits);
-  }
-}
-
 // Writes an operand of a scalar FMA; small floats as f32 unless `raw`.
 static void put_fma_operand(Emit *e, const Ins *i, const Operand *o, DType t,
                             bool raw) {
@@ -118,7 +104,7 @@ static void put_mma(Emit *e, Ref r) {
   for (int k = 0; k < n; k++) {
     if (k == 3 && same) continue;
     text_puts(e, k ? ", " : "");
-    emit_regs(e, u->refs, &o[k],
+    expr_regs(e, u->refs, &o[k],
              atomtext_reg_type(row->regs[k], atom_mma_type(row, k)));
   }
   text_puts(e, ")");
@@ -143,7 +129,7 @@ static void put_matrix(Emit *e, Ref r) {
   for (int k = 0; k < n; k++) {
     if (k) text_puts(e, ", ");
     if (o[k].kind == OPERAND_MEM) expr_address(e, o[k].ref, o[k].off);
-    else emit_regs(e, u->refs || row->op == CO_MOVM, &o[k], "unsigned");
+    else expr_regs(e, u->refs || row->op == CO_MOVM, &o[k], "unsigned");
   }
   text_puts(e, ")");
   text_end(e);
@@ -521,7 +507,7 @@ static Ref put(Emit *e, Ref r) {
     case OP_MBARINVAL:
     case OP_MBARCPASYNC: case OP_STASYNC:
       text_begin(e, i);
-      mbar_call(e, i);
+      expr_mbar(e, i);
       text_end(e);
       break;
     case OP_TMALOAD: case OP_TMASTORE: case OP_TMAPREFETCH: case OP_BULKLOAD:
@@ -809,12 +795,28 @@ static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
   memset(p + lines, 0, count * sizeof *p);
 }
 
+// Records the functions that live instructions call, last instruction first.
+static void note_functions(Emit *e) {
+  for (Ref r = (Ref)e->fn->ins.n; r-- > 1;) {
+    const Ins *i = ir_get(e->fn, r);
+    bool element = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
+    if (e->use[r].how == HOW_DEAD) continue;
+    if (element) ptx_note_access(e, i);
+    if (i->op == OP_INTRIN || i->op == OP_ASK || i->op == OP_SREG)
+      ptx_note(e, i);
+    if (mbar_is(i)) mbar_note(e, i);
+    if (bulk_is(i)) bulk_note(e, i);
+    if (bulk_is_map(i)) bulk_note_map(e, i);
+  }
+}
+
 void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
-  fn = pairs_run(cx, fn, sm);
+  fn = pack16_run(cx, fn, sm);
   Emit e = {.cx = cx, .fn = fn, .sm = sm, .out = out, .depth = 1};
   size_t start = out->text.n, lines = out->lines.n;
   e.open = NEW(cx, Ref, fn->ins.n);
   uses_run(&e);
+  note_functions(&e);
   known_run(&e);
   wgmma_note(&e);
   names_reserve_words(&e);

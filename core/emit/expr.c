@@ -576,6 +576,19 @@ void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t) {
   }
 }
 
+void expr_regs(Emit *e, bool refs, const Operand *o, const char *type) {
+  const Ins *m = ir_get(e->fn, o->ref);
+  const Regs *g = &e->regs[m->imm];
+  bool same = strcmp(g->ctype, type) == 0;
+  int64_t bits = uses_bits((DType)m->type);
+  for (int k = 0; k < (refs ? o->n : 1); k++) {
+    text_puts(e, k ? ", " : "");
+    if (!same) text_printf(e, refs ? "(%s &)" : "(%s *)", type);
+    if (!refs) text_puts(e, "&");
+    expr_word(e, o->ref, o->reg[k] * bits);
+  }
+}
+
 void expr_element(Emit *e, Ref mem, Ref off) {
   text_printf(e, "%s[", e->use[mem].name);
   expr_val(e, off, PR_ANY);
@@ -830,6 +843,33 @@ static Prec atomic(Emit *e, const Ins *i) {
   return as_u64 ? PR_UNARY : PR_POST;
 }
 
+// ---- mbarriers ----
+
+// Writes the operands: destination, barrier, CTA, values.
+static void call_store(Emit *e, const Ins *i) {
+  Operand o[OPERANDS];
+  int n = operands_all(e->fn, i, o);
+  for (int k = 0; k < n && o[k].ref; k++) {
+    text_puts(e, k ? ", " : "");
+    if (k < 2) expr_place(e, o[k].ref, o[k].off);
+    else expr_val(e, o[k].ref, PR_ANY);
+  }
+}
+
+void expr_mbar(Emit *e, const Ins *i) {
+  bool many;
+  text_printf(e, "%s(", mbar_function(e, i, &many));
+  if (i->op == OP_STASYNC) {
+    call_store(e, i);
+  } else {
+    Ref count = i->a[2], rank = operands_ref(e->fn, i, 3);
+    expr_place(e, i->a[0], i->a[1]);
+    if (count && many) text_puts(e, ", "), expr_val(e, count, PR_ANY);
+    if (rank) text_puts(e, ", "), expr_val(e, rank, PR_ANY);
+  }
+  text_puts(e, ")");
+}
+
 static Prec select(Emit *e, const Ins *i) {
   expr_val(e, i->a[0], PR_OROR);
   text_puts(e, " ? ");
@@ -858,7 +898,7 @@ Prec expr_def(Emit *e, Ref r) {
     case OP_LD: return load(e, i);
     case OP_PICK: return pick(e, i);
     case OP_ATOMIC: return atomic(e, i);
-    case OP_MBARTRY: case OP_MBARTOKEN: mbar_call(e, i); return PR_POST;
+    case OP_MBARTRY: case OP_MBARTOKEN: expr_mbar(e, i); return PR_POST;
     case OP_VGET: text_puts(e, e->use[i->a[0]].name); return PR_POST;
     case OP_ARG: case OP_DESC: case OP_GMEM: case OP_TMAP: case OP_TMAPAT:
     case OP_PTR: case OP_SMEM: case OP_DSMEM: case OP_RMEM: case OP_VAR:

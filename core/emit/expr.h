@@ -43,12 +43,15 @@ void expr_reg(Emit *e, Ref mem, int64_t off, DType t);
 // Writes the register word that holds bit `bit` of the object: `tCrA[3]`, or
 // `tCrA_3`.
 void expr_word(Emit *e, Ref mem, int64_t bit);
+// Writes a run of registers as arguments of this type.
+void expr_regs(Emit *e, bool refs, const Operand *o, const char *type);
 // Write the two sides of `tCrA[3] = value`; the value goes between them and
 // binds as unary. fresh: the word holds nothing yet.
 void expr_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh);
 void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t);
 // Writes value r as a register word of type t.
 void expr_as_word(Emit *e, Ref r, DType t);
+void expr_mbar(Emit *e, const Ins *i);  // "mbar_wait(bar_addr, phase)"
 // Writes a store of a sub-byte element, without the semicolon.
 void expr_store_bits(Emit *e, const Ins *i);
 
@@ -57,6 +60,7 @@ void expr_store_bits(Emit *e, const Ins *i);
 void known_run(Emit *e);
 // Reports whether the compiler may fold the first n operands of i.
 bool known_is(const Emit *e, const Ins *i, int n);
+bool known_folds(IntrinId id);  // an approximation that ptxas folds
 
 // ---- convert.c ----
 Prec convert_convert(Emit *e, const Ins *i);
@@ -71,7 +75,6 @@ const char *convert_from_f32(Emit *e, const Ins *i, DType t);
 // Record what is used, before anything is written; reserve names; print
 // helpers.
 void ptx_note(Emit *e, const Ins *i);
-bool ptx_folds(IntrinId id);  // an approximation that ptxas folds
 void ptx_note_access(Emit *e, const Ins *i);
 // Returns the bytes that a load with these flags prefetches to L2, or 0.
 int ptx_prefetch(const Emit *e, unsigned flags);
@@ -86,21 +89,29 @@ void ptx_mask(Emit *e, Ref mask);         // a mask of lanes
 const char *ptx_sreg(Emit *e, SReg r);
 
 // ---- bulk.c ----
-bool bulk_is(const Ins *i);             // a bulk copy
+static inline bool bulk_is(const Ins *i) {  // a bulk copy
+  return i->op >= OP_TMALOAD && i->op <= OP_BULKSEND;
+}
 void bulk_note(Emit *e, const Ins *i);  // as in mbar.c
 void bulk_reserve(Emit *e);
 void bulk_print(Emit *e);
 void bulk_call(Emit *e, const Ins *i);
-bool bulk_is_map(const Ins *i);  // an operation on a tensor map in memory
+// An operation on a tensor map in memory.
+static inline bool bulk_is_map(const Ins *i) {
+  return i->op >= OP_MAPCOPY && i->op <= OP_MAPPUBLISH;
+}
 void bulk_note_map(Emit *e, const Ins *i);
 void bulk_call_map(Emit *e, const Ins *i);
 void bulk_map_at(Emit *e, Ref r);  // TMAPAT, a statement
 
 // ---- mbar.c ----
-bool mbar_is(const Ins *i);             // an operation on an mbarrier
+static inline bool mbar_is(const Ins *i) {  // an operation on an mbarrier
+  return i->op >= OP_MBARINIT && i->op <= OP_STASYNC;
+}
 void mbar_note(Emit *e, const Ins *i);  // before anything is written
 void mbar_reserve(Emit *e);
 void mbar_print(Emit *e);
-void mbar_call(Emit *e, const Ins *i);  // "mbar_wait(bar_addr, phase)"
+// Returns the function that i calls; many: the call has a count.
+const char *mbar_function(Emit *e, const Ins *i, bool *many);
 
 #endif

@@ -1,11 +1,9 @@
 // Helper functions of the emitted text: blocks of prelude.cu, of which the
 // needed ones precede the kernel.
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "atoms/atom.h"
 #include "emit/expr.h"
 
 typedef struct Block {
@@ -21,23 +19,6 @@ static const Block blocks[H_COUNT] = {
 const char *helper_use(Emit *e, Helper h) {
   e->helper[h] = true;
   return blocks[h].name;
-}
-
-const char *helper_async(Emit *e, int64_t bits, unsigned flags, bool pred) {
-  if (bits != 32 && bits != 64 && bits != 128)
-    ctx_fail(e->cx, ERR_ARG, "cp.async moves 32, 64 or 128 bits, not %" PRId64,
-             bits);
-  bool global = flags & CPF_GLOBAL, zfill = flags & CPF_ZFILL && pred;
-  if (global && bits < 128)
-    ctx_fail(e->cx, ERR_ARG, "cp.async.cg (CACHEGLOBAL) moves 128 bits, not %"
-             PRId64, bits);
-  static const Helper ca[2][3] = {  // by bits / 64
-    {H_CP_ASYNC_CA4, H_CP_ASYNC_CA8, H_CP_ASYNC_CA16},
-    {H_CP_ASYNC_CA4_ZFILL, H_CP_ASYNC_CA8_ZFILL, H_CP_ASYNC_CA16_ZFILL}};
-  if (ptx_prefetch(e, flags))
-    return helper_use(e, global ? H_CP_ASYNC_CG_L2 : H_CP_ASYNC_CA_L2);
-  if (!global) return helper_use(e, ca[zfill][bits / 64]);
-  return helper_use(e, zfill ? H_CP_ASYNC_CG16_ZFILL : H_CP_ASYNC_CG16);
 }
 
 // ---- the text of a block for one target ----

@@ -70,7 +70,8 @@ typedef struct Emit {
   AtomUse *atom;
   int64_t *intrin;    // Ins.imm of intrinsics that need a helper
   bool sreg[SR_COUNT];  // special registers that need a helper
-  struct MbarCall *mbar; struct BulkCall *bulk;
+  struct MbarCall *mbar;
+  struct BulkCall *bulk;
   struct Access **access;
   struct Retire *retire;  // wgmma.h
   Ref *open;          // heads of the open regions
@@ -82,10 +83,10 @@ typedef struct Emit {
   uint32_t told;      // Fn.src index of the last source comment
 } Emit;
 
-// ---- pairs.c ----
+// ---- pack16.c ----
 // Returns fn with pairs of 16-bit float operations merged where sm supports it,
 // or fn itself if there are none. In cx->scratch.
-const Fn *pairs_run(Ctx *cx, const Fn *fn, int sm);
+const Fn *pack16_run(Ctx *cx, const Fn *fn, int sm);
 
 // ---- uses.c ----
 void uses_run(Emit *e);
@@ -118,11 +119,7 @@ const char *names_new(Emit *e, const char *want);  // a unique one
 // Unique together with `suffix` appended; with each of _0 to _(n-1) appended.
 const char *names_new_and(Emit *e, const char *want, const char *suffix);
 const char *names_new_run(Emit *e, const char *want, int64_t n);
-const char *names_kernel(Emit *e);           // name of the function
-
-// ---- emit.c ----
-// Writes a run of registers as arguments of this type.
-void emit_regs(Emit *e, bool refs, const Operand *o, const char *type);
+const char *names_kernel(Emit *e);           // of the function itself
 
 // ---- stmt.c ----
 Ref stmt_store(Emit *e, Ref r);  // returns the last instruction written
@@ -137,8 +134,6 @@ const char *helper_use(Emit *e, Helper h);  // marks as needed, returns the name
 void helper_note(Emit *e, const char *text, const char *own);
 void helper_reserve(Emit *e);  // the names of all helpers
 void helper_print(Emit *e);    // appends the needed helpers
-// Returns the cp.async helper for these bits and flags and marks it as needed.
-const char *helper_async(Emit *e, int64_t bits, unsigned flags, bool pred);
 
 // ---- atomtext.c ----
 const char *atomtext_name(Emit *e, bool mma, int id);  // name of its helper

@@ -19,10 +19,6 @@ struct MbarCall {
   int values;
 };
 
-bool mbar_is(const Ins *i) {
-  return i->op >= OP_MBARINIT && i->op <= OP_STASYNC;
-}
-
 // ---- forms ----
 
 static bool arrives_once(const Emit *e, const Ins *i) {
@@ -222,28 +218,9 @@ void mbar_print(Emit *e) {
     else print_one(e, &e->mbar[k]);
 }
 
-// Writes the operands: destination, barrier, CTA, values.
-static void call_store(Emit *e, const Ins *i) {
-  Operand o[OPERANDS];
-  int n = operands_all(e->fn, i, o);
-  for (int k = 0; k < n && o[k].ref; k++) {
-    text_puts(e, k ? ", " : "");
-    if (k < 2) expr_place(e, o[k].ref, o[k].off);
-    else expr_val(e, o[k].ref, PR_ANY);
-  }
-}
-
-void mbar_call(Emit *e, const Ins *i) {
+const char *mbar_function(Emit *e, const Ins *i, bool *many) {
   struct MbarCall m = form_of(e, i);
   Helper h = block_of(&m);
-  text_printf(e, "%s(", h == H_COUNT ? name_of(e, &m) : helper_use(e, h));
-  if (i->op == OP_STASYNC) {
-    call_store(e, i);
-  } else {
-    Ref count = i->a[2], rank = operands_ref(e->fn, i, 3);
-    expr_place(e, i->a[0], i->a[1]);
-    if (count && m.many) text_puts(e, ", "), expr_val(e, count, PR_ANY);
-    if (rank) text_puts(e, ", "), expr_val(e, rank, PR_ANY);
-  }
-  text_puts(e, ")");
+  *many = m.many;
+  return h == H_COUNT ? name_of(e, &m) : helper_use(e, h);
 }

@@ -161,13 +161,9 @@ void ptx_mask(Emit *e, Ref mask) {
   else expr_val(e, mask, PR_ANY);
 }
 
-bool ptx_folds(IntrinId id) {
-  return strstr(intrin_row(id)->text, ".approx.ftz.f32") != NULL;
-}
-
 static void put_operand(Emit *e, const Ins *i, int k) {
   IntrinId id = intrin_id(i->imm);
-  if (ptx_folds(id) && known_is(e, i, 1)) {
+  if (known_folds(id) && known_is(e, i, 1)) {
     expr_at_run_time(e, i->a[k]);
     return;
   }

@@ -476,6 +476,25 @@ void stmt_copy(Emit *e, Ref r) {
   text_newline(e);
 }
 
+// Returns the cp.async helper for these bits and flags.
+static const char *async_helper(Emit *e, int64_t bits, unsigned flags,
+                                bool pred) {
+  if (bits != 32 && bits != 64 && bits != 128)
+    ctx_fail(e->cx, ERR_ARG, "cp.async moves 32, 64 or 128 bits, not %" PRId64,
+             bits);
+  bool global = flags & CPF_GLOBAL, zfill = flags & CPF_ZFILL && pred;
+  if (global && bits < 128)
+    ctx_fail(e->cx, ERR_ARG, "cp.async.cg (CACHEGLOBAL) moves 128 bits, not %"
+             PRId64, bits);
+  static const Helper ca[2][3] = {  // by bits / 64
+    {H_CP_ASYNC_CA4, H_CP_ASYNC_CA8, H_CP_ASYNC_CA16},
+    {H_CP_ASYNC_CA4_ZFILL, H_CP_ASYNC_CA8_ZFILL, H_CP_ASYNC_CA16_ZFILL}};
+  if (ptx_prefetch(e, flags))
+    return helper_use(e, global ? H_CP_ASYNC_CG_L2 : H_CP_ASYNC_CA_L2);
+  if (!global) return helper_use(e, ca[zfill][bits / 64]);
+  return helper_use(e, zfill ? H_CP_ASYNC_CG16_ZFILL : H_CP_ASYNC_CG16);
+}
+
 void stmt_async(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   Operand o[OPERANDS];
@@ -488,7 +507,7 @@ void stmt_async(Emit *e, Ref r) {
     expr_val(e, pred, PR_ANY);
     text_puts(e, ") ");
   }
-  text_puts(e, helper_async(e, i->imm, i->flags, pred != 0));
+  text_puts(e, async_helper(e, i->imm, i->flags, pred != 0));
   int64_t to = expr_beyond(e, o[0].ref, o[0].off);
   int64_t from = expr_beyond(e, o[1].ref, o[1].off);
   int l2 = ptx_prefetch(e, i->flags);

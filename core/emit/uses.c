@@ -509,16 +509,9 @@ static void note_memory(Emit *e, const Ins *i) {
 }
 
 static void note_needs(Emit *e, const Ins *i) {
-  bool element = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
   note_memory(e, i);
   note_atom(e, i);
   if (i->op == OP_DESC) e->address[i->a[0]] = true;
-  if (element) ptx_note_access(e, i);
-  if (i->op == OP_INTRIN || i->op == OP_ASK || i->op == OP_SREG)
-    ptx_note(e, i);
-  if (mbar_is(i)) mbar_note(e, i);
-  if (bulk_is(i)) bulk_note(e, i);
-  if (bulk_is_map(i)) bulk_note_map(e, i);
 }
 
 static void *zeroes(Emit *e, size_t n, size_t size) {

@@ -11,7 +11,7 @@
 #include "atoms/atom.h"
 #include "emit/expr.h"
 #include "emit/wgmma.h"
-#include "ir/flight.h"
+#include "ir/async_regs.h"
 
 #define FN "static __device__ __forceinline__ "
 
@@ -39,7 +39,7 @@ static void note_done(void *ud, Ref wait, Ref mma) {
 }
 
 void wgmma_note(Emit *e) {
-  flight_run(e->cx, e->fn, note_done, e);
+  async_regs_run(e->cx, e->fn, note_done, e);
 }
 
 // ---- statements ----
@@ -59,7 +59,7 @@ void wgmma_mma(Emit *e, Ref r) {
       continue;
     }
     int which = atom_mma_run(row, run++);
-    emit_regs(e, u->refs, &o, atomtext_reg_type(row->regs[which],
+    expr_regs(e, u->refs, &o, atomtext_reg_type(row->regs[which],
                                                 atom_mma_type(row, which)));
   }
   text_puts(e, ")");
@@ -88,7 +88,7 @@ void wgmma_wait(Emit *e, Ref r) {
     Operand o = accumulators(e, e->retire[k].mma);
     text_indent(e);
     text_printf(e, "%s(", retire_name(e, row));
-    emit_regs(e, uses_atom(e, true, mma->imm)->refs, &o,
+    expr_regs(e, uses_atom(e, true, mma->imm)->refs, &o,
               atomtext_reg_type(row->regs[0], row->d_type));
     text_puts(e, ")");
     text_end(e);

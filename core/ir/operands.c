@@ -1,5 +1,4 @@
-// The rows of ops.h as a table, and the iteration over an instruction's
-// operands.
+// Iterates over an instruction's operands, as the rows of ops.h list them.
 #include "ir/operands.h"
 
 #include <string.h>
@@ -7,33 +6,6 @@
 #include "atoms/atom.h"
 #include "ir/fold.h"
 #include "ir/intrin.h"
-
-// ---- the table ----
-
-#define EF_NONE 0
-#define EF_KNOWN (EF_PURE | EF_FIXED)
-#define EF_MEET (EF_MEMORY | EF_ORDERED)
-#define EF_ASYNC(op) (EF_MEMORY | EF_ORDERED | EF_LATER), .done = OP_##op
-#define EF_ORDER EF_ORDERED
-#define EF_ASK EF_ORDERED
-#define EF_ACT EF_ORDERED
-#define EF_OPEN (EF_ORDERED | EF_OPENS)
-#define EF_TURN (EF_ORDERED | EF_CLOSES | EF_OPENS)
-#define EF_CLOSE (EF_ORDERED | EF_CLOSES)
-#define EF_LEAVE EF_ORDERED
-
-const OpRow op_rows[OP_COUNT] = {
-#define OP(id, text, sig, immediate, demands, does, together) \
-  {.name = text, .operands = sig, .imm = IMM_##immediate, \
-   .rule = RULE_##demands, .effect = EF_##does, .who = WHO_##together},
-#include "ir/ops.h"
-};
-
-const char *who_name(Who who) {
-  static const char *const t[] = {"", "lane", "mask", "warp", "full", "row",
-                                  "text"};
-  return t[who];
-}
 
 // ---- operands that rows of other tables specify ----
 
@@ -173,6 +145,10 @@ bool operands_next(Operands *w, Operand *o) {
   else if (o->kind == OPERAND_MEM) take_mem(w, o);
   else o->ref = take(w);
   if (o->kind == OPERAND_OBJECT) take_space(w, o);
+  if (*w->sig == '/') {
+    o->role = w->sig[1];
+    w->sig += 2;
+  }
   if (*w->sig == '?') o->optional = *w->sig++;
   return true;
 }

@@ -27,6 +27,7 @@ typedef struct Operand {
   uint8_t kind;         // OperandKind
   uint8_t space;        // MEM, RUN: Space that the op requires, SP_HOST: any
   bool read, written;   // VAR, MEM, MAP, RUN
+  char role;            // VALUE: role in synchronisation (ops.h), or 0
   bool optional;
   bool barrier, map;    // MEM: an mbarrier, a tensor map
   int n;                // RUN

@@ -20,6 +20,10 @@
 //   m  a tensor map through which it reads,  M  ... writes
 //   R  a run of registers that is read: an object, and for each register the
 //      constant index of its first element;  W  ... written
+//   /  suffix of a synchronisation value: a letter for its role (Operand.role)
+//      n  arrivals of a phase             e  arrivals at once
+//      y  bytes        q  the phase       t  threads
+//      k  a CTA's rank in the cluster     c  a mask of CTAs
 //   ?  suffix: the operand is optional
 //   *  suffix of the last operand: any number of them; X*: Ins.flags of them
 //   =  as the row of intrin.h or of the atoms specifies
@@ -84,7 +88,7 @@ LEAF(SREG, "sreg", "", SREG, ANY, KNOWN, LANE)  // i32
 LEAF(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE)  // a pointer argument
 LEAF(SMEM, "smem", "", MEM, ANY, OBJECT, LANE)  // shared memory of the CTA
 // shared memory of another CTA of the cluster: an object, the CTA's rank
-OP(DSMEM, "dsmem", "o.s v", MEM, ANY, OBJECT, LANE)
+OP(DSMEM, "dsmem", "o.s v/k", MEM, ANY, OBJECT, LANE)
 OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
 // matrix descriptor for wgmma at the start of a shared object; imm: its bits
 // beyond the address. Adding 1 advances it by 16 bytes.
@@ -146,26 +150,28 @@ DO(WGCOMMIT, "wgmma.commit_group", "", NONE, NONE, ORDER, FULL)
 DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, ORDER, FULL)
 // order among threads
 // operands: the number of threads; the barrier's number if it is traced
-DO(BAR, "bar.sync", "v?v?", BARRIER, NONE, ORDER, WARP)
-DO(BARARRIVE, "bar.arrive", "v?v?", BARRIER, NONE, ORDER, WARP)
+DO(BAR, "bar.sync", "v/t?v?", BARRIER, NONE, ORDER, WARP)
+DO(BARARRIVE, "bar.arrive", "v/t?v?", BARRIER, NONE, ORDER, WARP)
 DO(SYNCWARP, "syncwarp", "l", NONE, NONE, ORDER, MASK)
 DO(FENCE, "fence", "", FENCE, NONE, ORDER, LANE)
 // mbarriers count arrivals and bytes in phases; a parity names a phase. flags:
 // HINT_*, MBF_*. ARRIVE and TOKEN make `count` arrivals at once; TOKEN returns
 // their phase. CTA: the cluster CTA whose barrier it is (default: its own).
-DO(MBARINIT, "mbarrier.init", "bv", NONE, NONE, MEET, LANE)  // arrivals
-DO(MBARARRIVE, "mbarrier.arrive", "bvv?", NONE, NONE, MEET, LANE)  // count; CTA
+DO(MBARINIT, "mbarrier.init", "bv/n", NONE, NONE, MEET, LANE)  // arrivals
+// count; CTA
+DO(MBARARRIVE, "mbarrier.arrive", "bv/e v/k?", NONE, NONE, MEET, LANE)
 OP(MBARTOKEN, "mbarrier.arrive.token", "bv", NONE, ANY, MEET, LANE)  // -> u64
-DO(MBARTX, "mbarrier.expect_tx", "bvv?", NONE, NONE, MEET, LANE)  // bytes; CTA
+// bytes; CTA
+DO(MBARTX, "mbarrier.expect_tx", "bv/y v/k?", NONE, NONE, MEET, LANE)
 // the phase, as a parity or an MBARTOKEN; nanoseconds -> whether it completed
-DO(MBARWAIT, "mbarrier.wait", "bv", NONE, NONE, MEET, LANE)
-OP(MBARTRY, "mbarrier.try_wait", "bvv?", NONE, ANY, MEET, LANE)
+DO(MBARWAIT, "mbarrier.wait", "bv/q", NONE, NONE, MEET, LANE)
+OP(MBARTRY, "mbarrier.try_wait", "bv/q v?", NONE, ANY, MEET, LANE)
 DO(MBARINVAL, "mbarrier.inval", "b", NONE, NONE, MEET, LANE)
 // arrives when the thread's cp.async copies have completed
 DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "b", NONE, NONE, MEET, LANE)
 // stores 1, 2 or 4 values to shared memory of a CTA (the first value) at the
 // same offset as w; its mbarrier counts their bytes
-DO(STASYNC, "st.async", "w.s bv vv?v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
+DO(STASYNC, "st.async", "w.s bv/k vv?v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
 // cluster barriers; flags: CLF_*
 DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, NONE, ORDER, ROW)
 DO(CLUSTERWAIT, "cluster.wait", "", NONE, NONE, ORDER, ROW)
@@ -179,17 +185,17 @@ DO(GRIDLAUNCH, "griddepcontrol.launch_dependents", "", NONE, NONE, ORDER, LANE)
 // Loads take the mbarrier that counts their bytes, a mask of destination CTAs
 // of the cluster (default: this CTA), and a cache policy; stores take a cache
 // policy.
-DO(TMALOAD, "tma.load", "w.s m b v?v? vv?v?v?v?v?v?v?", BITS, NONE,
+DO(TMALOAD, "tma.load", "w.s m b v/c?v? vv?v?v?v?v?v?v?", BITS, NONE,
    ASYNC(MBARWAIT), LANE)
 DO(TMASTORE, "tma.store", "M r.s v? vv?v?v?v?v?v?v?", BITS, NONE,
    ASYNC(BULKWAIT), LANE)
 // prefetch into L2; without coordinates, the tensor map itself
 DO(TMAPREFETCH, "tma.prefetch", "m v?v?v?v?v?v?v?v?v?", NONE, NONE, ORDER,
    LANE)
-DO(BULKLOAD, "bulk.load", "w.s r.g b v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
+DO(BULKLOAD, "bulk.load", "w.s r.g b v/c?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
 DO(BULKSTORE, "bulk.store", "w.g r.s v?", BITS, NONE, ASYNC(BULKWAIT), LANE)
 // into shared memory of the cluster's CTA of that rank, with its mbarrier
-DO(BULKSEND, "bulk.send", "w.s r.s b v", BITS, NONE, ASYNC(MBARWAIT), LANE)
+DO(BULKSEND, "bulk.send", "w.s r.s b v/k", BITS, NONE, ASYNC(MBARWAIT), LANE)
 // groups of a thread's stores; waits until at most imm are pending
 DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, ORDER, LANE)
 DO(BULKWAIT, "bulk.wait", "", GROUPS, NONE, ORDER, LANE)

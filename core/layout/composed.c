@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// ---- making ----
+// ---- construction ----
 
 Layout layout_with_offset(Layout l, Tup offset) {
   bool leaf = tup_is_leaf(offset);

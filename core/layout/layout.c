@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// ---- making ----
+// ---- construction ----
 
 static Layout plain(Tup shape, const Dim *stride) {
   return (Layout){.shape = shape, .stride = stride};

@@ -449,7 +449,7 @@ static bool play_run(SimClock *k, Player *p, const SimStep *s) {
     p->given = 0;
     p->t = t + c->slots;
     if (releases(i)) {
-      fence(p, sm, k->m->fence_each, k->m->fence, t);
+      fence(p, sm, k->m->fence.gpu_each, k->m->fence.gpu, t);
       t = p->t;
     }
   }

@@ -459,7 +459,7 @@ static int box_unit(const TensorMap *m, int bits) {
   return unit;
 }
 
-// In the order of ops.h.
+// Finds the operands, in the order of ops.h.
 static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
   Operand o[OPERANDS];
   int n = operands_all(g->fn, i, o), k = 0;

@@ -29,7 +29,10 @@ typedef struct SimFault {
     // copy: a bulk copy's write; alone: a warp whose own wait for the wgmma
     // that read comes not before, plus one; cta: of a thread on the other side
     struct {
-      SimClash how; SimAgent agent; bool flying, proxy, far, copy; int alone;
+      SimClash how;
+      SimAgent agent;
+      bool flying, proxy, far, copy;
+      int alone;
       int32_t cta[3];
     } race;
     // BLOCKRACE: classes of access, as blocks.c has them; the other's CTA;
@@ -45,7 +48,8 @@ typedef struct SimFault {
     // mbarrier, arrivals, bytes; the cluster's barrier; registers; FLAG: as
     // many blocks as that have not begun; some: in a branch for some threads
     struct {
-      SimStuck how; bool some;
+      SimStuck how;
+      bool some;
       uint32_t waiting, ended;
       int64_t barrier, came, needed, bytes;
     } deadlock;
@@ -58,7 +62,8 @@ typedef struct SimFault {
     struct { SimMapWrong how; bool drained; } map;
     // REGISTERS: had, asked for; the warp of its CTA and another, what it has
     struct {
-      SimAllotment how; int had, wanted, warp, other, theirs;
+      SimAllotment how;
+      int had, wanted, warp, other, theirs;
     } registers;
     // WARPGROUP: the warp of its CTA, how many that has
     struct { SimTeamwork how; int warp, warps; } team;

@@ -32,7 +32,8 @@ typedef struct Launch {
   int sm;                // target: 80, 90, ...
   bool pdl;              // may begin before the launch in front of it is done
   bool tries;            // answers of all try_waits are turns (orders.h)
-  const SimEdit *edit; size_t nedit;  // changes of fn
+  const SimEdit *edit;   // changes of fn
+  size_t nedit;
   struct SimDebug *debug;  // who looks at it (debug.h); or NULL
 } Launch;
 
@@ -126,7 +127,8 @@ typedef struct SimResult {
   uint64_t ctas, early;   // CTAs that were run to their end; of these, those
                           // that let the next launch in before they waited
   uint64_t granules;      // of memory that a cluster kept who used it: most
-  char *output; size_t noutput;  // what the kernel printed, in order of CTAs
+  char *output;           // what the kernel printed, in order of CTAs
+  size_t noutput;
   int64_t left;           // elements of outputs that are unwritten
   SimShort few;           // a grid that is too small for an output
   bool stopped;           // too many reports, or progress said so

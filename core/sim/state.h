@@ -19,14 +19,21 @@ typedef enum SimState {
 // SIM_ROOM: bytes for an operand of the largest MMA, 256 x 64 in f32.
 enum { FENCES = 16, SIM_ROOM = 256 * 64 * 4 };
 
-typedef struct SimCta SimCta; typedef struct SimCluster SimCluster;
-typedef struct SimBatch SimBatch; typedef struct SimReach SimReach;
+typedef struct SimCta SimCta;
+typedef struct SimCluster SimCluster;
+typedef struct SimBatch SimBatch;
+typedef struct SimReach SimReach;
 typedef struct SimTaint SimTaint;  // regs.h; mem.c, cluster.c; shadow.h
-typedef struct SimGran SimGran; typedef struct SimRead SimRead;
-typedef struct SimFar SimFar; typedef struct SimLines SimLines;
-typedef struct SimMbar SimMbar; typedef struct SimAsync SimAsync;
-typedef struct SimSpin SimSpin; typedef struct SimPart SimPart;
-typedef struct SimTeam SimTeam; typedef struct SimPattern SimPattern;
+typedef struct SimGran SimGran;
+typedef struct SimRead SimRead;
+typedef struct SimFar SimFar;
+typedef struct SimLines SimLines;
+typedef struct SimMbar SimMbar;
+typedef struct SimAsync SimAsync;
+typedef struct SimSpin SimSpin;
+typedef struct SimPart SimPart;
+typedef struct SimTeam SimTeam;
+typedef struct SimPattern SimPattern;
 struct SimWarp {
   SimCluster *cluster;
   SimCta *cta;
@@ -107,7 +114,9 @@ struct SimCluster {
   uint64_t changed, still, since, quiet;  // of memory: exec.c's end_region
   uint64_t moved, asleep;  // spin.h; it waits for others since *prog->changes,
   SimCluster *next;        // the next one later
-  SimSpin *spin; struct SimTurns *turns; struct SimCauses *causes;  // turns.h
+  SimSpin *spin;
+  struct SimTurns *turns;  // turns.h
+  struct SimCauses *causes;
   int64_t unborn;          // a deadlock: blocks that cannot begin
   bool look, hopeless;     // somebody is stuck; so are all
   bool stop, oom, strict;  // nothing more to learn of it; notes are faults
@@ -124,7 +133,8 @@ struct SimCluster {
   uint32_t *farat, nfar, maxfar, farfree;  // farat; NULL until needed
   SimMbar *mbar;           // mbar.c; NULL until needed
   uint16_t *mbarat;        // which is at an address / 8, from 1 on
-  uint32_t *mbarclocks, *mbarwaits, *came; struct SimUse *uses;
+  uint32_t *mbarclocks, *mbarwaits, *came;
+  struct SimUse *uses;
   struct SimPassed *passed;
   int nmbar;
   uint64_t vain;           // try_waits in vain, since something happened

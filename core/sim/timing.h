@@ -7,6 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Cycles of fences until a warp goes on; each: a warp's share of an SM's.
+typedef struct SimFenceCost {
+  double cta, cta_each;
+  double gpu, gpu_each;
+  double sys, sys_each;
+  double async;
+} SimFenceCost;
+
 // A model of multiprocessors (SMs): one for each CTA of a cluster, on which
 // `resident` clusters run at once, `clusters` in turn. Times in cycles, rates
 // in bytes a cycle of an SM.
@@ -35,9 +43,7 @@ typedef struct SimMachine {
   double meet, round;     // each warp at a barrier; on from the last one
   double cluster;         // on from a cluster's barrier
   double loop;            // least time of a warp's pass of a loop
-  // fences: each warp's share of an SM's, and until it goes on
-  double fence_cta, fence_cta_each, fence, fence_each, fence_sys,
-         fence_sys_each, fence_async;
+  SimFenceCost fence;
   double cluster_each;    // a share of arrivals at a cluster's barrier
 } SimMachine;
 

@@ -1,6 +1,6 @@
 // A warpgroup's MMAs. Four warps issue one together; it goes on by itself
 // until one of them waits for its group, and is computed then: nobody can tell
-// sooner. Its registers are nobody's before that (ir/flight.h). A and B are
+// sooner. Its registers are nobody's before that (ir/async_regs.h). A and B are
 // read from shared memory as the hardware does, where the descriptors say: in
 // pieces of 16 bytes, whose address goes through the swizzle.
 //

@@ -194,17 +194,17 @@ static SimWork turn_cost(const Works *k, const SimIns *d) {
 
 static SimWork fence_cost(const Works *k, FenceKind f) {
   const SimMachine *m = k->out.m;
-  double late = m->fence_cta, each = m->fence_cta_each;
+  double late = m->fence.cta, each = m->fence.cta_each;
   switch (f) {
     case FE_CLUSTER: case FE_GPU: case FE_TENSORMAP: case FE_ALIAS:
-      late = m->fence;
-      each = m->fence_each;
+      late = m->fence.gpu;
+      each = m->fence.gpu_each;
       break;
     case FE_SYS:
-      late = m->fence_sys;
-      each = m->fence_sys_each;
+      late = m->fence.sys;
+      each = m->fence.sys_each;
       break;
-    case FE_ASYNC: case FE_ASYNC_CLUSTER: late = m->fence_async; break;
+    case FE_ASYNC: case FE_ASYNC_CLUSTER: late = m->fence.async; break;
     case FE_CTA: case FE_MBARINIT: case FE_ASYNC_GLOBAL: case FE_ASYNC_CTA:
     case FE_COUNT:
       break;

@@ -36,7 +36,7 @@ static void note(lua_State *L, int writes) {
   lua_rawseti(L, writes, (lua_Integer)lua_rawlen(L, writes) + 1);
 }
 
-void writelib_note(lua_State *L, int writes) {
+void table_writes_note(lua_State *L, int writes) {
   note(L, writes);
   lua_pop(L, 1);
 }
@@ -77,7 +77,7 @@ static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
 // inside.
 static void note_metatable(lua_State *L, lua_Debug *ar, int reg, int writes) {
   int top = lua_gettop(L);
-  vmlib_register(L, ar, reg + 1);
+  bytecode_register(L, ar, reg + 1);
   lua_pushvalue(L, -1);
   if (lua_istable(L, -1) && lua_rawget(L, writes) != LUA_TBOOLEAN) {
     lua_pushliteral(L, "metatables");
@@ -102,7 +102,7 @@ static void note_metatable(lua_State *L, lua_Debug *ar, int reg, int writes) {
 // coroutine go on?
 static void note_call(lua_State *L, const Writers *w, lua_Debug *ar, int reg,
                       int writes) {
-  vmlib_register(L, ar, reg);
+  bytecode_register(L, ar, reg);
   lua_CFunction f = lua_tocfunction(L, -1);
   if (f && f == w->wrapped && lua_getupvalue(L, -1, 1))
     note_resume(L, ar, writes);
@@ -113,22 +113,22 @@ static void note_call(lua_State *L, const Writers *w, lua_Debug *ar, int reg,
     return;
   }
   if (f == w->resume) {
-    vmlib_register(L, ar, reg + 1);
+    bytecode_register(L, ar, reg + 1);
     note_resume(L, ar, writes);
     return;
   }
   for (int i = 0; i < WRITERS; i++) {
     if (f != w->f[i]) continue;
-    vmlib_register(L, ar, reg + 1);
+    bytecode_register(L, ar, reg + 1);
     note_target(L, writes);
-    vmlib_register(L, ar, reg + 5);  // where table.move moves to
+    bytecode_register(L, ar, reg + 5);  // where table.move moves to
     note_target(L, writes);
     return;
   }
 }
 
-bool writelib_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
-                  int writes) {
+bool table_writes_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
+                      int writes) {
   switch (in.op) {
     case VM_NEWTABLE: return true;
     case VM_CALL: case VM_TAILCALL: case VM_TFORCALL:
@@ -139,14 +139,14 @@ bool writelib_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
       lua_getinfo(L, "f", ar);
       if (!lua_getupvalue(L, -1, in.a + 1)) lua_pushnil(L);
       break;
-    default: vmlib_register(L, ar, in.a);
+    default: bytecode_register(L, ar, in.a);
   }
   note_target(L, writes);
   return false;
 }
 
-void writelib_born(lua_State *L, lua_Debug *ar, int reg, int writes) {
-  vmlib_register(L, ar, reg);
+void table_writes_born(lua_State *L, lua_Debug *ar, int reg, int writes) {
+  bytecode_register(L, ar, reg);
   if (lua_istable(L, -1)) {
     lua_pushboolean(L, 0);
     lua_rawset(L, writes);
@@ -169,7 +169,7 @@ static lua_CFunction pop_function(lua_State *L) {
   return f;
 }
 
-bool writelib_reads(const Readers *r, lua_CFunction f) {
+bool table_writes_reads(const Readers *r, lua_CFunction f) {
   for (int i = 0; i < READERS; i++)
     if (r->f[i] == f) return true;
   return false;
@@ -193,7 +193,7 @@ static void find_readers(lua_State *L, Readers *r) {
   }
 }
 
-void writelib_find(lua_State *L, Writers *w, Readers *r) {
+void table_writes_find(lua_State *L, Writers *w, Readers *r) {
   static const struct { const char *lib, *name; } writers[WRITERS] = {
     {LUA_TABLIBNAME, "insert"}, {LUA_TABLIBNAME, "remove"},
     {LUA_TABLIBNAME, "sort"}, {LUA_TABLIBNAME, "move"},

@@ -2,7 +2,7 @@
 // of them is part of a program becomes words, what a launch hands over leaves.
 // While a kernel is traced the walk puts in their place what the kernel sees.
 #include "bind/trace.h"
-#include "bind/kind.h"
+#include "bind/argkey.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void put(Walk *w, uint64_t x) {
   w->w[w->n++] = x;
 }
 
-void kind_put(Walk *w, uint64_t word) { put(w, word); }
+void argkey_put(Walk *w, uint64_t word) { put(w, word); }
 
 static void put_bytes(Walk *w, const void *p, size_t n) {
   const char *s = p;
@@ -40,16 +40,16 @@ static void put_bytes(Walk *w, const void *p, size_t n) {
 }
 
 static void put_string(Walk *w, const char *s, size_t n) {
-  put(w, KIND_HEAD(KIND_STRING, n));
+  put(w, ARG_HEAD(ARG_STRING, n));
   put_bytes(w, s, n);
 }
 
 static Leaf *add_leaf(Walk *w, DType type) {
-  if (w->nleaf == KIND_LEAVES)
+  if (w->nleaf == ARG_LEAVES)
     face_error(w->L, ERR_LIMIT, "%s: a kernel takes at most %d "
                "tensors, numbers and dynamic extents\n  numbers that never "
-               "change, as a table: cute.constexpr(t)", kind_path(w),
-               KIND_LEAVES);
+               "change, as a table: cute.constexpr(t)", argkey_path(w),
+               ARG_LEAVES);
   w->leaf = grow(w->cx, w->leaf, w->nleaf, &w->leafcap, sizeof *w->leaf);
   Leaf *l = &w->leaf[w->nleaf++];
   *l = (Leaf){.type = type, .argument = w->argument, .place = w->nleaf};
@@ -69,8 +69,8 @@ static void put_object(Walk *w, int idx) {
   hold(w);
 }
 
-void kind_object(Walk *w, int idx) {
-  put(w, KIND_HEAD(KIND_OBJECT, 0));
+void argkey_object(Walk *w, int idx) {
+  put(w, ARG_HEAD(ARG_OBJECT, 0));
   put_object(w, idx);
 }
 
@@ -79,8 +79,8 @@ void kind_object(Walk *w, int idx) {
 static void see_number(Walk *w, int idx, DType type) {
   w->numbers = true;
   if (w->depth) w->in_table = true;
-  if (!w->func) return;
-  kernlib_see_number(w, type);
+  if (!w->see) return;
+  w->see->number(w, type);
   lua_replace(w->L, idx);
 }
 
@@ -88,7 +88,7 @@ static void walk_number(Walk *w, int idx) {
   int64_t v = lua_isinteger(w->L, idx) ? lua_tointeger(w->L, idx) : 0;
   DType type = !lua_isinteger(w->L, idx) ? DT_F32
                : v == (int32_t)v ? DT_I32 : DT_I64;
-  put(w, KIND_HEAD(KIND_NUMBER, type));
+  put(w, ARG_HEAD(ARG_NUMBER, type));
   Leaf *l = add_leaf(w, type);
   l->number = v;
   l->real = lua_tonumber(w->L, idx);
@@ -98,7 +98,7 @@ static void walk_number(Walk *w, int idx) {
 
 static void walk_symbol(Walk *w, int idx) {
   const Symbol *s = lua_touserdata(w->L, idx);
-  put(w, KIND_HEAD(KIND_NUMBER, s->type));
+  put(w, ARG_HEAD(ARG_NUMBER, s->type));
   add_leaf(w, s->type)->symbol = s->id;
   w->symbolic = true;
   see_number(w, idx, s->type);
@@ -168,13 +168,13 @@ static void walk_layout(Walk *w, int idx) {
   Layout l = face_check_layout(w->L, idx);
   const TensorMarks *m = l.outer ? NULL : marks_of(w, idx);
   bool wide = m && tensor_wide(w->cx, l);
-  put(w, KIND_HEAD(KIND_LAYOUT, (wide ? KIND_WIDE : 0)
-                   | (m ? KIND_DYNAMIC : 0) | (l.outer ? KIND_COMPOSED : 0)));
+  put(w, ARG_HEAD(ARG_LAYOUT, (wide ? ARG_WIDE : 0)
+                  | (m ? ARG_DYNAMIC : 0) | (l.outer ? ARG_COMPOSED : 0)));
   if (l.outer) put_composed(w, l, idx, 1);
   else put_layout(w, l, m);
   add_extents(w, l, m, wide);
-  if (!w->func || !m) return;
-  kernlib_see_layout(w, l, m, wide);
+  if (!w->see || !m) return;
+  w->see->layout(w, l, m, wide);
   lua_replace(w->L, idx);
 }
 
@@ -255,9 +255,9 @@ static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
     wide = m && m->symbolic ? m->wide
            : t.l.outer ? tensor_wide(w->cx, t.l) : l->after > INT32_MAX;
   }
-  put(w, KIND_HEAD(KIND_TENSOR, t.type | (coord ? KIND_COORD : 0)
-                   | (wide ? KIND_WIDE : 0) | (m ? KIND_DYNAMIC : 0)
-                   | (t.l.outer ? KIND_COMPOSED : 0)));
+  put(w, ARG_HEAD(ARG_TENSOR, t.type | (coord ? ARG_COORD : 0)
+                  | (wide ? ARG_WIDE : 0) | (m ? ARG_DYNAMIC : 0)
+                  | (t.l.outer ? ARG_COMPOSED : 0)));
   put(w, (uint64_t)t.align);
   if (coord) {
     const char *base = tup_text(w->cx, t.base);
@@ -266,8 +266,8 @@ static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
   if (t.l.outer) put_composed(w, t.l, idx, 3);
   else put_layout(w, t.l, m);
   add_extents(w, t.l, m, wide);
-  if (!w->func || (coord && !m)) return;
-  kernlib_see_tensor(w, t, m, wide, count);
+  if (!w->see || (coord && !m)) return;
+  w->see->tensor(w, t, m, wide, count);
   lua_replace(w->L, idx);
 }
 
@@ -275,11 +275,11 @@ static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
 // extents and strides, a launch tells.
 static void walk_tma(Walk *w, int idx, const TmaBox *b) {
   if (b->a.runs) {  // it is told by itself
-    put(w, KIND_HEAD(KIND_OBJECT, 0));
+    put(w, ARG_HEAD(ARG_OBJECT, 0));
     put_object(w, idx);
     return;
   }
-  put(w, KIND_HEAD(KIND_TMA, sizeof b->a));
+  put(w, ARG_HEAD(ARG_TMA, sizeof b->a));
   put_bytes(w, &b->a, sizeof b->a);
   lua_getiuservalue(w->L, idx, 1);
   int at = lua_gettop(w->L);
@@ -292,8 +292,8 @@ static void walk_tma(Walk *w, int idx, const TmaBox *b) {
     lua_pushvalue(w->L, idx);
     lua_rawseti(w->L, w->buffers, -(lua_Integer)w->nleaf);
   }
-  if (!w->func) return;
-  kernlib_see_tma(w, b);
+  if (!w->see) return;
+  w->see->tma(w, b);
   lua_replace(w->L, idx);
 }
 
@@ -321,7 +321,7 @@ static void put_metatable(Walk *w, int idx) {
     if (lua_rawget(L, -2) != LUA_TNIL)
       face_error(L, ERR_ARG, "%s has a metatable with %s: the kernel "
                  "would get a copy of it\n  give what the kernel needs of it",
-                 kind_path(w), refused[i]);
+                 argkey_path(w), refused[i]);
     lua_pop(L, 1);
   }
   put_object(w, lua_gettop(L));
@@ -357,7 +357,7 @@ static Key key_at(Walk *w, int at) {
     k.i = lua_tointeger(L, at);
     if (!lua_isinteger(L, at))
       face_error(L, ERR_ARG, "%s has the key %s: strings, integers "
-                 "and booleans are keys of what a kernel takes", kind_path(w),
+                 "and booleans are keys of what a kernel takes", argkey_path(w),
                  face_show(L, at));
   }
   return k;
@@ -378,7 +378,7 @@ static Key *push_keys(Walk *w, int idx, size_t *n) {
       lua_settop(L, top);  // for the message
       face_error(L, ERR_LIMIT, "%s is a table of over %zu fields: what a "
                  "kernel takes fits on Lua's stack\n"
-                 "  give many numbers as a tensor", kind_path(w), *n);
+                 "  give many numbers as a tensor", argkey_path(w), *n);
     }
     keys = grow(w->cx, keys, *n, &cap, sizeof *keys);
     keys[(*n)++] = key_at(w, lua_gettop(L));
@@ -412,8 +412,8 @@ static void walk_field(Walk *w, int idx, const Key *k, int copy) {
   bool before = w->constant;
   w->constant = before || is_constant(w, idx, k);
   if (k->s) put_string(w, k->s, k->n);
-  else if (k->boolean) put(w, KIND_HEAD(k->i ? KIND_TRUE : KIND_FALSE, 0));
-  else put(w, KIND_HEAD(KIND_INT, 0)), put(w, (uint64_t)k->i);
+  else if (k->boolean) put(w, ARG_HEAD(k->i ? ARG_TRUE : ARG_FALSE, 0));
+  else put(w, ARG_HEAD(ARG_INT, 0)), put(w, (uint64_t)k->i);
   lua_pushvalue(L, k->at);
   if (copy) lua_pushvalue(L, -1);
   lua_rawget(L, idx);
@@ -424,10 +424,10 @@ static void walk_field(Walk *w, int idx, const Key *k, int copy) {
   else lua_pop(L, 1);
 }
 
-bool kind_met(Walk *w, const void *p) {
+bool argkey_met(Walk *w, const void *p) {
   for (size_t i = 0; i < w->ntable; i++) {
     if (w->table[i] != p) continue;
-    put(w, KIND_HEAD(KIND_SAME, i));
+    put(w, ARG_HEAD(ARG_SAME, i));
     return true;
   }
   w->table = grow(w->cx, w->table, w->ntable, &w->tablecap, sizeof *w->table);
@@ -440,10 +440,10 @@ static bool met(Walk *w, int idx, const void *p) {
   for (int i = 0; i < w->depth; i++)
     if (w->open[i].table == p)
       face_error(w->L, ERR_ARG, "%s is a table that holds it: what a "
-                 "kernel takes has an end", kind_path(w));
-  if (!kind_met(w, p)) return false;
-  if (w->func) {
-    lua_rawgeti(w->L, w->copies, (lua_Integer)KIND_MORE(w->w[w->n - 1]) + 1);
+                 "kernel takes has an end", argkey_path(w));
+  if (!argkey_met(w, p)) return false;
+  if (w->see) {
+    lua_rawgeti(w->L, w->copies, (lua_Integer)ARG_MORE(w->w[w->n - 1]) + 1);
     lua_replace(w->L, idx);
   }
   return true;
@@ -457,7 +457,7 @@ static void refuse_host(Walk *w, int idx) {
   if (luaL_getmetafield(L, idx, "__host") == LUA_TNIL) return;
   face_error(L, ERR_ARG, "%s is a %s, which no kernel takes\n  pass tensors "
              "and numbers; what is called inside a kernel is a plain Lua "
-             "function", kind_path(w), lua_tostring(L, -1));
+             "function", argkey_path(w), lua_tostring(L, -1));
 }
 
 static void walk_table(Walk *w, int idx) {
@@ -465,20 +465,20 @@ static void walk_table(Walk *w, int idx) {
   const void *p = lua_topointer(L, idx);
   if (is_closed(w, idx)) {
     refuse_host(w, idx);
-    put(w, KIND_HEAD(KIND_OBJECT, 0));
+    put(w, ARG_HEAD(ARG_OBJECT, 0));
     put_object(w, idx);
     return;
   }
   if (met(w, idx, p)) return;
-  if (w->depth == KIND_DEPTH)
+  if (w->depth == ARG_DEPTH)
     face_error(L, ERR_LIMIT, "%s: tables that a kernel takes nest at "
-               "most %d deep", kind_path(w), KIND_DEPTH);
+               "most %d deep", argkey_path(w), ARG_DEPTH);
   size_t n;
   int top = lua_gettop(L), copy = 0;
   Key *keys = push_keys(w, idx, &n);
-  put(w, KIND_HEAD(KIND_TABLE, n));
+  put(w, ARG_HEAD(ARG_TABLE, n));
   put_metatable(w, idx);
-  if (w->func) {
+  if (w->see) {
     lua_createtable(L, (int)lua_rawlen(L, idx), 0);  // of the same length
     copy = lua_gettop(L);
     lua_pushvalue(L, copy);
@@ -505,21 +505,21 @@ static void refuse(Walk *w, int idx) {
     {"value", "\n  it belongs to another kernel"},
     {"vector", "\n  it belongs to another kernel"}};
   if (w->calls) {
-    kind_object(w, idx);
+    argkey_object(w, idx);
     return;
   }
   const char *type = face_typename(w->L, idx), *more = "";
   for (size_t i = 0; i < sizeof advice / sizeof *advice; i++)
     if (strcmp(type, advice[i][0]) == 0) more = advice[i][1];
   face_error(w->L, ERR_ARG, "%s is a %s, which no kernel takes%s",
-             kind_path(w), type, more);
+             argkey_path(w), type, more);
 }
 
 // cute._, bases, swizzles: values, told by what they hold.
 static void put_const(Walk *w, const ConstBox *c) {
   uint64_t sw = 0;
   memcpy(&sw, &c->sw, sizeof c->sw);
-  put(w, KIND_HEAD(KIND_CONST, c->kind));
+  put(w, ARG_HEAD(ARG_CONST, c->kind));
   put(w, (uint64_t)c->d.w);
   put(w, sw);
 }
@@ -533,7 +533,7 @@ static void walk_userdata(Walk *w, int idx) {
   if (c) {
     put_const(w, c);
   } else if (type != DT_NONE) {
-    put(w, KIND_HEAD(KIND_DTYPE, type));
+    put(w, ARG_HEAD(ARG_DTYPE, type));
   } else if (luaL_testudata(L, idx, MT_SYMBOL)) {
     walk_symbol(w, idx);
   } else if (tmalib_box(L, idx)) {
@@ -542,7 +542,7 @@ static void walk_userdata(Walk *w, int idx) {
     size_t i = 0, n = sizeof objects / sizeof *objects;
     while (i < n && !luaL_testudata(L, idx, objects[i])) i++;
     if (i == n) refuse(w, idx);
-    else kind_object(w, idx);
+    else argkey_object(w, idx);
   }
 }
 
@@ -554,7 +554,7 @@ static void put_number(Walk *w, int at) {
   lua_Number x = lua_tonumber(L, at);
   bool whole = lua_isinteger(L, at);
   memcpy(&bits, whole ? (void *)&i : (void *)&x, sizeof bits);
-  put(w, KIND_HEAD(whole ? KIND_INT : KIND_FLOAT, 0));
+  put(w, ARG_HEAD(whole ? ARG_INT : ARG_FLOAT, 0));
   put(w, bits);
 }
 
@@ -566,18 +566,18 @@ static void walk_constant(Walk *w, int idx) {
   if (lua_type(L, at) == LUA_TNUMBER) {
     put_number(w, at);
   } else if (lua_istable(L, at) || tensorlib_box(L, at)) {
-    put(w, KIND_HEAD(KIND_OBJECT, 0));
+    put(w, ARG_HEAD(ARG_OBJECT, 0));
     put_object(w, at);
   } else {
     walk(w, at);
   }
-  if (w->func) lua_replace(L, idx);
+  if (w->see) lua_replace(L, idx);
   else lua_pop(L, 1);
 }
 
 static void walk_stream(Walk *w, int idx) {
   w->stream = lua_touserdata(w->L, idx);
-  put(w, KIND_HEAD(KIND_STREAM, 0));
+  put(w, ARG_HEAD(ARG_STREAM, 0));
 }
 
 // The value at idx, an argument or in one.
@@ -591,9 +591,9 @@ static void walk(Walk *w, int idx) {
     if (w->constant) put_number(w, idx);
     else walk_number(w, idx);
     break;
-  case LUA_TNIL: put(w, KIND_HEAD(KIND_NIL, 0)); break;
+  case LUA_TNIL: put(w, ARG_HEAD(ARG_NIL, 0)); break;
   case LUA_TBOOLEAN:
-    put(w, KIND_HEAD(lua_toboolean(L, idx) ? KIND_TRUE : KIND_FALSE, 0));
+    put(w, ARG_HEAD(lua_toboolean(L, idx) ? ARG_TRUE : ARG_FALSE, 0));
     break;
   case LUA_TSTRING:
     s = lua_tolstring(L, idx, &n);
@@ -601,8 +601,8 @@ static void walk(Walk *w, int idx) {
     break;
   case LUA_TTABLE: walk_table(w, idx); break;
   case LUA_TFUNCTION:
-    if (w->calls) callslib_walk(w, idx);
-    else kind_object(w, idx);
+    if (w->function) w->function(w, idx);
+    else argkey_object(w, idx);
     break;
   case LUA_TUSERDATA:
     if ((box = tensorlib_box(L, idx))) walk_tensor(w, idx, box);
@@ -617,19 +617,19 @@ static void walk(Walk *w, int idx) {
   }
 }
 
-Walk kind_begin(Ctx *cx, lua_State *L, uint64_t launch) {
+Walk argkey_begin(Ctx *cx, lua_State *L, uint64_t launch) {
   Walk w = {.cx = cx, .L = L};
   put(&w, launch);
   return w;
 }
 
-void kind_add(Walk *w, int idx) {
+void argkey_add(Walk *w, int idx) {
   luaL_checkstack(w->L, LUA_MINSTACK, "arguments of a kernel");
   w->argument++;
   walk(w, idx);
 }
 
-void kind_value(Walk *w, int idx) { walk(w, idx); }
+void argkey_value(Walk *w, int idx) { walk(w, idx); }
 
 // The first bit of a leaf's memory.
 static uint64_t start_of(const Leaf *l) {
@@ -650,16 +650,16 @@ static void put_distances(Walk *w, const int *group) {
   }
 }
 
-void kind_end(Walk *w) {
+void argkey_end(Walk *w) {
   int *group = NEW(w->cx, int, w->nleaf + 1);
-  if (kind_overlaps(w->cx, w->leaf, w->nleaf, group)) {
-    put(w, KIND_HEAD(KIND_OVERLAP, 0));
+  if (argkey_overlaps(w->cx, w->leaf, w->nleaf, group)) {
+    put(w, ARG_HEAD(ARG_OVERLAP, 0));
     put_bytes(w, group, w->nleaf * sizeof *group);
     if (w->calls) put_distances(w, group);
   }
 }
 
-uint64_t kind_hash(const Walk *w) {
+uint64_t argkey_hash(const Walk *w) {
   uint64_t h = HASH_INIT;
   for (size_t i = 0; i < w->n; i++) {
     h = (h ^ w->w[i]) * 0x9e3779b97f4a7c15ull;
@@ -670,7 +670,7 @@ uint64_t kind_hash(const Walk *w) {
 
 // ---- where a place is ----
 
-const char *kind_name(lua_State *L, int call) {
+const char *argkey_name(lua_State *L, int call) {
   static const char *const fields[] = {"kernel", "name"};
   const char *name = NULL;
   lua_pushvalue(L, call);
@@ -685,7 +685,7 @@ const char *kind_name(lua_State *L, int call) {
   return name;
 }
 
-bool kind_is_name(const char *s, size_t n) {
+bool argkey_is_name(const char *s, size_t n) {
   size_t good = 0;
   while (good < n && (s[good] == '_' || (s[good] >= '0' && s[good] <= '9') ||
                       ((s[good] | 32) >= 'a' && (s[good] | 32) <= 'z')))
@@ -693,9 +693,9 @@ bool kind_is_name(const char *s, size_t n) {
   return n > 0 && good == n && (*s < '0' || *s > '9');
 }
 
-const char *kind_path(const Walk *w) {
+const char *argkey_path(const Walk *w) {
   Buf b = {0};
-  const char *name = w->call ? kind_name(w->L, w->call) : NULL;
+  const char *name = w->call ? argkey_name(w->L, w->call) : NULL;
   if (name) buf_printf(w->cx, &b, "kernel %s: ", name);
   buf_printf(w->cx, &b, "argument %d", w->argument);
   for (int i = 0; i < w->depth; i++) {
@@ -703,7 +703,7 @@ const char *kind_path(const Walk *w) {
     size_t n;
     const char *s = lua_type(w->L, at) == LUA_TSTRING
                       ? lua_tolstring(w->L, at, &n) : NULL;
-    if (s && kind_is_name(s, n))
+    if (s && argkey_is_name(s, n))
       buf_printf(w->cx, &b, ".%s", s);
     else
       buf_printf(w->cx, &b, "[%s]", face_show(w->L, at));
@@ -753,7 +753,7 @@ static int group_spans(const Span *s, size_t n, int *group) {
   return groups;
 }
 
-bool kind_overlaps(Ctx *cx, const Leaf *l, size_t n, int *group) {
+bool argkey_overlaps(Ctx *cx, const Leaf *l, size_t n, int *group) {
   Span *s = NEW(cx, Span, n + 1);
   size_t spans = 0;
   memset(group, 0, n * sizeof *group);
@@ -764,7 +764,7 @@ bool kind_overlaps(Ctx *cx, const Leaf *l, size_t n, int *group) {
   return group_spans(s, spans, group) > 0;
 }
 
-LeafMemory kind_memory(Ctx *cx, const Leaf *l) {
+LeafMemory argkey_memory(Ctx *cx, const Leaf *l) {
   const Tensor *t = l->t;
   int64_t bits = dtype_bits(t->type);
   if (!l->host && !l->dev)

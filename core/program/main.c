@@ -10,7 +10,7 @@
 
 #include <lualib.h>
 
-#include "bind/program.h"
+#include "program/program.h"
 
 // An allocation inside Lua goes through base_realloc, so that `make memerr`
 // fails those too.

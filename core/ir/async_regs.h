@@ -2,8 +2,8 @@
 // asynchronously, from its issue to the wait_group that completes it. Until
 // then no other instruction may use them, and a wgmma.fence must separate an
 // earlier use from the MMA.
-#ifndef CUTE_IRFLIGHT_H
-#define CUTE_IRFLIGHT_H
+#ifndef CUTE_ASYNC_REGS_H
+#define CUTE_ASYNC_REGS_H
 
 #include "ir/ir.h"
 
@@ -30,6 +30,6 @@ typedef void FlightDone(void *ud, Ref wait, Ref mma);
 
 // Follows fn along all its paths and returns the first violation, if any.
 // `done` may be NULL. Scratch is in cx->scratch.
-Flight flight_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud);
+Flight async_regs_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud);
 
 #endif

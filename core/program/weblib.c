@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bind/program.h"
+#include "program/program.h"
 
 // editor(complete) -> nil: there is no terminal
 static int web_editor(lua_State *L) {

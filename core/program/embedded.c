@@ -5,7 +5,7 @@
 
 #include <zlib.h>
 
-#include "bind/program.h"
+#include "program/program.h"
 
 static void *embedded_alloc(void *ud, unsigned n, unsigned size) {
   (void)ud;

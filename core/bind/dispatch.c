@@ -2,9 +2,11 @@
 // alternatives, converts arguments and result.
 #include "bind/row.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "bind/laylib.h"
+#include "bind/public.h"
 #include "bind/tensorlib.h"
 #include "tensor/place.h"
 
@@ -32,7 +34,7 @@ static const struct { const char *name; int kind; } typed[] = {
   {MT_TENSOR, KIND_TENSOR}, {MT_VALUE, KIND_VALUE}, {MT_VECTOR, KIND_VECTOR},
   {MT_TILED, KIND_TILED}};
 
-void rowlib_open(lua_State *L) {
+void dispatch_open(lua_State *L) {
   for (size_t i = 0; i < sizeof typed / sizeof *typed; i++) {
     luaL_getmetatable(L, typed[i].name);
     lua_pushinteger(L, typed[i].kind);
@@ -57,7 +59,7 @@ static int kind_of_userdata(lua_State *L, int idx) {
   return kind ? kind : KIND_OTHER;
 }
 
-int rowlib_kind(lua_State *L, int idx) {
+int dispatch_kind(lua_State *L, int idx) {
   if (laylib_box(L, idx)) return KIND_LAYOUT;
   switch (lua_type(L, idx)) {
   case LUA_TNONE: return KIND_NONE;
@@ -91,7 +93,7 @@ static bool fits(lua_State *L, const char *types) {
   int idx = 1, top = lua_gettop(L);
   for (const char *t = types; *t && *t != '>'; t++) {
     int may = kinds[(unsigned char)*t];
-    if (!(may & rowlib_kind(L, idx++))) return false;
+    if (!(may & dispatch_kind(L, idx++))) return false;
     if (may & KIND_REST) return true;
   }
   while (idx <= top)
@@ -177,7 +179,7 @@ static int push(lua_State *L, const FnRow *row, char letter, const Slot *x,
 
 static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   switch (row->shape) {
-  case SHAPE_FACE: case SHAPE_NUMBERED: break;  // done by rowlib_call
+  case SHAPE_FACE: case SHAPE_NUMBERED: break;  // done by dispatch_call
 #define APPLY(name, type, field, takes, from) \
   case SHAPE_##name: x->field = ((Fn_##name *)row->f) from; break;
   SHAPES(APPLY)
@@ -211,7 +213,8 @@ static int push_placed(Ctx *cx, lua_State *L, const FnRow *row, Slot *a,
   return 1;
 }
 
-int rowlib_call(lua_State *L, const FnRow *row, int n) {
+// Calls the one of n alternatives that fits.
+static int call(lua_State *L, const FnRow *row, int n) {
   while (--n > 0 && !fits(L, row->types)) row++;
   if (row->shape == SHAPE_FACE) return ((lua_CFunction)row->f)(L);
   if (row->shape == SHAPE_NUMBERED)
@@ -243,7 +246,7 @@ static char in_c(char letter) {
   }
 }
 
-bool rowlib_consistent(const FnRow *row) {
+static bool consistent(const FnRow *row) {
   static const char *const names[] = {
     [SHAPE_FACE] = NULL, [SHAPE_NUMBERED] = NULL,
 #define NAME(name, type, field, takes, from) [SHAPE_##name] = #name,
@@ -256,4 +259,26 @@ bool rowlib_consistent(const FnRow *row) {
   for (s += *s == '_'; t < end; s++, t++)
     if (*s != in_c(*t)) return false;
   return *s == '\0' && end - row->types <= MOST_ARGS;
+}
+
+// ---- setting them ----
+
+static int enter_rows(lua_State *L, const Entry *e) {
+  arg_check_count(L, e);
+  return e->f ? e->f(L) : call(L, e->rows, e->n);
+}
+
+void face_setrows(lua_State *L, const FnRow *rows) {
+  size_t count = 0;
+  while (rows[count].sig) count++;
+  Setting s = arg_setting(L, count);
+  while (rows->sig) {
+    int n = 0;
+    do assert(consistent(&rows[n]));
+    while (rows[++n].sig && strcmp(rows[n].sig, OR) == 0);
+    Entry e = {.sig = rows->sig, .enter = enter_rows, .rows = rows, .n = n};
+    if (n == 1 && rows->shape == SHAPE_FACE) e.f = (lua_CFunction)rows->f;
+    arg_set(L, &s, e);
+    rows += n;
+  }
 }

@@ -1,6 +1,6 @@
-// Ctrl-C in the program; see stop.h.
+// Ctrl-C in the program; see interrupt.h.
 #define _POSIX_C_SOURCE 200809L
-#include "bind/stop.h"
+#include "bind/interrupt.h"
 
 #include <errno.h>
 #include <lauxlib.h>
@@ -61,7 +61,7 @@ static void stop_hook(lua_State *L, lua_Debug *ar) {
   lua_error(L);
 }
 
-void stop_sethook(lua_State *L, lua_Hook f, int mask, int count) {
+void interrupt_sethook(lua_State *L, lua_Hook f, int mask, int count) {
   lua_sethook(L, f, mask, count);
   if (signals_asked && stop.running) arm(L);
 }
@@ -102,9 +102,9 @@ static void catch_interrupt(struct sigaction *old) {
   sigaction(SIGINT, &sa, old);
 }
 
-void stop_watch(void) { catch_interrupt(NULL); }
+void interrupt_watch(void) { catch_interrupt(NULL); }
 
-void stop_answered(void) { signals_asked = stop.raised = 0; }
+void interrupt_answered(void) { signals_asked = stop.raised = 0; }
 
 // ---- calls ----
 
@@ -120,7 +120,7 @@ static void park_hook(lua_State *L, bool keep) {
   lua_sethook(L, NULL, 0, 0);
 }
 
-int stop_call(lua_State *L) {
+int interrupt_call(lua_State *L) {
   int n = lua_gettop(L);
   luaL_checktype(L, 1, LUA_TFUNCTION);
   luaL_checktype(L, 2, LUA_TFUNCTION);
@@ -130,7 +130,7 @@ int stop_call(lua_State *L) {
   struct sigaction old;
   lua_State *outer = stop.running;
   if (!outer) {
-    stop_answered();
+    interrupt_answered();
     catch_interrupt(&old);
     if (stop.hook) lua_sethook(L, stop.hook, stop.mask, stop.count);
   }
@@ -141,7 +141,7 @@ int stop_call(lua_State *L) {
   if (!outer) {
     sigaction(SIGINT, &old, NULL);
     park_hook(L, status == LUA_OK);
-    stop_answered();
+    interrupt_answered();
   }
   lua_pushboolean(L, status == LUA_OK);
   lua_replace(L, 1);
@@ -216,7 +216,7 @@ static int co_wrap(lua_State *L) {
   return 1;
 }
 
-void stop_open(lua_State *L) {
+void interrupt_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"resume", co_resume}, {"wrap", co_wrap}, {NULL, NULL}};
   lua_getglobal(L, LUA_COLIBNAME);

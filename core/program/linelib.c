@@ -17,9 +17,9 @@
 #include <histedit.h>
 
 #include "base/signals.h"
-#include "bind/program.h"
-#include "bind/stop.h"
-#include "bind/terminal.h"
+#include "program/program.h"
+#include "bind/interrupt.h"
+#include "program/terminal.h"
 
 // libtinfo's; its header would define names such as `lines` as macros.
 int tgetent(char *bp, const char *name);
@@ -50,7 +50,7 @@ static int read_byte(Editor *e, char *c) {
     return 1;
   }
   for (;;) {
-    if (!replib_wait(&e->mask)) return -1;
+    if (!sys_wait(&e->mask)) return -1;
     ssize_t n = read(STDIN_FILENO, c, 1);
     if (n >= 0 || errno != EINTR) return (int)n;
   }
@@ -154,8 +154,8 @@ static unsigned char complete(EditLine *el, bool back) {
   if (!lua_checkstack(L, 10)) return code;
   lua_getiuservalue(L, 1, 1);
   lua_pushlstring(L, line->buffer, n);
-  lua_pushinteger(L, replib_columns());
-  lua_pushinteger(L, replib_rows() - rows);
+  lua_pushinteger(L, sys_columns());
+  lua_pushinteger(L, sys_rows() - rows);
   lua_pushboolean(L, back);
   if (lua_pcall(L, 4, 3, 0) == LUA_OK) {
     const char *text = lua_tostring(L, -3), *shown = lua_tostring(L, -2);
@@ -209,8 +209,8 @@ static int editor_read(lua_State *L) {
   strcpy(copy, prompt);
   free(e->prompt);
   e->prompt = copy;
-  stop_answered();
-  replib_hold(&e->mask);
+  interrupt_answered();
+  sys_hold(&e->mask);
   el_set(e->el, EL_PREP_TERM, 1);  // before the prompt shows, not after
   el_resize(e->el);
   int n = 0;
@@ -220,7 +220,7 @@ static int editor_read(lua_State *L) {
   sigprocmask(SIG_SETMASK, &e->mask, NULL);
   if (signals_asked) {
     int above, rows = rows_of(e, &above);
-    stop_answered();
+    interrupt_answered();
     fputs("^C", stdout);
     put_lines(rows - above);
     fflush(stdout);
@@ -281,7 +281,7 @@ static int sys_editor(lua_State *L) {
   e->hist = history_init();
   e->el = e->hist ? el_init("cutelua", stdin, stdout, stderr) : NULL;
   if (!e->el) return 0;
-  stop_watch();
+  interrupt_watch();
   HistEvent ev;
   history(e->hist, &ev, H_SETSIZE, 10000);
   history(e->hist, &ev, H_SETUNIQUE, 1);

@@ -1,36 +1,11 @@
-// The instruction that a hook for counts is at: what Lua's debug library does
-// not tell, and all that an operation without metamethods (`==` of a traced
-// value and a number) leaves to look at.
+// Instructions of Lua functions for lua/cute: where one is, what made a value,
+// and the trial that shows whether bytecode.c reads this Lua right.
 //
-// It is read where every Lua 5.4 keeps it, in a structure that is Lua's own:
-// so first a function whose code is known runs under a hook, and nothing is
-// read through what was found there unless it walks as that code does.
+// A function whose code is known runs under a hook, and nothing is read through
+// what was found there unless it walks as that code does.
 #include "bind/trace.h"
 
 #include <string.h>
-
-// lua_Debug.i_ci leads to {func, top, previous, next, savedpc, ...}.
-static const uint32_t *next_instruction(const lua_Debug *ar) {
-  const uint32_t *pc;
-  memcpy(&pc, (const char *)ar->i_ci + 4 * sizeof(void *), sizeof pc);
-  return pc;
-}
-
-static VmIns decoded(uint32_t w) {
-  return (VmIns){.op = (uint8_t)(w & 0x7f), .a = (uint8_t)(w >> 7),
-                 .b = (uint8_t)(w >> 16), .c = (uint8_t)(w >> 24),
-                 .k = (w >> 15 & 1) != 0};
-}
-
-VmIns vmlib_at(const lua_Debug *ar) {
-  return decoded(next_instruction(ar)[-1]);
-}
-
-VmIns vmlib_behind(const lua_Debug *ar) {
-  return decoded(next_instruction(ar)[0]);
-}
-
-const void *vmlib_place(const lua_Debug *ar) { return next_instruction(ar); }
 
 // ---- functions ----
 
@@ -73,7 +48,7 @@ static int l_vm_at(lua_State *L) {
   if (!lua_getstack(L, (int)face_checkint(L, 1), &ar)) return 0;
   lua_getinfo(L, "fS", &ar);
   if (*ar.what == 'C') return 0;
-  lua_pushinteger(L, number_of(L, -1, vmlib_place(&ar)));
+  lua_pushinteger(L, number_of(L, -1, bytecode_place(&ar)));
   return 1;
 }
 
@@ -87,12 +62,6 @@ static int l_vm_made(lua_State *L) {
   if (n < 0) return 0;
   lua_pushinteger(L, n);
   return 1;
-}
-
-const char *vmlib_register(lua_State *L, lua_Debug *ar, int reg) {
-  const char *name = lua_getlocal(L, ar, reg + 1);
-  if (!name) lua_pushnil(L);
-  return name && name[0] != '(' ? name : NULL;
 }
 
 // ---- the trial ----
@@ -111,7 +80,7 @@ static void trial_hook(lua_State *L, lua_Debug *ar) {
   Trial *t = lua_touserdata(L, -1);
   lua_pop(L, 1);
   if (t && t->n < TRIAL_MAX)
-    t->at[t->n++] = (uintptr_t)next_instruction(ar) - sizeof(uint32_t);
+    t->at[t->n++] = (uintptr_t)bytecode_place(ar) - sizeof(uint32_t);
 }
 
 // Did it see each of these n instructions, one after the other?
@@ -168,7 +137,7 @@ static int l_dumps_more(lua_State *L) {
   return 1;
 }
 
-void vmlib_open(lua_State *L) {
+void bytecodelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"vm_trial", l_vm_trial}, {"dumps_more", l_dumps_more},
     {"vm_at", l_vm_at}, {"vm_made", l_vm_made}, {NULL, NULL}};

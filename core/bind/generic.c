@@ -45,9 +45,8 @@ static void set_methods(lua_State *L, const char *tname, int n) {
   lua_pop(L, 1);
 }
 
-void anylib_open(lua_State *L) {
+void generic_open(lua_State *L) {
   face_setrows(L, rows);
   set_methods(L, MT_LAYOUT, METHODS);
   set_methods(L, MT_TENSOR, OF_TENSORS);
-  rowlib_open(L);
 }

@@ -19,7 +19,7 @@
 
 #include "base/platform.h"
 #include "base/signals.h"
-#include "bind/program.h"
+#include "program/program.h"
 
 #define MT_PROCESS "cute.process"
 

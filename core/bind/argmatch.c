@@ -1,7 +1,7 @@
 // Does a launch with other arguments fit a program? Numbers may be others,
 // memory may lie elsewhere, extents and strides that are dynamic may be what
 // they are declared to be; else the message says which argument differs.
-#include "bind/kind.h"
+#include "bind/argkey.h"
 
 #include <stdio.h>
 #include <math.h>
@@ -12,13 +12,13 @@
 // Two lists of words, side by side.
 typedef struct Fit {
   Ctx *cx;
-  const KindBox *k;
+  const ArgKey *k;
   const uint64_t *given, *want;  // what is next
   const Leaf *leaf;              // of what is given
   Leaf *out;
   size_t n;
   int argument, depth;
-  const uint64_t *key[KIND_DEPTH];
+  const uint64_t *key[ARG_DEPTH];
 } Fit;
 
 // ---- in words ----
@@ -49,11 +49,11 @@ static View view(const uint64_t **at, bool dynamic) {
   return v;
 }
 
-static size_t string_words(uint64_t head) { return (KIND_MORE(head) + 7) / 8; }
+static size_t string_words(uint64_t head) { return (ARG_MORE(head) + 7) / 8; }
 
 // Up to a 0, behind which is what has no name.
 static void print_string(Fit *f, const uint64_t *at, Buf *b) {
-  int n = (int)KIND_MORE(*at);
+  int n = (int)ARG_MORE(*at);
   buf_printf(f->cx, b, "%.*s", n < 120 ? n : 120, (const char *)(at + 1));
 }
 
@@ -84,11 +84,11 @@ static void print_tuple(Fit *f, const View *v, const uint64_t *words,
 }
 
 static void print_layout(Fit *f, const uint64_t *at, uint64_t flags, Buf *b) {
-  if (flags & KIND_COMPOSED) {
+  if (flags & ARG_COMPOSED) {
     print_string(f, at, b);
     return;
   }
-  View v = view(&at, flags & KIND_DYNAMIC);
+  View v = view(&at, flags & ARG_DYNAMIC);
   size_t word = 0, leaf = 0;
   print_tuple(f, &v, NULL, v.shape_div, &word, &leaf, b);
   buf_puts(f->cx, b, ":");
@@ -97,10 +97,10 @@ static void print_layout(Fit *f, const uint64_t *at, uint64_t flags, Buf *b) {
 }
 
 static void print_tensor(Fit *f, const uint64_t *at, Buf *b) {
-  uint64_t flags = KIND_MORE(*at);
+  uint64_t flags = ARG_MORE(*at);
   int64_t align = (int64_t)at[1];
   at += 2;
-  if (flags & KIND_COORD) {
+  if (flags & ARG_COORD) {
     buf_puts(f->cx, b, "the coordinates ");
     print_string(f, at, b);
     buf_puts(f->cx, b, " o ");
@@ -111,48 +111,48 @@ static void print_tensor(Fit *f, const uint64_t *at, Buf *b) {
   buf_printf(f->cx, b, "a tensor of %s, ", dtype_name((DType)(flags & 255)));
   print_layout(f, at, flags, b);
   buf_printf(f->cx, b, ", aligned to %lld bytes%s", (long long)align,
-             flags & KIND_WIDE ? ", with offsets of 64 bits" : "");
+             flags & ARG_WIDE ? ", with offsets of 64 bits" : "");
 }
 
 static void print_value(Fit *f, const uint64_t *at, Buf *b) {
   Ctx *cx = f->cx;
-  size_t more = KIND_MORE(*at);
+  size_t more = ARG_MORE(*at);
   double x;
-  switch (KIND_TAG(*at)) {
-  case KIND_NIL: buf_puts(cx, b, "nil"); break;
-  case KIND_FALSE: buf_puts(cx, b, "false"); break;
-  case KIND_TRUE: buf_puts(cx, b, "true"); break;
-  case KIND_NUMBER:
+  switch (ARG_TAG(*at)) {
+  case ARG_NIL: buf_puts(cx, b, "nil"); break;
+  case ARG_FALSE: buf_puts(cx, b, "false"); break;
+  case ARG_TRUE: buf_puts(cx, b, "true"); break;
+  case ARG_NUMBER:
     buf_printf(cx, b, "a number (%s)", dtype_name((DType)more));
     break;
-  case KIND_INT:
+  case ARG_INT:
     buf_printf(cx, b, "the constant %lld", (long long)at[1]);
     break;
-  case KIND_FLOAT:
+  case ARG_FLOAT:
     memcpy(&x, at + 1, sizeof x);
     buf_printf(cx, b, "the constant %.17g%s", x, x == floor(x) &&
                fabs(x) < 1e15 ? ".0" : "");
     break;
-  case KIND_STRING:
+  case ARG_STRING:
     buf_puts(cx, b, "'");
     print_string(f, at, b);
     buf_puts(cx, b, "'");
     break;
-  case KIND_DTYPE: buf_puts(cx, b, dtype_name((DType)more)); break;
-  case KIND_CONST: buf_puts(cx, b, "a constant of cute's"); break;
-  case KIND_OBJECT: buf_printf(cx, b, "object 0x%llx",
-                               (unsigned long long)at[1]); break;
-  case KIND_TABLE:
+  case ARG_DTYPE: buf_puts(cx, b, dtype_name((DType)more)); break;
+  case ARG_CONST: buf_puts(cx, b, "a constant of cute's"); break;
+  case ARG_OBJECT: buf_printf(cx, b, "object 0x%llx",
+                              (unsigned long long)at[1]); break;
+  case ARG_TABLE:
     buf_printf(cx, b, "a table of %zu field%s", more, more == 1 ? "" : "s");
     break;
-  case KIND_SAME: buf_puts(cx, b, "a table that is there before"); break;
-  case KIND_LAYOUT:
+  case ARG_SAME: buf_puts(cx, b, "a table that is there before"); break;
+  case ARG_LAYOUT:
     buf_puts(cx, b, "the layout ");
     print_layout(f, at + 1, more, b);
     break;
-  case KIND_TENSOR: print_tensor(f, at, b); break;
-  case KIND_TMA: buf_puts(cx, b, "a TMA atom"); break;
-  case KIND_CODE: case KIND_STREAM: case KIND_OVERLAP: break;
+  case ARG_TENSOR: print_tensor(f, at, b); break;
+  case ARG_TMA: buf_puts(cx, b, "a TMA atom"); break;
+  case ARG_CODE: case ARG_STREAM: case ARG_OVERLAP: break;
   }
 }
 
@@ -163,16 +163,16 @@ static void print_path(Fit *f, Buf *b) {
   buf_printf(f->cx, b, "argument %d", f->argument);
   for (int i = 0; i < f->depth; i++) {
     const uint64_t *k = f->key[i];
-    if (KIND_TAG(*k) == KIND_STRING) {
+    if (ARG_TAG(*k) == ARG_STRING) {
       const char *text = (const char *)(k + 1);
-      bool name = kind_is_name(text, KIND_MORE(*k));
+      bool name = argkey_is_name(text, ARG_MORE(*k));
       buf_puts(f->cx, b, name ? "." : "[\"");
       print_string(f, k, b);
       if (!name) buf_puts(f->cx, b, "\"]");
-    } else if (KIND_TAG(*k) == KIND_INT) {
+    } else if (ARG_TAG(*k) == ARG_INT) {
       buf_printf(f->cx, b, "[%lld]", (long long)k[1]);
     } else {
-      buf_puts(f->cx, b, KIND_TAG(*k) == KIND_TRUE ? "[true]" : "[false]");
+      buf_puts(f->cx, b, ARG_TAG(*k) == ARG_TRUE ? "[true]" : "[false]");
     }
   }
 }
@@ -208,8 +208,8 @@ static _Noreturn void differ(Fit *f, const uint64_t *given,
 static void take(Fit *f, Leaf l) { f->out[f->n++] = l; }
 
 static void fit_number(Fit *f) {
-  DType want = (DType)KIND_MORE(*f->want), given = DT_NONE;
-  if (KIND_TAG(*f->given) == KIND_NUMBER) given = (DType)KIND_MORE(*f->given);
+  DType want = (DType)ARG_MORE(*f->want), given = DT_NONE;
+  if (ARG_TAG(*f->given) == ARG_NUMBER) given = (DType)ARG_MORE(*f->given);
   if (given != want && !(given == DT_I32 && want == DT_I64))
     differ(f, f->given, f->want, "");
   Leaf l = *f->leaf++;
@@ -248,8 +248,8 @@ static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
 
 // The layouts behind two heads; false where they differ.
 static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
-  if ((given ^ want) & KIND_COMPOSED) return false;
-  if (given & KIND_COMPOSED) {
+  if ((given ^ want) & ARG_COMPOSED) return false;
+  if (given & ARG_COMPOSED) {
     size_t n = 1 + string_words(*f->given);
     if (*f->given != *f->want ||
         memcmp(f->given, f->want, n * sizeof *f->given) != 0)
@@ -257,11 +257,11 @@ static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
     f->given += n, f->want += n;
     return true;
   }
-  View g = view(&f->given, given & KIND_DYNAMIC);
-  View v = view(&f->want, want & KIND_DYNAMIC);
+  View g = view(&f->given, given & ARG_DYNAMIC);
+  View v = view(&f->want, want & ARG_DYNAMIC);
   if (g.n != v.n || g.leaves != v.leaves) return false;
   Dim *shape = NEW(f->cx, Dim, g.leaves), *stride = NEW(f->cx, Dim, g.leaves);
-  DType type = want & KIND_WIDE ? DT_I64 : DT_I32;
+  DType type = want & ARG_WIDE ? DT_I64 : DT_I32;
   given_numbers(f, &g, shape, stride);
   for (size_t i = 0, leaf = 0; i < v.n; i++) {
     bool tup = dim_kind(dim_of(v.shape[i])) == DIM_TUP;
@@ -287,15 +287,15 @@ static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
 
 static void fit_tensor(Fit *f) {
   const uint64_t *given = f->given, *want = f->want;
-  uint64_t g = KIND_MORE(*given), v = KIND_MORE(*want);
-  uint64_t must = 255 | KIND_COORD | KIND_COMPOSED;
-  if (KIND_TAG(*given) != KIND_TENSOR || ((g ^ v) & must))
+  uint64_t g = ARG_MORE(*given), v = ARG_MORE(*want);
+  uint64_t must = 255 | ARG_COORD | ARG_COMPOSED;
+  if (ARG_TAG(*given) != ARG_TENSOR || ((g ^ v) & must))
     differ(f, given, want, "");
-  if (g & ~v & KIND_WIDE)
+  if (g & ~v & ARG_WIDE)
     differ(f, given, want, "\n  cute.sym_int(64) declares strides of tensors "
            "that reach beyond 2^31 elements");
   f->given += 2, f->want += 2;
-  if (v & KIND_COORD) {
+  if (v & ARG_COORD) {
     size_t n = 1 + string_words(*f->want);
     if (*f->given != *f->want ||
         memcmp(f->given, f->want, n * sizeof *f->want) != 0)
@@ -326,8 +326,8 @@ static void fit_tma(Fit *f) {
 // ---- tables ----
 
 static size_t key_words(const uint64_t *k) {
-  KindTag tag = KIND_TAG(*k);
-  return tag == KIND_STRING ? 1 + string_words(*k) : tag == KIND_INT ? 2 : 1;
+  ArgTag tag = ARG_TAG(*k);
+  return tag == ARG_STRING ? 1 + string_words(*k) : tag == ARG_INT ? 2 : 1;
 }
 
 static void fit_value(Fit *f);
@@ -339,7 +339,7 @@ static void fit_table(Fit *f) {
     ctx_fail(f->cx, ERR_LAUNCH, "%s has another metatable than where "
              "this launch was compiled", path_of(f));
   f->given += 2, f->want += 2;
-  size_t n = KIND_MORE(*want);
+  size_t n = ARG_MORE(*want);
   f->depth++;
   for (size_t i = 0; i < n; i++) {
     size_t k = key_words(f->want);
@@ -360,32 +360,32 @@ static void fit_table(Fit *f) {
 // ---- all ----
 
 // "kernel k: ", in scratch.
-static const char *of_kernel(Ctx *cx, const KindBox *k) {
+static const char *of_kernel(Ctx *cx, const ArgKey *k) {
   return k->name ? arena_printf(cx, &cx->scratch, "kernel %s: ", k->name) : "";
 }
 
 static size_t constant_words(const uint64_t *at) {
-  switch ((int)KIND_TAG(*at)) {
-  case KIND_INT: case KIND_FLOAT: case KIND_OBJECT: return 2;
-  case KIND_STRING: return 1 + string_words(*at);
-  case KIND_CONST: return 3;
+  switch ((int)ARG_TAG(*at)) {
+  case ARG_INT: case ARG_FLOAT: case ARG_OBJECT: return 2;
+  case ARG_STRING: return 1 + string_words(*at);
+  case ARG_CONST: return 3;
   default: return 1;
   }
 }
 
 static void fit_value(Fit *f) {
   const uint64_t *given = f->given, *want = f->want;
-  switch ((int)KIND_TAG(*want)) {
-  case KIND_NUMBER: fit_number(f); return;
-  case KIND_TABLE: fit_table(f); return;
-  case KIND_TENSOR: fit_tensor(f); return;
-  case KIND_TMA: fit_tma(f); return;
-  case KIND_LAYOUT:
-    if (KIND_TAG(*given) != KIND_LAYOUT ||
-        (KIND_MORE(*given) & ~KIND_MORE(*want) & KIND_WIDE))
+  switch ((int)ARG_TAG(*want)) {
+  case ARG_NUMBER: fit_number(f); return;
+  case ARG_TABLE: fit_table(f); return;
+  case ARG_TENSOR: fit_tensor(f); return;
+  case ARG_TMA: fit_tma(f); return;
+  case ARG_LAYOUT:
+    if (ARG_TAG(*given) != ARG_LAYOUT ||
+        (ARG_MORE(*given) & ~ARG_MORE(*want) & ARG_WIDE))
       differ(f, given, want, "");
     f->given++, f->want++;
-    if (!fit_layout(f, KIND_MORE(*given), KIND_MORE(*want)))
+    if (!fit_layout(f, ARG_MORE(*given), ARG_MORE(*want)))
       differ(f, given, want, "");
     return;
   }
@@ -396,9 +396,9 @@ static void fit_value(Fit *f) {
 }
 
 // The program keeps what it read over a store to memory that is no other's.
-static void check_overlap(Ctx *cx, const KindBox *k, const Leaf *l) {
+static void check_overlap(Ctx *cx, const ArgKey *k, const Leaf *l) {
   int *group = NEW(cx, int, k->nleaf + 1);
-  if (!kind_overlaps(cx, l, k->nleaf, group)) return;
+  if (!argkey_overlaps(cx, l, k->nleaf, group)) return;
   for (size_t i = 0; i < k->nleaf; i++)
     for (size_t j = 0; j < i; j++)
       if (group[i] && group[i] == group[j] &&
@@ -408,7 +408,7 @@ static void check_overlap(Ctx *cx, const KindBox *k, const Leaf *l) {
                  of_kernel(cx, k), l[j].argument, l[i].argument);
 }
 
-static void check_symbols(Ctx *cx, const KindBox *k, const Leaf *l) {
+static void check_symbols(Ctx *cx, const ArgKey *k, const Leaf *l) {
   for (size_t i = 0; i < k->nleaf; i++)
     for (size_t j = 0; k->symbol[i] && j < i; j++)
       if (k->symbol[i] == k->symbol[j] && l[i].number != l[j].number &&
@@ -419,7 +419,7 @@ static void check_symbols(Ctx *cx, const KindBox *k, const Leaf *l) {
                  (long long)l[i].number, l[i].argument);
 }
 
-const Leaf *kind_fit(const Walk *w, const KindBox *k) {
+const Leaf *argmatch_fit(const Walk *w, const ArgKey *k) {
   if (w->argument != k->arguments)
     ctx_fail(w->cx, ERR_LAUNCH, "%sthis launch takes %d argument%s, got %d",
              of_kernel(w->cx, k), k->arguments,

@@ -17,24 +17,24 @@
 
 #include "atoms/atom.h"
 #include "base/signals.h"
-#include "bind/program.h"
-#include "bind/stop.h"
-#include "bind/terminal.h"
+#include "program/program.h"
+#include "bind/interrupt.h"
+#include "program/terminal.h"
 
 // ---- the terminal ----
 
-int replib_columns(void) {
+int sys_columns(void) {
   int n = face_terminal_columns(STDOUT_FILENO);
   return n > 0 ? n : 80;
 }
 
-int replib_rows(void) {
+int sys_rows(void) {
   struct winsize size;
   bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
   return known && size.ws_row > 0 ? size.ws_row : 24;
 }
 
-void replib_hold(sigset_t *old) {
+void sys_hold(sigset_t *old) {
   sigset_t block;
   sigemptyset(&block);
   sigaddset(&block, SIGINT);
@@ -42,7 +42,7 @@ void replib_hold(sigset_t *old) {
 }
 
 // A key that is there hides from pselect a Ctrl-C that came before it.
-bool replib_wait(const sigset_t *mask) {
+bool sys_wait(const sigset_t *mask) {
   sigset_t held;
   sigprocmask(SIG_SETMASK, mask, &held);
   sigprocmask(SIG_SETMASK, &held, NULL);
@@ -61,24 +61,24 @@ bool replib_wait(const sigset_t *mask) {
 
 // ask(prompt): a terminal without an editor; true when there is a line to
 // read, false after Ctrl-C.
-static int sys_ask(lua_State *L) {
+static int l_ask(lua_State *L) {
   const char *prompt = luaL_checkstring(L, 1);
   sigset_t mask;
-  stop_watch();
-  stop_answered();
-  replib_hold(&mask);
+  interrupt_watch();
+  interrupt_answered();
+  sys_hold(&mask);
   fputs(prompt, stdout);
   fflush(stdout);
-  bool ready = replib_wait(&mask);
+  bool ready = sys_wait(&mask);
   sigprocmask(SIG_SETMASK, &mask, NULL);
-  stop_answered();
+  interrupt_answered();
   lua_pushboolean(L, ready);
   return 1;
 }
 
 // mkdirs(path) -> true | nil, reason: the folder and those above it, for
 // this user alone.
-static int sys_mkdirs(lua_State *L) {
+static int l_mkdirs(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   for (const char *p = path; *p;) {
     p = strchr(p + 1, '/');
@@ -93,8 +93,8 @@ static int sys_mkdirs(lua_State *L) {
 }
 
 // columns() -> characters in a line that is printed, 80 where nobody says
-static int sys_columns(lua_State *L) {
-  lua_pushinteger(L, replib_columns());
+static int l_columns(lua_State *L) {
+  lua_pushinteger(L, sys_columns());
   return 1;
 }
 
@@ -120,7 +120,7 @@ static int folder_gc(lua_State *L) {
 
 // files(folder) -> names of what lies there, at most MOST_FILES; none where it
 // cannot be read
-static int sys_files(lua_State *L) {
+static int l_files(lua_State *L) {
   const char *folder = luaL_checkstring(L, 1);
   lua_newtable(L);
   DIR **d = lua_newuserdatauv(L, sizeof *d, 0);
@@ -143,7 +143,7 @@ static int sys_files(lua_State *L) {
 }
 
 // stamp(path) -> what changes whenever the file is saved; nil: none is there
-static int sys_stamp(lua_State *L) {
+static int l_stamp(lua_State *L) {
   struct stat st;
   if (stat(luaL_checkstring(L, 1), &st) != 0) return 0;
   char text[96];
@@ -155,7 +155,7 @@ static int sys_stamp(lua_State *L) {
 }
 
 // embedded(chunkname) -> text of an embedded file, or nil
-static int sys_embedded(lua_State *L) {
+static int l_embedded(lua_State *L) {
   const char *chunk = luaL_checkstring(L, 1);
   for (size_t i = 0; i < embedded_count; i++) {
     if (strcmp(embedded_files[i].chunk, chunk) != 0) continue;
@@ -167,7 +167,7 @@ static int sys_embedded(lua_State *L) {
 
 // heard(): ends the program, as a write would, where nobody reads standard
 // output any more.
-static int sys_heard(lua_State *L) {
+static int l_heard(lua_State *L) {
   (void)L;
   struct pollfd out = {STDOUT_FILENO, 0, 0};
   if (poll(&out, 1, 0) > 0 && out.revents & (POLLERR | POLLHUP)) raise(SIGPIPE);
@@ -186,7 +186,7 @@ static void add_name(void *ud, const char *name, size_t n) {
 }
 
 // atoms("mma" | "copy", prefix) -> the names that begin so: see atom_each
-static int sys_atoms(lua_State *L) {
+static int l_atoms(lua_State *L) {
   const char *kind = luaL_checkstring(L, 1), *prefix = luaL_checkstring(L, 2);
   Names to = {L, 0};
   lua_newtable(L);
@@ -206,19 +206,19 @@ static int push_embedded(lua_State *L, bool documents) {
 }
 
 // modules() -> names of the embedded modules, sorted
-static int sys_modules(lua_State *L) { return push_embedded(L, false); }
+static int l_modules(lua_State *L) { return push_embedded(L, false); }
 
 // documents() -> paths of the embedded documents, "docs/ops.md", sorted
-static int sys_documents(lua_State *L) { return push_embedded(L, true); }
+static int l_documents(lua_State *L) { return push_embedded(L, true); }
 
 int luaopen_cute_sys(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"call", stop_call}, {"ask", sys_ask},
-    {"mkdirs", sys_mkdirs}, {"columns", sys_columns}, {"files", sys_files},
-    {"stamp", sys_stamp}, {"heard", sys_heard},
-    {"atoms", sys_atoms}, {"embedded", sys_embedded},
-    {"modules", sys_modules}, {"documents", sys_documents}, {NULL, NULL}};
-  stop_open(L);
+    {"call", interrupt_call}, {"ask", l_ask},
+    {"mkdirs", l_mkdirs}, {"columns", l_columns}, {"files", l_files},
+    {"stamp", l_stamp}, {"heard", l_heard},
+    {"atoms", l_atoms}, {"embedded", l_embedded},
+    {"modules", l_modules}, {"documents", l_documents}, {NULL, NULL}};
+  interrupt_open(L);
   luaL_newlib(L, funcs);
   proclib_open(L);
   linelib_open(L);

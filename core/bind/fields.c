@@ -4,7 +4,7 @@
 #include "bind/box.h"
 #include "bind/laylib.h"
 
-const AtomBox *boxlib_slice(Ctx *cx, lua_State *L, int idx, Dim *thr) {
+const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr) {
   if (!luaL_testudata(L, idx, MT_SLICE)) return NULL;
   lua_getiuservalue(L, idx, 2);
   face_test_dim(cx, L, -1, thr);  // raises when it cannot be used here
@@ -148,13 +148,13 @@ static _Noreturn void no_field(lua_State *L, const char *k, bool mma) {
 
 // Methods of the metatable, then fields; slices have those of their tiled
 // operation.
-int boxlib_index(lua_State *L) {
+int fields_index(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
   const char *k = lua_tostring(L, 2);
   if (luaL_getmetafield(L, 1, k) != LUA_TNIL) return 1;
   Ctx *cx = face_ctx(L);
   Dim thr;
-  const AtomBox *b = boxlib_slice(cx, L, 1, &thr);
+  const AtomBox *b = fields_slice(cx, L, 1, &thr);
   if (!b) b = check_box(L, 1);
   bool mma = b->kind == BOX_MMA;
   if (strcmp(k, "name") == 0)
@@ -166,11 +166,11 @@ int boxlib_index(lua_State *L) {
   return 1;
 }
 
-int boxlib_tostring(lua_State *L) {
+int fields_tostring(lua_State *L) {
   Ctx *cx = face_ctx(L);
   Buf out = {0};
   Dim thr;
-  const AtomBox *b = boxlib_slice(cx, L, 1, &thr);
+  const AtomBox *b = fields_slice(cx, L, 1, &thr);
   if (b) buf_puts(cx, &out, b->kind == BOX_MMA ? "ThrMMA\n" : "ThrCopy\n");
   else b = check_box(L, 1);
   if (b->kind == BOX_MMA) {

@@ -1,6 +1,6 @@
-// Tracks registers in flight (flight.h) by data-flow analysis over the regions:
-// loops repeat until the merged state of all paths is stable.
-#include "ir/flight.h"
+// Tracks registers in flight (async_regs.h) by data-flow analysis over the
+// regions: loops repeat until the merged state of all paths is stable.
+#include "ir/async_regs.h"
 
 #include <string.h>
 
@@ -284,7 +284,7 @@ static bool has_mma(const Fn *fn) {
   return false;
 }
 
-Flight flight_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud) {
+Flight async_regs_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud) {
   Walk w = {.cx = cx, .fn = fn, .done = done, .ud = ud};
   if (!has_mma(fn)) return w.bad;
   w.first = NEW(cx, uint32_t, fn->mem.n + 1);

@@ -8,7 +8,7 @@
 
 #include "bind/laylib.h"
 
-static const char left_key = 0;  // registry: LayoutFn to userdata, weak
+static const char layoutfn_key = 0;  // registry: LayoutFn to userdata, weak
 
 typedef struct Left {
   LayoutFn fn;
@@ -17,24 +17,24 @@ typedef struct Left {
 
 // ---- what holds it ----
 
-int leftlib_count(Layout l) {
+int layoutfn_count(Layout l) {
   int n = 0;
   for (const Outer *f = l.outer; f; f = f->l.outer) n += f->kind == OUTER_FN;
   return n;
 }
 
-void leftlib_hold(lua_State *L, Layout l, int first) {
+void layoutfn_hold(lua_State *L, Layout l, int first) {
   for (const Outer *f = l.outer; f; f = f->l.outer) {
     if (f->kind != OUTER_FN) continue;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &left_key);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &layoutfn_key);
     lua_rawgetp(L, -1, f->fn);
     lua_setiuservalue(L, -3, first++);
     lua_pop(L, 1);
   }
 }
 
-void leftlib_push(lua_State *L, const LayoutFn *fn) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &left_key);
+void layoutfn_push(lua_State *L, const LayoutFn *fn) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &layoutfn_key);
   lua_rawgetp(L, -1, fn);
   lua_getiuservalue(L, -1, 1);
   lua_replace(L, -3);
@@ -64,7 +64,7 @@ static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
   lua_State *L = cx->ud;
   int top = lua_gettop(L);
   luaL_checkstack(L, LUA_MINSTACK, "a layout's function");
-  leftlib_push(L, f);
+  layoutfn_push(L, f);
   int n = push_modes(L, x);
   Arena own = cx->scratch;
   memset(&cx->scratch, 0, sizeof cx->scratch);
@@ -116,14 +116,14 @@ static void read_vector(lua_State *L, int opts, LayoutFn *fn) {
   lua_pop(L, 1);
 }
 
-const LayoutFn *leftlib_make(lua_State *L, int f, int opts) {
+const LayoutFn *layoutfn_make(lua_State *L, int f, int opts) {
   Left *v = lua_newuserdatauv(L, sizeof *v, 1);
   memset(v, 0, sizeof *v);
   v->fn = (LayoutFn){.call = call, .id = lua_topointer(L, f),
                      .name = v->name, .mode = -1, .run = 1};
   lua_pushvalue(L, f);
   lua_setiuservalue(L, -2, 1);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &left_key);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &layoutfn_key);
   lua_pushvalue(L, -2);
   lua_rawsetp(L, -2, v);
   lua_pop(L, 1);
@@ -140,11 +140,11 @@ const LayoutFn *leftlib_make(lua_State *L, int f, int opts) {
   return &v->fn;
 }
 
-void leftlib_open(lua_State *L) {
+void layoutfn_open(lua_State *L) {
   lua_newtable(L);
   lua_createtable(L, 0, 1);
   lua_pushliteral(L, "v");
   lua_setfield(L, -2, "__mode");
   lua_setmetatable(L, -2);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &left_key);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &layoutfn_key);
 }

@@ -1,12 +1,12 @@
 // Calls that are known. An operation on whole tensors decides once for each
 // configuration what it runs; here a later call finds it by the words of its
-// arguments (kindlib.c) and launches it without Lua: kernels made ready, whose
+// arguments (argkey.c) and launches it without Lua: kernels made ready, whose
 // parameters are filled from what the call has.
 //
 // Other than for a kernel, words say here which device memory is on, extents
 // that are marked dynamic, how far operands that share memory are apart, and
 // of a function its code and what it captures.
-#include "bind/kind.h"
+#include "bind/argkey.h"
 #include "bind/gpulib.h"
 #include "bind/laylib.h"
 #include "bind/tensorlib.h"
@@ -117,26 +117,26 @@ static void captured(Walk *w) {
   int at = lua_gettop(w->L), type = lua_type(w->L, at);
   if (is_value(w->L, at) || type == LUA_TNIL || type == LUA_TBOOLEAN ||
       type == LUA_TSTRING)
-    kind_value(w, at);
+    argkey_value(w, at);
   else
-    kind_object(w, at);
+    argkey_object(w, at);
   lua_settop(w->L, at - 1);
 }
 
-void callslib_walk(Walk *w, int idx) {
+static void walk_function(Walk *w, int idx) {
   lua_State *L = w->L;
   int top = lua_gettop(L), form = top + 1, value = top + 2;
   luaL_checkstack(L, LUA_MINSTACK, "functions of a call");
   if (lua_iscfunction(L, idx)) lua_pushboolean(L, 0);
   else push_form(w, idx);
   if (!lua_istable(L, form)) {
-    kind_object(w, idx);
+    argkey_object(w, idx);
     lua_settop(L, top);
     return;
   }
-  if (!kind_met(w, lua_topointer(L, idx))) {
+  if (!argkey_met(w, lua_topointer(L, idx))) {
     lua_rawgeti(L, form, 0);
-    kind_put(w, KIND_HEAD(KIND_CODE, lua_tointeger(L, -1)));
+    argkey_put(w, ARG_HEAD(ARG_CODE, lua_tointeger(L, -1)));
     lua_pop(L, 1);
     lua_Integer n = (lua_Integer)lua_rawlen(L, form), keys;
     for (lua_Integer i = 1; i <= n; i += 2 + keys) {
@@ -153,7 +153,7 @@ void callslib_walk(Walk *w, int idx) {
           captured(w);
         }
       } else if (lua_isfunction(L, value)) {
-        callslib_walk(w, value);
+        walk_function(w, value);
       } else {
         captured(w);
       }
@@ -168,13 +168,14 @@ void callslib_walk(Walk *w, int idx) {
 // A walk over arguments first..last, for the calls at index 1. Those that end
 // in nil need not be said.
 static Walk walk_call(Ctx *cx, lua_State *L, int first, int last, int hold) {
-  Walk w = kind_begin(cx, L, 0);
+  Walk w = argkey_begin(cx, L, 0);
   while (last >= first && lua_isnil(L, last)) last--;
   w.calls = 1;
+  w.function = walk_function;
   w.hold = hold;
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a call");
-  for (int i = first; i <= last; i++) kind_add(&w, i);
-  kind_end(&w);
+  for (int i = first; i <= last; i++) argkey_add(&w, i);
+  argkey_end(&w);
   return w;
 }
 
@@ -185,7 +186,7 @@ static bool is_entry(const Entry *e, const Walk *w) {
 // Pushes the entry of these words; NULL: none, nothing.
 static const Entry *find(lua_State *L, const Walk *w) {
   lua_getiuservalue(L, 1, CALLS_ENTRIES);
-  lua_rawgeti(L, -1, (lua_Integer)kind_hash(w));
+  lua_rawgeti(L, -1, (lua_Integer)argkey_hash(w));
   lua_remove(L, -2);
   const Entry *e = lua_touserdata(L, -1);
   if (is_entry(e, w)) return e;
@@ -227,7 +228,7 @@ static int l_add(lua_State *L) {
   c->count++;
   lua_getiuservalue(L, 1, CALLS_ENTRIES);
   lua_pushvalue(L, n + 2);
-  lua_rawseti(L, -2, (lua_Integer)kind_hash(&w));
+  lua_rawseti(L, -2, (lua_Integer)argkey_hash(&w));
   return 0;
 }
 
@@ -648,7 +649,7 @@ static int l_calls(lua_State *L) {
   return 1;
 }
 
-void callslib_open(lua_State *L) {
+void plan_cache_open(lua_State *L) {
   static const luaL_Reg funcs[] = {{"calls", l_calls}, {NULL, NULL}};
   static const luaL_Reg calls[] = {
     {"__call", l_call}, {"add(plan, arguments...)", l_add},

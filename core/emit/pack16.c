@@ -393,7 +393,7 @@ static void *zeroes(Ctx *cx, size_t n, size_t size) {
   return arena_zero(cx, &cx->scratch, (n + 1) * size);
 }
 
-const Fn *pairs_run(Ctx *cx, const Fn *fn, int sm) {
+const Fn *pack16_run(Ctx *cx, const Fn *fn, int sm) {
   if (sm < 80 || !any_packs(fn)) return fn;
   size_t n = fn->ins.n, mems = fn->mem.n;
   Pairs p = {.cx = cx, .from = fn, .to = zeroes(cx, 1, sizeof(Fn)),

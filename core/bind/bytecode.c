@@ -1,0 +1,38 @@
+// The instruction that a hook for counts is at: what Lua's debug library does
+// not tell, and all that an operation without metamethods (`==` of a traced
+// value and a number) leaves to look at.
+//
+// It is read where every Lua 5.4 keeps it, in a structure that is Lua's own,
+// and only after the trial of bytecodelib.c found it there.
+#include "bind/trace.h"
+
+#include <string.h>
+
+// lua_Debug.i_ci leads to {func, top, previous, next, savedpc, ...}.
+static const uint32_t *next_instruction(const lua_Debug *ar) {
+  const uint32_t *pc;
+  memcpy(&pc, (const char *)ar->i_ci + 4 * sizeof(void *), sizeof pc);
+  return pc;
+}
+
+static VmIns decoded(uint32_t w) {
+  return (VmIns){.op = (uint8_t)(w & 0x7f), .a = (uint8_t)(w >> 7),
+                 .b = (uint8_t)(w >> 16), .c = (uint8_t)(w >> 24),
+                 .k = (w >> 15 & 1) != 0};
+}
+
+VmIns bytecode_at(const lua_Debug *ar) {
+  return decoded(next_instruction(ar)[-1]);
+}
+
+VmIns bytecode_behind(const lua_Debug *ar) {
+  return decoded(next_instruction(ar)[0]);
+}
+
+const void *bytecode_place(const lua_Debug *ar) { return next_instruction(ar); }
+
+const char *bytecode_register(lua_State *L, lua_Debug *ar, int reg) {
+  const char *name = lua_getlocal(L, ar, reg + 1);
+  if (!name) lua_pushnil(L);
+  return name && name[0] != '(' ? name : NULL;
+}

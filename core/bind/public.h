@@ -1,0 +1,71 @@
+// Public functions: signatures and what users called (public.c).
+#ifndef CUTE_PUBLIC_H
+#define CUTE_PUBLIC_H
+
+#include "bind/face.h"
+
+#define PUBLIC_NAMES "cute.names"  // registry: signatures by Lua function
+
+typedef struct Param {
+  const char *name, *type;  // type: NULL for any
+  size_t name_len, type_len;
+  bool optional, rest;
+} Param;
+
+// The parameter that begins at *s, which moves to the next; false: none.
+bool public_param(const char **s, Param *p);
+// The count of parameters; INT_MAX - 1 where one takes the rest.
+int public_count(const char *sig);
+// Reports whether `sig` is that of a method, "tensor:fill(x)".
+bool public_has_colon(const char *sig);
+
+// A public function of C: upvalue 2 of its closure.
+typedef struct Entry {
+  const char *prefix;        // "cute."
+  const char *sig;           // "size(x, modes...)"
+  int (*enter)(lua_State *L, const struct Entry *e);  // checks and calls
+  lua_CFunction f;           // or NULL, and
+  const struct FnRow *rows;  // n alternatives
+  int n;
+  int most;                  // arguments, a receiver counted
+  int method;                // 1: there is one
+} Entry;
+
+// Pushes the function of an entry, whose upvalue 1 is the context.
+void public_push(lua_State *L, void *cx, const Entry *e);
+
+// A public function at work.
+typedef struct Public {
+  lua_Debug ar;
+  int level;
+  const char *prefix, *sig;
+  char name[96];
+  bool own;         // a method by its signature: x is not in it
+  bool method;      // called as x:f(...)
+  bool colon;       // called as cute:f(...)
+} Public;
+
+// Pops a function and finds its signature; false: it has none.
+bool public_pop(lua_State *L, const char **prefix, const char **sig);
+// Finds the public function that the innermost code of a user called: the
+// outermost one above that code.
+bool public_find(lua_State *L, Public *p);
+// Writes how it is to be called.
+void public_usage(const Public *p, char *out, size_t size);
+// Returns the place of the value at idx among the arguments of p; 0: none.
+int public_argument(lua_State *L, const Public *p, int idx);
+
+// ---- arglib.c: setting functions into the table on top ----
+
+typedef struct Setting {
+  void *cx;
+  const char *prefix;
+  Entry *next;  // as many as there are functions, kept by the registry
+} Setting;
+
+Setting arg_setting(lua_State *L, size_t n);
+void arg_set(lua_State *L, Setting *s, Entry e);
+// Raises where a public function of C was given too many arguments.
+void arg_check_count(lua_State *L, const Entry *e);
+
+#endif

@@ -1,5 +1,5 @@
-// Helper functions of the emitted text: blocks of prelude.cu, of which those
-// that a kernel needs stand in front of it.
+// Helper functions of the emitted text: blocks of prelude.cu, of which the
+// needed ones precede the kernel.
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "emit/expr.h"
 
 typedef struct Block {
-  const char *name, *text;  // of the function, and all of it
+  const char *name, *text;  // name of the function, its whole text
 } Block;
 
 static const Block blocks[H_COUNT] = {
@@ -27,8 +27,8 @@ static bool starts(const char *s, const char *with) {
   return strncmp(s, with, strlen(with)) == 0;
 }
 
-// Does an #if hold for the target? -1: CUDA's compiler is to say, which knows
-// what a chip or its family alone has; below sm_100 that is nothing.
+// Evaluates an #if for the target. -1: left to the CUDA compiler, which knows
+// the chip- and family-specific features; below sm_100 there are none.
 static int holds(const char *line, int sm) {
   int arch;
   if (sscanf(line, "#if __CUDA_ARCH__ >= %d", &arch) == 1)
@@ -38,7 +38,7 @@ static int holds(const char *line, int sm) {
   return sm < 100 ? 0 : -1;
 }
 
-// Conditions do not lie in one another.
+// Conditions do not nest.
 static const char *text_for(Emit *e, const char *s) {
   char *text = NEW(e->cx, char, strlen(s) + 1), *to = text;
   bool decided = false, keep = true;
@@ -82,7 +82,7 @@ void helper_reserve(Emit *e) {
 
 void helper_print(Emit *e) {
   const char *text[H_COUNT] = {0};
-  for (int h = H_COUNT; h-- > 0;) {  // what one calls lies above it
+  for (int h = H_COUNT; h-- > 0;) {  // a callee precedes its callers
     if (!e->helper[h]) continue;
     text[h] = text_for(e, blocks[h].text);
     helper_note(e, text[h], blocks[h].name);

@@ -1,23 +1,23 @@
-// Two operations on 16-bit floats as one: where elements 2k and 2k + 1 of
-// fragments go through the same operation, the text has add.bf16x2 and its
-// kin, and conversions of 8-bit floats come in pairs. The function is written
-// anew for the emitter alone: what the packed instructions give is bit for bit
-// what ops.h says of each element (f32, then one rounding; NaN is 0x7fff),
-// which an H200 was asked for all pairs.
+// Merges two operations on 16-bit floats into one. If elements 2k and 2k + 1 of
+// fragments undergo the same operation, the text uses add.bf16x2 and similar
+// instructions; conversions of 8-bit floats are merged in pairs. The function
+// is rewritten for the emitter only. The packed instructions return bit for bit
+// what ops.h defines for each element (f32, then one rounding; NaN is 0x7fff),
+// which was verified on an H200 for all pairs.
 //
-// Values pair up from the loads: two halves of a word that are loaded are a
-// word, so are the results of one operation on such pairs, and constants or
-// one value for both go along. Users that want one half take it out of the
-// word. What nothing needs in the end is left out by uses.c as ever.
+// Pairs start at loads: two loaded halves of a word form a word. The results of
+// one operation on such pairs form a word, too, and so do constants or one
+// value used for both halves. Users of one half extract it from the word.
+// uses.c removes instructions that are no longer needed.
 #include <string.h>
 
 #include "emit/inside.h"
 #include "ir/fold.h"
 #include "ir/intrin.h"
 
-enum { OPEN = 32 };  // operations that wait for their other half
+enum { OPEN = 32 };  // operations waiting for their other half
 
-// Where a half of a word was last loaded, or stored.
+// The last load or store of half a word.
 typedef struct Half {
   Ref r;
   uint32_t version, epoch;
@@ -27,25 +27,26 @@ typedef struct Pairs {
   Ctx *cx;
   const Fn *from;
   Fn *to;
-  size_t cap;          // of to->ins and to->fact
-  Ref *at;             // of a Ref of from: the one that stands for it
-  Ref *lower;          // of an upper half: its lower one; 0: of none
-  Ref *word;           // ... the word, of to
-  Ref *view;           // of from->mem: its name as words
-  uint32_t *written, *touched;  // of from->mem: accesses so far
-  Half **loaded;       // of from->mem: each element
-  Half *stored;        // of from->mem: the last store to a lower half
-  uint32_t epoch;      // of regions
-  Ref open[OPEN];      // single operations of this epoch, a ring
+  size_t cap;          // capacity of to->ins and to->fact
+  Ref *at;             // the Ref in `to` for each Ref of from
+  Ref *lower;          // for an upper half: its lower half, or 0
+  Ref *word;           // for an upper half: the word, in `to`
+  Ref *view;           // by from->mem: its view as words
+  uint32_t *written, *touched;  // by from->mem: accesses so far
+  Half **loaded;       // by from->mem: last load of each element
+  Half *stored;        // by from->mem: last store to a lower half
+  uint32_t epoch;      // counts regions
+  Ref open[OPEN];      // unpaired operations of this epoch, a ring
   uint32_t nopen;
-  uint32_t found;      // pairs of use
+  uint32_t found;      // number of useful pairs
   int sm;
 } Pairs;
 
 static bool half(DType t) { return t == DT_BF16 || t == DT_F16; }
 static bool quarter(DType t) { return t == DT_E4M3 || t == DT_E5M2; }
 
-// What two elements of t are kept as; DT_NONE: they are no pair.
+// Returns the type that holds two elements of t, or DT_NONE if they do not
+// pair.
 static DType word_type(DType t) {
   return half(t) ? DT_U32 : quarter(t) ? DT_U16 : DT_NONE;
 }
@@ -71,7 +72,7 @@ static Ref add(Pairs *p, Ins i, Fact f) {
   return (Ref)to->ins.n++;
 }
 
-// One of an operation that `by` asks for.
+// Appends an operation on behalf of `by`.
 static Ref make(Pairs *p, const Ins *by, Op op, DType t, Ref a, Ref b) {
   Ins i = {.op = (uint8_t)op, .type = (uint8_t)t, .src = by->src,
            .a = {a, b, 0}};
@@ -105,7 +106,8 @@ static void note_pair(Pairs *p, Ref lo, Ref hi, Ref word) {
   p->word[hi] = word;
 }
 
-// Do two operands, a lower and an upper one, make a word? `pair`: of a pair.
+// Reports whether a lower and an upper operand form a word; sets `pair` if they
+// are a pair.
 static bool together(const Pairs *p, Ref lo, Ref hi, bool *pair) {
   bool both = ir_get(p->from, lo)->op == OP_CONST &&
               ir_get(p->from, hi)->op == OP_CONST;
@@ -139,7 +141,7 @@ static Ref intrinsic(Pairs *p, const Ins *by, IntrinId id, Ref a, Ref b,
   return add(p, i, fold_full(t));
 }
 
-// lo and hi, a pair w, are taken out of it from now on.
+// Replaces lo and hi, the pair w, by its halves from now on.
 static void replace(Pairs *p, const Ins *by, Ref lo, Ref hi, Ref w) {
   note_pair(p, lo, hi, w);
   p->at[lo] = half_of(p, by, (DType)by->type, w, false);
@@ -171,7 +173,7 @@ static Ref as_f32(Pairs *p, const Ins *by, Ref r) {
   return constant(p, by, DT_F32, (int64_t)float_bits(x));
 }
 
-// Two f32 as a pair of t.
+// Rounds two f32 to a pair of t.
 static Ref rounded(Pairs *p, const Ins *by, DType t, Ref lo, Ref hi) {
   IntrinId id = t == DT_BF16   ? IN_PACKBF2
                 : t == DT_F16  ? IN_PACKF162
@@ -179,8 +181,8 @@ static Ref rounded(Pairs *p, const Ins *by, DType t, Ref lo, Ref hi) {
   return intrinsic(p, by, id, lo, hi, 0);
 }
 
-// A quotient of bf16 has the bits of div.full's, rounded (that of f16 has
-// not): an H200 was asked for all operands.
+// Divides. A bf16 quotient equals div.full's result, rounded, for all operands,
+// as measured on an H200 (an f16 quotient does not).
 static Ref divided(Pairs *p, const Ins *i) {
   Ref x = as_f32(p, i, i->a[0]), y = as_f32(p, i, i->a[1]);
   bool full = i->type == DT_BF16 && p->sm == 90;
@@ -214,7 +216,7 @@ static bool halves_of_one(const Pairs *p, const Ins *lo, const Ins *hi) {
   return pair;
 }
 
-// An operation on a half: with the one on the other half it is one on words.
+// Merges an operation on one half with that on the other half, if found.
 static void pair_operation(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r);
   for (uint32_t k = 0; k < OPEN; k++) {
@@ -233,7 +235,7 @@ static void pair_operation(Pairs *p, Ref r) {
 
 // ---- conversions ----
 
-// From 8 bits by way of f16, which holds them all.
+// Converts from 8 bits through f16, which represents all 8-bit floats.
 static void from_quarters(Pairs *p, Ref lo, Ref hi) {
   const Ins *i = ir_get(p->from, hi);
   DType t = (DType)i->type, s = ir_type(p->from, i->a[0]);
@@ -254,7 +256,8 @@ static void from_quarters(Pairs *p, Ref lo, Ref hi) {
   p->found++;
 }
 
-// Of use where the pair is: others have the single ones.
+// Converts to a narrow type. Only users of the pair get it; others keep the
+// single conversions.
 static void to_narrow(Pairs *p, Ref lo, Ref hi, DType s) {
   const Ins *i = ir_get(p->from, hi), *j = ir_get(p->from, lo);
   DType t = (DType)i->type;
@@ -271,14 +274,14 @@ static void to_narrow(Pairs *p, Ref lo, Ref hi, DType s) {
   note_pair(p, lo, hi, rounded(p, i, t, x, y));
 }
 
-// Conversions of one line, one behind the other.
+// Merges two consecutive conversions of one line.
 static void pair_conversion(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r), *j = ir_get(p->from, r - 1);
   if (j->op != OP_CVT || j->type != i->type || j->src != i->src ||
       p->lower[r - 1])
     return;
   DType t = (DType)i->type, s = ir_type(p->from, i->a[0]);
-  bool quarters = p->sm >= 89;  // are there instructions for 8 bits?
+  bool quarters = p->sm >= 89;  // target has 8-bit instructions
   if (ir_type(p->from, j->a[0]) != s || !(quarter(t) || half(t) ||
                                          t == DT_F32))
     return;
@@ -293,7 +296,7 @@ static void pair_conversion(Pairs *p, Ref r) {
 
 // ---- registers ----
 
-// The element that a load or store of what pairs up names, or -1.
+// Returns the element that a load or store of a pairing type accesses, or -1.
 static int64_t element(const Pairs *p, const Ins *i) {
   const Ins *m = ir_get(p->from, i->a[0]);
   int64_t v;
@@ -327,7 +330,7 @@ static void pair_load(Pairs *p, Ref r) {
   note_pair(p, lo, hi, word_at(p, i, e, 0));
 }
 
-// A store to an upper half behind that to the lower one: one of the word.
+// Merges a store to an upper half with the preceding one to the lower half.
 static void pair_store(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r);
   int64_t e = element(p, i);
@@ -348,7 +351,7 @@ static void pair_store(Pairs *p, Ref r) {
   p->found += quarter(ir_type(p->from, i->a[0]));
 }
 
-// What i does to registers.
+// Counts i's accesses to registers.
 static void note_accesses(Pairs *p, const Ins *i) {
   Operand o;
   if (!(op_effect((Op)i->op) & (EF_REGS | EF_MEMORY))) return;

@@ -1,6 +1,5 @@
-// Registers in flight: see async_regs.h. One walk along the regions, loops
-// until nothing changes: what may be on its way at a place, whatever path led
-// there.
+// Tracks registers in flight (async_regs.h) by data-flow analysis over the
+// regions: loops repeat until the merged state of all paths is stable.
 #include "ir/async_regs.h"
 
 #include <string.h>
@@ -8,32 +7,32 @@
 #include "atoms/atom.h"
 #include "ir/operands.h"
 
-// Of one element of registers. Age: 0 at rest, 1 issued, 1 + n with n groups
-// committed since.
+// State of one register element. Age: 0 idle, 1 issued, 1 + n after n more
+// commit_groups.
 typedef struct Cell {
-  Ref by;          // the MMA that has it as accumulator, or as A
-  Ref used;        // who used it since the last fence
+  Ref by;          // MMA that uses it as accumulator or as A
+  Ref used;        // last use since the last fence
   uint8_t writes, reads;  // ages
-  bool stale;      // used since, or never fenced
+  bool stale;      // used since the last fence, or never fenced
 } Cell;
 
 enum { OLDEST = 255 };
 
 typedef struct Region {
   Ref head;
-  Cell *leave;     // joined by those that break out of it
+  Cell *leave;     // merged states of the breaks out of it
   bool left;
 } Region;
 
 typedef struct Walk {
   Ctx *cx;
   const Fn *fn;
-  uint32_t *first;  // of each memory object: its first cell
+  uint32_t *first;  // first cell of each memory object
   size_t n;
-  Cell *cell;       // where the walk is
+  Cell *cell;       // current state
   bool gone;        // no path leads here
-  Ref *end;         // of a region's head: its END
-  Region *open;     // those around the walk, the innermost last
+  Ref *end;         // END of each region head
+  Region *open;     // enclosing regions, innermost last
   size_t nopen;
   Flight bad;
   FlightDone *done;
@@ -48,14 +47,14 @@ static Cell *copy_of(Walk *w, const Cell *from) {
   return c;
 }
 
-// What is less far on its way counts.
+// The younger of two pending operations counts.
 static bool join_age(uint8_t *to, uint8_t from) {
   if (!from || (*to && *to <= from)) return false;
   *to = from;
   return true;
 }
 
-// True when that changed anything.
+// Merges `from` into `to`; returns true if that changed anything.
 static bool join(Walk *w, Cell *to, const Cell *from) {
   bool news = false;
   for (size_t k = 0; k < w->n; k++) {
@@ -87,7 +86,7 @@ static void found(Walk *w, FlightKind kind, Ref at, Ref other, Ref mem,
   w->bad = (Flight){kind, at, other, k, cell - w->first[k]};
 }
 
-// Cells of `bits` from element e of mem on.
+// Returns the cells of `bits` from element e of mem.
 static void cells(Walk *w, Ref mem, int64_t e, int64_t bits, int64_t *lo,
                   int64_t *hi) {
   const Mem *m = ir_memof(w->fn, mem);
@@ -113,7 +112,7 @@ static void use(Walk *w, Ref r, Ref mem, int64_t e, int64_t bits,
   }
 }
 
-// An ordinary instruction.
+// Records the use by an instruction other than an MMA.
 static void use_operand(Walk *w, Ref r, const Operand *o) {
   if (!o->ref || (o->kind != OPERAND_RUN && o->kind != OPERAND_MEM)) return;
   if (ir_get(w->fn, o->ref)->op != OP_RMEM) return;
@@ -125,7 +124,7 @@ static void use_operand(Walk *w, Ref r, const Operand *o) {
     use(w, r, o->ref, o->reg[k], o->bits, o->written);
 }
 
-// MMAs of one shape follow each other on the same accumulators.
+// MMAs of one shape may follow each other on the same accumulators.
 static bool other_shape(const Walk *w, Ref r, Ref by) {
   const AtomMma *a = atom_mma((int)ir_get(w->fn, r)->imm);
   const AtomMma *b = atom_mma((int)ir_get(w->fn, by)->imm);
@@ -207,7 +206,7 @@ static void leave(Walk *w, const Ins *i) {
 
 static Ref region(Walk *w, Ref head);
 
-// From r on, up to END or ELSE of the region it is in; returns that.
+// Walks from r to the END or ELSE of its region and returns that.
 static Ref body(Walk *w, Ref r) {
   for (; r < w->fn->ins.n; r++) {
     const Ins *i = ir_get(w->fn, r);
@@ -250,7 +249,7 @@ static void loop(Walk *w, Ref head) {
   }
   if (i->op == OP_FOR) memcpy(w->cell, top, w->n * sizeof *top);
   if (i->op == OP_FOR) w->gone = gone;
-  if (endless(i)) w->gone = true;  // its breaks go on
+  if (endless(i)) w->gone = true;  // only its breaks continue
 }
 
 // Walks the region and returns its END.

@@ -1,6 +1,7 @@
-// Registers in flight: a warpgroup's MMA reads and writes registers from its
-// issue to the wait_group that it is done at. Until then nobody else may use
-// them, and before it a wgmma.fence must follow whoever did.
+// Checks registers in flight. A warpgroup's MMA reads and writes its registers
+// asynchronously, from its issue to the wait_group that completes it. Until
+// then no other instruction may use them, and a wgmma.fence must separate an
+// earlier use from the MMA.
 #ifndef CUTE_ASYNC_REGS_H
 #define CUTE_ASYNC_REGS_H
 
@@ -14,8 +15,8 @@ typedef enum FlightKind {
   FLIGHT_FENCE     // no fence between a use and the MMA
 } FlightKind;
 
-// What is wrong: instruction `at` and the MMA that is on its way, or (FENCE)
-// the MMA and who used its registers before (0: nobody did yet).
+// A violation: instruction `at` and the pending MMA `other`. For FENCE, `at` is
+// the MMA and `other` the earlier use of its registers (0: never used).
 typedef struct Flight {
   FlightKind kind;
   Ref at, other;
@@ -23,12 +24,12 @@ typedef struct Flight {
   int64_t elem;
 } Flight;
 
-// Told of every wait_group and the MMAs whose accumulators it may end, more
-// than once.
+// Called, possibly more than once, for every wait_group and each MMA whose
+// accumulators it may complete.
 typedef void FlightDone(void *ud, Ref wait, Ref mma);
 
-// Follows fn along all its paths; the first thing that is wrong, if any.
-// done: NULL, or told. Scratch is in cx->scratch.
+// Follows fn along all its paths and returns the first violation, if any.
+// `done` may be NULL. Scratch is in cx->scratch.
 Flight async_regs_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud);
 
 #endif

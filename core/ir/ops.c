@@ -1,4 +1,4 @@
-// The rows of ops.h as a table.
+// The operations of ops.h as a table.
 #include "ir/ir.h"
 
 #define EF_NONE 0

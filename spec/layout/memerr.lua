@@ -1,5 +1,5 @@
 -- Layouts, tuples and host tensors for `make memerr`: every allocation fails
--- once. Errors are errors, and nothing is lost or half made.
+-- once. Failures must be errors, without leaks or incomplete objects.
 local cute = require "cute"
 local ANY = cute._
 local L = cute.layout

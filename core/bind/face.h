@@ -1,4 +1,5 @@
-// What the Lua faces (core/*lib.c) share; the only header that sees lua.h.
+// What the Lua faces (*lib.c) share: face.c, visible.c, show.c, error.c,
+// context.c and arglib.c, and values that have files of their own.
 //
 // A face function is a plain lua_CFunction whose first upvalue is the Ctx
 // (registered with face_setfuncs). It begins with `Ctx *cx = face_enter(L)`,
@@ -69,7 +70,7 @@ Ctx *face_state(lua_State *L);  // the same where no upvalue holds it
 
 // Sets functions into the table on top, each with the Ctx as upvalue 1. A
 // row's name with parameters, "size(layout, modes...)", makes a public one:
-// see arglib.c.
+// see public.c.
 void face_setfuncs(lua_State *L, const luaL_Reg *regs);
 // The same of rows, see row.h.
 struct FnRow;
@@ -189,7 +190,7 @@ DType face_check_dtype(lua_State *L, int idx);  // accepts its name too
 #include "base/bulk.h"
 #include "tensor/tensor.h"
 
-// layoutlib.c
+// laylib.c
 void face_push_layout(lua_State *L, Layout l);       // copies
 bool face_test_layout(lua_State *L, int idx, Layout *l);
 Layout face_check_layout(lua_State *L, int idx);
@@ -200,7 +201,7 @@ void face_push_tup(lua_State *L, Tup t);
 void face_push_dim(lua_State *L, Dim d);  // integer, traced value, _, basis
 bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d);
 
-// tracelib.c: traced scalars (MT_VALUE)
+// vallib.c: traced scalars (MT_VALUE)
 void face_push_value(lua_State *L, Ref r);           // of the Fn being traced
 bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r);
 // A number, boolean or traced value as IR value of type t (DT_NONE: its own
@@ -226,7 +227,7 @@ typedef struct FnBox {
 } FnBox;
 Fn *face_check_fn(lua_State *L, int idx);
 
-// tensorlib.c
+// tensorbox.c
 void face_push_tensor(lua_State *L, const Tensor *t, int owner);  // copies;
 // owner: stack index of the host buffer or Fn the tensor belongs to, 0: none
 bool face_test_tensor(lua_State *L, int idx, Tensor *t);

@@ -1,5 +1,5 @@
-// Between tensorlib.c (traced and host tensors) and hostlib.c (host
-// memory behind a tensor, what is marked dynamic).
+// Tensors as values of Lua (tensorbox.c), and what tensorlib.c (their methods)
+// and hostlib.c (host memory behind them) offer to other faces.
 #ifndef CUTE_TENSORLIB_H
 #define CUTE_TENSORLIB_H
 

@@ -106,7 +106,7 @@ void table_writes_note(lua_State *L, int writes);
 //   lines: {[chunk source] = {[line] = names that it assigns}}
 //   lex: function(chunk source), which gives the latter
 //   ran: {[function of the user's that ran] = true}
-//   elements: of host buffers that were read, {n = , ...}: see kernlib.c
+//   elements: of host buffers that were read, {n = , ...}: see buflib.c
 //   accumulate, tiled: fields of tiled MMAs, see atomlib.c
 //   known: is this a Lua whose instructions hooks can look at?
 //   constant: function(f, i), constant number i of a function's code

@@ -9,7 +9,7 @@
 #            Lua that checks how its C API is used
 #   rules    the rules of the house that need no build: tools/check.lua,
 #            luacheck, tools/annotations.lua
-#   check    the rules, -Werror under gcc and clang, the rock
+#   check    the rules, circles of files, -Werror under gcc and clang, the rock
 #   web      the workshop: WebAssembly under node, its page in a Chromium
 #   memerr   a script, with allocation 1, 2, 3, ... failing
 # SPECS="spec/layout/swizzle_spec.lua ..." narrows all of them.

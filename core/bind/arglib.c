@@ -73,7 +73,7 @@ static void too_many(lua_State *L, int level, int most, int method) {
   bad_argument(L, level, most + 1, want);
 }
 
-void arg_check_count(lua_State *L, const Entry *e) {
+void arglib_check_count(lua_State *L, const Entry *e) {
   if (lua_gettop(L) > e->most) too_many(L, 0, e->most, e->method);
 }
 
@@ -152,7 +152,7 @@ static const char *push_prefix(lua_State *L) {
   return lua_tostring(L, -1);
 }
 
-Setting arg_setting(lua_State *L, size_t n) {
+Setting arglib_setting(lua_State *L, size_t n) {
   Setting s;
   s.prefix = push_prefix(L);
   s.next = lua_newuserdatauv(L, n * sizeof *s.next, 1);
@@ -165,7 +165,7 @@ Setting arg_setting(lua_State *L, size_t n) {
   return s;
 }
 
-void arg_set(lua_State *L, Setting *s, Entry e) {
+void arglib_set(lua_State *L, Setting *s, Entry e) {
   size_t n = strcspn(e.sig, "(");
   lua_pushlstring(L, e.sig, n);
   if (!e.sig[n] && e.f) {
@@ -182,17 +182,17 @@ void arg_set(lua_State *L, Setting *s, Entry e) {
 }
 
 static int enter_function(lua_State *L, const Entry *e) {
-  arg_check_count(L, e);
+  arglib_check_count(L, e);
   return e->f(L);
 }
 
 void face_setfuncs(lua_State *L, const luaL_Reg *regs) {
   size_t n = 0;
   while (regs[n].name) n++;
-  Setting s = arg_setting(L, n);
+  Setting s = arglib_setting(L, n);
   for (; regs->name; regs++)
-    arg_set(L, &s, (Entry){.sig = regs->name, .enter = enter_function,
-                           .f = regs->func});
+    arglib_set(L, &s, (Entry){.sig = regs->name, .enter = enter_function,
+                              .f = regs->func});
 }
 
 // ---- types of Lua functions ----

@@ -264,21 +264,21 @@ static bool consistent(const FnRow *row) {
 // ---- registration ----
 
 static int enter_rows(lua_State *L, const Entry *e) {
-  arg_check_count(L, e);
+  arglib_check_count(L, e);
   return e->f ? e->f(L) : call(L, e->rows, e->n);
 }
 
 void face_setrows(lua_State *L, const FnRow *rows) {
   size_t count = 0;
   while (rows[count].sig) count++;
-  Setting s = arg_setting(L, count);
+  Setting s = arglib_setting(L, count);
   while (rows->sig) {
     int n = 0;
     do assert(consistent(&rows[n]));
     while (rows[++n].sig && strcmp(rows[n].sig, OR) == 0);
     Entry e = {.sig = rows->sig, .enter = enter_rows, .rows = rows, .n = n};
     if (n == 1 && rows->shape == SHAPE_FACE) e.f = (lua_CFunction)rows->f;
-    arg_set(L, &s, e);
+    arglib_set(L, &s, e);
     rows += n;
   }
 }

@@ -1,5 +1,5 @@
-// Shared declarations of the Lua bindings (core/*lib.c); the only header that
-// includes lua.h.
+// Shared declarations of the Lua bindings: face.c, visible.c, show.c, error.c,
+// context.c, arglib.c, and the values that have files of their own.
 //
 // A binding is a plain lua_CFunction whose first upvalue is the Ctx (registered
 // with face_setfuncs). It starts with `Ctx *cx = face_enter(L)`, which sets
@@ -68,9 +68,9 @@ Ctx *face_enter(lua_State *L);
 Ctx *face_ctx(lua_State *L);
 Ctx *face_state(lua_State *L);  // without an upvalue
 
-// Sets functions in the table on top, each with the Ctx as upvalue 1. A name
-// with parameters, "size(layout, modes...)", makes the function public: see
-// arglib.c.
+// Sets functions into the table on top, each with the Ctx as upvalue 1. A
+// row's name with parameters, "size(layout, modes...)", makes a public one:
+// see public.c.
 void face_setfuncs(lua_State *L, const luaL_Reg *regs);
 // The same for rows, see row.h.
 struct FnRow;
@@ -192,7 +192,7 @@ DType face_check_dtype(lua_State *L, int idx);  // accepts its name, too
 #include "base/bulk.h"
 #include "tensor/tensor.h"
 
-// layoutlib.c
+// laylib.c
 void face_push_layout(lua_State *L, Layout l);       // copies
 bool face_test_layout(lua_State *L, int idx, Layout *l);
 Layout face_check_layout(lua_State *L, int idx);
@@ -203,7 +203,7 @@ void face_push_tup(lua_State *L, Tup t);
 void face_push_dim(lua_State *L, Dim d);  // integer, traced value, _, basis
 bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d);
 
-// tracelib.c: traced scalars (MT_VALUE)
+// vallib.c: traced scalars (MT_VALUE)
 void face_push_value(lua_State *L, Ref r);           // of the Fn being traced
 bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r);
 // Returns a number, boolean or traced value as an IR value of type t (DT_NONE:
@@ -229,10 +229,9 @@ typedef struct FnBox {
 } FnBox;
 Fn *face_check_fn(lua_State *L, int idx);
 
-// tensorlib.c
-// Copies; owner: stack index of the.
-void face_push_tensor(lua_State *L, const Tensor *t, int owner);
-// host buffer or Fn that the tensor belongs to, 0: none
+// tensorbox.c
+void face_push_tensor(lua_State *L, const Tensor *t, int owner);  // copies;
+// owner: stack index of the host buffer or Fn the tensor belongs to, 0: none
 bool face_test_tensor(lua_State *L, int idx, Tensor *t);
 Tensor face_check_tensor(lua_State *L, int idx);
 // Without any check of its use; NULL: not a tensor.

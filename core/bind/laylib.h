@@ -1,5 +1,5 @@
-// Shared by the bindings of layouts: layoutlib.c (values), alglib.c (operations
-// on layouts), tuplelib.c (operations on IntTuples).
+// Layouts, constants and IntTuples as values of Lua (laylib.c), and as
+// arguments (operands.c). layoutlib.c, alglib.c and tuplelib.c use them.
 #ifndef CUTE_LAYLIB_H
 #define CUTE_LAYLIB_H
 

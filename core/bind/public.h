@@ -63,9 +63,9 @@ typedef struct Setting {
   Entry *next;  // next free entry; the registry keeps the entries alive
 } Setting;
 
-Setting arg_setting(lua_State *L, size_t n);
-void arg_set(lua_State *L, Setting *s, Entry e);
-// Raises an error if a public C function got too many arguments.
-void arg_check_count(lua_State *L, const Entry *e);
+Setting arglib_setting(lua_State *L, size_t n);
+void arglib_set(lua_State *L, Setting *s, Entry e);
+// Raises where a public function of C was given too many arguments.
+void arglib_check_count(lua_State *L, const Entry *e);
 
 #endif

@@ -1,5 +1,5 @@
-// Interface between tensorlib.c (traced and host tensors) and hostlib.c (host
-// memory of a tensor, dynamic marks).
+// Tensors as values of Lua (tensorbox.c), and what tensorlib.c (their methods)
+// and hostlib.c (host memory behind them) offer to other faces.
 #ifndef CUTE_TENSORLIB_H
 #define CUTE_TENSORLIB_H
 

@@ -105,9 +105,9 @@ void table_writes_note(lua_State *L, int writes);
 // Registry: the state of the current trace, a table with
 //   watched: array of traced booleans, in order
 //   lines: {[chunk source] = {[line] = names that it assigns}}
-//   lex: function(chunk source), which returns an entry of lines
-//   ran: {[user function that ran] = true}
-//   elements: read elements of host buffers, {n = , ...}: see kernlib.c
+//   lex: function(chunk source), which gives the latter
+//   ran: {[function of the user's that ran] = true}
+//   elements: of host buffers that were read, {n = , ...}: see buflib.c
 //   accumulate, tiled: fields of tiled MMAs, see atomlib.c
 //   known: hooks can read this Lua's instructions
 //   constant: function(f, i), constant number i of a function's code

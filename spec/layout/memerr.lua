@@ -17,7 +17,7 @@ local s = cute.tile_to_shape(
 assert(s(5, 9, 1) == s({5, 9, 1}))
 assert(tostring(cute.slice_and_offset({3, ANY}, l)) == "((8,8)):((1,64))")
 assert(cute.right_inverse(L "(4,8):(8,1)")(9) == 5)
-assert(not pcall(cute.composition, L "(4,6):(1,8)", L "2:6"))
+assert(not pcall(cute.composition, L "(4,6):(1,8)", L "3:6"))
 assert(not pcall(L, "(8,4:(1,8)"))
 
 local lines = {}

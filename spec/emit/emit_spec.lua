@@ -1,7 +1,7 @@
--- CUDA C: golden texts of three small kernels, the text's meaning against the
--- simulator (compiled for the host), and what NVRTC says of it.
--- CUTELUA_WRITE_GOLDEN=1 rewrites the golden texts; read them before you
--- commit them.
+-- CUDA C: golden texts of three small kernels, the meaning of the text against
+-- the simulator (compiled for the host), and NVRTC's acceptance of it.
+-- CUTELUA_WRITE_GOLDEN=1 rewrites the golden texts; read them before you commit
+-- them.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -14,7 +14,7 @@ local function source(f, opts, ...)
   return program(f, opts, ...):cuda(opts.arch or "sm_80")
 end
 
--- The body's lines without comments and indentation.
+-- The lines of the body without comments and indentation.
 local function body(text)
   local out = {}
   for line in text:gsub("^.-\nk%(.-{\n", ""):gmatch "%s*([^\n]*)" do
@@ -72,7 +72,7 @@ describe("emitted text", function()
 
   it("keeps the script's names and makes them C's own", function()
     local text = source(function(double)
-      local float = double[0] * 3  -- a keyword of C, none of Lua's
+      local float = double[0] * 3  -- a keyword of C, not of Lua
       local threadIdx = float * float
       double[1] = threadIdx + float
     end, {block = 1}, x)
@@ -100,7 +100,7 @@ describe("emitted text", function()
     assert.equal("", lines[1])
   end)
 
-  -- Else the compiler reads x[0] ahead of the barrier.
+  -- Otherwise the compiler moves the read of x[0] above the barrier.
   it("what threads hand to one another is no __restrict__", function()
     local y = cute.zeros(x.shape, x.dtype)
     local function kernel(meet)
@@ -126,7 +126,7 @@ describe("emitted text", function()
     assert.is_nil(text:find "const int %*__restrict__ b")
   end)
 
-  -- Else ptxas reads a[0] ahead of the wait.
+  -- Otherwise ptxas moves the read of a[0] above the wait.
   it("reads what the launch in front may write as memory that changes",
      function()
     local y = cute.zeros(x.shape, x.dtype)
@@ -293,7 +293,7 @@ describe("emitted text", function()
                 copies(16))
     assert.equal("cp_async_ca16<512, -512>(s_addr + i3 * 2u, a + i2);",
                  copies(-16)[2])
-    assert.equal(  -- no 32 bits
+    assert.equal(  -- exceeds 32 bits
       "cp_async_ca16<512>(s_addr + i3 * 2u, a + i2 + 17179869184);",
       copies(1 << 30)[2])
   end)
@@ -345,7 +345,7 @@ describe("emitted text", function()
 end)
 
 ---------------------------------------------------------------------------
--- What NVRTC says of it
+-- NVRTC's acceptance of it
 ---------------------------------------------------------------------------
 
 describe("NVRTC takes", function()
@@ -411,7 +411,7 @@ end)
 local THREADS, OUT, N = 32, 24, 256
 
 -- A generator of expressions over traced values, by type. `r` is the random
--- source; every operand is safe (no division by zero, no wild shift).
+-- source; every operand is safe (no division by zero, no large shift).
 local function generator(r, i, f)
   local gen = {}
   local function pick(...) return (select(r(select("#", ...)), ...)) end
@@ -529,8 +529,8 @@ local function packed(t, format)
   return table.concat(out)
 end
 
--- Registers filled, moved as vectors and touched one by one, about 85 times a
--- round; halves of words among them, and a move of which half is predicated.
+-- Registers filled, moved as vectors and accessed one by one, about 85 times a
+-- round. They include halves of words, and a move of which half is predicated.
 local function register_kernel(rounds)
   return function(i, f, o, g)
     local tid = cute.arch.thread_idx()
@@ -539,7 +539,7 @@ local function register_kernel(rounds)
     local acc, sum = cute.make_rmem_tensor({OUT}, cute.f32),
       cute.make_rmem_tensor({OUT}, cute.i32)
     local h = cute.make_rmem_tensor({8}, cute.bf16)
-    local a_3 = f[tid]  -- may not become one of a's registers
+    local a_3 = f[tid]  -- must not become one of a's registers
     acc:fill(0.5)
     sum:fill(3)
     h:fill(1)
@@ -572,7 +572,7 @@ local function run_sim(kernel)
   return call, o, g, i, f
 end
 
--- The same kernel on the GPU gives the same bits.
+-- Asserts that the same kernel on the GPU produces the same bits.
 local function gpu_agrees(kernel)
   local call, o, g = run_sim(kernel)
   local sim_o, sim_g = {}, {}
@@ -585,7 +585,7 @@ local function gpu_agrees(kernel)
   end
 end
 
--- The text, compiled for the host, gives the same values.
+-- Asserts that the text, compiled for the host, produces the same values.
 local function host_agrees(kernel)
   local call, o, g, i, f = run_sim(kernel)
   -- for sm_75 all conversions are plain C
@@ -628,8 +628,8 @@ describe("the text means what the simulator does", function()
   end
 end)
 
--- Statements whose text has several steps, or is joined with another's, and
--- which read what they write themselves.
+-- Statements whose text has several steps, or is merged with another's, and
+-- which read what they write.
 local SELF = {
   ["a fill with what the fragment holds"] = function(i, f, o, g)
     local tid = cute.arch.thread_idx()
@@ -815,7 +815,7 @@ describe("registers", function()
 end)
 
 describe("loops of the device", function()
-  -- `copies` loops of one line, of `trips` iterations.
+  -- `copies` loops of one line, of `trips` iterations each.
   local function text_of(copies, trips, opts)
     local p = cute.kernel("k", function(x)
       local tid = cute.arch.thread_idx()

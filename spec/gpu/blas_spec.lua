@@ -1,5 +1,5 @@
--- How cuBLAS and cublasLt are asked for products, by libraries that only tell
--- it (spec/gpu/fakeblas.c).
+-- Calls of cuBLAS and cublasLt for products, recorded by libraries that only
+-- print them (spec/gpu/fakeblas.c).
 local support = require "spec.support"
 
 local cc = os.getenv "CC" or "cc"
@@ -22,7 +22,7 @@ describe("a product of cuBLAS", function()
   end)
   teardown(function() support.remove(folder) end)
 
-  -- What a product of (32,64) and (48,64) says; `fields` of its table.
+  -- The calls for a product of (32,64) and (48,64); `fields` of its table.
   local function asked(how, types, fields, algos)
     local a, b, d = types:match "(%w+) (%w+) (%w+)"
     local out, err = support.run_lua({"-e", ([[
@@ -58,7 +58,7 @@ describe("a product of cuBLAS", function()
       "  type 14 48x32 leading 48\n"
     assert.equal((product:format "" ):rep(2) .. "multiplied",
       (asked("cublaslt", "e5m2 e4m3 bf16")))
-    -- D = A B^T with N contiguous is B A^T: the factors change places, too
+    -- D = A B^T with N contiguous is B A^T: the factors are exchanged, too
     local more = "  attribute 17 = the float 8\n" ..
       "  attribute 18 = the float 0.5\n  attribute 25 = 1\n"
     assert.equal(product:format(more):rep(2) .. "multiplied",
@@ -92,7 +92,7 @@ describe("a product of cuBLAS", function()
 
   it("is one of a batch, with its matrices as far apart as they are", function()
     local one = asked("cublas", "bf16 bf16 f32")
-    -- D = A B^T with N contiguous is B A^T: the steps change places, too
+    -- D = A B^T with N contiguous is B A^T: the steps are exchanged, too
     assert.equal("2 times, 3072 0 1536 apart: " .. one, (asked("cublas",
       "bf16 bf16 f32", "batches = 2, step_A = 0, D = dev:buffer('f32', 3072), "
       .. "B = dev:buffer('bf16', 6144)")))

@@ -3,8 +3,8 @@ local support = require "spec.support"
 
 local source = 'extern "C" __global__ void k(int *p) { *p = 7; }\n'
 
--- Compiles `source` in a process of its own; prints what came of it and
--- whether NVRTC was opened.
+-- Compiles `source` in its own process; prints the result and whether NVRTC was
+-- opened.
 local child = [[
 local jit = require "cute.jit"
 local out, message = jit.compile(SOURCE, {arch = "sm_80"})
@@ -106,7 +106,7 @@ describe("the compile cache", function()
       local out, err = run(dir)
       assert.equal("", err)
       assert.equal("false", (words(out)), "damage " .. i)
-      -- whole again, but for the digits of ptxas's compile time in the log
+      -- restored, except for the digits of ptxas's compile time in the log
       assert.is_true(math.abs(#good - #support.read(want)) < 8)
       assert.equal("true", (words((run(dir)))))
     end
@@ -212,7 +212,7 @@ describe("the compile cache", function()
     local cached, nvrtc = words((run(dir)))
     assert.same({"true", "nvrtc"}, {cached, nvrtc})
     assert.equal(text, support.read(memo))
-    -- An older version remembered: compiled afresh by the one that is there.
+    -- An older version remembered: the installed one compiles again.
     support.write(memo, (text:gsub("^%S+", "9.9")))
     cached, nvrtc = words((run(dir)))
     assert.same({"true", "nvrtc"}, {cached, nvrtc})
@@ -240,7 +240,7 @@ describe("the compile cache", function()
     assert.same({"4", "5", "new"}, left)
   end)
 
-  -- ---- what somebody else may have put there ----
+  -- ---- files that somebody else may have created ----
 
   local function sh(line)
     local _, err, code = support.exec({"sh", "-c", line})
@@ -252,8 +252,8 @@ describe("the compile cache", function()
     return out
   end
 
-  -- The cache works: what was there is a miss and is replaced by an entry of
-  -- our own, and nothing is left behind.
+  -- The cache works: the old file is a miss, an entry of our own replaces it,
+  -- and nothing is left over.
   local function replaces(what)
     local out, err = run(dir)
     assert.equal("", err, what)

@@ -1,4 +1,5 @@
--- The GPU's face against a driver that keeps books (spec/gpu/fakecuda.c).
+-- The GPU bindings against a driver that records its calls
+-- (spec/gpu/fakecuda.c).
 local support = require "spec.support"
 
 local fake = require "spec.gpu.fake"
@@ -47,7 +48,7 @@ describe("the GPU's face", function()
                  LUA_CPATH = absolute(package.cpath), [name] = home}})
         assert.equal("", err)
         if i == 1 then assert.equal("true\n", out) end
-        -- a machine with a driver finds that
+        -- a machine with a driver finds that one
         local _, own = pcall(require "cute.core".gpu_open)
         if i > 1 and not own then assert.equal("false\n", out) end
       end
@@ -411,8 +412,8 @@ describe("a launch through a driver that fails", function()
   end)
 end)
 
--- The driver's axpy is y = a x + far, whatever this kernel's text says; all in
--- units of 2^40, so that far has 64 bits.
+-- The fake driver's axpy is y = a x + far, whatever this kernel's text says.
+-- All values are in units of 2^40, so that far has 64 bits.
 describe("a launch of what is known", function()
   local KERNEL = [[
     local cute = require "cute"
@@ -437,7 +438,7 @@ describe("a launch of what is known", function()
   setup(fake.build)
   teardown(fake.remove)
 
-  -- What the code prints, line by line.
+  -- Asserts the output of the code, line by line.
   local function check(code, want, more)
     if not has_nvrtc() then return pending "needs NVRTC" end
     local out, err = run(KERNEL .. code, nil, more)
@@ -603,7 +604,7 @@ describe("a launch in clusters", function()
     local each = "k: grid 4 2 1, clusters of 4\n%s" ..
       "k: grid 16 1 1, clusters of 16\nk: grid 3 1 1, clusters of 1, pdl\n" ..
       "k: grid 6 1 1, clusters of 3, pdl\n"
-    -- more than 8 blocks need leave, each time a launch is made ready
+    -- more than 8 blocks need permission each time a launch is prepared
     assert.equal(each:format "opt in 1\nopt in 1\n" .. each:format "", err)
   end)
 

@@ -74,7 +74,7 @@ describe("a GPU #gpu", function()
     if (i < n) y[i] = a * x[i] + (float)shift;
   }]]
 
-  -- With a driver NVRTC caches by itself, and what it finds has no log.
+  -- With a driver, NVRTC has its own cache, whose hits have no log.
   it("gets registers and spills from every compile", function()
     for _ = 1, 2 do
       local out = assert(jit.compile(axpy, {arch = arch, name = "axpy",
@@ -122,7 +122,7 @@ describe("a GPU #gpu", function()
     local b, message = dev:buffer("u8", 1 << 45)
     assert.is_nil(b)
     assert.truthy(message:find("[out-of-memory]", 1, true), message)
-    local part = assert(dev:free_memory()) // 10 * 3  -- others run meanwhile
+    local part = assert(dev:free_memory()) // 10 * 3  -- other processes may run
     for _ = 1, 8 do assert(dev:buffer("u8", part)) end
     collectgarbage()
   end)
@@ -140,7 +140,7 @@ describe("a GPU #gpu", function()
                   {"i64", -3}}
     local run = assert(f:prepare {args = args, grid = {(n + 255) // 256},
                                   block = 256})
-    args[2] = nil  -- the launch keeps its own
+    args[2] = nil  -- the launch keeps its own reference
     collectgarbage()
     collectgarbage()
     assert.truthy(run:launch())
@@ -208,7 +208,7 @@ describe("a GPU #gpu", function()
     assert.equal(5000000, p:download()[0])
   end)
 
-  -- In a process of its own: it may cost the process its GPU.
+  -- In its own process, which may lose its GPU.
   it("tells an illegal address, closes what is lost and lives on", function()
     local out, err, code = support.run_lua {"-e", [[
       local core, gpu = require "cute.core", require "cute.gpu"
@@ -262,7 +262,7 @@ describe("a GPU #gpu", function()
       {"f64", "f64", 1e-14, "f64", 2^-52}, {"i8", "i32", 0, "i32", 0},
     }
     for _, c in ipairs(cases) do
-      -- cuBLAS takes bytes with K contiguous only
+      -- cuBLAS accepts bytes with K contiguous only
       for i, layout in ipairs(c[1] == "i8" and {"tn", "tn"}
                               or {"tn", "nt", "nn", "tt", "tn", "nt"}) do
         local m_major = i % 2 == 0

@@ -203,8 +203,8 @@ describe("an IntTuple", function()
   end)
 end)
 
--- What moves modes about does the same to a tuple with layouts as leaves as
--- to one with numbers in their places.
+-- Mode edits have the same effect on a tuple of layouts as on one with numbers
+-- in their places.
 describe("a tuple of layouts", function()
   local function numbered(r, depth, count)
     if depth == 0 or r:below(3) == 0 then

@@ -161,8 +161,8 @@ describe("completion", function()
     knows("layout", of("layoutlib.c", '(k, "shape")',
                        "static int layout_index"))
     knows("tensor", of("tensorlib.c", '(k, "shape")', "tensor_newindex"))
-    knows("tiled", of("boxlib.c", "static const Field mma_layouts",
-                      "int boxlib_index"))
+    knows("tiled", of("fields.c", "static const Field mma_layouts",
+                      "int fields_index"))
     knows("buffer", of("buflib.c", '(k, "dtype")', "static int buffer_index"))
     knows("dtype", of("cutelib.c", "dtype_index", "face_push_dtype"))
     knows("tma", of("tmalib.c", "static int atom_index", "atom_tostring"))

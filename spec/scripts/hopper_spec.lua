@@ -362,7 +362,7 @@ describe("gemm_sm90's rule", function()
     return ("%dx%d %s"):format(o.tile[1], o.tile[2], c or o.schedule
       or o.split or "-")
   end
-  local fastest = {  -- on an H200 (docs/performance.md), or within 1 % of it
+  local fastest = {  -- on an H200 (docs/measured/gemm.md), or within 1 % of it
     {512, 512, 512, "64x32 -"}, {1024, 1024, 1024, "64x128 -"},
     {2048, 2048, 2048, "128x256 -"},
     {4096, 4096, 4096, "128x256 2x1"}, {8192, 1024, 8192, "128x256 2x1"},

@@ -3,7 +3,7 @@ local support = require "spec.support"
 local _, X = cute._, cute.X
 local message, raises = support.message, support.raises
 
--- A host tensor of integers: element of offset k is k.
+-- A host tensor of integers: the element at offset k is k.
 local function counting(layout, dtype)
   local t = cute.zeros(cute.cosize(layout), dtype or cute.i32)
   for k = 0, cute.cosize(layout) - 1 do t[k] = k end
@@ -351,12 +351,12 @@ describe("marks", function()
   end)
 end)
 
--- Traces f over tensors; the text of the IR.
+-- Traces f over tensors; returns the text of the IR.
 local function ir(f, ...)
   return cute.kernel("k", f)(...):trace({block = 32}).ir
 end
 
--- Bits of every move of a kernel: {[bits] = count}.
+-- The widths of all moves of a kernel in bits: {[bits] = count}.
 local function moves(f, ...)
   local out = {}
   for bits in ir(f, ...):gmatch "copy (%d+) bits" do
@@ -381,7 +381,7 @@ describe("copies of traced tensors", function()
     assert.same({[64] = 3}, widths(cute.f32, L {6}, L {6}))
     assert.same({[32] = 5}, widths(cute.f32, L {5}, L {5}))
     assert.same({[128] = 2}, widths(cute.f64, L {4}, L {4}))
-    -- the same order on both sides, whatever it is
+    -- the same order on both sides, whichever it is
     assert.same({[128] = 4}, widths(cute.bf16, L({4, 8}, {8, 1}),
       L({4, 8}, {8, 1})))
     assert.same({[128] = 4}, widths(cute.bf16, L({4, {2, 4}}, {8, {4, 1}}),
@@ -389,10 +389,10 @@ describe("copies of traced tensors", function()
     -- different orders: element by element
     assert.same({[16] = 32}, widths(cute.bf16, L({4, 8}, {8, 1}),
       L({4, 8}, {1, 4})))
-    -- pairs, as the accumulators of an MMA have them
+    -- pairs, as in the accumulators of an MMA
     assert.same({[32] = 8}, widths(cute.bf16, L({{2, 2}, 4}, {{1, 64}, 8}),
       L({{2, 2}, 4}, {{1, 2}, 4})))
-    -- a row whose length is odd misaligns the next one
+    -- a row of odd length misaligns the next one
     assert.same({[16] = 16}, widths(cute.bf16, L({8, 2}, {1, 9}),
       L {8, 2}))
   end)

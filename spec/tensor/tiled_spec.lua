@@ -1,5 +1,5 @@
--- Tiled operations: what they print, that partitions cover a tile once, and
--- kernels that copy and multiply through them on the simulator.
+-- Tiled operations: their printed form, partitions that cover a tile exactly
+-- once, and kernels that copy and multiply through them on the simulator.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -256,7 +256,7 @@ describe("copy", function()
       end, 32, a, b)
       for t = 0, 31 do
         for v = 0, n - 1 do
-          local at = atom.layout_dst_tv(t, v)  -- place in the source
+          local at = atom.layout_dst_tv(t, v)  -- position in the source
           assert.equal(a[{at // n, at % n}], b[{t, v}], name)
         end
       end
@@ -403,7 +403,7 @@ describe("copy", function()
     local R = math.random
     math.randomseed(5)
     local atom = cute.make_copy_atom("UniversalCopy", cute.bf16, 16)
-    -- Do the parts of all threads hold what is inside once, where it lies?
+    -- Asserts that the parts of all threads cover the inside once, in place.
     local function covers(shape, thr, val)
       local l = cute.make_layout(shape)
       local M, N = cute.size(l, 0), cute.size(l, 1)
@@ -474,7 +474,7 @@ describe("copy", function()
 end)
 
 -- D = A B + C through shared memory, ldmatrix (or plain loads), the MMA and,
--- at will, stmatrix; A (M,K) and B (N,K) with the majors given.
+-- optionally, stmatrix; A (M,K) and B (N,K) with the given majors.
 local function through_shared(opt)
   local M, N, K = 64, 64, 32
   local A = tensor({M, K}, opt.type, function(i) return i * 7 % 5 - 2 end)

@@ -1,5 +1,5 @@
--- TMA atoms: box, swizzle and coordinates from the layouts; copies as the dump
--- has them, as text, compiled for sm_90a; and what cannot be.
+-- TMA atoms: box, swizzle and coordinates derived from the layouts; copies in
+-- the dump, as text, and compiled for sm_90a; and errors.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local raises = require "spec.support".raises
@@ -127,7 +127,7 @@ end)
 -- Copies
 ---------------------------------------------------------------------------
 
--- What a call is in the dump, the line of the text that does it, and PTX.
+-- The form of a call in the dump, its line in the text, and its PTX.
 local CASES = {
   {LOAD, function(atom, s, g, bar)
      cute.copy(atom, g(_, 3), s(_, 1), {tma_bar_ptr = bar})
@@ -163,7 +163,7 @@ local CASES = {
    ""},
 }
 
--- A kernel that does f with tile 0 of a matrix, in stages of shared memory.
+-- A kernel that applies f to tile 0 of a matrix, in stages of shared memory.
 local function kernel_of(f)
   return cute.kernel("k", function(atom, coords)
     local s = cute.make_smem_tensor(cute.bf16, sw128(128, 64, 2), 1024)
@@ -232,7 +232,7 @@ describe("a TMA copy", function()
           cute.group_modes(s, 0, 2), cute.group_modes(s, 0, 2))
         cute.copy(atom, g(cute._, 0), ts, {tma_bar_ptr = bar})
       end)
-    -- its places in another order than the atom's
+    -- modes in another order than the atom's
     local function placed(op, layout, from)
       local x, c = cpasync.make_tiled_tma_atom(op, matrix(512, 256),
         from or sw128(128, 64), {128, 64})
@@ -259,7 +259,7 @@ describe("a TMA copy", function()
       raises("copy: the atom was made for a layout with no swizzle, shared "
         .. "memory has Sw<3,3,3>: element 64 of the tile", placed, op,
         sw128(128, 64), rows)
-      -- of bits that no element of the tile has
+      -- a swizzle of bits that no element of the tile has
       placed(op, cute.make_composed_layout(cute.make_swizzle(3, 3, 10), 0,
         rows), rows)
     end
@@ -407,7 +407,7 @@ describe("a TMA copy", function()
       return cpasync.make_im2col_tma_atom(IM2COL, x,
         layout or cute.make_layout(tile, cute.LayoutRight), tile, ...)
     end
-    -- a filter of 3 x 3, a pixel around
+    -- a 3 x 3 filter, with a border of one pixel
     local atom, coords = made_of({32, 64}, sw128(32, 64), {-1, -1}, {-1, -1},
                                  {1, 1}, {1, 1})
     assert.equal("TMA load of bf16, box (64,32) by im2col, swizzle 128 B",
@@ -422,7 +422,7 @@ describe("a TMA copy", function()
         cute.group_modes(s, 0, 2), cute.zipped_divide(c, {32, 64}))
       cute.copy(a, tg(_, {3, {2, 1}}), ts, {tma_bar_ptr = bar})
     end)(atom, coords):trace {block = 32}
-    -- pixel 96 is (6,2) of image 1, the filter's place (2,1)
+    -- pixel 96 is (6,2) of image 1, at filter position (2,1)
     assert.truthy(program.source:find("tma_load_im2col_4d(s_addr, &a, "
       .. "bar_addr, 0, 5, 1, 1, 2, 1);", 1, true), program.source)
     kernels.compiles(program, {"sm_90", "sm_90a"})

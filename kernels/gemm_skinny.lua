@@ -55,10 +55,10 @@ local function converted(word, t, dtype)
 end
 
 -- Returns the rows of n that a thread has of an operand: in each of its tiles
--- that of this lane and, for the MMA's first operand, the one 8 rows below;
--- false if no lane has it. o: {first: whether it is the first operand, count:
--- number of its tiles, across: tiles side by side in a block, row(i): the first
--- row of tile i, prefetch: bytes to prefetch into L2}.
+-- that of this lane and, for the MMA's first operand, the one 8 rows below. A
+-- row is false if no lane has it. o: {first: whether it is the first operand,
+-- count: number of its tiles, across: tiles side by side in a block, row(i):
+-- the first row of tile i, prefetch: bytes to prefetch into L2}.
 local function rows_of(n, o)
   local rows, last, lane = {}, n - 1, cute.arch.lane_idx()
   local few = math.type(last) == "integer" and last < 8

@@ -402,11 +402,13 @@ end
 -- dependent launches: it waits for the preceding kernel, and the next one
 -- begins when its blocks are done, since earlier blocks would slow it down.
 -- run(A, B, C, way, ...) is the work of one block, for use in other kernels.
--- way: {valid = the existing elements of A (tiles.inside), cached = loads A
--- through L1, at = the tile {bm, bn}, from =, k_tiles = the tiles of K, meet =
--- function(C, block): called before C is stored, returns whether this block
--- stores it, batch(t) = part.batch of an epilogue, and part.l = l, if they are
--- not of batch z}.
+-- Fields of way:
+-- valid: the existing elements of A (tiles.inside); cached: loads A through L1;
+-- at: the tile {bm, bn}; from, k_tiles: the tiles of K;
+-- meet: function(C, block), called before C is stored; returns whether this
+--   block stores it;
+-- batch(t), l: part.batch and part.l of an epilogue, if they are not of batch
+--   z.
 ---@param o? table {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
 -- rows: boolean?, epilogue: function?, columns: integer?, gated: boolean?,

@@ -4,11 +4,12 @@
 -- or, without a cluster, in global memory by the last block to arrive
 -- (kernels.meet).
 --
--- A plan has {n, m, tile = {rows of B, of A}, warps = {along N, along K}, block
--- = threads, splits = blocks that share K, cluster = whether they form one, MT,
--- NT = MMAs of a warp, turned = whether it computes D^T = B A^T, epilogue,
--- gated = whether the first half of the tile's rows of B, as of B itself, are
--- gates of the others}. If gated, it is turned, and MT is even.
+-- A plan has the fields
+--   n, m; tile = {rows of B, of A}; warps = {along N, along K};
+--   block = threads; splits = blocks that share K; cluster = do they form one;
+--   MT, NT = MMAs of a warp; turned = whether it computes D^T = B A^T;
+--   epilogue; gated = whether the first half of the tile's rows of B, as of B
+--   itself, are gates of the others. Then it is turned, and MT is even.
 local check = require "kernels.check"
 local core = require "cute.core"
 local cute = require "cute"

@@ -65,13 +65,16 @@ rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
 
 --- Plans the distribution of rows of n elements over threads. n, `dtype` and
 -- `sources` (the number of rows that a kernel reads more than once) determine
--- the best plan on an H200. These options override it: `values` of a chunk for
--- a thread; `threads` of a row; `block`; `width` of its vectors (1 if rows
--- begin at any element); staged (true or false); `min_blocks` on a
--- multiprocessor; `smem`, its bytes of shared memory if it is not an sm_90;
+-- the best plan on an H200. These options override it:
+-- `values` of a chunk for a thread; `threads` of a row; `block`;
+-- `width` of its vectors (1 if rows begin at any element); staged (true or
+--   false);
+-- `min_blocks` on a multiprocessor; `smem`, its bytes of shared memory if it is
+--   not an sm_90;
 -- persistent: blocks iterate over rows, and stage the next one while they
--- write; `blocks` that share a row (1), each with `threads` of its own and
--- `stages` rows (2) in flight.
+--   write;
+-- `blocks` that share a row (1), each with `threads` of its own and `stages`
+--   rows (2) in flight.
 ---@param o table {n: integer, dtype: any, sources: integer?, values: integer?,
 -- threads: integer?, block: integer?, staged: boolean?, min_blocks: any?,
 -- smem: integer?, persistent: boolean?, width: integer?, blocks: integer?,

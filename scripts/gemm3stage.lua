@@ -31,8 +31,7 @@ local function gemm3stage(rows, cp_async)
 
   return cute.kernel("gemm3stage", function(mA, mB, mC, alpha, beta)
     local tid = cute.arch.thread_idx()
-    -- Blocks traverse 8 tiles down, then to the right, as in
-    -- gemm_l2swizzle.lua.
+    -- Blocks go down 8 tiles, then to the right, as in gemm_l2swizzle.lua.
     local bm, bn = tiles.raster(cute.arch.block_idx(),
       cute.size(mC, 0) // BM, cute.size(mC, 1) // BN, GROUP)
     local tiler, at = {BM, BN, BK}, {bm, bn, _}

@@ -23,8 +23,7 @@ local atom = cute.composition(cute.make_swizzle(3, 3, 3),
 local sA_layout = cute.tile_to_shape(atom, {BM, BK})            -- (BM,BK)
 local sB_layout = cute.tile_to_shape(atom, {BN, BK})            -- (BN,BK)
 
--- Global to shared memory: 8 threads for each row, 16 bytes each, bypassing
--- registers.
+-- Global to shared memory: 8 threads a row, 16 bytes each, bypassing registers.
 local g2s = cute.make_tiled_copy(
   cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", cute.bf16, 128),
   cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 8})

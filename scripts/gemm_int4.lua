@@ -1,6 +1,6 @@
 -- 4-bit weights: C = A W^T at a quarter of the bytes.
 --
--- For a few rows of A and a large W, reading W dominates the time, so W is
+-- For a few rows of A and a large W, reading W dominates the time. So W is
 -- stored in the order of the tensor cores: 16 bytes of a thread are its part of
 -- four consecutive fragments along K. cp.async writes them to the place where
 -- only this thread reads them again, as many tiles ahead as shared memory

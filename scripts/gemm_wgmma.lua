@@ -8,9 +8,8 @@
 -- STAGES - 1. Half of the registers are accumulators, none is an operand.
 --
 -- wgmma reads its own layouts (8 rows of 128 bytes, swizzled by address);
--- cp.async writes them like any other. It writes as the threads do, through the
--- generic proxy, but wgmma reads through the async proxy:
--- fence_view_async_shared orders them.
+-- cp.async writes them like any other. It writes through the generic proxy and
+-- wgmma reads through the async proxy: fence_view_async_shared orders them.
 --   cutelua scripts/gemm_wgmma.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"

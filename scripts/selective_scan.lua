@@ -1,5 +1,4 @@
--- Mamba's selective scan: a recurrence with different coefficients at each
--- step.
+-- Mamba's selective scan: a recurrence with new factors at each step.
 --
 -- States stay in registers and advance in time; tiles of time are loaded to
 -- shared memory ahead of them. Four lanes share a channel's 16 states. They sum

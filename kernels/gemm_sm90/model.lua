@@ -105,11 +105,13 @@ function model.run(o, first, second)
   return best
 end
 
--- Returns the rows that the last tile of a mode lacks, all of them if a
--- cluster's last blocks have none; the cycles of a step for missing rows, which
--- grow with the number of blocks that request such rows at once; and the number
--- of tiles of a block with missing rows, of `waves`. That is all, if one block
--- has the last tile of the mode each time; else its share plus one.
+-- Returns three numbers about the missing rows of a mode:
+-- the rows that the last tile lacks, all of them if a cluster's last blocks
+--   have none;
+-- the cycles of a step for missing rows, which grow with the number of blocks
+--   that request such rows at once;
+-- the number of tiles of a block with missing rows, of `waves`: all, if one
+--   block has the last tile of the mode each time; else its share plus one.
 local function lacking(o, mode, size, tiles, others, waves, slots)
   local tile, cluster = o.tile[mode], o.cluster[mode]
   tiles = ceil_div(tiles, cluster) * cluster
@@ -135,11 +137,12 @@ function model.cut(elements, bits)
   return C.cut[math.min(pitch & -pitch, 128)] or 1
 end
 
--- Returns a product of (m,k) and (n,k) for the given options: `waves` of its
--- tiles, in `slots` at once; along K `steps`, each of `pieces` of 128 bytes in
--- a row; the `cut` of rows; `busy`: the fraction of a whole number of waves
--- that has blocks; `single`: whether there is a single wave, in which blocks
--- request operands in the order of their tiles.
+-- Returns a product of (m,k) and (n,k) for the given options:
+-- `waves` of its tiles, in `slots` at once;
+-- along K `steps`, each of `pieces` of 128 bytes in a row; the `cut` of rows;
+-- `busy`: the fraction of a whole number of waves that has blocks;
+-- `single`: whether there is a single wave, in which blocks request operands in
+--   the order of their tiles.
 local function product(o, m, n, k, sms)
   local bits = o.a_dtype.bits
   local p = {m = m, n = n, k = k, bits = bits, wide = o.d_dtype.bits,

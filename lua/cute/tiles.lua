@@ -521,15 +521,18 @@ end
 -- in_parts: boolean?}
 -- from, k_tiles: the first tile of K, and the number of tiles (default: all);
 -- thread: this thread's index among those of the MMA; valid: see tiles.inside;
--- cached: loads through L1, for data that is read again soon; arch: 70 for a
--- target without cp.async and ldmatrix; atom: that of fetch; piece: see
--- tiles.smem_layout; lead: 0 for contiguous rows in shared memory in any case,
--- 1 for K; slots: fragments for that many blocks of K, used in turn (default:
--- all of a tile); plain: data contiguous in M is at most padded, not swizzled,
--- for fetches of whole runs at known offsets; halves: transposed data is loaded
--- in vectors through registers, by take and put, not by a cp.async for each
--- element; as: the MMA's type if it differs from t's: fetch converts; in_parts:
--- `valid` is cheap, and is called again for each part of a tile.
+-- cached: loads through L1, for data that is read again soon;
+-- arch: 70 for a target without cp.async and ldmatrix; atom: that of fetch;
+-- piece: see tiles.smem_layout; lead: 0 for contiguous rows in shared memory in
+--   any case, 1 for K;
+-- slots: fragments for that many blocks of K, used in turn (default: all of a
+--   tile);
+-- plain: data contiguous in M is at most padded, not swizzled, for fetches of
+--   whole runs at known offsets;
+-- halves: transposed data is loaded in vectors through registers, by take and
+--   put, not by a cp.async for each element;
+-- as: the MMA's type if it differs from t's: fetch converts;
+-- in_parts: `valid` is cheap, and is called again for each part of a tile.
 function tiles.operand(t, o)
   t = tiles.matrix(in_tiles(t, o.tile[2]))
   o = setmetatable({thread = o.thread or (cute.arch.thread_idx())},
@@ -689,10 +692,12 @@ local function loaded_once(C, x, from)
 end
 
 --- Makes this thread's part of C and its accumulators: acc (MMA,M,N).
--- store(alpha, beta) writes C = alpha acc + beta C (alpha and beta nil: acc),
--- put(r) a fragment. load(t) returns the values of another matrix (M,N), or a
--- vector (N), at the accumulators' positions: a vector (MMA,M,N) of their type,
--- or of dtype with load(t, dtype); 0 outside. save(t, v) writes such a vector.
+-- store(alpha, beta) writes C = alpha acc + beta C (alpha and beta nil: acc);
+-- put(r) writes a fragment;
+-- load(t[, dtype]) returns the values of another matrix (M,N), or a vector (N),
+--   at the accumulators' positions: a vector (MMA,M,N) of their type, or of
+--   dtype; 0 outside;
+-- save(t, v) writes such a vector.
 ---@param t any C, (M,N)
 ---@param tile integer[] (BM,BN)
 ---@param at any[] the tile's position

@@ -229,7 +229,7 @@ k     a kernel
 list  a table of 2
 n     42
 none
-size  How many elements there are.
+size  Returns the number of elements.
 text  "a\x1b[2J..."
 yes   true
 ]], out)
@@ -391,7 +391,7 @@ describe("completion at the prompt", function()
       {"\t", "p"}, {"\t", "> L:comp"}, {"lement(16)\n", "8\r\n> "},
       {"f = {\n", ">> "}, {"a = str", "str"}, {"\t", "ing"}, {"}\n", "> "},
       {"f.a == string\n", "true\r\n> "}}
-    assert.truthy(out:find("\ncomplement   The layout that", 1, true), out)
+    assert.truthy(out:find("\ncomplement   Returns the layout", 1, true), out)
     assert.truthy(out:find("2:8", 1, true), out)
   end)
 
@@ -439,7 +439,7 @@ describe("completion at the prompt", function()
     local out = talk {{"cute.make_lay", "lay"}, {"\t", "out"},
       {"\t", "> cute.make_layout"}, {"\t\t", "image_mask"},
       {"\t\t", "tv"}, {"\27[Z", "like"}, {" ~= nil\n", "true\r\n> "}}
-    assert.truthy(out:find("\nmake_layout             The layout shape:stride",
+    assert.truthy(out:find("\nmake_layout             Makes the layout shape",
                            1, true), out)
   end)
 

@@ -62,6 +62,7 @@ static int l_entry(lua_State *L) {
     face_set_int(L, "bits", v->type.bits);
     face_set_int(L, "count", v->count);
     face_set_int(L, "offset", v->offset);
+    face_set_bool(L, "array", v->array);
     lua_rawseti(L, -2, (lua_Integer)k + 1);
   }
   lua_setfield(L, -2, "parameters");
@@ -84,8 +85,40 @@ static int l_entries(lua_State *L) {
   return 1;
 }
 
-// ptx_translate(module, entry, {{offset, value or tensor, kind, bits}, ...},
-// bytes of dynamic shared memory, file)
+// One argument, a list at idx: {offset, tensor, TMA atom or bytes} or {offset,
+// value, kind, bits}; kind "": as the value's own type.
+static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
+  Fn *fn = ir_fn(cx);
+  for (int k = 1; k <= 4; k++) lua_rawgeti(L, idx, k);
+  int at = lua_gettop(L) - 3;
+  PtxBound b = {.offset = (uint32_t)face_checkint(L, at)};
+  const TmaBox *box = tmalib_box(L, at + 1);
+  if (box && box->a.ref) {
+    const TensorMap *map = &box->a.map;
+    b.mem = box->a.ref;
+    b.box = dtype_bits(box->a.type);
+    for (int q = 0; q < map->rank; q++) b.box *= map->box[q];
+  } else if (luaL_testudata(L, at + 1, MT_TENSOR)) {
+    b.mem = face_check_tensor(L, at + 1).mem;
+  } else if (lua_type(L, at + 1) == LUA_TSTRING) {
+    size_t n;
+    b.bytes = face_checklstr(L, at + 1, &n);  // the caller's table keeps it
+    b.size = (uint32_t)n;
+  } else {
+    const char *kind = face_checkstr(L, at + 2);
+    int64_t bits = face_checkint(L, at + 3);
+    DType t = strcmp(kind, "f") == 0 ? (bits == 64 ? DT_F64 : DT_F32)
+              : bits == 64 ? DT_I64 : bits == 32 ? DT_I32
+              : bits == 16 ? DT_U16 : bits == 8 ? DT_U8 : DT_NONE;
+    Ref v = face_check_value(cx, L, at + 1, t);
+    b.value = t == DT_NONE || ir_type(fn, v) == t ? v : ir_cvt(cx, fn, t, v);
+  }
+  lua_settop(L, at - 1);
+  return b;
+}
+
+// ptx_translate(module, entry, list of arguments, bytes of dynamic shared
+// memory, chunk name)
 static int l_translate(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "ptx");
@@ -96,30 +129,8 @@ static int l_translate(lua_State *L) {
   PtxBound *bound = NEW(cx, PtxBound, n + 1);
   for (size_t k = 0; k < n; k++) {
     lua_rawgeti(L, 3, (lua_Integer)k + 1);
-    int at = lua_gettop(L);
-    lua_rawgeti(L, at, 1);
-    lua_rawgeti(L, at, 2);
-    lua_rawgeti(L, at, 3);
-    lua_rawgeti(L, at, 4);
-    bound[k] = (PtxBound){.offset = (uint32_t)face_checkint(L, at + 1)};
-    const TmaBox *box = tmalib_box(L, at + 2);
-    if (box && box->a.ref) {
-      const TensorMap *map = &box->a.map;
-      bound[k].mem = box->a.ref;
-      bound[k].box = dtype_bits(box->a.type);
-      for (int q = 0; q < map->rank; q++) bound[k].box *= map->box[q];
-    } else if (luaL_testudata(L, at + 2, MT_TENSOR)) {
-      bound[k].mem = face_check_tensor(L, at + 2).mem;
-    } else {
-      bool flt = strcmp(face_checkstr(L, at + 3), "f") == 0;
-      int64_t bits = face_checkint(L, at + 4);
-      DType t = bits == 64 ? (flt ? DT_F64 : DT_I64)
-                : bits == 32 ? (flt ? DT_F32 : DT_I32)
-                : bits == 16 ? DT_U16 : DT_U8;
-      Ref v = face_check_value(cx, L, at + 2, t);
-      bound[k].value = ir_type(fn, v) == t ? v : ir_cvt(cx, fn, t, v);
-    }
-    lua_settop(L, at - 1);
+    bound[k] = bound_of(cx, L, lua_gettop(L));
+    lua_pop(L, 1);
   }
   ptx_translate(cx, fn, m, f, bound, n, face_checkint(L, 4),
                 face_checkstr(L, 5));

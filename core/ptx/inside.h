@@ -142,6 +142,9 @@ static inline DType signed_of(int bits) {
 }
 
 
+// The bits of the parameters from byte `at` on, as an unsigned number.
+Ref op_param(PtxOp *o, uint32_t at, int bits);
+
 // ---- memory ----
 typedef struct Place {
   Ref mem, off;  // bytes

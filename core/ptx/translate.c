@@ -265,7 +265,8 @@ static void homes(PtxBuild *b) {
       for (uint32_t k = 0; k < ins->args; k++) {
         const PtxArg *a = &b->m->args.p[ins->arg + k];
         DType t = ptxrow_elements(b, ins, k);
-        bool plain = a->kind != PTX_A_VECTOR && strncmp(ins->op, "wgmma", 5) == 0;
+        bool plain = a->kind != PTX_A_VECTOR && row->dsts == 1 &&
+                     strncmp(ins->op, "wgmma", 5) == 0;
         if (!plain && (t != DT_NONE || pass)) give_home(b, a, t);
       }
     }

@@ -10,7 +10,9 @@ typedef struct PtxBound {
   uint32_t offset;  // bytes from the first parameter's first byte
   Ref mem;          // a pointer: its GMEM object, or a tensor map's; else 0
   int64_t box;      // of a tensor map: bits that one copy moves
-  Ref value;        // a scalar's value, of as many bits as the parameter has
+  Ref value;        // a scalar's value
+  const char *bytes;  // or constant bytes
+  uint32_t size;    // ... and how many
 } PtxBound;
 
 // Appends the body of entry f to fn, which is being traced. smem: bytes of

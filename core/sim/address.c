@@ -97,7 +97,8 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
   *m = (SimAddressed){.ins = NEW(cx, SimIns, n + 1),
                       .piece = NEW(cx, const LaunchArg *, n + 1),
                       .address = mem->address, .off = s[k]->slot,
-                      .wide = s[k]->wide, .bits = dtype_bits((DType)s[k]->type), .write = write,
+                      .wide = s[k]->wide, .write = write,
+                      .bits = dtype_bits((DType)s[k]->type),
                       .align = p->fn->mem.p[mem->index].align,
                       .at = (*top + 63) & ~63u, .mem = mem};
   if (d->op == OP_COPY || d->op == OP_CPASYNC)

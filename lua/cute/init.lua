@@ -35,7 +35,8 @@ local PARTS = {
     arch?: string)]],
   ["cute.doc"] = [[doc(x?)]],
   ["cute.debug"] = [[debug(kernel: kernel, arguments...)]],
-  ["cute.ptx"] = [[ptx(text: string)]],
+  ["cute.ptx"] = [[
+    ptx(text: string) cuda(text: string, opts?: {arch define include options})]],
   ["cute.lang.raw"] = [[raw_kernel(text: string, opts?: table)]],
   ["cute.stream"] = [[
     stream(device?) event(device?) with_stream(stream, f: function,

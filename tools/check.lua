@@ -44,11 +44,15 @@ end
 
 local C = list "core/*/*.c core/*/*.h core/*/*.cu"
 local LUA = list("lua/*/*.lua lua/*/*/*.lua kernels/*.lua "
-  .. "kernels/*/*.lua scripts/*.lua spec/*.lua spec/*/*.lua tools/*.lua")
+  .. "kernels/*/*.lua scripts/*.lua spec/*.lua spec/*/*.lua spec/*/*/*.lua "
+  .. "tools/*.lua")
 local CODE = table.move(LUA, 1, #LUA, #C + 1, {table.unpack(C)})
 
-rule("lines of at most 80 columns", CODE, function(_, text, complain)
+rule("lines of at most 80 columns", CODE, function(path, text, complain)
   each_line(text, function(line, n)
+    if path:find "^spec/faults/" then  -- a document shows them without marks
+      line = line:gsub("  %-%- wrong$", ""):gsub("%-%- mend: ", "", 1)
+    end
     local width = utf8.len(line) or #line
     if width > 80 then complain(n, width .. " columns") end
   end)

@@ -101,6 +101,16 @@ local function execute(path, text)
   return said
 end
 
+-- Runs a launch, whose notes the program does not print.
+local function quiet(program, launch)
+  local found = core.sim_run(program.fn, launch)
+  simreport.attach(found, program)
+  for _, note in ipairs(found:notes()) do
+    simreport.new_note(program.info.name, note)
+  end
+  return found
+end
+
 -- Runs a text under a seed, or under its own: what the program prints of it,
 -- and whether it launched something on the simulator.
 local function plain(path, text, seed)
@@ -108,13 +118,9 @@ local function plain(path, text, seed)
   local before = kernel.runner
   kernel.runner = {run = function(program, launch)
     launched, launch.seed = true, seed or launch.seed
-    local found = core.sim_run(program.fn, launch)
+    local found = quiet(program, launch)
     for _, r in ipairs(found.ok and found.relies or {}) do
       said[#said + 1] = "note: " .. simreport.reliance(r)
-    end
-    simreport.attach(found, program)
-    for _, note in ipairs(found:notes()) do
-      simreport.new_note(program.info.name, note)  -- the launch is silent
     end
     return found
   end}
@@ -131,7 +137,7 @@ local function checked(path, text, opt)
     local v = check.launch(program, launch, opt)
     said[#said + 1] = tostring(v)
     if v.verdict == "bug" then error(STOP, 0) end
-    return core.sim_run(program.fn, launch)
+    return quiet(program, launch)
   end}
   local why = execute(path, text)
   said[#said + 1] = why

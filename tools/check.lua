@@ -78,6 +78,26 @@ rule("files of at most 1500 lines", CODE, function(_, text, complain)
   if n > 1500 then complain(n, n .. " lines") end
 end)
 
+do
+  -- One file a call: with several luac5.4 ends in a double free.
+  local long, count = {}, 0
+  local p <close> = io.popen
+    "ls spec/*.lua spec/*/*.lua | xargs -n 1 luac5.4 -l -p"
+  for line in p:lines() do
+    local path, from, to = line:match "^function <([^:]+):(%d+),(%d+)>"
+    if path then
+      local n = to - from + 1
+      count = count + 1
+      if n > 120 then long[path] = {from, n .. " lines"} end
+    end
+  end
+  rule("functions of at most 120 lines in specs",
+       list "spec/*.lua spec/*/*.lua", function(path, _, complain)
+    if count == 0 then complain(1, "luac5.4 lists no functions") end
+    if long[path] then complain(table.unpack(long[path])) end
+  end)
+end
+
 rule("C begins with a sentence that says what it is", list
   "core/*/*.c core/*/*.h spec/*/*.c", function(_, text, complain)
     local first = text:match "^// ([^\n]*\n[^\n]*\n[^\n]*)"

@@ -194,12 +194,12 @@ end)
 -- Shared memory of other blocks
 ---------------------------------------------------------------------------
 
-describe("shared memory of another block", function()
-  local function meet(relaxed)
-    if relaxed then arch.cluster_arrive_relaxed() else arch.cluster_arrive() end
-    arch.cluster_wait()
-  end
+local function meet(relaxed)
+  if relaxed then arch.cluster_arrive_relaxed() else arch.cluster_arrive() end
+  arch.cluster_wait()
+end
 
+describe("shared memory of another block", function()
   -- Every thread writes to the next block and reads what the one before wrote.
   local function exchange(o)
     return function(out)
@@ -304,7 +304,9 @@ describe("shared memory of another block", function()
     assert.equal(4 * 2 * 496, o(0))
     assert.equal(0, o(1))
   end)
+end)
 
+describe("shared memory of another block", function()
   -- Block 0 writes to block 1 and arrives there.
   local function handed(arrives, waits)
     return function(out)
@@ -503,10 +505,6 @@ describe("shared memory of a block", function()
   local TOLD = "unstarted%-block: element %d+ of distributed shared tensor "
     .. "'there' of block %(%d,0,0%), which may not have begun: no barrier of "
     .. "the cluster is before this$"
-  local function meet()
-    arch.cluster_arrive()
-    arch.cluster_wait()
-  end
   local function meet_relaxed()
     arch.cluster_arrive_relaxed()
     arch.cluster_wait()

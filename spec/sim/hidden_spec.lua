@@ -204,14 +204,53 @@ describe("what is no order of memory", function()
   end)
 end)
 
-describe("columns beyond their row", function()
-  local function told(f, block, ...)
-    local r = report(f, block, ...)
-    assert.equal(1, #r.reports, tostring(r))
-    assert.equal("out-of-bounds", r.reports[1].kind)
-    return r.reports[1].message, r.reports[1]
-  end
+local function told(f, block, ...)
+  local r = report(f, block, ...)
+  assert.equal(1, #r.reports, tostring(r))
+  assert.equal("out-of-bounds", r.reports[1].kind)
+  return r.reports[1].message, r.reports[1]
+end
 
+-- Copies of tiles, by coordinates and by partitions, of 60 x 200 elements in
+-- rows of 256, or of 200: without gaps each offset is some element.
+local g2r = cute.make_tiled_copy(
+  cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.f32, 128),
+  cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})
+local g2s = cute.make_tiled_copy(
+  cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),
+  cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})
+local function matrix(row)
+  local x = cute.ones(cute.make_layout({64, row}, {row, 1}), cute.f32)
+  return cute.make_tensor(x.iterator, cute.make_layout({60, 200}, {row, 1}))
+end
+local COPIES = {
+  function(tile, t)  -- into registers
+    local from = g2r:get_slice(t):partition_S(tile)
+    cute.copy(g2r, from, cute.make_fragment_like(from))
+  end,
+  function(tile, t)  -- back
+    local to = g2r:get_slice(t):partition_D(tile)
+    local r = cute.make_fragment_like(to)
+    r:fill(1.0)
+    cute.copy(g2r, r, to)
+  end,
+  function(tile, t)
+    local s = cute.make_smem_tensor(cute.f32, cute.make_layout({32, 64},
+      {64, 1}), 128)
+    local thr = g2s:get_slice(t)
+    cute.copy(g2s, thr:partition_S(tile), thr:partition_D(s))
+    arch.cp_async_commit_group()
+    arch.cp_async_wait_group(0)
+  end,
+  function(tile, t)  -- one row each
+    local row = cute.local_partition(tile, cute.make_layout {128, 1}, t)
+    cute.when(t:lt(32), function()
+      row[0] = 1.0
+      for k = 1, 63 do row[k] = row[k - 1] end
+    end)
+  end}
+
+describe("columns beyond their row", function()
   it("lie inside the tensor, and are told by their coordinate", function()
     local x, y = cute.zeros({8, 16}, cute.f32), tensor(64)
     local message, f = told(function(a, b)
@@ -256,45 +295,6 @@ describe("columns beyond their row", function()
       end, 4, tensor(64), tensor(64), 3)))
   end)
 
-  -- Copies of tiles, by coordinates and by partitions, of 60 x 200 elements in
-  -- rows of 256, or of 200: without gaps each offset is some element.
-  local g2r = cute.make_tiled_copy(
-    cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.f32, 128),
-    cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})
-  local g2s = cute.make_tiled_copy(
-    cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),
-    cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})
-  local function matrix(row)
-    local x = cute.ones(cute.make_layout({64, row}, {row, 1}), cute.f32)
-    return cute.make_tensor(x.iterator, cute.make_layout({60, 200}, {row, 1}))
-  end
-  local COPIES = {
-    function(tile, t)  -- into registers
-      local from = g2r:get_slice(t):partition_S(tile)
-      cute.copy(g2r, from, cute.make_fragment_like(from))
-    end,
-    function(tile, t)  -- back
-      local to = g2r:get_slice(t):partition_D(tile)
-      local r = cute.make_fragment_like(to)
-      r:fill(1.0)
-      cute.copy(g2r, r, to)
-    end,
-    function(tile, t)
-      local s = cute.make_smem_tensor(cute.f32, cute.make_layout({32, 64},
-        {64, 1}), 128)
-      local thr = g2s:get_slice(t)
-      cute.copy(g2s, thr:partition_S(tile), thr:partition_D(s))
-      arch.cp_async_commit_group()
-      arch.cp_async_wait_group(0)
-    end,
-    function(tile, t)  -- one row each
-      local row = cute.local_partition(tile, cute.make_layout {128, 1}, t)
-      cute.when(t:lt(32), function()
-        row[0] = 1.0
-        for k = 1, 63 do row[k] = row[k - 1] end
-      end)
-    end}
-
   it("of tiles that are copied", function()
     for n = 0, 3 do
       local dynamic, width = n % 2 == 1, n < 2 and 256 or 200
@@ -320,7 +320,9 @@ describe("columns beyond their row", function()
       end
     end
   end)
+end)
 
+describe("columns beyond their row", function()
   -- What is told of 128 threads that look at a tensor of 8 x 8 without gaps.
   local function dense(f)
     local r = report(f, 128, cute.ones(cute.make_layout({8, 8}, {8, 1}),
@@ -661,13 +663,13 @@ end)
 
 describe("words", function()
   it("a cp.async that nobody committed belongs to no group", function()
-    local g2s = cute.make_tiled_copy(
+    local copy = cute.make_tiled_copy(
       cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),
       cute.make_layout {32}, cute.make_layout {4})
     local r = report(function(x, y)
       local t = arch.thread_idx()
-      local s, thr = smem(128, cute.f32), g2s:get_slice(t)
-      cute.copy(g2s, thr:partition_S(x), thr:partition_D(s))
+      local s, thr = smem(128, cute.f32), copy:get_slice(t)
+      cute.copy(copy, thr:partition_S(x), thr:partition_D(s))
       arch.cp_async_wait_group(0)
       arch.sync_threads()
       y[t] = s[t]

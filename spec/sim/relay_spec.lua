@@ -196,7 +196,9 @@ describe("a hand-over between blocks", function()
     assert.equal("", (found(kernel(0), {2, 1})))
     assert.matches("^block%-race %d+ %d+$", (found(kernel(1), {2, 1})))
   end)
+end)
 
+describe("a hand-over between blocks", function()
   -- Block 1 loads by a bulk copy what threads of block 0 stored.
   it("to an agent needs a fence between the proxies", function()
     local at, cpasync = support.recorder(), cute.nvgpu.cpasync
@@ -470,11 +472,29 @@ end)
 -- Accesses that a later, or an earlier, one of the same thread hid
 ---------------------------------------------------------------------------
 
+local GPU = {sem = "relaxed", scope = "gpu"}
+local function add(p, how) arch.atomic_add(p, 1, how) end
+
+-- Block 1 does that, block 0 adds.
+local function report(f, cluster, used, seed)
+  return support.report(cute.kernel("k", function(x, y)
+    cute.when(arch.thread_idx():eq(0), function()
+      cute.when(arch.block_idx():eq(1), function() f(x.iterator) end,
+        function()
+          for i = 0, 1 do
+            local old = arch.atomic_add(x.iterator, 1, GPU)
+            if used then y[i] = old end
+          end
+        end)
+    end)
+  end)(cute.zeros({1}, cute.i32), cute.zeros({2}, cute.i32)):launch {
+    grid = 2, cluster = cluster, block = 32, device = "sim:sm_90a",
+    seed = seed, faults = "return"})
+end
+
 describe("an access that is weaker than other blocks' atomics", function()
-  local GPU = {sem = "relaxed", scope = "gpu"}
   local CTA = {sem = "relaxed", scope = "cta"}
   local function first(p) return cute.make_tensor(p, cute.make_layout(1)) end
-  local function add(p, how) arch.atomic_add(p, 1, how) end
 
   local WEAK = {
     function(p) arch.store(p, 5, CTA) end,
@@ -488,23 +508,6 @@ describe("an access that is weaker than other blocks' atomics", function()
     function(p, weak) arch.store(p, 3, GPU) weak(p) end,
     function(p, weak) arch.load(p, nil, GPU) weak(p) end,
   }
-
-  -- Block 1 does that, block 0 adds.
-  local function report(f, cluster, used, seed)
-    return support.report(cute.kernel("k", function(x, y)
-      cute.when(arch.thread_idx():eq(0), function()
-        cute.when(arch.block_idx():eq(1), function() f(x.iterator) end,
-          function()
-            for i = 0, 1 do
-              local old = arch.atomic_add(x.iterator, 1, GPU)
-              if used then y[i] = old end
-            end
-          end)
-      end)
-    end)(cute.zeros({1}, cute.i32), cute.zeros({2}, cute.i32)):launch {
-      grid = 2, cluster = cluster, block = 32, device = "sim:sm_90a",
-      seed = seed, faults = "return"})
-  end
   local function each(f)
     for cluster = 1, 2 do
       for seed = 1, 4 do
@@ -578,7 +581,9 @@ describe("an access that is weaker than other blocks' atomics", function()
       assert.equal("y", f.tensor)
     end
   end)
+end)
 
+describe("an access that is weaker than other blocks' atomics", function()
   it("in shared memory is told: no barrier behind what thread 0 put there",
     function()
     local function run(sync, seed)
@@ -636,7 +641,7 @@ describe("a queue of tiles", function()
   }
 
   -- Whoever draws number `at` puts the counter back.
-  local function report(put, at, seed)
+  local function numbers(put, at, seed)
     local counter = cute.zeros({1}, cute.i32)
     local lines = support.recorder()
     local r = support.report(cute.kernel("k", function(count, y)
@@ -666,7 +671,7 @@ describe("a queue of tiles", function()
   it("is put back by the last of all draws", function()
     for name, put in pairs(PUT) do
       for seed = 1, 4 do
-        local r, left = report(put, TILES + GRID - 1, seed)
+        local r, left = numbers(put, TILES + GRID - 1, seed)
         assert.is_true(r.ok, name .. tostring(r))
         assert.equal(0, left)
       end
@@ -677,7 +682,7 @@ describe("a queue of tiles", function()
     for name, put in pairs(PUT) do
       for seed = 1, 4 do
         for early = 1, 3 do
-          local r, _, at = report(put, TILES + GRID - 1 - early, seed)
+          local r, _, at = numbers(put, TILES + GRID - 1 - early, seed)
           local f = r.reports[1]
           assert.equal("block-race", f.kind)
           if name ~= "plain" then

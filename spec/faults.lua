@@ -90,11 +90,11 @@ local STOP = {}  -- behind a bug a script does not go on
 -- Runs a text in the place of a script: nil, or the program's words about its
 -- error.
 local function execute(path, text)
-  local own, chunk = arg, "@" .. path
+  local chunk, env = "@" .. path, {arg = {[0] = path}}
   source.add(chunk, text)
-  _G.arg = {[0] = path}
-  local ok, failure = xpcall(assert(load(text, chunk, "t")), report.capture)
-  _G.arg = own
+  local script = assert(load(text, chunk, "t",
+                             setmetatable(env, {__index = _G})))
+  local ok, failure = xpcall(script, report.capture)
   local said = not ok and failure.value ~= STOP
     and report.format(failure, {prefix = "cutelua: "}) or nil
   source.add(chunk, nil)
@@ -201,8 +201,7 @@ local silent = {}  -- mended texts that were looked at: several are the same
 ---@param f table
 ---@return string?
 function faults.mended(f)
-  local body = f.mended:gsub("^%-%-[^\n]*\n", "")
-  while body:find "^%-%-" do body = body:gsub("^%-%-[^\n]*\n", "") end
+  local body = f.mended:match "\n([^%-].*)$"  -- behind the head
   if silent[body] then return nil end
   local launched
   for seed = 1, SEEDS do

@@ -1,6 +1,6 @@
 -- Row statistics ride in the stage that wgmma reads: the stage is handed back
 -- behind wgmma's wait, the threads' own reads of it lack a fence.
--- run: check --orders 200 --seconds 10
+-- run: check
 -- expect: check: kernel faulty: ok
 -- expect: note: wgmma_stage_statistics.lua:53: write by a bulk copy after a
 --   thread's read, with no fence_proxy("async") in between: element 0 of shared

@@ -200,7 +200,9 @@ describe("MMA atoms", function()
     raises("[unknown-name]", cute.make_mma_atom,
            "SM90_64x12x16_F32F16F16_RS<K,K>")
   end)
+end)
 
+describe("MMA atoms", function()
   it("take a list of three extents as a tile, and no other", function()
     local name = "SM80_16x8x16_F32BF16BF16F32_TN"
     for _, c in ipairs {
@@ -311,7 +313,9 @@ describe("copy atoms", function()
     raises("[type-mismatch]", cute.make_copy_atom, "UniversalCopy", cute.f32,
            16)
   end)
+end)
 
+describe("copy atoms", function()
   -- Through the atom: global or shared memory of 32 rows, registers.
   local function holds(name, dtype, bits, arch, text)
     local atom = cute.make_copy_atom(name, dtype, bits)

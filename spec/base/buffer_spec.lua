@@ -109,7 +109,9 @@ describe("a buffer", function()
     assert.falsy(core.buffer("f32", 4):to("bf16").defined)
     assert.falsy(core.buffer("u8", 2):copy(core.buffer("u8", 2)).defined)
   end)
+end)
 
+describe("a buffer", function()
   it("converts in bulk as one by one", function()
     local values = {0.0, -0.0, 1.0, -1.5, 1 / 3, 65504.0, 70000.0, 1e-8, 3e38,
                     1 / 0, -1 / 0, 448.0, 1e30, -200.7, 2 ^ -24, 2 ^ -133}

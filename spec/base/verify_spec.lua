@@ -180,7 +180,9 @@ describe("gemm_check", function()
       assert.is_true(check(p).ok)
     end
   end)
+end)
 
+describe("gemm_check", function()
   it("scales: alpha, beta, C0, whatever lies where", function()
     local m, n, k = 19, 23, 40
     local c0 = core.buffer("f32", m * n):fill_normal(9)

@@ -288,7 +288,9 @@ describe("pairs of 16-bit floats", function()
       :cuda "sm_90a", grid = 1, block = THREADS, args = args}}
     assert.equal(args[4], got[1][4])
   end)
+end)
 
+describe("pairs of 16-bit floats", function()
   for _, arch in ipairs {"sm_80", "sm_90a"} do
     it("mean the same as text and in the simulator: " .. arch, function()
       if not cudahost.compiler() then return pending "no C++ compiler" end

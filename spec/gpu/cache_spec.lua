@@ -50,16 +50,41 @@ if not jit.version() then
   return
 end
 
+local dir
+
+local function entry()
+  local found = only(dir, ".jit")
+  assert.equal(1, #found)
+  return dir .. "/cutelua/" .. found[1]
+end
+
+-- ---- files that somebody else may have created ----
+
+local function sh(line)
+  local _, err, code = support.exec({"sh", "-c", line})
+  assert.equal(0, code, err)
+end
+
+local function modes(pattern)
+  local out = support.exec {"sh", "-c", "stat -c '%a %F' " .. pattern}
+  return out
+end
+
+-- The cache works: the old file is a miss, an entry of our own replaces it,
+-- and nothing is left over.
+local function replaces(what)
+  local out, err = run(dir)
+  assert.equal("", err, what)
+  assert.equal("false", (words(out)), what)
+  assert.equal("true", (words((run(dir)))), what)
+  assert.equal("600 regular file\n", modes(entry()), what)
+  assert.same({}, only(dir, ".tmp"))
+  assert.same({}, only(dir, ".lock"))
+end
+
 describe("the compile cache", function()
-  local dir
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
-
-  local function entry()
-    local found = only(dir, ".jit")
-    assert.equal(1, #found)
-    return dir .. "/cutelua/" .. found[1]
-  end
 
   it("gives the same bytes to a second process, without NVRTC", function()
     local first = run(dir)
@@ -162,6 +187,11 @@ describe("the compile cache", function()
     assert.same({}, only(dir, ".lock"))
     assert.same({}, only(dir, ".tmp"))
   end)
+end)
+
+describe("the compile cache", function()
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
 
   it("warns once where it cannot write, and compiles", function()
     local file = support.write(dir .. "/file", "mine")
@@ -239,30 +269,11 @@ describe("the compile cache", function()
     table.sort(left)
     assert.same({"4", "5", "new"}, left)
   end)
+end)
 
-  -- ---- files that somebody else may have created ----
-
-  local function sh(line)
-    local _, err, code = support.exec({"sh", "-c", line})
-    assert.equal(0, code, err)
-  end
-
-  local function modes(pattern)
-    local out = support.exec {"sh", "-c", "stat -c '%a %F' " .. pattern}
-    return out
-  end
-
-  -- The cache works: the old file is a miss, an entry of our own replaces it,
-  -- and nothing is left over.
-  local function replaces(what)
-    local out, err = run(dir)
-    assert.equal("", err, what)
-    assert.equal("false", (words(out)), what)
-    assert.equal("true", (words((run(dir)))), what)
-    assert.equal("600 regular file\n", modes(entry()), what)
-    assert.same({}, only(dir, ".tmp"))
-    assert.same({}, only(dir, ".lock"))
-  end
+describe("the compile cache", function()
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
 
   local STRANGE = {
     fifo = "mkfifo %s", socket = "python3 -c \"import socket; "
@@ -334,6 +345,11 @@ describe("the compile cache", function()
       os.remove(entry())
     end
   end)
+end)
+
+describe("the compile cache", function()
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
 
   it("makes files and folders for this user alone, whatever the umask",
       function()

@@ -55,18 +55,18 @@ describe("cute.gpu", function()
   end)
 end)
 
-describe("a GPU #gpu", function()
-  local dev, arch
+local dev, arch
 
+local function load(source, name)
+  local out = assert(jit.compile(source, {arch = arch, name = name}))
+  return assert(dev:load(out.cubin, name)), out
+end
+
+describe("a GPU #gpu", function()
   setup(function()
     dev = assert(gpu.open())
     arch = dev:info().arch
   end)
-
-  local function load(source, name)
-    local out = assert(jit.compile(source, {arch = arch, name = name}))
-    return assert(dev:load(out.cubin, name)), out
-  end
 
   local axpy = [[extern "C" __global__ void axpy(float *y, const float *x,
     float a, int n, long long shift) {
@@ -167,6 +167,13 @@ describe("a GPU #gpu", function()
     fails("kernel argument 2 is a number", {args = {b, 1}, grid = 1,
                                             block = 32})
   end)
+end)
+
+describe("a GPU #gpu", function()
+  setup(function()
+    dev = assert(gpu.open())
+    arch = dev:info().arch
+  end)
 
   it("opts in to more than 48 KiB of shared memory", function()
     local f = load([[extern "C" __global__ void big(int *p) {
@@ -250,6 +257,13 @@ describe("a GPU #gpu", function()
     assert.truthy(lines[8] == "true\tnil" or
       lines[8]:find "^nil\tkernel bad ended in CUDA_ERROR_ILLEGAL_ADDRESS and "
       and lines[8]:find("start another", 1, true), lines[8])
+  end)
+end)
+
+describe("a GPU #gpu", function()
+  setup(function()
+    dev = assert(gpu.open())
+    arch = dev:info().arch
   end)
 
   it("multiplies with cuBLAS in every type and order", function()
@@ -348,6 +362,13 @@ describe("a GPU #gpu", function()
     assert.has_error(function()
       gpu.cublas {m = 8, n = 8, k = 8, A = odd, B = odd, D = odd}
     end)
+  end)
+end)
+
+describe("a GPU #gpu", function()
+  setup(function()
+    dev = assert(gpu.open())
+    arch = dev:info().arch
   end)
 
   it("benches contestants against each other", function()

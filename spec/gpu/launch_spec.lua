@@ -51,9 +51,9 @@ describe("views", function()
      function() check_views "sim" end)
 end)
 
-describe("launches on a GPU #gpu", function()
-  local device
+local device
 
+describe("launches on a GPU #gpu", function()
   setup(function() device = assert(cute.device "gpu") end)
 
   it("copy host tensors in, and back those that are written", function()
@@ -157,6 +157,10 @@ describe("launches on a GPU #gpu", function()
         grid = 1, block = 2048, device = "gpu"}
     end)
   end)
+end)
+
+describe("launches on a GPU #gpu", function()
+  setup(function() device = assert(cute.device "gpu") end)
 
   it("multiply odd sizes with cuBLAS and cublasLt", function()
     local dev = device.dev

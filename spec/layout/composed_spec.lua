@@ -158,7 +158,9 @@ describe("a composed layout", function()
       return true
     end)
   end)
+end)
 
+describe("a composed layout", function()
   it("composes on either side", function()
     repeated(1500, 900, function(r)
       local l, f = composed(r)
@@ -274,7 +276,9 @@ describe("a composed layout", function()
     local l = L "(4,5):(5,1) o 3 o Sw<1,0,1> o 0 o (2,4):(4,1)"
     for i = 0, 7 do assert.equal(i, cute.get_1d_coord(l, l(i))) end
   end)
+end)
 
+describe("a composed layout", function()
   it("changes the width of elements where runs stay together", function()
     repeated(1500, 100, function(r)
       local l, f = composed(r)
@@ -448,7 +452,9 @@ describe("a tensor with a composed layout", function()
       assert.equal(f(t % 4) + f(t % 4 + 4) + f(t % 4 + 8), out(t, 2))
     end
   end)
+end)
 
+describe("a tensor with a composed layout", function()
   it("is named by its coordinate in a fault", function()
     local l = L "(4,5):(5,1) o 3 o (2,4):(4,1)"
     local k = cute.kernel("unwritten", function(mOut)

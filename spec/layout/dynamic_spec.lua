@@ -146,7 +146,9 @@ describe("traced extents", function()
     raises("outside its kernel", cute.size, kept)
     assert.equal("?:1", tostring(kept))
   end)
+end)
 
+describe("traced extents", function()
   it("are refused where a number is needed", function()
     cute.kernel("k", function(_, n)
       for _, f in ipairs {

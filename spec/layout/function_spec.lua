@@ -244,7 +244,9 @@ describe("a tensor through a Lua function, in a kernel", function()
       assert.equal(sum, sums(i))
     end
   end)
+end)
 
+describe("a tensor through a Lua function, in a kernel", function()
   it("is an argument, one program for one function", function()
     local turn, traced = {by = 3, from = 1}, 0
     local X, out = counting(64), cute.zeros({4, 8}, cute.i32)

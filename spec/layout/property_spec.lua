@@ -159,7 +159,9 @@ describe("random layouts", function()
     end
     assert.is_true(rejected > 300, rejected)
   end)
+end)
 
+describe("random layouts", function()
   it("compose with coordinates as functions do", function()
     repeated(4000, 400, function(r)
       local a = layout(r, 3, {1, 2, 2, 3, 4})
@@ -244,7 +246,9 @@ describe("random layouts", function()
       return true
     end)
   end)
+end)
 
+describe("random layouts", function()
   it("have inverses of coordinates", function()
     local rights, lefts = 0, 0
     repeated(2000, 1500, function(r)
@@ -350,7 +354,9 @@ describe("random layouts", function()
     end)
     assert.is_true(rounded > 300, rounded)
   end)
+end)
 
+describe("random layouts", function()
   it("divide mode by mode", function()
     repeated(1500, 400, function(r)
       local l = layout(r, 2)
@@ -448,7 +454,9 @@ describe("random layouts", function()
       return true
     end)
   end)
+end)
 
+describe("random layouts", function()
   it("tile a shape with whole blocks", function()
     repeated(600, 300, function(r)
       local block = {r:pick {1, 2, 3, 4}, r:pick {1, 2, 4}}

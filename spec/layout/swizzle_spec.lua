@@ -52,10 +52,10 @@ describe("a swizzle", function()
   end)
 end)
 
-describe("a composed layout", function()
-  local atom = cute.composition(cute.make_swizzle(3, 3, 3),
-                                cute.make_layout({8, {8, 8}}, {8, {1, 64}}))
+local atom = cute.composition(cute.make_swizzle(3, 3, 3),
+                              cute.make_layout({8, {8, 8}}, {8, {1, 64}}))
 
+describe("a composed layout", function()
   it("prints with its offset and parses", function()
     assert.equal("Sw<3,3,3> o 0 o (8,(8,8)):(8,(1,64))", tostring(atom))
     assert.is_true(cute.layout(tostring(atom)) == atom)
@@ -156,7 +156,9 @@ describe("a composed layout", function()
       end
     end
   end)
+end)
 
+describe("a composed layout", function()
   it("passes on what wider or narrower elements see", function()
     local up = cute.upcast(atom, 8)
     for i = 0, 7 do

@@ -172,7 +172,9 @@ describe("a layout of XORed strides", function()
       end
     end)
   end)
+end)
 
+describe("a layout of XORed strides", function()
   it("is refused where there is no meaning", function()
     local l = L "(8,8):(F1,F9)"
     raises("some of a layout's strides add up", L "(4,4):(F1,2)", 3)

@@ -168,7 +168,9 @@ describe("completion", function()
     knows("tma", of("tmalib.c", "static int atom_index", "atom_tostring"))
     knows("vector", of("veclib.c", "static int vec_index", "vec_newindex"))
   end)
+end)
 
+describe("completion", function()
   it("shows names of which nothing is known in columns, as wide as the "
     .. "terminal", function()
     local function shown(names, columns)

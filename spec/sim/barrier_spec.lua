@@ -141,7 +141,9 @@ describe("a barrier whose number is traced", function()
         or text:find("arrival at barrier 0 behind its last round", 1, true))
     end
   end)
+end)
 
+describe("a barrier whose number is traced", function()
   it("tells who may come among those of the round before", function()
     local function rounds(f)
       for seed = 1, 4 do

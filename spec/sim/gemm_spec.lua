@@ -44,6 +44,8 @@ local function lines_with(what)
   return at
 end
 
+local SYNC = "cute.arch.sync_threads()"
+
 describe("gemm3stage", function()
   local good = kernel_of(text)
 
@@ -75,8 +77,6 @@ describe("gemm3stage", function()
     assert.equal(bytes, async)
     assert.equal(bytes // 32, sectors)
   end)
-
-  local SYNC = "cute.arch.sync_threads()"
   local WAIT = "cute.arch.cp_async_wait_group(STAGES - 2)"
   local COMMIT = "cute.arch.cp_async_commit_group()"
   local START = "= STAGES - 1, 0, STAGES - 1"
@@ -156,7 +156,9 @@ describe("gemm3stage", function()
     assert.is_truthy(first.coord:match
       "^%(%(%d,%d+%),%(%(%d+,0%),0%),%(0,0%)%)$", first.coord)
   end)
+end)
 
+describe("gemm3stage", function()
   it("reports do not depend on the host's threads", function()
     local spec = kernel_of(change(text, SYNC, 2, ""))
     local function told(threads)

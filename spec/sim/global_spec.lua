@@ -117,7 +117,9 @@ describe("one block in global memory", function()
     assert.matches("^race %d+ %d+$",
                    found(kernel(false), 128, zeros(1), zeros(128)))
   end)
+end)
 
+describe("one block in global memory", function()
   it("hands over by a flag, each of its own", function()
     local ACQ, REL = order.ACQ, order.REL
     local function kernel(waits)

@@ -414,7 +414,9 @@ describe("an mbarrier", function()
     assert.matches("takes 32 arrivals a phase; 64 arrivals come at once where "
       .. "32 are lacking", text)
   end)
+end)
 
+describe("an mbarrier", function()
   it("is taken back, and made again for others", function()
     -- A warp arrives at a barrier of 64 arrivals, then at one of 32 at the same
     -- address; o: omitted parts.
@@ -528,7 +530,9 @@ describe("an mbarrier", function()
     end, {block = 1}, cute.zeros({1}, cute.i32), 2)
     assert.equal("out-of-bounds", report.reports[1].kind)
   end)
+end)
 
+describe("an mbarrier", function()
   it("counts bytes, and says how many are missing", function()
     local function expects(first, second, count)
       return (found(function(_)

@@ -272,7 +272,9 @@ describe("races", function()
       a[tid] = s[tid % 2 * 32 + tid // 2]
     end, ramp(64, cute.bf16)))
   end)
+end)
 
+describe("races", function()
   it("named barriers order those that take part, and only those", function()
     local function handover(id2)
       return run({block = 96}, function(a)
@@ -475,7 +477,9 @@ describe("order", function()
     assert.are.same({"inactive-lane 2 -: shuffle reads lane 16, which takes "
       .. "no part"}, faults(r, base))
   end)
+end)
 
+describe("order", function()
   it("the use of what an integer division by zero gave", function()
     local base
     local function quotient(use)

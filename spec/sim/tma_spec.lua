@@ -286,7 +286,9 @@ describe("TMA in the simulator", function()
     end
     assert.equal(2048, bytes)
   end)
+end)
 
+describe("TMA in the simulator", function()
   it("waits for the launch before it", function()
     local x = tma.tensor({32, 16}, cute.f32)
     local out = cute.zeros({512}, cute.f32)

@@ -207,7 +207,9 @@ describe("advice on waits for groups", function()
       assert.is_nil((told(blocks, false)))
     end
   end)
+end)
 
+describe("advice on waits for groups", function()
   it("is silent where they do", function()
     assert.is_nil((products(function()
       warpgroup.wait_group(0)

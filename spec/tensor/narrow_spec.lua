@@ -156,7 +156,9 @@ local function elements(device)
       for k = 0, count - 1 do assert.equal(i[count - 1 - k], o[k]) end
     end)
   end
+end
 
+local function widths(device)
   for _, name in ipairs {"b1", "u4", "e2m1"} do
     local dtype = cute[name]
     it(name .. " are moved by whole bytes, 8 to 128 bits", function()
@@ -246,6 +248,7 @@ end
 
 describe("elements below a byte", function()
   elements "sim:sm_80"
+  widths "sim:sm_80"
 
   it("are checked: bounds, undefined elements, races", function()
     local function kinds(f, ...)
@@ -394,6 +397,7 @@ describe("narrow memory #gpu", function()
   setup(function() on_gpu = true end)
   teardown(function() on_gpu = false end)
   elements "gpu"
+  widths "gpu"
   other_names "gpu"
 end)
 

@@ -126,7 +126,9 @@ describe("host tensors", function()
     assert.equal(7, t(2, 5))
     assert.equal(0, t(3, 0))
   end)
+end)
 
+describe("host tensors", function()
   it("are filled whole, or not at all", function()
     local b = cute.zeros({8}, cute.f32)
     for _, text in ipairs {"(3,2):(1,6)", "9:1", "(2,2):(8,1)"} do
@@ -365,6 +367,8 @@ local function moves(f, ...)
   return out
 end
 
+local L = cute.make_layout
+
 describe("copies of traced tensors", function()
   local function widths(dtype, src, dst)
     local t = cute.zeros(cute.cosize(src), dtype)
@@ -373,7 +377,6 @@ describe("copies of traced tensors", function()
       cute.autovec_copy(cute.make_tensor(m.iterator, src), r)
     end, t)
   end
-  local L = cute.make_layout
 
   it("are as wide as both layouts allow, up to 128 bits", function()
     assert.same({[128] = 1}, widths(cute.bf16, L {8}, L {8}))
@@ -460,7 +463,9 @@ describe("copies of traced tensors", function()
     assert.same({[64] = 16}, through(2))
     assert.same({[16] = 64}, through(0))
   end)
+end)
 
+describe("copies of traced tensors", function()
   it("move every element to its place, through swizzled memory", function()
     local atom = cute.composition(cute.make_swizzle(3, 3, 3),
       L({8, {8, 8}}, {8, {1, 64}}))
@@ -677,7 +682,9 @@ describe("traced tensors", function()
     raises("as an argument", ir,
       function() return h[cute.arch.thread_idx()] end)
   end)
+end)
 
+describe("traced tensors", function()
   it("may read host tensors at known places", function()
     local h = cute.tensor({0.5, 1.5}, cute.f32)
     local C = cute.zeros({32}, cute.f32)

@@ -235,7 +235,9 @@ describe("copy", function()
       end
     end
   end)
+end)
 
+describe("copy", function()
   it("transposes 2x2 words between lanes as the layouts say", function()
     local cases = {{1, cute.f32}, {4, cute.f32}, {1, cute.f16}, {4, cute.i8}}
     for i = 1, #cases do
@@ -333,7 +335,9 @@ describe("copy", function()
       cute.when(tid:lt(64), function() c:get_slice(tid) end)
     end)
   end)
+end)
 
+describe("copy", function()
   it("warns of fragments that no thread's registers hold", function()
     local f = cute.zeros({8}, cute.f32)
     local program = cute.kernel("k", function(t)
@@ -438,7 +442,9 @@ describe("copy", function()
                                                     {{1, 10}, 100}))
       end)
   end)
+end)
 
+describe("copy", function()
   it("tells what an overhang without predicates reaches", function()
     local M, N = 40, 50
     local tiled = cute.make_tiled_copy(

@@ -271,7 +271,9 @@ describe("a TMA copy", function()
         cute.copy(atom, g(cute._, 0), s(cute._, 0), {tma_bar_ptr = bar})
       end)
   end)
+end)
 
+describe("a TMA copy", function()
   it("of runs is written without a map", function()
     local x = cute.zeros({64, 40}, cute.f32)
     local row = cute.make_layout {40}
@@ -328,7 +330,9 @@ describe("a TMA copy", function()
     assert.equal("bulk load of f32", tostring(load))
     assert.equal(40, cute.size(row))
   end)
+end)
 
+describe("a TMA copy", function()
   it("goes by maps in memory, which are told of other tensors", function()
     local x = matrix(32, 32)
     local tile = {16, 32}
@@ -399,17 +403,24 @@ describe("a TMA copy", function()
         end)
       end)
   end)
+end)
 
+local IMAGE = tma.tensor({64, 10, 7, 3}, cute.bf16)  -- (C,W,H,N)
+local IM2COL = cpasync.CopyBulkTensorIm2ColG2SOp()
+
+local function made_of(tile, layout, ...)
+  return cpasync.make_im2col_tma_atom(IM2COL, IMAGE,
+    layout or cute.make_layout(tile, cute.LayoutRight), tile, ...)
+end
+
+-- A filter of 3 x 3, with a pixel around.
+local function filter()
+  return made_of({32, 64}, sw128(32, 64), {-1, -1}, {-1, -1}, {1, 1}, {1, 1})
+end
+
+describe("a TMA copy", function()
   it("unfolds images for convolutions", function()
-    local x = tma.tensor({64, 10, 7, 3}, cute.bf16)  -- (C,W,H,N)
-    local IM2COL = cpasync.CopyBulkTensorIm2ColG2SOp()
-    local function made_of(tile, layout, ...)
-      return cpasync.make_im2col_tma_atom(IM2COL, x,
-        layout or cute.make_layout(tile, cute.LayoutRight), tile, ...)
-    end
-    -- a 3 x 3 filter, with a border of one pixel
-    local atom, coords = made_of({32, 64}, sw128(32, 64), {-1, -1}, {-1, -1},
-                                 {1, 1}, {1, 1})
+    local atom, coords = filter()
     assert.equal("TMA load of bf16, box (64,32) by im2col, swizzle 128 B",
                  tostring(atom))
     assert.equal("(0,0,0,0) o (210,(64,3,3)):(1@1,(1@0,1@2,1@3))",
@@ -430,7 +441,7 @@ describe("a TMA copy", function()
                                       {0, 0}, {2, 3}, nil, {2, 1}))
     assert.equal("(0,0,0,0) o (24,(64,2,2)):(1@1,(1@0,1@2,1@3))",
                  tostring(stepped))
-    local same = select(2, cute.nvgpu.make_im2col_tma_atom_A(IM2COL, x,
+    local same = select(2, cute.nvgpu.make_im2col_tma_atom_A(IM2COL, IMAGE,
       cute.make_layout({8, 32}, cute.LayoutRight), {8, 64, 32}, false, {2, 3},
       {1, 2}, {0, 1}, {3, 2}, {1, 2}))
     -- h: 7 + 1 - 1 in steps of 3; w: 10 + 1 + 2 - 4 in steps of 2
@@ -454,15 +465,21 @@ describe("a TMA copy", function()
       .. "[shape-mismatch]", {8, 32}, nil, {0, 4}, {0, -3})
     refuses("tensor map: the upper corner of spatial mode 0, 200",
       {8, 32}, nil, {0, 0}, {200, 0})
+  end)
+end)
+
+describe("a TMA copy", function()
+  it("prefetches, shares and stores images", function()
+    local atom, coords = filter()
     local function kernel(f)
-      return cute.kernel("k", f)(atom, coords, x, cute.zeros({16}, cute.i64))
-        :trace {block = 32}
+      return cute.kernel("k", f)(atom, coords, IMAGE,
+        cute.zeros({16}, cute.i64)):trace {block = 32}
     end
     raises("update_tma_descriptor: maps of im2col stay as they are", function()
       kernel(function(a, _, t, m) cpasync.update_tma_descriptor(a, t, m) end)
     end)
     -- ... are fetched into L2, shared, stored
-    program = kernel(function(a, c, ...)
+    local program = kernel(function(a, c, ...)
       cpasync.prefetch(a, cute.zipped_divide(c, {32, 64})(_, {3, {2, 1}}))
       return ...
     end)
@@ -470,12 +487,12 @@ describe("a TMA copy", function()
       .. "2, 1);", 1, true), program.source)
     kernels.compiles(program, {"sm_90"})
     local function other(op, corner, ctas)
-      return cpasync.make_im2col_tma_atom(op, x, sw128(32, 64), {32, 64},
+      return cpasync.make_im2col_tma_atom(op, IMAGE, sw128(32, 64), {32, 64},
         {-1, -1}, corner, {1, 1}, {1, 1}, nil, nil, nil, ctas)
     end
     local function stored(lower, upper)
       return cpasync.make_im2col_tma_atom(cpasync.CopyBulkTensorIm2ColS2GOp(),
-        x, sw128(32, 64), {32, 64}, lower, upper)
+        IMAGE, sw128(32, 64), {32, 64}, lower, upper)
     end
     local multicast = cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
     local store = cpasync.CopyBulkTensorIm2ColS2GOp()
@@ -530,15 +547,18 @@ describe("a TMA copy", function()
         cute.make_layout {8, 8}, {8, 8}, {}, {})
     end)
     raises("CopyBulkTensorIm2ColG2SOp() is needed", function()
-      cpasync.make_im2col_tma_atom(LOAD, x, cute.make_layout {8, 8}, {8, 8},
+      cpasync.make_im2col_tma_atom(LOAD, IMAGE, cute.make_layout {8, 8}, {8, 8},
                                    {}, {})
     end)
     raises("an operation such as CopyBulkTensorTileG2SOp() is needed",
       function()
-        cpasync.make_tiled_tma_atom(IM2COL, x, cute.make_layout {8, 8}, {8, 8})
+        cpasync.make_tiled_tma_atom(IM2COL, IMAGE, cute.make_layout {8, 8},
+                                    {8, 8})
       end)
   end)
+end)
 
+describe("a TMA copy", function()
   it("makes masks of a multicast", function()
     local ctas = cute.make_layout {1, 4, 2, 1}
     local mask = cpasync.create_tma_multicast_mask

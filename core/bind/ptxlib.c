@@ -110,7 +110,8 @@ static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
     DType t = strcmp(kind, "f") == 0 ? (bits == 64 ? DT_F64 : DT_F32)
               : bits == 64 ? DT_I64 : bits == 32 ? DT_I32
               : bits == 16 ? DT_U16 : bits == 8 ? DT_U8 : DT_NONE;
-    Ref v = face_check_value(cx, L, at + 1, t);
+    bool traced = luaL_testudata(L, at + 1, MT_VALUE);
+    Ref v = face_check_value(cx, L, at + 1, traced ? DT_NONE : t);
     b.value = t == DT_NONE || ir_type(fn, v) == t ? v : ir_cvt(cx, fn, t, v);
   }
   lua_settop(L, at - 1);

@@ -424,6 +424,7 @@ static void objects(PtxBuild *b) {
     if (mem.space != SP_GMEM) continue;
     if (mem.count >= 0) mem.count = mem.count * dtype_bits(mem.type) / 8;
     mem.type = DT_U8;
+    mem.layout = 0;  // its coordinates are those of other elements
     b->object[k] = ir_mem(b->cx, b->fn, mem);
   }
 }

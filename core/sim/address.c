@@ -98,7 +98,7 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
                       .piece = NEW(cx, const LaunchArg *, n + 1),
                       .address = mem->address, .off = s[k]->slot,
                       .wide = s[k]->wide, .write = write,
-                      .bits = dtype_bits((DType)s[k]->type),
+                      .bits = mem->bits,
                       .align = p->fn->mem.p[mem->index].align,
                       .at = (*top + 63) & ~63u, .mem = mem};
   if (d->op == OP_COPY || d->op == OP_CPASYNC)

@@ -151,7 +151,10 @@ typedef struct Place {
 } Place;
 
 // The state space among the modifiers.
-typedef enum Where { ANYWHERE, IN_SHARED, IN_GLOBAL } Where;
+typedef enum Where { ANYWHERE, IN_SHARED, IN_GLOBAL, IN_CLUSTER } Where;
+// Shared addresses of the cluster: 1 + the CTA's rank from this bit on, 0 for
+// the CTA's own.
+enum { RANK_BIT = 24 };
 Where op_where(PtxOp *o);
 // What [a] is, in the state space that the opcode says.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
@@ -173,5 +176,6 @@ void ptx_bulk(PtxOp *o, int k);
 void ptx_wgmma(PtxOp *o, int k);
 void ptx_cluster(PtxOp *o, int k);
 void ptx_proxy(PtxOp *o, int k);
+void ptx_mapa(PtxOp *o, int k);
 
 #endif

@@ -862,6 +862,7 @@ static void bitfield(PtxOp *o, int k) {
 }
 
 static const PtxRow rows[] = {
+  {"mapa", 1, ptx_mapa, 0, false, ""},
   {"mbarrier", 1, ptx_mbarrier, 0, false, ""}, {"prefetch", 0, ptx_proxy, 0, false, ""},
   {"wgmma", 1, ptx_wgmma, 0, true, ""}, {"setmaxnreg", 0, ptx_cluster, 0, false, ""},
   {"elect", 1, ptx_cluster, 0, false, ""}, {"griddepcontrol", 0, ptx_cluster, 0, false, ""},

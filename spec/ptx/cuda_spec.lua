@@ -18,7 +18,8 @@ local function launch(k, kernel, n, seed)
   local grid = k.grid and k.grid(n) or k.most and 1
     or (n + threads - 1) // threads
   kernel(table.unpack(args)):launch {grid = grid, block = block,
-                                     device = "sim", seed = seed}
+                                     cluster = k.cluster, device = "sim",
+                                     seed = seed}
   local y = type(out) == "number" and args[out] or out
   for i = 0, cute.size(y) - 1 do
     if y[i] ~= reference(i) then

@@ -389,4 +389,106 @@ add {name = "rounding_of_floats", text = INDEX .. [[
     end
   end}
 
+local CLUSTER = [[
+  unsigned rank, at = (unsigned)__cvta_generic_to_shared(&s[0]), there;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));]]
+local SYNC = [[
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");]]
+
+add {name = "neighbour_in_a_cluster", cluster = 2, text = [[
+  __shared__ int s[64];]] .. CLUSTER .. INDEX .. [[
+  s[threadIdx.x] = i < n ? x[i] : 0;]] .. SYNC .. [[
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(there) : "r"(at), "r"(rank ^ 1));
+  int v;
+  asm volatile("ld.shared::cluster.u32 %0, [%1];"
+               : "=r"(v) : "r"(there + 4 * threadIdx.x));]] .. SYNC .. [[
+  if (i < n) y[i] = v;]], params = "const int *x, int *y, int n",
+  grid = function(n) return (n + 127) // 128 * 2 end,
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      local j = i ~ 64
+      return j < n and x[j] or 0
+    end
+  end}
+
+add {name = "arrival_at_another_block", cluster = 2, text = [[
+  __shared__ int s[64];
+  __shared__ unsigned long long bar;]] .. CLUSTER .. INDEX .. [[
+  unsigned b = (unsigned)__cvta_generic_to_shared(&bar);
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;" :: "r"(b));
+    asm volatile("fence.mbarrier_init.release.cluster;");
+  }]] .. SYNC .. [[
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(there) : "r"(at), "r"(rank ^ 1));
+  asm volatile("st.shared::cluster.u32 [%0], %1;"
+               :: "r"(there + 4 * threadIdx.x), "r"(i < n ? x[i] : 0));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(there) : "r"(b), "r"(rank ^ 1));
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];"
+               :: "r"(there) : "memory");
+  asm volatile("{.reg .pred p; W: mbarrier.try_wait.parity.acquire.cluster"
+    ".shared::cta.b64 p, [%0], 0; @p bra D; bra W; D: }" :: "r"(b) : "memory");
+  if (i < n) y[i] = s[threadIdx.x];]] .. SYNC,
+  params = "const int *x, int *y, int n",
+  grid = function(n) return (n + 127) // 128 * 2 end,
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      local j = i ~ 64
+      return j < n and x[j] or 0
+    end
+  end}
+
+add {name = "bulk_copy_of_bytes", text = [[
+  __shared__ alignas(128) int s[64];
+  __shared__ alignas(8) unsigned long long bar;
+  unsigned at = (unsigned)__cvta_generic_to_shared(s);
+  unsigned b = (unsigned)__cvta_generic_to_shared(&bar);
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(b));
+    asm volatile("fence.mbarrier_init.release.cluster;");
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;"
+                 :: "r"(b) : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global"
+      ".mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];"
+      :: "r"(at), "l"(x + 64 * blockIdx.x), "r"(b) : "memory");
+  }
+  asm volatile("{.reg .pred p; W: mbarrier.try_wait.parity.shared::cta.b64 p,"
+    " [%0], 0; @!p bra W; }" :: "r"(b) : "memory");
+  s[threadIdx.x] = s[threadIdx.x] * 2 + 1;
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;"
+      :: "l"(y + 64 * blockIdx.x), "r"(at) : "memory");
+    asm volatile("cp.async.bulk.commit_group;");
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  }]], params = "const int *x, int *y, int n",
+  args = function(n)
+    local all = (n + 63) // 64 * 64
+    local x = ints(all, noise)
+    return {x, ints(all, function() return 0 end), n}, 2, function(i)
+      return x[i] * 2 + 1
+    end
+  end}
+
+add {name = "dependent_launch", text = [[
+  asm volatile("griddepcontrol.wait;" ::: "memory");]] .. INDEX .. [[
+  if (i < n) y[i] = x[i] + 1;
+  asm volatile("griddepcontrol.launch_dependents;");]],
+  params = "const int *x, int *y, int n",
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      return x[i] + 1
+    end
+  end}
+
 return list

@@ -72,6 +72,50 @@ static int l_entry(lua_State *L) {
   return 1;
 }
 
+// Pushes the first bytes of a variable as its initialiser has them, a string.
+static void push_contents(Ctx *cx, lua_State *L, const PtxModule *m,
+                          const PtxVar *v) {
+  luaL_Buffer text;
+  size_t each = v->type.bits / 8u;
+  luaL_buffinit(L, &text);
+  for (uint32_t k = 0; k < v->inits; k++) {
+    const PtxInit *e = &m->inits.p[v->init + k];
+    if (e->symbol) {
+      ctx_fail(cx, ERR_PTX, "line %u: variable %s holds the address of %s, "
+               "which is not modelled", (unsigned)v->line, v->name, e->symbol);
+    }
+    luaL_addlstring(&text, (const char *)&e->value, each);
+  }
+  luaL_pushresult(&text);
+}
+
+// ptx_variables(module, entry) -> {{index, name, bytes, contents, constant}}
+static int l_variables(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const PtxModule *m = check_module(L, 1);
+  const PtxFunc *f = ptx_entry(cx, m, face_checkstr(L, 2));
+  PtxVars used = {0};
+  ptx_variables(cx, m, f, &used);
+  size_t n = used.n;
+  uint32_t *list = NEW(cx, uint32_t, n + 1);
+  if (n) memcpy(list, used.p, n * sizeof *list);
+  vec_free(used);
+  lua_createtable(L, (int)n, 0);
+  for (size_t k = 0; k < n; k++) {
+    const PtxVar *v = &m->vars.p[list[k]];
+    lua_createtable(L, 0, 5);
+    face_set_int(L, "index", list[k] + 1);
+    lua_pushstring(L, v->name);
+    lua_setfield(L, -2, "name");
+    face_set_int(L, "bytes", v->type.bits / 8 * v->type.lanes * v->count);
+    face_set_bool(L, "constant", v->space == PTX_CONST);
+    push_contents(cx, L, m, v);
+    lua_setfield(L, -2, "contents");
+    lua_rawseti(L, -2, (lua_Integer)k + 1);
+  }
+  return 1;
+}
+
 // ptx_entries(module) -> names
 static int l_entries(lua_State *L) {
   const PtxModule *m = check_module(L, 1);
@@ -92,6 +136,11 @@ static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
   for (int k = 1; k <= 4; k++) lua_rawgeti(L, idx, k);
   int at = lua_gettop(L) - 3;
   PtxBound b = {.offset = (uint32_t)face_checkint(L, at)};
+  if (lua_type(L, at + 2) == LUA_TSTRING &&
+      strcmp(face_checkstr(L, at + 2), "variable") == 0) {
+    b.var = b.offset;
+    b.offset = UINT32_MAX;
+  }
   const TmaBox *box = tmalib_box(L, at + 1);
   if (box && box->a.ref) {
     const TensorMap *map = &box->a.map;
@@ -141,7 +190,8 @@ static int l_translate(lua_State *L) {
 void ptxlib_open(lua_State *L) {
   static const luaL_Reg fns[] = {{"ptx_parse", l_parse},
     {"ptx_entry", l_entry}, {"ptx_entries", l_entries},
-    {"ptx_translate", l_translate}, {NULL, NULL}};
+    {"ptx_translate", l_translate},
+    {"ptx_variables", l_variables}, {NULL, NULL}};
   static const luaL_Reg methods[] = {{"__gc", l_gc}, {NULL, NULL}};
   face_newtype(L, MT_PTX, methods);
   lua_pop(L, 1);

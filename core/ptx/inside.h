@@ -93,6 +93,9 @@ DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k);
 // The element of the pool that register a of such an instruction is.
 const PtxPool *op_home(PtxOp *o, const PtxArg *a, uint32_t *at);
 
+// Where an operand points to: an index into PtxBuild.bound, or PLAIN, MIXED.
+int32_t ptx_root(const PtxBuild *b, const PtxArg *a);
+
 // ---- operands ----
 // Is the modifier there? Then it has been looked at.
 bool op_has(PtxOp *o, const char *mod);

@@ -152,6 +152,10 @@ Ref op_value(PtxOp *o, const PtxArg *a, DType t) {
     if (b->m->vars.p[a->value].space == PTX_SHARED) {
       return ir_int(cx, fn, t, b->shared[a->value]);
     }
+    if (op_root(o, a) >= 0 && b->object[op_root(o, a)]) {
+      return op_as(o, t, address_of(o, op_root(o, a),
+                                    ir_int(cx, fn, DT_I64, 0)));
+    }
     break;
   case PTX_A_REG: {
     Ref r = read_register(o, (uint32_t)a->value);
@@ -236,16 +240,14 @@ void op_result(PtxOp *o, Ref v) { op_set(o, op_arg(o, 0), v); }
 // ---- pointers ----
 
 // Is operand a a pointer? Then its parameter and the bytes from there.
-int32_t op_root(PtxOp *o, const PtxArg *a) {
-  if (a->kind == PTX_A_REG) return o->b->slot[a->value].root;
-  return PLAIN;
-}
+int32_t op_root(PtxOp *o, const PtxArg *a) { return ptx_root(o->b, a); }
 
 Ref op_offset(PtxOp *o, const PtxArg *a) {
-  if (op_root(o, a) >= 0) return read_register(o, (uint32_t)a->value);
-  if (a->kind == PTX_A_VAR && o->b->m->vars.p[a->value].space == PTX_PARAM) {
-    return ir_int(o->b->cx, o->b->fn, DT_I64, 0);  // the parameter's address
+  if (a->kind == PTX_A_VAR && (op_root(o, a) >= 0 ||
+      o->b->m->vars.p[a->value].space == PTX_PARAM)) {
+    return ir_int(o->b->cx, o->b->fn, DT_I64, 0);  // its first byte
   }
+  if (op_root(o, a) >= 0) return read_register(o, (uint32_t)a->value);
   return op_value(o, a, DT_I64);
 }
 
@@ -262,6 +264,7 @@ Ref op_intrin(PtxOp *o, IntrinId id, int64_t imm, Ref a, Ref b, Ref c) {
 Where op_where(PtxOp *o) {
   if (op_has(o, "shared") || op_has(o, "shared::cta")) return IN_SHARED;
   if (op_has(o, "shared::cluster")) return IN_CLUSTER;
+  if (op_has(o, "const")) return IN_GLOBAL;
   return op_has(o, "global") ? IN_GLOBAL : ANYWHERE;
 }
 

@@ -14,6 +14,8 @@ local sign = require "cute.lang.sign"
 
 local ptx = {}
 
+local function cute() return require "cute" end  -- loaded when first used
+
 ---@class cute.PtxModule
 ---@field file string chunk name for reports
 local Module = {}
@@ -79,6 +81,23 @@ end
 -- Modules
 ---------------------------------------------------------------------------
 
+-- Memory of a module's variable, with its contents.
+local function memory_of(module, v)
+  local t = module.variables[v.name]
+  if t then return t end
+  t = cute().zeros({math.max(v.bytes, 1)}, core.find_dtype "u8")
+  for i = 1, #v.contents do t[i - 1] = v.contents:byte(i) end
+  module.variables[v.name] = t
+  return t
+end
+
+-- The arguments, and behind the last parameter the variables' memory.
+local function with_variables(module, used, n, ...)
+  local args = {...}
+  for i, v in ipairs(used) do args[n + i] = memory_of(module, v) end
+  return table.unpack(args, 1, n + #used)
+end
+
 local KERNEL = {smem = true}
 
 --- The entry of a module as a kernel.
@@ -95,18 +114,45 @@ function Module:kernel(name, opts)
       .. "expected"):format(core.show(smem)))
   end
   local plain = entry.name:gsub("[^%w_]", "_")
-  return kernel.kernel(plain, {block = entry.reqntid}, function(...)
-    core.ptx_translate(self.module, entry.name,
-      arguments(entry, {...}, select("#", ...)), smem, self.file)
+  local used = core.ptx_variables(self.module, entry.name)
+  local n = #entry.parameters
+  local made = kernel.kernel(plain, {block = entry.reqntid}, function(...)
+    local given = {...}
+    local list = arguments(entry, given, select("#", ...) - #used)
+    for i, v in ipairs(used) do
+      list[#list + 1] = {v.index, given[n + i], "variable", 0}
+    end
+    core.ptx_translate(self.module, entry.name, list, smem, self.file)
   end)
+  if #used == 0 then return made end
+  return setmetatable({}, {__index = made, __call = function(_, ...)
+    return made(with_variables(self, used, n, ...))
+  end, __tostring = function() return tostring(made) end})
+end
+
+--- A variable of the module, .global or .const, as a tensor of bytes; all
+-- launches of the module share it.
+---@param name string
+---@return tensor
+function Module:variable(name)
+  local t = self.variables[name]
+  if t then return t end
+  for _, entry in ipairs(self:entries()) do
+    for _, v in ipairs(core.ptx_variables(self.module, entry)) do
+      if v.name == name then return memory_of(self, v) end
+    end
+  end
+  core.fail("unknown-name", ("the module has no variable '%s' that an entry "
+    .. "uses"):format(name))
 end
 
 --- Names of the module's entries, in the order of the text.
 ---@return string[]
 function Module:entries() return core.ptx_entries(self.module) end
 
-sign.class("ptx module", Module, "kernel(name: string, opts?: {smem}) entries()",
-           "file module")
+sign.class("ptx module", Module, [[
+  kernel(name: string, opts?: {smem}) entries() variable(name: string)]],
+           "file module variables")
 
 local function read(path)
   local f, why = io.open(path, "rb")
@@ -117,7 +163,8 @@ local function read(path)
 end
 
 local function module(text, file)
-  return setmetatable({module = core.ptx_parse(text), file = file}, Module)
+  return setmetatable({module = core.ptx_parse(text), file = file,
+                       variables = {}}, Module)
 end
 
 --- Reads PTX. Errors: [bad-ptx] with the line.

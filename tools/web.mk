@@ -44,11 +44,13 @@ THEIRS := $(patsubst %.c,$(BUILD)/theirs/%.o,$(LUA_C) $(Z_C))
 vpath %.c $(LUA_INC) $(Z_INC)
 $(THEIRS): $(BUILD)/theirs/%.o: %.c tools/web.mk
 	@mkdir -p $(@D)
+	@echo 'CC $<'
 	$(CC) $(CFLAGS) -DLUA_USE_POSIX -DLUA_COMPAT_5_3 -c $< -o $@
 
 WEB_OBJ := $(OBJ) $(filter-out %/linelib.o,$(POBJ)) $(BUILD)/bind/weblib.o \
              $(THEIRS)
 $(PROGRAM_JS): $(WEB_OBJ) tools/web.mk | $(WEB)
+	@echo 'LD $@'
 	$(CC) $(CFLAGS) -o $@ $(WEB_OBJ) -lm $(POOL) -sALLOW_MEMORY_GROWTH=1 \
 	  -sMODULARIZE=1 -sEXPORT_NAME=cutelua -sEXIT_RUNTIME=1 \
 	  -sEXPORTED_FUNCTIONS=_main,_malloc,_free \

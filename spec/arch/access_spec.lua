@@ -108,7 +108,7 @@ describe("accesses", function()
           for _, one in ipairs(taken[target]) do access(x, one) end
         end)(cute.zeros({8}, dtype)):trace {block = 1}
         if #taken[target] > 0 and not kernels.compiled(all, target) then
-          return pending "no NVRTC"
+          return pending "needs NVRTC"
         end
       end
     end)

@@ -20,7 +20,7 @@ describe("pages", function()
   end)
 
   local function visit(pages, opt)
-    if not browser.find() then pending "no Chromium" end
+    if not browser.find() then pending "needs Chromium" end
     return browser.visit(pages, opt)
   end
 

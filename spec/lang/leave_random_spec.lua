@@ -201,7 +201,7 @@ describe("what random loops, branches and helpers leave early", function()
         wants[#wants + 1], wheres[#wheres + 1] = want, where
       end
       assert.is_true(breaks > 20)
-      if not cudahost.compiler() then return pending "no C++ compiler" end
+      if not cudahost.compiler() then return pending "needs a C++ compiler" end
       for i, result in ipairs(cudahost.run(runs)) do
         local got = {("<" .. ("i4"):rep(N)):unpack(result[1])}
         assert.same(wants[i], table.move(got, 1, N, 1, {}), wheres[i])

@@ -773,7 +773,7 @@ describe("like = cublas", function()
     local device = cute.device "gpu"
     if device.name ~= "NVIDIA H200"
       or device.dev:cublas_version() ~= cublas.VERSION then
-      return pending "the record is of an H200, and one version of cuBLAS"
+      return pending "needs an H200 and the recorded cuBLAS"
     end
     local function check(t, m, r, parts)
       local function asked(by)

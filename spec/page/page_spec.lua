@@ -375,7 +375,7 @@ local LOOK = [[
 
 describe("the page of a kernel in a browser", function()
   it("lights together what belongs together #noasan", function()
-    if not browser.find() then pending "no Chromium" end
+    if not browser.find() then pending "needs Chromium" end
     dir = support.folder()
     finally(function() support.remove(dir) end)
     support.write(dir .. "/s.lua", SCRIPT)

@@ -639,7 +639,7 @@ end)
 
 describe("gemm_sm90 as text", function()
   it("keeps to registers and says nothing", function()
-    if not jit.version() then return pending "no NVRTC" end
+    if not jit.version() then return pending "needs NVRTC" end
     for _, o in ipairs {hopper.CASES[1][2], hopper.PING, hopper.CASES[8][2],
                         hopper.CASES[9][2],
                         {tile = {256, 208, 64}, stages = 3, epi_stages = 1,

@@ -241,7 +241,7 @@ describe("PipelineTmaAsync, whose readers are threads,", function()
     local text = program:cuda "sm_90a"
     assert.matches("mbarrier%.arrive%.release%.cluster", text)
     assert.matches("try_wait%.parity%.acquire%.cluster", text)
-    return kernels.compiles(program, {"sm_90a"}) or pending "NVRTC is not here"
+    return kernels.compiles(program, {"sm_90a"}) or pending "needs NVRTC"
   end)
 
   it("says what no scope is", function()

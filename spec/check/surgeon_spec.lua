@@ -51,7 +51,7 @@ local ALL = {{"gemm3stage", GEMM .. 256}, {"gemm_wgmma", GEMM .. 384},
 if os.getenv "CUTELUA_ALL" then table.move(ALL, 1, #ALL, #SOME + 1, SOME) end
 
 describe("the surgeon", function()
-  it("finds again what was taken out of our kernels #noasan", function()
+  it("finds again what was taken out of our kernels #noasan #long", function()
     local planted, first, any, lost = 0, 0, 0, {}
     for _, script in ipairs(SOME) do
       over(script[1], script[2], function(program, run)

@@ -24,7 +24,7 @@ describe("pages", function()
     return browser.visit(pages, opt)
   end
 
-  it("are what was written, light or dark, on a phone too #noasan", function()
+  it("are what was written: light, dark, on a phone #noasan #long", function()
     local text = html.page {title = NASTY, data = {text = NASTY, n = {1, 2}},
       body = ('<p id="p" title="%s">%s</p>'):format(html.escape(NASTY),
         html.escape(NASTY))

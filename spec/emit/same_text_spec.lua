@@ -92,7 +92,7 @@ describe(("in %d processes #noasan"):format(PROCESSES), function()
     end
   end)
 
-  it("scripts have one text", function()
+  it("scripts have one text #long", function()
     local list <close> = io.popen "ls scripts/*.lua"
     local words = {"sh", "-c", [[
       program=$0

@@ -450,7 +450,7 @@ describe("gates", function()
        function() check(c[1], c[2], c[3], c[4], "gpu", nil, c[7]) end)
   end
 
-  it("are right by all of Hopper's candidates", function()
+  it("are right by all of Hopper's candidates #long", function()
     local M, N, K = 130, 72, 192
     local A, B = matrix({M, K}, "bf16"), matrix({2 * N, K}, "bf16", 2)
     local o = {device = "sim:sm_90a", gated = true, dtype = cute.f32,
@@ -753,7 +753,7 @@ describe("matrices that an epilogue reads", function()
     end
   end)
 
-  it("are left alone where a part of a tile lies outside of D", function()
+  it("are left alone where a part of a tile lies outside of D #long", function()
     local X, Y = matrix {64, 64}, matrix({72, 64}, "bf16", 2)
     local D = cute.full({64, 72}, 3, cute.f32)
     local p, list, call = products.offers(X, Y, {out = D, accumulate = true,

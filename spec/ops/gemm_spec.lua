@@ -382,7 +382,7 @@ describe("ops.gemm", function()
     return seen
   end
 
-  it("is of doubles in all tiles, K divided or not", function()
+  it("is of doubles in all tiles, K divided or not #long", function()
     local all = {gemm_sm80 = true, ["gemm_sm80 divided"] = true,
                  gemm_simt = true, ["gemm_simt divided"] = true}
     assert.same(all, doubles("sim:sm_80", {3}))
@@ -413,7 +413,7 @@ describe("ops.gemm", function()
       function(_, i, j, sum) return 2 * sum + C(i, j) end))
   end)
 
-  it("has Hopper's kernel for operands of either order", function()
+  it("has Hopper's kernel for operands of either order #long", function()
     for _, dtype in ipairs {"bf16", "f16"} do
       for _, a in ipairs {"k", "m"} do
         for _, b in ipairs {"k", "m"} do
@@ -463,7 +463,7 @@ describe("ops.gemm", function()
     end
   end)
 
-  it("shares K out where tiles are few", function()
+  it("shares K out where tiles are few #long", function()
     local A, B = matrix({40, 8200}), matrix({24, 8200}, nil, 2)
     local o = {dtype = cute.f32, device = "sim:sm_80", alpha = 2}
     local e = cute.ops.explain(A, B, o)
@@ -572,7 +572,7 @@ describe("ops.explain", function()
     end
   end)
 
-  it("multiplies in all tiles, with as many warps as elements ask for",
+  it("multiplies in all tiles, with as many warps as elements ask for #long",
      function()
     local want = {  -- threads, by tile
       bf16 = {["128x256"] = 256, ["128x128"] = 256, ["128x64"] = 256,

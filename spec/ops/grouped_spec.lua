@@ -53,7 +53,7 @@ describe("products of groups", function()
     end)
   end
 
-  it("are right at random", function()
+  it("are right at random #long", function()
     for n = 101, 106 do
       if not support.skipped(n, 3) then right(grouped.random(n)) end
     end

@@ -110,7 +110,7 @@ local function check_orders(c, device)
     different))
 end
 
-describe("orders of sums", function()
+describe("orders of sums #long", function()
   for _, c in ipairs(PROBLEMS) do
     local name = ("%s x %s, %dx%dx%d"):format(table.unpack(c, 1, 5))
     it("tell equal bits by equal words: " .. name, function()

@@ -109,7 +109,7 @@ describe("cute.ops.reduce", function()
   end
   local SIM = {device = "sim"}
 
-  it("shares long sums among blocks", function()
+  it("shares long sums among blocks #long", function()
     for _, c in ipairs {
       {{200003}, "bf16", "sum", "all"}, {{2, 70001}, "f32", "argmax", "row"},
       {{40000, 3}, "f32", "sum", "column"}, {{9000, 16}, "f16", "argmin",

@@ -80,7 +80,7 @@ local function of_bytes(number)
 end
 
 describe("gemm_skinny", function()
-  it("is right with weights of 8 bits, and their factors", function()
+  it("is right with weights of 8 bits, and their factors #long", function()
     for number = 1, 40 do
       if not support.skipped(number, 3) then
         local o, A, B, D, S, whole = of_bytes(number)
@@ -304,7 +304,7 @@ describe("ops.gemm of few rows", function()
   end
 
   -- Each candidate in turn; another N is another configuration.
-  it("is right by narrow tiles of gemm_sm90", function()
+  it("is right by narrow tiles of gemm_sm90 #long", function()
     local choose, at, most, found = require "cute.ops.choose", 1, 1, {}
     local _ <close> = setmetatable({choose.choose}, {__close = function(t)
       choose.choose = t[1]

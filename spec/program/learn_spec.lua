@@ -172,7 +172,7 @@ describe("cutelua learn", function()
     assert.truthy(text:find "learn> $")
   end)
 
-  it("is written as pages, with pictures", function()
+  it("is written as pages, with pictures #long", function()
     if os.getenv "CUTE_SANITIZED" then return end
     local out, err, code = support.exec {support.program,
       "tools/tutorial.lua", dir .. "/docs"}

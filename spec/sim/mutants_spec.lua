@@ -125,7 +125,7 @@ local FAULTS = {
     {BARRIER, 2, RACE}},
 }
 
-describe("a fault in the text of", function()
+describe("a fault in the text of #long", function()
   local all, told = 0, 0
   for _, f in ipairs(FAULTS) do
     it(f[1] .. ": " .. (f.file or "scripts/" .. f[1]), function()

@@ -22,7 +22,7 @@ local function regret(out, label)
   return tonumber(median), tonumber(worst)
 end
 
-describe("tools/fit.lua", function()
+describe("tools/fit.lua #long", function()
   local dir
   setup(function()
     dir = support.folder()

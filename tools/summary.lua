@@ -41,7 +41,7 @@ return function(options)
     show(handler.failures, "failure")
     show(handler.errors, "error")
     for _, r in ipairs(handler.pendings) do
-      needs[#needs + 1] = need(tostring(r.message) .. tostring(r.name))
+      needs[#needs + 1] = need(("%s\n%s"):format(r.message, r.name))
     end
     local path = os.getenv "CUTE_SUMMARY"
     local f = path and io.open(path, "w")

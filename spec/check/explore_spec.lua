@@ -325,7 +325,7 @@ describe("all schedules", function()
     assert.is_true(oks > 10)
   end)
 
-  it("of blocks, or warps, that are alike: but for which is which",
+  it("of blocks, or warps, that are alike: but for which is which #long",
      function()
     local bugs, oks, most = 0, 0, 0
     local function lane() return arch.thread_idx() % 32 end

@@ -4,6 +4,7 @@
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
 local random = require "spec.random"
+local support = require "spec.support"
 
 local SLOTS = 10  -- of a thread in the output
 
@@ -183,7 +184,8 @@ end
 describe("what random loops, branches and helpers leave early", function()
   local most = tonumber(os.getenv "CUTELUA_SEEDS") or 50
   for first = 1, most, 25 do
-    it(("is as in plain Lua, seeds from %d"):format(first), function()
+    it(("is as in plain Lua, seeds from %d"):format(first)
+       .. support.long(first), function()
       local runs, wants, wheres, breaks = {}, {}, {}, 0
       for seed = first, math.min(first + 24, most) do
         local text, n = program(seed), seed % 6

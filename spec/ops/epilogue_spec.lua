@@ -6,6 +6,7 @@ local kernels = require "spec.kernels"
 local ops = require "spec.ops"
 local plans = require "cute.ops.plan"
 local products = require "cute.ops.gemm"
+local support = require "spec.support"
 local gemm = cute.ops.gemm
 
 local NEAR = {f32 = 1e-5, bf16 = 1 / 128, f16 = 1 / 1024}
@@ -36,7 +37,8 @@ local function each_family(what, f, gpu)
     local name, M, N, K, dtype, device, batches = table.unpack(c, 1, 7)
     local lead = batches and {batches} or {}
     it(("%s: %s, %dx%dx%d%s%s"):format(what, name, M, N, K,
-       batches and " x " .. batches or "", gpu and " #gpu" or ""), function()
+       batches and " x " .. batches or "",
+       gpu and " #gpu" or support.long(n, 3)), function()
       local function extents(...)
         return table.move({...}, 1, select("#", ...), #lead + 1, {
           table.unpack(lead)})

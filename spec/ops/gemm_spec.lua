@@ -8,6 +8,7 @@ local offers = require "cute.ops.gemm".offers
 local operands = require "cute.tune.operands"
 local ops = require "spec.ops"
 local plans = require "cute.ops.plan"
+local support = require "spec.support"
 
 local DEVICES = {"sim:sm_80", "sim:sm_90a"}
 
@@ -88,7 +89,8 @@ end
 
 describe("ops.gemm", function()
   for first = 1, 80, 10 do
-    it(("is right: problems %d to %d"):format(first, first + 9), function()
+    it(("is right: problems %d to %d"):format(first, first + 9)
+       .. support.long(first, 30), function()
       for number = first, first + 9 do
         local wrong, text = check(number)
         assert.is_nil(wrong, ("problem %d: %s\n%s"):format(number,

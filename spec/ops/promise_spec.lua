@@ -361,7 +361,8 @@ end)
 
 describe("batch_invariant", function()
   for index, c in ipairs(CASES) do
-    it("has rows with their bits anywhere: " .. c[1], function()
+    it("has rows with their bits anywhere: " .. c[1] .. support.long(index, 4),
+       function()
       check_rows(c, index, "sim:sm_90a")
     end)
     it("has the simulator's bits on a card, anywhere: " .. c[1] .. " #gpu",
@@ -663,9 +664,10 @@ describe("like = cublas", function()
                    of(part, {like = "cublas", deterministic = false}))
   end)
 
-  for _, c in ipairs(RECORDED) do
+  for i, c in ipairs(RECORDED) do
     local m, n, k, t, want = table.unpack(c)
-    it(("has its bits: %dx%dx%d of %s"):format(m, n, k, t), function()
+    it(("has its bits: %dx%dx%d of %s"):format(m, n, k, t)
+       .. support.long(i, 4), function()
       local A, B = normal({m, k}, cute[t], 1), normal({n, k}, cute[t], 2)
       local b = core.buffer(t, m * n)
       cute.ops.gemm(A, B, {like = "cublas", device = "sim:sm_90a",
@@ -679,7 +681,7 @@ describe("like = cublas", function()
   -- What alpha and beta make of sums, in which order cuBLAS rounds.
   for _, c in ipairs {{1, 6144, 4096, 1}, {1, 1024, 4096, 3}} do
     local m, n, k, parts = table.unpack(c)
-    it(("rounds alpha and beta as it does: %dx%dx%d"):format(m, n, k),
+    it(("rounds alpha and beta as it does: %dx%dx%d #long"):format(m, n, k),
        function()
       local A, B = normal({m, k}, cute.bf16, 1), normal({n, k}, cute.bf16, 2)
       local C, o = normal({m, n}, cute.bf16, 3), {device = "sim:sm_90a"}

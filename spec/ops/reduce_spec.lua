@@ -203,7 +203,7 @@ describe("cute.ops.reduce", function()
   local MOST = {i64 = math.maxinteger, i32 = (1 << 31) - 1, i8 = 127, u8 = 255,
                 u64 = math.maxinteger}
 
-  it("finds the first of equals, of the least there is, of NaNs", function()
+  it("finds the first of equals, of least values, of NaNs #long", function()
     local m, n = 61, 660
     for i, dtype in ipairs {"f32", "bf16", "f16", "f64", "i64", "u64", "i8",
                             "e5m2", "i32"} do

@@ -92,7 +92,8 @@ describe("gemm_skinny", function()
   end)
 
   for first = 1, 60, 10 do
-    it(("is right: problems %d to %d"):format(first, first + 9), function()
+    it(("is right: problems %d to %d"):format(first, first + 9)
+       .. support.long(first, 30), function()
       for number = first, first + 9 do
         local o, A, B, D = problem(number)
         local device = number % 2 == 0 and "sim:sm_80" or "sim:sm_90a"

@@ -15,7 +15,7 @@ local CASES = {
     local a, b = cute.ones({32, 64}, cute.bf16), cute.ones({16, 64}, cute.bf16)
     local c = ops.gemm(a, b, {device = "sim"})
     local s = ops.reduce(c, "sum", {device = "sim"})
-    print(c[3][2], s)]]}, "", "64"},
+    print(c[{3, 2}], s)]]}, "", "64"},
   {"arrays in files", {"-e", [[
     local cute, npy = require "cute", require "cute.npy"
     local path = os.tmpname()

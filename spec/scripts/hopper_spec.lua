@@ -17,7 +17,7 @@ local matrix, product, differs, rounded = hopper.matrix, hopper.product,
 
 describe("gemm_sm90 on the simulator", function()
   for number, case in ipairs(hopper.CASES) do
-    it("is exact: " .. case[1], function()
+    it("is exact: " .. case[1] .. support.long(number, 4), function()
       assert.is_nil(hopper.wrong(number, DEVICE))
     end)
   end
@@ -100,8 +100,8 @@ describe("gemm_sm90 on the simulator", function()
   }
   for number, case in ipairs(SOURCES) do
     local choices, names = case[1], table.concat(case, ", ", 2)
-    it(("brings %s to its epilogue, choice %d"):format(names, number),
-       function()
+    it(("brings %s to its epilogue, choice %d"):format(names, number)
+       .. support.long(number, 4), function()
       local o = {sources = {}, epilogue = function(acc, place)
         for i = 1, #case - 1 do
           acc = acc + i * place.source(i, cute.f32)
@@ -532,7 +532,7 @@ end)
 
 describe("Hopper's kernels at odd sizes:", function()
   for i, kernel in ipairs(require "spec.ours") do
-    it(kernel.name, function()  -- spec/fuzz/hopper.lua: at many
+    it(kernel.name .. support.long(i, 8), function()  -- spec/fuzz/hopper.lua
       for seed = i, i + 1 do
         assert.is_nil(kernel.wrong(hopper.SIZES[seed % 12 + 1], seed))
       end
@@ -541,7 +541,7 @@ describe("Hopper's kernels at odd sizes:", function()
 end)
 
 describe("the Hopper rung", function()
-  for _, name in ipairs {"gemm_tma", "gemm_ws", "gemm_hopper",
+  for n, name in ipairs {"gemm_tma", "gemm_ws", "gemm_hopper",
                          "gemm_hopper --dtype f16", "gemm_hopper --dtype e4m3",
                          "gemm_hopper --dtype tf32", "gemm_hopper --dtype i8"}
   do
@@ -549,7 +549,8 @@ describe("the Hopper rung", function()
     local rung = lesson.rung(assert(lib.script_spec("scripts/" .. script ..
       ".lua", "cute.bench.lesson", "gemm")), flag)
     rung.name = name
-    it(name .. " is right at 256^3 and odd sizes", function()
+    it(name .. " is right at 256^3 and odd sizes" .. support.long(n, 3),
+       function()
       for i, size in ipairs {{256, 256, 256}, {136, 200, 80}, {64, 520, 320}} do
         local p = lesson.problem(rung, size, {seed = i})
         local report = lesson.simulate(rung, p, DEVICE, {seed = i})

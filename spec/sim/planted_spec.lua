@@ -306,7 +306,7 @@ local function converting(o)
   end
 end
 
-describe("warps that fill stages for wgmma", function()
+describe("warps that fill stages for wgmma #long", function()
   local X, D = hopper.matrix(64, 5 * BK, 3, "f32"),
     hopper.matrix(64, 64, nil, "f32")
   local function run(o, seed)

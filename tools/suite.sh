@@ -172,7 +172,12 @@ run_asan() {
   UBSAN_OPTIONS=print_stacktrace=1
   CUTE_SANITIZED=1
   export ASAN_OPTIONS UBSAN_OPTIONS CUTE_SANITIZED
-  busted "$build-asan" "$build-asan/cutelua" gpu,noasan $specs
+  list=$specs
+  if [ -z "$SPECS" ]; then
+    list=spec/program/smoke_spec.lua
+    for room in $asan_rooms; do list="$list $(ls spec/"$room"/*_spec.lua)"; done
+  fi
+  busted "$build-asan" "$build-asan/cutelua" gpu,noasan$long $list
   unset ASAN_OPTIONS UBSAN_OPTIONS CUTE_SANITIZED
 }
 

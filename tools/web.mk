@@ -18,6 +18,10 @@ POOL    := $(if $(THREADS),-sPTHREAD_POOL_SIZE_STRICT=2 -Wno-pthreads-mem-growth
 LUA_INC = $(wildcard $(SOURCE)/lua5.4-*/src)
 Z_INC = $(wildcard $(SOURCE)/zlib-*)
 DEFS = -I$(Z_INC)
+# What every object depends on besides its own source and arguments.
+export CUTE_INPUTS := $(shell { $(CC) --version; cat core/*/*.h core/*/*.cu \
+  $(addsuffix /*.h,$(LUA_INC) $(Z_INC)); } 2>/dev/null | sha256sum)
+override CC := sh tools/cached.sh $(CC)
 export NODE_PATH ?= /usr/share/nodejs
 
 web-program: $(PROGRAM_JS)

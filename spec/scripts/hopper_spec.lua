@@ -215,7 +215,7 @@ describe("gemm_sm90 on the simulator", function()
     assert.truthy(never > 3 * four and four > 2 * each)
   end)
 
-  it("begins before the launch that made its operand is done", function()
+  it("begins before the launch that made its operand is done #long", function()
     for number, o in ipairs {
         {tile = {64, 64, 64}, consumers = 1, persistent = false},
         {tile = {128, 64, 64}, stages = 2, split = 2},
@@ -294,7 +294,7 @@ describe("stream-K in gemm_sm90", function()
     return why
   end
 
-  it("is exact for any grid, and leaves its workspace as it was", function()
+  it("is exact for any grid, its workspace as it was #long", function()
     local g = gemm_sm90(choices)
     for _, sms in ipairs {1, 3, 7, 12, 40} do
       local D = matrix(m, n)

@@ -244,11 +244,12 @@ packages: setup-deb deb rock
 
 # $(BUILD)/web: the workshop's page, with the program for browsers and node.
 web: setup-web
-	@$(MAKE) --no-print-directory -j$(JOBS) -f tools/web.mk BUILD=$(BUILD) \
-	  web-program
-	@$(MAKE) --no-print-directory -j$(JOBS) -f tools/web.mk BUILD=$(BUILD) \
-	  THREADS=-threads web-program
+	@$(MAKE) --no-print-directory -f tools/web.mk BUILD=$(BUILD) web-source
+	@$(MAKE) --no-print-directory -j$(JOBS) web-one web-threads
 	@$(MAKE) --no-print-directory -f tools/web.mk BUILD=$(BUILD) web-files
+web-one web-threads:
+	@$(MAKE) --no-print-directory -f tools/web.mk BUILD=$(BUILD) \
+	  THREADS=$(filter -threads,$(@:web%=%)) web-program
 
 # It against the program of this machine, under node and in a Chromium.
 web-test: setup-webtest
@@ -280,5 +281,5 @@ setup-deb:
 FORCE:
 
 .PHONY: all demo quick test test-all gpu gpu-kit golden names docs rules hooks check asan memerr \
-  bench ladders fuzz install deb rock packages web web-test clean setup-build setup-test setup-fuzz \
+  bench ladders fuzz install deb rock packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
   setup-asan setup-rules setup-check setup-web setup-webtest setup-deb

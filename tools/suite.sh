@@ -7,9 +7,10 @@
 #   program  the specs of the program, through BUILD/cutelua itself
 #   gpu      every spec with the GPU-only ones, through BUILD/cutelua
 #   sanitizer  scripts on a GPU under the toolkit's compute-sanitizer
-#   asan     the specs of the rooms in C and spec/program/smoke_spec.lua,
-#            through a program built with the sanitizers and a Lua that checks
-#            how its C API is used
+#   asan     the specs of the rooms whose subject is C, those of the program,
+#            and one test of each tool (spec/program/smoke_spec.lua), without
+#            the tag #long: through a program built with the sanitizers and a
+#            Lua that checks how its C API is used
 #   rules    the rules of the house that need no build: tools/check.lua,
 #            luacheck, tools/annotations.lua
 #   check    the rules, -Werror under gcc and clang, the rock
@@ -28,8 +29,8 @@ counts=$work/counts
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 specs=${SPECS:-$(ls spec/*/*_spec.lua | grep -v ^spec/web/)}
 program_specs="cute/npy lang/report program/cli program/program program/repl"
-# Rooms whose subject is C.
-asan_rooms="arch atoms base bind emit gpu ir layout sim tensor"
+# Rooms whose subject is C, and the kernel language, which is half in C.
+asan_rooms="arch atoms base bind emit gpu ir lang layout sim tensor"
 make=${MAKE:-make}
 if [ -z "$SPECS" ]; then long=,long; fi
 
@@ -175,7 +176,9 @@ run_asan() {
   list=$specs
   if [ -z "$SPECS" ]; then
     list=spec/program/smoke_spec.lua
+    for s in $program_specs; do list="$list spec/${s}_spec.lua"; done
     for room in $asan_rooms; do list="$list $(ls spec/"$room"/*_spec.lua)"; done
+    list=$(printf '%s\n' $list | sort -u)  # lang/report is in both
   fi
   busted "$build-asan" "$build-asan/cutelua" gpu,noasan$long $list
   unset ASAN_OPTIONS UBSAN_OPTIONS CUTE_SANITIZED

@@ -30,6 +30,8 @@ include Makefile
 CSTD := $(filter-out -fPIC -I%,$(CSTD)) -Icore -I$(BUILD)
 CSTD += $(addprefix -I,$(LUA_INC)) $(DEFS)
 
+# First of all: what files there are is asked when make reads this file.
+web-source: $(SOURCE)/stamp
 $(SOURCE)/stamp: tools/source.sh
 	sh tools/source.sh $(@D) lua5.4 liblua5.4-dev
 	sh tools/source.sh $(@D) zlib zlib1g-dev
@@ -37,11 +39,6 @@ $(SOURCE)/stamp: tools/source.sh
 	  echo '#define DEB_HOST_MULTIARCH "wasm"' >lua5.4-deb-multiarch.h
 	touch $@
 
-# Sources are there only now: what they are is asked in a second make.
-ifeq ($(LUA_INC),)
-$(PROGRAM_JS): $(SOURCE)/stamp FORCE
-	@$(MAKE) --no-print-directory -f tools/web.mk BUILD=$(ALL) web-program
-else
 LUA_C := $(filter-out lua.c luac.c,$(notdir $(wildcard $(LUA_INC)/*.c)))
 Z_C   := adler32.c crc32.c inffast.c inflate.c inftrees.c zutil.c
 THEIRS := $(patsubst %.c,$(BUILD)/theirs/%.o,$(LUA_C) $(Z_C))
@@ -60,7 +57,6 @@ $(PROGRAM_JS): $(WEB_OBJ) tools/web.mk | $(WEB)
 	  -sEXPORTED_FUNCTIONS=_main,_malloc,_free \
 	  -sEXPORTED_RUNTIME_METHODS=FS,ccall,UTF8ToString,stringToUTF8,lengthBytesUTF8
 -include $(BUILD)/bind/weblib.d
-endif
 
 # ---- the page ----
 
@@ -99,4 +95,4 @@ web-files: $(WEB)/workshop.html $(WEB)/codemirror-LICENSE.txt
 	@cd $(WEB) && for f in *; do \
 	  printf '%9d bytes, %8d packed  %s\n' "$$(wc -c <$$f)" \
 	    "$$(gzip -9nc $$f | wc -c)" "$(WEB)/$$f"; done
-.PHONY: web-program web-files
+.PHONY: web-program web-source web-files

@@ -112,7 +112,7 @@ test: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) test program
 
-# Those of them that take at most two seconds.
+# Those of its spec files that take at most 1.5 s of CPU.
 quick: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) quick

@@ -2,7 +2,7 @@
 -- which differs from one to the next, shows in it.
 local support = require "spec.support"
 
-local PROCESSES = 10
+local PROCESSES = 5
 
 -- What a command prints, the same in all the processes.
 local function same(words)

@@ -13,7 +13,7 @@ copy=$tree/source
 mkdir -p "$copy"
 cp -r core lua kernels tools Makefile VERSION ./*.rockspec "$copy"
 cd "$copy"
-level=-O1
+level=-O0
 [ -z "$rocks" ] || level=-O2
 set -- luarocks --lua-version=5.4 --tree="$tree"
 "$@" make --deps-mode=none CFLAGS="$level -fPIC -std=c11" LUA_INCDIR="${LUA_INC:-/usr/include/lua5.4}" \

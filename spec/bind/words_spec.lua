@@ -196,7 +196,7 @@ end
 
 ---------------------------------------------------------------------------
 
-describe("every public function", function()
+describe("every public function #long", function()
   local stdout = io.stdout
 
   setup(function() rawset(io, "stdout", SINK) end)  -- cli.output writes

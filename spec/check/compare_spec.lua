@@ -411,7 +411,7 @@ describe("sizes of its own choice", function()
 
   -- Tiles in columns of two, as blocks that share L2 take them: the columns
   -- are as high as the matrix is wide.
-  it("show a raster that a square hides", function()
+  it("show a raster that a square hides #long", function()
     local v = at_sizes(tiled(function(b, _, tiles_n)
       local high = 2 * tiles_n
       return b % high, b // high

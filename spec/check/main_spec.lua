@@ -64,7 +64,7 @@ describe("cutelua check", function()
       out)
   end)
 
-  it("ends when its time is over, in whatever it is by then", function()
+  it("ends when its time is over, in whatever it is by then #long", function()
     local SCRIPT_OF_BARRIERS = [[
       local cute = require "cute"
       local k = cute.kernel("k", function(x, n, m)

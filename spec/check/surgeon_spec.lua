@@ -55,7 +55,7 @@ local function ints(n) return cute.zeros({n}, cute.i32) end
 local arch = cute.arch
 
 describe("the surgeon", function()
-  it("finds again what was taken out of our kernels #noasan", function()
+  it("finds again what was taken out of our kernels #noasan #long", function()
     local planted, first, any, lost = 0, 0, 0, {}
     for _, script in ipairs(SOME) do
       over(script[1], script[2], function(program, run)

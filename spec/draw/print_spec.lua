@@ -18,7 +18,7 @@ describe("LaTeX", function()
 
   it("of layouts is CuTe's", function()
     local index = golden "index.json"
-    if not index then return pending "the golden texts are not here" end
+    if not index then return pending "needs the golden texts" end
     local n = 0
     for file, expr in index:gmatch
         '"file": "([^"]*)",%s*"expr": "print_latex%(([^"]*)%)"' do
@@ -32,7 +32,7 @@ describe("LaTeX", function()
 
   it("of tiled operations is CuTe's, comments aside", function()
     if not golden "index.json" then
-      return pending "the golden texts are not here"
+      return pending "needs the golden texts"
     end
     local function mma(name, ...)
       return cute.make_tiled_mma(cute.make_mma_atom(name), ...)

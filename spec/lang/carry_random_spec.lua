@@ -3,6 +3,7 @@
 -- where numbers are plain and loops are Lua's.
 local cute = require "cute"
 local random = require "spec.random"
+local support = require "spec.support"
 
 local PRELUDE = [[
 local cute = require "cute"
@@ -174,7 +175,8 @@ end
 describe("objects that random loops and branches change", function()
   local most = tonumber(os.getenv "CUTELUA_SEEDS") or 120
   for first = 1, most, 40 do
-    it(("hold what they hold on the host, seeds from %d"):format(first),
+    it(("hold what they hold on the host, seeds from %d"):format(first)
+       .. support.long(first),
       function()
         for seed = first, math.min(first + 39, most) do
           local text, n = program(seed), seed % 5

@@ -270,7 +270,7 @@ describe("drawing", function()
 
   it("is plain in a pipe, coloured on a terminal", function()
     local program = os.getenv "CUTELUA"
-    if not program then pending "no program" return end
+    if not program then pending "needs the program" return end
     local code = [[require('cute').print_layout(]]
       .. [[require('cute').layout '(2,2):(1,2)')]]
     local pipe = io.popen(('%s -e "%s"'):format(program, code))

@@ -125,7 +125,7 @@ local function random(number, device)
 end
 
 describe("what is moved", function()
-  it("gives what Lua gives of random operands", function()
+  it("gives what Lua gives of random operands #long", function()
     local count = 0
     for number = 1, 30 do count = count + (random(number) and 1 or 0) end
     assert.is_true(count > 24, count)

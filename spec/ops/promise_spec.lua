@@ -110,7 +110,7 @@ local function check_orders(c, device)
     different))
 end
 
-describe("orders of sums", function()
+describe("orders of sums #long", function()
   for _, c in ipairs(PROBLEMS) do
     local name = ("%s x %s, %dx%dx%d"):format(table.unpack(c, 1, 5))
     it("tell equal bits by equal words: " .. name, function()
@@ -361,7 +361,8 @@ end)
 
 describe("batch_invariant", function()
   for index, c in ipairs(CASES) do
-    it("has rows with their bits anywhere: " .. c[1], function()
+    it("has rows with their bits anywhere: " .. c[1] .. support.long(index, 4),
+       function()
       check_rows(c, index, "sim:sm_90a")
     end)
     it("has the simulator's bits on a card, anywhere: " .. c[1] .. " #gpu",
@@ -667,9 +668,10 @@ describe("like = cublas", function()
                    of(part, {like = "cublas", deterministic = false}))
   end)
 
-  for _, c in ipairs(RECORDED) do
+  for i, c in ipairs(RECORDED) do
     local m, n, k, t, want = table.unpack(c)
-    it(("has its bits: %dx%dx%d of %s"):format(m, n, k, t), function()
+    it(("has its bits: %dx%dx%d of %s"):format(m, n, k, t)
+       .. support.long(i, 4), function()
       local A, B = normal({m, k}, cute[t], 1), normal({n, k}, cute[t], 2)
       local b = core.buffer(t, m * n)
       cute.ops.gemm(A, B, {like = "cublas", device = "sim:sm_90a",
@@ -681,7 +683,7 @@ describe("like = cublas", function()
   -- What alpha and beta make of sums, in which order cuBLAS rounds.
   for _, c in ipairs {{1, 6144, 4096, 1}, {1, 1024, 4096, 3}} do
     local m, n, k, parts = table.unpack(c)
-    it(("rounds alpha and beta as it does: %dx%dx%d"):format(m, n, k),
+    it(("rounds alpha and beta as it does: %dx%dx%d #long"):format(m, n, k),
        function()
       local A, B = normal({m, k}, cute.bf16, 1), normal({n, k}, cute.bf16, 2)
       local C, o = normal({m, n}, cute.bf16, 3), {device = "sim:sm_90a"}
@@ -777,7 +779,7 @@ describe("like = cublas", function()
     local device = cute.device "gpu"
     if device.name ~= "NVIDIA H200"
       or device.dev:cublas_version() ~= cublas.VERSION then
-      return pending "the record is of an H200, and one version of cuBLAS"
+      return pending "needs an H200 and the recorded cuBLAS"
     end
     local function check(t, m, r, parts)
       local function asked(by)

@@ -109,7 +109,7 @@ local SIM = {device = "sim"}
 describe("cute.ops.reduce", function()
   ops.problems(it, random)
 
-  it("shares long sums among blocks", function()
+  it("shares long sums among blocks #long", function()
     for _, c in ipairs {
       {{200003}, "bf16", "sum", "all"}, {{2, 70001}, "f32", "argmax", "row"},
       {{40000, 3}, "f32", "sum", "column"}, {{9000, 16}, "f16", "argmin",
@@ -205,7 +205,7 @@ describe("cute.ops.reduce", function()
   local MOST = {i64 = math.maxinteger, i32 = (1 << 31) - 1, i8 = 127, u8 = 255,
                 u64 = math.maxinteger}
 
-  it("finds the first of equals, of the least there is, of NaNs", function()
+  it("finds the first of equals, of least values, of NaNs #long", function()
     local m, n = 61, 660
     for i, dtype in ipairs {"f32", "bf16", "f16", "f64", "i64", "u64", "i8",
                             "e5m2", "i32"} do

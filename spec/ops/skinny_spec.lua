@@ -80,7 +80,7 @@ local function of_bytes(number)
 end
 
 describe("gemm_skinny", function()
-  it("is right with weights of 8 bits, and their factors", function()
+  it("is right with weights of 8 bits, and their factors #long", function()
     for number = 1, 40 do
       if not support.skipped(number, 3) then
         local o, A, B, D, S, whole = of_bytes(number)
@@ -92,7 +92,8 @@ describe("gemm_skinny", function()
   end)
 
   for first = 1, 60, 10 do
-    it(("is right: problems %d to %d"):format(first, first + 9), function()
+    it(("is right: problems %d to %d"):format(first, first + 9)
+       .. support.long(first, 30), function()
       for number = first, first + 9 do
         local o, A, B, D = problem(number)
         local device = number % 2 == 0 and "sim:sm_80" or "sim:sm_90a"
@@ -306,7 +307,7 @@ describe("ops.gemm of few rows", function()
   end
 
   -- Each candidate in turn; another N is another configuration.
-  it("is right by narrow tiles of gemm_sm90", function()
+  it("is right by narrow tiles of gemm_sm90 #long", function()
     local choose, at, most, found = require "cute.ops.choose", 1, 1, {}
     local _ <close> = setmetatable({choose.choose}, {__close = function(t)
       choose.choose = t[1]

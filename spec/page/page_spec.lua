@@ -386,8 +386,8 @@ local LOOK = [[
   return out;]]
 
 describe("the page of a kernel in a browser", function()
-  it("lights together what belongs together #noasan", function()
-    if not browser.find() then pending "no Chromium" end
+  it("lights together what belongs together #noasan #long", function()
+    if not browser.find() then pending "needs Chromium" end
     dir = support.folder()
     finally(function() support.remove(dir) end)
     support.write(dir .. "/s.lua", SCRIPT)

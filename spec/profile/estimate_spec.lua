@@ -375,7 +375,7 @@ local function spearman(x, y)
   return ab / math.sqrt(aa * bb)
 end
 
-describe("the order of a GEMM's ways", function()
+describe("the order of a GEMM's ways #long", function()
   -- What docs/measured/gemm_ways.tsv has of n^3: by name {us =, registers =}.
   local function measured(n)
     local out = {}

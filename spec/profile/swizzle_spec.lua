@@ -84,7 +84,7 @@ describe("find_swizzle cures the scripts' kernels without theirs:", function()
   end
 
   for _, name in ipairs {"attention", "attention_decode", "conv2d"} do
-    it(name, function()
+    it(name .. " #long", function()
       local spec = assert(lessonlib.script_spec("scripts/" .. name .. ".lua",
         "cute.bench.harness", "run"))
       local before, after = compare(function()

@@ -111,7 +111,7 @@ end
 
 describe("tools/annotations.lua", function()
   if not os.execute "command -v luacheck >/dev/null" then
-    pending "luacheck, whose parser it takes, is not installed"
+    pending "needs luacheck, whose parser it uses"
     return
   end
 

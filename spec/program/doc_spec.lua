@@ -149,7 +149,7 @@ describe("a word that is no public name", function()
     end
   end
 
-  it("is looked for in names, atoms, variables and documents", function()
+  it("is looked for in names, atoms, variables and documents #long", function()
     local out, code = ask "ldmatrix"
     assert.equal(0, code)
     has(out, "What has 'ldmatrix':\n\nNames\n",
@@ -192,7 +192,7 @@ describe("a word that is no public name", function()
     end
   end)
 
-  it("is a document, a section, or a place", function()
+  it("is a document, a section, or a place #long", function()
     has(ask "docs/ops.md", "docs/ops.md:1 Operations\n", " gemm\n")
     local place = ask "docs/files.md":match "(docs/files.md:%d+) Libraries\n"
     local section = support.read "docs/files.md":match
@@ -451,7 +451,7 @@ describe("variables of the environment", function()
 end)
 
 describe("make docs", function()
-  it("writes all names, atoms, commands and variables", function()
+  it("writes all names, atoms, commands and variables #long", function()
     if os.getenv "CUTE_SANITIZED" then return end
     local folder = support.folder()
     local out, err, code = support.exec {support.program,

@@ -179,7 +179,7 @@ describe("cutelua learn", function()
   setup(function() dir = support.folder() end)
   teardown(function() support.remove(dir) end)
 
-  it("is written as pages, with pictures", function()
+  it("is written as pages, with pictures #long", function()
     if os.getenv "CUTE_SANITIZED" then return end
     local out, err, code = support.exec {support.program,
       "tools/tutorial.lua", dir .. "/docs"}

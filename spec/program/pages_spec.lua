@@ -56,7 +56,7 @@ describe("pages of the documents", function()
     assert.is_nil(page "tutorial")
   end)
 
-  it("have the documents' headings, tables and pictures", function()
+  it("have the documents' headings, tables and pictures #long", function()
     for name, want in pairs {
         workshop = {"<h1 id=\"the-workshop\">The workshop</h1>",
           "<td>Ctrl-Enter</td><td>runs the script, or the step of a lesson"},

@@ -173,7 +173,7 @@ describe("the copy ladder", function()
     end
   end)
 
-  it("catches every missing predicate", function()
+  it("catches every missing predicate #long", function()
     for _, name in ipairs {"copy_basic", "copy_vector", "copy_async",
                            "copy_swizzled"} do
       for _, pred in ipairs {"{pred = in_A}", "{pred = in_B}"} do

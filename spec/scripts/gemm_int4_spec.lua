@@ -104,8 +104,8 @@ local CASES = {
 }
 
 describe("gemm_int4", function()
-  for _, o in ipairs(CASES) do
-    it("is right: " .. words(o), function()
+  for i, o in ipairs(CASES) do
+    it("is right: " .. words(o) .. support.long(i, 4), function()
       local p = problem(o)
       for seed = 1, 2 do  -- the counts begin at 0 again
         local report = support.report(p.launch(seed))
@@ -211,7 +211,7 @@ describe("gemm_int4", function()
   end)
 end)
 
-describe("gemm_int4's faults are told:", function()
+describe("gemm_int4's faults are told #long:", function()
   local RAGGED = {5, 80, 448, group = 64, zeros = true, splits = 2,
                   warps = {4, 2}, columns = 2}
   local ALONG = {16, 144, 1088, group = 32, splits = 2, warps = {1, 4},

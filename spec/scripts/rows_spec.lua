@@ -206,7 +206,7 @@ describe("kernels along rows", function()
     end
   end)
 
-  it("norms backward are right, their sums over rows too", function()
+  it("norms backward are right, their sums over rows too #long", function()
     check_backward(false)
     check_backward(true, true)
   end)

@@ -498,7 +498,7 @@ describe("a tensor map changes", function()
   end)
 end)
 
-it("kernels of this repository rely on PTX alone", function()
+it("kernels of this repository rely on PTX alone #long", function()
   local said, tell = {}, words.tell
   words.tell = function(text)
     if text:find "relies on the card" then said[#said + 1] = text end

@@ -26,7 +26,7 @@ end
 local FILES = {"kernels/gemm_sm90/constants.lua",
   "kernels/gemm_skinny/model.lua", "lua/cute/ops/blocks.lua"}
 
-describe("tools/fit.lua", function()
+describe("tools/fit.lua #long", function()
   local dir
   setup(function()
     dir = support.folder()

@@ -90,7 +90,7 @@ describe("cutelua tune", function()
     assert.matches("2 products measured\n$", out)
   end)
 
-  it("ends a candidate that hangs, and writes down those that fault or lie",
+  it("ends a candidate that hangs, writes down those that fault or lie #long",
       function()
     local problem = CLASS .. " 512 1024 512"
     local names = candidates(problem)
@@ -171,7 +171,7 @@ describe("cutelua tune", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("looks at what a candidate makes of sums, and at a file that changes",
+  it("looks at what a candidate makes of sums, at a file that changes #long",
      function()
     for i, word in ipairs(epilogues.NAMES) do
       local name, make = epilogues.load(word)
@@ -229,7 +229,7 @@ describe("cutelua tune", function()
     end
   end)
 
-  it("goes on with a journal that breaks off anywhere", function()
+  it("goes on with a journal that breaks off anywhere #long", function()
     local function run() return tune(dir, {"256,1024,512"}) end
     local path = dir .. "/cutelua/tuned/h200"
     run()
@@ -281,7 +281,7 @@ describe("cutelua tune", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("knows what results are in coarse types", function()
+  it("knows what results are in coarse types #long", function()
     for _, types in ipairs {"bf16 bf16 e4m3", "e5m2 e4m3 e5m2", "u8 u8 u8",
                             "i8 i8 i8", "bf16 bf16 i8", "i8 i8 i32"} do
       local o = operands.of(types .. " tn row 40 48 200", nil, "host")
@@ -635,7 +635,7 @@ describe("tuned tables", function()
       :format(names[5], rule, names[6]), out)
   end)
 
-  it("of an epilogue are of the same one", function()
+  it("of an epilogue are of the same one #long", function()
     local class, make = (function()
       local name, m = epilogues.load "bias_silu_residual"
       return operands.class(CLASS .. " 64 64 64", m, name), m
@@ -714,7 +714,7 @@ describe("tuned tables", function()
     end
   end)
 
-  it("of the repository name candidates that there are", function()
+  it("of the repository name candidates that there are #long", function()
     for class, rows in pairs(require("kernels.tuned.h200").gemm) do
       local name, make = class:match "([%w_]+):%w+$", nil
       if name then

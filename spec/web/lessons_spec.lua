@@ -181,7 +181,7 @@ end)
 
 local function test(what, f)
   it(what, function()
-    if not browser.find() then pending "no Chromium" end
+    if not browser.find() then pending "needs Chromium" end
     f()
   end)
 end

@@ -27,7 +27,7 @@ CORE    := $(filter-out $(PROGRAM) core/bind/weblib.c, \
 OBJ     := $(CORE:core/%.c=$(BUILD)/%.o)
 POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
 # Wildcards by level: what lies in lua/ and kernels/ goes into the program.
-LUA_SRC := $(sort $(wildcard lua/cute/*.lua lua/cute/*/*.lua lua/cute/*/*/*.lua \
+LUA_SRC := $(sort $(wildcard lua/*/*.lua lua/*/*/*.lua lua/*/*/*/*.lua \
              kernels/*.lua kernels/*/*.lua))
 # What `?word` looks through, too: documents for users.
 DOCS := $(filter-out docs/hacking.md docs/performance.md, \

@@ -139,80 +139,6 @@ build = {
         "lua/cute/arch/packed.lua",
       ["cute.arch.warp"] =
         "lua/cute/arch/warp.lua",
-      ["cute.asm"] =
-        "lua/cute/asm.lua",
-      ["cute.bench.chart"] =
-        "lua/cute/bench/chart.lua",
-      ["cute.bench.copylesson"] =
-        "lua/cute/bench/copylesson.lua",
-      ["cute.bench.harness"] =
-        "lua/cute/bench/harness.lua",
-      ["cute.bench.lesson"] =
-        "lua/cute/bench/lesson.lua",
-      ["cute.bench.lessonlib"] =
-        "lua/cute/bench/lessonlib.lua",
-      ["cute.bench.oracle"] =
-        "lua/cute/bench/oracle.lua",
-      ["cute.check.compare"] =
-        "lua/cute/check/compare.lua",
-      ["cute.check.explore"] =
-        "lua/cute/check/explore.lua",
-      ["cute.check.gain"] =
-        "lua/cute/check/gain.lua",
-      ["cute.check"] =
-        "lua/cute/check/init.lua",
-      ["cute.check.main"] =
-        "lua/cute/check/main.lua",
-      ["cute.check.operands"] =
-        "lua/cute/check/operands.lua",
-      ["cute.check.schedule"] =
-        "lua/cute/check/schedule.lua",
-      ["cute.check.sizes"] =
-        "lua/cute/check/sizes.lua",
-      ["cute.check.surgeon"] =
-        "lua/cute/check/surgeon.lua",
-      ["cute.check.sync"] =
-        "lua/cute/check/sync.lua",
-      ["cute.debug"] =
-        "lua/cute/debug/init.lua",
-      ["cute.debug.locals"] =
-        "lua/cute/debug/locals.lua",
-      ["cute.debug.prompt"] =
-        "lua/cute/debug/prompt.lua",
-      ["cute.debug.show"] =
-        "lua/cute/debug/show.lua",
-      ["cute.doc.code"] =
-        "lua/cute/doc/code.lua",
-      ["cute.doc.comments"] =
-        "lua/cute/doc/comments.lua",
-      ["cute.doc.environment"] =
-        "lua/cute/doc/environment.lua",
-      ["cute.doc"] =
-        "lua/cute/doc/init.lua",
-      ["cute.doc.names"] =
-        "lua/cute/doc/names.lua",
-      ["cute.doc.search"] =
-        "lua/cute/doc/search.lua",
-      ["cute.draw.html"] =
-        "lua/cute/draw/html.lua",
-      ["cute.draw"] =
-        "lua/cute/draw/init.lua",
-      ["cute.draw.latex"] =
-        "lua/cute/draw/latex.lua",
-      ["cute.draw.layouts"] =
-        "lua/cute/draw/layouts.lua",
-      ["cute.draw.palette"] =
-        "lua/cute/draw/palette.lua",
-      ["cute.draw.picture"] =
-        "lua/cute/draw/picture.lua",
-      ["cute.draw.print"] =
-        "lua/cute/draw/print.lua",
-      ["cute.draw.script"] =
-        "lua/cute/draw/script.lua",
-      ["cute.draw.svg"] =
-        "lua/cute/draw/svg.lua",
-      ["cute.draw.text"] =
-        "lua/cute/draw/text.lua",
       ["cute.epilogue"] =
         "lua/cute/epilogue.lua",
       ["cute.gpu"] =
@@ -221,14 +147,10 @@ build = {
         "lua/cute/grouped.lua",
       ["cute.hopper"] =
         "lua/cute/hopper.lua",
-      ["cute.html"] =
-        "lua/cute/html.lua",
       ["cute"] =
         "lua/cute/init.lua",
       ["cute.jit"] =
         "lua/cute/jit.lua",
-      ["cute.json"] =
-        "lua/cute/json.lua",
       ["cute.lang.branch"] =
         "lua/cute/lang/branch.lua",
       ["cute.lang.bytecode"] =
@@ -289,32 +211,6 @@ build = {
         "lua/cute/lang/unused.lua",
       ["cute.layoutenum"] =
         "lua/cute/layoutenum.lua",
-      ["cute.learn"] =
-        "lua/cute/learn/init.lua",
-      ["cute.learn.lessons.algebra"] =
-        "lua/cute/learn/lessons/algebra.lua",
-      ["cute.learn.lessons.bugs"] =
-        "lua/cute/learn/lessons/bugs.lua",
-      ["cute.learn.lessons.copies"] =
-        "lua/cute/learn/lessons/copies.lua",
-      ["cute.learn.lessons.epilogues"] =
-        "lua/cute/learn/lessons/epilogues.lua",
-      ["cute.learn.lessons.hopper"] =
-        "lua/cute/learn/lessons/hopper.lua",
-      ["cute.learn.lessons.layouts"] =
-        "lua/cute/learn/lessons/layouts.lua",
-      ["cute.learn.lessons.pipelines"] =
-        "lua/cute/learn/lessons/pipelines.lua",
-      ["cute.learn.lessons.swizzles"] =
-        "lua/cute/learn/lessons/swizzles.lua",
-      ["cute.learn.lessons.tensorcores"] =
-        "lua/cute/learn/lessons/tensorcores.lua",
-      ["cute.learn.lessons.tensors"] =
-        "lua/cute/learn/lessons/tensors.lua",
-      ["cute.learn.main"] =
-        "lua/cute/learn/main.lua",
-      ["cute.markdown"] =
-        "lua/cute/markdown.lua",
       ["cute.math"] =
         "lua/cute/math.lua",
       ["cute.meta.arch"] =
@@ -419,16 +315,6 @@ build = {
         "lua/cute/ops/tuned.lua",
       ["cute.ops.whole"] =
         "lua/cute/ops/whole.lua",
-      ["cute.page"] =
-        "lua/cute/page/init.lua",
-      ["cute.page.link"] =
-        "lua/cute/page/link.lua",
-      ["cute.page.main"] =
-        "lua/cute/page/main.lua",
-      ["cute.page.view"] =
-        "lua/cute/page/view.lua",
-      ["cute.page.watch"] =
-        "lua/cute/page/watch.lua",
       ["cute.pipe.stages"] =
         "lua/cute/pipe/stages.lua",
       ["cute.pipe.state"] =
@@ -439,54 +325,6 @@ build = {
         "lua/cute/pipeline.lua",
       ["cute.pointer"] =
         "lua/cute/pointer.lua",
-      ["cute.profile.conflict"] =
-        "lua/cute/profile/conflict.lua",
-      ["cute.profile.estimate"] =
-        "lua/cute/profile/estimate.lua",
-      ["cute.profile.preflight"] =
-        "lua/cute/profile/preflight.lua",
-      ["cute.profile.ranges"] =
-        "lua/cute/profile/ranges.lua",
-      ["cute.profile.swizzle"] =
-        "lua/cute/profile/swizzle.lua",
-      ["cute.profile.targets"] =
-        "lua/cute/profile/targets.lua",
-      ["cute.profile.timeline"] =
-        "lua/cute/profile/timeline.lua",
-      ["cute.program.cli"] =
-        "lua/cute/program/cli.lua",
-      ["cute.program.complete"] =
-        "lua/cute/program/complete.lua",
-      ["cute.program.diff"] =
-        "lua/cute/program/diff.lua",
-      ["cute.program.explain"] =
-        "lua/cute/program/explain.lua",
-      ["cute.program.http"] =
-        "lua/cute/program/http.lua",
-      ["cute.program.lines"] =
-        "lua/cute/program/lines.lua",
-      ["cute.program.main"] =
-        "lua/cute/program/main.lua",
-      ["cute.program.meaning"] =
-        "lua/cute/program/meaning.lua",
-      ["cute.program.menu"] =
-        "lua/cute/program/menu.lua",
-      ["cute.program.reader"] =
-        "lua/cute/program/reader.lua",
-      ["cute.program.repl"] =
-        "lua/cute/program/repl.lua",
-      ["cute.program.script"] =
-        "lua/cute/program/script.lua",
-      ["cute.program.show"] =
-        "lua/cute/program/show.lua",
-      ["cute.program.timing"] =
-        "lua/cute/program/timing.lua",
-      ["cute.program.topics"] =
-        "lua/cute/program/topics.lua",
-      ["cute.program.watch"] =
-        "lua/cute/program/watch.lua",
-      ["cute.program.web"] =
-        "lua/cute/program/web.lua",
       ["cute.schedule"] =
         "lua/cute/schedule.lua",
       ["cute.smem"] =
@@ -503,32 +341,194 @@ build = {
         "lua/cute/testing.lua",
       ["cute.tiles"] =
         "lua/cute/tiles.lua",
-      ["cute.tune.child"] =
-        "lua/cute/tune/child.lua",
-      ["cute.tune.epilogues"] =
-        "lua/cute/tune/epilogues.lua",
-      ["cute.tune"] =
-        "lua/cute/tune/init.lua",
-      ["cute.tune.operands"] =
-        "lua/cute/tune/operands.lua",
-      ["cute.tune.records"] =
-        "lua/cute/tune/records.lua",
-      ["cute.tune.run"] =
-        "lua/cute/tune/run.lua",
-      ["cute.tune.worker"] =
-        "lua/cute/tune/worker.lua",
       ["cute.tuple"] =
         "lua/cute/tuple.lua",
       ["cute.utils"] =
         "lua/cute/utils.lua",
-      ["cute.workshop.globals"] =
-        "lua/cute/workshop/globals.lua",
-      ["cute.workshop"] =
-        "lua/cute/workshop/init.lua",
-      ["cute.workshop.lessons"] =
-        "lua/cute/workshop/lessons.lua",
-      ["cute.workshop.run"] =
-        "lua/cute/workshop/run.lua",
+      ["cutelua.bench.chart"] =
+        "lua/cutelua/bench/chart.lua",
+      ["cutelua.bench.copylesson"] =
+        "lua/cutelua/bench/copylesson.lua",
+      ["cutelua.bench.harness"] =
+        "lua/cutelua/bench/harness.lua",
+      ["cutelua.bench.lesson"] =
+        "lua/cutelua/bench/lesson.lua",
+      ["cutelua.bench.lessonlib"] =
+        "lua/cutelua/bench/lessonlib.lua",
+      ["cutelua.bench.oracle"] =
+        "lua/cutelua/bench/oracle.lua",
+      ["cutelua.check.compare"] =
+        "lua/cutelua/check/compare.lua",
+      ["cutelua.check.explore"] =
+        "lua/cutelua/check/explore.lua",
+      ["cutelua.check.gain"] =
+        "lua/cutelua/check/gain.lua",
+      ["cutelua.check"] =
+        "lua/cutelua/check/init.lua",
+      ["cutelua.check.main"] =
+        "lua/cutelua/check/main.lua",
+      ["cutelua.check.operands"] =
+        "lua/cutelua/check/operands.lua",
+      ["cutelua.check.schedule"] =
+        "lua/cutelua/check/schedule.lua",
+      ["cutelua.check.sizes"] =
+        "lua/cutelua/check/sizes.lua",
+      ["cutelua.check.surgeon"] =
+        "lua/cutelua/check/surgeon.lua",
+      ["cutelua.check.sync"] =
+        "lua/cutelua/check/sync.lua",
+      ["cutelua.debug"] =
+        "lua/cutelua/debug/init.lua",
+      ["cutelua.debug.locals"] =
+        "lua/cutelua/debug/locals.lua",
+      ["cutelua.debug.prompt"] =
+        "lua/cutelua/debug/prompt.lua",
+      ["cutelua.debug.show"] =
+        "lua/cutelua/debug/show.lua",
+      ["cutelua.doc.code"] =
+        "lua/cutelua/doc/code.lua",
+      ["cutelua.doc.comments"] =
+        "lua/cutelua/doc/comments.lua",
+      ["cutelua.doc.environment"] =
+        "lua/cutelua/doc/environment.lua",
+      ["cutelua.doc"] =
+        "lua/cutelua/doc/init.lua",
+      ["cutelua.doc.names"] =
+        "lua/cutelua/doc/names.lua",
+      ["cutelua.doc.search"] =
+        "lua/cutelua/doc/search.lua",
+      ["cutelua.draw.html"] =
+        "lua/cutelua/draw/html.lua",
+      ["cutelua.draw"] =
+        "lua/cutelua/draw/init.lua",
+      ["cutelua.draw.latex"] =
+        "lua/cutelua/draw/latex.lua",
+      ["cutelua.draw.layouts"] =
+        "lua/cutelua/draw/layouts.lua",
+      ["cutelua.draw.palette"] =
+        "lua/cutelua/draw/palette.lua",
+      ["cutelua.draw.picture"] =
+        "lua/cutelua/draw/picture.lua",
+      ["cutelua.draw.print"] =
+        "lua/cutelua/draw/print.lua",
+      ["cutelua.draw.script"] =
+        "lua/cutelua/draw/script.lua",
+      ["cutelua.draw.svg"] =
+        "lua/cutelua/draw/svg.lua",
+      ["cutelua.draw.text"] =
+        "lua/cutelua/draw/text.lua",
+      ["cutelua.learn"] =
+        "lua/cutelua/learn/init.lua",
+      ["cutelua.learn.lessons.algebra"] =
+        "lua/cutelua/learn/lessons/algebra.lua",
+      ["cutelua.learn.lessons.bugs"] =
+        "lua/cutelua/learn/lessons/bugs.lua",
+      ["cutelua.learn.lessons.copies"] =
+        "lua/cutelua/learn/lessons/copies.lua",
+      ["cutelua.learn.lessons.epilogues"] =
+        "lua/cutelua/learn/lessons/epilogues.lua",
+      ["cutelua.learn.lessons.hopper"] =
+        "lua/cutelua/learn/lessons/hopper.lua",
+      ["cutelua.learn.lessons.layouts"] =
+        "lua/cutelua/learn/lessons/layouts.lua",
+      ["cutelua.learn.lessons.pipelines"] =
+        "lua/cutelua/learn/lessons/pipelines.lua",
+      ["cutelua.learn.lessons.swizzles"] =
+        "lua/cutelua/learn/lessons/swizzles.lua",
+      ["cutelua.learn.lessons.tensorcores"] =
+        "lua/cutelua/learn/lessons/tensorcores.lua",
+      ["cutelua.learn.lessons.tensors"] =
+        "lua/cutelua/learn/lessons/tensors.lua",
+      ["cutelua.learn.main"] =
+        "lua/cutelua/learn/main.lua",
+      ["cutelua.page"] =
+        "lua/cutelua/page/init.lua",
+      ["cutelua.page.link"] =
+        "lua/cutelua/page/link.lua",
+      ["cutelua.page.main"] =
+        "lua/cutelua/page/main.lua",
+      ["cutelua.page.view"] =
+        "lua/cutelua/page/view.lua",
+      ["cutelua.page.watch"] =
+        "lua/cutelua/page/watch.lua",
+      ["cutelua.profile.conflict"] =
+        "lua/cutelua/profile/conflict.lua",
+      ["cutelua.profile.estimate"] =
+        "lua/cutelua/profile/estimate.lua",
+      ["cutelua.profile.preflight"] =
+        "lua/cutelua/profile/preflight.lua",
+      ["cutelua.profile.ranges"] =
+        "lua/cutelua/profile/ranges.lua",
+      ["cutelua.profile.swizzle"] =
+        "lua/cutelua/profile/swizzle.lua",
+      ["cutelua.profile.targets"] =
+        "lua/cutelua/profile/targets.lua",
+      ["cutelua.profile.timeline"] =
+        "lua/cutelua/profile/timeline.lua",
+      ["cutelua.program.cli"] =
+        "lua/cutelua/program/cli.lua",
+      ["cutelua.program.complete"] =
+        "lua/cutelua/program/complete.lua",
+      ["cutelua.program.diff"] =
+        "lua/cutelua/program/diff.lua",
+      ["cutelua.program.explain"] =
+        "lua/cutelua/program/explain.lua",
+      ["cutelua.program.http"] =
+        "lua/cutelua/program/http.lua",
+      ["cutelua.program.lines"] =
+        "lua/cutelua/program/lines.lua",
+      ["cutelua.program.main"] =
+        "lua/cutelua/program/main.lua",
+      ["cutelua.program.meaning"] =
+        "lua/cutelua/program/meaning.lua",
+      ["cutelua.program.menu"] =
+        "lua/cutelua/program/menu.lua",
+      ["cutelua.program.reader"] =
+        "lua/cutelua/program/reader.lua",
+      ["cutelua.program.repl"] =
+        "lua/cutelua/program/repl.lua",
+      ["cutelua.program.script"] =
+        "lua/cutelua/program/script.lua",
+      ["cutelua.program.show"] =
+        "lua/cutelua/program/show.lua",
+      ["cutelua.program.timing"] =
+        "lua/cutelua/program/timing.lua",
+      ["cutelua.program.topics"] =
+        "lua/cutelua/program/topics.lua",
+      ["cutelua.program.watch"] =
+        "lua/cutelua/program/watch.lua",
+      ["cutelua.program.web"] =
+        "lua/cutelua/program/web.lua",
+      ["cutelua.text.asm"] =
+        "lua/cutelua/text/asm.lua",
+      ["cutelua.text.html"] =
+        "lua/cutelua/text/html.lua",
+      ["cutelua.text.json"] =
+        "lua/cutelua/text/json.lua",
+      ["cutelua.text.markdown"] =
+        "lua/cutelua/text/markdown.lua",
+      ["cutelua.tune.child"] =
+        "lua/cutelua/tune/child.lua",
+      ["cutelua.tune.epilogues"] =
+        "lua/cutelua/tune/epilogues.lua",
+      ["cutelua.tune"] =
+        "lua/cutelua/tune/init.lua",
+      ["cutelua.tune.operands"] =
+        "lua/cutelua/tune/operands.lua",
+      ["cutelua.tune.records"] =
+        "lua/cutelua/tune/records.lua",
+      ["cutelua.tune.run"] =
+        "lua/cutelua/tune/run.lua",
+      ["cutelua.tune.worker"] =
+        "lua/cutelua/tune/worker.lua",
+      ["cutelua.workshop.globals"] =
+        "lua/cutelua/workshop/globals.lua",
+      ["cutelua.workshop"] =
+        "lua/cutelua/workshop/init.lua",
+      ["cutelua.workshop.lessons"] =
+        "lua/cutelua/workshop/lessons.lua",
+      ["cutelua.workshop.run"] =
+        "lua/cutelua/workshop/run.lua",
     },
   },
 }

@@ -5,8 +5,8 @@
 --   cutelua scripts/copy_ladder.lua --m 65536 --n 8192 --record copies.tsv
 -- On a GPU: TB/s, all rungs interleaved. On the simulator: what each asks of
 -- memory.
-local copylesson = require "cute.bench.copylesson"
-local lib = require "cute.bench.lessonlib"
+local copylesson = require "cutelua.bench.copylesson"
+local lib = require "cutelua.bench.lessonlib"
 
 -- Script, its kernel's name or that of one it is compared with, and what this
 -- adds to the one before it.
@@ -24,7 +24,7 @@ local RUNGS = {
 -- A rung: what the case says, or else its lesson.
 local function rung(script, name, gain)
   local spec = lib.must({name = "copy_ladder"}, lib.script_spec(
-    lib.folder() .. script .. ".lua", "cute.bench.copylesson", "run"))
+    lib.folder() .. script .. ".lua", "cutelua.bench.copylesson", "run"))
   local out = {name = name, gain = gain}
   local case = spec
   for _, c in ipairs(spec.compare or {}) do

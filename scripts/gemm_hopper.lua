@@ -12,7 +12,7 @@
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local gemm_sm90 = require "kernels.gemm_sm90"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 
 -- What a lesson asks of gemm_sm90 with these choices.
 local function rung(choices)

@@ -8,7 +8,7 @@
 -- neighbours of K are what a thread of the atom holds.
 --   cutelua scripts/gemm_sm70.lua --device sim --arch sm_70
 local cute = require "cute"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 local tiles = require "cute.tiles"
 local _ = cute._
 

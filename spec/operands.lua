@@ -1,13 +1,13 @@
 --- Small kernels, right as they stand, and faults of one operand each: a
 --- parity, bytes, a count, a mask, a rank, a stage, a number of groups or
---- threads. What does the surgeon (cute.check.surgeon) propose, and is it
+--- threads. What does the surgeon (cutelua.check.surgeon) propose, and is it
 --- right?
 local blamed = require "spec.blamed"
-local check = require "cute.check"
+local check = require "cutelua.check"
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
 local support = require "spec.support"
-local surgeon = require "cute.check.surgeon"
+local surgeon = require "cutelua.check.surgeon"
 
 local operands = {}
 

@@ -14,7 +14,7 @@ surface.PRIMITIVE = {["cute.debug"] = true, ["cute.editor"] = true,
 local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
   "cute.testing", "cute.pipeline", "cute.utils", "cute.tiles", "cute.ops",
   "cute.nvgpu", "cute.nvgpu.cpasync", "cute.nvgpu.warpgroup", "cute.hopper",
-  "cute.schedule", "cute.grouped", "cute.program.cli"}
+  "cute.schedule", "cute.grouped", "cutelua.program.cli"}
 
 --- Functions whose first argument is the path of a file: what calls at random
 -- give them is surface.path of it, where nothing can be written.

@@ -43,8 +43,10 @@ local function each_line(text, f)
 end
 
 local C = list "core/*/*.c core/*/*.h core/*/*.cu"
-local LUA = list("lua/*/*.lua lua/*/*/*.lua kernels/*.lua "
-  .. "kernels/*/*.lua scripts/*.lua spec/*.lua spec/*/*.lua tools/*.lua")
+local LIBRARY = "lua/*/*.lua lua/*/*/*.lua lua/*/*/*/*.lua "
+  .. "kernels/*.lua kernels/*/*.lua "
+local LUA = list(LIBRARY
+  .. "scripts/*.lua spec/*.lua spec/*/*.lua tools/*.lua")
 local CODE = table.move(LUA, 1, #LUA, #C + 1, {table.unpack(C)})
 
 rule("lines of at most 80 columns", CODE, function(_, text, complain)
@@ -170,13 +172,10 @@ rule("switches over operations are not cast", C, function(_, text, complain)
   end)
 end)
 
-rule("every Lua module returns its table", list("lua/cute/*.lua "
-  .. "lua/cute/*/*.lua lua/cute/*/*/*.lua kernels/*.lua kernels/*/*.lua"),
-  function(_, text, complain)
-    if not text:find "\nreturn " then
-      complain(1, "no return")
-    end
-  end)
+rule("every Lua module returns its table", list(LIBRARY), function(_, text,
+                                                               complain)
+  if not text:find "\nreturn " then complain(1, "no return") end
+end)
 
 local TRACKED = {}
 do

@@ -94,12 +94,25 @@ void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs) {
 
 // ---- errors ----
 
-// Sources of our own Lua files: embedded ones are named "=[cute.xxx]", files
-// live in lua/cute/ or where a rock puts them, lua/5.4/cute/.
+// Is src a file of the workshop, lua/cutelua/ROOM/...? A clone named cutelua in
+// a folder named lua has scripts of users below that path, too.
+static bool workshop_source(const char *src) {
+  const char *at = strstr(src, "lua/cutelua/");
+  if (!at && !(at = strstr(src, "lua/5.4/cutelua/"))) return false;
+  at = strstr(at, "cutelua/") + 8;
+  if (strcmp(at, "init.lua") == 0) return true;
+  return strchr(at, '/') && strncmp(at, "scripts/", 8) != 0 &&
+         strncmp(at, "kernels/", 8) != 0 && strncmp(at, "spec/", 5) != 0;
+}
+
+// Sources of our own Lua files: embedded ones are named "=[cute.xxx]" and
+// "=[cutelua.xxx]", files live in lua/cute/ and lua/cutelua/, or where a rock
+// puts them, lua/5.4/cute/.
 bool face_own_source(const char *src) {
   if (strncmp(src, "=[cute", 6) == 0) return true;
   return src[0] == '@' &&
-         (strstr(src, "lua/cute/") || strstr(src, "lua/5.4/cute/"));
+         (strstr(src, "lua/cute/") || strstr(src, "lua/5.4/cute/") ||
+          workshop_source(src));
 }
 
 // Of the name of a chunk, what those beside it begin with, too: "@kernels/" of

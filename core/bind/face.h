@@ -80,7 +80,7 @@ const char *face_meant(lua_State *L, const Nearest *n);
 void face_check_options(lua_State *L, int idx, const char *names);
 
 // Raises "file:line: msg [kind]" with the position of the innermost Lua
-// function that is not cutelua's own (lua/cute, "=[cute...]"). A message may
+// function that is not cutelua's own (lua/, "=[cute...]"). A message may
 // have further lines; the kind goes behind the first.
 _Noreturn void face_error(lua_State *L, ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(3, 4);

@@ -1,6 +1,6 @@
 // The `cutelua` program: one Lua state that has the faces and the Lua files
 // of lua/ and kernels/ in it. What is done with the command line stands in
-// lua/cute/program/main.lua.
+// lua/cutelua/program/main.lua.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static int main_protected(lua_State *L) {
   char **argv = lua_touserdata(L, 2);
   program_open(L);
   lua_getglobal(L, "require");
-  lua_pushliteral(L, "cute.program.main");
+  lua_pushliteral(L, "cutelua.program.main");
   lua_call(L, 1, 1);
   lua_getfield(L, -1, "main");
   lua_createtable(L, argc, 1);

@@ -4,7 +4,7 @@
 -- `bytes` are the elements as they lie in the file, C order (last index
 -- fastest) or, with `fortran`, first index fastest. Nothing is converted.
 -- `npy.read` gives nil and one sentence for a file that will not do.
-local cli = require "cute.program.cli"
+local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local sign = require "cute.lang.sign"
 

@@ -364,7 +364,7 @@ Info.__index = Info
 
 -- What the simulator's machine is.
 local function simulated()
-  local targets = require "cute.profile.targets"
+  local targets = require "cutelua.profile.targets"
   local card = targets.card "h100"
   return {name = "simulator", arch = card.arch, sms = card.sms,
           l2 = card.l2_bytes}
@@ -402,7 +402,7 @@ function Info:get_max_active_clusters(cluster_size)
   if self.device then
     return require "cute.gpu".clusters(cluster_size, self.device)
   end
-  return require "cute.profile.targets".clusters(self.info.sms, cluster_size)
+  return require "cutelua.profile.targets".clusters(self.info.sms, cluster_size)
 end
 
 function Info:__tostring()
@@ -419,7 +419,7 @@ end
 ---@param x any
 ---@param opts? {color: function} the TikZ fill of a cell
 function utils.print_latex(x, opts)
-  return require "cute.draw.print".print_latex(x, opts)
+  return require "cutelua.draw.print".print_latex(x, opts)
 end
 
 --- Prints a (thread,value) layout over a tile as LaTeX (TikZ): who holds what.
@@ -427,7 +427,7 @@ end
 ---@param tile_mn cute.Tuple
 ---@param opts? {color: function} the TikZ fill of a cell
 function utils.print_latex_tv(layout_tv, tile_mn, opts)
-  return require "cute.draw.print".print_latex_tv(layout_tv, tile_mn, opts)
+  return require "cutelua.draw.print".print_latex_tv(layout_tv, tile_mn, opts)
 end
 
 sign.class("SmemAllocator", Allocator, [[

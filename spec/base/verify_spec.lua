@@ -1,7 +1,7 @@
 -- A product is verified element by element: what rounding explains passes,
 -- what is beyond it is found wherever it stands.
 local core = require "cute.core"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 local support = require "spec.support"
 
 local NAN, INF = 0 / 0, 1 / 0
@@ -303,7 +303,7 @@ describe("a copy's verification", function()
         B[turned and {j, i} or {i, j}] = A[{i, j}]
       end)
     end)
-    require "cute.bench.copylesson".run({[0] = "s", "--device", "sim",
+    require "cutelua.bench.copylesson".run({[0] = "s", "--device", "sim",
       "--m", "40", "--n", "32"}, {kernel = kernel, tile = {1, 32}, block = 32,
                      transpose = turned})
   ]]

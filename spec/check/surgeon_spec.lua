@@ -1,12 +1,12 @@
 -- The surgeon: what of our kernels' synchronisation is needed, and whether
 -- what was taken out is put in again. The whole set: CUTELUA_ALL=1,
 -- SPEC_SECONDS=3600 and SPECS=spec/check/surgeon_spec.lua make test.
-local check = require "cute.check"
+local check = require "cutelua.check"
 local core = require "cute.core"
 local cute = require "cute"
 local kernel = require "cute.lang.kernel"
 local support = require "spec.support"
-local surgeon = require "cute.check.surgeon"
+local surgeon = require "cutelua.check.surgeon"
 
 -- Calls each(program, run) for each kernel that a script launches.
 local function over(script, options, each)
@@ -722,8 +722,8 @@ describe("the surgeon", function()
   end)
 
   it("reports any error of an estimate beside its verdict", function()
-    local gain, estimator = require "cute.check.gain",
-      require "cute.profile.estimate"
+    local gain, estimator = require "cutelua.check.gain",
+      require "cutelua.profile.estimate"
     local of, said = estimator.of, nil
     estimator.of = function() error(said, 0) end
     local function time_of()

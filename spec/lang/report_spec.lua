@@ -1,3 +1,4 @@
+local core = require "cute.core"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
 local support = require "spec.support"
@@ -122,13 +123,22 @@ return (pcall(f)) or f() or 1]]
   it("blames the user's line, not cutelua's own", function()
     source.add("=(u)", "local own = ...\nown()\n")
     for _, chunk in ipairs {"=[cute.some]", "@lua/cute/lang/some.lua",
-                            "@/usr/share/lua/5.4/cute/some.lua"} do
+                            "@/usr/share/lua/5.4/cute/some.lua",
+                            "@lua/cutelua/draw/some.lua",
+                            "@/usr/share/lua/5.4/cutelua/draw/some.lua"} do
       local own = assert(load("return function() error('inside', 0) end",
                               chunk))()
       local user = assert(load(source.text "=(u)", "=(u)"))
       local _, failure = xpcall(user, report.capture, own)
       assert.equal("inside [lua]\n  (u):2 in main chunk\n   1 | local own ="
         .. " ...\n > 2 | own()", report.format(failure))
+    end
+  end)
+
+  it("knows a script in a clone that lies in a folder named lua", function()
+    for _, path in ipairs {"some.lua", "scripts/some.lua", "kernels/some.lua",
+                           "spec/page/some.lua"} do
+      assert.is_false(core.own_source("@/tmp/lua/cutelua/" .. path))
     end
   end)
 

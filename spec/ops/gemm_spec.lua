@@ -5,7 +5,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local offers = require "cute.ops.gemm".offers
-local operands = require "cute.tune.operands"
+local operands = require "cutelua.tune.operands"
 local ops = require "spec.ops"
 local plans = require "cute.ops.plan"
 

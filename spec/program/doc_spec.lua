@@ -1,12 +1,12 @@
 -- What is said of names: at the prompt, on the command line, in the reference.
 local browser = require "spec.browser"
-local comments = require "cute.doc.comments"
+local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local cute = require "cute"
-local doc = require "cute.doc"
-local environment = require "cute.doc.environment"
-local names = require "cute.doc.names"
-local repl = require "cute.program.repl"
+local doc = require "cutelua.doc"
+local environment = require "cutelua.doc.environment"
+local names = require "cutelua.doc.names"
+local repl = require "cutelua.program.repl"
 local source = require "cute.lang.source"
 local support = require "spec.support"
 
@@ -425,7 +425,7 @@ describe("variables of the environment", function()
     local read, known = {}, {}
     local p <close> = io.popen("grep -rhoE 'getenv ?\\(?\\s*\"[A-Z_]+\"|"
       .. "env(_folder)?\\(\"[A-Z_]+\"|CUTELUA_[A-Z_]+|CUTE_(BUILD|OUT|KIT|"
-      .. "COUNTS|SUMMARY|SANITIZED)|NO_COLOR|FUZZ_SECONDS' core lua/cute "
+      .. "COUNTS|SUMMARY|SANITIZED)|NO_COLOR|FUZZ_SECONDS' core lua "
       .. "kernels scripts tools spec Makefile --include=*.c --include=*.h "
       .. "--include=*.lua --include=*.sh --include=Makefile "
       .. "--exclude=environment.lua --exclude=doc_spec.lua")
@@ -517,7 +517,7 @@ describe("options of commands", function()
       assert.equal(0, code)
       assert.is_truthy(help:find("^usage: cutelua " .. command), command)
       local n = 0
-      for option in pairs(taken("lua/cute/" .. path .. ".lua")) do
+      for option in pairs(taken("lua/cutelua/" .. path .. ".lua")) do
         n = n + 1
         assert.is_truthy(help:find(option, 1, true), command .. option)
       end

@@ -273,7 +273,7 @@ end)
 
 -- Pages of those who come from elsewhere: two columns, theirs and ours.
 describe("docs/from-*.md", function()
-  local doc = require "cute.doc.names"
+  local doc = require "cutelua.doc.names"
   local atoms = {}
   for _, kind in ipairs {"mma", "copy"} do
     local i = 0

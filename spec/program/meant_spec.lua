@@ -182,7 +182,7 @@ describe("a script", function()
       ["print(require 'cute.tiles'.epilog)"] = "nearest: epilogue",
       ["print(require 'cute.pipeline'.PipelineTmaAsnc)"] =
         "nearest: PipelineTmaAsync",
-      ["print(require 'cute.bench.harness'.runs)"] = "nearest: run",
+      ["print(require 'cutelua.bench.harness'.runs)"] = "nearest: run",
       ["print(require 'kernels.gemm_sm80'.body)"] =
         "kernels.gemm_sm80 is a function, which has no field 'body'",
     } do

@@ -261,7 +261,7 @@ stage {}
     local out = clean {"-e", [[
       local sys = require "cute.sys"
       local files = {}
-      for path in io.popen("find lua/cute kernels -name '*.lua'"):lines() do
+      for path in io.popen("find lua kernels -name '*.lua'"):lines() do
         local name = path:gsub("^lua/", ""):gsub("%.lua$", "")
           :gsub("/", ".")
         local f <close> = assert(io.open(path, "rb"))
@@ -272,7 +272,7 @@ stage {}
       assert(table.concat(files, " ") == table.concat(sys.modules(), " "))
       print(#files)]]}
     assert.is_true(tonumber(out) > 100)
-    local text = support.read "lua/cute/program/main.lua"
+    local text = support.read "lua/cutelua/program/main.lua"
     local program = support.read(support.program)
     assert.is_nil(program:find(text:sub(1, 200), 1, true))
   end)

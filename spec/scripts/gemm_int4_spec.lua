@@ -4,9 +4,9 @@
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_int4 = require "kernels.gemm_int4"
-local harness = require "cute.bench.harness"
+local harness = require "cutelua.bench.harness"
 local kernels = require "spec.kernels"
-local lessonlib = require "cute.bench.lessonlib"
+local lessonlib = require "cutelua.bench.lessonlib"
 local support = require "spec.support"
 
 local DEVICE = "sim:sm_80"
@@ -145,7 +145,7 @@ describe("gemm_int4", function()
   end)
 
   local lesson = lessonlib.script_spec("scripts/gemm_int4.lua",
-                                       "cute.bench.harness", "run")
+                                       "cutelua.bench.harness", "run")
   local function run(size, o, device)
     local p = harness.problem(lesson, size, o)
     local ok, reports, wrong = harness.try(p, device)

@@ -4,7 +4,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local planted = require "spec.planted"
-local real = require "cute.bench.lesson"
+local real = require "cutelua.bench.lesson"
 local support = require "spec.support"
 local read, change = support.read, support.change
 

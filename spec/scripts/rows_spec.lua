@@ -4,7 +4,7 @@
 -- takes the text.
 local core = require "cute.core"
 local cute = require "cute"
-local harness = require "cute.bench.harness"
+local harness = require "cutelua.bench.harness"
 local kernels = require "spec.kernels"
 local rows = require "spec.rows"
 local support = require "spec.support"

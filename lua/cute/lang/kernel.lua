@@ -17,8 +17,8 @@ local source = require "cute.lang.source"
 local kernel = {device = devices.device}
 
 -- `cutelua debug`, `cutelua check`: {run = function(program, options)}, in the
--- place of core.sim_run; while somebody debugs record = cute.debug.locals.new,
--- too.
+-- place of core.sim_run; while somebody debugs record =
+-- cutelua.debug.locals.new, too.
 kernel.runner = nil
 
 local function recorder() return kernel.runner and kernel.runner.record end
@@ -264,7 +264,7 @@ end
 function kernel.sim_launch(p, opts, values, grid)
   devices.check_places(p.program.info.name, values, "host")
   if p.cooperative then
-    require "cute.profile.targets".check_resident(p, grid)
+    require "cutelua.profile.targets".check_resident(p, grid)
   end
   return {
     grid = grid, block = p.block, pdl = p.pdl, args = values, sm = p.device.sm,

@@ -3,7 +3,7 @@
 -- more is one of them, and its text stays together. Of a longer call the lines
 -- do, and the lanes of a warp print one after the other.
 local core = require "cute.core"
-local draw = require "cute.draw.print"
+local draw = require "cutelua.draw.print"
 local sign = require "cute.lang.sign"
 
 local printing = {}

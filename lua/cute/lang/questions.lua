@@ -13,11 +13,11 @@ local questions = {}
 function questions.add(Call, Prepared, run, check_options)
   --- Every schedule of it: see Call:check.
   function Prepared:check(opts)
-    return require "cute.check".prepared(self, opts or {})
+    return require "cutelua.check".prepared(self, opts or {})
   end
 
   --- How long it will take on a card, and why, from one cluster on the
-  -- simulator: see cute.profile.estimate.
+  -- simulator: see cutelua.profile.estimate.
   ---@param opts? {card: string, cold: boolean, registers: integer, at: integer}
   ---@return table
   function Prepared:estimate(opts)
@@ -26,10 +26,10 @@ function questions.add(Call, Prepared, run, check_options)
         .. "a grid"):format(self.program.info.name))
     end
     devices.check_places(self.program.info.name, self.values, "host")
-    return require "cute.profile.estimate".of(self, opts)
+    return require "cutelua.profile.estimate".of(self, opts)
   end
 
-  --- Every schedule of a launch on the simulator: see cute.check.
+  --- Every schedule of a launch on the simulator: see cutelua.check.
   ---@param opts table {grid: any, block: any, orders: integer, seconds: number,
   -- surgeon: boolean, reference: fun(...) which stores into the arguments what
   -- is right, tolerance: number, gpu: boolean, sizes: fun(...): table
@@ -37,7 +37,7 @@ function questions.add(Call, Prepared, run, check_options)
   -- size: integer[]}
   ---@return table verdict
   function Call:check(opts)
-    local check = require "cute.check"
+    local check = require "cutelua.check"
     local launch, own = check.options(opts)
     local v = check.prepared(self:compile(launch), own, self)
     if own.sizes then check.sizes(v, self.kernel, opts) end
@@ -49,7 +49,7 @@ function questions.add(Call, Prepared, run, check_options)
   -- registers: integer, at: integer} and options of a launch on the simulator
   ---@return table
   function Call:estimate(opts)
-    local known = require "cute.profile.estimate".OPTIONS
+    local known = require "cutelua.profile.estimate".OPTIONS
     local launch, own = {}, {}
     if type(opts) ~= "table" then check_options(opts) end
     for k, v in pairs(opts or {}) do
@@ -60,13 +60,13 @@ function questions.add(Call, Prepared, run, check_options)
   end
 
   --- When its warps, ranges and agents began and ended: see
-  -- cute.profile.timeline.
+  -- cutelua.profile.timeline.
   ---@param opts table options of a launch, of estimate, and room
   ---@return table? timeline
   ---@return string? message
   function Call:timeline(opts)
     if type(opts) ~= "table" then check_options(opts) end
-    return require "cute.profile.timeline".of(self, opts or {})
+    return require "cutelua.profile.timeline".of(self, opts or {})
   end
 
   --- Runs it on a simulator (options as for launch) and records what it asks of
@@ -86,22 +86,23 @@ function questions.add(Call, Prepared, run, check_options)
   end
 
   --- Layouts of shared memory with fewer conflicts, for all of its accesses
-  -- together: see cute.profile.swizzle.
+  -- together: see cutelua.profile.swizzle.
   ---@param opts table options of launch, and tensor: the name of one
   ---@return table[]
   function Call:find_swizzle(opts)
-    local found = require "cute.profile.swizzle".of_call(self, opts)
+    local found = require "cutelua.profile.swizzle".of_call(self, opts)
     return found
   end
 
   --- Whether it runs on a target that is not there ("sm_100a"), or on which:
-  -- see cute.profile.preflight.
+  -- see cutelua.profile.preflight.
   ---@param target? string all of them when absent
   ---@param opts? {block: any, cluster: any, registers: boolean} and options of
   -- trace; registers = false: does not compile
   ---@return table
   function Call:preflight(target, opts)
-    local found = require "cute.profile.preflight".of_call(self, target, opts)
+    local preflight = require "cutelua.profile.preflight"
+    local found = preflight.of_call(self, target, opts)
     return found
   end
 end

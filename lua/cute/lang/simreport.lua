@@ -545,26 +545,26 @@ local function recorded(report)
 end
 
 --- The lines whose requests to shared memory are in conflict, the worst first,
--- of a report with its requests: see cute.profile.conflict.
+-- of a report with its requests: see cutelua.profile.conflict.
 ---@return table[]
 function Report:conflicts()
   recorded(self)
-  return require "cute.profile.conflict".list(self)
+  return require "cutelua.profile.conflict".list(self)
 end
 
 -- What cute.draw makes of it: accesses to one of its shared tensors.
 function Report:__draw(opts)
   recorded(self)
-  return require "cute.profile.conflict".picture(self, opts)
+  return require "cutelua.profile.conflict".picture(self, opts)
 end
 
 --- Layouts for the shared tensors that have conflicts, or for the one of that
--- name: see cute.profile.swizzle.
+-- name: see cutelua.profile.swizzle.
 ---@param name? string
 ---@return table[]
 function Report:find_swizzle(name)
   recorded(self)
-  return require "cute.profile.swizzle".of_report(self, name)
+  return require "cutelua.profile.swizzle".of_report(self, name)
 end
 
 --- Sum of a field over the lines whose op matches a pattern.
@@ -609,7 +609,7 @@ function Report:json()
     for k, v in pairs(s) do line[k] = line[k] or v end
     out.lines[i] = line
   end
-  return require "cute.json".encode(out)
+  return require "cutelua.text.json".encode(out)
 end
 
 --- Makes the raw table of core.sim_run a report of a program.

@@ -137,6 +137,8 @@ build = {
         "lua/cute/arch/memory.lua",
       ["cute.arch.packed"] =
         "lua/cute/arch/packed.lua",
+      ["cute.arch.ranges"] =
+        "lua/cute/arch/ranges.lua",
       ["cute.arch.warp"] =
         "lua/cute/arch/warp.lua",
       ["cute.epilogue"] =
@@ -179,8 +181,6 @@ build = {
         "lua/cute/lang/printing.lua",
       ["cute.lang.progress"] =
         "lua/cute/lang/progress.lua",
-      ["cute.lang.questions"] =
-        "lua/cute/lang/questions.lua",
       ["cute.lang.raw"] =
         "lua/cute/lang/raw.lua",
       ["cute.lang.reach"] =
@@ -335,6 +335,8 @@ build = {
         "lua/cute/stream.lua",
       ["cute.symbolic"] =
         "lua/cute/symbolic.lua",
+      ["cute.targets"] =
+        "lua/cute/targets.lua",
       ["cute.tensormaps"] =
         "lua/cute/tensormaps.lua",
       ["cute.testing"] =
@@ -345,6 +347,12 @@ build = {
         "lua/cute/tuple.lua",
       ["cute.utils"] =
         "lua/cute/utils.lua",
+      ["cutelua.analyses.call"] =
+        "lua/cutelua/analyses/call.lua",
+      ["cutelua.analyses.prepared"] =
+        "lua/cutelua/analyses/prepared.lua",
+      ["cutelua.analyses.report"] =
+        "lua/cutelua/analyses/report.lua",
       ["cutelua.bench.chart"] =
         "lua/cutelua/bench/chart.lua",
       ["cutelua.bench.copylesson"] =
@@ -357,6 +365,8 @@ build = {
         "lua/cutelua/bench/lessonlib.lua",
       ["cutelua.bench.oracle"] =
         "lua/cutelua/bench/oracle.lua",
+      ["cutelua.bench.testing"] =
+        "lua/cutelua/bench/testing.lua",
       ["cutelua.check.compare"] =
         "lua/cutelua/check/compare.lua",
       ["cutelua.check.explore"] =
@@ -417,6 +427,8 @@ build = {
         "lua/cutelua/draw/svg.lua",
       ["cutelua.draw.text"] =
         "lua/cutelua/draw/text.lua",
+      ["cutelua"] =
+        "lua/cutelua/init.lua",
       ["cutelua.learn"] =
         "lua/cutelua/learn/init.lua",
       ["cutelua.learn.lessons.algebra"] =
@@ -457,12 +469,8 @@ build = {
         "lua/cutelua/profile/estimate.lua",
       ["cutelua.profile.preflight"] =
         "lua/cutelua/profile/preflight.lua",
-      ["cutelua.profile.ranges"] =
-        "lua/cutelua/profile/ranges.lua",
       ["cutelua.profile.swizzle"] =
         "lua/cutelua/profile/swizzle.lua",
-      ["cutelua.profile.targets"] =
-        "lua/cutelua/profile/targets.lua",
       ["cutelua.profile.timeline"] =
         "lua/cutelua/profile/timeline.lua",
       ["cutelua.program.cli"] =

@@ -99,7 +99,7 @@ local model = require "kernels.gemm_sm90.model"
 local options = require "kernels.gemm_sm90.options"
 local sign = require "cute.lang.sign"
 local smem = require "kernels.gemm_sm90.smem"
-local targets = require "cutelua.profile.targets"
+local targets = require "cute.targets"
 local wrong = require "kernels.gemm_sm90.check"
 
 local _ = cute._

@@ -2,6 +2,7 @@
 -- the modules and the types, so that a new one is covered without an edit.
 local cute = require "cute"
 local core = require "cute.core"
+local sign = require "cute.lang.sign"
 
 local surface = {}
 
@@ -57,7 +58,7 @@ end
 ---@return string[]
 function surface.nameless()
   local list = {}
-  for _, names in ipairs(getmetatable(cute).lazy) do
+  for _, names in ipairs {sign.lazy(cute)} do
     for name in pairs(names) do local _ = cute[name] end
   end
   unsigned("cute", cute, list)

@@ -18,7 +18,7 @@
 -- Constants are those of an H200, fitted by tools/fit.lua to what was measured
 -- there; what is compared is time on one card, so others rank alike.
 local C = require "kernels.gemm_sm90.constants"
-local targets = require "cutelua.profile.targets"
+local targets = require "cute.targets"
 
 local STAYS = 16 << 20  -- bytes that L2 still has when the next product begins
 

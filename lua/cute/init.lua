@@ -32,25 +32,13 @@ local PARTS = {
     kernel(name: string|function, opts?: table|function, func?: function)
     compile(kernel: kernel, arguments...) device(name?: string|device,
     arch?: string)]],
-  ["cutelua.doc"] = [[doc(x?)]],
-  ["cutelua.debug"] = [[debug(kernel: kernel, arguments...)]],
   ["cute.lang.raw"] = [[raw_kernel(text: string, opts?: table)]],
   ["cute.stream"] = [[
     stream(device?) event(device?) with_stream(stream, f: function,
     arguments...) synchronize(device?) graph(f: function, opts?: table)]],
-  ["cutelua.draw"] = [[
-    draw(x, opts?: {as blocks by colour dtype file labels limit line tensor tile
-      title width})]],
-  ["cutelua.draw.print"] = [[
-    print_layout(layout: layout|tensor) print_latex(x, opts?: {color})
-    print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})]],
   ["cute.lang.printing"] = [[
     printf(format: string, values...) print_tensor(tensor: tensor,
     opts?: table)]],
-  ["cutelua.profile.swizzle"] = [[
-    find_swizzle(layout: layout, accesses: table, opts?: {budget name type})]],
-  ["cutelua.program.diff"] = [[diff(before, now)]],
-  ["cutelua.program.explain"] = [[explain(f: function, out?: function)]],
   ["cute.tuple"] = [[
     transform_leaf(f, t, more...) find_if(t, f) filter_tuple(t, f, more...)
     append_ones(x, up_to_rank?: integer)
@@ -96,7 +84,7 @@ local PARTS = {
 }
 -- Modules that are fields of cute.
 local MODULES = {arch = "cute.arch", gpu = "cute.gpu", jit = "cute.jit",
-                 npy = "cute.npy", cli = "cutelua.program.cli",
+                 npy = "cute.npy",
                  nvgpu = "cute.nvgpu", testing = "cute.testing",
                  pipeline = "cute.pipeline", utils = "cute.utils",
                  ops = "cute.ops"}

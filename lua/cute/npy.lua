@@ -4,8 +4,8 @@
 -- `bytes` are the elements as they lie in the file, C order (last index
 -- fastest) or, with `fortran`, first index fastest. Nothing is converted.
 -- `npy.read` gives nil and one sentence for a file that will not do.
-local cli = require "cutelua.program.cli"
 local core = require "cute.core"
+local files = require "cute.lang.files"
 local sign = require "cute.lang.sign"
 
 local npy = {}
@@ -364,7 +364,7 @@ function npy.write(path, array)
       type(array.bytes) == "string" and #array.bytes
       or core.show(array.bytes)))
   end
-  return cli.write_file(path, header, array.bytes)
+  return files.write_file(path, header, array.bytes)
 end
 
 -- ---- buffers and tensors ----

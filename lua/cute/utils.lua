@@ -364,7 +364,7 @@ Info.__index = Info
 
 -- What the simulator's machine is.
 local function simulated()
-  local targets = require "cutelua.profile.targets"
+  local targets = require "cute.targets"
   local card = targets.card "h100"
   return {name = "simulator", arch = card.arch, sms = card.sms,
           l2 = card.l2_bytes}
@@ -402,32 +402,12 @@ function Info:get_max_active_clusters(cluster_size)
   if self.device then
     return require "cute.gpu".clusters(cluster_size, self.device)
   end
-  return require "cutelua.profile.targets".clusters(self.info.sms, cluster_size)
+  return require "cute.targets".clusters(self.info.sms, cluster_size)
 end
 
 function Info:__tostring()
   return ("%s (%s): %d multiprocessors"):format(self.info.name,
     self.info.arch, self.info.sms)
-end
-
----------------------------------------------------------------------------
--- Pictures
----------------------------------------------------------------------------
-
---- Prints a layout, TiledMma or TiledCopy as LaTeX (TikZ), as CuTe does. Raises
--- [limit] for more cells than anybody looks at.
----@param x any
----@param opts? {color: function} the TikZ fill of a cell
-function utils.print_latex(x, opts)
-  return require "cutelua.draw.print".print_latex(x, opts)
-end
-
---- Prints a (thread,value) layout over a tile as LaTeX (TikZ): who holds what.
----@param layout_tv cute.Layout
----@param tile_mn cute.Tuple
----@param opts? {color: function} the TikZ fill of a cell
-function utils.print_latex_tv(layout_tv, tile_mn, opts)
-  return require "cutelua.draw.print".print_latex_tv(layout_tv, tile_mn, opts)
 end
 
 sign.class("SmemAllocator", Allocator, [[
@@ -483,6 +463,4 @@ return sign.public("utils.", utils, [[
     tidx: integer|value, sC: tensor, layout_c: string|LayoutEnum)
   epilog_gmem_copy_and_partition(tidx: integer|value, atom: tma_atom|tiled,
     gC: tensor, epi_tile, sC?: tensor)
-  print_latex(x, opts?: {color})
-  print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})
 ]])

@@ -2,10 +2,11 @@
 -- inside a pcall, the function being traced is the same one afterwards.
 local cute = require "cute"
 local core = require "cute.core"
+local sign = require "cute.lang.sign"
 
 local MODULES = {"cute.arch", "cute.ops", "cute.pipeline", "cute.utils",
   "cute.tiles", "cute.nvgpu.cpasync", "cute.nvgpu.warpgroup", "cute.hopper",
-  "cute.npy", "cute.draw", "cute.testing"}
+  "cute.npy", "cutelua.draw", "cute.testing"}
 
 -- Those that write on standard output.
 local PRINTS = {help = true, doc = true, draw = true}
@@ -21,7 +22,7 @@ local function functions()
       end
     end
   end
-  for _, names in ipairs(getmetatable(cute).lazy) do
+  for _, names in ipairs {sign.lazy(cute)} do
     for name in pairs(names) do local _ = cute[name] end
   end
   add("cute", cute)

@@ -5,7 +5,7 @@ local assert = require "luassert"
 local cute = require "cute"
 local gemms = require "spec.gemms"
 local support = require "spec.support"
-local targets = require "cutelua.profile.targets"
+local targets = require "cute.targets"
 
 local H200 = targets.card "h200"
 local REGISTERS = 64  -- said, so that no compiler is asked

@@ -2,7 +2,7 @@
 local assert = require "luassert"
 local cute = require "cute"
 local support = require "spec.support"
-local targets = require "cutelua.profile.targets"
+local targets = require "cute.targets"
 
 -- Reads lines "major minor threads registers shared barriers", writes blocks
 -- and the limits: registers, shared memory, threads, blocks.

@@ -3,9 +3,9 @@
 local assert = require "luassert"
 local cute = require "cute"
 local kernels = require "spec.kernels"
-local ranges = require "cutelua.profile.ranges"
+local ranges = require "cute.arch.ranges"
 local support = require "spec.support"
-local targets = require "cutelua.profile.targets"
+local targets = require "cute.targets"
 
 local H200 = targets.card "h200"
 local CYCLE = 1e9 / H200.clock  -- nanoseconds

@@ -180,7 +180,7 @@ end
 -- fence_proxy("async.shared").
 function arch.fence_view_async_shared() arch.fence_proxy "async.shared" end
 
-arch.range = sign.nests(require "cutelua.profile.ranges".range)
+arch.range = sign.nests(require "cute.arch.ranges".range)
 
 -- The rest of cute.arch, by what it is about.
 for _, part in ipairs {"bits", "warp", "memory", "packed", "mbarrier",

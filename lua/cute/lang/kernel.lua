@@ -264,7 +264,7 @@ end
 function kernel.sim_launch(p, opts, values, grid)
   devices.check_places(p.program.info.name, values, "host")
   if p.cooperative then
-    require "cutelua.profile.targets".check_resident(p, grid)
+    require "cute.targets".check_resident(p, grid)
   end
   return {
     grid = grid, block = p.block, pdl = p.pdl, args = values, sm = p.device.sm,
@@ -863,19 +863,16 @@ function kernel.kernel(name, opts, func)
 end
 
 sign.strict("kernel", Kernel, "block min_blocks")
-require "cute.lang.questions".add(Call, Prepared, run, check_options)
 
 sign.class("call", Call, [[
-  trace(opts?) compile(opts?) block(given?) check(opts?) profile(opts?)
-  find_swizzle(opts?) estimate(opts?) timeline(opts?)
-  preflight(target?, opts?)
+  trace(opts?) compile(opts?) block(given?)
 ]])
 sign.class("program", Program, [[
   cuda(arch?: string) compile(arch?: string, lines?: boolean)]],
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)
 sign.class("prepared", Prepared,
   "launch(opts?) launch_n(n: integer) try(opts: table, arguments...) "
-  .. "check(opts?) estimate(opts?) forget()",
+  .. "forget()",
   "run copies program values " .. OPTIONAL)
 
 --- A prepared launch of a kernel with these arguments; a last table with

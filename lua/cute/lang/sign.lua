@@ -130,6 +130,75 @@ function sign.class(name, class, text, fields)
 end
 
 ---------------------------------------------------------------------------
+-- Names that the workshop adds
+---------------------------------------------------------------------------
+
+-- Tables to which the package cutelua adds names, and the prefix of their rows
+-- in its table (lua/cutelua/init.lua), which is loaded when a name is missing.
+local OPEN = {cute = "cute.", ["cute.utils"] = "cute.utils.",
+  ["cute.testing"] = "testing.", testing = "testing.", call = "call:",
+  prepared = "prepared:", report = "report:", printing = "printing."}
+local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
+local workshop  -- its table; false: it is not installed
+
+--- The rows of the names that the workshop adds to a table.
+---@param full string what users call the table: "cute", "call"
+---@return table<string, table> rows {module =, signature =, whole =} by name
+function sign.added(full)
+  if not OPEN[full] then return {} end
+  if workshop == nil then
+    local ok, found = pcall(require, "cutelua")
+    if not ok and not found:find("^module 'cutelua' not found") then
+      error(found, 0)
+    end
+    workshop = ok and found
+  end
+  return workshop and workshop[OPEN[full]] or {}
+end
+
+-- What the workshop adds to t under that name; nil: nothing.
+local function addition(full, t, name)
+  local row = sign.added(full)[name]
+  if not row then return end
+  local v = require(row.module)
+  if row.whole then v = sign.namespace(v, row.whole) else v = v[name] end
+  if row.signature and not core.signature(v) then
+    v = sign.guard(OPEN[full] .. row.signature, v,
+                   OPEN[full]:find ":$" and t or nil)
+  end
+  rawset(t, name, v)
+  return v
+end
+
+local function absent(full)
+  return OPEN[full] and workshop == false and ABSENT or ""
+end
+
+--- Adds to a class or a namespace all names of the workshop.
+---@param full string
+---@param t table
+function sign.add_all(full, t)
+  for name in pairs(sign.added(full)) do
+    if rawget(t, name) == nil then addition(full, t, name) end
+  end
+end
+
+--- A table that may lack fields, to which the workshop adds functions.
+---@param full string
+---@param t table
+---@param names string those of the functions
+---@return table t
+function sign.extensible(full, t, names)
+  local open = {}
+  for name in names:gmatch "%S+" do open[name] = true end
+  return setmetatable(t, {__index = function(_, name)
+    local v = open[name] and addition(full, t, name)
+    if v or not open[name] then return v or nil end
+    core.fail("unknown-name", ("%s has no '%s'%s"):format(full, name, ABSENT))
+  end})
+end
+
+---------------------------------------------------------------------------
 -- Names that are not there
 ---------------------------------------------------------------------------
 
@@ -219,14 +288,16 @@ local ELSEWHERE = {
   launch = "write k(arguments...):launch {grid = g, block = b}",
 }
 
--- Is it lua/cute itself that reads a field of t? It looks for what may be
--- absent. Level 3 is the caller of a metatable's __index.
+-- The source of the function that reads a field of t, where it is one of C,
+-- lua/cute or lua/cutelua: these look for what may be absent. Level 3 is the
+-- caller of a metatable's __index.
 local function ours(t)
   local info = debug.getinfo(3, "Sf")
   if info and info.func == rawget(t, "__index") then
     info = debug.getinfo(4, "S")
   end
   return info and (info.what == "C" or core.own_source(info.source))
+    and info.source
 end
 
 --- Classes of lua/cute, which no script changes.
@@ -243,9 +314,12 @@ function sign.closed(name, t, fields)
   for field in (fields or ""):gmatch "[%w_]+" do free[field] = true end
   t.__name = name
   return setmetatable(t, {__index = function(_, key)
-    if free[key] or type(key) ~= "string" or key:find "^__" or ours(t) then
-      return
-    end
+    if free[key] or type(key) ~= "string" or key:find "^__" then return end
+    local reader = ours(t)
+    if reader and not reader:find "cutelua" then return end
+    local added = addition(name, t, key)
+    if added ~= nil or reader then return added end
+    sign.add_all(name, t)
     local known = {}
     for k, v in pairs(t) do
       if type(v) == "function" and not k:find "^__" then
@@ -258,7 +332,7 @@ function sign.closed(name, t, fields)
       name:find "^[aeio]" and "an" or "a", name, key,
       ELSEWHERE[key] and "\n  " .. ELSEWHERE[key]
       or near and " (did you mean " .. near .. "?)" or known[1] and ": it has "
-      .. table.concat(known, " ") or ""))
+      .. table.concat(known, " ") or "") .. absent(name))
   end})
 end
 
@@ -295,17 +369,18 @@ end
 local function no_name(t, full, load, more)
   return function(_, name)
     local v = load and load(name)
+    if v == nil then v = addition(full, t, name) end
     if v ~= nil then
       t[name] = v
       return v
     end
     local names = {}
-    for _, from in ipairs {t, table.unpack(more or {})} do
+    for _, from in ipairs {t, sign.added(full), table.unpack(more or {})} do
       for known in pairs(from) do names[#names + 1] = tostring(known) end
     end
     table.sort(names)
     core.fail("unknown-name", ("%s has no '%s'%s"):format(full, tostring(name),
-      advice(tostring(name), names)))
+      advice(tostring(name), names)) .. absent(full))
   end
 end
 
@@ -317,12 +392,31 @@ sign.namespaces = setmetatable({}, {__mode = "k"})
 ---@param t table
 ---@param full string as users write it: "cute.arch"
 ---@param load? fun(name: string): any what is made when first asked for
----@param more? table[] tables whose keys are names that `load` knows; kept
--- in the metatable as `lazy`, for those who look for all names
+---@param more? table[] tables whose keys are names that `load` knows:
+-- functions, modules (see sign.lazy)
 ---@return table t
 function sign.namespace(t, full, load, more)
   sign.namespaces[t] = full
   return setmetatable(t, {lazy = more, __index = no_name(t, full, load, more)})
+end
+
+--- The names of a namespace that are loaded when first asked for: the modules
+-- of its functions, and its modules, by name.
+---@param t table
+---@return table<string, string> functions
+---@return table<string, string> modules
+function sign.lazy(t)
+  local functions, modules = {}, {}
+  local mt = debug.getmetatable(t)
+  for i, from in ipairs(mt and rawget(mt, "lazy") or {}) do
+    for name, module in pairs(from) do
+      (i == 1 and functions or modules)[name] = module
+    end
+  end
+  for name, row in pairs(sign.added(sign.namespaces[t])) do
+    (row.whole and modules or functions)[name] = row.module
+  end
+  return functions, modules
 end
 
 --- The same of a module that users require.

@@ -24,6 +24,7 @@
 -- tostring(report) says the faults that lead, report:details() all of them,
 -- report:traffic() the table of lines, report:json() all of it for programs.
 local core = require "cute.core"
+local sign = require "cute.lang.sign"
 local source = require "cute.lang.source"
 local words = require "cute.lang.report"
 
@@ -33,6 +34,8 @@ local simreport = {}
 
 local Report = {}
 Report.__index = Report
+simreport.Report = sign.extensible("report", Report,
+                                     "conflicts find_swizzle json")
 
 --- What to look for, by kind.
 simreport.ADVICE = {
@@ -538,35 +541,6 @@ function Report:traffic()
   return core.visible(simreport.table(rows, 3), true)
 end
 
-local function recorded(report)
-  if report.requests then return end
-  core.fail("bad-argument", "this report has no requests: launch with record = "
-    .. "true, or call k(...):profile {...}")
-end
-
---- The lines whose requests to shared memory are in conflict, the worst first,
--- of a report with its requests: see cutelua.profile.conflict.
----@return table[]
-function Report:conflicts()
-  recorded(self)
-  return require "cutelua.profile.conflict".list(self)
-end
-
--- What cute.draw makes of it: accesses to one of its shared tensors.
-function Report:__draw(opts)
-  recorded(self)
-  return require "cutelua.profile.conflict".picture(self, opts)
-end
-
---- Layouts for the shared tensors that have conflicts, or for the one of that
--- name: see cutelua.profile.swizzle.
----@param name? string
----@return table[]
-function Report:find_swizzle(name)
-  recorded(self)
-  return require "cutelua.profile.swizzle".of_report(self, name)
-end
-
 --- Sum of a field over the lines whose op matches a pattern.
 ---@param field string
 ---@param op? string
@@ -592,24 +566,6 @@ function simreport.plain(r)
                loop_file = r.loop_file and source.short(r.loop_file)}
   for _, k in ipairs(FIELDS) do out[k] = r[k] end
   return out
-end
-
---- The report as JSON: docs/errors.md has its form.
----@return string
-function Report:json()
-  local out = {form = 1, kind = "simulator", kernel = self.kernel,
-               ok = self.ok, stopped = self.stopped, faults = {}, lines = {},
-               instructions = self.instructions, blocks = self.ctas,
-               seconds = self.seconds}
-  for i, r in ipairs(self.reports) do out.faults[i] = simreport.plain(r) end
-  local notes = self:notes()
-  out.notes = notes[1] and notes or nil
-  for i, s in ipairs(self.lines) do
-    local line = {file = source.short(s.file or "?")}
-    for k, v in pairs(s) do line[k] = line[k] or v end
-    out.lines[i] = line
-  end
-  return require "cutelua.text.json".encode(out)
 end
 
 --- Makes the raw table of core.sim_run a report of a program.

@@ -20,7 +20,8 @@ local names = {}
 -- the banners there.
 local TOPICS = {
   {"Kernels", modules = "cute.lang.kernel cute.lang.raw cutelua.debug "
-    .. "cute.lang.devices cute.lang.questions"},
+    .. "cute.lang.devices cutelua.analyses.call "
+    .. "cutelua.analyses.prepared"},
   {"Loops, branches, variables",
    modules = "cute.lang.trace cute.lang.branch"},
   {"Layouts: making"}, {"Layouts: asking"}, {"Layouts: coordinates"},
@@ -266,8 +267,7 @@ local function keys(t)
   local set, list = {}, {}
   if rawequal(t, cute) then assert(cute.math) end  -- makes it
   for k in next, t do set[k] = true end
-  local mt = debug.getmetatable(t)
-  for _, more in ipairs(mt and rawget(mt, "lazy") or {}) do
+  for _, more in ipairs {sign.lazy(t)} do
     for k in pairs(more) do set[k] = true end
   end
   for k in pairs(set) do
@@ -372,6 +372,7 @@ local function load_classes()
   for name, class in pairs(load_objects()) do classes[name] = class end
   for module in CLASS_MODULES:gmatch "%S+" do require(module) end
   for t in pairs(sign.classes) do
+    sign.add_all(t.__name, t)
     local name = class_name(t.__name)
     classes[name] = {name = name, title = t.__name, tables = {t},
       annotation = "cute." .. t.__name:gsub("^%l", string.upper)

@@ -79,6 +79,13 @@ end
 local KINDS = {layout = of_layout, constant = of_constant, atom = of_atom,
                tiled = of_tiled, tensor = layouts.tensor}
 
+-- The function that draws the objects of a class; nil: there is none.
+local function drawer(class)
+  return rawget(class, "__draw")
+    or class == require "cute.lang.simreport".Report
+    and require "cutelua.analyses.report".__draw or nil
+end
+
 --- The picture of x: see cutelua.draw.picture.
 ---@param x any
 ---@param opts table
@@ -90,7 +97,7 @@ function draw.picture(x, opts)
     if kind ~= "layout" and kind ~= "constant" then x = core.make_layout(x) end
   end
   local class = type(x) == "table" and debug.getmetatable(x)
-  local own = class and rawget(class, "__draw")
+  local own = class and drawer(class)
   local kind = KINDS[core.typename(x)]
   local p = own and own(x, opts) or kind and kind(x, opts)
   if not p then

@@ -202,7 +202,10 @@ function show.latex_text(x, opts)
   return (layouts.is_mma(x) and mma_latex or copy_latex)(x, color)
 end
 
---- Prints it.
+--- Prints a layout, TiledMma or TiledCopy as LaTeX (TikZ), as CuTe does. Raises
+-- [limit] for more cells than anybody looks at.
+---@param x any
+---@param opts? {color: function} the TikZ fill of a cell
 function show.print_latex(x, opts) io.write(show.latex_text(x, opts)) end
 
 --- LaTeX of a thread-value layout: threads and values of each element of an
@@ -218,7 +221,10 @@ function show.latex_tv_text(layout_tv, tile_mn, opts)
                  opts and opts.color)
 end
 
---- Prints it.
+--- Prints a (thread,value) layout over a tile as LaTeX (TikZ): who holds what.
+---@param layout_tv cute.Layout
+---@param tile_mn cute.Tuple
+---@param opts? {color: function} the TikZ fill of a cell
 function show.print_latex_tv(layout_tv, tile_mn, opts)
   io.write(show.latex_tv_text(layout_tv, tile_mn, opts))
 end

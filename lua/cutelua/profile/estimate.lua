@@ -24,7 +24,7 @@ local core = require "cute.core"
 local memory = require "cute.lang.memory"
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
-local targets = require "cutelua.profile.targets"
+local targets = require "cute.targets"
 
 local estimate = {}
 
@@ -274,7 +274,7 @@ end
 ---@param p any what call:compile gives
 ---@param opts? table {card: string?, cold: boolean?, registers: integer?,
 -- at: integer?}
--- card: of cutelua.profile.targets, "h200" when absent; cold: nothing is in L2
+-- card: of cute.targets, "h200" when absent; cold: nothing is in L2
 -- before it (what fits there is, else); registers: of a thread, where they are
 -- not to be asked of NVRTC; at: the number of the cluster that stands for all,
 -- 0 when absent

@@ -5,7 +5,7 @@
 --
 -- What targets have are tables: instructions, features and the shared memory
 -- of a block core/ir/target.h's (PTX ISA: "Target ISA Notes" of each
--- instruction), what multiprocessors hold cutelua.profile.targets's. Registers
+-- instruction), what multiprocessors hold cute.targets's. Registers
 -- are NVRTC's, where it is there and knows the target.
 --
 -- A result has kernel, target, ok, checks = {{what =, ok =, needs =, has =,
@@ -17,7 +17,7 @@ local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"
 local sign = require "cute.lang.sign"
 local source = require "cute.lang.source"
-local targets = require "cutelua.profile.targets"
+local targets = require "cute.targets"
 
 local preflight = {}
 

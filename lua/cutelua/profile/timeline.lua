@@ -18,7 +18,7 @@
 local core = require "cute.core"
 local picture = require "cutelua.draw.picture"
 local estimate = require "cutelua.profile.estimate"
-local ranges = require "cutelua.profile.ranges"
+local ranges = require "cute.arch.ranges"
 
 local timeline = {}
 
@@ -188,7 +188,7 @@ local function by_gpu(call, opts)
   end
   local plain, why = call:compile(launch)
   if not plain then return nil, why end
-  require "cutelua.profile.targets".need_blocks(k.name, plain.grid)
+  require "cute.targets".need_blocks(k.name, plain.grid)
   local threads = plain.block[1] * plain.block[2] * plain.block[3]
   local blocks = plain.grid[1] * plain.grid[2] * plain.grid[3]
   local plan = ranges.plan(room, (threads + 31) // 32)

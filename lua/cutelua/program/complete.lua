@@ -89,8 +89,8 @@ end
 local SLOW = {["cute.ops"] = true}
 
 local function ask_module(v, key)
-  local lazy = debug.getmetatable(v).lazy
-  local module = lazy and lazy[2] and lazy[2][key]
+  local _, modules = sign.lazy(v)
+  local module = modules[key]
   if not SLOW[module] or package.loaded[module] then return v[key] end
   local text = source.text("=[" .. module .. ".init]")
   if not text then return v[key] end
@@ -114,6 +114,7 @@ function complete.field(v, key)
   end
   for _ = 1, MOST_TABLES do
     if type(v) ~= "table" then return nil end
+    if sign.classes[v] then sign.add_all(rawget(v, "__name"), v) end
     local found = rawget(v, key)
     if found ~= nil then return found end
     if sign.namespaces[v] then
@@ -123,6 +124,7 @@ function complete.field(v, key)
     local mt = debug.getmetatable(v)
     if not mt then return nil end
     if sign.classes[mt] then
+      sign.add_all(rawget(mt, "__name"), mt)
       found = rawget(mt, key)
       if found == nil then found = own_field(v, key) end
       return found
@@ -158,13 +160,15 @@ function complete.names(v)
   end
   for _ = 1, MOST_TABLES do
     if type(v) ~= "table" then break end
+    if sign.classes[v] then sign.add_all(rawget(v, "__name"), v) end
     add_keys(set, v)
     mt = debug.getmetatable(v)
     if not mt then break end
     if sign.namespaces[v] then
-      for _, lazy in ipairs(mt.lazy or {}) do add_keys(set, lazy) end
+      for _, lazy in ipairs {sign.lazy(v)} do add_keys(set, lazy) end
       break
     elseif sign.classes[mt] then
+      sign.add_all(rawget(mt, "__name"), mt)
       add_keys(set, mt)
       local text = complete.FIELDS[type_of(mt)] or ""
       for k in text:gmatch "%S+" do set[k] = true end

@@ -89,15 +89,15 @@ end
 ---@return table[]
 function topics.of(t)
   local known, by = {}, {}
-  local lazy = (debug.getmetatable(t) or {}).lazy or {}
+  local functions, modules = sign.lazy(t)
   local function add(name, title)
     if known[name] or type(name) ~= "string" then return end
     known[name] = true
     by[title] = by[title] or {title = title, names = {}}
     table.insert(by[title].names, name)
   end
-  for name in pairs(lazy[2] or {}) do add(name, "modules") end
-  for name, module in pairs(lazy[1] or {}) do
+  for name in pairs(modules) do add(name, "modules") end
+  for name, module in pairs(functions) do
     add(name, topic(t, name, rawget(t, name), module))
   end
   for name, v in next, t do add(name, topic(t, name, v)) end

@@ -363,6 +363,8 @@ build = {
         "lua/cutelua/bench/lesson.lua",
       ["cutelua.bench.lessonlib"] =
         "lua/cutelua/bench/lessonlib.lua",
+      ["cutelua.bench.measure"] =
+        "lua/cutelua/bench/measure.lua",
       ["cutelua.bench.oracle"] =
         "lua/cutelua/bench/oracle.lua",
       ["cutelua.bench.testing"] =
@@ -463,6 +465,8 @@ build = {
         "lua/cutelua/page/view.lua",
       ["cutelua.page.watch"] =
         "lua/cutelua/page/watch.lua",
+      ["cutelua.profile.cards"] =
+        "lua/cutelua/profile/cards.lua",
       ["cutelua.profile.conflict"] =
         "lua/cutelua/profile/conflict.lua",
       ["cutelua.profile.estimate"] =
@@ -509,6 +513,8 @@ build = {
         "lua/cutelua/program/web.lua",
       ["cutelua.text.asm"] =
         "lua/cutelua/text/asm.lua",
+      ["cutelua.text.columns"] =
+        "lua/cutelua/text/columns.lua",
       ["cutelua.text.html"] =
         "lua/cutelua/text/html.lua",
       ["cutelua.text.json"] =

@@ -62,7 +62,10 @@ function surface.nameless()
     for name in pairs(names) do local _ = cute[name] end
   end
   unsigned("cute", cute, list)
-  for _, name in ipairs(MODULES) do unsigned(name, require(name), list) end
+  for _, name in ipairs(MODULES) do
+    sign.add_all(name, require(name))
+    unsigned(name, require(name), list)
+  end
   for name, mt in surface.types() do unsigned(name, mt, list) end
   table.sort(list)
   return list

@@ -365,7 +365,7 @@ Info.__index = Info
 -- What the simulator's machine is.
 local function simulated()
   local targets = require "cute.targets"
-  local card = targets.card "h100"
+  local card = targets.H100
   return {name = "simulator", arch = card.arch, sms = card.sms,
           l2 = card.l2_bytes}
 end

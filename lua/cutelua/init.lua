@@ -24,13 +24,15 @@ local FUNCTIONS = {
     print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})]]},
   {"testing.", "cutelua.bench.testing", [[
     benchmark get_workspace_count tune autotune_jit]]},
+  {"gpu.", "cutelua.bench.measure", "bench best bench_order stats"},
   {"printing.", "cutelua.draw.print", "print_tensor"},
   {"call:", "cutelua.analyses.call", [[
     check(opts?) profile(opts?) find_swizzle(opts?) estimate(opts?)
     timeline(opts?) preflight(target?, opts?)]]},
   {"prepared:", "cutelua.analyses.prepared", "check(opts?) estimate(opts?)"},
   {"report:", "cutelua.analyses.report", [[
-    conflicts() find_swizzle(name?) json()]]},
+    conflicts() find_swizzle(name?) json() traffic()
+    total(field: string, op?: string)]]},
 }
 -- Prefix, name, module that is the field.
 local MODULES = {{"cute.", "cli", "cutelua.program.cli"}}

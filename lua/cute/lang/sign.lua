@@ -136,7 +136,8 @@ end
 -- Tables to which the package cutelua adds names, and the prefix of their rows
 -- in its table (lua/cutelua/init.lua), which is loaded when a name is missing.
 local OPEN = {cute = "cute.", ["cute.utils"] = "cute.utils.",
-  ["cute.testing"] = "testing.", testing = "testing.", call = "call:",
+  ["cute.testing"] = "testing.", testing = "testing.", ["cute.gpu"] = "gpu.",
+  gpu = "gpu.", call = "call:",
   prepared = "prepared:", report = "report:", printing = "printing."}
 local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
 local workshop  -- its table; false: it is not installed

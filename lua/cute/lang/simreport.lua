@@ -35,7 +35,7 @@ local simreport = {}
 local Report = {}
 Report.__index = Report
 simreport.Report = sign.extensible("report", Report,
-                                     "conflicts find_swizzle json")
+  "conflicts find_swizzle json total traffic")
 
 --- What to look for, by kind.
 simreport.ADVICE = {
@@ -172,6 +172,7 @@ local function at(file, line)
   if not line then return nil end
   return ("%s:%d"):format(source.short(file or "?"), line)
 end
+simreport.at = at
 
 local BARRIERS = {["race"] = "sync_threads()",
                   ["warp-race"] = "cute.arch.sync_warp()"}
@@ -492,65 +493,6 @@ function Report:__tostring() return told(self, false) end
 --- All faults: those that may follow from another one, too.
 ---@return string
 function Report:details() return told(self, true) end
-
-local function ratio(a, b)
-  return b > 0 and ("%.2f"):format(a / b) or "-"
-end
-
---- Rows of cells as lines of text, the first `left` columns flush left.
----@param rows string[][]
----@param left integer
----@return string
-function simreport.table(rows, left)
-  local width, out = {}, {}
-  for _, row in ipairs(rows) do
-    for i, cell in ipairs(row) do
-      width[i] = math.max(width[i] or 0, utf8.len(cell) or #cell)
-    end
-  end
-  for k, row in ipairs(rows) do
-    local cells = {}
-    for i, cell in ipairs(row) do
-      local pad = (" "):rep(width[i] - (utf8.len(cell) or #cell))
-      cells[i] = i <= left and cell .. pad or pad .. cell
-    end
-    out[k] = (table.concat(cells, "  "):gsub("%s+$", ""))
-  end
-  return table.concat(out, "\n")
-end
-
---- Memory traffic by line, as a table in text.
----@return string
-function Report:traffic()
-  local rows = {{"line", "op", "tensors", "count", "wavefronts", "conflicts",
-                 "sectors/request", "efficiency"}}
-  for _, s in ipairs(self.lines) do
-    local tensors = s.shared or s.global or ""
-    if s.shared and s.global then
-      tensors = ("%s > %s"):format(s.out and s.shared or s.global,
-                                   s.out and s.global or s.shared)
-    end
-    rows[#rows + 1] = {
-      at(s.file, s.line) or "?", s.op, tensors, tostring(s.count),
-      s.wavefronts > 0 and tostring(s.wavefronts) or "-",
-      s.wavefronts > 0 and tostring(s.conflicts) or "-",
-      ratio(s.sectors, s.requests),
-      s.sectors > 0 and ("%d%%"):format(s.least_sectors * 100 // s.sectors)
-        or "-"}
-  end
-  return core.visible(simreport.table(rows, 3), true)
-end
-
---- Sum of a field over the lines whose op matches a pattern.
----@param field string
----@param op? string
-function Report:total(field, op)
-  local n = 0
-  for _, s in ipairs(self.lines) do
-    if not op or s.op:find(op) then n = n + s[field] end
-  end
-  return n
-end
 
 -- Fields of a fault that are for programs as they are.
 local FIELDS = {"kind", "message", "line", "line2", "tensor", "offset",

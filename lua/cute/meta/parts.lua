@@ -16,6 +16,16 @@ cute.testing = require "cute.testing"
 cute.pipeline = require "cute.pipeline"
 cute.utils = require "cute.utils"
 cute.ops = require "cute.ops"
+cute.gpu.bench = require "cutelua.bench.measure".bench
+cute.gpu.best = require "cutelua.bench.measure".best
+cute.gpu.stats = require "cutelua.bench.measure".stats
+cute.testing.benchmark = require "cutelua.bench.testing".benchmark
+cute.testing.tune = require "cutelua.bench.testing".tune
+cute.testing.autotune_jit = require "cutelua.bench.testing".autotune_jit
+cute.testing.get_workspace_count =
+  require "cutelua.bench.testing".get_workspace_count
+cute.utils.print_latex = require "cutelua.draw.print".print_latex
+cute.utils.print_latex_tv = require "cutelua.draw.print".print_latex_tv
 cute.cli = require "cutelua.program.cli"
 cute.absf = require "cute.math".absf
 cute.absi = require "cute.math".absi

@@ -1,5 +1,6 @@
 --- The methods that the workshop adds to the simulator's report.
 local core = require "cute.core"
+local columns = require "cutelua.text.columns"
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
 
@@ -50,6 +51,43 @@ function Report:json()
     out.lines[i] = line
   end
   return require "cutelua.text.json".encode(out)
+end
+
+local function ratio(a, b)
+  return b > 0 and ("%.2f"):format(a / b) or "-"
+end
+
+--- Memory traffic by line, as a table in text.
+---@return string
+function Report:traffic()
+  local rows = {{"line", "op", "tensors", "count", "wavefronts", "conflicts",
+                 "sectors/request", "efficiency"}}
+  for _, s in ipairs(self.lines) do
+    local tensors = s.shared or s.global or ""
+    if s.shared and s.global then
+      tensors = ("%s > %s"):format(s.out and s.shared or s.global,
+                                   s.out and s.global or s.shared)
+    end
+    rows[#rows + 1] = {
+      simreport.at(s.file, s.line) or "?", s.op, tensors, tostring(s.count),
+      s.wavefronts > 0 and tostring(s.wavefronts) or "-",
+      s.wavefronts > 0 and tostring(s.conflicts) or "-",
+      ratio(s.sectors, s.requests),
+      s.sectors > 0 and ("%d%%"):format(s.least_sectors * 100 // s.sectors)
+        or "-"}
+  end
+  return core.visible(columns.table(rows, 3), true)
+end
+
+--- Sum of a field over the lines whose op matches a pattern.
+---@param field string
+---@param op? string
+function Report:total(field, op)
+  local n = 0
+  for _, s in ipairs(self.lines) do
+    if not op or s.op:find(op) then n = n + s[field] end
+  end
+  return n
 end
 
 return Report

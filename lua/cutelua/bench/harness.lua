@@ -51,6 +51,7 @@ local cute = require "cute"
 local cli = require "cutelua.program.cli"
 local compare = require "cutelua.check.compare"
 local lib = require "cutelua.bench.lessonlib"
+local measure = require "cutelua.bench.measure"
 local sign = require "cute.lang.sign"
 local stop, must, say = lib.stop, lib.must, lib.say
 
@@ -474,7 +475,7 @@ end
 -- Each contestant's results beside the driver's: {name =, ok =, r =, driver =,
 -- gain = in words, before = the result of the rung before it}, ...
 local function bench(job, device, p, list)
-  local gpu, dev = require "cute.gpu", device.dev
+  local dev = device.dev
   local held = bytes_in_all(p)
   harness.check_memory(job, p, held + p.bytes, must(job, dev:free_memory()),
                        "the GPU's")
@@ -484,7 +485,7 @@ local function bench(job, device, p, list)
   if job.opt.rounds > 0 then
     rival = driver(job, p, dev)
     runnable[#runnable + 1] = rival
-    results = must(job, gpu.bench(runnable, {rounds = job.opt.rounds}))
+    results = must(job, measure.bench(runnable, {rounds = job.opt.rounds}))
   end
   local out = {}
   for i, c in ipairs(list) do

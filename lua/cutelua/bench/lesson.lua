@@ -33,6 +33,7 @@ local cute = require "cute"
 local cli = require "cutelua.program.cli"
 local compare = require "cutelua.check.compare"
 local lib = require "cutelua.bench.lessonlib"
+local measure = require "cutelua.bench.measure"
 local sign = require "cute.lang.sign"
 local stop, must, say = lib.stop, lib.must, lib.say
 
@@ -520,7 +521,7 @@ local function rivals(rung, p, with_lt)
   local blas = gpu.cublas(spec)
   if blas and not pcall(blas.launch, blas) then blas = nil end
   local list = (with_lt or not blas) and gpu.cublaslt(spec) or nil
-  return blas, list and #list > 0 and gpu.best(list) or nil
+  return blas, list and #list > 0 and measure.best(list) or nil
 end
 
 --- Rungs of one kind at one size, on a GPU: each is verified, then all are
@@ -549,7 +550,7 @@ function lesson.bench(job, rungs, size, device, with_lt)
   if blas then list[#list + 1] = {name = "cuBLAS", launch = blas} end
   if lt then list[#list + 1] = {name = "cublasLt", launch = lt} end
   if job.opt.rounds > 0 then
-    local results = must(job, require "cute.gpu".bench(list,
+    local results = must(job, measure.bench(list,
       {flops = 2.0 * p.m * p.n * p.k, rounds = job.opt.rounds}))
     for i, o in ipairs(out) do o.r = results[i] end
     out.blas, out.lt = blas and results.cuBLAS, lt and results.cublasLt

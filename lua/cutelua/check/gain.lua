@@ -2,6 +2,7 @@
 -- turns, or by the model (cutelua.profile.estimate).
 local compare = require "cutelua.check.compare"
 local core = require "cute.core"
+local measure = require "cutelua.bench.measure"
 local kernel = require "cute.lang.kernel"
 local memory = require "cute.lang.memory"
 local report = require "cute.lang.report"
@@ -41,7 +42,7 @@ local function measured(program, launch, edits, device)
       run:launch()
       list[i + 1] = {name = tostring(i), launch = run.run}
     end)
-    return assert(require "cute.gpu".bench(list, {cold = false, warm_ms = 20,
+    return assert(measure.bench(list, {cold = false, warm_ms = 20,
       hot_ms = 20, progress = false}))
   end))
   local times = {}

@@ -21,6 +21,8 @@
 --
 -- Where it is blind: docs/estimate.md.
 local core = require "cute.core"
+local cards = require "cutelua.profile.cards"
+local columns = require "cutelua.text.columns"
 local memory = require "cute.lang.memory"
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
@@ -184,7 +186,7 @@ estimate.OPTIONS = {card = "string", cold = "boolean", registers = "integer",
 -- What a launch is on a card: how many blocks an SM holds, clusters in all, on
 -- how many groups of SMs (`places`), and how many each of these has in turn.
 local function on_card(p, opts)
-  local card = targets.card(opts.card or "h200")
+  local card = cards.card(opts.card or "h200")
   local sm = tonumber(card.arch:match "%d+")
   p.program.fn:check_smem(sm)
   p.program.fn:check_arch(sm, card.arch)
@@ -206,7 +208,7 @@ local function on_card(p, opts)
   x.places = math.max(targets.clusters(card.sms, x.ncta), 1)
   x.room = math.max(targets.clusters(card.sms, x.ncta, x.resident), 1)
   x.each = ceil_div(x.clusters, x.places)
-  targets.need_blocks(p.program.info.name, p.grid)
+  cards.need_blocks(p.program.info.name, p.grid)
   if x.at >= x.clusters then
     core.fail("bad-launch", ("at of %d: the grid has %d clusters, from 0 on")
       :format(x.at, x.clusters))
@@ -373,7 +375,7 @@ function Estimate:__tostring()
         ("%.0f %%"):format(100 * c.stall)}
     end
   end
-  text[#text + 1] = simreport.table(rows, 1)
+  text[#text + 1] = columns.table(rows, 1)
   return core.visible(table.concat(text, "\n"), true)
 end
 

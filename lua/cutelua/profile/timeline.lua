@@ -177,7 +177,7 @@ end
 
 local function by_gpu(call, opts)
   local kernel = require "cute.lang.kernel"
-  local gpu = require "cute.gpu"
+  local measure = require "cutelua.bench.measure"
   local k, launch = call.kernel, {}
   for name, v in pairs(opts) do launch[name] = v end
   launch.room = nil
@@ -188,7 +188,7 @@ local function by_gpu(call, opts)
   end
   local plain, why = call:compile(launch)
   if not plain then return nil, why end
-  require "cute.targets".need_blocks(k.name, plain.grid)
+  require "cutelua.profile.cards".need_blocks(k.name, plain.grid)
   local threads = plain.block[1] * plain.block[2] * plain.block[3]
   local blocks = plain.grid[1] * plain.grid[2] * plain.grid[3]
   local plan = ranges.plan(room, (threads + 31) // 32)
@@ -208,7 +208,7 @@ local function by_gpu(call, opts)
   if not ok then error(run, 0) end
   if not run then return nil, message end
 
-  local times = assert(gpu.bench({{name = "plain", launch = plain},
+  local times = assert(measure.bench({{name = "plain", launch = plain},
     {name = "traced", launch = run}}, {rounds = 3, warm_ms = 5, hot_ms = 5,
     cold = false}))
   words:copy_from(cute.zeros({count}, cute.i64))
@@ -275,7 +275,7 @@ function Timeline:__tostring()
   if self.dropped > 0 then
     text[#text + 1] = ("  %d events had no room"):format(self.dropped)
   end
-  text[#text + 1] = require "cute.lang.simreport".table(rows, 1)
+  text[#text + 1] = require "cutelua.text.columns".table(rows, 1)
   return core.visible(table.concat(text, "\n"), true)
 end
 

@@ -18,6 +18,7 @@ local devices = require "cute.lang.devices"
 local epilogues = require "cutelua.tune.epilogues"
 local gemm = require "cute.ops.gemm"
 local gpu = require "cute.gpu"
+local timer = require "cutelua.bench.measure"
 local operands = require "cutelua.tune.operands"
 local plans = require "cute.ops.plan"
 
@@ -127,7 +128,7 @@ local function measure(problem, rounds, warm, hot, cold, ...)
     list[i] = contestant(o, name)
   end
   local part = operands.warmth(o.m, o.n, o.k)
-  local results = assert(gpu.bench(list, {
+  local results = assert(timer.bench(list, {
     rounds = math.tointeger(tonumber(rounds)), warm_ms = part * warm,
     settle_ms = part == 1 and #list > 1 and SETTLE or nil,
     hot_ms = part * hot, cold = cold == "true", progress = false}))

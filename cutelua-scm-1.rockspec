@@ -237,16 +237,16 @@ build = {
         "lua/cute/meta/tuple.lua",
       ["cute.npy"] =
         "lua/cute/npy.lua",
-      ["cute.nvgpu.cpasync"] =
-        "lua/cute/nvgpu/cpasync.lua",
       ["cute.nvgpu"] =
         "lua/cute/nvgpu/init.lua",
-      ["cute.nvgpu.sparse"] =
-        "lua/cute/nvgpu/sparse.lua",
-      ["cute.nvgpu.warp"] =
-        "lua/cute/nvgpu/warp.lua",
-      ["cute.nvgpu.warpgroup"] =
-        "lua/cute/nvgpu/warpgroup.lua",
+      ["cute.nvgpu.sm80.sparse"] =
+        "lua/cute/nvgpu/sm80/sparse.lua",
+      ["cute.nvgpu.sm80.warp"] =
+        "lua/cute/nvgpu/sm80/warp.lua",
+      ["cute.nvgpu.sm90.cpasync"] =
+        "lua/cute/nvgpu/sm90/cpasync.lua",
+      ["cute.nvgpu.sm90.warpgroup"] =
+        "lua/cute/nvgpu/sm90/warpgroup.lua",
       ["cute.ops.blocks"] =
         "lua/cute/ops/blocks.lua",
       ["cute.ops.calls"] =

@@ -14,7 +14,8 @@ surface.PRIMITIVE = {["cute.debug"] = true, ["cute.editor"] = true,
 -- Modules that scripts require, and fields of cute that are such.
 local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
   "cute.testing", "cute.pipeline", "cute.utils", "cute.tiles", "cute.ops",
-  "cute.nvgpu", "cute.nvgpu.cpasync", "cute.nvgpu.warpgroup", "cute.hopper",
+  "cute.nvgpu", "cute.nvgpu.sm90.cpasync", "cute.nvgpu.sm90.warpgroup",
+  "cute.hopper",
   "cute.schedule", "cute.grouped", "cutelua.program.cli"}
 
 --- Functions whose first argument is the path of a file: what calls at random
@@ -64,6 +65,9 @@ function surface.nameless()
   unsigned("cute", cute, list)
   for _, name in ipairs(MODULES) do
     sign.add_all(name, require(name))
+    for field in pairs(sign.lazy(require(name))) do
+      local _ = require(name)[field]
+    end
     unsigned(name, require(name), list)
   end
   for name, mt in surface.types() do unsigned(name, mt, list) end

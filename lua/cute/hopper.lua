@@ -8,7 +8,7 @@
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local smem = require "cute.smem"
-local warpgroup = require "cute.nvgpu.warpgroup"
+local warpgroup = require "cute.nvgpu.sm90.warpgroup"
 
 local hopper = {}
 

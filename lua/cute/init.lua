@@ -73,7 +73,7 @@ local PARTS = {
       pred?: tensor)
     transform(tensor: tensor, more...: tensor|function)
     reduce(tensor: tensor, init: number|value, op?: function)]],
-  ["cute.nvgpu.cpasync"] = [[
+  ["cute.nvgpu.sm90.cpasync"] = [[
     prefetch(tma_atom, gmem_tensor: tensor)]],
   ["cute.pointer"] = [[
     make_ptr(dtype: dtype|string, value: integer|value|buffer|tensor,
@@ -114,17 +114,7 @@ cute.AddressSpace = {gmem = "gmem", smem = "smem", rmem = "rmem",
 
 core.mover(function(...) return require "cute.ops.elementwise".move(...) end)
 
-local LAZY, SIGNATURES = {}, {}
-for module, text in pairs(PARTS) do
-  for name, signature in sign.signatures(text) do
-    LAZY[name], SIGNATURES[name] = module, signature
-  end
-end
-
-return sign.namespace(cute, "cute", function(name)
-  if LAZY[name] then
-    return sign.guard("cute." .. SIGNATURES[name], require(LAZY[name])[name])
-  end
+return sign.parts(cute, "cute", "cute.", PARTS, function(name)
   if name == "math" then
     local functions = {}
     for f in MATH:gmatch "%w+" do functions[f] = cute[f] end
@@ -135,6 +125,7 @@ return sign.namespace(cute, "cute", function(name)
       make_fake_tensor = cute.make_fake_tensor,
       make_fake_compact_tensor = cute.make_fake_compact_tensor}, "cute.runtime")
   end
-  local module = MODULES[name]
-  return module and sign.namespace(require(module), "cute." .. name)
-end, {LAZY, MODULES})
+  local module = MODULES[name] and require(MODULES[name])
+  if not module or sign.namespaces[module] then return module end
+  return sign.namespace(module, "cute." .. name)
+end, MODULES)

@@ -242,7 +242,7 @@ function utils.get_tma_atom_kind(mcast, use_2cta_instrs, is_b)
     core.fail("wrong-arch", "use_2cta_instrs = true: loads for a pair of CTAs "
       .. "come with Blackwell's")
   end
-  local cpasync = require "cute.nvgpu.cpasync"
+  local cpasync = require "cute.nvgpu.sm90.cpasync"
   return mcast and cpasync.CopyBulkTensorTileG2SMulticastOp()
     or cpasync.CopyBulkTensorTileG2SOp()
 end
@@ -349,7 +349,7 @@ function utils.epilog_gmem_copy_and_partition(tidx, atom, gC, epi_tile, sC)
     core.fail("bad-argument", "epilog_gmem_copy_and_partition: TMA stores from "
       .. "shared memory: sC is nil")
   end
-  local s, g = require "cute.nvgpu.cpasync".tma_partition(atom, 0,
+  local s, g = require "cute.nvgpu.sm90.cpasync".tma_partition(atom, 0,
     core.make_layout(1), core.group_modes(sC, 0, 2),
     core.group_modes(tiles, 0, 2))
   return atom, s, g

@@ -5,7 +5,8 @@ local core = require "cute.core"
 local sign = require "cute.lang.sign"
 
 local MODULES = {"cute.arch", "cute.ops", "cute.pipeline", "cute.utils",
-  "cute.tiles", "cute.nvgpu.cpasync", "cute.nvgpu.warpgroup", "cute.hopper",
+  "cute.tiles", "cute.nvgpu.sm90.cpasync", "cute.nvgpu.sm90.warpgroup",
+  "cute.hopper",
   "cute.npy", "cutelua.draw", "cute.testing"}
 
 -- Those that write on standard output.
@@ -26,7 +27,10 @@ local function functions()
     for name in pairs(names) do local _ = cute[name] end
   end
   add("cute", cute)
-  for _, name in ipairs(MODULES) do add(name, require(name)) end
+  for _, name in ipairs(MODULES) do
+    for f in pairs(sign.lazy(require(name))) do local _ = require(name)[f] end
+    add(name, require(name))
+  end
   table.sort(list, function(a, b) return a[1] < b[1] end)
   return list
 end

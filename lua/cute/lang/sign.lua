@@ -401,6 +401,27 @@ function sign.namespace(t, full, load, more)
   return setmetatable(t, {lazy = more, __index = no_name(t, full, load, more)})
 end
 
+--- A namespace whose functions are loaded with their modules when first used.
+---@param t table
+---@param full string as users write it: "cute.ops"
+---@param prefix string of signatures: "ops."
+---@param parts table<string, string> signatures by module
+---@param load? fun(name: string): any other names
+---@param modules? table<string, string> that `load` knows, by name
+---@return table t
+function sign.parts(t, full, prefix, parts, load, modules)
+  local lazy, signatures = {}, {}
+  for module, text in pairs(parts) do
+    for name, signature in sign.signatures(text) do
+      lazy[name], signatures[name] = module, signature
+    end
+  end
+  return sign.namespace(t, full, function(name)
+    if not lazy[name] then return load and load(name) end
+    return sign.guard(prefix .. signatures[name], require(lazy[name])[name])
+  end, {lazy, modules})
+end
+
 --- The names of a namespace that are loaded when first asked for: the modules
 -- of its functions, and its modules, by name.
 ---@param t table

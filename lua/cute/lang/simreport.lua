@@ -310,7 +310,7 @@ local function agent_of(r)
 end
 
 -- Advice, and what the second line is.
-local function words_on(r)
+function simreport.words_on(r)
   local key = ("%s %s"):format(r.kind, r.lack or "")
   local second = SECOND[key]
     or r.kind == "async-in-flight" and agent_of(r)
@@ -347,7 +347,7 @@ end
 ---@return string
 function simreport.fault(r, known)
   local place = at(r.file, r.line)
-  local advice, second = words_on(r)
+  local advice, second = simreport.words_on(r)
   if known and advice then
     if known[advice] then advice = nil else known[advice] = true end
   end
@@ -419,7 +419,7 @@ function simreport.reliance(r)
   local text = ("%s: %s"):format(place or "?", r.message)
   if other then text = ("%s (the other: %s)"):format(text, other) end
   return core.visible(("%s; relies on the card: %s"):format(text,
-    (words_on(r))))
+    (simreport.words_on(r))))
 end
 
 --- What is no fault, and hardly meant, of a run without any: sentences with
@@ -493,22 +493,6 @@ function Report:__tostring() return told(self, false) end
 --- All faults: those that may follow from another one, too.
 ---@return string
 function Report:details() return told(self, true) end
-
--- Fields of a fault that are for programs as they are.
-local FIELDS = {"kind", "message", "line", "line2", "tensor", "offset",
-  "coord", "layout", "block", "thread", "other", "count", "lack", "leads",
-  "way", "loop", "outside"}
-
---- A fault as docs/errors.md has it for programs.
----@param r table an element of report.reports
----@return table
-function simreport.plain(r)
-  local out = {advice = words_on(r), file = r.file and source.short(r.file),
-               file2 = r.file2 and source.short(r.file2),
-               loop_file = r.loop_file and source.short(r.loop_file)}
-  for _, k in ipairs(FIELDS) do out[k] = r[k] end
-  return out
-end
 
 --- Makes the raw table of core.sim_run a report of a program.
 function simreport.attach(report, program)

@@ -388,7 +388,7 @@ function grouped.grouped_gemm(A, B, where, o)
 end
 
 --- What grouped_gemm would do with the same arguments: see gemm.explain.
-function grouped.explain(A, B, where, o)
+function grouped.explain_grouped(A, B, where, o)
   local call = call_of(A, B, where, o or NONE)
   return plans.explained(problem(call), call)
 end

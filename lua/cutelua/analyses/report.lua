@@ -35,6 +35,23 @@ function Report:find_swizzle(name)
   return require "cutelua.profile.swizzle".of_report(self, name)
 end
 
+-- Fields of a fault that are for programs as they are.
+local FIELDS = {"kind", "message", "line", "line2", "tensor", "offset",
+  "coord", "layout", "block", "thread", "other", "count", "lack", "leads",
+  "way", "loop", "outside"}
+
+--- A fault as docs/errors.md has it for programs.
+---@param r table an element of report.reports
+---@return table
+function Report.plain(r)
+  local out = {advice = simreport.words_on(r),
+               file = r.file and source.short(r.file),
+               file2 = r.file2 and source.short(r.file2),
+               loop_file = r.loop_file and source.short(r.loop_file)}
+  for _, k in ipairs(FIELDS) do out[k] = r[k] end
+  return out
+end
+
 --- The report as JSON: docs/errors.md has its form.
 ---@return string
 function Report:json()
@@ -42,7 +59,7 @@ function Report:json()
                ok = self.ok, stopped = self.stopped, faults = {}, lines = {},
                instructions = self.instructions, blocks = self.ctas,
                seconds = self.seconds}
-  for i, r in ipairs(self.reports) do out.faults[i] = simreport.plain(r) end
+  for i, r in ipairs(self.reports) do out.faults[i] = Report.plain(r) end
   local notes = self:notes()
   out.notes = notes[1] and notes or nil
   for i, s in ipairs(self.lines) do

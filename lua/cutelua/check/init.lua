@@ -29,6 +29,7 @@ local memory = require "cute.lang.memory"
 local plural = require "cute.lang.report".plural
 local schedule = require "cutelua.check.schedule"
 local sizes = require "cutelua.check.sizes"
+local plain = require "cutelua.analyses.report".plain
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
 local surgeon = require "cutelua.check.surgeon"
@@ -155,7 +156,7 @@ function Verdict:json()
   local out = {form = 1, kind = "check", differs = plain_lines(self.differs),
                sums = plain_lines(self.sums), open = {},
                schedule = self.schedule and plain_schedule(self.schedule),
-               fault = self.fault and simreport.plain(self.fault),
+               fault = self.fault and plain(self.fault),
                notes = self.notes[1] and self.notes}
   for _, k in ipairs {"kernel", "verdict", "launch", "blocks", "turns",
                       "orders", "runs", "results", "seconds", "gpu",
@@ -171,7 +172,7 @@ function Verdict:json()
     out.sizes = out.sizes or {}
     out.sizes[i] = {size = s.size, verdict = s.verdict, why = s.why,
                     fault = s.of and s.of.fault
-                      and simreport.plain(s.of.fault)}
+                      and plain(s.of.fault)}
   end
   out.needs = self.needs and surgeon.plain(self.needs)
   if self.needs and self.needs.together then

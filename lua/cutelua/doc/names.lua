@@ -48,7 +48,7 @@ local TOPICS = {
   {"cute.arch: clusters", modules = "cute.arch.cluster"},
   {"cute.nvgpu", names = "cute.nvgpu."},
   {"cute.nvgpu.cpasync", names = "cute.nvgpu.cpasync.",
-    modules = "cute.nvgpu.cpasync"},
+    modules = "cute.nvgpu.sm90.cpasync"},
   {"cute.nvgpu.warp", names = "cute.nvgpu.warp."},
   {"cute.nvgpu.warpgroup", names = "cute.nvgpu.warpgroup."},
   {"cute.pipeline", names = "cute.pipeline."},
@@ -181,10 +181,10 @@ local MODULES = {["cute"] = "cute", ["cute.arch"] = "cute.arch",
   ["cute.pipeline"] = "cute.pipeline", ["cute.utils"] = "cute.utils",
   ["cute.ops"] = "cute.ops", ["cute.tiles"] = "cute.tiles",
   ["cute.math"] = "cute.math",
-  ["cute.nvgpu.cpasync"] = "cute.nvgpu.cpasync",
-  ["cute.nvgpu.warp"] = "cute.nvgpu.warp",
-  ["cute.nvgpu.warpgroup"] = "cute.nvgpu.warpgroup",
-  ["cute.nvgpu.sparse"] = "cute.nvgpu.sparse",
+  ["cute.nvgpu.cpasync"] = "cute.nvgpu.sm90.cpasync",
+  ["cute.nvgpu.warp"] = "cute.nvgpu.sm80.warp",
+  ["cute.nvgpu.warpgroup"] = "cute.nvgpu.sm90.warpgroup",
+  ["cute.nvgpu.sparse"] = "cute.nvgpu.sm80.sparse",
   ["cute.utils.hopper_helpers"] = "cute.hopper"}
 
 -- What the file of a module says of a constant.

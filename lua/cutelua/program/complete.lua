@@ -6,7 +6,6 @@
 local core = require "cute.core"
 local lex = require "cute.lang.lex"
 local sign = require "cute.lang.sign"
-local source = require "cute.lang.source"
 
 local has_sys, sys = pcall(require, "cute.sys")
 
@@ -84,24 +83,6 @@ local function own_field(v, key)
   if ok then return found end
 end
 
--- Modules of functions alone that take longer to load than a TAB may: their
--- names are read in their text.
-local SLOW = {["cute.ops"] = true}
-
-local function ask_module(v, key)
-  local _, modules = sign.lazy(v)
-  local module = modules[key]
-  if not SLOW[module] or package.loaded[module] then return v[key] end
-  local text = source.text("=[" .. module .. ".init]")
-  if not text then return v[key] end
-  local names = {}
-  for name in sign.signatures(text:match
-      "sign%.public%(.-%[%[(.-)%]%]") do
-    names[name] = true
-  end
-  return names
-end
-
 --- v[key] as far as tables have it; nil where a function would have to be
 -- asked. Names of cute load their modules.
 function complete.field(v, key)
@@ -118,7 +99,7 @@ function complete.field(v, key)
     local found = rawget(v, key)
     if found ~= nil then return found end
     if sign.namespaces[v] then
-      local ok, loaded = pcall(ask_module, v, key)
+      local ok, loaded = pcall(function() return v[key] end)
       return ok and loaded or nil
     end
     local mt = debug.getmetatable(v)

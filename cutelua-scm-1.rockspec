@@ -373,22 +373,22 @@ build = {
         "lua/cutelua/check/compare.lua",
       ["cutelua.check.explore"] =
         "lua/cutelua/check/explore.lua",
-      ["cutelua.check.gain"] =
-        "lua/cutelua/check/gain.lua",
       ["cutelua.check"] =
         "lua/cutelua/check/init.lua",
       ["cutelua.check.main"] =
         "lua/cutelua/check/main.lua",
       ["cutelua.check.operands"] =
         "lua/cutelua/check/operands.lua",
-      ["cutelua.check.schedule"] =
-        "lua/cutelua/check/schedule.lua",
+      ["cutelua.check.redundant_sync"] =
+        "lua/cutelua/check/redundant_sync.lua",
+      ["cutelua.check.repair"] =
+        "lua/cutelua/check/repair.lua",
       ["cutelua.check.sizes"] =
         "lua/cutelua/check/sizes.lua",
-      ["cutelua.check.surgeon"] =
-        "lua/cutelua/check/surgeon.lua",
       ["cutelua.check.sync"] =
         "lua/cutelua/check/sync.lua",
+      ["cutelua.check.warp_schedule"] =
+        "lua/cutelua/check/warp_schedule.lua",
       ["cutelua.debug"] =
         "lua/cutelua/debug/init.lua",
       ["cutelua.debug.locals"] =

@@ -17,7 +17,7 @@
 --   notes     sentences: what the runs rely on that PTX does not promise
 --   needs     surgeon = true, ok: what of the synchronisation is needed
 --   mend      surgeon = true, a bug: a change or a line that mends it
---             (cutelua.check.surgeon)
+--             (cutelua.check.repair)
 --   sums      a line whose sums of floats are added in any order
 -- docs/simulator.md says why ok may be believed, and what it assumes.
 local compare = require "cutelua.check.compare"
@@ -27,12 +27,12 @@ local json = require "cutelua.text.json"
 local kernel = require "cute.lang.kernel"
 local memory = require "cute.lang.memory"
 local plural = require "cute.lang.report".plural
-local schedule = require "cutelua.check.schedule"
+local warp_schedule = require "cutelua.check.warp_schedule"
 local sizes = require "cutelua.check.sizes"
 local plain = require "cutelua.analyses.report".plain
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
-local surgeon = require "cutelua.check.surgeon"
+local repair = require "cutelua.check.repair"
 
 local check = {}
 
@@ -100,7 +100,7 @@ function Verdict:__tostring()
   local function add(line) text[#text + 1] = "  " .. line end
   if self.fault then
     for line in simreport.fault(self.fault):gmatch "[^\n]+" do add(line) end
-    for _, line in ipairs(schedule.told(self.schedule)) do add(line) end
+    for _, line in ipairs(warp_schedule.told(self.schedule)) do add(line) end
   else
     add(("%s of %s in %s; %s"):format(plural(self.orders, "order"),
       plural(self.turns, "turn"), plural(self.blocks, "block"),
@@ -122,10 +122,10 @@ function Verdict:__tostring()
       break
     end
   end
-  for _, line in ipairs(self.needs and surgeon.told(self.needs) or {}) do
+  for _, line in ipairs(self.needs and repair.told(self.needs) or {}) do
     add(line)
   end
-  if self.mend then add(surgeon.advice(self.mend)) end
+  if self.mend then add(repair.advice(self.mend)) end
   if self.sums then
     add(("the last bits depend on the order of sums: %s")
       :format(place(self.sums.file, self.sums.line)))
@@ -174,18 +174,18 @@ function Verdict:json()
                     fault = s.of and s.of.fault
                       and plain(s.of.fault)}
   end
-  out.needs = self.needs and surgeon.plain(self.needs)
+  out.needs = self.needs and repair.plain(self.needs)
   if self.needs and self.needs.together then
-    out.together = surgeon.plain(self.needs.together)
+    out.together = repair.plain(self.needs.together)
     out.gain = self.needs.gain
   end
   out.mend = self.mend and {words = self.mend.words,
                             together = self.mend.together,
                             open = self.mend.open,
-                            places = surgeon.plain(self.mend.places)}
+                            places = repair.plain(self.mend.places)}
   for i, m in ipairs(self.mend and self.mend.others or {}) do
     out.mend.others = out.mend.others or {}
-    out.mend.others[i] = {words = m.words, places = surgeon.plain(m.places)}
+    out.mend.others[i] = {words = m.words, places = repair.plain(m.places)}
   end
   return json.encode(out)
 end
@@ -291,7 +291,7 @@ local function verdict_of(result, name, opts, notes)
     limit = opts.seconds, seconds = os.clock() - result.began,
     began = opts.began}, Verdict)
   for _, o in ipairs(v.open) do o.text = WHY[o.why](o, v) end
-  if v.verdict == "bug" then v.schedule = schedule.of(result, name) end
+  if v.verdict == "bug" then v.schedule = warp_schedule.of(result, name) end
   return v
 end
 
@@ -331,22 +331,22 @@ function check.launch(program, launch, opts, arguments)
   end
   if opts.surgeon and v.verdict == "ok" and not kernel.empty(launch.grid) then
     -- what keeps a launch from relying on the card is needed
-    v.needs = surgeon.needs(notes[1] and run or strictly(run), program.fn,
+    v.needs = repair.needs(notes[1] and run or strictly(run), program.fn,
                             bounds.limit)
-    surgeon.gains(v.needs, run, program, launch, opts.gpu, bounds.limit)
+    repair.gains(v.needs, run, program, launch, opts.gpu, bounds.limit)
   elseif opts.surgeon and v.verdict == "bug" then
     local judge = opts.reference and compare.judge(program, launch,
       {reference = opts.reference, tolerance = opts.tolerance,
        arguments = arguments})
     local fault = v.fault or wrong_place(v)
     v.mend = fault and (v.fault or judge)
-      and surgeon.mend(run, program.fn, fault, bounds.seconds, nil, result.runs,
+      and repair.mend(run, program.fn, fault, bounds.seconds, nil, result.runs,
                        judge, bounds.limit)
   end
   return v
 end
 
---- The launch runs by a schedule that was kept (cutelua.check.schedule).
+--- The launch runs by a schedule that was kept (cutelua.check.warp_schedule).
 ---@return table verdict
 function check.replay(program, launch, kept)
   local run = check.runner(program, launch)

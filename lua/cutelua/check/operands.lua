@@ -1,4 +1,4 @@
---- Other operands of synchronisation, as the surgeon (cutelua.check.surgeon)
+--- Other operands of synchronisation, as the surgeon (cutelua.check.repair)
 -- tries them: the parity of a wait, bytes and arrivals that an mbarrier counts,
 -- a stage, a rank, a mask, threads of a barrier, and numbers that these are
 -- computed from. A candidate is an edit of one operand (core/sim/edit.h), the

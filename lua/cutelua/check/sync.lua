@@ -1,4 +1,4 @@
---- Operations of synchronisation, as the surgeon (cutelua.check.surgeon) knows
+--- Operations of synchronisation, as the surgeon (cutelua.check.repair) knows
 -- them: how a line writes each, what is weaker, what could be meant in place of
 -- one, and what could be lacking. An operation is {op =, and what it has of
 -- imm, fence, read, relaxed, count, mem, name, sem, scope}; its names are those

@@ -7,12 +7,12 @@
 -- sizes.
 local core = require "cute.core"
 local explore = require "cutelua.check.explore"
-local gain = require "cutelua.check.gain"
+local redundant_sync = require "cutelua.check.redundant_sync"
 local operands = require "cutelua.check.operands"
 local source = require "cute.lang.source"
 local sync = require "cutelua.check.sync"
 
-local surgeon = {}
+local repair = {}
 
 local BOUNDS = {orders = 200, seconds = 5}
 
@@ -82,7 +82,7 @@ end
 --- The edits that take an operation of surgeon.needs out.
 ---@param o table
 ---@return table[]
-function surgeon.without(o)
+function repair.without(o)
   if o.op == "order" then return edits_of(o, "sem", {sem = "relaxed"}) end
   return edits_of(o, "drop")
 end
@@ -91,7 +91,7 @@ end
 ---@param run fun(o: table): table
 ---@param edits table[]
 ---@return fun(o: table): table
-function surgeon.edited(run, edits)
+function repair.edited(run, edits)
   return function(o)
     local more, all = o.edits or {}, table.move(edits, 1, #edits, 1, {})
     table.move(more, 1, #more, #all + 1, all)  -- the last one counts
@@ -101,7 +101,7 @@ function surgeon.edited(run, edits)
   end
 end
 
-local edited = surgeon.edited
+local edited = repair.edited
 
 -- What comes of edits: "ok", "bug" with the fault, "differs" (results),
 -- "incomplete".
@@ -128,14 +128,14 @@ end
 ---@param limit? number of core.clock: what is not looked at by then is unknown,
 -- and the list is `late`
 ---@return table[]
-function surgeon.needs(run, fn, limit)
+function repair.needs(run, fn, limit)
   local memory, list = run({}).memory, {}
   for _, o in ipairs(operations(core.sim_sites(fn))) do
     local out = {file = o.file, line = o.line, words = sync.words(o), op = o}
     list.late = list.late or limit and core.clock() > limit
     local found, fault = "incomplete", nil
     if not list.late then
-      found, fault = verdict(run, surgeon.without(o), memory, limit)
+      found, fault = verdict(run, repair.without(o), memory, limit)
     end
     out.need = found == "ok" and "not needed"
       or found == "incomplete" and "unknown" or "needed"
@@ -154,7 +154,7 @@ end
 local function all_of(list)
   local edits = {}
   for _, n in ipairs(list) do
-    local own = surgeon.without(n.op)
+    local own = repair.without(n.op)
     table.move(own, 1, #own, #edits + 1, edits)
   end
   return edits
@@ -177,7 +177,7 @@ end
 ---@param run fun(o: table): table
 ---@param limit? number of core.clock: the list is `late` then, and nothing is
 -- said of sets
-function surgeon.sets(list, run, limit)
+function repair.sets(list, run, limit)
   local memory, together, apart = run({}).memory, {}, {}
   local function is_late()
     list.late = list.late or limit and core.clock() > limit or nil
@@ -215,20 +215,20 @@ end
 ---@param launch table
 ---@param on_gpu? boolean false: by the model
 ---@param limit? number of core.clock
-function surgeon.gains(list, run, program, launch, on_gpu, limit)
+function repair.gains(list, run, program, launch, on_gpu, limit)
   local unneeded, edits = {}, {}
-  local together = surgeon.sets(list, run, limit)
+  local together = repair.sets(list, run, limit)
   if list.late then return end
   for _, n in ipairs(list) do
     if n.need == "not needed" then
-      unneeded[#unneeded + 1], edits[#edits + 1] = n, surgeon.without(n.op)
+      unneeded[#unneeded + 1], edits[#edits + 1] = n, repair.without(n.op)
     end
   end
   if not unneeded[1] then return end
   if list.together then
     unneeded[#unneeded + 1], edits[#edits + 1] = list, all_of(together)
   end
-  local times, how, why = gain.times(program, launch, edits, on_gpu)
+  local times, how, why = redundant_sync.times(program, launch, edits, on_gpu)
   for i, n in ipairs(unneeded) do
     n.gain = times[0] and times[i]
       and {with = times[0], without = times[i], how = how}
@@ -256,7 +256,7 @@ local function need_told(n)
 end
 
 --- Such a list in words.
-function surgeon.told(list)
+function repair.told(list)
   local text = {}
   for _, n in ipairs(list) do
     local why = n.fault and (" (without it: %s)"):format(n.fault.kind) or ""
@@ -662,8 +662,8 @@ end
 ---@param judge? fun(edits: table[]): boolean are the results right?
 ---@param limit? number of core.clock: it ends then, before `seconds` are over
 ---@return table?
-function surgeon.mend(run, fn, fault, seconds, gone, runs, judge, limit)
-  local weak = gone and gone.op == "order" and surgeon.without(gone) or {}
+function repair.mend(run, fn, fault, seconds, gone, runs, judge, limit)
+  local weak = gone and gone.op == "order" and repair.without(gone) or {}
   local sites = left(core.sim_sites(fn), gone and not weak[1] and gone)
   for _, e in ipairs(weak) do
     for _, s in ipairs(sites) do
@@ -701,7 +701,7 @@ local function joined(m)
 end
 
 --- What mends it, in words.
-function surgeon.advice(m)
+function repair.advice(m)
   local open = m.open and " (in the schedules that were looked at: there are "
     .. "more)" or ""
   if m.stands then
@@ -723,7 +723,7 @@ end
 --- Lines alone, for programs.
 ---@param list table[]
 ---@return table[]
-function surgeon.plain_places(list)
+function repair.plain_places(list)
   local out = {}
   for i, n in ipairs(list) do
     out[i] = {file = source.short(n.file), line = n.line}
@@ -734,13 +734,13 @@ end
 --- A list of places, or of what is needed, for programs.
 ---@param list table[]
 ---@return table[]
-function surgeon.plain(list)
+function repair.plain(list)
   local out = {}
   for i, n in ipairs(list) do
     out[i] = {file = source.short(n.file), line = n.line, words = n.words,
               need = n.need, weaker = n.weaker, ends = n.ends, last = n.last,
               gain = n.gain, fault = n.fault and n.fault.kind,
-              one_of = n.one_of and surgeon.plain_places(n.one_of)}
+              one_of = n.one_of and repair.plain_places(n.one_of)}
   end
   return out
 end
@@ -751,7 +751,7 @@ end
 ---@param o table operation, as surgeon.needs has it
 ---@param m table
 ---@return boolean first the first place, boolean any
-function surgeon.finds(fn, o, m)
+function repair.finds(fn, o, m)
   local sites = core.sim_sites(fn)
   local gap, n = {}, 0
   for _, s in ipairs(sites) do
@@ -770,4 +770,4 @@ function surgeon.finds(fn, o, m)
   return same(m.places[1]), any
 end
 
-return surgeon
+return repair

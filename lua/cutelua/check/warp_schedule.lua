@@ -4,14 +4,14 @@ local core = require "cute.core"
 local explore = require "cutelua.check.explore"
 local source = require "cute.lang.source"
 
-local schedule = {}
+local warp_schedule = {}
 
 local HEAD = "cutelua schedule 1"
 
 --- That of a bug: kernel, cluster, turns ({{warp, agent}}), path (lines).
 ---@param result table of explore
 ---@param name string the kernel's
-function schedule.of(result, name)
+function warp_schedule.of(result, name)
   local order = (result.report.orders or {})[1]
   local path = order and order.path or {}
   local turns = explore.words(result.turns)
@@ -45,7 +45,7 @@ end
 
 --- The schedule in words.
 ---@return string[]
-function schedule.told(s)
+function warp_schedule.told(s)
   if #s.turns == 0 then
     return {"schedule: warps one after the other, agents when none can go on"}
   end
@@ -65,7 +65,7 @@ function schedule.told(s)
 end
 
 --- A file's text; nth: which of the script's launches it is of.
-function schedule.text(s, nth)
+function warp_schedule.text(s, nth)
   local list = {HEAD, "kernel " .. s.kernel, "launch " .. nth,
                 s.cluster and "cluster " .. s.cluster or "cluster all"}
   for i, turn in ipairs(s.turns) do
@@ -77,7 +77,7 @@ end
 
 --- What a file says; nil and a message when it is none.
 ---@return table? schedule, string? message
-function schedule.parse(text, name)
+function warp_schedule.parse(text, name)
   local lines = {}
   for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
   local function bad(i)
@@ -105,4 +105,4 @@ function schedule.parse(text, name)
   return s
 end
 
-return schedule
+return warp_schedule

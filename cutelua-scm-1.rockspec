@@ -31,8 +31,6 @@ build = {
         "kernels/attention_bwd.lua",
       ["kernels.attention_decode"] =
         "kernels/attention_decode.lua",
-      ["kernels.check"] =
-        "kernels/check.lua",
       ["kernels.conv2d"] =
         "kernels/conv2d.lua",
       ["kernels.copytile"] =
@@ -41,8 +39,6 @@ build = {
         "kernels/elementwise.lua",
       ["kernels.flash"] =
         "kernels/flash.lua",
-      ["kernels.fold"] =
-        "kernels/fold.lua",
       ["kernels.gemm_grouped"] =
         "kernels/gemm_grouped.lua",
       ["kernels.gemm_int4"] =
@@ -57,50 +53,52 @@ build = {
         "kernels/gemm_sm80.lua",
       ["kernels.gemm_sm90"] =
         "kernels/gemm_sm90.lua",
-      ["kernels.gemm_sm90.check"] =
-        "kernels/gemm_sm90/check.lua",
+      ["kernels.gemm_sm90.block_scales"] =
+        "kernels/gemm_sm90/block_scales.lua",
       ["kernels.gemm_sm90.choice"] =
         "kernels/gemm_sm90/choice.lua",
       ["kernels.gemm_sm90.constants"] =
         "kernels/gemm_sm90/constants.lua",
-      ["kernels.gemm_sm90.epilogue"] =
-        "kernels/gemm_sm90/epilogue.lua",
-      ["kernels.gemm_sm90.factors"] =
-        "kernels/gemm_sm90/factors.lua",
-      ["kernels.gemm_sm90.halves"] =
-        "kernels/gemm_sm90/halves.lua",
       ["kernels.gemm_sm90.kernel"] =
         "kernels/gemm_sm90/kernel.lua",
       ["kernels.gemm_sm90.mainloop"] =
         "kernels/gemm_sm90/mainloop.lua",
       ["kernels.gemm_sm90.model"] =
         "kernels/gemm_sm90/model.lua",
+      ["kernels.gemm_sm90.option_rules"] =
+        "kernels/gemm_sm90/option_rules.lua",
       ["kernels.gemm_sm90.options"] =
         "kernels/gemm_sm90/options.lua",
       ["kernels.gemm_sm90.producer"] =
         "kernels/gemm_sm90/producer.lua",
-      ["kernels.gemm_sm90.schedule"] =
-        "kernels/gemm_sm90/schedule.lua",
       ["kernels.gemm_sm90.smem"] =
         "kernels/gemm_sm90/smem.lua",
       ["kernels.gemm_sm90.sources"] =
         "kernels/gemm_sm90/sources.lua",
+      ["kernels.gemm_sm90.split2"] =
+        "kernels/gemm_sm90/split2.lua",
+      ["kernels.gemm_sm90.store_tile"] =
+        "kernels/gemm_sm90/store_tile.lua",
       ["kernels.gemm_sm90.stream"] =
         "kernels/gemm_sm90/stream.lua",
+      ["kernels.gemm_sm90.tile_order"] =
+        "kernels/gemm_sm90/tile_order.lua",
       ["kernels.gemm_splitk"] =
         "kernels/gemm_splitk.lua",
       ["kernels.groups"] =
         "kernels/groups.lua",
       ["kernels.histogram"] =
         "kernels/histogram.lua",
-      ["kernels.join"] =
-        "kernels/join.lua",
-      ["kernels.meet"] =
-        "kernels/meet.lua",
+      ["kernels.multiblock_rows"] =
+        "kernels/multiblock_rows.lua",
       ["kernels.norm"] =
         "kernels/norm.lua",
+      ["kernels.operand_rules"] =
+        "kernels/operand_rules.lua",
       ["kernels.reduce"] =
         "kernels/reduce.lua",
+      ["kernels.reduce_tensor"] =
+        "kernels/reduce_tensor.lua",
       ["kernels.rope"] =
         "kernels/rope.lua",
       ["kernels.rows"] =
@@ -109,10 +107,12 @@ build = {
         "kernels/scan.lua",
       ["kernels.selective_scan"] =
         "kernels/selective_scan.lua",
-      ["kernels.share"] =
-        "kernels/share.lua",
       ["kernels.softmax"] =
         "kernels/softmax.lua",
+      ["kernels.splitk_reduce"] =
+        "kernels/splitk_reduce.lua",
+      ["kernels.splitk_skinny"] =
+        "kernels/splitk_skinny.lua",
       ["kernels.topk"] =
         "kernels/topk.lua",
       ["kernels.transpose"] =

@@ -75,7 +75,7 @@ function FAMILIES.gemm_splitk(p, c)
           end}
 end
 
--- Kernels of kernels/join: `operands` gives their first arguments.
+-- Kernels of kernels/splitk_skinny: `operands` gives their first arguments.
 local function by_join(p, made, operands)
   local sums, counts = made.scratch(p.m, p.batches)
   return {kernel = made.kernel, block = made.block, cluster = made.cluster,

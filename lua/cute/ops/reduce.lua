@@ -2,14 +2,14 @@
 --
 -- Modes that go and modes that stay are sorted by strides, each kind for
 -- itself. Threads' vectors lie along whichever mode is contiguous: along what
--- goes (sums of rows) or across it (sums of columns); kernels/fold.lua. Where
--- that gives too few blocks, several share a place, and further kernels fold
--- what they left.
+-- goes (sums of rows) or across it (sums of columns); see
+-- kernels/reduce_tensor.lua. Where that gives too few blocks, several share a
+-- place, and further kernels fold what they left.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local elementwise = require "cute.ops.elementwise"
 local cute = require "cute"
-local fold = require "kernels.fold"
+local reduce_tensor = require "kernels.reduce_tensor"
 local sign = require "cute.lang.sign"
 local modes = require "cute.ops.modes"
 local operand = require "cute.ops.operand"
@@ -19,7 +19,7 @@ local reduce = {}
 
 local PLACES = {argmax = true, argmin = true}
 local OPS = {argmax = true, argmin = true}
-for name in pairs(fold.OPS) do OPS[name] = true end
+for name in pairs(reduce_tensor.OPS) do OPS[name] = true end
 local FLOATS = {mean = true, norm = true, rms = true}
 
 local fail = whole.failing "ops.reduce"
@@ -167,7 +167,7 @@ local function along(p, o, vectors)
   if o.index then o.steps = math.max(1, math.min(o.steps, HELD // o.width)) end
   o.splits = o.splits or splits_for(p, up(o.places * o.threads, o.block),
                                     up(vectors, o.threads * o.steps))
-  return fold.along(o)
+  return reduce_tensor.along(o)
 end
 
 local function across(p, o, rows)
@@ -182,7 +182,7 @@ local function across(p, o, rows)
   end
   o.splits = o.splits or splits_for(p, up(wide, o.lanes),
                                     up(rows, deep * o.steps))
-  return fold.across(o)
+  return reduce_tensor.across(o)
 end
 
 -- The kernel of a reduction: of loops that stay and go.

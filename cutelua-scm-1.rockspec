@@ -257,16 +257,18 @@ build = {
         "lua/cute/ops/choose.lua",
       ["cute.ops.cublas"] =
         "lua/cute/ops/cublas.lua",
+      ["cute.ops.determinism"] =
+        "lua/cute/ops/determinism.lua",
       ["cute.ops.elementwise"] =
         "lua/cute/ops/elementwise.lua",
-      ["cute.ops.epilogue"] =
-        "lua/cute/ops/epilogue.lua",
-      ["cute.ops.family.ahead"] =
-        "lua/cute/ops/family/ahead.lua",
+      ["cute.ops.epilogue_function"] =
+        "lua/cute/ops/epilogue_function.lua",
+      ["cute.ops.family.early_b"] =
+        "lua/cute/ops/family/early_b.lua",
       ["cute.ops.family.int4"] =
         "lua/cute/ops/family/int4.lua",
-      ["cute.ops.family.moved"] =
-        "lua/cute/ops/family/moved.lua",
+      ["cute.ops.family.repack"] =
+        "lua/cute/ops/family/repack.lua",
       ["cute.ops.family.simt"] =
         "lua/cute/ops/family/simt.lua",
       ["cute.ops.family.skinny"] =
@@ -295,8 +297,6 @@ build = {
         "lua/cute/ops/numbers.lua",
       ["cute.ops.operand"] =
         "lua/cute/ops/operand.lua",
-      ["cute.ops.order"] =
-        "lua/cute/ops/order.lua",
       ["cute.ops.partial"] =
         "lua/cute/ops/partial.lua",
       ["cute.ops.philox"] =
@@ -305,16 +305,16 @@ build = {
         "lua/cute/ops/plan.lua",
       ["cute.ops.problem"] =
         "lua/cute/ops/problem.lua",
-      ["cute.ops.promise"] =
-        "lua/cute/ops/promise.lua",
       ["cute.ops.reduce"] =
         "lua/cute/ops/reduce.lua",
       ["cute.ops.scales"] =
         "lua/cute/ops/scales.lua",
+      ["cute.ops.sum_order"] =
+        "lua/cute/ops/sum_order.lua",
+      ["cute.ops.tensor_op"] =
+        "lua/cute/ops/tensor_op.lua",
       ["cute.ops.tuned"] =
         "lua/cute/ops/tuned.lua",
-      ["cute.ops.whole"] =
-        "lua/cute/ops/whole.lua",
       ["cute.pipe.stages"] =
         "lua/cute/pipe/stages.lua",
       ["cute.pipe.state"] =

@@ -189,7 +189,7 @@ describe("docs/ops.md", function()
     local told = {}
     for name in column("| | |"):gmatch "`at:([%l_]+)" do told[name] = true end
     local there = {}
-    for name in support.read "lua/cute/ops/epilogue.lua":gmatch
+    for name in support.read "lua/cute/ops/epilogue_function.lua":gmatch
       "\nfunction At:([%l_]+)" do
       there[name] = true
     end

@@ -5,13 +5,13 @@
 -- bits that it would have in any other batch: the order of sums is that of a
 -- large product of the same B, which says nothing of M, of batches, or of how
 -- A and D lie. With like = "cublas" it is that of cuBLAS. Candidates of another
--- order do not count (p.order, see cute.ops.order).
+-- order do not count (p.order, see cute.ops.sum_order).
 local choose = require "cute.ops.choose"
 local cublas = require "cute.ops.cublas"
 local cute = require "cute"
 local operand = require "cute.ops.operand"
 
-local promise = {}
+local determinism = {}
 
 local fail = operand.fail
 
@@ -59,7 +59,7 @@ end
 --- What options promise of problem p: p.promise, in words, and p.order, that of
 -- candidates that keep it, where not any does; p.splits: how many parts of K it
 -- has, where that is known.
-function promise.look(p, call)
+function determinism.look(p, call)
   local o = call.o
   if o.deterministic == false and (o.batch_invariant or o.like) then
     fail("%s is deterministic, and deterministic = false",
@@ -82,4 +82,4 @@ function promise.look(p, call)
   end
 end
 
-return promise
+return determinism

@@ -1,7 +1,7 @@
 --- When a product that may read B ahead of the launch in front should.
 local tiles = require "cute.tiles"
 
-local ahead = {}
+local early_b = {}
 
 -- Of the blocks that fit at once the share that there is, at least.
 local FULL = 0.75
@@ -13,10 +13,10 @@ local FULL = 0.75
 ---@param room integer blocks that fit a multiprocessor
 ---@param sms integer
 ---@return boolean? # nil: it should not
-function ahead.pays(blocks, room, sms)
+function early_b.pays(blocks, room, sms)
   local each = tiles.count(blocks, sms)
   local even = room < each or room == each and blocks >= FULL * each * sms
   return 2 * blocks <= sms or even or nil
 end
 
-return ahead
+return early_b

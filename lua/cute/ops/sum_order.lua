@@ -9,12 +9,12 @@ local cute = require "cute"
 local tiles = require "cute.tiles"
 local types = require "cute.ops.family.types"
 
-local order = {}
+local sum_order = {}
 
 --- What tensor cores of Hopper make of 16-bit floats, and of 8-bit ones that go
 -- on in f32 after so many.
-order.SIXTEEN = "16 products at once"
-order.EIGHT = "32 products at once, kept to 13 bits; those of %d in f32"
+sum_order.SIXTEEN = "16 products at once"
+sum_order.EIGHT = "32 products at once, kept to 13 bits; those of %d in f32"
 
 -- What one instruction, or a few, make of their products: by family.
 local STEPS = {}
@@ -30,9 +30,9 @@ end
 
 function STEPS.gemm_sm90(p, o)
   if types.fp8(p.a) then
-    return order.EIGHT:format(o.promote * o.tile[3])
+    return sum_order.EIGHT:format(o.promote * o.tile[3])
   end
-  return (p.a.bits == 32 and "8 products at once" or order.SIXTEEN)
+  return (p.a.bits == 32 and "8 products at once" or sum_order.SIXTEEN)
     .. factors(p)
 end
 
@@ -65,7 +65,7 @@ local function cut_in(k, each)
 end
 
 --- The same, with K in parts whose sums are added in f32, or f64.
-function order.in_parts(words, k, each) return words .. cut_in(k, each) end
+function sum_order.in_parts(words, k, each) return words .. cut_in(k, each) end
 
 local function parts(p, c)
   local o, k = c.options, p.k
@@ -107,10 +107,10 @@ end
 --- The order in which choice c for problem p adds up: see cute.ops.choose. A
 -- candidate that knows its own says it in c.order.
 ---@return string
-function order.of(p, c)
+function sum_order.of(p, c)
   if p.sums.is_integer then return "whole numbers, in any order" end
   return (c.order or STEPS[kernel_of(c)](p, c.options) .. parts(p, c))
     .. of_rows(p, c)
 end
 
-return order
+return sum_order

@@ -141,8 +141,6 @@ build = {
         "lua/cute/arch/ranges.lua",
       ["cute.arch.warp"] =
         "lua/cute/arch/warp.lua",
-      ["cute.epilogue"] =
-        "lua/cute/epilogue.lua",
       ["cute.gpu"] =
         "lua/cute/gpu.lua",
       ["cute.grouped"] =
@@ -325,8 +323,6 @@ build = {
         "lua/cute/pipeline.lua",
       ["cute.pointer"] =
         "lua/cute/pointer.lua",
-      ["cute.schedule"] =
-        "lua/cute/schedule.lua",
       ["cute.smem"] =
         "lua/cute/smem.lua",
       ["cute.smemstruct"] =
@@ -341,6 +337,10 @@ build = {
         "lua/cute/tensormaps.lua",
       ["cute.testing"] =
         "lua/cute/testing.lua",
+      ["cute.tile_epilogue"] =
+        "lua/cute/tile_epilogue.lua",
+      ["cute.tile_schedulers"] =
+        "lua/cute/tile_schedulers.lua",
       ["cute.tiles"] =
         "lua/cute/tiles.lua",
       ["cute.tuple"] =

@@ -24,7 +24,7 @@
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local arch = require "cute.arch"
-local schedule = require "cute.schedule"
+local schedule = require "cute.tile_schedulers"
 
 local grouped = {}
 

@@ -155,8 +155,8 @@ build = {
         "lua/cute/lang/branch.lua",
       ["cute.lang.bytecode"] =
         "lua/cute/lang/bytecode.lua",
-      ["cute.lang.carry"] =
-        "lua/cute/lang/carry.lua",
+      ["cute.lang.dependencies"] =
+        "lua/cute/lang/dependencies.lua",
       ["cute.lang.devices"] =
         "lua/cute/lang/devices.lua",
       ["cute.lang.fields"] =
@@ -165,14 +165,18 @@ build = {
         "lua/cute/lang/files.lua",
       ["cute.lang.folders"] =
         "lua/cute/lang/folders.lua",
+      ["cute.lang.history"] =
+        "lua/cute/lang/history.lua",
       ["cute.lang.kernel"] =
         "lua/cute/lang/kernel.lua",
       ["cute.lang.lex"] =
         "lua/cute/lang/lex.lua",
       ["cute.lang.literal"] =
         "lua/cute/lang/literal.lua",
-      ["cute.lang.meant"] =
-        "lua/cute/lang/meant.lua",
+      ["cute.lang.loop_carried"] =
+        "lua/cute/lang/loop_carried.lua",
+      ["cute.lang.lua_errors"] =
+        "lua/cute/lang/lua_errors.lua",
       ["cute.lang.memory"] =
         "lua/cute/lang/memory.lua",
       ["cute.lang.printing"] =
@@ -181,22 +185,18 @@ build = {
         "lua/cute/lang/progress.lua",
       ["cute.lang.raw"] =
         "lua/cute/lang/raw.lua",
-      ["cute.lang.reach"] =
-        "lua/cute/lang/reach.lua",
       ["cute.lang.region"] =
         "lua/cute/lang/region.lua",
       ["cute.lang.report"] =
         "lua/cute/lang/report.lua",
-      ["cute.lang.runs"] =
-        "lua/cute/lang/runs.lua",
-      ["cute.lang.sign"] =
-        "lua/cute/lang/sign.lua",
+      ["cute.lang.signature"] =
+        "lua/cute/lang/signature.lua",
       ["cute.lang.simreport"] =
         "lua/cute/lang/simreport.lua",
-      ["cute.lang.slip"] =
-        "lua/cute/lang/slip.lua",
       ["cute.lang.source"] =
         "lua/cute/lang/source.lua",
+      ["cute.lang.suggest"] =
+        "lua/cute/lang/suggest.lua",
       ["cute.lang.surplus"] =
         "lua/cute/lang/surplus.lua",
       ["cute.lang.trace"] =

@@ -1,7 +1,7 @@
 --- What tiled copies of a matrix of any size need: the block's tile, how wide
 -- the vectors of a row may be, and which of them lie inside.
 local cute = require "cute"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local tiles = require "cute.tiles"
 local rules = require "kernels.operand_rules"
 

@@ -13,7 +13,7 @@
 -- found by the four lanes of a quad.
 local core = require "cute.core"
 local cute = require "cute"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local tiles = require "cute.tiles"
 local rules = require "kernels.operand_rules"
 local _ = cute._

@@ -23,7 +23,7 @@ local cute = require "cute"
 local splitk_skinny = require "kernels.splitk_skinny"
 local options = require "kernels.operand_rules".options
 local tiles = require "cute.tiles"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local utils = require "cute.utils"
 local _ = cute._
 

@@ -30,7 +30,7 @@ local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local splitk_skinny = require "kernels.splitk_skinny"
 local model = require "kernels.gemm_skinny.model"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local tiles = require "cute.tiles"
 local _ = cute._
 

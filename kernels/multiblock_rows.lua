@@ -7,7 +7,7 @@
 -- hears those of this one, so that nobody waits for long.
 local cute = require "cute"
 local rows = require "kernels.rows"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local multiblock = {}
 

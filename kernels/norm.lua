@@ -23,7 +23,7 @@ local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
 local multiblock = require "kernels.multiblock_rows"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local norm = {}
 

@@ -1,7 +1,7 @@
 --- What makers of kernels ask of their options and operands: an error names the
 -- kernel, what it got and what is needed.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local rules = {}
 

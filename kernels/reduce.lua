@@ -20,7 +20,7 @@ local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local reduce_tensor = require "kernels.reduce_tensor"
 local rows = require "kernels.rows"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local reduce = {}
 

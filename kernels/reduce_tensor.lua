@@ -25,7 +25,7 @@
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local _ = cute._
 
 local reduce_tensor = {}

@@ -13,7 +13,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local _ = cute._
 
 local rows = {}

@@ -13,7 +13,7 @@ local rules = require "kernels.operand_rules"
 local core = require "cute.core"
 local cute = require "cute"
 local splitk_reduce = require "kernels.splitk_reduce"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local tiles = require "cute.tiles"
 local _ = cute._
 

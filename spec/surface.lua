@@ -2,7 +2,7 @@
 -- the modules and the types, so that a new one is covered without an edit.
 local cute = require "cute"
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local surface = {}
 

@@ -14,7 +14,7 @@
 -- through registers at worst), and whether tiles may cross an edge: where
 -- extents are multiples of the tile no predicate is left.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local cute = require "cute"
 local _ = cute._
 

@@ -1,7 +1,7 @@
 --- cute.utils: shared memory by the piece, canonical shared layouts, atoms
 -- chosen by types, what the hardware is, layouts as LaTeX; tile schedulers are
 -- cute.tile_schedulers's, what makes tensor maps in kernels cute.tensormaps's.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local hopper = require "cute.hopper"
 local smem = require "cute.smem"

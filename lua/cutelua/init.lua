@@ -1,7 +1,7 @@
 --- The table of what the workshop adds to the language: fields of cute, methods
 -- of calls, prepared launches and reports. The language loads it when a name is
 -- missing (sign.added), and a row's module when the name is first used.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 -- Prefix, module, signatures of the module's functions, or the names of those
 -- that the module guards itself.

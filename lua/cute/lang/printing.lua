@@ -3,7 +3,7 @@
 -- more is one of them, and its text stays together. Of a longer call the lines
 -- do, and the lanes of a warp print one after the other.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local printing = {}
 -- What the workshop adds: how a tensor of the host is printed.

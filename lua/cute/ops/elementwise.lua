@@ -14,7 +14,7 @@ local modes = require "cute.ops.modes"
 local numbers = require "cute.ops.numbers"
 local operand = require "cute.ops.operand"
 local philox = require "cute.ops.philox"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local transpose = require "kernels.transpose"
 local tensor_op = require "cute.ops.tensor_op"
 

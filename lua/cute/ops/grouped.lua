@@ -16,7 +16,7 @@ local sum_order = require "cute.ops.sum_order"
 local plans = require "cute.ops.plan"
 local determinism = require "cute.ops.determinism"
 local scales = require "cute.ops.scales"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local sm90 = require "cute.ops.family.sm90"
 local tiles = require "cute.tiles"
 

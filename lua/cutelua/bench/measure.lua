@@ -1,7 +1,7 @@
 --- The part of cute.gpu that measures: how long launches take on a GPU.
 local core = require "cute.core"
 local report = require "cute.lang.report"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local gpu = {}
 

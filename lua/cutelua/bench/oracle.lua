@@ -1,6 +1,6 @@
 --- What references of several lessons compute of buffers, in plain Lua and
 -- double precision: rows of products, rows of attention.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local oracle = {}
 
 --- n elements of a buffer from `at` on, as a list from 0 on.

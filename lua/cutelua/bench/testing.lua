@@ -1,6 +1,6 @@
 --- The part of cute.testing that measures: timing, and choosing the fastest of
 -- several configurations.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local report = require "cute.lang.report"

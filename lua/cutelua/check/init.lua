@@ -38,7 +38,7 @@ local check = {}
 
 local ORDERS, SECONDS, LEAST = 2000, 60, 1e-3
 
-local Verdict = {__closed = true}  -- to cute.lang.reach
+local Verdict = {__closed = true}  -- to cute.lang.dependencies
 Verdict.__index = Verdict
 
 local function place(file, line)

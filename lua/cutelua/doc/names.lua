@@ -7,7 +7,7 @@
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local cute = require "cute"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local names = {}
 
@@ -137,7 +137,7 @@ end
 function names.inner(f)
   while true do
     local info = debug.getinfo(f, "S")
-    if module_of(info.source) ~= "cute.lang.sign" then return f, info end
+    if module_of(info.source) ~= "cute.lang.signature" then return f, info end
     local found
     for i = 1, 8 do
       local name, value = debug.getupvalue(f, i)

@@ -12,7 +12,7 @@
 -- html.lua.
 local core = require "cute.core"
 local layouts = require "cutelua.draw.layouts"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local draw = {}
 

@@ -30,7 +30,7 @@ local targets = require "cute.targets"
 
 local estimate = {}
 
-local Estimate = {__closed = true}  -- to cute.lang.reach
+local Estimate = {__closed = true}  -- to cute.lang.dependencies
 Estimate.__index = Estimate
 
 local SECTOR, WAVEFRONT, MOST_STEPS = 32, 128, 1 << 24

@@ -15,7 +15,7 @@
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local source = require "cute.lang.source"
 local targets = require "cute.targets"
 
@@ -28,7 +28,7 @@ local TENSORMAP = "CUDA driver API, cuTensorMapEncodeTiled"
 -- Blocks of a cluster that all have; beyond that a GPU is asked.
 local CLUSTER, CLUSTER_MOST = 8, 16
 
-local Result = {__closed = true}  -- to cute.lang.reach
+local Result = {__closed = true}  -- to cute.lang.dependencies
 Result.__index = Result
 
 ---------------------------------------------------------------------------

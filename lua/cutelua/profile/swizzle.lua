@@ -19,7 +19,7 @@
 -- conflict is left. tostring says it.
 local core = require "cute.core"
 local conflict = require "cutelua.profile.conflict"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local smem = require "cute.smem"
 local source = require "cute.lang.source"
 
@@ -28,7 +28,7 @@ local swizzle = {}
 local LINE = 1024  -- bits of all banks
 local NONE = {0, 4, 3}
 
-local Found = {__closed = true}  -- to cute.lang.reach
+local Found = {__closed = true}  -- to cute.lang.dependencies
 Found.__index = Found
 
 local function log2(n)

@@ -16,7 +16,7 @@
 -- `args = {name=, help=, many=}` asks for them (`opt.args`, a list).
 local core = require "cute.core"
 local files = require "cute.lang.files"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local cli = {}
 

@@ -5,7 +5,7 @@
 -- of our own values fields are asked for, which change nothing.
 local core = require "cute.core"
 local lex = require "cute.lang.lex"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local has_sys, sys = pcall(require, "cute.sys")
 

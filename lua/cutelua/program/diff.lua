@@ -7,10 +7,10 @@ local asm = require "cutelua.text.asm"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local jit = require "cute.jit"
-local runs = require "cute.lang.runs"
+local history = require "cute.lang.history"
 local lines = require "cutelua.program.lines"
 local show = require "cutelua.program.show"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local diff = {}
 
@@ -188,7 +188,7 @@ local function add_same(out, same)
   end
 end
 
---- The numbers of two runs (see cute.lang.runs) that differ, in
+--- The numbers of two runs (see cute.lang.history) that differ, in
 -- lines; behind them, in one, what stayed.
 ---@param a table?
 ---@param b table?
@@ -231,7 +231,7 @@ function Diff.__tostring(d)
   local x, y = d.before.runs.last, d.now.runs.last
   if x and y then
     add(out, diff.counters(x, y))
-    local was, is = runs.seconds(x), runs.seconds(y)
+    local was, is = history.seconds(x), history.seconds(y)
     if was and is then
       out[#out + 1] = ("  %s on %s: %s -> %s"):format(y.first
         and "first runs" or "time", y.device, show.seconds(was),

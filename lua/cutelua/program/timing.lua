@@ -3,7 +3,7 @@
 -- which traces and compiles. Launches on the simulator are timed one by one; on
 -- a GPU it is the time between two events around the code.
 local core = require "cute.core"
-local runs = require "cute.lang.runs"
+local history = require "cute.lang.history"
 local show = require "cutelua.program.show"
 
 local timing = {}
@@ -73,8 +73,8 @@ end
 -- samples =}}}
 function timing.measure(f)
   local launches, collect = collector()
-  local before = runs.watcher
-  runs.watcher = function(...)
+  local before = history.watcher
+  history.watcher = function(...)
     collect(...)
     if before then before(...) end
   end
@@ -87,7 +87,7 @@ function timing.measure(f)
   for i, gpu in ipairs(gpus) do
     m.rows[i + 1] = {name = gpu:info().name, samples = {}}
   end
-  if gpus[1] then runs.watcher = nil end  -- its events would be timed, too
+  if gpus[1] then history.watcher = nil end  -- its events would be timed, too
   for _, row in ipairs(launches) do row.samples = {} end
   if not launches[1] or gpus[1] then
     start = core.clock()

@@ -1,6 +1,6 @@
 --- What the names of cute and of its modules are about.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local topics = {}
 

@@ -14,7 +14,7 @@
 -- there. Each is put behind a check, and errors below it are told as its own
 -- (core/bind/arglib.c).
 local core = require "cute.core"
-local slip = require "cute.lang.slip"
+local lua_errors = require "cute.lang.lua_errors"
 local xpcall = xpcall
 
 local sign = {}
@@ -68,7 +68,7 @@ function sign.guard(signature, f, class)
     return all(true, f(...))
   end or function(...)
     check(...)
-    return all(xpcall(f, slip.handler, ...))
+    return all(xpcall(f, lua_errors.handler, ...))
   end, signature)
   members[guarded] = members[f]
   return guarded

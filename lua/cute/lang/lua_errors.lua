@@ -6,7 +6,7 @@
 -- (field 'tile')" becomes "'tile' is nil, where a table is expected".
 local core = require "cute.core"
 
-local slip = {}
+local lua_errors = {}
 
 -- What Lua was about to do with a value of a wrong type, by its word for that.
 local EXPECTED = {
@@ -89,7 +89,7 @@ end
 -- Ctrl-C, wherever it comes.
 ---@param message any
 ---@return any
-function slip.handler(message)
+function lua_errors.handler(message)
   local sentence = type(message) == "string" and own_sentence(message)
   if not sentence or sentence == "interrupted"
     or sentence:find "^[^\n]* %[[%l-]+%]" then
@@ -105,4 +105,4 @@ function slip.handler(message)
   return told
 end
 
-return slip
+return lua_errors

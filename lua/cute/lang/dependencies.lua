@@ -7,9 +7,9 @@
 -- table reached else, all fields. What the functions themselves assign is
 -- their own, and what a table holds is what it held when the trace was done.
 local bytecode = require "cute.lang.bytecode"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
-local reach = {}
+local dependencies = {}
 
 local LIBRARIES = {_G = true, string = true, table = true, math = true,
                    io = true, os = true, debug = true, coroutine = true,
@@ -19,7 +19,7 @@ local fixed, modules = {}, 0
 
 --- Tables that no script changes: those of cute and of Lua's libraries.
 ---@return table<table, true>
-function reach.fixed()
+function dependencies.fixed()
   local n = 0
   for _ in next, package.loaded do n = n + 1 end
   if n == modules then return fixed end
@@ -176,15 +176,15 @@ end
 
 local function new_view(ran)
   return setmetatable({
-    ran = ran, seen = {}, pending = {}, fixed = reach.fixed(), assigned = {},
-    upvalues = {n = 0}, keys = {n = 0}, tables = {n = 0}}, View)
+    ran = ran, seen = {}, pending = {}, fixed = dependencies.fixed(),
+    assigned = {}, upvalues = {n = 0}, keys = {n = 0}, tables = {n = 0}}, View)
 end
 
 --- What a trace of func could read, for core.unchanged; `ran` is kept with it.
 ---@param func function
 ---@param held any[] what arguments are or hold as it is: functions, classes
 ---@param ran table<function, true> functions of the user's that ran in it
-function reach.take(func, held, ran)
+function dependencies.take(func, held, ran)
   local view = new_view(ran)
   ran[func] = true
   view:see(func)
@@ -200,7 +200,7 @@ end
 -- elements of tensors; nil: none of it.
 ---@param values any[]
 ---@param read table of take
-function reach.within(values, read)
+function dependencies.within(values, read)
   local view = new_view(read.ran)
   for _, v in ipairs(values) do view:see(v) end
   view:go()
@@ -210,4 +210,4 @@ function reach.within(values, read)
     and some or nil
 end
 
-return reach
+return dependencies

@@ -261,6 +261,7 @@ local function no_member(f, key)
   local info, what = debug.getinfo(f, "S"), core.signature(f)
   what = what and what:match "^[^(]+" or info.what == "C" and "this"
     or info.source:match "^=%[(.*)%]$"
+    or core.own_source(info.source) and "this"
     or ("what %s:%d makes"):format(info.short_src, info.linedefined)
   local three = what:find "_idx$" or what:find "_dim$"
   core.fail("unknown-name", ("%s is a function, which has no field %s%s")

@@ -313,6 +313,8 @@ build = {
         "lua/cute/ops/tensor_op.lua",
       ["cute.ops.tuned"] =
         "lua/cute/ops/tuned.lua",
+      ["cute.persistent_schedulers"] =
+        "lua/cute/persistent_schedulers.lua",
       ["cute.pipe.stages"] =
         "lua/cute/pipe/stages.lua",
       ["cute.pipe.state"] =
@@ -327,6 +329,8 @@ build = {
         "lua/cute/smem.lua",
       ["cute.smemstruct"] =
         "lua/cute/smemstruct.lua",
+      ["cute.store_epilogue"] =
+        "lua/cute/store_epilogue.lua",
       ["cute.stream"] =
         "lua/cute/stream.lua",
       ["cute.symbolic"] =
@@ -337,10 +341,6 @@ build = {
         "lua/cute/tensormaps.lua",
       ["cute.testing"] =
         "lua/cute/testing.lua",
-      ["cute.tile_epilogue"] =
-        "lua/cute/tile_epilogue.lua",
-      ["cute.tile_schedulers"] =
-        "lua/cute/tile_schedulers.lua",
       ["cute.tiles"] =
         "lua/cute/tiles.lua",
       ["cute.tuple"] =

@@ -16,7 +16,7 @@ local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
   "cute.testing", "cute.pipeline", "cute.utils", "cute.tiles", "cute.ops",
   "cute.nvgpu", "cute.nvgpu.sm90.cpasync", "cute.nvgpu.sm90.warpgroup",
   "cute.hopper",
-  "cute.tile_schedulers", "cute.grouped", "cutelua.program.cli"}
+  "cute.persistent_schedulers", "cute.grouped", "cutelua.program.cli"}
 
 --- Functions whose first argument is the path of a file: what calls at random
 -- give them is surface.path of it, where nothing can be written.

@@ -24,7 +24,7 @@
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
-local schedule = require "cute.tile_schedulers"
+local schedule = require "cute.persistent_schedulers"
 
 local grouped = {}
 

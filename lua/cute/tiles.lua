@@ -793,7 +793,7 @@ end
 ---@param options table {mma: any, atom: any, coords: any, smem: any,
 -- thread: any?, barrier: any?, major: string?, cache_policy: any?}
 function tiles.epilogue(options)
-  return require "cute.tile_epilogue".new(options)
+  return require "cute.store_epilogue".new(options)
 end
 
 ---------------------------------------------------------------------------

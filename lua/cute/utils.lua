@@ -1,6 +1,7 @@
 --- cute.utils: shared memory by the piece, canonical shared layouts, atoms
 -- chosen by types, what the hardware is, layouts as LaTeX; tile schedulers are
--- cute.tile_schedulers's, what makes tensor maps in kernels cute.tensormaps's.
+-- cute.persistent_schedulers's, what makes tensor maps in kernels
+-- cute.tensormaps's.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local hopper = require "cute.hopper"
@@ -421,7 +422,7 @@ sign.class("HardwareInfo", Info, [[
   get_max_active_clusters(cluster_size: integer)
 ]])
 
-for _, part in ipairs {"cute.tile_schedulers", "cute.grouped",
+for _, part in ipairs {"cute.persistent_schedulers", "cute.grouped",
                        "cute.tensormaps"} do
   for name, f in pairs(require(part)) do utils[name] = f end
 end

@@ -245,10 +245,10 @@ describe("gemm_int4's faults are told:", function()
     {"and cute.lt(at.tid, threads)", "and cute.ge(at.tid, 0)", of = ALONG,
      file = "splitk_skinny"},
     {"sums:fill(0)", ""}, {"b.part:fill(0)", ""},
-    {"if o.of then", "if false then", file = "meet", of = ALONG},
+    {"if o.of then", "if false then", file = "splitk_reduce", of = ALONG},
     {"cute.when(last, function()", "cute.when(cute.ge(at, 0), function()",
-     file = "meet"},
-    {SYNC, "", file = "meet", nth = 2},
+     file = "splitk_reduce"},
+    {SYNC, "", file = "splitk_reduce", nth = 2},
   } do
     it(("%s -> %s"):format(f[1], f[2]), function()
       local make, told = kernels.changed("gemm_int4", f), false

@@ -344,7 +344,7 @@ local OBJECTS = {
 local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cute.lang.raw
   cute.stream cute.math cute.smemstruct cute.utils cute.pipeline
   cutelua.profile.swizzle cutelua.profile.conflict cutelua.profile.preflight
-  cute.layoutenum cute.tile_schedulers cute.grouped cute.tensormaps
+  cute.layoutenum cute.persistent_schedulers cute.grouped cute.tensormaps
   cute.lang.devices]]
 
 local function class_name(name) return (name:lower():gsub(" ", "_")) end

@@ -1,7 +1,7 @@
 --- Reductions of tensors of any strides: of the modes `folded`, for each place
 -- of the modes `kept`.
 --
---     local k = fold.along {op = "sum", dtype = cute.bf16, width = 8,
+--     local k = reduce_tensor.along {op = "sum", dtype = cute.bf16, width = 8,
 --                           kept = {extents = {100}, stride = {4096}},
 --                           folded = {extents = {4096}, stride = {1}},
 --                           stride = {1}, sums = cute.f32}
@@ -568,7 +568,7 @@ local OPTIONS = "op dtype width kept folded stride sums threads lanes block "
 --- A kernel whose threads' vectors lie along what is folded.
 ---@param o table the file's head; threads, block, steps, splits
 function reduce_tensor.along(o)
-  rules.options("fold.along", o, OPTIONS)
+  rules.options("reduce_tensor.along", o, OPTIONS)
   local s = state_of(o)
   local places, rows = o.places, o.block // o.threads
   local n = o.folded.extents[1] // o.width
@@ -614,7 +614,7 @@ end
 --- A kernel whose threads' vectors lie along what is kept.
 ---@param o table the file's head; lanes, block, steps, splits
 function reduce_tensor.across(o)
-  rules.options("fold.across", o, OPTIONS)
+  rules.options("reduce_tensor.across", o, OPTIONS)
   local s = state_of(o)
   o.across = true
   local n = 1

@@ -28,7 +28,7 @@ CORE    := $(filter-out core/program/%,$(sort $(wildcard core/*/*.c)))
 OBJ     := $(CORE:core/%.c=$(BUILD)/%.o)
 POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
 # Wildcards by level: what lies in lua/ and kernels/ goes into the program.
-LUA_SRC := $(sort $(wildcard lua/cute/*.lua lua/cute/*/*.lua lua/cute/*/*/*.lua \
+LUA_SRC := $(sort $(wildcard lua/*/*.lua lua/*/*/*.lua lua/*/*/*/*.lua \
              kernels/*.lua kernels/*/*.lua))
 # Documents for users, which `?word` searches too.
 DOCS := $(filter-out $(addprefix docs/,README.md architecture.md hacking.md \

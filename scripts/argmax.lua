@@ -9,7 +9,7 @@
 local cute = require "cute"
 local argmax = require "kernels.argmax"
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "Where the largest (or smallest) element of each row is.",
   dims = {{"rows", "rows of x"}, {"n", "elements of a row"}},
   dtypes = {"bf16", "f16", "f32"},

@@ -34,7 +34,7 @@ local function out(p)
   return extent(p.h), extent(p.w)
 end
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "2-D convolution, channels last, as an implicit GEMM.",
   dims = {{"n", "images"}, {"h", "rows of an image"}, {"w", "columns"},
           {"c", "channels"}, {"k", "filters"}},

@@ -15,7 +15,7 @@
 -- accumulators, C.store the axpby.
 --   cutelua scripts/gemm2stage.lua --help
 local cute = require "cute"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 local tiles = require "cute.tiles"
 local _ = cute._
 

@@ -12,7 +12,7 @@
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local gemm_sm90 = require "kernels.gemm_sm90"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 
 -- Makes the launch of a lesson from gemm_sm90 with these options.
 local function rung(choices)

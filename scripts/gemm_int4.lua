@@ -29,7 +29,7 @@ end
 
 local RUN = 16  -- elements of C that are checked together
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "C = A W^T of 16-bit floats and 4-bit weights.",
   dims = {{"m", "rows of A"}, {"n", "columns of C, a multiple of 16"},
           {"k", "columns of A, a multiple of 64"}},

@@ -7,7 +7,7 @@
 -- which minimizes the reads of A and B.
 --   cutelua scripts/gemm_l2swizzle.lua --help
 local cute = require "cute"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 local tiles = require "cute.tiles"
 local _ = cute._
 

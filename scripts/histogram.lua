@@ -8,7 +8,7 @@ local histogram = require "kernels.histogram"
 
 local BINS = 256
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "How often each byte occurs.",
   dims = {{"n", "bytes"}},
   dtypes = {"u8"},

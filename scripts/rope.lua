@@ -19,7 +19,7 @@ local function table_of(p, f)
   end
 end
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "Rotary position embedding of heads.",
   dims = {{"m", "tokens"}, {"h", "heads"}, {"d", "elements of a head"},
           {"q", "positions; token i is at i % q"}},

@@ -9,7 +9,7 @@ local topk = require "kernels.topk"
 
 local K = 8
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "The " .. K .. " largest elements of each row, and their places.",
   dims = {{"rows", "rows of x"}, {"n", "elements of a row"}},
   dtypes = {"bf16", "f16", "f32"},

@@ -1,7 +1,7 @@
 -- ladders.lua: puts what scripts/ladder.lua recorded in docs/measured/ into
 -- docs/ladders.md, between its marks, and draws its charts.
 -- Run through cutelua (`make ladders`).
-local chart = require "cute.bench.chart"
+local chart = require "cutelua.bench.chart"
 
 local PAGE, FOLDER = "docs/ladders.md", "docs/measured/"
 

@@ -24,7 +24,7 @@ LUA_CPATH="$tree/lib/lua/5.4/?.so" lua5.4 -e '
   local cute = require "cute"
   local l = cute.make_layout({4, 8}, {8, 1})
   assert(tostring(l) == "(4,8):(8,1)", tostring(l))
-  for _, name in ipairs {"cute.program.cli", "cute.npy", "cute.lang.report"} do
+  for _, name in ipairs {"cutelua.program.cli", "cute.npy", "cute.lang.report"} do
     require(name)
   end
   print(package.searchpath("cute.core", package.cpath))'

@@ -33,7 +33,7 @@ local FREE = {
 local RAW = {"attempt to ", "'%?'", "%.c:", "%(local '", "%(field '",
   "%(upvalue '", "core%.", "'for' ", "stack overflow",
   "not enough memory", "INTERNAL", "%[internal%]", "please report",
-  "lua/cute/", "invalid option", "malformed"}
+  "lua/cute", "invalid option", "malformed"}
 
 -- Does a message tell a value: as it was written, as it prints, or what it is?
 local function mentions(message, v)

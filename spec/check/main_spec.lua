@@ -1,7 +1,7 @@
 -- `cutelua check`: verdicts as text and JSON, schedules kept and run again,
 -- exit codes.
 local cute = require "cute"
-local json = require "cute.json"
+local json = require "cutelua.text.json"
 local support = require "spec.support"
 
 local SCRIPT = [[

@@ -1,5 +1,5 @@
 local browser = require "spec.browser"
-local html = require "cute.html"
+local html = require "cutelua.text.html"
 
 local NASTY = "a<b>&\"'</script><!--\u{20AC} `${x}` \\ \r\n\tend"
 

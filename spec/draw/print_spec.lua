@@ -4,7 +4,7 @@ local raises = require "spec.support".raises
 local _ = cute._
 
 describe("LaTeX", function()
-  local latex = require "cute.draw.print"
+  local latex = require "cutelua.draw.print"
   local folder = (os.getenv "CUTELUA_GOLDEN_DIR" or "../shared/golden")
     .. "/latex/"
 

@@ -3,7 +3,7 @@
 local core = require "cute.core"
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
-local draw = require "cute.draw.print"
+local draw = require "cutelua.draw.print"
 local kernels = require "spec.kernels"
 local printing = require "spec.printing"
 local T = require "spec.values"

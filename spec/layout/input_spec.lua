@@ -1,7 +1,7 @@
 -- User mistakes: ill-formed notation, holes in tables, foreign values, extents
 -- of 0, numbers that are too large. And drawing in colour.
 local cute = require "cute"
-local draw = require "cute.draw.print"
+local draw = require "cutelua.draw.print"
 local support = require "spec.support"
 local L = cute.layout
 local message, raises = support.message, support.raises

@@ -1,5 +1,5 @@
 -- PTX and SASS as lines with the lines of CUDA C that they come from.
-local asm = require "cute.asm"
+local asm = require "cutelua.text.asm"
 local cute = require "cute"
 local jit = require "cute.jit"
 local support = require "spec.support"

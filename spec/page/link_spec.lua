@@ -1,7 +1,7 @@
 -- A script in a link: the page of a kernel writes it, the workshop reads it.
 local browser = require "spec.browser"
-local html = require "cute.html"
-local link = require "cute.page.link"
+local html = require "cutelua.text.html"
+local link = require "cutelua.page.link"
 local support = require "spec.support"
 
 -- Of Python's zlib and base64.

@@ -5,9 +5,9 @@ local assert = require "luassert"
 local cute = require "cute"
 local gemms = require "spec.gemms"
 local support = require "spec.support"
-local targets = require "cute.profile.targets"
+local cards = require "cutelua.profile.cards"
 
-local H200 = targets.card "h200"
+local H200 = cards.card "h200"
 local REGISTERS = 64  -- said, so that no compiler is asked
 
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.f32) end

@@ -1,12 +1,12 @@
 -- What is said of names: at the prompt, on the command line, in the reference.
 local browser = require "spec.browser"
-local comments = require "cute.doc.comments"
+local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local cute = require "cute"
-local doc = require "cute.doc"
-local environment = require "cute.doc.environment"
-local names = require "cute.doc.names"
-local repl = require "cute.program.repl"
+local doc = require "cutelua.doc"
+local environment = require "cutelua.doc.environment"
+local names = require "cutelua.doc.names"
+local repl = require "cutelua.program.repl"
 local source = require "cute.lang.source"
 local support = require "spec.support"
 
@@ -46,7 +46,7 @@ m.plus = m.add
   end)
 end)
 
-describe("cute.doc", function()
+describe("cutelua.doc", function()
   it("says what a function of Lua is, by name and by value", function()
     local text = doc.lookup "arch.popc"
     assert.equal([[
@@ -126,7 +126,7 @@ cute.arch.popc(value: integer|value)
     assert.is_truthy(err:find "^cutelua doc: no public name 'make_layot'")
     assert.equal(1, code)
     -- the program says what the library says, but for where it stands
-    for _, name in ipairs {"cute", "cute.arch", "cute.debug", "cute.nvgpu",
+    for _, name in ipairs {"cute", "cute.arch", "cutelua.debug", "cute.nvgpu",
                            "WARP_SIZE", "tiled_mma", "cute.utils"} do
       local want = doc.lookup(name):gsub("\n  [^\n]*:%d+$", "")
       assert.equal(want, (support.run {"doc", name}
@@ -425,7 +425,7 @@ describe("variables of the environment", function()
     local read, known = {}, {}
     local p <close> = io.popen("grep -rhoE 'getenv ?\\(?\\s*\"[A-Z_]+\"|"
       .. "env(_folder)?\\(\"[A-Z_]+\"|CUTELUA_[A-Z_]+|CUTE_(BUILD|OUT|KIT|"
-      .. "COUNTS|SUMMARY|SANITIZED)|NO_COLOR|FUZZ_SECONDS' core lua/cute "
+      .. "COUNTS|SUMMARY|SANITIZED)|NO_COLOR|FUZZ_SECONDS' core lua "
       .. "kernels scripts tools spec Makefile --include=*.c --include=*.h "
       .. "--include=*.lua --include=*.sh --include=Makefile "
       .. "--exclude=environment.lua --exclude=doc_spec.lua")
@@ -517,7 +517,7 @@ describe("options of commands", function()
       assert.equal(0, code)
       assert.is_truthy(help:find("^usage: cutelua " .. command), command)
       local n = 0
-      for option in pairs(taken("lua/cute/" .. path .. ".lua")) do
+      for option in pairs(taken("lua/cutelua/" .. path .. ".lua")) do
         n = n + 1
         assert.is_truthy(help:find(option, 1, true), command .. option)
       end

@@ -1,6 +1,6 @@
 -- The exercises of the workshop's three: answers of other shapes than the
 -- solution are right, and wrong ones are told what is wrong with them.
-local learn = require "cute.learn"
+local learn = require "cutelua.learn"
 
 -- A text with others in place of parts, each of which is in it once.
 local function with(text, from, to, ...)

@@ -1,7 +1,7 @@
 -- The tutorial: its Lua gives what it says, its exercises are what a learner
 -- has to do, and `cutelua learn` takes answers.
 local browser = require "spec.browser"
-local learn = require "cute.learn"
+local learn = require "cutelua.learn"
 local support = require "spec.support"
 
 describe("lesson", function()

@@ -1,5 +1,5 @@
 local fake = require "spec.gpu.fake"
-local repl = require "cute.program.repl"
+local repl = require "cutelua.program.repl"
 local source = require "cute.lang.source"
 local support = require "spec.support"
 

@@ -1,5 +1,5 @@
 -- `cutelua web`: what is answered, by whom, and how it ends.
-local http = require "cute.program.http"
+local http = require "cutelua.program.http"
 local json = require "dkjson"
 local support = require "spec.support"
 

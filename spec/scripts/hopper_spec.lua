@@ -6,8 +6,8 @@ local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local hopper = require "spec.hopper"
 local jit = require "cute.jit"
-local lesson = require "cute.bench.lesson"
-local lib = require "cute.bench.lessonlib"
+local lesson = require "cutelua.bench.lesson"
+local lib = require "cutelua.bench.lessonlib"
 local planted = require "spec.planted"
 local support = require "spec.support"
 
@@ -554,7 +554,7 @@ describe("the Hopper rung", function()
   do
     local script, flag = name:match "^(%S+) ?(.*)$"
     local rung = lesson.rung(assert(lib.script_spec("scripts/" .. script ..
-      ".lua", "cute.bench.lesson", "gemm")), flag)
+      ".lua", "cutelua.bench.lesson", "gemm")), flag)
     rung.name = name
     it(name .. " is right at 256^3 and odd sizes" .. support.long(n, 3),
        function()

@@ -4,7 +4,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local planted = require "spec.planted"
-local real = require "cute.bench.lesson"
+local real = require "cutelua.bench.lesson"
 local support = require "spec.support"
 local read, change = support.read, support.change
 
@@ -191,7 +191,8 @@ local IN_SM90 = {  -- by files of kernels/gemm_sm90/
      1},
     {"pipe:consumer_release(before)", 2}, {"read:advance()", 1},
     {"before.index = read.index", 1}},
-  epilogue = {{"cute.when(leader, function() pipe:producer_acquire() end)", 1},
+  store_tile = {{"cute.when(leader, function() pipe:producer_acquire() end)",
+     1},
     {"barrier:arrive_and_wait()", 1}, {"barrier:arrive_and_wait()", 2},
     {"cute.arch.fence_view_async_shared()", 1},
     {"      pipe:producer_commit()", 1}},

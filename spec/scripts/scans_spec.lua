@@ -3,7 +3,7 @@
 -- wait and predicate found when it is taken out; NVRTC takes the text.
 local core = require "cute.core"
 local cute = require "cute"
-local harness = require "cute.bench.harness"
+local harness = require "cutelua.bench.harness"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 

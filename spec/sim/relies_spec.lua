@@ -57,7 +57,7 @@ local function checks(want, call, opts)
   local v = call:check(launch {gpu = false})
   assert.equal("ok", v.verdict, tostring(v))
   assert.equal(want and 1 or 0, #v.notes, tostring(v))
-  local json = require "cute.json".decode(v:json())
+  local json = require "cutelua.text.json".decode(v:json())
   if want then
     assert.truthy(tostring(v):find("\n  note: " .. v.notes[1], 1, true))
     assert.same(v.notes, json.notes)

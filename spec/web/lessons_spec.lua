@@ -1,7 +1,7 @@
 -- The tutorial in the page, as a reader has it, and the button of a kernel's
 -- page that leads there. Needs `make web` and a Chromium.
 local browser = require "spec.browser"
-local learn = require "cute.learn"
+local learn = require "cutelua.learn"
 local support = require "spec.support"
 
 local function absolute(path)

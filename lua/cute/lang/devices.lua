@@ -1,10 +1,10 @@
 --- Devices: the simulator and GPUs, and that what a launch is given is there.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local devices = {}
 
-local Device = {__closed = true,  -- to cute.lang.reach
+local Device = {__closed = true,  -- to cute.lang.dependencies
                 __host = "device"}  -- no argument of a kernel
 devices.Device = Device
 Device.__index = Device

@@ -6,7 +6,7 @@
 -- but the names of tables that did change, from what the body can reach: a
 -- table that is not found was made inside, and nobody outside knows it.
 local core = require "cute.core"
-local reach = require "cute.lang.reach"
+local dependencies = require "cute.lang.dependencies"
 
 local fields = {}
 
@@ -216,7 +216,7 @@ end
 ---@param wanted table<table, true>
 ---@return table<table, table> places of those that were found
 function fields.find(roots, wanted)
-  local fixed, queue, seen, found = reach.fixed(), {}, {}, {}
+  local fixed, queue, seen, found = dependencies.fixed(), {}, {}, {}
   local left = 0
   for _ in next, wanted do left = left + 1 end
   local function add(place)

@@ -5,20 +5,20 @@
 --     add(A, B, C):launch {grid = 8, block = 128}             -- at once
 --     local run = cute.compile(add, A, B, C, {grid = 8, block = 128})
 --     run:launch()                                            -- many times
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local unused = require "cute.lang.unused"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local progress = require "cute.lang.progress"
 local report = require "cute.lang.report"
-local runs = require "cute.lang.runs"
+local history = require "cute.lang.history"
 local source = require "cute.lang.source"
 
 local kernel = {device = devices.device}
 
 -- `cutelua debug`, `cutelua check`: {run = function(program, options)}, in the
--- place of core.sim_run; while somebody debugs record = cute.debug.locals.new,
--- too.
+-- place of core.sim_run; while somebody debugs record =
+-- cutelua.debug.locals.new, too.
 kernel.runner = nil
 
 local function recorder() return kernel.runner and kernel.runner.record end
@@ -264,7 +264,7 @@ end
 function kernel.sim_launch(p, opts, values, grid)
   devices.check_places(p.program.info.name, values, "host")
   if p.cooperative then
-    require "cute.profile.targets".check_resident(p, grid)
+    require "cute.targets".check_resident(p, grid)
   end
   return {
     grid = grid, block = p.block, pdl = p.pdl, args = values, sm = p.device.sm,
@@ -430,7 +430,7 @@ local function run_gpu(p, opts, values, grid)
     if not launch then report.raise(message) end
   end
   for buffer, copy in pairs(copies) do copy.buffer:upload(buffer) end
-  runs.launch(p, launch, opts.stream)
+  history.launch(p, launch, opts.stream)
   for buffer, copy in pairs(copies) do
     if copy.written then copy.buffer:download(buffer) end
   end
@@ -477,7 +477,7 @@ end
 local function run_now(p, opts, values, grid)
   local faults, name = opts.faults or p.faults, p.program.info.name
   local ok, result = pcall(KINDS[p.device.kind].run, p, opts, values, grid)
-  if ok then runs.note(p, result) end
+  if ok then history.note(p, result) end
   if not ok or result == true or result.ok then
     return outcome(name, faults, ok, result)
   end
@@ -863,19 +863,16 @@ function kernel.kernel(name, opts, func)
 end
 
 sign.strict("kernel", Kernel, "block min_blocks")
-require "cute.lang.questions".add(Call, Prepared, run, check_options)
 
 sign.class("call", Call, [[
-  trace(opts?) compile(opts?) block(given?) check(opts?) profile(opts?)
-  find_swizzle(opts?) estimate(opts?) timeline(opts?)
-  preflight(target?, opts?)
+  trace(opts?) compile(opts?) block(given?)
 ]])
 sign.class("program", Program, [[
   cuda(arch?: string) compile(arch?: string, lines?: boolean)]],
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)
 sign.class("prepared", Prepared,
   "launch(opts?) launch_n(n: integer) try(opts: table, arguments...) "
-  .. "check(opts?) estimate(opts?) forget()",
+  .. "forget()",
   "run copies program values " .. OPTIONAL)
 
 --- A prepared launch of a kernel with these arguments; a last table with

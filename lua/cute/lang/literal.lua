@@ -101,7 +101,7 @@ local function read_table(text, at, level)
   return out, at + 1
 end
 
--- The value that begins at `at`, and where it ends.
+-- Reads the value at `at`; returns it and its end.
 function read_value(text, at, level)
   local c = text:sub(at, at)
   if c == "{" then return read_table(text, at, level) end

@@ -3,10 +3,11 @@
 -- more is one of them, and its text stays together. Of a longer call the lines
 -- do, and the lanes of a warp print one after the other.
 local core = require "cute.core"
-local draw = require "cute.draw.print"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local printing = {}
+-- What the workshop adds: how a tensor of the host is printed.
+local host = sign.extensible("printing", {}, "print_tensor")
 
 local MOST = 32          -- values of one device printf
 local MOST_TEXT = 3000   -- bytes of its format that are given
@@ -533,7 +534,7 @@ function printing.print_tensor(tensor, opts)
         .. "are for tensors of a kernel")
     end
     local there = tensor.device and tensor.device ~= "host"
-    return draw.print_tensor(there and tensor:to "host" or tensor)
+    return host.print_tensor(there and tensor:to "host" or tensor)
   end
   local cond, limit = read_options("print_tensor", opts or {}, LIMIT_TENSOR)
   print_where(cond, (opts or {}).thread ~= nil, tensor_pieces(tensor, limit))

@@ -13,7 +13,7 @@
 -- A tensor map, `const __grid_constant__ CUtensorMap map` or any struct of 128
 -- bytes at a multiple of 64, is a TMA atom of cute.nvgpu.cpasync, whose tensor
 -- it tells of; what the text expects of its boxes and swizzle is the atom's.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"

@@ -24,6 +24,7 @@
 -- tostring(report) says the faults that lead, report:details() all of them,
 -- report:traffic() the table of lines, report:json() all of it for programs.
 local core = require "cute.core"
+local sign = require "cute.lang.signature"
 local source = require "cute.lang.source"
 local words = require "cute.lang.report"
 
@@ -33,6 +34,8 @@ local simreport = {}
 
 local Report = {}
 Report.__index = Report
+simreport.Report = sign.extensible("report", Report,
+  "conflicts find_swizzle json total traffic")
 
 --- What to look for, by kind.
 simreport.ADVICE = {
@@ -169,6 +172,7 @@ local function at(file, line)
   if not line then return nil end
   return ("%s:%d"):format(source.short(file or "?"), line)
 end
+simreport.at = at
 
 local BARRIERS = {["race"] = "sync_threads()",
                   ["warp-race"] = "cute.arch.sync_warp()"}
@@ -306,7 +310,7 @@ local function agent_of(r)
 end
 
 -- Advice, and what the second line is.
-local function words_on(r)
+function simreport.words_on(r)
   local key = ("%s %s"):format(r.kind, r.lack or "")
   local second = SECOND[key]
     or r.kind == "async-in-flight" and agent_of(r)
@@ -343,7 +347,7 @@ end
 ---@return string
 function simreport.fault(r, known)
   local place = at(r.file, r.line)
-  local advice, second = words_on(r)
+  local advice, second = simreport.words_on(r)
   if known and advice then
     if known[advice] then advice = nil else known[advice] = true end
   end
@@ -415,7 +419,7 @@ function simreport.reliance(r)
   local text = ("%s: %s"):format(place or "?", r.message)
   if other then text = ("%s (the other: %s)"):format(text, other) end
   return core.visible(("%s; relies on the card: %s"):format(text,
-    (words_on(r))))
+    (simreport.words_on(r))))
 end
 
 --- What is no fault, and hardly meant, of a run without any: sentences with
@@ -489,128 +493,6 @@ function Report:__tostring() return told(self, false) end
 --- All faults: those that may follow from another one, too.
 ---@return string
 function Report:details() return told(self, true) end
-
-local function ratio(a, b)
-  return b > 0 and ("%.2f"):format(a / b) or "-"
-end
-
---- Rows of cells as lines of text, the first `left` columns flush left.
----@param rows string[][]
----@param left integer
----@return string
-function simreport.table(rows, left)
-  local width, out = {}, {}
-  for _, row in ipairs(rows) do
-    for i, cell in ipairs(row) do
-      width[i] = math.max(width[i] or 0, utf8.len(cell) or #cell)
-    end
-  end
-  for k, row in ipairs(rows) do
-    local cells = {}
-    for i, cell in ipairs(row) do
-      local pad = (" "):rep(width[i] - (utf8.len(cell) or #cell))
-      cells[i] = i <= left and cell .. pad or pad .. cell
-    end
-    out[k] = (table.concat(cells, "  "):gsub("%s+$", ""))
-  end
-  return table.concat(out, "\n")
-end
-
---- Memory traffic by line, as a table in text.
----@return string
-function Report:traffic()
-  local rows = {{"line", "op", "tensors", "count", "wavefronts", "conflicts",
-                 "sectors/request", "efficiency"}}
-  for _, s in ipairs(self.lines) do
-    local tensors = s.shared or s.global or ""
-    if s.shared and s.global then
-      tensors = ("%s > %s"):format(s.out and s.shared or s.global,
-                                   s.out and s.global or s.shared)
-    end
-    rows[#rows + 1] = {
-      at(s.file, s.line) or "?", s.op, tensors, tostring(s.count),
-      s.wavefronts > 0 and tostring(s.wavefronts) or "-",
-      s.wavefronts > 0 and tostring(s.conflicts) or "-",
-      ratio(s.sectors, s.requests),
-      s.sectors > 0 and ("%d%%"):format(s.least_sectors * 100 // s.sectors)
-        or "-"}
-  end
-  return core.visible(simreport.table(rows, 3), true)
-end
-
-local function recorded(report)
-  if report.requests then return end
-  core.fail("bad-argument", "this report has no requests: launch with record = "
-    .. "true, or call k(...):profile {...}")
-end
-
---- The lines whose requests to shared memory are in conflict, the worst first,
--- of a report with its requests: see cute.profile.conflict.
----@return table[]
-function Report:conflicts()
-  recorded(self)
-  return require "cute.profile.conflict".list(self)
-end
-
--- What cute.draw makes of it: accesses to one of its shared tensors.
-function Report:__draw(opts)
-  recorded(self)
-  return require "cute.profile.conflict".picture(self, opts)
-end
-
---- Layouts for the shared tensors that have conflicts, or for the one of that
--- name: see cute.profile.swizzle.
----@param name? string
----@return table[]
-function Report:find_swizzle(name)
-  recorded(self)
-  return require "cute.profile.swizzle".of_report(self, name)
-end
-
---- Sum of a field over the lines whose op matches a pattern.
----@param field string
----@param op? string
-function Report:total(field, op)
-  local n = 0
-  for _, s in ipairs(self.lines) do
-    if not op or s.op:find(op) then n = n + s[field] end
-  end
-  return n
-end
-
--- Fields of a fault that are for programs as they are.
-local FIELDS = {"kind", "message", "line", "line2", "tensor", "offset",
-  "coord", "layout", "block", "thread", "other", "count", "lack", "leads",
-  "way", "loop", "outside"}
-
---- A fault as docs/errors.md has it for programs.
----@param r table an element of report.reports
----@return table
-function simreport.plain(r)
-  local out = {advice = words_on(r), file = r.file and source.short(r.file),
-               file2 = r.file2 and source.short(r.file2),
-               loop_file = r.loop_file and source.short(r.loop_file)}
-  for _, k in ipairs(FIELDS) do out[k] = r[k] end
-  return out
-end
-
---- The report as JSON: docs/errors.md has its form.
----@return string
-function Report:json()
-  local out = {form = 1, kind = "simulator", kernel = self.kernel,
-               ok = self.ok, stopped = self.stopped, faults = {}, lines = {},
-               instructions = self.instructions, blocks = self.ctas,
-               seconds = self.seconds}
-  for i, r in ipairs(self.reports) do out.faults[i] = simreport.plain(r) end
-  local notes = self:notes()
-  out.notes = notes[1] and notes or nil
-  for i, s in ipairs(self.lines) do
-    local line = {file = source.short(s.file or "?")}
-    for k, v in pairs(s) do line[k] = line[k] or v end
-    out.lines[i] = line
-  end
-  return require "cute.json".encode(out)
-end
 
 --- Makes the raw table of core.sim_run a report of a program.
 function simreport.attach(report, program)

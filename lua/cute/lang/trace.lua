@@ -7,12 +7,12 @@
 -- same with what its functions assign, a branch (cute.lang.branch) with what
 -- its two ends leave. Fields of tables that the body writes are carried as
 -- locals are (cute.lang.fields).
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local branch = require "cute.lang.branch"
 local bytecode = require "cute.lang.bytecode"
 local lex = require "cute.lang.lex"
-local reach = require "cute.lang.reach"
+local dependencies = require "cute.lang.dependencies"
 local regions = require "cute.lang.region"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
@@ -466,7 +466,7 @@ end
 --- Traces func as kernel `name` with these arguments. opts.missing: a
 -- sentence that says which are nil; opts.numbers: are there numbers among
 -- them? opts.in_table: in tables? opts.held: see reach.take.
----@return userdata fn, table read what cute.lang.reach noted
+---@return userdata fn, table read what cute.lang.dependencies noted
 function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}
   opts.state = {watched = {}, lines = {}, memo = {}, ran = ran,
@@ -501,7 +501,7 @@ function trace.run(name, func, opts, ...)
   if not opts.record then regions.restore() end  -- a debugger shows them
   regions.begin(before)
   if not ok then error(fn, 0) end
-  local read = reach.take(func, opts.held, ran)
+  local read = dependencies.take(func, opts.held, ran)
   read.elements = elements
   return fn, read
 end

@@ -8,9 +8,9 @@
 -- the sums? sources: that, and what else an epilogue reads like D, as A and B
 -- are, with `value` its number; fused: does an epilogue follow? arch, sm, sms
 -- of the device; order: the only one in which sums may be added, in the words
--- of cute.ops.order, and splits: in how many parts K then is. ragged: the form
--- of its groups (kernels.groups), with `expected` rows each; m is then those of
--- all, or the most of each.
+-- of cute.ops.sum_order, and splits: in how many parts K then is. ragged: the
+-- form of its groups (kernels.groups), with `expected` rows each; m is then
+-- those of all, or the most of each.
 --
 -- Each family, a file of cute/ops/family/, has a rule `takes`, which gives nil,
 -- or a sentence that says why not, or false for what nobody would expect of it,
@@ -18,8 +18,8 @@
 -- nanoseconds on an H200: what takes least of all families is chosen.
 local core = require "cute.core"
 local int4 = require "cute.ops.family.int4"
-local moved = require "cute.ops.family.moved"
-local order = require "cute.ops.order"
+local repack = require "cute.ops.family.repack"
+local sum_order = require "cute.ops.sum_order"
 local simt = require "cute.ops.family.simt"
 local skinny = require "cute.ops.family.skinny"
 local sm80 = require "cute.ops.family.sm80"
@@ -28,7 +28,7 @@ local tuned = require "cute.ops.tuned"
 
 local choose = {}
 
-local FAMILIES = {sm90, moved, skinny, sm80, simt, int4}
+local FAMILIES = {sm90, repack, skinny, sm80, simt, int4}
 choose.FAMILIES = FAMILIES
 
 local WHY = {gemm_sm90 = "tensor cores of Hopper, fed by TMA",
@@ -79,7 +79,7 @@ function choose.list(p)
       local other, kept
       for _, c in ipairs(family.list(p)) do
         c.base = family.name
-        c.order = order.of(p, c)
+        c.order = sum_order.of(p, c)
         if p.order and c.order ~= p.order then other = c.order
         else
           list[#list + 1], kept = c, true

@@ -7,13 +7,13 @@ local gemm_int4 = require "kernels.gemm_int4"
 
 local int4 = {}
 
-local Int4 = {__closed = true}  -- to cute.lang.reach
+local Int4 = {__closed = true}  -- to cute.lang.dependencies
 Int4.__index = Int4
 function Int4.__tostring(w) return ("int4 weights (%d,%d)"):format(w.n, w.k) end
 
 --- Packs numbers from 0 to 15, a tensor (N,K), or a function of them with n and
 -- k; N is a multiple of 16, K one of 64.
-function int4.new(q, n, k)
+function int4.int4(q, n, k)
   if core.typename(q) == "tensor" then n, k = q.shape[1], q.shape[2] end
   if math.type(n) ~= "integer" or math.type(k) ~= "integer" or n < 1 or k < 1
     or n % 16 ~= 0 or k % 64 ~= 0 then

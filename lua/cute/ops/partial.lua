@@ -5,7 +5,7 @@
 -- side in memory, from which a second kernel folds it. Nothing is added by
 -- atomics.
 local cute = require "cute"
-local operations = require "kernels.fold"
+local operations = require "kernels.reduce_tensor"
 local tiles = require "cute.tiles"
 
 local partial = {}

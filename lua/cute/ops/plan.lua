@@ -12,7 +12,7 @@ local cute = require "cute"
 local calls = require "cute.ops.calls"
 local choose = require "cute.ops.choose"
 local elementwise = require "cute.ops.elementwise"
-local epilogue = require "cute.ops.epilogue"
+local epilogue = require "cute.ops.epilogue_function"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
 local reduce = require "cute.ops.reduce"
@@ -75,7 +75,7 @@ function FAMILIES.gemm_splitk(p, c)
           end}
 end
 
--- Kernels of kernels/join: `operands` gives their first arguments.
+-- Kernels of kernels/splitk_skinny: `operands` gives their first arguments.
 local function by_join(p, made, operands)
   local sums, counts = made.scratch(p.m, p.batches)
   return {kernel = made.kernel, block = made.block, cluster = made.cluster,

@@ -2,7 +2,7 @@
 -- types, what follows the sums, the device. What a problem is says
 -- cute.ops.choose.
 local cute = require "cute"
-local epilogue = require "cute.ops.epilogue"
+local epilogue = require "cute.ops.epilogue_function"
 local int4 = require "cute.ops.int4"
 local operand = require "cute.ops.operand"
 local scales = require "cute.ops.scales"
@@ -32,7 +32,8 @@ function problem.gates(p, call, B)
 end
 
 --- What follows from the types p.a and p.b: p.tf32, p.sums, factors
--- (cute.ops.scales), what an epilogue gives (cute.ops.epilogue), p.fused.
+-- (cute.ops.scales), what an epilogue gives (cute.ops.epilogue_function),
+-- p.fused.
 ---@return any like D's type where nobody names it
 ---@return integer[] read the epilogue's values that it reads like D
 function problem.types(p, call)

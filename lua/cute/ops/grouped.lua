@@ -152,7 +152,7 @@ local function arguments(A, B, where, o)
     o.deterministic, o.batch_invariant, o.arch, o.device, stream
 end
 
--- A call as plans take it: see cute.ops.plan.
+-- Returns a call in the form that plans take: see cute.ops.plan.
 local function call_of(A, B, where, o)
   operand.check_options(WHAT, OPTIONS, o)
   local f, alpha = o.epilogue, o.alpha

@@ -1,4 +1,4 @@
---- How fast cards are that are not there: the rates of the model of time.
+--- Rates of GPUs that need not be present, for the cost model.
 local core = require "cute.core"
 local targets = require "cute.targets"
 
@@ -68,9 +68,9 @@ local CARDS = {
     .. "0.86 TB/s; latencies as the H200's"}),
 }
 
---- A card by its name ("h200", "h100", "a100", "l40s"): name, arch, sms, clock
--- (Hz), dram (bytes a second), l2_bytes, and rates as above; source says where
--- its numbers come from.
+--- Returns a GPU by its name ("h200", "h100", "a100", "l40s"): name, arch, sms,
+-- clock (Hz), dram (bytes per second), l2_bytes, and rates as above; `source`
+-- names the origin of its numbers.
 ---@param name string
 ---@return table
 function cards.card(name)
@@ -83,8 +83,8 @@ function cards.card(name)
     table.concat(names, " ")))
 end
 
---- Fails where a grid has no blocks: nothing runs that could be timed.
----@param name string the kernel's
+--- Raises where a grid has no blocks: there would be nothing to time.
+---@param name string the kernel's name
 ---@param grid integer[]
 function cards.need_blocks(name, grid)
   if grid[1] * grid[2] * grid[3] == 0 then

@@ -1,4 +1,4 @@
---- The part of cute.gpu that measures: how long launches take on a GPU.
+--- The measuring part of cute.gpu: times launches on a GPU.
 local core = require "cute.core"
 local report = require "cute.lang.report"
 local sign = require "cute.lang.sign"
@@ -10,7 +10,7 @@ local function must(value, message)
   return value
 end
 
--- Entry i of what is timed: can it be launched?
+-- Raises unless entry i of the timed objects can be launched.
 local function check_launchable(what, i, x)
   local ok = type(x) == "function"
     or (type(x) == "table" or type(x) == "userdata") and x.launch ~= nil
@@ -20,8 +20,8 @@ local function check_launchable(what, i, x)
   end
 end
 
--- n launches of a contestant: an object with launch (and launch_n), or a
--- function called once a launch.
+-- Returns a function that launches a contestant n times: an object with launch
+-- (and launch_n), or a function called once per launch.
 local function runner(c)
   local x = c.launch
   if type(x) ~= "function" and x.launch_n then
@@ -46,7 +46,7 @@ local function new_timer(dev)
                        to = must(dev:event())}, Timer)
 end
 
--- Milliseconds on the GPU's clock of n launches back to back.
+-- Returns the milliseconds on the GPU's clock for n launches back to back.
 function Timer:time(run, n)
   self.from:record()
   run(n)
@@ -55,7 +55,7 @@ function Timer:time(run, n)
   return self.from:elapsed(self.to)
 end
 
--- Runs for at least `ms`; gives back the time of one launch at the end.
+-- Runs for at least `ms`; returns the time of one launch at the end.
 function Timer:warm(run, ms)
   local total, n, each = 0, 1
   repeat
@@ -67,7 +67,7 @@ function Timer:warm(run, ms)
   return each
 end
 
--- One launch that finds nothing of its own in L2.
+-- Times one launch with nothing of its data in L2.
 function Timer:cold(run, flush)
   flush:memset(0)
   return self:time(run, 1)
@@ -80,7 +80,7 @@ local function quantile(sorted, q)
   return sorted[lo] + (sorted[hi] - sorted[lo]) * (at - lo)
 end
 
---- Median and spread of a list of numbers.
+--- Returns the median and spread of a list of numbers.
 ---@param list number[]
 ---@return table {median =, min =, max =, q1 =, q3 =, n =}
 function gpu.stats(list)
@@ -96,9 +96,9 @@ function gpu.stats(list)
           q3 = quantile(s, 0.75), min = s[1], max = s[#s], n = #s}
 end
 
---- Order of the contestants in a round: there and back, then rotated by one,
--- so that none always follows the same neighbour.
----@param n integer contestants, at most 4096
+--- Returns the order of the contestants in a round: forward and backward, then
+-- rotated by one, so that no contestant always follows the same neighbour.
+---@param n integer number of contestants, at most 4096
 ---@param round integer from 1 on
 ---@return integer[]
 local function order(n, round)
@@ -166,10 +166,11 @@ end
 
 --- Times contestants against each other in one process.
 --
--- Each warms itself up just before it is measured (a card under its power cap
--- else shows its neighbour's clock), all are interleaved, the order reverses
--- and rotates over the rounds. hot: back to back; cold: one launch after L2 was
--- overwritten. Only ratios of one call mean anything.
+-- Each contestant warms itself up just before it is measured (under its power
+-- cap, a GPU otherwise runs at the clock of the previous one). All are
+-- interleaved, and the order reverses and rotates over the rounds. hot: back
+-- to back; cold: one launch after L2 was overwritten. Only ratios within one
+-- call are meaningful.
 ---@param list table[] {name =, launch = object or function, flops = n|nil}
 ---@param opts table|nil rounds = 9, warm_ms = 60, hot_ms = 50, cold = true,
 --   settle_ms = 0 (before the first round: a card that rested is fast until it
@@ -203,8 +204,8 @@ local function best(dev, list, opts)
   return list[at], at, least
 end
 
---- The fastest of several launchable objects, each warmed up first.
----@param list table[] with :launch_n, such as gpu.cublaslt gives
+--- Returns the fastest of several launchable objects, each warmed up first.
+---@param list table[] with :launch_n, such as the results of gpu.cublaslt
 ---@param opts table|nil warm_ms = 20, hot_ms = 20
 ---@return table|nil object nil without a GPU
 ---@return integer|string index or message

@@ -1,4 +1,4 @@
---- The part of cute.testing that measures: timing, and choosing the fastest of
+--- The measuring part of cute.testing: timing, and selecting the fastest of
 -- several configurations.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
@@ -11,7 +11,8 @@ local testing = {}
 -- Timing
 ---------------------------------------------------------------------------
 
--- A thing to time: a prepared launch, or a function.
+-- Returns a function that runs the timed object: a prepared launch, or a
+-- function.
 local function launcher(x)
   if type(x) == "function" then return x end
   return function()
@@ -25,7 +26,7 @@ local function on_simulator(x)
   return type(x) == "table" and x.device and x.device.kind == "sim"
 end
 
--- How often it runs unmeasured and measured.
+-- Returns the numbers of warm-up and measured runs.
 local function counts(opts)
   local function count(name, default, least)
     local n = opts[name] or default
@@ -60,9 +61,10 @@ local function time_on_host(run, opts)
   return (core.clock() - start) * 1e6 / n, "us"
 end
 
---- What one launch takes, and in which unit: on a GPU microseconds of its
--- clock, averaged; on the simulator the instructions that its warps execute
--- (the same every time); a function without a device microseconds of the host.
+--- Measures one launch and returns the value and its unit. On a GPU:
+-- microseconds of its clock, averaged. On the simulator: the instructions that
+-- its warps execute (the same every time). For a function without a device:
+-- microseconds of the host.
 ---@param x table|function a prepared launch (cute.compile), or a function
 ---@param opts? table {warmup_iterations: integer, iterations: integer,
 ---   device: string} 10 and 100 when absent; device: where a function runs,
@@ -80,8 +82,8 @@ function testing.benchmark(x, opts)
   return time_on_gpu(x, opts, device.dev)
 end
 
---- How many copies of the data it takes to find nothing of the last launch in
--- L2: three times its size, and no more than launches.
+--- Returns the number of copies of the data after which L2 holds nothing of the
+-- last launch: three times L2's size, and no more than launches.
 ---@param one_workspace_bytes integer
 ---@param warmup_iterations integer
 ---@param iterations integer
@@ -104,10 +106,10 @@ function testing.get_workspace_count(one_workspace_bytes, warmup_iterations,
 end
 
 ---------------------------------------------------------------------------
--- Choosing
+-- Tuning
 ---------------------------------------------------------------------------
 
--- All combinations of {name = {values}}, in order of names and values.
+-- Returns all combinations of {name = {values}}, in order of names and values.
 local function combinations(params)
   local names = {}
   for name in pairs(params) do names[#names + 1] = name end
@@ -131,9 +133,9 @@ local function combinations(params)
   return list
 end
 
---- The fastest configuration: make(config) gives a prepared launch or a
--- function, for every combination of params ({name = {values}}). One that
--- fails is passed over; if all fail, the last error is raised.
+--- Finds the fastest configuration: make(config) returns a prepared launch or a
+-- function, for every combination of params ({name = {values}}). A
+-- configuration that fails is skipped; if all fail, the last error is raised.
 ---@param make fun(config: table): any
 ---@param params table<string, any[]>
 ---@param opts? table of benchmark
@@ -160,10 +162,10 @@ function testing.tune(make, params, opts)
   return best, least, made, unit
 end
 
---- A function that tunes itself: called with arguments of a kind that it has
--- not seen yet (by `key` of them: their text when absent) it tries all
--- configurations of make(config, arguments...) and keeps the fastest; it
--- launches what make gives for that configuration and these arguments.
+--- Makes a function that tunes itself. Called with arguments of a new kind (by
+-- their `key`; by their text when absent), it tries all configurations of
+-- make(config, arguments...) and keeps the fastest. It launches the result of
+-- make for that configuration and these arguments.
 ---@param params table<string, any[]>
 ---@param make fun(config: table, ...): any
 ---@param opts? {key: fun(...): string} and those of benchmark

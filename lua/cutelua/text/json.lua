@@ -1,16 +1,17 @@
---- Lua values as JSON: what reports and verdicts are for programs, and what
--- programs ask.
+--- Encodes Lua values as JSON, for reports and verdicts that programs read, and
+-- decodes their requests.
 --
--- Specs use lua-dkjson. It writes numbers of 14 digits, names in any order and
--- bytes that are no UTF-8 as they are, and reads what is no JSON (`{"a":1,}`,
--- 01, "\q", what follows the end): with what would have to stand around it, it
--- is more than this, and one more package for builds, the rock and its users.
+-- Specs use lua-dkjson. It writes numbers with 14 digits, names in any order
+-- and invalid UTF-8 unchanged, and it accepts invalid JSON (`{"a":1,}`, 01,
+-- "\q", text after the end). The code to work around this would be longer than
+-- this file, and it would be another package for builds, the rock and its
+-- users.
 local json = {}
 
 local ESCAPES = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n",
                  ["\t"] = "\\t", ["\r"] = "\\r"}
 
--- Bytes that are no UTF-8 become U+FFFD.
+-- Quotes a string; bytes that are not UTF-8 become U+FFFD.
 local function quoted(s)
   if not utf8.len(s) then s = s:gsub("[\x80-\xff]", "\u{FFFD}") end
   return '"' .. s:gsub('[%c"\\\x7f]', function(c)
@@ -24,8 +25,8 @@ local function number(v)
   return ("%.17g"):format(v)
 end
 
---- A list (a table without fields but 1 to n; an empty one, too), an object
--- (strings as fields, in their order), a string, number or boolean.
+--- Encodes a list (a table with only fields 1 to n, or an empty one), an object
+-- (strings as fields, sorted), a string, number or boolean.
 ---@param v any
 ---@return string
 function json.encode(v)
@@ -47,10 +48,10 @@ function json.encode(v)
 end
 
 ---------------------------------------------------------------------------
--- Reading
+-- Decoding
 ---------------------------------------------------------------------------
 
-local MOST_LEVELS = 100  -- of values in values
+local MOST_LEVELS = 100  -- nesting depth of values
 local LITERALS = {["true"] = true, ["false"] = false}
 local PLAIN = {b = "\b", f = "\f", n = "\n", r = "\r", t = "\t", ['"'] = '"',
                ["\\"] = "\\", ["/"] = "/"}
@@ -59,8 +60,9 @@ local function wrong(at, what)
   error(("byte %d: %s"):format(at, what), 0)
 end
 
--- \uXXXX behind the backslash at `at`, two of them where they are a pair;
--- halves of pairs become U+FFFD.
+-- Returns the character of \uXXXX after the backslash at `at`, or of two of
+-- them for a surrogate pair, and the position after it. Lone surrogates become
+-- U+FFFD.
 local function escaped(text, at)
   local first = text:match("^u(%x%x%x%x)", at + 1)
   if not first then
@@ -77,8 +79,8 @@ local function escaped(text, at)
   return utf8.char(code >> 11 == 0x1b and 0xfffd or code), after
 end
 
--- The string whose quote is at `at`, and where it ends. Control characters are
--- taken as they are.
+-- Returns the string whose quote is at `at`, and the position after it. Control
+-- characters are accepted.
 local function read_string(text, at)
   local out = {}
   at = at + 1
@@ -94,8 +96,8 @@ end
 
 local read
 
--- What stands between two brackets: `item(at)` reads one, and gives where it
--- ends; the place behind the bracket that closes.
+-- Reads the items between two brackets: `item(at)` reads one and returns its
+-- end. Returns the position after the closing bracket.
 local function read_list(text, at, close, item)
   at = text:match("^[ \t\r\n]*()", at + 1)
   if text:sub(at, at) == close then return at + 1 end
@@ -129,7 +131,7 @@ local function read_array(text, at, level)
   end)
 end
 
--- The value that begins at `at`, and where it ends.
+-- Returns the value that begins at `at`, and the position after it.
 function read(text, at, level)
   if level > MOST_LEVELS then wrong(at, "too many levels") end
   local c = text:sub(at, at)
@@ -146,8 +148,8 @@ function read(text, at, level)
   return value, at + #digits
 end
 
---- The Lua value of a JSON text; null is nil. nil and a message where it is
--- none.
+--- Returns the Lua value of a JSON text; null is nil. Returns nil and a message
+-- for invalid JSON.
 ---@param text string
 ---@return any
 ---@return string? message

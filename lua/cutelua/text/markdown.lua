@@ -1,19 +1,19 @@
---- Markdown as HTML: what lessons and the documents are written in, and no
--- more of it: paragraphs, headings, lists of one level, tables, code, emphasis,
--- links, pictures; comments are left out. What is text stays text: nothing of
--- it becomes an element of its own.
+--- Converts Markdown to HTML, as far as lessons and documents use it:
+-- paragraphs, headings, lists of one level, tables, code, emphasis, links,
+-- pictures. Comments are dropped. Text is escaped, so it cannot become HTML
+-- elements.
 local html = require "cutelua.text.html"
 
 local markdown = {}
 
--- An address that a link may have: of the web, or a file's.
+-- Reports whether a link may have this address: one of the web, or a file's.
 local function is_safe(href)
   return href:find "^https?://" or not href:find "^[%s/\\]*[%w+.-]*:"
 end
 
---- A line of text: code, emphasis, links.
+--- Converts a line of text: code, emphasis, links.
 ---@param text string
----@param page? fun(href: string, picture: boolean): string other addresses
+---@param page? fun(href: string, picture: boolean): string maps addresses
 ---@return string html
 function markdown.inline(text, page)
   local codes = {}
@@ -71,15 +71,15 @@ local function list_of(kind, lines, inline)
     table.concat(items, "</li><li>"), kind)
 end
 
--- As links name a heading: its words, with lines between.
+-- Returns a heading's anchor: its words, joined by hyphens.
 local function anchor(title)
   return (title:lower():gsub("[^%w _-]", ""):gsub(" ", "-"))
 end
 
---- A text of several blocks.
+--- Converts a text of several blocks.
 ---@param text string
----@param page? fun(href: string, picture: boolean): string other addresses;
--- headings have names then
+---@param page? fun(href: string, picture: boolean): string maps addresses;
+-- headings get anchors then
 ---@return string html
 function markdown.html(text, page)
   local out, block, kind = {}, {}, nil

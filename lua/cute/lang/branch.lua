@@ -141,9 +141,8 @@ end
 
 -- `level` is the level, for the caller, of the frame whose locals may change;
 -- for upvalues of functions, any level.
--- Begins a branch with everything restored.
 
--- A branch begins with all as it was before.
+-- Begins a branch with everything restored.
 local function enter(region, level)
   fields.rewind(region.writes)
   for _, slot in ipairs(region.view.slots) do

@@ -415,7 +415,8 @@ local function table_of(t, limit)
           registers = t.memspace == "rmem", memory = in_memory(t)}
 end
 
--- A line between matrices, before row r: where mode 3 goes on, or mode 4.
+-- Returns a line between matrices, before a row r with a new index of mode 3
+-- or mode 4.
 local function rule_pieces(g, r)
   if g.rank < 3 then return {} end
   local width = math.type(g.n[2]) == "integer" and g.columns * cell_width(g.t)

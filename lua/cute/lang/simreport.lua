@@ -456,7 +456,7 @@ end
 -- Marks it as written.
 ---@param kernel string
 ---@param text string
----@return string? note as it is told
+---@return string? note as printed
 function simreport.new_note(kernel, text)
   return words.new_note(("kernel %s: %s"):format(kernel, text))
 end

@@ -220,8 +220,8 @@ local function leaving(what, cond)
   return v or nil
 end
 
---- Leaves the innermost traced loop where the condition holds. What has been
--- assigned by then is what the loop leaves behind.
+--- Leaves the innermost traced loop where the condition holds. Locals keep the
+-- values assigned so far.
 --
 --     k = cute.kernel(function(y, n)
 --       local last = 0

@@ -38,7 +38,7 @@ function unused.iterator(iterator, what)
 end
 
 --- Begins the trace of a kernel, or returns to the kernel around it.
----@param those? table[] those of the kernel around it
+---@param those? table[] iterators of the kernel around it
 ---@return table[] those until now
 function unused.iterators(those)
   local before = iterators

@@ -173,9 +173,9 @@ end
 -- call are meaningful.
 ---@param list table[] {name =, launch = object or function, flops = n|nil}
 ---@param opts table|nil rounds = 9, warm_ms = 60, hot_ms = 50, cold = true,
---   settle_ms = 0 (before the first round: a card that rested is fast until it
---   meets its power limit, and few rounds would thank its first contestant),
---   cold_launches = 3 (their median is the round's), flush_bytes = 256 MiB,
+--   settle_ms = 0 (before the first round: an idle GPU is fast until it reaches
+--   its power limit, which would favour the first contestant in few rounds),
+--   cold_launches = 3 (the round takes their median), flush_bytes = 256 MiB,
 --   flops (gives .tflops), progress = false
 ---@return table|nil results in the list's order, also by name: name, hot and
 --   cold with median, min, max, q1, q3 in milliseconds; nil without a GPU

@@ -2,9 +2,9 @@
 --
 -- `for k in cute.range(n) do ... end` runs its body once to see which locals
 -- change; those are loop-carried. The IR is rolled back to the loop's head,
--- the locals are set to loop variables, and the body runs again, until the set
--- and the facts about each variable stop growing. `cute.loop` does the same
--- with the variables that its functions assign, and a branch
+-- the locals are set to loop variables, and the body runs again. This repeats
+-- until the set and the facts about each variable stop growing. `cute.loop`
+-- does the same with the variables that its functions assign, and a branch
 -- (cute.lang.branch) with the values that its two ends leave. Fields of tables
 -- that the body writes are carried like locals (cute.lang.fields).
 local sign = require "cute.lang.sign"

@@ -108,8 +108,8 @@ function scales.look(p, o)
   if p.sums.is_integer and (p.scale_a or p.scale_b) then p.value = cute.f32 end
 end
 
---- Returns the options of a product with an empty K, with 1 in place of (empty)
--- factors per block, because scaled sums have a type of their own.
+--- Returns the options of a product with an empty K. Factors per block, which
+-- are empty then, become 1, because scaled sums have a type of their own.
 function scales.without_blocks(o)
   local rest = {}
   for name, v in pairs(o) do rest[name] = v end

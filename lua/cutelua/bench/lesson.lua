@@ -292,10 +292,11 @@ end
 
 -- Returns the accumulator type, and the unit of one rounding in it. Tensor
 -- cores truncate each of the k products of an instruction, and the addend, at F
--- bits below the largest, and then the sum at 23 bits (core/sim/mma.h). In
--- units of 2^-24 that is (k+1)/k 2^(24-F) + 2/k per product. F is 23 on Volta
--- (k = 4: 3), 24 up to Ada (k = 4: 1.75), 25 on Hopper (k = 4: 1.125), 13 for
--- 8-bit floats on Ada. An FMA rounds by 1. The f64 reference sums round, too.
+-- bits below the largest. Then they truncate the sum at 23 bits
+-- (core/sim/mma.h). In units of 2^-24 that is (k+1)/k 2^(24-F) + 2/k per
+-- product. F is 23 on Volta (k = 4: 3), 24 up to Ada (k = 4: 1.75), 25 on
+-- Hopper (k = 4: 1.125), 13 for 8-bit floats on Ada. An FMA rounds by 1. The
+-- f64 reference sums round, too.
 local function rounding(rung, sm)
   local from, to = rung.types[1], rung.types[3]
   if core.find_dtype(to).is_integer then return to, 0 end

@@ -1,6 +1,6 @@
 --- `cutelua check SCRIPT`: checks every launch of a script on the simulator
--- before it runs, once for each grid and each set of numeric arguments,
--- including the contents of integer tensors.
+-- before it runs. A launch is checked once for each grid and each set of
+-- numeric arguments, which includes the contents of integer tensors.
 local check = require "cutelua.check"
 local cli = require "cutelua.program.cli"
 local compare = require "cutelua.check.compare"

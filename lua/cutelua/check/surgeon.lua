@@ -291,7 +291,7 @@ local function matters(s)
 end
 
 -- Iterates over the sites other than values, and whether they end a region: a
--- branch or a loop. The end of an empty branch is left out.
+-- branch (at its else) or a loop. The end of an `if` is left out.
 local function steps(sites)
   return coroutine.wrap(function()
     local open = {}

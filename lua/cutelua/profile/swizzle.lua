@@ -427,8 +427,9 @@ local function values(copy, side)
   return core.size(side == "S" and copy.layout_src_tv or copy.layout_dst_tv, 1)
 end
 
--- Returns the access that a tiled copy makes to a tensor of that layout, which
--- is its source ("S") or its destination, in the form of a description.
+-- Returns the access that a tiled copy makes to a tensor of that layout, in the
+-- form of a description. The tensor is the copy's source ("S") or its
+-- destination.
 local function of_copy(i, a, layout)
   local copy, side = a.copy, a.side
   if core.typename(copy) ~= "tiled" or side ~= "S" and side ~= "D" then

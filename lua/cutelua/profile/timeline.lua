@@ -10,11 +10,11 @@
 -- the kernel is traced again, and a lane of each warp stores clock values, for
 -- at most `room` events per warp (1024 when absent).
 --
--- A timeline has kernel, from ("model of H200" or the GPU's name), spans =
+-- A timeline has kernel; from ("model of H200" or the GPU's name); spans =
 -- {{kind = "warp" "range" "agent", name =, block =, sm =, warp =, begin =,
--- stop =, file =, line =}, ...} in nanoseconds from the first one on, dropped
--- (events that did not fit), and on a GPU overhead = {plain =, traced =}, the
--- microseconds of a launch without and with tracing.
+-- stop =, file =, line =}, ...} in nanoseconds from the first one on; dropped
+-- (events that did not fit). On a GPU it also has overhead = {plain =, traced
+-- =}, the microseconds of a launch without and with tracing.
 local core = require "cute.core"
 local picture = require "cutelua.draw.picture"
 local estimate = require "cutelua.profile.estimate"

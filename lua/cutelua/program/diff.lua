@@ -245,9 +245,9 @@ end
 
 --- Compares two versions of a kernel. The result's text shows changes of the
 -- CUDA C, of the compiler's registers and instructions (where NVRTC is
--- installed), and of the counters of the last runs on the simulator. .cuda,
--- .ptx and .sass (where nvdisasm is installed) are whole texts with changed
--- lines marked, or false without a compiler.
+-- installed), and of the counters of their last runs. .cuda, .ptx and .sass
+-- (where nvdisasm is installed) are whole texts with changed lines marked, or
+-- false without a compiler.
 ---@param before table a kernel that ran, a call, a prepared launch, a program
 ---@param now table
 ---@return table

@@ -1,6 +1,6 @@
 --- Products that Hopper's kernel (kernels/gemm_sm90) supports except for the
 -- layouts of the matrices, or for weights of 8 bits. Launches before it repack
--- A and B into memory of the pool, in layouts for TMA and wgmma, and a launch
+-- A and B into memory of the pool, in layouts for TMA and wgmma. A launch
 -- after it copies D to its destination. Elements of 8 bits are converted to 16
 -- bits exactly. Factors, C and matrices that epilogues read stay in place.
 local blocks = require "cute.ops.blocks"

@@ -120,9 +120,9 @@ local function has_factors(p, o)
                           or o.tile[2] % 128 == 0)
 end
 
--- Extra time of an epilogue for a product of several waves and K = 4096, on an
--- H200, where warpgroups do not alternate, so that no MMAs run beside it: for
--- gates, for others (also a C), and for further reads.
+-- Extra time of an epilogue, for products of several waves and K = 4096 on an
+-- H200. It applies where warpgroups do not alternate, so that no MMAs run
+-- beside the epilogue: for gates, for others (also a C), and for further reads.
 local GATED, EXPOSED, READ = 0.09, 0.08, 0.08
 
 local function exposed(p, c)

@@ -21,7 +21,7 @@ local function multiplied(k, depth)
 end
 
 -- Returns how many tiles are in flight while others are multiplied, at all MMAs
--- of a warp except one tile's, as observed by a debugger that runs k(A, B, C).
+-- of a warp except one tile's. A debugger that runs k(A, B, C) observes them.
 local function tiles_under_way(k, A, B, C, tiles)
   local flying, copies = {}, 0
   cute.debug(k, A, B, C, {grid = 1, block = 128, device = "sim:sm_80"},

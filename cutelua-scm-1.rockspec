@@ -31,8 +31,6 @@ build = {
         "kernels/attention_bwd.lua",
       ["kernels.attention_decode"] =
         "kernels/attention_decode.lua",
-      ["kernels.check"] =
-        "kernels/check.lua",
       ["kernels.conv2d"] =
         "kernels/conv2d.lua",
       ["kernels.copytile"] =
@@ -41,8 +39,6 @@ build = {
         "kernels/elementwise.lua",
       ["kernels.flash"] =
         "kernels/flash.lua",
-      ["kernels.fold"] =
-        "kernels/fold.lua",
       ["kernels.gemm_grouped"] =
         "kernels/gemm_grouped.lua",
       ["kernels.gemm_int4"] =
@@ -57,50 +53,52 @@ build = {
         "kernels/gemm_sm80.lua",
       ["kernels.gemm_sm90"] =
         "kernels/gemm_sm90.lua",
-      ["kernels.gemm_sm90.check"] =
-        "kernels/gemm_sm90/check.lua",
+      ["kernels.gemm_sm90.block_scales"] =
+        "kernels/gemm_sm90/block_scales.lua",
       ["kernels.gemm_sm90.choice"] =
         "kernels/gemm_sm90/choice.lua",
       ["kernels.gemm_sm90.constants"] =
         "kernels/gemm_sm90/constants.lua",
-      ["kernels.gemm_sm90.epilogue"] =
-        "kernels/gemm_sm90/epilogue.lua",
-      ["kernels.gemm_sm90.factors"] =
-        "kernels/gemm_sm90/factors.lua",
-      ["kernels.gemm_sm90.halves"] =
-        "kernels/gemm_sm90/halves.lua",
       ["kernels.gemm_sm90.kernel"] =
         "kernels/gemm_sm90/kernel.lua",
       ["kernels.gemm_sm90.mainloop"] =
         "kernels/gemm_sm90/mainloop.lua",
       ["kernels.gemm_sm90.model"] =
         "kernels/gemm_sm90/model.lua",
+      ["kernels.gemm_sm90.option_rules"] =
+        "kernels/gemm_sm90/option_rules.lua",
       ["kernels.gemm_sm90.options"] =
         "kernels/gemm_sm90/options.lua",
       ["kernels.gemm_sm90.producer"] =
         "kernels/gemm_sm90/producer.lua",
-      ["kernels.gemm_sm90.schedule"] =
-        "kernels/gemm_sm90/schedule.lua",
       ["kernels.gemm_sm90.smem"] =
         "kernels/gemm_sm90/smem.lua",
       ["kernels.gemm_sm90.sources"] =
         "kernels/gemm_sm90/sources.lua",
+      ["kernels.gemm_sm90.split2"] =
+        "kernels/gemm_sm90/split2.lua",
+      ["kernels.gemm_sm90.store_tile"] =
+        "kernels/gemm_sm90/store_tile.lua",
       ["kernels.gemm_sm90.stream"] =
         "kernels/gemm_sm90/stream.lua",
+      ["kernels.gemm_sm90.tile_order"] =
+        "kernels/gemm_sm90/tile_order.lua",
       ["kernels.gemm_splitk"] =
         "kernels/gemm_splitk.lua",
       ["kernels.groups"] =
         "kernels/groups.lua",
       ["kernels.histogram"] =
         "kernels/histogram.lua",
-      ["kernels.join"] =
-        "kernels/join.lua",
-      ["kernels.meet"] =
-        "kernels/meet.lua",
+      ["kernels.multiblock_rows"] =
+        "kernels/multiblock_rows.lua",
       ["kernels.norm"] =
         "kernels/norm.lua",
+      ["kernels.operand_rules"] =
+        "kernels/operand_rules.lua",
       ["kernels.reduce"] =
         "kernels/reduce.lua",
+      ["kernels.reduce_tensor"] =
+        "kernels/reduce_tensor.lua",
       ["kernels.rope"] =
         "kernels/rope.lua",
       ["kernels.rows"] =
@@ -109,10 +107,12 @@ build = {
         "kernels/scan.lua",
       ["kernels.selective_scan"] =
         "kernels/selective_scan.lua",
-      ["kernels.share"] =
-        "kernels/share.lua",
       ["kernels.softmax"] =
         "kernels/softmax.lua",
+      ["kernels.splitk_reduce"] =
+        "kernels/splitk_reduce.lua",
+      ["kernels.splitk_skinny"] =
+        "kernels/splitk_skinny.lua",
       ["kernels.topk"] =
         "kernels/topk.lua",
       ["kernels.transpose"] =
@@ -141,8 +141,6 @@ build = {
         "lua/cute/arch/ranges.lua",
       ["cute.arch.warp"] =
         "lua/cute/arch/warp.lua",
-      ["cute.epilogue"] =
-        "lua/cute/epilogue.lua",
       ["cute.gpu"] =
         "lua/cute/gpu.lua",
       ["cute.grouped"] =
@@ -157,8 +155,8 @@ build = {
         "lua/cute/lang/branch.lua",
       ["cute.lang.bytecode"] =
         "lua/cute/lang/bytecode.lua",
-      ["cute.lang.carry"] =
-        "lua/cute/lang/carry.lua",
+      ["cute.lang.dependencies"] =
+        "lua/cute/lang/dependencies.lua",
       ["cute.lang.devices"] =
         "lua/cute/lang/devices.lua",
       ["cute.lang.fields"] =
@@ -167,14 +165,18 @@ build = {
         "lua/cute/lang/files.lua",
       ["cute.lang.folders"] =
         "lua/cute/lang/folders.lua",
+      ["cute.lang.history"] =
+        "lua/cute/lang/history.lua",
       ["cute.lang.kernel"] =
         "lua/cute/lang/kernel.lua",
       ["cute.lang.lex"] =
         "lua/cute/lang/lex.lua",
       ["cute.lang.literal"] =
         "lua/cute/lang/literal.lua",
-      ["cute.lang.meant"] =
-        "lua/cute/lang/meant.lua",
+      ["cute.lang.loop_carried"] =
+        "lua/cute/lang/loop_carried.lua",
+      ["cute.lang.lua_errors"] =
+        "lua/cute/lang/lua_errors.lua",
       ["cute.lang.memory"] =
         "lua/cute/lang/memory.lua",
       ["cute.lang.printing"] =
@@ -183,22 +185,18 @@ build = {
         "lua/cute/lang/progress.lua",
       ["cute.lang.raw"] =
         "lua/cute/lang/raw.lua",
-      ["cute.lang.reach"] =
-        "lua/cute/lang/reach.lua",
       ["cute.lang.region"] =
         "lua/cute/lang/region.lua",
       ["cute.lang.report"] =
         "lua/cute/lang/report.lua",
-      ["cute.lang.runs"] =
-        "lua/cute/lang/runs.lua",
-      ["cute.lang.sign"] =
-        "lua/cute/lang/sign.lua",
+      ["cute.lang.signature"] =
+        "lua/cute/lang/signature.lua",
       ["cute.lang.simreport"] =
         "lua/cute/lang/simreport.lua",
-      ["cute.lang.slip"] =
-        "lua/cute/lang/slip.lua",
       ["cute.lang.source"] =
         "lua/cute/lang/source.lua",
+      ["cute.lang.suggest"] =
+        "lua/cute/lang/suggest.lua",
       ["cute.lang.surplus"] =
         "lua/cute/lang/surplus.lua",
       ["cute.lang.trace"] =
@@ -257,16 +255,18 @@ build = {
         "lua/cute/ops/choose.lua",
       ["cute.ops.cublas"] =
         "lua/cute/ops/cublas.lua",
+      ["cute.ops.determinism"] =
+        "lua/cute/ops/determinism.lua",
       ["cute.ops.elementwise"] =
         "lua/cute/ops/elementwise.lua",
-      ["cute.ops.epilogue"] =
-        "lua/cute/ops/epilogue.lua",
-      ["cute.ops.family.ahead"] =
-        "lua/cute/ops/family/ahead.lua",
+      ["cute.ops.epilogue_function"] =
+        "lua/cute/ops/epilogue_function.lua",
+      ["cute.ops.family.early_b"] =
+        "lua/cute/ops/family/early_b.lua",
       ["cute.ops.family.int4"] =
         "lua/cute/ops/family/int4.lua",
-      ["cute.ops.family.moved"] =
-        "lua/cute/ops/family/moved.lua",
+      ["cute.ops.family.repack"] =
+        "lua/cute/ops/family/repack.lua",
       ["cute.ops.family.simt"] =
         "lua/cute/ops/family/simt.lua",
       ["cute.ops.family.skinny"] =
@@ -295,8 +295,6 @@ build = {
         "lua/cute/ops/numbers.lua",
       ["cute.ops.operand"] =
         "lua/cute/ops/operand.lua",
-      ["cute.ops.order"] =
-        "lua/cute/ops/order.lua",
       ["cute.ops.partial"] =
         "lua/cute/ops/partial.lua",
       ["cute.ops.philox"] =
@@ -305,16 +303,18 @@ build = {
         "lua/cute/ops/plan.lua",
       ["cute.ops.problem"] =
         "lua/cute/ops/problem.lua",
-      ["cute.ops.promise"] =
-        "lua/cute/ops/promise.lua",
       ["cute.ops.reduce"] =
         "lua/cute/ops/reduce.lua",
       ["cute.ops.scales"] =
         "lua/cute/ops/scales.lua",
+      ["cute.ops.sum_order"] =
+        "lua/cute/ops/sum_order.lua",
+      ["cute.ops.tensor_op"] =
+        "lua/cute/ops/tensor_op.lua",
       ["cute.ops.tuned"] =
         "lua/cute/ops/tuned.lua",
-      ["cute.ops.whole"] =
-        "lua/cute/ops/whole.lua",
+      ["cute.persistent_schedulers"] =
+        "lua/cute/persistent_schedulers.lua",
       ["cute.pipe.stages"] =
         "lua/cute/pipe/stages.lua",
       ["cute.pipe.state"] =
@@ -325,12 +325,12 @@ build = {
         "lua/cute/pipeline.lua",
       ["cute.pointer"] =
         "lua/cute/pointer.lua",
-      ["cute.schedule"] =
-        "lua/cute/schedule.lua",
       ["cute.smem"] =
         "lua/cute/smem.lua",
       ["cute.smemstruct"] =
         "lua/cute/smemstruct.lua",
+      ["cute.store_epilogue"] =
+        "lua/cute/store_epilogue.lua",
       ["cute.stream"] =
         "lua/cute/stream.lua",
       ["cute.symbolic"] =
@@ -373,22 +373,22 @@ build = {
         "lua/cutelua/check/compare.lua",
       ["cutelua.check.explore"] =
         "lua/cutelua/check/explore.lua",
-      ["cutelua.check.gain"] =
-        "lua/cutelua/check/gain.lua",
       ["cutelua.check"] =
         "lua/cutelua/check/init.lua",
       ["cutelua.check.main"] =
         "lua/cutelua/check/main.lua",
       ["cutelua.check.operands"] =
         "lua/cutelua/check/operands.lua",
-      ["cutelua.check.schedule"] =
-        "lua/cutelua/check/schedule.lua",
+      ["cutelua.check.redundant_sync"] =
+        "lua/cutelua/check/redundant_sync.lua",
+      ["cutelua.check.repair"] =
+        "lua/cutelua/check/repair.lua",
       ["cutelua.check.sizes"] =
         "lua/cutelua/check/sizes.lua",
-      ["cutelua.check.surgeon"] =
-        "lua/cutelua/check/surgeon.lua",
       ["cutelua.check.sync"] =
         "lua/cutelua/check/sync.lua",
+      ["cutelua.check.warp_schedule"] =
+        "lua/cutelua/check/warp_schedule.lua",
       ["cutelua.debug"] =
         "lua/cutelua/debug/init.lua",
       ["cutelua.debug.locals"] =

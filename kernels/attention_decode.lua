@@ -15,7 +15,7 @@
 -- A block is a warp: the rows of its tile are the `group` heads that share
 -- keys, so that these are read once. All that takes time is reading them.
 local core = require "cute.core"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
@@ -118,7 +118,7 @@ local BLOCKS = 4 * 132  -- that keep a large GPU busy
 ---@param o {head: integer, group: integer?, tile: integer[]?}
 -- group: heads of Q for each of K and V, 1 when absent; tile: {any, keys}
 return function(o)
-  check.options("attention_decode", o, "group " .. flash.OPTIONS)
+  rules.options("attention_decode", o, "group " .. flash.OPTIONS)
   local p = flash.options("attention_decode", setmetatable(
     {tile = o.tile and {16, o.tile[2]}, warps = 1}, {__index = o}), DEFAULT)
   p.group = o.group or 1

@@ -1,9 +1,9 @@
 --- What tiled copies of a matrix of any size need: the block's tile, how wide
 -- the vectors of a row may be, and which of them lie inside.
 local cute = require "cute"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local tiles = require "cute.tiles"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 
 local copytile = {}
 
@@ -29,7 +29,7 @@ end
 ---@param dtype cute.DType
 ---@param n integer
 function copytile.bits(dtype, n)
-  return check.widest(dtype.width, n) * dtype.width
+  return rules.widest(dtype.width, n) * dtype.width
 end
 
 --- The asynchronous copy atom for rows of n elements: cp.async past L1 where

@@ -9,7 +9,7 @@
 -- A (M,K,G) and D (M,N,G) have those of each, of which counts, the last
 -- argument, says how many: see kernels.groups. B is (N,K,G). How many rows a
 -- group has need not be known to the host.
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local groups = require "kernels.groups"
@@ -17,8 +17,8 @@ local tiles = require "cute.tiles"
 
 ---@param o? table what kernels.gemm_sm80 takes, and form: "rows" when absent
 return function(o)
-  local p, rest = check.shared("gemm_grouped", o,
-    {name = "gemm_grouped", form = "rows"}, "form", check.GEMM)
+  local p, rest = rules.shared("gemm_grouped", o,
+    {name = "gemm_grouped", form = "rows"}, "form", rules.GEMM)
   local gemm = gemm_sm80(rest)
   local BM, BN = gemm.tile[1], gemm.tile[2]
   local out = {tile = gemm.tile, block = gemm.block, mma = gemm.mma}

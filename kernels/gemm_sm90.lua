@@ -89,7 +89,7 @@
 -- epi_loop = true: in a loop, so that an epilogue's function stands in the text
 -- once; a first call takes two thirds of its time, the kernel as long as before
 -- where other warpgroups multiply meanwhile for long enough.
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local choice = require "kernels.gemm_sm90.choice"
 local core = require "cute.core"
 local cute = require "cute"
@@ -97,10 +97,10 @@ local groups = require "kernels.groups"
 local make_kernel = require "kernels.gemm_sm90.kernel"
 local model = require "kernels.gemm_sm90.model"
 local options = require "kernels.gemm_sm90.options"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local smem = require "kernels.gemm_sm90.smem"
 local targets = require "cute.targets"
-local wrong = require "kernels.gemm_sm90.check"
+local wrong = require "kernels.gemm_sm90.option_rules"
 
 local _ = cute._
 local cpasync, utils = cute.nvgpu.cpasync, cute.utils
@@ -181,7 +181,7 @@ local function make(given)
   function self.arguments(A, B, D, alpha, beta, ...)
     wrong.operands(o, A, B, D)
     local why = wrong.reach(o, A, B, D)
-    check.need(not why, "gemm_sm90", "%s (gemm_sm80 takes any)", why)
+    rules.need(not why, "gemm_sm90", "%s (gemm_sm80 takes any)", why)
     local m, n = count(D.shape[1], D.shape[2])
     local k = (A.shape[2] + bk - 1) // bk
     if k < o.split then
@@ -256,7 +256,7 @@ local function make(given)
   -- many, or how many groups; place: where operands are, "host" when absent.
   -- Blocks that stay are no more than run at once.
   function self.grid(m, n, sms, batches, place)
-    check.integers("gemm_sm90", {sms = sms}, {"sms"}, 1, 1 << 20)
+    rules.integers("gemm_sm90", {sms = sms}, {"sms"}, 1, 1 << 20)
     local tm, tn = count(m, n)
     if o.groups then
       local cm = o.cluster[1]

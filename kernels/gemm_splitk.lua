@@ -11,8 +11,8 @@
 -- in the order of z, so that results do not depend on who was last, and goes
 -- on as gemm_sm80 does. It leaves the count at 0 for the next launch.
 local cute = require "cute"
-local check = require "kernels.check"
-local meet = require "kernels.meet"
+local rules = require "kernels.operand_rules"
+local splitk_reduce = require "kernels.splitk_reduce"
 local tiles = require "cute.tiles"
 
 --- A kernel of (A, B, C, work, turns [, alpha, beta]), or (..., turns, ...)
@@ -22,10 +22,10 @@ local tiles = require "cute.tiles"
 ---@param o? {splits: integer?} and what kernels.gemm_sm80 takes
 ---@param base? string "gemm_simt" for what that takes
 return function(o, base)
-  local p, rest = check.shared("gemm_splitk", o,
+  local p, rest = rules.shared("gemm_splitk", o,
     {splits = 4, name = "gemm_splitk"}, "splits",
-    base == "gemm_simt" and check.SIMT or check.GEMM)
-  check.integers("gemm_splitk", p, {"splits"}, 1, 65535)
+    base == "gemm_simt" and rules.SIMT or rules.GEMM)
+  rules.integers("gemm_splitk", p, {"splits"}, 1, 65535)
   local gemm = require("kernels." .. (base or "gemm_sm80"))(rest)
   local BM, BN, BK = table.unpack(gemm.tile)
   local out = {tile = gemm.tile, block = gemm.block, mma = gemm.mma}
@@ -56,7 +56,7 @@ return function(o, base)
       gemm.run(mA, mB, mC, {from = from,
         k_tiles = cute.min(all - from, each),
         meet = function(C, at)
-          return meet(C.acc, {work = work, turns = turns, at = at,
+          return splitk_reduce(C.acc, {work = work, turns = turns, at = at,
                               splits = splits, threads = gemm.block})
         end}, ...)
     end)

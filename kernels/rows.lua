@@ -9,11 +9,11 @@
 --   staged  in shared memory, where cp.async puts them; each thread reads what
 --           it asked for itself, so no barrier is needed
 --   walked  nowhere: each pass reads the row again
--- Several blocks may share a row: kernels/share.lua.
+-- Several blocks may share a row: kernels/multiblock_rows.lua.
 local core = require "cute.core"
 local cute = require "cute"
-local check = require "kernels.check"
-local sign = require "cute.lang.sign"
+local rules = require "kernels.operand_rules"
+local sign = require "cute.lang.signature"
 local _ = cute._
 
 local rows = {}
@@ -76,14 +76,14 @@ rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
 -- stages: integer?}
 ---@return table
 function rows.plan(o)
-  check.given("rows", o, "n", "dtype")
-  check.integers("rows", o, {"threads"}, 1, MOST, "power")
-  check.integers("rows", o, {"block"}, WARP, MOST, "power")
-  check.integers("rows", o, {"values"}, 1, MOST)
-  check.integers("rows", o, {"blocks"}, 1, WARP)
-  check.integers("rows", o, {"stages"}, 2, 8)
-  local widest = check.widest(o.dtype.bits, o.n)
-  check.integers("rows", o, {"width"}, 1, widest, "power")
+  rules.given("rows", o, "n", "dtype")
+  rules.integers("rows", o, {"threads"}, 1, MOST, "power")
+  rules.integers("rows", o, {"block"}, WARP, MOST, "power")
+  rules.integers("rows", o, {"values"}, 1, MOST)
+  rules.integers("rows", o, {"blocks"}, 1, WARP)
+  rules.integers("rows", o, {"stages"}, 2, 8)
+  local widest = rules.widest(o.dtype.bits, o.n)
+  rules.integers("rows", o, {"width"}, 1, widest, "power")
   local p = setmetatable({n = o.n, persistent = o.persistent,
     blocks = o.blocks or 1, min_blocks = o.min_blocks or nil}, Plan)
   p.stages = p.blocks > 1 and (o.stages or 2) or 1
@@ -93,7 +93,7 @@ function rows.plan(o)
   local smem = o.smem or SMEM
   local can = p.width * o.dtype.bits >= 32 and stage_bytes(p, o) <= smem
   p.staged = can and (o.staged or o.staged == nil and p.chunks > 1)
-  check.need(p.blocks == 1 or p.staged and p.persistent and p.threads > WARP,
+  rules.need(p.blocks == 1 or p.staged and p.persistent and p.threads > WARP,
     "rows", "rows of %d elements of %s cannot be shared by %d blocks of %d "
     .. "threads with %d stages", o.n, tostring(o.dtype), p.blocks,
     p.threads, p.stages)
@@ -137,7 +137,7 @@ end
 function Plan:lane()
   local tid = (cute.arch.thread_idx())
   if self.blocks > 1 then
-    check.need(self.piece, "rows", "blocks = %d: blocks do not share the rows "
+    rules.need(self.piece, "rows", "blocks = %d: blocks do not share the rows "
       .. "of this kernel", self.blocks)
     return self.piece * self.threads + tid
   end
@@ -426,16 +426,16 @@ end
 function rows.check(plan, what, ...)
   for i = 1, select("#", ...) do
     local t = select(i, ...)
-    check.need(core.typename(t) == "tensor", what,
+    rules.need(core.typename(t) == "tensor", what,
       "operand %d is %s; a tensor is needed", i, core.show(t))
     local rank = #t.shape
     local n, stride = t.shape[rank], t.stride[rank]
     local m, apart = t.shape[1], rank > 1 and t.stride[1] or 0
     local one = math.type(m) and m == 1
-    check.need(n == plan.n and (stride == 1 or n == 1), what, "operand %d is "
+    rules.need(n == plan.n and (stride == 1 or n == 1), what, "operand %d is "
       .. "%s, and rows of %d elements side by side are needed", i,
       tostring(t.layout), plan.n)
-    check.need(one or not math.type(apart) or apart % plan.width == 0, what,
+    rules.need(one or not math.type(apart) or apart % plan.width == 0, what,
       "operand %d is %s, and rows a multiple of %d elements apart are needed",
       i, tostring(t.layout), plan.width)
   end

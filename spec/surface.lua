@@ -2,7 +2,7 @@
 -- the modules and the types, so that a new one is covered without an edit.
 local cute = require "cute"
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local surface = {}
 
@@ -16,7 +16,7 @@ local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
   "cute.testing", "cute.pipeline", "cute.utils", "cute.tiles", "cute.ops",
   "cute.nvgpu", "cute.nvgpu.sm90.cpasync", "cute.nvgpu.sm90.warpgroup",
   "cute.hopper",
-  "cute.schedule", "cute.grouped", "cutelua.program.cli"}
+  "cute.persistent_schedulers", "cute.grouped", "cutelua.program.cli"}
 
 --- Functions whose first argument is the path of a file: what calls at random
 -- give them is surface.path of it, where nothing can be written.

@@ -132,7 +132,7 @@ end)
 
 -- The rooms of lua/ and those whose modules each may require besides its own.
 -- A file at the top of lua/cute is of the room `cute`. The language names the
--- workshop once, in lua/cute/lang/sign.lua: `cutelua`, its table.
+-- workshop once, in lua/cute/lang/signature.lua: `cutelua`, its table.
 local LANGUAGE = {"lang", "arch", "cute", "nvgpu", "ops", "pipe"}
 local LUA_ROOMS = {
   lang = {"arch", "cute"},
@@ -183,7 +183,7 @@ rule("Lua rooms require only what the table allows", list(LIBRARY),
     for module in line:gmatch "[\"'](cute[%w_]*[%w_.]*)[\"']" do
       local _, of = lua_room(module)
       if of == "cutelua" and package ~= "cutelua"
-        and not (path == "lua/cute/lang/sign.lua" and module == of) then
+        and not (path == "lua/cute/lang/signature.lua" and module == of) then
         complain(n, ("%s: the language may not name the workshop"):format(
           module))
       end

@@ -4,7 +4,7 @@
 // A public function has a signature, "size(layout, modes...)": parameters
 // that may be left out end in `?`, one in `...` takes the rest. Of a C
 // function it is the name in its luaL_Reg row, of a function of lua/cute
-// (see lua/cute/lang/sign.lua) there are types too: "wait(state: table, n?:
+// (lua/cute/lang/signature.lua) there are types too: "wait(state: table, n?:
 // integer|value)"; of a table of options "{limit unroll}", the keys that it may
 // have; "dtype|string" is an element type or the name of one.
 // Registry["cute.names"] has it by function, with the name as users write it:

@@ -1,4 +1,4 @@
-// What the surgeon (lua/cutelua/check/surgeon.lua) sees of a function, and its
+// What the surgeon (lua/cutelua/check/repair.lua) sees of a function, and its
 // changes of one: sim_sites(fn), and edits of sim_run.
 #include "bind/edit.h"
 

@@ -137,7 +137,7 @@ void kernlib_see_layout(const Walk *w, Layout l, const TensorMarks *m,
 void kernlib_see_tensor(const Walk *w, Tensor t, const TensorMarks *m,
                         bool wide, int64_t count);
 void kernlib_see_tma(const Walk *w, const struct TmaBox *b);
-// Is all that cute.lang.reach noted, in the table at idx, as it was?
+// Is all that cute.lang.dependencies noted, in the table at idx, as it was?
 bool kernlib_unchanged(lua_State *L, int idx);
 
 // fitlib.c

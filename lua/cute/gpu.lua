@@ -15,7 +15,7 @@
 -- raises where the driver refuses, naming the kernels that may be at fault.
 -- @module cute.gpu
 
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 

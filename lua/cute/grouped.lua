@@ -21,10 +21,10 @@
 --
 -- A search goes on where the one before ended, and is done by each thread by
 -- itself: places are asked for in rising order.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
-local schedule = require "cute.schedule"
+local schedule = require "cute.persistent_schedulers"
 
 local grouped = {}
 

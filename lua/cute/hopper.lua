@@ -5,7 +5,7 @@
 -- "row" (utils.LayoutEnum.ROW_MAJOR) is a matrix whose second mode is
 -- contiguous, "col" (COL_MAJOR) one whose first is:
 -- A is (M,K), B (N,K), C (M,N), so that row-major operands are K-major.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local smem = require "cute.smem"
 local warpgroup = require "cute.nvgpu.sm90.warpgroup"

@@ -3,7 +3,7 @@
 -- `local cute = require "cute"`. The algebra and host tensors work anywhere;
 -- inside a function given to cute.kernel the same names append to a kernel.
 -- Modules are loaded when first used.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local cute = {version = core.version}
@@ -16,7 +16,8 @@ for name, v in pairs(core) do
   end
 end
 
--- Functions of these modules are cute's own: their signatures (cute.lang.sign).
+-- Functions of these modules are cute's own: their signatures
+-- (cute.lang.signature).
 local PARTS = {
   ["cute.lang.branch"] = [[
     when(condition: boolean|value, f?: function, g?: function)

@@ -1,7 +1,7 @@
 --- cute.utils.LayoutEnum: which mode of a matrix is contiguous, by the Python
 -- DSL's names. What takes "row" or "col" takes these as well.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local smem = require "cute.smem"
 
 local Layout = {}

@@ -1,7 +1,7 @@
 --- Functions of numbers, traced scalars and vectors alike that are not
 -- core/bind/mathlib.c's: the arithmetic by name, classes of floats, powers,
 -- and a divisor that is used many times.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local math_ = {}

@@ -6,7 +6,7 @@
 -- `npy.read` gives nil and one sentence for a file that will not do.
 local core = require "cute.core"
 local files = require "cute.lang.files"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local npy = {}
 

@@ -64,7 +64,7 @@
 --
 -- `cute.pipe.state` has the places in a ring, `cute.pipe.sync` what threads
 -- meet at, `cute.pipe.stages` the pipelines.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local pipeline = {}
 
 for _, part in ipairs {"state", "sync", "stages"} do

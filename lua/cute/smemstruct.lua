@@ -10,12 +10,12 @@
 -- A field's type may be a structure too. In a union all fields begin at 0.
 -- Fields come in the order of the list; a plain table, `{sum = cute.f32, sA =
 -- {cute.bf16, 128}}`, has none, so its fields come in the order of their names.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local structs = {}
 
-local Struct = {__closed = true}  -- to cute.lang.reach: never written to
+local Struct = {__closed = true}  -- to cute.lang.dependencies: never written to
 Struct.__index = Struct
 
 local function round_up(n, to) return (n + to - 1) // to * to end

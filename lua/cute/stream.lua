@@ -13,7 +13,7 @@
 --
 -- On the simulator all is done when it is said; a graph runs there what it
 -- recorded, and refuses what a GPU refuses.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
 local report = require "cute.lang.report"

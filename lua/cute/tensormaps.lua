@@ -11,7 +11,7 @@
 local arch = require "cute.arch"
 local core = require "cute.core"
 local cpasync = require "cute.nvgpu.sm90.cpasync"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local tensormaps = {}
 

@@ -1,6 +1,6 @@
 --- cute.testing: assertions of a kernel and conversion of tensors. The workshop
 -- adds timing and the choice of the fastest configuration.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local testing = {}

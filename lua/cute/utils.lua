@@ -1,7 +1,8 @@
 --- cute.utils: shared memory by the piece, canonical shared layouts, atoms
 -- chosen by types, what the hardware is, layouts as LaTeX; tile schedulers are
--- cute.schedule's, what makes tensor maps in kernels cute.tensormaps's.
-local sign = require "cute.lang.sign"
+-- cute.persistent_schedulers's, what makes tensor maps in kernels
+-- cute.tensormaps's.
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local hopper = require "cute.hopper"
 local smem = require "cute.smem"
@@ -421,7 +422,8 @@ sign.class("HardwareInfo", Info, [[
   get_max_active_clusters(cluster_size: integer)
 ]])
 
-for _, part in ipairs {"cute.schedule", "cute.grouped", "cute.tensormaps"} do
+for _, part in ipairs {"cute.persistent_schedulers", "cute.grouped",
+                       "cute.tensormaps"} do
   for name, f in pairs(require(part)) do utils[name] = f end
 end
 for _, name in ipairs {"get_smem_layout_atom", "get_smem_store_op",

@@ -1,7 +1,7 @@
 --- The table of names that the workshop adds to the language: fields of cute,
 -- methods of calls, prepared launches and reports. The language loads it when
 -- a name is missing (sign.added), and a row's module on the name's first use.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 -- Prefix, module, and signatures of the module's functions, or only their names
 -- if the module guards them itself.

@@ -2,7 +2,7 @@
 -- inside a pcall, the function being traced is the same one afterwards.
 local cute = require "cute"
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local MODULES = {"cute.arch", "cute.ops", "cute.pipeline", "cute.utils",
   "cute.tiles", "cute.nvgpu.sm90.cpasync", "cute.nvgpu.sm90.warpgroup",

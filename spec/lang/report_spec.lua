@@ -199,7 +199,7 @@ describe("an error of our own files", function()
   local function told(sentence)
     local raise = load(("error('[cute.x]:1: %s', 0)"):format(sentence),
                        "=[cute.x]")
-    return (select(2, xpcall(raise, require "cute.lang.slip".handler)))
+    return (select(2, xpcall(raise, require "cute.lang.lua_errors".handler)))
   end
 
   it("is the caller's, but for Ctrl-C", function()

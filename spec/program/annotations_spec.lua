@@ -59,7 +59,7 @@ cute.part = require "cute.part"
 return cute
 ]],
   ["lua/cute/part.lua"] = [[
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local part = {}
 for _, name in ipairs {"one", "two"} do
   for key, f in pairs(require("cute.part_" .. name)) do part[key] = f end

@@ -161,7 +161,8 @@ describe("a script", function()
       ["kernels.gemm"] = "nearest: kernels.gemm_grouped kernels.gemm_int4 ",
       ["kernels.sofmax"] = "nearest: kernels.softmax",
       ["cutlass"] = 'it is a field: local cute = require "cute", then cute',
-      ["nvgpu.warp"] = "nearest: cute.arch.warp cute.nvgpu.warp",
+      ["nvgpu.warp"] = "nearest: cute.arch.warp "
+        .. "cute.nvgpu.sm80.warp",
       ["mine.own"] = "no file of package.path or package.cpath has it: "
         .. "mine/own.lua",
     } do

@@ -209,7 +209,7 @@ stage {}
     local copy = dir .. "/elsewhere"
     assert(os.execute(("cp '%s' '%s'"):format(support.program, copy)))
     local out, err, code = support.exec({copy, "-e",
-      "print(require'cute.lang.sign'.nearest('sem', {'sim'}))"},
+      "print(require'cute.lang.signature'.nearest('sem', {'sim'}))"},
       {cwd = "/", env = {LUA_PATH = "", LUA_CPATH = ""}})
     assert.equal("sim\n", out)
     assert.equal("", err)

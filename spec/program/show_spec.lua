@@ -1,6 +1,6 @@
 local cute = require "cute"
 local show = require "cutelua.program.show"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local support = require "spec.support"
 local topics = require "cutelua.program.topics"
 

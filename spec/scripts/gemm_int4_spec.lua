@@ -222,7 +222,7 @@ describe("gemm_int4's faults are told:", function()
   local SYNC = "cute.arch.sync_threads()"
   local WAIT = "landed(p, at, ahead - 1)"
   for _, f in ipairs {
-    {SYNC, "", file = "join"}, {SYNC, "", of = ACROSS},
+    {SYNC, "", file = "splitk_skinny"}, {SYNC, "", of = ACROSS},
     {"cute.arch.sync_warp()", "", of = ALONG},
     {"cute.arch.barrier(1 + at.wk, 32 * p.warps[1])", ""},
     {WAIT, "", of = ALONG}, {WAIT, "landed(p, at, ahead)", of = ALONG},
@@ -241,14 +241,14 @@ describe("gemm_int4's faults are told:", function()
     {"cute.when(cute.lt(k, k_tiles), function()",
      "cute.when(cute.ge(k, 0), function()", of = ACROSS},
     {"cute.when(cute.lt(at.wk, wm * wn), reduce)", "reduce()", of = ALONG,
-     file = "join"},
+     file = "splitk_skinny"},
     {"and cute.lt(at.tid, threads)", "and cute.ge(at.tid, 0)", of = ALONG,
-     file = "join"},
+     file = "splitk_skinny"},
     {"sums:fill(0)", ""}, {"b.part:fill(0)", ""},
-    {"if o.of then", "if false then", file = "meet", of = ALONG},
+    {"if o.of then", "if false then", file = "splitk_reduce", of = ALONG},
     {"cute.when(last, function()", "cute.when(cute.ge(at, 0), function()",
-     file = "meet"},
-    {SYNC, "", file = "meet", nth = 2},
+     file = "splitk_reduce"},
+    {SYNC, "", file = "splitk_reduce", nth = 2},
   } do
     it(("%s -> %s"):format(f[1], f[2]), function()
       local make, told = kernels.changed("gemm_int4", f), false

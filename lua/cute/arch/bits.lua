@@ -3,7 +3,7 @@
 --
 -- Operands are traced i32, u32, i64 or u64 values (numbers take the type of
 -- the others); results have the first operand's type unless said otherwise.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local bits = {}

@@ -4,7 +4,7 @@
 -- `launch {grid = 64, block = 128, cluster = {2, 1, 1}}` makes clusters of two
 -- blocks; without it each block is a cluster of its own. Its indices stand with
 -- those of blocks (cute.arch).
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local aligned = require "cute.arch.aligned"
 

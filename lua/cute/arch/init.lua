@@ -1,6 +1,6 @@
 --- cute.arch: what a thread of the device can ask and do: indices, barriers,
 -- asynchronous copies, warp-wide operations. Names are the Python DSL's.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local aligned = require "cute.arch.aligned"
 

@@ -28,7 +28,7 @@
 -- Without opts it is the instruction's plain form, which is fastest and enough
 -- to hand back what was only read. Who waits for what threads of other blocks
 -- wrote says {scope = "cluster"} as they do.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local mbarrier = {}

@@ -13,7 +13,7 @@
 -- Accesses with an order do not race with one another, and order others as the
 -- PTX memory model has it: docs/errors.md, race. The simulator runs them in
 -- the order they come, and takes the caches for hints.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local memory = {}

@@ -7,7 +7,7 @@
 -- of elements, and they give the same: words one by one, the first elements
 -- first. All results are exact, or rounded to nearest even once. A pair beside
 -- a word, such as {s, s}, is one; so is a Lua integer.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local packed = {}

@@ -28,7 +28,7 @@ function ranges.event(word)
   return word >> 16 & 0x7fff, word >> 31 & 1 == 1, word >> 32
 end
 
-local Plan = {__closed = true}  -- to cute.lang.reach
+local Plan = {__closed = true}  -- to cute.lang.dependencies
 Plan.__index = Plan
 
 --- What is traced with a plan stores clocks in a buffer of i64, `room` events

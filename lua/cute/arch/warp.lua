@@ -4,7 +4,7 @@
 -- `mask` names the lanes that take part: all of them must come there, and no
 -- others. Without it that is the whole warp. Lanes that come there with other
 -- masks are groups of their own.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local warp = {}

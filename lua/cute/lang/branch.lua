@@ -6,10 +6,10 @@
 -- of cute.lang.region: the first one learns the changes.
 local core = require "cute.core"
 local bytecode = require "cute.lang.bytecode"
-local carrying = require "cute.lang.carry"
+local carrying = require "cute.lang.loop_carried"
 local fields = require "cute.lang.fields"
 local regions = require "cute.lang.region"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local undefined = require "cute.lang.undefined"
 local unused = require "cute.lang.unused"
 

@@ -1,11 +1,11 @@
 --- Devices: the simulator and GPUs, and checks that a launch's memory and
 -- stream belong to its device.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local devices = {}
 
-local Device = {__closed = true,  -- see cute.lang.reach
+local Device = {__closed = true,  -- see cute.lang.dependencies
                 __host = "device"}  -- not a kernel argument
 devices.Device = Device
 Device.__index = Device

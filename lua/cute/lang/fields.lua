@@ -7,7 +7,7 @@
 -- reach. A table that is not found was made inside, and nothing outside refers
 -- to it.
 local core = require "cute.core"
-local reach = require "cute.lang.reach"
+local dependencies = require "cute.lang.dependencies"
 
 local fields = {}
 
@@ -218,7 +218,7 @@ end
 ---@param wanted table<table, true>
 ---@return table<table, table> places of the tables that were found
 function fields.find(roots, wanted)
-  local fixed, queue, seen, found = reach.fixed(), {}, {}, {}
+  local fixed, queue, seen, found = dependencies.fixed(), {}, {}, {}
   local left = 0
   for _ in next, wanted do left = left + 1 end
   local function add(place)

@@ -5,13 +5,13 @@
 --     add(A, B, C):launch {grid = 8, block = 128}             -- at once
 --     local run = cute.compile(add, A, B, C, {grid = 8, block = 128})
 --     run:launch()                                            -- many times
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local unused = require "cute.lang.unused"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local progress = require "cute.lang.progress"
 local report = require "cute.lang.report"
-local runs = require "cute.lang.runs"
+local history = require "cute.lang.history"
 local source = require "cute.lang.source"
 
 local kernel = {device = devices.device}
@@ -29,7 +29,7 @@ local Device, opened = devices.Device, devices.opened
 -- Programs: a traced kernel and its compiled forms
 ---------------------------------------------------------------------------
 
--- __closed: see cute.lang.reach. __host: not a kernel argument.
+-- __closed: see cute.lang.dependencies. __host: not a kernel argument.
 local Program = {__closed = true, __host = "traced program"}
 
 -- Fields made on demand: source (CUDA C), ir (text), resources, warnings (a
@@ -435,7 +435,7 @@ local function run_gpu(p, opts, values, grid)
     if not launch then report.raise(message) end
   end
   for buffer, copy in pairs(copies) do copy.buffer:upload(buffer) end
-  runs.launch(p, launch, opts.stream)
+  history.launch(p, launch, opts.stream)
   for buffer, copy in pairs(copies) do
     if copy.written then copy.buffer:download(buffer) end
   end
@@ -482,7 +482,7 @@ end
 local function run_now(p, opts, values, grid)
   local faults, name = opts.faults or p.faults, p.program.info.name
   local ok, result = pcall(KINDS[p.device.kind].run, p, opts, values, grid)
-  if ok then runs.note(p, result) end
+  if ok then history.note(p, result) end
   if not ok or result == true or result.ok then
     return outcome(name, faults, ok, result)
   end

@@ -4,7 +4,7 @@
 -- call keeps only its lines together; the lanes of a warp print one after
 -- another.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local printing = {}
 -- The workshop adds the function that prints a tensor of the host.

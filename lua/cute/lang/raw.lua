@@ -14,7 +14,7 @@
 -- struct of 128 bytes aligned to 64, pass a TMA atom of cute.nvgpu.cpasync.
 -- The map describes the atom's tensor; its boxes and swizzle are the atom's,
 -- and have to match what the CUDA text expects.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"
@@ -237,7 +237,7 @@ local LAUNCH = {grid = "integer table", block = "integer table",
                 device = "string table", arch = "string", faults = "string",
                 stream = "userdata table"}
 
--- __closed: see cute.lang.reach. __host: not a kernel argument.
+-- __closed: see cute.lang.dependencies. __host: not a kernel argument.
 local Prepared = {__closed = true, __host = "prepared launch"}
 Prepared.__index = Prepared
 

@@ -6,9 +6,9 @@
 -- known to change are set to variables. At its end the other slots are
 -- compared.
 local core = require "cute.core"
-local carrying = require "cute.lang.carry"
+local carrying = require "cute.lang.loop_carried"
 local fields = require "cute.lang.fields"
-local reach = require "cute.lang.reach"
+local dependencies = require "cute.lang.dependencies"
 local report = require "cute.lang.report"
 local undefined = require "cute.lang.undefined"
 
@@ -170,7 +170,7 @@ end
 function regions.collect(level, functions)
   local view = {slots = {}, rest = {}, pending = {}, seen = {}, fields = 0,
                 chunks = {}, fixed = state.open and state.open.view.fixed
-                  or reach.fixed()}
+                  or dependencies.fixed()}
   if level then
     for n = 1, math.huge do
       local name, v = debug.getlocal(level + 1, n)

@@ -6,7 +6,7 @@
 -- not strings get the kind [lua]. `report.capture` is the message handler that
 -- sees the stack; `report.format` makes the text.
 local core = require "cute.core"
-local meant = require "cute.lang.meant"
+local suggest = require "cute.lang.suggest"
 local source = require "cute.lang.source"
 
 local report = {}
@@ -127,7 +127,7 @@ function report.capture(err, above)
     failure.message = text
       or ("error object is a %s value"):format(type(err))
   end
-  failure.message = meant.module(failure.message)
+  failure.message = suggest.module(failure.message)
   local seen
   for level = 2 + above, MAX_FRAMES do
     local info = debug.getinfo(level, "Slnf")
@@ -140,7 +140,7 @@ function report.capture(err, above)
       failure.frames[#failure.frames + 1] = frame
       if not frame.own and not seen then
         seen = true
-        local more = meant.value(failure.message, level, frame)
+        local more = suggest.value(failure.message, level, frame)
         if more then
           failure.message = failure.message:gsub("^[^\n]*", function(first)
             return first .. "\n  " .. more
@@ -342,7 +342,7 @@ local function misuse(failure, parts, out, max)
   end
   local hint = hint_of(parts)
   if frame and not parts.kind then
-    local advice = meant.syntax(parts.sentence, frame)
+    local advice = suggest.syntax(parts.sentence, frame)
     parts.rest[#parts.rest + 1] = advice and "  " .. advice
   end
   add_all(out, parts.rest, max - #out - (hint and 1 or 0))

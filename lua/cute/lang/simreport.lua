@@ -24,7 +24,7 @@
 -- tostring(report) prints the leading faults, report:details() all of them,
 -- report:traffic() the table of lines, report:json() everything for programs.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local source = require "cute.lang.source"
 local words = require "cute.lang.report"
 

@@ -7,12 +7,12 @@
 -- does the same with the variables that its functions assign, and a branch
 -- (cute.lang.branch) with the values that its two ends leave. Fields of tables
 -- that the body writes are carried like locals (cute.lang.fields).
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local branch = require "cute.lang.branch"
 local bytecode = require "cute.lang.bytecode"
 local lex = require "cute.lang.lex"
-local reach = require "cute.lang.reach"
+local dependencies = require "cute.lang.dependencies"
 local regions = require "cute.lang.region"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
@@ -468,8 +468,8 @@ end
 
 --- Traces func as kernel `name` with these arguments. opts.missing: a sentence
 -- that names the arguments that are nil. opts.numbers: some arguments are
--- numbers. opts.in_table: some are in tables. opts.held: see reach.take.
----@return userdata fn, table read the record of cute.lang.reach
+-- numbers. opts.in_table: some are in tables. opts.held: see dependencies.take.
+---@return userdata fn, table read the record of cute.lang.dependencies
 function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}
   opts.state = {watched = {}, lines = {}, memo = {}, ran = ran,
@@ -504,7 +504,7 @@ function trace.run(name, func, opts, ...)
   if not opts.record then regions.restore() end  -- a debugger shows them
   regions.begin(before)
   if not ok then error(fn, 0) end
-  local read = reach.take(func, opts.held, ran)
+  local read = dependencies.take(func, opts.held, ran)
   read.elements = elements
   return fn, read
 end

@@ -1,6 +1,6 @@
 --- cute.nvgpu: what one family of GPUs has, by the Python DSL's names.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local nvgpu = {}
 

@@ -14,7 +14,7 @@
 -- unchanged. Functions that it calls are cloned with it.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
-local reach = require "cute.lang.reach"
+local dependencies = require "cute.lang.dependencies"
 
 local capture = {}
 
@@ -200,7 +200,7 @@ end
 function Capture:reads(program)
   local roots = {}
   for _, part in ipairs(self.parts) do roots[#roots + 1] = part[4] end
-  return reach.within(roots, program.read)
+  return dependencies.within(roots, program.read)
 end
 
 --- Raises where a function that was traced alone stored to a captured tensor.

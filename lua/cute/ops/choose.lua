@@ -8,7 +8,7 @@
 -- matrices that an epilogue reads like D, in the form of A and B, with the
 -- number `value`; fused: an epilogue follows; arch, sm, sms of the device;
 -- order: the only permitted accumulation order, in the words of
--- cute.ops.order, and splits: its number of parts of K; ragged: the form of
+-- cute.ops.sum_order, and splits: its number of parts of K; ragged: the form of
 -- its groups (kernels.groups), with `expected` rows each. With groups m is the
 -- total number of rows, or the most of one group.
 --
@@ -19,8 +19,8 @@
 -- all families is chosen.
 local core = require "cute.core"
 local int4 = require "cute.ops.family.int4"
-local moved = require "cute.ops.family.moved"
-local order = require "cute.ops.order"
+local repack = require "cute.ops.family.repack"
+local sum_order = require "cute.ops.sum_order"
 local simt = require "cute.ops.family.simt"
 local skinny = require "cute.ops.family.skinny"
 local sm80 = require "cute.ops.family.sm80"
@@ -29,7 +29,7 @@ local tuned = require "cute.ops.tuned"
 
 local choose = {}
 
-local FAMILIES = {sm90, moved, skinny, sm80, simt, int4}
+local FAMILIES = {sm90, repack, skinny, sm80, simt, int4}
 choose.FAMILIES = FAMILIES
 
 local WHY = {gemm_sm90 = "tensor cores of Hopper, fed by TMA",
@@ -80,7 +80,7 @@ function choose.list(p)
       local other, kept
       for _, c in ipairs(family.list(p)) do
         c.base = family.name
-        c.order = order.of(p, c)
+        c.order = sum_order.of(p, c)
         if p.order and c.order ~= p.order then other = c.order
         else
           list[#list + 1], kept = c, true

@@ -16,9 +16,9 @@
 -- Without one it uses a record of their answers on an H200.
 local core = require "cute.core"
 local cute = require "cute"
-local epilogue = require "cute.ops.epilogue"
+local epilogue = require "cute.ops.epilogue_function"
 local operand = require "cute.ops.operand"
-local order = require "cute.ops.order"
+local sum_order = require "cute.ops.sum_order"
 local tiles = require "cute.tiles"
 
 local cublas = {}
@@ -191,8 +191,8 @@ local function check(p, call)
   end
 end
 
---- Returns cuBLAS's order for a problem, in the words of cute.ops.order, and
--- its number of parts of K. Raises where they are unknown.
+--- Returns cuBLAS's order for a problem, in the words of cute.ops.sum_order,
+-- and its number of parts of K. Raises where they are unknown.
 ---@return string
 ---@return integer
 function cublas.order(p, call)
@@ -205,8 +205,8 @@ function cublas.order(p, call)
   if p.c and call.beta == nil and split == 1 then
     like "beta = 1: where K is in one piece cuBLAS does not add C to its sums"
   end
-  return order.in_parts(p.a.bits == 16 and order.SIXTEEN
-    or order.EIGHT:format(128), p.k,
+  return sum_order.in_parts(p.a.bits == 16 and sum_order.SIXTEEN
+    or sum_order.EIGHT:format(128), p.k,
     tiles.count(tiles.count(p.k, bk), split) * bk), split
 end
 

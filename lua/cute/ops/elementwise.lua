@@ -15,9 +15,9 @@ local modes = require "cute.ops.modes"
 local numbers = require "cute.ops.numbers"
 local operand = require "cute.ops.operand"
 local philox = require "cute.ops.philox"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local transpose = require "kernels.transpose"
-local whole = require "cute.ops.whole"
+local tensor_op = require "cute.ops.tensor_op"
 
 local ops = {}
 
@@ -205,7 +205,7 @@ local function operands_of(p, call)
       p.operands[i] = {number = math.type(t)}
     else
       local name = p.names and p.names[i] or "operand " .. i
-      whole.check(p.fail, name, t)
+      tensor_op.check(p.fail, name, t)
       local x = {name = name, t = t, l = t.layout, input = #p.inputs + 1,
                  dtype = operand.plain(t.element_type)}
       p.operands[i], p.inputs[#p.inputs + 1] = x, x
@@ -218,7 +218,7 @@ local function operands_of(p, call)
            core.show(call.operands[1]))
   end
   for i, t in ipairs(call.out) do
-    whole.check(p.fail, i == 1 and "out" or "out " .. i, t)
+    tensor_op.check(p.fail, i == 1 and "out" or "out " .. i, t)
     tensors[#tensors + 1] = t
   end
   return tensors
@@ -526,7 +526,7 @@ end
 
 local function plan_of(p, call)
   local tensors = operands_of(p, call)
-  p.device, p.place, p.pdl = whole.device(tensors, call.o)
+  p.device, p.place, p.pdl = tensor_op.device(tensors, call.o)
   local list = {}
   for i, x in ipairs(p.inputs) do list[i] = x end
   if p.to then list[#list + 1] = {name = p.out, l = call.out[1].layout} end
@@ -591,12 +591,12 @@ local known = calls.new()
 local function converting(src, dst, o)
   return plan_of({name = "convert", operands = {}, inputs = {}, outputs = {},
     out = "dst", to = true, names = {"src"},
-    fail = whole.failing "ops.convert"},
+    fail = tensor_op.failing "ops.convert"},
     {operands = {src}, o = o, out = {dst}}).steps[1]
 end
 
---- Returns the step (see cute.ops.whole) that converts src into dst, for use in
--- other operations.
+--- Returns the step (see cute.ops.tensor_op) that converts src into dst, for
+-- use in other operations.
 function ops.converting(src, dst) return converting(src, dst, NONE) end
 
 --- Returns the steps that fill a result like dst with one number, for plans
@@ -624,20 +624,20 @@ local function arguments(what, f, o, operands)
 end
 
 local function run(what, f, o, operands, more, plan)
-  whole.options(what:match "%S+", o)
+  tensor_op.options(what:match "%S+", o)
   local seen = more and more.view and {more.view(operands[1])} or operands
-  local call = {operands = seen, o = o, out = whole.outputs(o),
+  local call = {operands = seen, o = o, out = tensor_op.outputs(o),
                 captured = f and capture.of(f)}
   if not plan then
     local name = what:match "%S+"
     local p = {name = name:sub(5), f = f, operands = {}, inputs = {},
-               fail = whole.failing(name), outputs = {}, out = "out",
-               dtype = whole.dtype(name, o)}
+               fail = tensor_op.failing(name), outputs = {}, out = "out",
+               dtype = tensor_op.dtype(name, o)}
     for k, v in pairs(more or NONE) do p[k] = v end
     plan = plan_of(p, call)
     known:add(plan, arguments(what, f, o, operands))
   end
-  return whole.run(plan, call, function(ready)
+  return tensor_op.run(plan, call, function(ready)
     known:ready(ready, arguments(what, f, o, operands))
   end)
 end
@@ -658,11 +658,11 @@ end
 function ops.elementwise(f, ...)
   local list, n = {...}, select("#", ...)
   local o = NONE
-  if whole.is_options(list[n]) then o, list[n], n = list[n], nil, n - 1 end
+  if tensor_op.is_options(list[n]) then o, list[n], n = list[n], nil, n - 1 end
   for i = 1, n do
     if list[i] == nil then
-      whole.failing "ops.elementwise"("operand %d is nil; a tensor or a number "
-        .. "is needed", i)
+      tensor_op.failing "ops.elementwise"("operand %d is nil; a tensor or a "
+        .. "number is needed", i)
     end
   end
   return start("ops.elementwise", f, o, list)
@@ -673,7 +673,7 @@ end
 ---@param dst? any
 ---@param o? table
 function ops.copy(src, dst, o)
-  if whole.is_options(dst) and o == nil then dst, o = nil, dst end
+  if tensor_op.is_options(dst) and o == nil then dst, o = nil, dst end
   if dst == nil then return start("ops.copy", nil, o or NONE, {src}, {
     names = {"src"}}) end
   local options = {}
@@ -698,7 +698,7 @@ function ops.move(dst, src, stream)
     if cute.size(a, m) ~= cute.size(b, m) then return false end
   end
   local loops = modes.loops({{name = "dst", l = a}, {name = "src", l = b}},
-    modes.extents(a), whole.failing "copy_from")
+    modes.extents(a), tensor_op.failing "copy_from")
   modes.sort(loops, 1, 2)
   if not modes.injective(loops, 1) then return false end
   if modes.meet(loops, 1, dst, 2, src) == "mixed" then
@@ -721,7 +721,7 @@ end
 
 -- Returns x with its modes permuted.
 local function turned(x, perm, fail)
-  whole.check(fail, "x", x)
+  tensor_op.check(fail, "x", x)
   local rank = cute.rank(x)
   if perm == nil then
     if rank < 2 then
@@ -762,7 +762,7 @@ function ops.transpose(x, perm, o)
   if o == nil and perm and perm[1] == nil then perm, o = nil, perm end
   return start(perm and order(perm) or "ops.transpose", nil, o or NONE, {x},
     {names = {"x"}, rows = true, view = function(t)
-      return turned(t, perm, whole.failing "ops.transpose")
+      return turned(t, perm, tensor_op.failing "ops.transpose")
     end})
 end
 

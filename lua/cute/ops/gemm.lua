@@ -12,7 +12,7 @@ local capture = require "cute.ops.capture"
 local int4 = require "cute.ops.int4"
 local operand = require "cute.ops.operand"
 local plans = require "cute.ops.plan"
-local promise = require "cute.ops.promise"
+local determinism = require "cute.ops.determinism"
 local scales = require "cute.ops.scales"
 
 local gemm = {}
@@ -178,7 +178,7 @@ local function problem(call)
   for _, i in ipairs(read) do
     table.insert(p.sources, source(call.captured.values[i], batch, i))
   end
-  promise.look(p, call)
+  determinism.look(p, call)
   return p
 end
 

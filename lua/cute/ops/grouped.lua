@@ -8,15 +8,15 @@ local core = require "cute.core"
 local cute = require "cute"
 local calls = require "cute.ops.calls"
 local capture = require "cute.ops.capture"
-local epilogue = require "cute.ops.epilogue"
+local epilogue = require "cute.ops.epilogue_function"
 local gemm = require "cute.ops.gemm"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local operand = require "cute.ops.operand"
-local order = require "cute.ops.order"
+local sum_order = require "cute.ops.sum_order"
 local plans = require "cute.ops.plan"
-local promise = require "cute.ops.promise"
+local determinism = require "cute.ops.determinism"
 local scales = require "cute.ops.scales"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local sm90 = require "cute.ops.family.sm90"
 local tiles = require "cute.tiles"
 
@@ -113,7 +113,7 @@ local function problem(call)
   p.B = operand.facts(operand.layout(B.layout, p.batch), p.b, B.alignment)
   p.D = operand.facts(operand.layout(layout, rows), p.d,
                       D and D.alignment or 256)
-  promise.look(p, call)
+  determinism.look(p, call)
   return p
 end
 
@@ -275,7 +275,7 @@ local function launch_of(problems, o, call)
   local c
   for _, x in ipairs(sm90.list(p)) do
     x.base = "gemm_sm90"
-    if (not c or x.ns < c.ns) and (not p.order or order.of(p, x) == p.order)
+    if (not c or x.ns < c.ns) and (not p.order or sum_order.of(p, x) == p.order)
     then
       c = x
     end

@@ -2,7 +2,7 @@
 --
 --     local D = cute.ops.gemm(A, B)                -- A B^T
 --     print(cute.ops.explain(A, B))                -- the kernel, and why
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 return sign.parts({}, "cute.ops", "ops.", {
   ["cute.ops.gemm"] = [[

@@ -8,7 +8,7 @@ local cute = require "cute"
 local devices = require "cute.lang.devices"
 local modes = require "cute.ops.modes"
 local report = require "cute.lang.report"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local tiles = require "cute.tiles"
 
 local operand = {}

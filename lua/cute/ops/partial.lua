@@ -5,7 +5,7 @@
 -- and blocks are stored side by side in memory, and a second kernel reduces
 -- them. No atomics are used.
 local cute = require "cute"
-local operations = require "kernels.fold"
+local operations = require "kernels.reduce_tensor"
 local tiles = require "cute.tiles"
 
 local partial = {}

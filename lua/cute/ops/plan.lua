@@ -13,7 +13,7 @@ local cute = require "cute"
 local calls = require "cute.ops.calls"
 local choose = require "cute.ops.choose"
 local elementwise = require "cute.ops.elementwise"
-local epilogue = require "cute.ops.epilogue"
+local epilogue = require "cute.ops.epilogue_function"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
 local reduce = require "cute.ops.reduce"
@@ -76,8 +76,8 @@ function FAMILIES.gemm_splitk(p, c)
           end}
 end
 
--- Makes a plan for kernels of kernels/join: `operands` returns their first
--- arguments.
+-- Makes a plan for kernels of kernels/splitk_skinny: `operands` returns their
+-- first arguments.
 local function by_join(p, made, operands)
   local sums, counts = made.scratch(p.m, p.batches)
   return {kernel = made.kernel, block = made.block, cluster = made.cluster,

@@ -1,7 +1,7 @@
 --- The parts that problems of ops.gemm and ops.grouped_gemm have in common:
 -- gates, types, epilogue, device. cute.ops.choose describes a problem.
 local cute = require "cute"
-local epilogue = require "cute.ops.epilogue"
+local epilogue = require "cute.ops.epilogue_function"
 local int4 = require "cute.ops.int4"
 local operand = require "cute.ops.operand"
 local scales = require "cute.ops.scales"
@@ -32,8 +32,8 @@ function problem.gates(p, call, B)
 end
 
 --- Sets the fields that follow from the types p.a and p.b: p.tf32, p.sums, the
--- factors (cute.ops.scales), the epilogue's results (cute.ops.epilogue),
--- p.fused.
+-- factors (cute.ops.scales), the epilogue's results
+-- (cute.ops.epilogue_function), p.fused.
 ---@return any like D's default type
 ---@return integer[] read numbers of the epilogue's values that are read like D
 function problem.types(p, call)

@@ -2,27 +2,27 @@
 --
 -- Reduced modes and kept modes are each sorted by stride. A thread's vectors
 -- run along the contiguous mode: along the reduced modes (sums of rows) or
--- across them (sums of columns); kernels/fold.lua. Where that yields too few
--- blocks, several blocks share a result, and further kernels reduce their
--- partial results.
+-- across them (sums of columns); kernels/reduce_tensor.lua. Where that yields
+-- too few blocks, several blocks share a result, and further kernels reduce
+-- their partial results.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local elementwise = require "cute.ops.elementwise"
 local cute = require "cute"
-local fold = require "kernels.fold"
-local sign = require "cute.lang.sign"
+local reduce_tensor = require "kernels.reduce_tensor"
+local sign = require "cute.lang.signature"
 local modes = require "cute.ops.modes"
 local operand = require "cute.ops.operand"
-local whole = require "cute.ops.whole"
+local tensor_op = require "cute.ops.tensor_op"
 
 local reduce = {}
 
 local PLACES = {argmax = true, argmin = true}
 local OPS = {argmax = true, argmin = true}
-for name in pairs(fold.OPS) do OPS[name] = true end
+for name in pairs(reduce_tensor.OPS) do OPS[name] = true end
 local FLOATS = {mean = true, norm = true, rms = true}
 
-local fail = whole.failing "ops.reduce"
+local fail = tensor_op.failing "ops.reduce"
 
 ---------------------------------------------------------------------------
 -- Arguments
@@ -168,7 +168,7 @@ local function along(p, o, vectors)
   if o.index then o.steps = math.max(1, math.min(o.steps, HELD // o.width)) end
   o.splits = o.splits or splits_for(p, up(o.places * o.threads, o.block),
                                     up(vectors, o.threads * o.steps))
-  return fold.along(o)
+  return reduce_tensor.along(o)
 end
 
 local function across(p, o, rows)
@@ -183,7 +183,7 @@ local function across(p, o, rows)
   end
   o.splits = o.splits or splits_for(p, up(wide, o.lanes),
                                     up(rows, deep * o.steps))
-  return fold.across(o)
+  return reduce_tensor.across(o)
 end
 
 -- Returns the kernel of a reduction, given the kept and reduced loops.
@@ -304,8 +304,8 @@ end
 
 local function plan_of(op, call)
   local x, o = call.operands[1], call.o
-  whole.check(fail, "x", x)
-  if call.out[1] then whole.check(fail, "out", call.out[1]) end
+  tensor_op.check(fail, "x", x)
+  if call.out[1] then tensor_op.check(fail, "out", call.out[1]) end
   if call.out[2] then fail "out 2 is given, and there is one result" end
   local gone = gone_of(x, o.by or "all")
   local kept, count, stay, go = loops_of(x, gone, call.out[1])
@@ -315,7 +315,7 @@ local function plan_of(op, call)
   end
   local sums, usual = types_of(op, dtype, count)
   local p = {dtype = dtype, floats = nil}
-  p.device, p.place, p.pdl = whole.device({x, call.out[1]}, o)
+  p.device, p.place, p.pdl = tensor_op.device({x, call.out[1]}, o)
   p.sms = p.device.info and p.device.info.sms or 132
   local first = {op = op, sums = sums, count = count, wide = count >= 1 << 31,
                  pdl = p.pdl, name = "reduce_" .. op}
@@ -323,7 +323,7 @@ local function plan_of(op, call)
     first.index = select(2, modes.column(go, 3))
     first.ordered = modes.injective(go, 3)
   end
-  local result = whole.dtype("ops.reduce", o) or usual
+  local result = tensor_op.dtype("ops.reduce", o) or usual
   local plan = {device = p.device, place = p.place, steps = {}, anew = true,
                 results = {{shape = kept, dtype = result}}}
   if count == 0 then
@@ -363,14 +363,14 @@ local function arguments(x, op, o)
 end
 
 local function run(x, op, o, plan)
-  whole.options("ops.reduce", o, OPTIONS)
+  tensor_op.options("ops.reduce", o, OPTIONS)
   if not OPS[op] then sign.unknown("operation", op, OPS, "ops.reduce") end
-  local call = {operands = {x}, o = o, out = whole.outputs(o)}
+  local call = {operands = {x}, o = o, out = tensor_op.outputs(o)}
   if not plan then
     plan = plan_of(op, call)
     known:add(plan, arguments(x, op, o))
   end
-  return whole.run(plan, call, function(ready)
+  return tensor_op.run(plan, call, function(ready)
     known:ready(ready, arguments(x, op, o))
   end)
 end

@@ -1,6 +1,6 @@
 --- cute.pipeline, part: rings of stages between those who fill them and those
 -- who read them, by what tells that a stage is full or empty.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
 local states = require "cute.pipe.state"

@@ -1,6 +1,6 @@
 --- cute.pipeline, part: what threads meet at: named barriers, arrays of
 -- mbarriers, groups of TMA stores; and who they are.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
 

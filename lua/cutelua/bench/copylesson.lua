@@ -23,7 +23,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
 local lib = require "cutelua.bench.lessonlib"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local copylesson = {}
 

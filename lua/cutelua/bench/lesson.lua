@@ -34,7 +34,7 @@ local cli = require "cutelua.program.cli"
 local compare = require "cutelua.check.compare"
 local lib = require "cutelua.bench.lessonlib"
 local measure = require "cutelua.bench.measure"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local stop, must, say = lib.stop, lib.must, lib.say
 
 local lesson = {}

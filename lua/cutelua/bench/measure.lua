@@ -1,7 +1,7 @@
 --- The measuring part of cute.gpu: times launches on a GPU.
 local core = require "cute.core"
 local report = require "cute.lang.report"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local gpu = {}
 

@@ -1,6 +1,6 @@
 --- References that several lessons share, on buffers, in plain Lua and double
 -- precision: rows of products, rows of attention.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local oracle = {}
 
 --- Returns n elements of a buffer from `at` on, as a list from 0 on.

@@ -1,6 +1,6 @@
 --- The measuring part of cute.testing: timing, and selecting the fastest of
 -- several configurations.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local report = require "cute.lang.report"

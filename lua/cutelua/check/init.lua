@@ -18,7 +18,7 @@
 --             guarantee
 --   needs     surgeon = true, ok: which synchronisation is needed
 --   mend      surgeon = true, a bug: a change or an inserted line that fixes
---             it (cutelua.check.surgeon)
+--             it (cutelua.check.repair)
 --   sums      a line whose float sums are added in no fixed order
 -- docs/simulator.md explains why an ok is reliable, and its assumptions.
 local compare = require "cutelua.check.compare"
@@ -28,18 +28,18 @@ local json = require "cutelua.text.json"
 local kernel = require "cute.lang.kernel"
 local memory = require "cute.lang.memory"
 local plural = require "cute.lang.report".plural
-local schedule = require "cutelua.check.schedule"
+local warp_schedule = require "cutelua.check.warp_schedule"
 local sizes = require "cutelua.check.sizes"
 local plain = require "cutelua.analyses.report".plain
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
-local surgeon = require "cutelua.check.surgeon"
+local repair = require "cutelua.check.repair"
 
 local check = {}
 
 local ORDERS, SECONDS, LEAST = 2000, 60, 1e-3
 
-local Verdict = {__closed = true}  -- see cute.lang.reach
+local Verdict = {__closed = true}  -- see cute.lang.dependencies
 Verdict.__index = Verdict
 
 local function place(file, line)
@@ -101,7 +101,7 @@ function Verdict:__tostring()
   local function add(line) text[#text + 1] = "  " .. line end
   if self.fault then
     for line in simreport.fault(self.fault):gmatch "[^\n]+" do add(line) end
-    for _, line in ipairs(schedule.told(self.schedule)) do add(line) end
+    for _, line in ipairs(warp_schedule.told(self.schedule)) do add(line) end
   else
     add(("%s of %s in %s; %s"):format(plural(self.orders, "order"),
       plural(self.turns, "turn"), plural(self.blocks, "block"),
@@ -123,10 +123,10 @@ function Verdict:__tostring()
       break
     end
   end
-  for _, line in ipairs(self.needs and surgeon.told(self.needs) or {}) do
+  for _, line in ipairs(self.needs and repair.told(self.needs) or {}) do
     add(line)
   end
-  if self.mend then add(surgeon.advice(self.mend)) end
+  if self.mend then add(repair.advice(self.mend)) end
   if self.sums then
     add(("the last bits depend on the order of sums: %s")
       :format(place(self.sums.file, self.sums.line)))
@@ -175,18 +175,18 @@ function Verdict:json()
                     fault = s.of and s.of.fault
                       and plain(s.of.fault)}
   end
-  out.needs = self.needs and surgeon.plain(self.needs)
+  out.needs = self.needs and repair.plain(self.needs)
   if self.needs and self.needs.together then
-    out.together = surgeon.plain(self.needs.together)
+    out.together = repair.plain(self.needs.together)
     out.gain = self.needs.gain
   end
   out.mend = self.mend and {words = self.mend.words,
                             together = self.mend.together,
                             open = self.mend.open,
-                            places = surgeon.plain(self.mend.places)}
+                            places = repair.plain(self.mend.places)}
   for i, m in ipairs(self.mend and self.mend.others or {}) do
     out.mend.others = out.mend.others or {}
-    out.mend.others[i] = {words = m.words, places = surgeon.plain(m.places)}
+    out.mend.others[i] = {words = m.words, places = repair.plain(m.places)}
   end
   return json.encode(out)
 end
@@ -292,7 +292,7 @@ local function verdict_of(result, name, opts, notes)
     limit = opts.seconds, seconds = os.clock() - result.began,
     began = opts.began}, Verdict)
   for _, o in ipairs(v.open) do o.text = WHY[o.why](o, v) end
-  if v.verdict == "bug" then v.schedule = schedule.of(result, name) end
+  if v.verdict == "bug" then v.schedule = warp_schedule.of(result, name) end
   return v
 end
 
@@ -333,22 +333,22 @@ function check.launch(program, launch, opts, arguments)
   if opts.surgeon and v.verdict == "ok" and not kernel.empty(launch.grid) then
     -- An operation that keeps a launch from relying on the GPU counts as
     -- needed.
-    v.needs = surgeon.needs(notes[1] and run or strictly(run), program.fn,
+    v.needs = repair.needs(notes[1] and run or strictly(run), program.fn,
                             bounds.limit)
-    surgeon.gains(v.needs, run, program, launch, opts.gpu, bounds.limit)
+    repair.gains(v.needs, run, program, launch, opts.gpu, bounds.limit)
   elseif opts.surgeon and v.verdict == "bug" then
     local judge = opts.reference and compare.judge(program, launch,
       {reference = opts.reference, tolerance = opts.tolerance,
        arguments = arguments})
     local fault = v.fault or wrong_place(v)
     v.mend = fault and (v.fault or judge)
-      and surgeon.mend(run, program.fn, fault, bounds.seconds, nil, result.runs,
+      and repair.mend(run, program.fn, fault, bounds.seconds, nil, result.runs,
                        judge, bounds.limit)
   end
   return v
 end
 
---- Runs a launch with a saved schedule (cutelua.check.schedule).
+--- Runs a launch with a saved schedule (cutelua.check.warp_schedule).
 ---@return table verdict
 function check.replay(program, launch, kept)
   local run = check.runner(program, launch)

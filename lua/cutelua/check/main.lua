@@ -11,8 +11,8 @@ local kernel = require "cute.lang.kernel"
 local lessonlib = require "cutelua.bench.lessonlib"
 local memory = require "cute.lang.memory"
 local report = require "cute.lang.report"
-local schedule = require "cutelua.check.schedule"
-local sign = require "cute.lang.sign"
+local warp_schedule = require "cutelua.check.warp_schedule"
+local sign = require "cute.lang.signature"
 local simreport = require "cute.lang.simreport"
 local sizes = require "cutelua.check.sizes"
 local sys = require "cute.sys"
@@ -100,7 +100,7 @@ local LARGEST = 64 << 20  -- limit of a schedule file in bytes
 local function read_schedule(name)
   local text, why = cli.read_plain(name, LARGEST)
   if not text then return nil, why end
-  return schedule.parse(text, core.visible(name))
+  return warp_schedule.parse(text, core.visible(name))
 end
 
 --- Starts a session of checks, which watches launches; nil, a message and an
@@ -201,7 +201,7 @@ end
 
 function Session:save(verdict)
   local ok, why = cli.write_file(self.opt.save,
-    schedule.text(verdict.schedule, self.nth))
+    warp_schedule.text(verdict.schedule, self.nth))
   if not ok then report.tell("cutelua: check: " .. why) end
 end
 

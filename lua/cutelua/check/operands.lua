@@ -1,5 +1,5 @@
 --- Alternative operands of synchronisation, which the surgeon
--- (cutelua.check.surgeon) tries: the parity of a wait, bytes and arrivals that
+-- (cutelua.check.repair) tries: the parity of a wait, bytes and arrivals that
 -- an mbarrier counts, a stage, a rank, a mask, the thread count of a barrier,
 -- and numbers that enter their computation. A candidate is a patch of one
 -- operand (core/sim/edit.h), its description, and its priority.

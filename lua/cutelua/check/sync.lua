@@ -1,4 +1,4 @@
---- Synchronisation operations known to the surgeon (cutelua.check.surgeon): how
+--- Synchronisation operations known to the surgeon (cutelua.check.repair): how
 -- to write each in a script, its weaker form, its possible replacements, and
 -- operations that may be missing. An operation is {op =, and those of imm,
 -- fence, read, relaxed, count, mem, name, sem, scope that apply}. Its names

@@ -35,7 +35,7 @@ local function find(session, what)
   if value == nil then
     local names = {}
     for n in pairs(seen) do names[#names + 1] = n end
-    local near = require "cute.lang.sign".nearest(name, names)
+    local near = require "cute.lang.signature".nearest(name, names)
     core.fail("unknown-name", ("no local '%s' is seen here%s"):format(name,
       near and " (did you mean " .. near .. "?)" or ""))
   end

@@ -7,7 +7,7 @@
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local cute = require "cute"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local names = {}
 
@@ -136,7 +136,7 @@ end
 function names.inner(f)
   while true do
     local info = debug.getinfo(f, "S")
-    if module_of(info.source) ~= "cute.lang.sign" then return f, info end
+    if module_of(info.source) ~= "cute.lang.signature" then return f, info end
     local found
     for i = 1, 8 do
       local name, value = debug.getupvalue(f, i)
@@ -345,7 +345,7 @@ local OBJECTS = {
 local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cute.lang.raw
   cute.stream cute.math cute.smemstruct cute.utils cute.pipeline
   cutelua.profile.swizzle cutelua.profile.conflict cutelua.profile.preflight
-  cute.layoutenum cute.schedule cute.grouped cute.tensormaps
+  cute.layoutenum cute.persistent_schedulers cute.grouped cute.tensormaps
   cute.lang.devices]]
 
 local function class_name(name) return (name:lower():gsub(" ", "_")) end

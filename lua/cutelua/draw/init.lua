@@ -12,7 +12,7 @@
 -- text.lua, svg.lua, latex.lua, html.lua.
 local core = require "cute.core"
 local layouts = require "cutelua.draw.layouts"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local draw = {}
 

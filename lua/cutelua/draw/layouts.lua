@@ -3,7 +3,7 @@
 local core = require "cute.core"
 local palette = require "cutelua.draw.palette"
 local picture = require "cutelua.draw.picture"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local layouts = {}
 

@@ -13,7 +13,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local report = require "cute.lang.report"
 local script = require "cutelua.program.script"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local source = require "cute.lang.source"
 
 local learn = {}

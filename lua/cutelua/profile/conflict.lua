@@ -14,12 +14,12 @@ local core = require "cute.core"
 local layouts = require "cutelua.draw.layouts"
 local picture = require "cutelua.draw.picture"
 local plural = require "cute.lang.report".plural
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local source = require "cute.lang.source"
 
 local conflict = {}
 
-local Conflict = {__closed = true}  -- see cute.lang.reach
+local Conflict = {__closed = true}  -- see cute.lang.dependencies
 Conflict.__index = Conflict
 
 local BANKS, SHOWN = 32, 16  -- most passes drawn as text

@@ -31,7 +31,7 @@ local targets = require "cute.targets"
 
 local estimate = {}
 
-local Estimate = {__closed = true}  -- see cute.lang.reach
+local Estimate = {__closed = true}  -- see cute.lang.dependencies
 Estimate.__index = Estimate
 
 local SECTOR, WAVEFRONT, MOST_STEPS = 32, 128, 1 << 24

@@ -16,7 +16,7 @@
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local source = require "cute.lang.source"
 local targets = require "cute.targets"
 
@@ -29,7 +29,7 @@ local TENSORMAP = "CUDA driver API, cuTensorMapEncodeTiled"
 -- Blocks of a cluster that every GPU supports, and the most that some do.
 local CLUSTER, CLUSTER_MOST = 8, 16
 
-local Result = {__closed = true}  -- see cute.lang.reach
+local Result = {__closed = true}  -- see cute.lang.dependencies
 Result.__index = Result
 
 ---------------------------------------------------------------------------

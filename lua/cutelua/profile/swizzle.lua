@@ -19,7 +19,7 @@
 -- cured: no conflict is left. tostring prints it.
 local core = require "cute.core"
 local conflict = require "cutelua.profile.conflict"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local smem = require "cute.smem"
 local source = require "cute.lang.source"
 
@@ -28,7 +28,7 @@ local swizzle = {}
 local LINE = 1024  -- bits of all banks
 local NONE = {0, 4, 3}
 
-local Found = {__closed = true}  -- see cute.lang.reach
+local Found = {__closed = true}  -- see cute.lang.dependencies
 Found.__index = Found
 
 local function log2(n)

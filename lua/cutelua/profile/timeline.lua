@@ -22,7 +22,7 @@ local ranges = require "cute.arch.ranges"
 
 local timeline = {}
 
-local Timeline = {__closed = true}  -- see cute.lang.reach
+local Timeline = {__closed = true}  -- see cute.lang.dependencies
 Timeline.__index = Timeline
 
 ---------------------------------------------------------------------------

@@ -17,7 +17,7 @@
 -- {name=, help=, many=}` accepts them (`opt.args`, a list).
 local core = require "cute.core"
 local files = require "cute.lang.files"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local cli = {}
 

@@ -5,7 +5,7 @@
 -- fields of our own values, which has no side effects.
 local core = require "cute.core"
 local lex = require "cute.lang.lex"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local has_sys, sys = pcall(require, "cute.sys")
 

@@ -7,10 +7,10 @@ local asm = require "cutelua.text.asm"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local jit = require "cute.jit"
-local runs = require "cute.lang.runs"
+local history = require "cute.lang.history"
 local lines = require "cutelua.program.lines"
 local show = require "cutelua.program.show"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local diff = {}
 
@@ -190,8 +190,8 @@ local function add_same(out, same)
   end
 end
 
---- Returns the numbers of two runs (see cute.lang.runs) that differ, as lines;
--- the last line holds the unchanged ones.
+--- Returns the numbers of two runs (see cute.lang.history) that differ, as
+-- lines; the last line holds the unchanged ones.
 ---@param a table?
 ---@param b table?
 ---@return string[] out
@@ -233,7 +233,7 @@ function Diff.__tostring(d)
   local x, y = d.before.runs.last, d.now.runs.last
   if x and y then
     add(out, diff.counters(x, y))
-    local was, is = runs.seconds(x), runs.seconds(y)
+    local was, is = history.seconds(x), history.seconds(y)
     if was and is then
       out[#out + 1] = ("  %s on %s: %s -> %s"):format(y.first
         and "first runs" or "time", y.device, show.seconds(was),

@@ -3,7 +3,7 @@
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local names = require "cutelua.doc.names"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local source = require "cute.lang.source"
 
 local meaning = {}

@@ -3,8 +3,8 @@
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local report = require "cute.lang.report"
-local runs = require "cute.lang.runs"
-local sign = require "cute.lang.sign"
+local history = require "cute.lang.history"
+local sign = require "cute.lang.signature"
 local topics = require "cutelua.program.topics"
 
 local show = {}
@@ -323,7 +323,7 @@ local function show_program(program)
     extent_text(program.block))}
   out[2] = "  " .. resources_text(program)
   local last = program.runs.last
-  local seconds = last and runs.seconds(last)
+  local seconds = last and history.seconds(last)
   if seconds then
     out[3] = ("  %s run: %s on %s"):format(last.first and "first" or "last",
       seconds_text(seconds), last.device)

@@ -3,7 +3,7 @@
 -- Launches on the simulator are timed one by one; on a GPU, two events around
 -- the code measure the time.
 local core = require "cute.core"
-local runs = require "cute.lang.runs"
+local history = require "cute.lang.history"
 local show = require "cutelua.program.show"
 
 local timing = {}
@@ -69,13 +69,13 @@ local function sample(f, n, gpus)
   return seconds, on_gpus
 end
 
---- Runs f until there are enough samples. Restores runs.watcher afterwards.
+--- Runs f until there are enough samples. Restores history.watcher afterwards.
 ---@param f function
 ---@return table {first =, each = runs per sample, rows = {{name =, samples =}}}
 function timing.measure(f)
   local launches, collect = collector()
-  local before = runs.watcher
-  runs.watcher = function(...)
+  local before = history.watcher
+  history.watcher = function(...)
     collect(...)
     if before then before(...) end
   end
@@ -88,7 +88,7 @@ function timing.measure(f)
   for i, gpu in ipairs(gpus) do
     m.rows[i + 1] = {name = gpu:info().name, samples = {}}
   end
-  if gpus[1] then runs.watcher = nil end  -- its events would be timed, too
+  if gpus[1] then history.watcher = nil end  -- its events would be timed, too
   for _, row in ipairs(launches) do row.samples = {} end
   if not launches[1] or gpus[1] then
     start = core.clock()

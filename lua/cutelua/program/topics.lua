@@ -1,6 +1,6 @@
 --- Topics of the names in cute and its modules.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local topics = {}
 

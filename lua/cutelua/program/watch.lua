@@ -9,7 +9,7 @@ local core = require "cute.core"
 local diff = require "cutelua.program.diff"
 local lines = require "cutelua.program.lines"
 local literal = require "cute.lang.literal"
-local runs = require "cute.lang.runs"
+local history = require "cute.lang.history"
 local show = require "cutelua.program.show"
 local sys = require "cute.sys"
 
@@ -84,7 +84,7 @@ function watch.child(path)
     files[#files + 1] = file
     write()
   end)
-  runs.watcher = function(p, last)
+  history.watcher = function(p, last)
     local name = p.program.info.name
     local k = by_name[name]
     if not k then
@@ -92,7 +92,7 @@ function watch.child(path)
       by_name[name], kernels[#kernels + 1] = k, k
     end
     k.program = p.program
-    runs.seconds(last)
+    history.seconds(last)
     add_counters(k.numbers, last)
   end
   local exit = os.exit

@@ -26,7 +26,7 @@ local core = require "cute.core"
 local json = require "cutelua.text.json"
 local report = require "cute.lang.report"
 local run = require "cutelua.workshop.run"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local workshop = {}
 

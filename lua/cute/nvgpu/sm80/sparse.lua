@@ -15,7 +15,7 @@
 --
 -- and tensors of A and metadata have K/2 and W columns for K of B's.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local sparse = {}
 

@@ -2,7 +2,7 @@
 -- multiply-adds of sm_80 and ldmatrix, stmatrix. They stand for atoms, which
 -- also go by their C++ names.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local warp = {}
 

@@ -20,7 +20,7 @@
 -- count all the same. A load tells its mbarrier of the bytes that came; of
 -- stores the thread waits for their groups, and what they copy was written
 -- before a cute.arch.fence_view_async_shared() of the writers and a barrier.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local cpasync = {}
@@ -29,7 +29,7 @@ local cpasync = {}
 -- Operations
 ---------------------------------------------------------------------------
 
-local Op = {__closed = true}  -- to cute.lang.reach
+local Op = {__closed = true}  -- to cute.lang.dependencies
 Op.__index = Op
 function Op.__tostring(op) return op.name end
 

@@ -16,7 +16,7 @@
 -- it is for the first. Shared memory that threads wrote is read after
 -- cute.arch.fence_view_async_shared() by the writers and a barrier.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local smem = require "cute.smem"
 
 local warpgroup = {}

@@ -1,6 +1,6 @@
 --- Products by wgmma, fed by TMA (kernels/gemm_sm90): supported problems, and
 -- the kernel's candidates that suit them.
-local ahead = require "cute.ops.family.ahead"
+local early_b = require "cute.ops.family.early_b"
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -208,7 +208,7 @@ local function candidates(p, swap)
   for _, c in ipairs(gemm_sm90.candidates(rows, n, p.k, o)) do
     local chosen = c.options
     if p.constant and (chosen.split == 2 or chosen.persistent == false)
-      and ahead.pays(c.blocks, c.room, p.sms) then
+      and early_b.pays(c.blocks, c.room, p.sms) then
       chosen.ahead = swap and "a" or "b"
     end
     if (not p.gated or chosen.tile[2] % 32 == 0)

@@ -493,7 +493,7 @@ describe("calls", function()
   end)
 
   it("of reduce reach past 2^31 vectors and places", function()
-    local fold = require "kernels.fold"
+    local reduce_tensor = require "kernels.reduce_tensor"
     local far, some = (1 << 31) + 37, {extents = {3}, stride = {1}}
     local function one(dtype)
       return cute.make_tensor(cute.zeros({64}, dtype).iterator,
@@ -508,8 +508,9 @@ describe("calls", function()
       {"across", "argmin", {extents = {3}, stride = {far}},
        {extents = {far}, stride = {1}}}} do
       local way, op, folded, kept, splits = table.unpack(c)
-      local k = fold[way] {op = op, dtype = cute.i8, sums = cute.i64, width = 1,
-        kept = kept, folded = folded, stride = {1}, places = kept.extents[1],
+      local k = reduce_tensor[way] {op = op, dtype = cute.i8,
+        sums = cute.i64, width = 1, kept = kept,
+        folded = folded, stride = {1}, places = kept.extents[1],
         count = cute.product(folded.extents), splits = splits or 1, steps = 2,
         index = op:find "^arg" and {1} or nil, block = 256, threads = 256,
         wide = folded.extents[1] == far, lanes = 32}

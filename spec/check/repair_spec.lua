@@ -1,12 +1,12 @@
 -- The surgeon: what of our kernels' synchronisation is needed, and whether
 -- what was taken out is put in again. The whole set: CUTELUA_ALL=1,
--- SPEC_SECONDS=3600 and SPECS=spec/check/surgeon_spec.lua make test.
+-- SPEC_SECONDS=3600 and SPECS=spec/check/repair_spec.lua make test.
 local check = require "cutelua.check"
 local core = require "cute.core"
 local cute = require "cute"
 local kernel = require "cute.lang.kernel"
 local support = require "spec.support"
-local surgeon = require "cutelua.check.surgeon"
+local repair = require "cutelua.check.repair"
 
 -- Calls each(program, run) for each kernel that a script launches.
 local function over(script, options, each)
@@ -55,18 +55,18 @@ describe("the surgeon", function()
     local planted, first, any, lost = 0, 0, 0, {}
     for _, script in ipairs(SOME) do
       over(script[1], script[2], function(program, run)
-        for _, n in ipairs(surgeon.needs(run, program.fn)) do
+        for _, n in ipairs(repair.needs(run, program.fn)) do
           if n.need == "needed" and n.fault then
             planted = planted + 1
-            local m = surgeon.mend(surgeon.edited(run, surgeon.without(n.op)),
+            local m = repair.mend(repair.edited(run, repair.without(n.op)),
                                    program.fn, n.fault, 60, n.op)
             local one, some = false, false
-            if m then one, some = surgeon.finds(program.fn, n.op, m) end
+            if m then one, some = repair.finds(program.fn, n.op, m) end
             first = first + (one and 1 or 0)
             any = any + (some and 1 or 0)
             if not some then
               lost[#lost + 1] = ("%s: %s:%d %s: %s"):format(program.info.name,
-                n.file, n.line, n.words, m and surgeon.advice(m) or "nothing")
+                n.file, n.line, n.words, m and repair.advice(m) or "nothing")
             end
           end
         end
@@ -83,7 +83,7 @@ describe("the surgeon", function()
     local function needs(k)
       local list
       over("gemm3stage", GEMM .. k, function(program, run)
-        list = surgeon.needs(run, program.fn)
+        list = repair.needs(run, program.fn)
       end)
       return list
     end
@@ -115,10 +115,10 @@ describe("the surgeon", function()
     assert.equal("needed", v.needs[1].need)
     assert.equal("cute.arch.sync_warp()", v.needs[1].weaker)
     assert.equal("not needed", v.needs[2].need)
-    assert.matches("surgeon_spec.lua:%d+: cute.arch.sync_threads%(%): needed "
+    assert.matches("repair_spec.lua:%d+: cute.arch.sync_threads%(%): needed "
       .. "%(without it: warp%-race%); cute.arch.sync_warp%(%) would do at "
       .. "these sizes\n.*: cute.arch.sync_threads%(%): not needed", tostring(v))
-    assert.matches('"needs":%[{"fault":"warp%-race","file":"surgeon_spec.lua",'
+    assert.matches('"needs":%[{"fault":"warp%-race","file":"repair_spec.lua",'
       .. '"line":%d+,"need":"needed","weaker":"cute.arch.sync_warp%(%)"',
       v:json())
   end)
@@ -144,7 +144,7 @@ describe("the surgeon", function()
     assert.equal(1, #v.mend.places)
     assert.equal(here + 3, v.mend.places[1].line)
     assert.matches("mended by cute.arch.sync_threads%(%) before "
-      .. "surgeon_spec.lua:" .. here + 3, tostring(v))
+      .. "repair_spec.lua:" .. here + 3, tostring(v))
     here = debug.getinfo(1, "l").currentline
     v = bug(function(x, y, s, t)
       for _ in cute.range(3) do
@@ -204,8 +204,8 @@ describe("the surgeon", function()
     local m = of(how("relaxed", "gpu"), how("acquire", "gpu"))
     assert.same({'sem = "release"', 1}, {m.words, #m.places})
     local _, text = of(how("relaxed", "gpu"), how("relaxed", "gpu"))
-    assert.matches('mended by sem = "release" at surgeon_spec.lua:%d+ and sem '
-      .. '= "acquire" at surgeon_spec.lua:%d+', text)
+    assert.matches('mended by sem = "release" at repair_spec.lua:%d+ and sem '
+      .. '= "acquire" at repair_spec.lua:%d+', text)
     m, text = of(how("release", "gpu"), how("acquire", "cta"),
                  {grid = 2, block = 1})
     assert.equal(1, #m.places)
@@ -217,13 +217,13 @@ describe("the surgeon", function()
       local p = cute.kernel("k", f)(...):compile(o)
       local run = check.runner(p.program, kernel.sim_launch(p, {}, p.values,
                                                             p.grid))
-      for _, n in ipairs(surgeon.needs(run, p.program.fn)) do
+      for _, n in ipairs(repair.needs(run, p.program.fn)) do
         if n.op.op == "order" or n.op.op == "mbarrier.wait" then
           assert.equal("needed", n.need)
-          local m = surgeon.mend(surgeon.edited(run, surgeon.without(n.op)),
+          local m = repair.mend(repair.edited(run, repair.without(n.op)),
                                  p.program.fn, n.fault, 20, n.op)
           assert.is_table(m, n.words)
-          assert.is_true(surgeon.finds(p.program.fn, n.op, m), n.words)
+          assert.is_true(repair.finds(p.program.fn, n.op, m), n.words)
           return m.words
         end
       end
@@ -448,11 +448,11 @@ describe("the surgeon", function()
     end
     local m, text = mended(across {by = "cta"}, where, ints(128))
     assert.is_true(m.together)
-    assert.matches('mended by scope = "cluster" at surgeon_spec.lua:%d+ and '
-      .. 'scope = "cluster" at surgeon_spec.lua:%d+', text)
+    assert.matches('mended by scope = "cluster" at repair_spec.lua:%d+ and '
+      .. 'scope = "cluster" at repair_spec.lua:%d+', text)
     m, text = mended(across {reads = true, no_last = true}, where, ints(128))
     assert.is_true(m.places[1].last)
-    assert.matches("at the end of the kernel, behind surgeon_spec.lua", text)
+    assert.matches("at the end of the kernel, behind repair_spec.lua", text)
   end)
 
   it("mends groups of copies", function()
@@ -585,7 +585,7 @@ describe("the surgeon", function()
                            ints(64))
     assert.equal("cute.arch.sync_threads()", m.words)
     assert.is_true(m.open)
-    assert.matches("mended by cute.arch.sync_threads%(%) before surgeon_spec"
+    assert.matches("mended by cute.arch.sync_threads%(%) before repair_spec"
       .. ".lua:%d+.- %(in the schedules that were looked at: there are more%)",
       text)
   end)
@@ -628,7 +628,7 @@ describe("the surgeon", function()
     assert.is_true(needs.gain.without < needs[2].gain.without)
     assert.matches("cute.arch.sync_threads%(%): not needed; %d+.%d+ us without "
       .. "it, %d+.%d+ with %(the model's estimate, H200%)", tostring(v))
-    assert.matches("not needed together: surgeon_spec.lua:%d+, surgeon_spec.lua"
+    assert.matches("not needed together: repair_spec.lua:%d+, repair_spec.lua"
       .. ":%d+; %d+.%d+ us without them, ", tostring(v))
     assert.matches('"gain":{"how":"the model\'s estimate, H200","with":',
                    v:json())
@@ -640,8 +640,8 @@ describe("the surgeon", function()
     assert.equal(needs[2].one_of, needs[3].one_of)
     assert.is_nil(needs[4].one_of)
     assert.matches("cute.arch.sync_threads%(%): one of these two is needed, "
-      .. "this or surgeon_spec.lua:" .. needs[3].line, tostring(v))
-    assert.matches('"one_of":%[{"file":"surgeon_spec.lua","line":'
+      .. "this or repair_spec.lua:" .. needs[3].line, tostring(v))
+    assert.matches('"one_of":%[{"file":"repair_spec.lua","line":'
       .. needs[2].line .. "}", v:json())
   end)
 
@@ -667,8 +667,8 @@ describe("the surgeon", function()
       y[t] = s[63 - t]
     end)
     assert.same({3, 3, 3}, sizes, text)
-    assert.matches("one of these three is needed, this or surgeon_spec.lua:%d+ "
-      .. "or surgeon_spec.lua:%d+", text)
+    assert.matches("one of these three is needed, this or repair_spec.lua:%d+ "
+      .. "or repair_spec.lua:%d+", text)
     sizes, text = of(function(x, y)
       local t = arch.thread_idx()
       local s = cute.make_smem_tensor(cute.f32, cute.make_layout(64))
@@ -722,14 +722,14 @@ describe("the surgeon", function()
   end)
 
   it("reports any error of an estimate beside its verdict", function()
-    local gain, estimator = require "cutelua.check.gain",
+    local redundant_sync, estimator = require "cutelua.check.redundant_sync",
       require "cutelua.profile.estimate"
     local of, said = estimator.of, nil
     estimator.of = function() error(said, 0) end
     local function time_of()
       local p = cute.kernel("three", three)(cute.empty({128}, cute.f32),
         cute.empty({128}, cute.f32)):trace {block = 128}
-      return pcall(gain.times, p, {args = {}}, {}, false)
+      return pcall(redundant_sync.times, p, {args = {}}, {}, false)
     end
     said = "attempt to index a nil value (local 'x')"
     local ok, times, _, why = time_of()

@@ -1,6 +1,6 @@
 -- Products whose matrices are moved for Hopper's kernel, as
--- cute.ops.family.moved has it: random ones beside plain Lua, what is moved and
--- what stays, what is said of it, and what else calls ask for.
+-- cute.ops.family.repack has it: random ones beside plain Lua, what is moved
+-- and what stays, what is said of it, and what else calls ask for.
 local calls = require "cute.ops.calls"
 local choose = require "cute.ops.choose"
 local core = require "cute.core"

@@ -6,7 +6,7 @@
 -- (field 'tile')" becomes "'tile' is nil, where a table is expected".
 local core = require "cute.core"
 
-local slip = {}
+local lua_errors = {}
 
 -- The expected value, by Lua's phrase for the operation.
 local EXPECTED = {
@@ -90,7 +90,7 @@ end
 -- and so does Ctrl-C.
 ---@param message any
 ---@return any
-function slip.handler(message)
+function lua_errors.handler(message)
   local sentence = type(message) == "string" and own_sentence(message)
   if not sentence or sentence == "interrupted"
     or sentence:find "^[^\n]* %[[%l-]+%]" then
@@ -106,4 +106,4 @@ function slip.handler(message)
   return told
 end
 
-return slip
+return lua_errors

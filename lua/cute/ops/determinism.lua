@@ -5,13 +5,13 @@
 -- accumulation order is that of a large product with the same B, independent
 -- of M, of batches, and of the layouts of A and D. With like = "cublas" it is
 -- cuBLAS's order. Candidates with another order are excluded (p.order, see
--- cute.ops.order).
+-- cute.ops.sum_order).
 local choose = require "cute.ops.choose"
 local cublas = require "cute.ops.cublas"
 local cute = require "cute"
 local operand = require "cute.ops.operand"
 
-local promise = {}
+local determinism = {}
 
 local fail = operand.fail
 
@@ -59,7 +59,7 @@ end
 --- Sets the guarantees that the options request for problem p: p.promise, in
 -- words; p.order, the required accumulation order, if any; p.splits, the
 -- number of parts of K, where known.
-function promise.look(p, call)
+function determinism.look(p, call)
   local o = call.o
   if o.deterministic == false and (o.batch_invariant or o.like) then
     fail("%s is deterministic, and deterministic = false",
@@ -82,4 +82,4 @@ function promise.look(p, call)
   end
 end
 
-return promise
+return determinism

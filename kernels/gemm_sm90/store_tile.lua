@@ -10,7 +10,7 @@ local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
 
 local WARPGROUP = 128
 
-local epilogue = {}
+local store_tile = {}
 
 -- stmatrix of four 8x8 matrices, or of two where 16 columns are no part; of
 -- wider numbers pairs, or what lies alone.
@@ -33,7 +33,7 @@ end
 -- buffers; group, thread: which of the warpgroups, and of its threads; half:
 -- which of a split tile; sources: this warpgroup's; D, alpha, beta, more: the
 -- kernel's arguments; atoms, maps: of groups.map
-function epilogue.new(o, x)
+function store_tile.new(o, x)
   local r2s = cute.make_tiled_copy_C(store_atom(o), x.mma)
   local slice = r2s:get_slice(x.thread)
   local part = cute.make_rmem_tensor(x.mma:partition_shape_C(o.epi), o.d_dtype)
@@ -134,7 +134,7 @@ local function ask(o, out, at, n)
 end
 
 --- Asks for what the epilogue reads of a tile first: ahead of its products.
-function epilogue.ahead(o, out, at)
+function store_tile.ahead(o, out, at)
   if not out.sources then return end
   for n = 0, o.source_stages - 1 do ask(o, out, at, n) end
 end
@@ -260,8 +260,8 @@ end
 
 --- Sums of a tile to D.
 ---@param w table work tile
-function epilogue.store(o, out, acc, w)
+function store_tile.store(o, out, acc, w)
   cute.arch.range("epilogue", store, o, out, acc, w)
 end
 
-return epilogue
+return store_tile

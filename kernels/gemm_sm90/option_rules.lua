@@ -1,13 +1,13 @@
 --- What kernels/gemm_sm90 asks of its choices and operands: errors name the
 -- choice or the operand, what it is and what is needed.
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local core = require "cute.core"
 
 local WHAT = "gemm_sm90"
 
 local wrong = {}
 
-local function need(ok, text, ...) check.need(ok, WHAT, text, ...) end
+local function need(ok, text, ...) rules.need(ok, WHAT, text, ...) end
 
 -- n integers of 1 or more.
 local function integers(name, list, n)
@@ -118,10 +118,10 @@ end
 --- Fails unless the choices, with those that are missing filled in, are some.
 ---@param o table
 function wrong.options(o)
-  check.integers(WHAT, o, {"consumers"}, 1, 4)
-  check.integers(WHAT, o, {"stages", "epi_stages", "source_stages",
+  rules.integers(WHAT, o, {"consumers"}, 1, 4)
+  rules.integers(WHAT, o, {"stages", "epi_stages", "source_stages",
                            "min_blocks"}, 1, 32)
-  check.integers(WHAT, o, {"swizzle", "promote", "least"}, 1, 1 << 20)
+  rules.integers(WHAT, o, {"swizzle", "promote", "least"}, 1, 1 << 20)
   one_of(o, "schedule", "cooperative", "pingpong")
   one_of(o, "a_major", "k", "m")
   one_of(o, "b_major", "k", "n")
@@ -232,15 +232,15 @@ function wrong.operands(o, A, B, D)
     need(t.element_type == want, "%s is of %s, and this kernel takes %s", name,
          tostring(t.element_type), tostring(want))
   end
-  check.same(WHAT, "K of A", A.shape[2], "of B", B.shape[2])
-  check.same(WHAT, "M of A", A.shape[1], "of D", D.shape[1])
+  rules.same(WHAT, "K of A", A.shape[2], "of B", B.shape[2])
+  rules.same(WHAT, "M of A", A.shape[1], "of D", D.shape[1])
   if o.gated then
     local n = D.shape[2]
-    check.same(WHAT, "N of B", B.shape[1], "gates and what passes of D are",
+    rules.same(WHAT, "N of B", B.shape[1], "gates and what passes of D are",
                math.type(n) and 2 * n)
     return
   end
-  check.same(WHAT, "N of B", B.shape[1], "of D", D.shape[2])
+  rules.same(WHAT, "N of B", B.shape[1], "of D", D.shape[2])
 end
 
 return wrong

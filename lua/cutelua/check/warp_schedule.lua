@@ -4,7 +4,7 @@ local core = require "cute.core"
 local explore = require "cutelua.check.explore"
 local source = require "cute.lang.source"
 
-local schedule = {}
+local warp_schedule = {}
 
 local HEAD = "cutelua schedule 1"
 
@@ -12,7 +12,7 @@ local HEAD = "cutelua schedule 1"
 -- (lines).
 ---@param result table of explore
 ---@param name string the kernel's name
-function schedule.of(result, name)
+function warp_schedule.of(result, name)
   local order = (result.report.orders or {})[1]
   local path = order and order.path or {}
   local turns = explore.words(result.turns)
@@ -46,7 +46,7 @@ end
 
 --- Returns the schedule as lines of text.
 ---@return string[]
-function schedule.told(s)
+function warp_schedule.told(s)
   if #s.turns == 0 then
     return {"schedule: warps one after the other, agents when none can go on"}
   end
@@ -66,7 +66,7 @@ function schedule.told(s)
 end
 
 --- Returns a file's text; nth: number of the launch in the script.
-function schedule.text(s, nth)
+function warp_schedule.text(s, nth)
   local list = {HEAD, "kernel " .. s.kernel, "launch " .. nth,
                 s.cluster and "cluster " .. s.cluster or "cluster all"}
   for i, turn in ipairs(s.turns) do
@@ -78,7 +78,7 @@ end
 
 --- Parses a file's text; nil and a message where it is invalid.
 ---@return table? schedule, string? message
-function schedule.parse(text, name)
+function warp_schedule.parse(text, name)
   local lines = {}
   for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
   local function bad(i)
@@ -106,4 +106,4 @@ function schedule.parse(text, name)
   return s
 end
 
-return schedule
+return warp_schedule

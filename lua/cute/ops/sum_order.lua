@@ -10,12 +10,12 @@ local cute = require "cute"
 local tiles = require "cute.tiles"
 local types = require "cute.ops.family.types"
 
-local order = {}
+local sum_order = {}
 
 --- The order of Hopper's tensor cores for 16-bit floats, and for 8-bit floats
 -- that continue in f32 after so many products.
-order.SIXTEEN = "16 products at once"
-order.EIGHT = "32 products at once, kept to 13 bits; those of %d in f32"
+sum_order.SIXTEEN = "16 products at once"
+sum_order.EIGHT = "32 products at once, kept to 13 bits; those of %d in f32"
 
 -- The order within one instruction or a few, by family.
 local STEPS = {}
@@ -32,9 +32,9 @@ end
 
 function STEPS.gemm_sm90(p, o)
   if types.fp8(p.a) then
-    return order.EIGHT:format(o.promote * o.tile[3])
+    return sum_order.EIGHT:format(o.promote * o.tile[3])
   end
-  return (p.a.bits == 32 and "8 products at once" or order.SIXTEEN)
+  return (p.a.bits == 32 and "8 products at once" or sum_order.SIXTEEN)
     .. factors(p)
 end
 
@@ -68,7 +68,7 @@ end
 
 --- Returns `words` with K divided into parts whose partial sums are added in
 -- f32 or f64.
-function order.in_parts(words, k, each) return words .. cut_in(k, each) end
+function sum_order.in_parts(words, k, each) return words .. cut_in(k, each) end
 
 local function parts(p, c)
   local o, k = c.options, p.k
@@ -110,10 +110,10 @@ end
 --- Returns the order in which candidate c for problem p accumulates: see
 -- cute.ops.choose. A candidate may state its own as c.order.
 ---@return string
-function order.of(p, c)
+function sum_order.of(p, c)
   if p.sums.is_integer then return "whole numbers, in any order" end
   return (c.order or STEPS[kernel_of(c)](p, c.options) .. parts(p, c))
     .. of_rows(p, c)
 end
 
-return order
+return sum_order

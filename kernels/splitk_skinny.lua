@@ -1,22 +1,23 @@
 --- K shared out for products of few rows: to the warps of a block, and to
 -- blocks beside each other (z). Their sums are put together in that order, of
 -- warps in shared memory, of blocks in that of the first one of their cluster
--- or, where they form none, in memory by the last one to come (kernels.meet).
+-- or, where they form none, in memory by the last one to come
+-- (kernels.splitk_reduce).
 --
 -- A plan says what there is: {n, m, tile = {rows of B, of A}, warps = {along N,
 -- along K}, block = threads, splits = blocks that share K, cluster = do they
 -- form one?, MT, NT = MMAs of a warp, turned = is it D^T = B A^T?, epilogue,
 -- gated = are the first half of the tile's rows of B, as of B itself, gates of
 -- the others? Then it is turned, and MT is even}.
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local core = require "cute.core"
 local cute = require "cute"
-local meet = require "kernels.meet"
-local sign = require "cute.lang.sign"
+local splitk_reduce = require "kernels.splitk_reduce"
+local sign = require "cute.lang.signature"
 local tiles = require "cute.tiles"
 local _ = cute._
 
-local join = {}
+local splitk_skinny = {}
 
 local CLUSTER = 8  -- blocks that any device lets share memory
 -- Sums lie alike in all MMAs of this size.
@@ -36,7 +37,7 @@ end
 --- What follows for plan p: wm, wn, the warps that have sums in the end, and
 -- `out`, their MMA; meets: do blocks meet in memory?
 -- columns: of D's tile.
-function join.plan(p)
+function splitk_skinny.plan(p)
   local w = p.warps[1]
   p.columns = p.gated and p.tile[1] // 2 or p.tile[1]
   p.wm, p.wn = shares(p.warps[2], p.gated and p.MT // 2 or p.MT, p.NT)
@@ -44,7 +45,7 @@ function join.plan(p)
   p.out = cute.make_tiled_mma(ATOM, p.turned and {w * p.wm, p.wn, 1}
     or cute.make_layout({p.wm, {w, p.wn}, 1}, {w, {1, w * p.wm}, 0}))
   p.cluster = p.cluster and p.splits > 1
-  check.need(not p.cluster or p.splits <= CLUSTER, p.name,
+  rules.need(not p.cluster or p.splits <= CLUSTER, p.name,
     "a cluster of %d blocks; there are %d at most", p.splits, CLUSTER)
   p.meets = p.splits > 1 and not p.cluster
 end
@@ -53,7 +54,7 @@ end
 -- mma, tile, turned, grid(m, batches), scratch(m, batches)}. The last gives how
 -- many f32 and i32 zeros blocks share; where there are any f takes them (work,
 -- turns) behind D.
-function join.launches(p, f)
+function splitk_skinny.launches(p, f)
   local function blocks(m)
     return tiles.count(p.n, p.tile[1]) * tiles.count(m or p.m, p.tile[2])
   end
@@ -94,7 +95,7 @@ end
 --- Where this thread works: its tile (bn, bm), the matrices of the batch l, its
 -- warp along N and along K (wn, wk), and its index among those that have the
 -- same part of K (side).
-function join.place(p)
+function splitk_skinny.place(p)
   local tid = (cute.arch.thread_idx())
   local block, l, z = cute.arch.block_idx()
   local across, side = tiles.count(p.n, p.tile[1]), 32 * p.warps[1]
@@ -188,7 +189,7 @@ end
 ---@param s any? shared memory of f32, (4,block,MT*NT); new, if it is nil
 ---@param ... any f32 and counts that blocks share, where p.meets; then what the
 -- epilogue takes
-function join.leave(p, at, sums, D, s, ...)
+function splitk_skinny.leave(p, at, sums, D, s, ...)
   local to, tile, crd = D, {p.tile[2], p.columns}, {at.bm, at.bn}
   if p.turned then
     to = cute.make_tensor(D.iterator, cute.make_layout(
@@ -211,7 +212,7 @@ function join.leave(p, at, sums, D, s, ...)
     local last
     if p.cluster then last = of_cluster(acc, at, mine)
     else
-      last = meet(acc, {work = more[1], turns = more[2],
+      last = splitk_reduce(acc, {work = more[1], turns = more[2],
         at = at.block + at.l * (at.across * tiles.count(D.shape[1], p.tile[2])),
         splits = p.splits, threads = threads, of = mine or nil})
     end
@@ -230,4 +231,4 @@ function join.leave(p, at, sums, D, s, ...)
   if mine then cute.when(mine, store) else store() end
 end
 
-return sign.module("kernels.join", join)
+return sign.module("kernels.splitk_skinny", splitk_skinny)

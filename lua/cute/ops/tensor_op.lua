@@ -13,11 +13,11 @@ local devices = require "cute.lang.devices"
 local operand = require "cute.ops.operand"
 local report = require "cute.lang.report"
 
-local whole = {}
+local tensor_op = {}
 
 --- Returns a function that raises errors about a call's arguments.
 ---@param what string "ops.reduce"
-function whole.failing(what)
+function tensor_op.failing(what)
   return function(text, ...)
     core.fail("bad-argument", what .. ": " .. text:format(...))
   end
@@ -33,7 +33,7 @@ local COMMON = {out = "tensor table", dtype = "dtype string",
 ---@param o table
 ---@param own? table<string, string> types by name, in addition to the common
 -- ones
-function whole.options(what, o, own)
+function tensor_op.options(what, o, own)
   local known = {}
   for _, types in ipairs {COMMON, own or {}} do
     for name, want in pairs(types) do known[name] = want end
@@ -42,12 +42,12 @@ function whole.options(what, o, own)
 end
 
 --- Reports whether x is a table of options.
-function whole.is_options(x)
+function tensor_op.is_options(x)
   return type(x) == "table" and getmetatable(x) == nil
 end
 
 --- Raises unless t is a tensor that these operations accept.
-function whole.check(fail, name, t)
+function tensor_op.check(fail, name, t)
   if core.typename(t) ~= "tensor" or t.memspace == "coord" then
     fail("%s is %s; a tensor is needed", name, core.show(t))
   elseif t.layout.is_composed then
@@ -61,7 +61,7 @@ end
 --- Returns the device of a call, the location of its operands, and whether its
 -- launches are dependent (cute.ops.calls).
 ---@param tensors any[]
-function whole.device(tensors, o)
+function tensor_op.device(tensors, o)
   local list = {n = #tensors, table.unpack(tensors)}
   local device, why = devices.pick(core.launch_values(list), o, "auto")
   if not device then report.raise(why) end
@@ -75,25 +75,25 @@ end
 --- Returns the type that the options name, or nil. It has to be that of the
 -- first output tensor.
 ---@param what string
-function whole.dtype(what, o)
+function tensor_op.dtype(what, o)
   local dtype = o.dtype and core.find_dtype(tostring(o.dtype)) or nil
   if o.dtype and not dtype then
-    whole.failing(what)("dtype = %s: there is no such type",
+    tensor_op.failing(what)("dtype = %s: there is no such type",
                         core.show(o.dtype))
   elseif dtype and dtype.bits < 8 then
-    whole.failing(what)("dtype = %s: elements of 8 bits or more are needed",
+    tensor_op.failing(what)("dtype = %s: elements of 8 bits or more are needed",
                         tostring(dtype))
   end
-  local out = whole.outputs(o)[1]
+  local out = tensor_op.outputs(o)[1]
   if dtype and core.typename(out) == "tensor" and out.element_type ~= dtype then
-    whole.failing(what)("out is of %s, dtype is %s", tostring(out.element_type),
-                        tostring(dtype))
+    tensor_op.failing(what)("out is of %s, dtype is %s",
+                            tostring(out.element_type), tostring(dtype))
   end
   return dtype
 end
 
 --- Returns `out` of a call as a list.
-function whole.outputs(o)
+function tensor_op.outputs(o)
   local out = o.out
   if core.typename(out) == "table" then return out end
   return {out}
@@ -119,7 +119,7 @@ end
 ---@param plan table
 ---@param call table
 ---@param ready fun(run: table)
-function whole.run(plan, call, ready)
+function tensor_op.run(plan, call, ready)
   local out, made = results(plan, call)
   local work = plan.floats and calls.work(plan.place, plan.floats)
   local o = {device = plan.device, stream = call.o.stream, seed = call.o.seed,
@@ -137,4 +137,4 @@ function whole.run(plan, call, ready)
   return table.unpack(out)
 end
 
-return whole
+return tensor_op

@@ -23,7 +23,7 @@ local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
 local philox = require "cute.ops.philox"
 local scales = require "cute.ops.scales"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local epilogue = {}
 

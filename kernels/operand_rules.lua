@@ -1,22 +1,22 @@
 --- What makers of kernels ask of their options and operands: an error names the
 -- kernel, what it got and what is needed.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
-local check = {}
+local rules = {}
 
 --- What makers of kernels that stand on others take: kernels/gemm_sm80's, and
 -- with those kernels/gemm_simt's own.
-check.GEMM = "name tile stages group mma atoms permutation rows epilogue "
+rules.GEMM = "name tile stages group mma atoms permutation rows epilogue "
   .. "columns gated piece fetch blocks as lead slots plain halves min_blocks "
   .. "pdl"
-check.SIMT = check.GEMM .. " sums a_dtype b_dtype warps"
+rules.SIMT = rules.GEMM .. " sums a_dtype b_dtype warps"
 
 --- Fails with "what: text" unless ok.
 ---@param ok any
 ---@param what string the kernel
 ---@param text string a format, of ...
-function check.need(ok, what, text, ...)
+function rules.need(ok, what, text, ...)
   if not ok then core.fail("bad-argument", what .. ": " .. text:format(...)) end
 end
 
@@ -24,8 +24,8 @@ end
 ---@param what string the kernel
 ---@param o any what the maker got
 ---@param names string the options that there are
-function check.options(what, o, names)
-  check.need(type(o) == "table", what, "%s; a table of options is needed",
+function rules.options(what, o, names)
+  rules.need(type(o) == "table", what, "%s; a table of options is needed",
              core.show(o))
   local known = {}
   for name in names:gmatch "[%w_]+" do known[name] = true end
@@ -44,8 +44,8 @@ end
 ---@param own string its own options
 ---@param others string the other's, check.GEMM
 ---@return table all, table rest
-function check.shared(what, o, defaults, own, others)
-  check.options(what, o or {}, own .. " " .. others)
+function rules.shared(what, o, defaults, own, others)
+  rules.options(what, o or {}, own .. " " .. others)
   local all, rest = {}, {}
   for _, t in ipairs {defaults, o or {}} do
     for name, v in pairs(t) do all[name] = v end
@@ -62,10 +62,10 @@ end
 ---@param least integer
 ---@param most integer
 ---@param kind? string
-function check.integers(what, o, names, least, most, kind)
+function rules.integers(what, o, names, least, most, kind)
   for _, name in ipairs(names) do
     local x = o[name]
-    check.need(x == nil or math.type(x) == "integer" and x >= least
+    rules.need(x == nil or math.type(x) == "integer" and x >= least
       and x <= most and (kind ~= "power" or x & (x - 1) == 0), what,
       "%s = %s; %s from %d to %d is needed", name, core.show(x),
       kind == "power" and "a power of two" or "an integer", least, most)
@@ -75,14 +75,14 @@ end
 --- Options that a kernel is not without: `dtype` a type, the others extents.
 ---@param what string
 ---@param o table
-function check.given(what, o, ...)
+function rules.given(what, o, ...)
   for _, name in ipairs {...} do
     local x = o[name]
     if name == "dtype" then
-      check.need(core.typename(x) == "dtype", what,
+      rules.need(core.typename(x) == "dtype", what,
         "dtype = %s; a type is needed, such as cute.bf16", core.show(x))
     else
-      check.need(math.type(x) == "integer" and x >= 1, what,
+      rules.need(math.type(x) == "integer" and x >= 1, what,
         "%s = %s; an integer of 1 or more is needed", name, core.show(x))
     end
   end
@@ -94,8 +94,8 @@ end
 ---@param i any a number, or a name
 ---@param t any
 ---@param n integer
-function check.dense(what, i, t, n)
-  check.need(core.typename(t) == "tensor", what,
+function rules.dense(what, i, t, n)
+  rules.need(core.typename(t) == "tensor", what,
     "operand %s is %s; a tensor is needed", i, core.show(t))
   local d = 1
   local shape, stride = core.flatten(t.shape), core.flatten(t.stride)
@@ -105,14 +105,14 @@ function check.dense(what, i, t, n)
     if shape[k] ~= 1 and stride[k] ~= d then d = -1 end
     d = d * shape[k]
   end
-  check.need(d == n, what, "operand %s is %s, and %d elements side by side "
+  rules.need(d == n, what, "operand %s is %s, and %d elements side by side "
     .. "are needed", i, tostring(t.layout), n)
 end
 
 --- Two extents, of a name each, are the same where both are known.
-function check.same(what, name, a, other, b)
+function rules.same(what, name, a, other, b)
   if not (math.type(a) and math.type(b)) then return end
-  check.need(a == b, what, "%s is %d, and %s %d", name, a, other, b)
+  rules.need(a == b, what, "%s is %d, and %s %d", name, a, other, b)
 end
 
 --- Elements of the widest access, of at most 16 bytes, that cuts rows of n
@@ -120,6 +120,6 @@ end
 ---@param bits integer
 ---@param n integer
 ---@return integer
-function check.widest(bits, n) return core.gcd(128 // bits, n) end
+function rules.widest(bits, n) return core.gcd(128 // bits, n) end
 
-return sign.module("kernels.check", check)
+return sign.module("kernels.operand_rules", rules)

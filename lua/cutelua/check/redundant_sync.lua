@@ -7,7 +7,7 @@ local kernel = require "cute.lang.kernel"
 local memory = require "cute.lang.memory"
 local report = require "cute.lang.report"
 
-local gain = {}
+local redundant_sync = {}
 
 -- Returns a copy of the program with nothing compiled.
 local function anew(program)
@@ -87,7 +87,7 @@ end
 ---@return table<integer, number> times nil where unknown
 ---@return string how
 ---@return table<integer, string> why reasons for missing times
-function gain.times(program, launch, edits, on_gpu)
+function redundant_sync.times(program, launch, edits, on_gpu)
   local device, failed = on_gpu ~= false and compare.gpu(), nil
   if device and repeats(program) then
     local times, why = attempt(measured, program, launch, edits, device)
@@ -100,4 +100,4 @@ function gain.times(program, launch, edits, on_gpu)
     failed and "; the GPU measured nothing: " .. failed or ""), why
 end
 
-return gain
+return redundant_sync

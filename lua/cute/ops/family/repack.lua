@@ -9,7 +9,7 @@ local operand = require "cute.ops.operand"
 local sm90 = require "cute.ops.family.sm90"
 local tiles = require "cute.tiles"
 
-local moved = {name = "moved"}
+local repack = {name = "moved"}
 
 local LAUNCH = 2500  -- ns of a launch and its dependency wait
 local LINE = 1024    -- alignment of rows in bits
@@ -82,7 +82,7 @@ local function behind(p, to)
   return q
 end
 
-function moved.takes(p)
+function repack.takes(p)
   local to = places(p)
   if not to then return false end
   local why = sm90.takes(behind(p, to))
@@ -90,11 +90,11 @@ function moved.takes(p)
   return why
 end
 
-function moved.list(p)
+function repack.list(p)
   local to = places(p)
   local list = sm90.list(behind(p, to))
   for _, c in ipairs(list) do c.moved, c.ns = to, c.ns + to.ns end
   return list
 end
 
-return moved
+return repack

@@ -4,7 +4,7 @@
 local core = require "cute.core"
 local source = require "cute.lang.source"
 
-local meant = {}
+local suggest = {}
 
 -- Lua's keywords.
 local LUA = {}
@@ -210,7 +210,7 @@ end
 ---@param level integer
 ---@param frame table {source, line}
 ---@return string?
-function meant.value(message, level, frame)
+function suggest.value(message, level, frame)
   local text = source.line(frame.source, frame.line)
   local walk = text and walked(message, text)
   if walk or not text or not message:find "%f[%w]nil%f[%W]" then return walk end
@@ -247,7 +247,7 @@ end
 -- list of folders. Other messages are returned unchanged.
 ---@param message string
 ---@return string
-function meant.module(message)
+function suggest.module(message)
   local head, name = message:match "^(.*module '([^'\n]+)' not found):\n"
   if not head then return message end
   local root, rest = name:match "^([^.]+)%.?(.*)$"
@@ -331,7 +331,7 @@ end
 ---@param sentence string Lua's message: "syntax error near '+'"
 ---@param frame table {source, line}
 ---@return string?
-function meant.syntax(sentence, frame)
+function suggest.syntax(sentence, frame)
   if not sentence:find " near " then return end
   local eof = sentence:find "near <eof>$"
   for n = frame.line, eof and 1 or frame.line, -1 do
@@ -346,4 +346,4 @@ function meant.syntax(sentence, frame)
       and "write for ... do ... end, while ... do ... end" or nil
 end
 
-return meant
+return suggest

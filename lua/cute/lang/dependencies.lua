@@ -8,9 +8,9 @@
 -- functions themselves assign are left out. The recorded contents of a table
 -- are those at the end of the trace.
 local bytecode = require "cute.lang.bytecode"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
-local reach = {}
+local dependencies = {}
 
 local LIBRARIES = {_G = true, string = true, table = true, math = true,
                    io = true, os = true, debug = true, coroutine = true,
@@ -21,7 +21,7 @@ local fixed, modules = {}, 0
 --- Returns the tables that no script changes: those of cute and of Lua's
 -- libraries.
 ---@return table<table, true>
-function reach.fixed()
+function dependencies.fixed()
   local n = 0
   for _ in next, package.loaded do n = n + 1 end
   if n == modules then return fixed end
@@ -181,8 +181,8 @@ end
 
 local function new_view(ran)
   return setmetatable({
-    ran = ran, seen = {}, pending = {}, fixed = reach.fixed(), assigned = {},
-    upvalues = {n = 0}, keys = {n = 0}, tables = {n = 0}}, View)
+    ran = ran, seen = {}, pending = {}, fixed = dependencies.fixed(),
+    assigned = {}, upvalues = {n = 0}, keys = {n = 0}, tables = {n = 0}}, View)
 end
 
 --- Returns the state that a trace of func could read, for core.unchanged; keeps
@@ -191,7 +191,7 @@ end
 ---@param held any[] arguments, or their parts, that are used as they are:
 -- functions, classes
 ---@param ran table<function, true> the user's functions that ran in it
-function reach.take(func, held, ran)
+function dependencies.take(func, held, ran)
   local view = new_view(ran)
   ran[func] = true
   view:see(func)
@@ -207,7 +207,7 @@ end
 -- values, and the elements of tensors; nil where there is none.
 ---@param values any[]
 ---@param read table of take
-function reach.within(values, read)
+function dependencies.within(values, read)
   local view = new_view(read.ran)
   for _, v in ipairs(values) do view:see(v) end
   view:go()
@@ -217,4 +217,4 @@ function reach.within(values, read)
     and some or nil
 end
 
-return reach
+return dependencies

@@ -4,12 +4,12 @@ local cute = require "cute"
 
 local WARPGROUP = 128
 
-local halves = {}
+local split2 = {}
 
 --- What one block of a pair gets from the other: half of a tile's sums, and the
 -- mbarrier that counts their bytes.
 ---@param maker any the thread that makes it
-function halves.mail(o, maker)
+function split2.mail(o, maker)
   local sums = o.tile[1] * o.tile[2] // 2
   local mail = cute.arch.alloc_smem(o.acc, sums, 16)
   local came = cute.arch.alloc_smem(cute.i64, 1)
@@ -22,7 +22,7 @@ function halves.mail(o, maker)
 end
 
 --- The sums of this block's half of the columns, of both halves of K.
-function halves.exchange(o, mail, acc, half)
+function split2.exchange(o, mail, acc, half)
   local tid, threads = cute.arch.thread_idx(), o.consumers * WARPGROUP
   local all = o.tile[2] * 64 // WARPGROUP           -- of 64 rows, a thread's
   local n = all // 2
@@ -53,4 +53,4 @@ function halves.exchange(o, mail, acc, half)
   return own
 end
 
-return halves
+return split2

@@ -2,7 +2,7 @@
 -- should do so.
 local tiles = require "cute.tiles"
 
-local ahead = {}
+local early_b = {}
 
 -- The least fraction of the blocks that fit at once.
 local FULL = 0.75
@@ -15,10 +15,10 @@ local FULL = 0.75
 ---@param room integer blocks that fit on a multiprocessor
 ---@param sms integer
 ---@return boolean? # nil: it should not
-function ahead.pays(blocks, room, sms)
+function early_b.pays(blocks, room, sms)
   local each = tiles.count(blocks, sms)
   local even = room < each or room == each and blocks >= FULL * each * sms
   return 2 * blocks <= sms or even or nil
 end
 
-return ahead
+return early_b

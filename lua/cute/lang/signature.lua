@@ -14,14 +14,14 @@
 -- table needs a signature. Each is wrapped in a check, and errors below it are
 -- reported as its own (core/bind/arglib.c).
 local core = require "cute.core"
-local slip = require "cute.lang.slip"
+local lua_errors = require "cute.lang.lua_errors"
 local xpcall = xpcall
 
 local sign = {}
 
--- Returns a function's results, or raises the error that slip.handler made. (A
--- call that is not a tail call keeps its caller on the stack, where errors look
--- up the name.)
+-- Returns a function's results, or raises the error that lua_errors.handler
+-- made. (A call that is not a tail call keeps its caller on the stack, where
+-- errors look up the name.)
 local function all(ok, ...)
   if not ok then error((...), 0) end
   return ...
@@ -69,7 +69,7 @@ function sign.guard(signature, f, class)
     return all(true, f(...))
   end or function(...)
     check(...)
-    return all(xpcall(f, slip.handler, ...))
+    return all(xpcall(f, lua_errors.handler, ...))
   end, signature)
   members[guarded] = members[f]
   return guarded
@@ -267,6 +267,7 @@ local function no_member(f, key)
   local info, what = debug.getinfo(f, "S"), core.signature(f)
   what = what and what:match "^[^(]+" or info.what == "C" and "this"
     or info.source:match "^=%[(.*)%]$"
+    or core.own_source(info.source) and "this"
     or ("what %s:%d makes"):format(info.short_src, info.linedefined)
   local three = what:find "_idx$" or what:find "_dim$"
   core.fail("unknown-name", ("%s is a function, which has no field %s%s")

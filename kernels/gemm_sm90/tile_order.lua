@@ -7,7 +7,7 @@ local tiles = require "cute.tiles"
 local pipeline, utils = cute.pipeline, cute.utils
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
-local schedule = {}
+local tile_order = {}
 
 -- A walk through the tiles of groups, as a StaticPersistentTileScheduler; m of
 -- tile_idx is the group's own, l the group.
@@ -60,7 +60,7 @@ end
 -- take them: the "producer" and the "consumer" have one each. `space` is what
 -- blocks of a launch share, maker the thread that makes barriers. Of groups
 -- tiles_l is how many rows there are.
-function schedule.walks(o, tiles_m, tiles_n, tiles_l, k_tiles, space, maker)
+function tile_order.walks(o, tiles_m, tiles_n, tiles_l, k_tiles, space, maker)
   if o.groups then
     return function() return grouped(o, space, tiles_l, tiles_n) end
   end
@@ -97,9 +97,9 @@ function schedule.walks(o, tiles_m, tiles_n, tiles_l, k_tiles, space, maker)
 end
 
 --- f for each tile of a walk.
-function schedule.each(o, work, f)
+function tile_order.each(o, work, f)
   if not o.persistent then return f() end
   cute.loop(function() return work:is_valid() end, f)
 end
 
-return schedule
+return tile_order

@@ -1,7 +1,7 @@
 --- Reductions of tensors of any strides: of the modes `folded`, for each place
 -- of the modes `kept`.
 --
---     local k = fold.along {op = "sum", dtype = cute.bf16, width = 8,
+--     local k = reduce_tensor.along {op = "sum", dtype = cute.bf16, width = 8,
 --                           kept = {extents = {100}, stride = {4096}},
 --                           folded = {extents = {4096}, stride = {1}},
 --                           stride = {1}, sums = cute.f32}
@@ -23,12 +23,12 @@
 -- vector to the next). max and min pass NaNs by; to argmax and argmin a NaN
 -- goes before all numbers.
 local cute = require "cute"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local _ = cute._
 
-local fold = {}
+local reduce_tensor = {}
 
 local WARP = 32
 
@@ -56,7 +56,7 @@ local function magnitude(x, sums)
   return (int or sums.is_float) and cute.abs(x):to(sums) or x:to(sums)
 end
 
-fold.OPS = {
+reduce_tensor.OPS = {
   sum = {of = add, init = 0},
   mean = {of = add, init = 0, after = function(x, n) return x / n end},
   prod = {of = function(a, b) return a * b end, init = 1},
@@ -72,11 +72,11 @@ fold.OPS = {
 --- The operation of that name, or a table that is one.
 ---@param name any
 ---@return table
-function fold.op(name)
-  local op = fold.OPS[name] or name
+function reduce_tensor.op(name)
+  local op = reduce_tensor.OPS[name] or name
   if type(op) ~= "table" then
     local names = {}
-    for n in pairs(fold.OPS) do names[#names + 1] = n end
+    for n in pairs(reduce_tensor.OPS) do names[#names + 1] = n end
     table.sort(names)
     core.fail("unknown-name", ("reduce: no op '%s': %s, or a table {of =, "
       .. "init =}"):format(tostring(name), table.concat(names, ", ")))
@@ -141,7 +141,7 @@ end
 -- {types, init, take = function(x, index), join = function(a, b)} of lists of
 -- both, and what finds the largest alone; behind: join where indices of b are
 -- larger, of types whose least key is above that of init. far: indices are i64.
-function fold.place(dtype, far, smallest)
+function reduce_tensor.place(dtype, far, smallest)
   local wide = dtype.bits == 64 or dtype == cute.u32
   local int = wide and cute.i64 or cute.i32
   local at = far and cute.i64 or cute.i32
@@ -166,9 +166,9 @@ local function state_of(o)
   local s
   local from = o.from or o.dtype
   if o.op == "argmax" or o.op == "argmin" then
-    s = fold.place(from, o.wide, o.op == "argmin")
+    s = reduce_tensor.place(from, o.wide, o.op == "argmin")
   else
-    local op = fold.op(o.op)
+    local op = reduce_tensor.op(o.op)
     s = plain(op, o.sums)
     s.after = op.after
   end
@@ -221,7 +221,7 @@ end
 ---@param s table
 ---@param state any[]
 ---@param lanes integer a power of two
-function fold.over_lanes(s, state, lanes)
+function reduce_tensor.over_lanes(s, state, lanes)
   local d = lanes // 2
   while d > 0 do
     local other = {}
@@ -404,7 +404,7 @@ local function look(o, s, n, mine, among, split, get, where)
       if e.ok then e.top = cute.where(e.ok, e.top, r.worst) end
       tops[i] = e.top
     end
-    local top = fold.over_lanes({join = function(a, b)
+    local top = reduce_tensor.over_lanes({join = function(a, b)
       return {r.most(a[1], b[1])}
     end}, {folded(r.most, tops)}, lanes)[1]
     local k = r.key(top)
@@ -428,7 +428,7 @@ local function look(o, s, n, mine, among, split, get, where)
       best.value = k
     end)
   end)
-  return {best.value, fold.over_lanes({join = function(a, b)
+  return {best.value, reduce_tensor.over_lanes({join = function(a, b)
     return {cute.min(a[1], b[1])}
   end}, {at.value}, lanes)[1]}
 end
@@ -482,7 +482,7 @@ end
 local function over_threads(o, s, state, joined)
   local tid = (cute.arch.thread_idx())
   if not joined then
-    state = fold.over_lanes(s, state, math.min(o.threads, WARP))
+    state = reduce_tensor.over_lanes(s, state, math.min(o.threads, WARP))
   end
   local warps = o.threads // WARP
   if warps <= 1 then return state end
@@ -498,7 +498,7 @@ local function over_threads(o, s, state, joined)
   for i, m in ipairs(shared) do
     out[i] = m[tid // o.threads * warps + tid % warps]
   end
-  return fold.over_lanes(s, out, warps)
+  return reduce_tensor.over_lanes(s, out, warps)
 end
 
 -- A state of vectors as one of values.
@@ -567,8 +567,8 @@ local OPTIONS = "op dtype width kept folded stride sums threads lanes block "
 
 --- A kernel whose threads' vectors lie along what is folded.
 ---@param o table the file's head; threads, block, steps, splits
-function fold.along(o)
-  check.options("fold.along", o, OPTIONS)
+function reduce_tensor.along(o)
+  rules.options("reduce_tensor.along", o, OPTIONS)
   local s = state_of(o)
   local places, rows = o.places, o.block // o.threads
   local n = o.folded.extents[1] // o.width
@@ -613,8 +613,8 @@ end
 
 --- A kernel whose threads' vectors lie along what is kept.
 ---@param o table the file's head; lanes, block, steps, splits
-function fold.across(o)
-  check.options("fold.across", o, OPTIONS)
+function reduce_tensor.across(o)
+  rules.options("reduce_tensor.across", o, OPTIONS)
   local s = state_of(o)
   o.across = true
   local n = 1
@@ -665,4 +665,4 @@ function fold.across(o)
   end)}
 end
 
-return sign.module("kernels.fold", fold)
+return sign.module("kernels.reduce_tensor", reduce_tensor)

@@ -7,12 +7,12 @@
 -- hears those of this one, so that nobody waits for long.
 local cute = require "cute"
 local rows = require "kernels.rows"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
-local share = {}
+local multiblock = {}
 
 local WARP = 32
-share.MOST = WARP  -- blocks of a row: a lane hears one
+multiblock.MOST = WARP  -- blocks of a row: a lane hears one
 
 -- `state` is words of u64 that are 0 before and after a launch: how many blocks
 -- have begun, and for each row what blocks say to each other, (sum, from, to):
@@ -25,7 +25,7 @@ local SAID = 1 << 32
 ---@param m integer
 ---@param sums integer
 ---@return integer
-function share.states(plan, m, sums)
+function multiblock.states(plan, m, sums)
   if plan.blocks == 1 then return 0 end
   return 1 + m * sums * plan.blocks * plan.blocks
 end
@@ -35,7 +35,7 @@ end
 ---@param plan table
 ---@param state any
 ---@return table plan
-function share.join(plan, state)
+function multiblock.join(plan, state)
   if plan.blocks == 1 then return plan end
   local taken = cute.make_smem_tensor(cute.i32, cute.make_layout {1})
   local blocks = (cute.arch.grid_dim())
@@ -160,11 +160,11 @@ end
 ---@param sums integer
 ---@param part function
 ---@param use function
-function share.sweep(plan, m, sources, sums, part, use)
+function multiblock.sweep(plan, m, sources, sums, part, use)
   if plan.blocks > 1 then return relay(plan, m, sources, sums, part, use) end
   plan:each(m, sources, function(at)
     use(at, plan:sums(part(at), at.turn))
   end)
 end
 
-return sign.module("kernels.share", share)
+return sign.module("kernels.multiblock_rows", multiblock)

@@ -144,7 +144,7 @@ function Epilogue:tail()
   cute.when(self.leader, function() self.pipe:producer_tail() end)
 end
 
-require "cute.lang.sign".class("Epilogue", Epilogue, [[
+require "cute.lang.signature".class("Epilogue", Epilogue, [[
   store(acc: tensor, at: table, f?: function) tail()
 ]])
 

@@ -25,7 +25,7 @@
 -- All numbers are in tiles; of a cluster each block has one. Where the last
 -- clusters reach beyond the result, their tiles lie outside: whether a place is
 -- valid is the cluster's, which stays together.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
 local states = require "cute.pipe.state"

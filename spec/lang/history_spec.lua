@@ -2,12 +2,12 @@
 -- a driver that keeps books: 2 ms, and 1 for each element between two events).
 local cute = require "cute"
 local fake = require "spec.gpu.fake"
-local runs = require "cute.lang.runs"
+local history = require "cute.lang.history"
 
 -- The driver knows axpy by its name.
 local CODE = [[
   local cute = require "cute"
-  local runs = require "cute.lang.runs"
+  local runs = require "cute.lang.history"
   local axpy = cute.kernel("axpy", function(y, x, a, n, shift)
     local i = cute.arch.thread_idx()
     cute.when(i:lt(n), function()
@@ -43,9 +43,9 @@ describe("runs", function()
     end)
     local t = cute.zeros({64}, cute.f32)
     local seen = {}
-    runs.watcher = function(p, last) seen[#seen + 1] = {p, last} end
+    history.watcher = function(p, last) seen[#seen + 1] = {p, last} end
     local report = k(t):launch {grid = 1, block = 64, device = "sim"}
-    runs.watcher = nil
+    history.watcher = nil
     k(t):launch {grid = 1, block = 64, device = "sim"}
     local p, last = table.unpack(seen[1])
     assert.equal(1, #seen)
@@ -55,7 +55,7 @@ describe("runs", function()
     assert.equal(2, last.requests)
     assert.equal(0, last.conflicts)
     assert.equal(report.instructions, last.instructions)
-    assert.equal(report.seconds, runs.seconds(last))
+    assert.equal(report.seconds, history.seconds(last))
     assert.is_true(p.program.runs.last ~= last)
   end)
 

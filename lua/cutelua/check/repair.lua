@@ -7,12 +7,12 @@
 -- inputs and sizes.
 local core = require "cute.core"
 local explore = require "cutelua.check.explore"
-local gain = require "cutelua.check.gain"
+local redundant_sync = require "cutelua.check.redundant_sync"
 local operands = require "cutelua.check.operands"
 local source = require "cute.lang.source"
 local sync = require "cutelua.check.sync"
 
-local surgeon = {}
+local repair = {}
 
 local BOUNDS = {orders = 200, seconds = 5}
 
@@ -79,10 +79,10 @@ local function edits_of(o, how, as)
   return list
 end
 
---- Returns the patches that remove an operation of surgeon.needs.
+--- Returns the patches that remove an operation of repair.needs.
 ---@param o table
 ---@return table[]
-function surgeon.without(o)
+function repair.without(o)
   if o.op == "order" then return edits_of(o, "sem", {sem = "relaxed"}) end
   return edits_of(o, "drop")
 end
@@ -92,7 +92,7 @@ end
 ---@param run fun(o: table): table
 ---@param edits table[]
 ---@return fun(o: table): table
-function surgeon.edited(run, edits)
+function repair.edited(run, edits)
   return function(o)
     local more, all = o.edits or {}, table.move(edits, 1, #edits, 1, {})
     -- the last patch of a site applies
@@ -103,7 +103,7 @@ function surgeon.edited(run, edits)
   end
 end
 
-local edited = surgeon.edited
+local edited = repair.edited
 
 -- Returns the verdict on patches: "ok", "bug" with the fault, "differs"
 -- (results), "incomplete".
@@ -130,14 +130,14 @@ end
 ---@param limit? number of core.clock: operations not examined by then are
 -- unknown, and the list is `late`
 ---@return table[]
-function surgeon.needs(run, fn, limit)
+function repair.needs(run, fn, limit)
   local memory, list = run({}).memory, {}
   for _, o in ipairs(operations(core.sim_sites(fn))) do
     local out = {file = o.file, line = o.line, words = sync.words(o), op = o}
     list.late = list.late or limit and core.clock() > limit
     local found, fault = "incomplete", nil
     if not list.late then
-      found, fault = verdict(run, surgeon.without(o), memory, limit)
+      found, fault = verdict(run, repair.without(o), memory, limit)
     end
     out.need = found == "ok" and "not needed"
       or found == "incomplete" and "unknown" or "needed"
@@ -156,7 +156,7 @@ end
 local function all_of(list)
   local edits = {}
   for _, n in ipairs(list) do
-    local own = surgeon.without(n.op)
+    local own = repair.without(n.op)
     table.move(own, 1, #own, #edits + 1, edits)
   end
   return edits
@@ -179,7 +179,7 @@ end
 ---@param list table[]
 ---@param run fun(o: table): table
 ---@param limit? number of core.clock: then the list is `late`, without sets
-function surgeon.sets(list, run, limit)
+function repair.sets(list, run, limit)
   local memory, together, apart = run({}).memory, {}, {}
   local function is_late()
     list.late = list.late or limit and core.clock() > limit or nil
@@ -216,20 +216,20 @@ end
 ---@param launch table
 ---@param on_gpu? boolean false: use the model
 ---@param limit? number of core.clock
-function surgeon.gains(list, run, program, launch, on_gpu, limit)
+function repair.gains(list, run, program, launch, on_gpu, limit)
   local unneeded, edits = {}, {}
-  local together = surgeon.sets(list, run, limit)
+  local together = repair.sets(list, run, limit)
   if list.late then return end
   for _, n in ipairs(list) do
     if n.need == "not needed" then
-      unneeded[#unneeded + 1], edits[#edits + 1] = n, surgeon.without(n.op)
+      unneeded[#unneeded + 1], edits[#edits + 1] = n, repair.without(n.op)
     end
   end
   if not unneeded[1] then return end
   if list.together then
     unneeded[#unneeded + 1], edits[#edits + 1] = list, all_of(together)
   end
-  local times, how, why = gain.times(program, launch, edits, on_gpu)
+  local times, how, why = redundant_sync.times(program, launch, edits, on_gpu)
   for i, n in ipairs(unneeded) do
     n.gain = times[0] and times[i]
       and {with = times[0], without = times[i], how = how}
@@ -257,7 +257,7 @@ local function need_told(n)
 end
 
 --- Returns such a list as text.
-function surgeon.told(list)
+function repair.told(list)
   local text = {}
   for _, n in ipairs(list) do
     local why = n.fault and (" (without it: %s)"):format(n.fault.kind) or ""
@@ -663,13 +663,13 @@ end
 ---@param fn any
 ---@param fault table
 ---@param seconds? number time limit of the search (20)
----@param gone? table a removed operation: one of surgeon.needs
+---@param gone? table a removed operation: one of repair.needs
 ---@param runs? integer runs until the fault was found; a fix needs as many
 ---@param judge? fun(edits: table[]): boolean are the results right?
 ---@param limit? number of core.clock: it ends then, before `seconds` are over
 ---@return table?
-function surgeon.mend(run, fn, fault, seconds, gone, runs, judge, limit)
-  local weak = gone and gone.op == "order" and surgeon.without(gone) or {}
+function repair.mend(run, fn, fault, seconds, gone, runs, judge, limit)
+  local weak = gone and gone.op == "order" and repair.without(gone) or {}
   local sites = left(core.sim_sites(fn), gone and not weak[1] and gone)
   for _, e in ipairs(weak) do
     for _, s in ipairs(sites) do
@@ -707,7 +707,7 @@ local function joined(m)
 end
 
 --- Returns a fix as text.
-function surgeon.advice(m)
+function repair.advice(m)
   local open = m.open and " (in the schedules that were looked at: there are "
     .. "more)" or ""
   if m.stands then
@@ -729,7 +729,7 @@ end
 --- Returns only the lines of a list, for programs.
 ---@param list table[]
 ---@return table[]
-function surgeon.plain_places(list)
+function repair.plain_places(list)
   local out = {}
   for i, n in ipairs(list) do
     out[i] = {file = source.short(n.file), line = n.line}
@@ -740,13 +740,13 @@ end
 --- Returns a list of insertion points, or of needed operations, for programs.
 ---@param list table[]
 ---@return table[]
-function surgeon.plain(list)
+function repair.plain(list)
   local out = {}
   for i, n in ipairs(list) do
     out[i] = {file = source.short(n.file), line = n.line, words = n.words,
               need = n.need, weaker = n.weaker, ends = n.ends, last = n.last,
               gain = n.gain, fault = n.fault and n.fault.kind,
-              one_of = n.one_of and surgeon.plain_places(n.one_of)}
+              one_of = n.one_of and repair.plain_places(n.one_of)}
   end
   return out
 end
@@ -754,10 +754,10 @@ end
 --- Reports whether a fix includes the position of an operation that was
 -- removed, between the same accesses.
 ---@param fn any
----@param o table operation of surgeon.needs
+---@param o table operation of repair.needs
 ---@param m table
 ---@return boolean first the first place, boolean any
-function surgeon.finds(fn, o, m)
+function repair.finds(fn, o, m)
   local sites = core.sim_sites(fn)
   local gap, n = {}, 0
   for _, s in ipairs(sites) do
@@ -776,4 +776,4 @@ function surgeon.finds(fn, o, m)
   return same(m.places[1]), any
 end
 
-return surgeon
+return repair

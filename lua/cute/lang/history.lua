@@ -4,18 +4,18 @@
 -- On the simulator: {device, arch, seconds, instructions, bytes, sectors,
 -- requests, wavefronts, conflicts}. On a GPU: device, arch and first = true
 -- (later launches bypass Lua); with a watcher also the two events around the
--- launch (see runs.seconds).
-local runs = {}
+-- launch (see history.seconds).
+local history = {}
 
 --- Called for each launch: f(prepared, last). The prompt and --watch set it.
-runs.watcher = nil
+history.watcher = nil
 
 local COUNTERS = {"bytes", "sectors", "requests", "wavefronts", "conflicts"}
 
 --- Records a launch.
 ---@param p table a prepared launch
 ---@param found table|true the simulator's report, or true
-function runs.note(p, found)
+function history.note(p, found)
   local last = {device = tostring(p.device), arch = p.device.arch,
                 events = p.events, first = found == true}
   p.events = nil
@@ -27,16 +27,16 @@ function runs.note(p, found)
     end
   end
   p.program.runs.last = last
-  if runs.watcher then runs.watcher(p, last) end
+  if history.watcher then history.watcher(p, last) end
 end
 
 --- Launches on a GPU, between two events where there is a watcher.
 ---@param p table a prepared launch
 ---@param launch userdata
 ---@param stream? userdata where it runs, instead of p's
-function runs.launch(p, launch, stream)
+function history.launch(p, launch, stream)
   local dev = p.device.dev
-  local from = runs.watcher and not dev:capturing() and dev:event()
+  local from = history.watcher and not dev:capturing() and dev:event()
   local to = from and dev:event()
   if not to then return launch:launch(stream) end
   from:record(stream or p.stream)
@@ -49,7 +49,7 @@ end
 -- Returns nil where there was no watcher.
 ---@param last table
 ---@return number?
-function runs.seconds(last)
+function history.seconds(last)
   if last.events then
     local from, to = table.unpack(last.events)
     last.events = nil
@@ -64,4 +64,4 @@ function runs.seconds(last)
   return last.seconds
 end
 
-return runs
+return history

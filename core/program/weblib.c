@@ -68,8 +68,8 @@ EMSCRIPTEN_KEEPALIVE const char *web_open(void) {
   return status == LUA_OK ? NULL : lua_tostring(web, -1);
 }
 
-// Answers a request; both are JSON (lua/cutelua/workshop/init.lua). The answer is
-// valid until the next one. No error escapes.
+// Answers a request; both are JSON (lua/cutelua/workshop/init.lua). The answer
+// is valid until the next one. No error escapes.
 EMSCRIPTEN_KEEPALIVE const char *web_ask(const char *request) {
   if (!web) return failure("web_open was not called, or failed");
   lua_settop(web, 0);

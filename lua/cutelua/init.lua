@@ -1,10 +1,10 @@
---- The table of what the workshop adds to the language: fields of cute, methods
--- of calls, prepared launches and reports. The language loads it when a name is
--- missing (sign.added), and a row's module when the name is first used.
+--- The table of names that the workshop adds to the language: fields of cute,
+-- methods of calls, prepared launches and reports. The language loads it when
+-- a name is missing (sign.added), and a row's module on the name's first use.
 local sign = require "cute.lang.signature"
 
--- Prefix, module, signatures of the module's functions, or the names of those
--- that the module guards itself.
+-- Prefix, module, and signatures of the module's functions, or only their names
+-- if the module guards them itself.
 local FUNCTIONS = {
   {"cute.", "cutelua.doc", "doc(x?)"},
   {"cute.", "cutelua.debug", "debug(kernel: kernel, arguments...)"},

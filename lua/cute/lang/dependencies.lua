@@ -1,11 +1,12 @@
---- What a trace could read of the script around it, so that a later launch can
--- tell whether its program still stands.
+--- Records the script's state that a trace could read, so that a later launch
+-- can tell whether its program is still valid.
 --
--- A kernel reads upvalues, globals and fields of tables as constants. Noted
--- are, of each function of the user's that ran: its upvalues; of those that it
--- only indexes by constant names (_ENV among them), these fields; of every
--- table reached else, all fields. What the functions themselves assign is
--- their own, and what a table holds is what it held when the trace was done.
+-- A kernel reads upvalues, globals and fields of tables as constants. For each
+-- function of the user's that ran, the record holds its upvalues. For a table
+-- that the function indexes only by constant names (_ENV among them), it holds
+-- these fields; for any other reachable table, all fields. Variables that the
+-- functions themselves assign are left out. The recorded contents of a table
+-- are those at the end of the trace.
 local bytecode = require "cute.lang.bytecode"
 local sign = require "cute.lang.signature"
 
@@ -17,7 +18,8 @@ local LIBRARIES = {_G = true, string = true, table = true, math = true,
 
 local fixed, modules = {}, 0
 
---- Tables that no script changes: those of cute and of Lua's libraries.
+--- Returns the tables that no script changes: those of cute and of Lua's
+-- libraries.
 ---@return table<table, true>
 function dependencies.fixed()
   local n = 0
@@ -47,7 +49,7 @@ local function append(list, ...)
   list.n = n + select("#", ...)
 end
 
--- A value that the trace could read: what is in it?
+-- Queues a value that the trace could read, to look inside it.
 function View:see(v)
   local t = type(v)
   if t ~= "table" and t ~= "function" or self.seen[v] then return end
@@ -56,7 +58,8 @@ function View:see(v)
   self.pending[#self.pending + 1] = v
 end
 
--- An object of cute's that knows better what it holds (a kernel, a program).
+-- Reports whether t is an object of cute that tracks its own contents (a
+-- kernel, a program).
 local function is_closed(t)
   local meta = debug.getmetatable(t)
   return meta and rawget(meta, "__closed")
@@ -75,8 +78,9 @@ function View:table(t)
   self:see(meta)
 end
 
--- t[k] without asking any function, as core.unchanged does; the function that
--- answers instead, and whose __index it is.
+-- Returns t[k] without calling any function, as core.unchanged does. Where a
+-- function would answer, returns that function and the metatable whose __index
+-- it is.
 local function field(t, k)
   for _ = 1, 8 do
     local v = rawget(t, k)
@@ -133,8 +137,8 @@ function View:go()
   end
 end
 
--- Did f come to be in the text of a function that ran? Then what it reads from
--- outside that one reads, too.
+-- Reports whether f was created by the text of a function that ran. That
+-- function then also reads whatever f reads from outside.
 local function is_inner(f, texts)
   local i = debug.getinfo(f, "S")
   for _, o in ipairs(texts[i.source] or {}) do
@@ -145,7 +149,8 @@ local function is_inner(f, texts)
   end
 end
 
--- Functions that ran and were not reached: a module's, found by require.
+-- Sees the functions that ran but were not reached, such as a module's, found
+-- by require.
 function View:others()
   local texts = {}
   for f in next, self.ran do
@@ -161,7 +166,7 @@ function View:others()
   self:go()
 end
 
--- Each upvalue once, without those that the functions assign.
+-- Returns each upvalue once, without those that the functions assign.
 function View:settle()
   local list, done = {n = 0}, {}
   for i = 1, self.upvalues.n, 4 do
@@ -180,10 +185,12 @@ local function new_view(ran)
     assigned = {}, upvalues = {n = 0}, keys = {n = 0}, tables = {n = 0}}, View)
 end
 
---- What a trace of func could read, for core.unchanged; `ran` is kept with it.
+--- Returns the state that a trace of func could read, for core.unchanged; keeps
+-- `ran` with it.
 ---@param func function
----@param held any[] what arguments are or hold as it is: functions, classes
----@param ran table<function, true> functions of the user's that ran in it
+---@param held any[] arguments, or their parts, that are used as they are:
+-- functions, classes
+---@param ran table<function, true> the user's functions that ran in it
 function dependencies.take(func, held, ran)
   local view = new_view(ran)
   ran[func] = true
@@ -196,8 +203,8 @@ function dependencies.take(func, held, ran)
   return read
 end
 
---- The part of what a program read that it has through these values, and the
--- elements of tensors; nil: none of it.
+--- Returns the part of a program's record that is reachable through these
+-- values, and the elements of tensors; nil where there is none.
 ---@param values any[]
 ---@param read table of take
 function dependencies.within(values, read)

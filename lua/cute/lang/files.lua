@@ -1,15 +1,16 @@
---- The bytes of files. A file is read with a bound, because what a user names
--- can be a device that has no end, and written whole or not at all.
+--- Reads and writes the bytes of files. Reads are bounded, because a path from
+-- the user may name a device without end. Writes replace the whole file or
+-- nothing.
 local core = require "cute.core"
 
 local files = {}
 
 local MIB = 1 << 20
 
---- Bytes that a script, a list or a report has at most.
+--- The most bytes of a script, a list or a report.
 files.MOST = 64 * MIB
 
---- What is left of a file that is open; nil and a reason. It is not closed.
+--- Returns the rest of an open file; nil and a reason. It is not closed.
 ---@param f userdata
 ---@param most? integer bytes; files.MOST when absent
 ---@return string? text
@@ -29,11 +30,11 @@ function files.rest(f, most)
   return table.concat(pieces)
 end
 
---- A file's bytes; nil and a reason.
+--- Returns a file's bytes; nil and a reason.
 ---@param path string
 ---@param most? integer bytes; files.MOST when absent
----@param how? string "plain": nothing but a plain file is opened, so that no
--- pipe is waited for; "own": such a file of a folder, which no link is;
+---@param how? string "plain": only a plain file is opened, so that the read
+-- never waits for a pipe; "own": a plain file of a folder, not a link;
 -- "private": this user's
 ---@return string? text
 ---@return string? why
@@ -52,8 +53,9 @@ local function refuse(path, why)
     (why:gsub("^.*: ", "")))
 end
 
--- What is written to as it is: devices, pipes, and what /dev and /proc show
--- of this process (/dev/stdout may be a plain file).
+-- Reports whether a path is written in place: devices, pipes, and the
+-- descriptors of this process in /dev and /proc (/dev/stdout may be a plain
+-- file).
 local function is_stream(path)
   local kind = core.file_kind(path)
   return kind == "pipe" or kind == "device" or path:find "^/dev/"
@@ -69,8 +71,8 @@ local function write_straight(path, ...)
   return refuse(path, why)
 end
 
--- Writes what open_aside gave and puts it in place; nil, reason. Whatever
--- happens, nothing of it is left: without a close, an error is too.
+-- Writes to the file from open_aside and moves it into place; nil, reason.
+-- The close variable removes the temporary file on every exit, also an error.
 local function fill(f, aside, target, ...)
   local _ <close> = setmetatable({}, {__close = function()
     if io.type(f) == "file" then f:close() end
@@ -86,10 +88,10 @@ local function open_aside(path, private)
   return core.open_aside(path, private)
 end
 
---- The text of a plain file, which a device or a pipe is not: they need not
--- end.
+--- Returns the text of a plain file. Devices and pipes, which may never end,
+-- are rejected.
 ---@param path string
----@param most integer bytes that it may have
+---@param most integer limit in bytes
 ---@return string? text, string? message
 function files.read_plain(path, most)
   local function no(what, why)
@@ -105,11 +107,13 @@ function files.read_plain(path, most)
   return text
 end
 
---- Could a file of that name be written? To be asked before long work.
+--- Reports whether a file of that name could be written. Call it before long
+-- work.
 ---@param path string
 ---@return boolean? ok, string? message
 function files.writable(path)
-  if core.file_kind(path) == "pipe" then return true end  -- would wait
+  -- opening it would wait
+  if core.file_kind(path) == "pipe" then return true end
   if is_stream(path) then
     local f <close>, why = io.open(path, "ab")
     if not f then return refuse(path, why) end
@@ -130,10 +134,10 @@ local function write_aside(path, private, ...)
   return true
 end
 
---- Writes a whole file: aside first, then renamed, so that an existing file
--- stays as it was if anything fails, and keeps its mode. A symbolic link of
--- this user's stays, and what it leads to is replaced. Pipes and devices are
--- written to.
+--- Writes a whole file: to a temporary file first, then renamed. An existing
+-- file stays unchanged if anything fails, and keeps its mode. A symbolic link
+-- of this user's stays, and its target is replaced. Pipes and devices are
+-- written in place.
 ---@param path string
 ---@param ... string the bytes, in pieces
 ---@return boolean? ok, string? message
@@ -142,8 +146,8 @@ function files.write_file(path, ...)
   return write_aside(path, false, ...)
 end
 
---- Writes a plain file that only this user may read, as write_file does; pipes
--- and devices are refused.
+--- Writes a plain file that only this user may read, as write_file does. Pipes
+-- and devices are rejected.
 ---@param path string
 ---@param ... string
 ---@return boolean? ok, string? message

@@ -1,18 +1,18 @@
---- What is kept of launches that went through Lua: with each program, in
--- `program.runs.last`, what its last one was.
+--- Records launches that went through Lua: `program.runs.last` of each program
+-- describes its last launch.
 --
--- {device, arch, seconds, instructions, bytes, sectors, requests, wavefronts,
--- conflicts} on the simulator; a GPU's has device, arch and first = true (the
--- next ones go past Lua), and where somebody watches two events around it (see
--- runs.seconds).
+-- On the simulator: {device, arch, seconds, instructions, bytes, sectors,
+-- requests, wavefronts, conflicts}. On a GPU: device, arch and first = true
+-- (later launches bypass Lua); with a watcher also the two events around the
+-- launch (see history.seconds).
 local history = {}
 
---- Who is told of each launch: f(prepared, last). The prompt and --watch are.
+--- Called for each launch: f(prepared, last). The prompt and --watch set it.
 history.watcher = nil
 
 local COUNTERS = {"bytes", "sectors", "requests", "wavefronts", "conflicts"}
 
---- Keeps what a launch was.
+--- Records a launch.
 ---@param p table a prepared launch
 ---@param found table|true the simulator's report, or true
 function history.note(p, found)
@@ -30,7 +30,7 @@ function history.note(p, found)
   if history.watcher then history.watcher(p, last) end
 end
 
---- Launches on a GPU; between two events where somebody watches.
+--- Launches on a GPU, between two events where there is a watcher.
 ---@param p table a prepared launch
 ---@param launch userdata
 ---@param stream? userdata where it runs, instead of p's
@@ -45,8 +45,8 @@ function history.launch(p, launch, stream)
   p.events = {from, to}
 end
 
---- How long a launch that was noted took, in seconds; waits for a GPU. nil:
--- nobody watched.
+--- Returns how long a recorded launch took, in seconds; waits for a GPU.
+-- Returns nil where there was no watcher.
 ---@param last table
 ---@return number?
 function history.seconds(last)

@@ -1,17 +1,18 @@
---- What a loop or branch carries of one local: its parts, their types, what is
--- known of them, and the variables of the kernel that hold them.
+--- Carries a local through a loop or branch: its parts, their types, the known
+-- facts about them, and the kernel variables that hold them.
 --
--- A slot is a place that a body may change (cute.lang.trace); slot.name is the
--- local's name. A carry is {sig=, n=, types={}, facts={}, vars={}}: n parts of
--- the local; those that change have a type, and become variables.
+-- A slot is a location that a body may change (cute.lang.trace); slot.name is
+-- the local's name. A carry is {sig=, n=, types={}, facts={}, vars={}}: n
+-- parts of the local. The parts that change have a type and become variables.
 local core = require "cute.core"
 
 local carrying = {}
 
 local MAX_PARTS = 256  -- scalars of one carried table
 
--- parts(x) -> signature, scalars, names: what a loop has to carry of x, as
--- core.parts, and of plain tables of such; nil when x cannot be carried.
+-- parts(x) -> signature, scalars, names. Splits x into the scalars that a loop
+-- has to carry, as core.parts does; plain tables of such values work too.
+-- Returns nil when x cannot be carried.
 local function parts(x, depth)
   if type(x) ~= "table" then return core.parts(x) end
   depth = depth or 0
@@ -34,7 +35,8 @@ local function parts(x, depth)
   return "{" .. table.concat(sig, ",") .. "}", list, names
 end
 
--- Like x, with these scalars from index `at` on; returns the next index.
+-- Returns a copy of x with the scalars of `list` from index `at` on, and the
+-- next index.
 local function rebuild(x, list, at)
   at = at or 1
   if type(x) ~= "table" then return core.rebuild(x, list, at) end
@@ -57,8 +59,9 @@ local function kind_of(v)
   return "{" .. table.concat(kinds, ", ") .. "}"
 end
 
--- What tells two values of one kind apart, and how a place has it: "tensor",
--- "is". nil where their kinds differ, or fields of tables are to be changed.
+-- Returns a word for the difference between two values of one kind and the verb
+-- for the slot that holds it: "tensor", "is". Returns nil where the kinds
+-- differ, or where fields of tables change.
 local function chosen(from, to)
   local sig, sig2 = parts(from), parts(to)
   local t = core.typename(from)
@@ -72,8 +75,8 @@ local function chosen(from, to)
   end
 end
 
--- Raises where values of one kind would be chosen while the kernel runs, and
--- nothing carries the choice.
+-- Raises where the kernel would have to choose between values of one kind at
+-- run time and nothing carries that choice.
 local function choice_error(slot, what, from, to)
   local which, verb = chosen(from, to)
   if not which then return end
@@ -90,7 +93,7 @@ local function choice_error(slot, what, from, to)
     .. "%s"):format(which, name, verb, how, advice, by))
 end
 
--- What two branches return.
+-- Raises the error for two branches that return different kinds of values.
 local function result_error(slot, what, yes, no)
   local advice = "both branches give one type, of tensors one layout of one "
     .. "memory; :to(dtype) converts"
@@ -123,8 +126,8 @@ end
 
 local function wide(n) return n > 0x7fffffff or n < -0x80000000 end
 
--- Type of the variable that holds both a and b (parts of one local). Offsets
--- and extents of tensors are i32 or i64, as they need to be.
+-- Returns the type of the variable that holds both a and b (parts of one
+-- local). Offsets and extents of tensors are i32 or i64, as needed.
 local function joint_type(slot, what, sig, a, b)
   local ta, tb = core.dtype_of(a), core.dtype_of(b)
   if ta and tb then
@@ -159,7 +162,7 @@ local function carry_part(slot, what, carry, i, a, b)
   end
 end
 
--- What changes between two values of a local.
+-- Returns the carry for a local that changes from `init` to `now`.
 local function new_carry(slot, what, init, now)
   local sig, a = parts(init)
   local sig2, b = parts(now)
@@ -173,7 +176,7 @@ local function new_carry(slot, what, init, now)
   return carry
 end
 
--- Does a remembered carry fit this initial value?
+-- Reports whether a remembered carry fits this initial value.
 local function fits(carry, init)
   local sig, a = parts(init)
   if sig ~= carry.sig then return false end
@@ -187,7 +190,7 @@ local function fits(carry, init)
   return true
 end
 
--- What is behind a local's name in that of its part i.
+-- Returns the suffix of part i's name, appended to the name of its local.
 local function part_name(sig, i)
   if sig == "scalar" then return "" end
   return sig:find "^tensor" and i == 1 and "_off" or "_" .. i - 1
@@ -225,8 +228,8 @@ local function read(carry, init, final)
   return (rebuild(init, list))
 end
 
--- Checks the value at a body's end against the carry; returns true when the
--- body must be traced again with what was learned.
+-- Checks the value at a body's end against the carry. Returns true when the
+-- body must be traced again with the new facts.
 local function learn(slot, what, carry, head, now)
   local sig, b = parts(now)
   if sig ~= carry.sig then type_error(slot, what, head, now) end

@@ -1,14 +1,14 @@
---- Lua's own errors inside lua/cute and kernels/, told as misuse of the public
--- function that was called: a value that no signature foresaw came through, so
--- the fault is that of an argument, and the line that of the caller.
+--- Reports Lua's own errors inside lua/cute and kernels/ as misuse of the
+-- public function that was called. No signature rejected the value, so the
+-- fault is in an argument and the error belongs to the caller's line.
 --
--- Lua's sentence says which name had which value: "attempt to index a nil value
+-- Lua's message says which name had which value: "attempt to index a nil value
 -- (field 'tile')" becomes "'tile' is nil, where a table is expected".
 local core = require "cute.core"
 
 local lua_errors = {}
 
--- What Lua was about to do with a value of a wrong type, by its word for that.
+-- The expected value, by Lua's phrase for the operation.
 local EXPECTED = {
   index = "a table or an object", call = "a function",
   ["perform arithmetic on"] = "a number",
@@ -16,8 +16,8 @@ local EXPECTED = {
   concatenate = "a string or a number", ["get length of"] = "a list",
 }
 
--- A pattern of Lua's sentences, what it becomes (of the captures), the kind
--- where it is not that of an argument.
+-- A pattern of Lua's messages, the replacement (formatted with the captures),
+-- and the kind where it is not bad-argument.
 local SENTENCES = {
   {"^attempt to compare two ([%a_.]+) values",
    "two values (%s) have no order"},
@@ -43,7 +43,7 @@ local SENTENCES = {
   {"^not enough memory", "memory ran out", "out-of-memory"},
 }
 
--- Lua's sentence in words of arguments, and the kind.
+-- Returns Lua's message rewritten in terms of arguments, and the kind.
 local function said(sentence)
   local what, type_, name =
     sentence:match "^attempt to ([%a ]-) an? ([%a_.]+) value(.*)"
@@ -62,14 +62,15 @@ local function said(sentence)
   return "an argument does not fit"
 end
 
--- Is the Lua function at a level of lua/cute or kernels/?
+-- Reports whether the Lua function at a level belongs to lua/cute or kernels/.
 local function is_ours(source)
   return core.own_source(source) or source:find "^=%[kernels"
     or source:find "^@kernels/" or source:find "5%.4/kernels/"
 end
 
--- Lua's sentence, where the message is one raised in our own files, or by what
--- these called of Lua's library, which names no place where it reads a table.
+-- Returns Lua's message where it was raised in our own files, or by a function
+-- of Lua's library that they called. Such a function gives no position where it
+-- reads a table.
 local function own_sentence(message)
   local bare = false
   for level = 3, 6 do
@@ -85,8 +86,8 @@ local function own_sentence(message)
   end
 end
 
---- A message handler: what is no error of ours stays as it is, and so does
--- Ctrl-C, wherever it comes.
+--- Message handler: rewrites Lua's errors. Errors of cutelua stay as they are,
+-- and so does Ctrl-C.
 ---@param message any
 ---@return any
 function lua_errors.handler(message)

@@ -1,5 +1,5 @@
---- The public names of lua/cute: how many arguments each function takes and
--- what they are, and what is said of a name that is not there.
+--- Signatures of the public names of lua/cute: the number and types of each
+-- function's arguments, and the errors for names that do not exist.
 --
 -- A module ends with the signatures of its functions:
 --
@@ -8,33 +8,34 @@
 --       convert(src: tensor, dst: tensor)
 --     ]])
 --
--- A parameter that may be left out ends in `?`, one in `...` takes the rest;
--- types are Lua's, those of cute.core's typename, classes (see sign.class) and
--- `integer`, with `|` between them. Every function of the table has to be
--- there. Each is put behind a check, and errors below it are told as its own
--- (core/bind/arglib.c).
+-- An optional parameter ends in `?`, and one that ends in `...` takes the
+-- rest. Types are Lua's, those of cute.core's typename, classes (see
+-- sign.class) and `integer`, with `|` between them. Every function of the
+-- table needs a signature. Each is wrapped in a check, and errors below it are
+-- reported as its own (core/bind/arglib.c).
 local core = require "cute.core"
 local lua_errors = require "cute.lang.lua_errors"
 local xpcall = xpcall
 
 local sign = {}
 
--- What a function gave, or the error that slip.handler made of what it raised.
--- (A call that is not the last keeps its caller on the stack, where errors look
--- for the name.)
+-- Returns a function's results, or raises the error that lua_errors.handler
+-- made. (A call that is not a tail call keeps its caller on the stack, where
+-- errors look up the name.)
 local function all(ok, ...)
   if not ok then error((...), 0) end
   return ...
 end
 
--- The metatable of functions, unless a script has one of its own, holds the
--- names that they have, as cute.struct.MemRange, by function: there is one,
--- even where this file is loaded again.
+-- The metatable of functions, unless a script has set its own. Its `members`
+-- are the fields of functions, such as cute.struct.MemRange, by function. There
+-- is one, even if this file is loaded again.
 local indexed = debug.getmetatable(print) or {members = setmetatable({},
                                                 {__mode = "k"})}
 local members = indexed.members or {}
 
---- Gives a function fields of its own; cute's are found in what guards it, too.
+--- Gives a function fields; for functions of cute, the guarded function has
+-- them too.
 ---@param f function
 ---@param fields table<string, any>
 ---@return function f
@@ -46,8 +47,8 @@ end
 -- Functions that call functions of the kernel, which nest to any depth.
 local nesting = setmetatable({}, {__mode = "k"})
 
---- Keeps C out of the calls of f, whose functions may call f again and again:
--- each level of C takes of a stack that is small.
+--- Calls f without pcall, because its functions may call f again and again:
+-- each C level uses part of a small stack.
 ---@param f function
 ---@return function f
 function sign.nests(f)
@@ -55,8 +56,8 @@ function sign.nests(f)
   return f
 end
 
---- f behind the check of its signature, "gpu.open(ordinal?: integer)", or
--- "State:clone()" with the metatable of its receiver.
+--- Returns f wrapped in a check of its signature, "gpu.open(ordinal?:
+-- integer)", or "State:clone()" with the metatable of its receiver.
 ---@param signature string
 ---@param f function
 ---@param class? table
@@ -74,7 +75,7 @@ function sign.guard(signature, f, class)
   return guarded
 end
 
---- The signatures of a text: name, signature.
+--- Iterates over the signatures of a text: name, signature.
 ---@param text string
 ---@return fun(): string, string
 function sign.signatures(text)
@@ -107,8 +108,8 @@ local function guard_all(prefix, t, text, class)
   return t
 end
 
---- Makes the functions of a module public: `prefix` is what their users write
--- in front of the name. A field that it has not is an error.
+--- Makes the functions of a module public. `prefix` is what users write before
+-- the name. A missing field is an error.
 ---@param prefix string "cute.arch."
 ---@param module table
 ---@param text string signatures
@@ -117,8 +118,8 @@ function sign.public(prefix, module, text)
   return sign.module(prefix:sub(1, -2), guard_all(prefix, module, text))
 end
 
---- The same of the methods of a class: a metatable whose __index is itself.
--- Fields that its objects have not are an error too.
+--- Makes the methods of a class public: a metatable whose __index is itself.
+-- Missing fields of its objects are errors too.
 ---@param name string "PipelineState"
 ---@param class table
 ---@param text string signatures, without the receiver
@@ -133,17 +134,17 @@ end
 -- Names that the workshop adds
 ---------------------------------------------------------------------------
 
--- Tables to which the package cutelua adds names, and the prefix of their rows
--- in its table (lua/cutelua/init.lua), which is loaded when a name is missing.
+-- Tables that the package cutelua extends, with the prefix of their rows in its
+-- table (lua/cutelua/init.lua), which is loaded when a name is missing.
 local OPEN = {cute = "cute.", ["cute.utils"] = "cute.utils.",
   ["cute.testing"] = "testing.", testing = "testing.", ["cute.gpu"] = "gpu.",
   gpu = "gpu.", call = "call:",
   prepared = "prepared:", report = "report:", printing = "printing."}
 local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
-local workshop  -- its table; false: it is not installed
+local workshop  -- the workshop's table; false: not installed
 
---- The rows of the names that the workshop adds to a table.
----@param full string what users call the table: "cute", "call"
+--- Returns the rows of the names that the workshop adds to a table.
+---@param full string the users' name of the table: "cute", "call"
 ---@return table<string, table> rows {module =, signature =, whole =} by name
 function sign.added(full)
   if not OPEN[full] then return {} end
@@ -157,7 +158,8 @@ function sign.added(full)
   return workshop and workshop[OPEN[full]] or {}
 end
 
--- What the workshop adds to t under that name; nil: nothing.
+-- Returns the workshop's value for that name of t and stores it; nil where it
+-- has none.
 local function addition(full, t, name)
   local row = sign.added(full)[name]
   if not row then return end
@@ -175,7 +177,7 @@ local function absent(full)
   return OPEN[full] and workshop == false and ABSENT or ""
 end
 
---- Adds to a class or a namespace all names of the workshop.
+--- Adds all of the workshop's names to a class or a namespace.
 ---@param full string
 ---@param t table
 function sign.add_all(full, t)
@@ -184,10 +186,11 @@ function sign.add_all(full, t)
   end
 end
 
---- A table that may lack fields, to which the workshop adds functions.
+--- Makes a table extensible by functions of the workshop. It may lack other
+-- fields.
 ---@param full string
 ---@param t table
----@param names string those of the functions
+---@param names string names of the functions
 ---@return table t
 function sign.extensible(full, t, names)
   local open = {}
@@ -200,18 +203,19 @@ function sign.extensible(full, t, names)
 end
 
 ---------------------------------------------------------------------------
--- Names that are not there
+-- Missing names
 ---------------------------------------------------------------------------
 
---- The name of a list that is nearest to `name`, or nil when none is near.
+--- Returns the name of a list that is nearest to `name`, or nil when none is
+-- near.
 ---@type fun(name: string, list: string[]): string?
 sign.nearest = core.nearest
 
---- A sentence: there is no option (or other `kind`) of that name; `of`: whose,
--- where the caller's name does not say it.
+--- Returns the sentence for an unknown option (or other `kind`). `of` names its
+-- owner, where the caller's name does not.
 ---@param kind string
 ---@param name any
----@param known table its keys are the names that there are
+---@param known table its keys are the existing names
 ---@param of? string
 ---@return string
 function sign.no_such(kind, name, known, of)
@@ -226,13 +230,14 @@ function sign.no_such(kind, name, known, of)
     #names > 1 and "are" or "is", table.concat(names, " "))
 end
 
---- Raises it, for those in lua/cute: an error is where its library was called.
+--- Raises that error from lua/cute; the error's position is the call of the
+-- library.
 function sign.unknown(kind, name, known, of)
   core.fail("unknown-name", sign.no_such(kind, name, known, of))
 end
 
---- t, where it is a list: what stands behind a gap, or has a name, would not be
--- looked at.
+--- Returns t, if it is a list. Entries after a gap and named keys would be
+-- ignored, so they are errors.
 ---@param what string
 ---@param t table
 ---@return table t
@@ -251,7 +256,8 @@ function sign.list(what, t)
   return t
 end
 
--- What Lua says of a function that is indexed does not say which one it is.
+-- Raises the error for an indexed function. (Lua's own message does not name
+-- the function.)
 local function no_member(f, key)
   local of = members[f] and members[f][key]
   if of ~= nil then return of end
@@ -276,11 +282,11 @@ if indexed.members then
   debug.setmetatable(print, indexed)
 end
 
--- What the Python DSL has for Blackwell alone, by its names.
+-- Words in the Python DSL's names for features of Blackwell.
 local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
   "sm120", "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
 
--- Names that stand for something else here.
+-- Names of the Python DSL that have a different form here.
 local ELSEWHERE = {
   from_dlpack = "tensors are the library's own: cute.tensor, cute.zeros, "
     .. "cute.npy.read",
@@ -290,9 +296,9 @@ local ELSEWHERE = {
   launch = "write k(arguments...):launch {grid = g, block = b}",
 }
 
--- The source of the function that reads a field of t, where it is one of C,
--- lua/cute or lua/cutelua: these look for what may be absent. Level 3 is the
--- caller of a metatable's __index.
+-- Returns the source of the function that reads a field of t, if it is C,
+-- lua/cute or lua/cutelua: these probe for fields that may be absent. Level 3
+-- is the caller of a metatable's __index.
 local function ours(t)
   local info = debug.getinfo(3, "Sf")
   if info and info.func == rawget(t, "__index") then
@@ -305,11 +311,11 @@ end
 --- Classes of lua/cute, which no script changes.
 sign.classes = setmetatable({}, {__mode = "k"})
 
---- Makes fields that a table has not an error for those who are not lua/cute,
--- where the table is no class of the documents.
----@param name string what it is
+--- Makes missing fields of a table an error for readers outside of lua/cute.
+-- For tables that are not documented classes.
+---@param name string name of its kind
 ---@param t table
----@param fields? string names that may be absent for all
+---@param fields? string names that any reader may find absent
 ---@return table t
 function sign.closed(name, t, fields)
   local free = {}
@@ -338,13 +344,14 @@ function sign.closed(name, t, fields)
   end})
 end
 
---- The same of a class of the documents.
+--- Does the same for a documented class.
 function sign.strict(name, t, fields)
   sign.classes[t] = true
   return sign.closed(name, t, fields)
 end
 
--- Element types of the Python DSL that no arithmetic, atom or conversion knows.
+-- Element types of the Python DSL without arithmetic, atoms or conversions
+-- here.
 local NO_TYPES = {Float8E4M3 = true, Float8E4M3B11FNUZ = true,
                   Float8E3M4 = true, Int128 = true}
 
@@ -367,7 +374,8 @@ local function advice(name, names)
   return near
 end
 
--- An __index that says which name of t was meant; `load` may know more of them.
+-- Returns an __index that suggests the nearest name of t; `load` may know more
+-- names.
 local function no_name(t, full, load, more)
   return function(_, name)
     local v = load and load(name)
@@ -386,14 +394,14 @@ local function no_name(t, full, load, more)
   end
 end
 
---- What users call the tables that they reach through cute.
+--- The users' names of the tables that they reach through cute.
 sign.namespaces = setmetatable({}, {__mode = "k"})
 
---- A table of names that users reach through cute, such as cute.arch: a field
--- that is not there is an error with the nearest name.
+--- Makes t a namespace that users reach through cute, such as cute.arch: a
+-- missing field is an error with the nearest name.
 ---@param t table
 ---@param full string as users write it: "cute.arch"
----@param load? fun(name: string): any what is made when first asked for
+---@param load? fun(name: string): any makes a field on first use
 ---@param more? table[] tables whose keys are names that `load` knows:
 -- functions, modules (see sign.lazy)
 ---@return table t
@@ -402,13 +410,14 @@ function sign.namespace(t, full, load, more)
   return setmetatable(t, {lazy = more, __index = no_name(t, full, load, more)})
 end
 
---- A namespace whose functions are loaded with their modules when first used.
+--- Makes a namespace whose functions are loaded with their modules on first
+-- use.
 ---@param t table
 ---@param full string as users write it: "cute.ops"
----@param prefix string of signatures: "ops."
+---@param prefix string prefix of signatures: "ops."
 ---@param parts table<string, string> signatures by module
 ---@param load? fun(name: string): any other names
----@param modules? table<string, string> that `load` knows, by name
+---@param modules? table<string, string> names that `load` knows
 ---@return table t
 function sign.parts(t, full, prefix, parts, load, modules)
   local lazy, signatures = {}, {}
@@ -423,7 +432,7 @@ function sign.parts(t, full, prefix, parts, load, modules)
   end, {lazy, modules})
 end
 
---- The names of a namespace that are loaded when first asked for: the modules
+--- Returns the names of a namespace that are loaded on first use: the modules
 -- of its functions, and its modules, by name.
 ---@param t table
 ---@return table<string, string> functions
@@ -442,7 +451,7 @@ function sign.lazy(t)
   return functions, modules
 end
 
---- The same of a module that users require.
+--- Does the same for a module that users require.
 ---@param full string "kernels.norm"
 ---@param t table
 ---@return table t

@@ -1,28 +1,28 @@
---- What the simulator found, in words.
+--- Formats the simulator's findings.
 --
 -- A report is the table that a launch on the simulator returns:
---   ok            nothing was found
+--   ok            no fault was found
 --   reports       faults: {kind=, message=, file=, line=, line2=, tensor=,
 --                 offset=, coord=, layout=, thread=, block=, count=,
---                 lack= (what is missing, where that is known), leads= (the
---                 number of the fault that this one may follow from),
---                 way= (of a race: how the program goes from the other access
---                 to this one: "straight", "again", to a line of an unrolled
---                 loop, or "loop", through its end), loop_file=, loop= (that
---                 loop; else one that leads back with no barrier), outside=
---                 (the barrier has to be outside of a branch)}
+--                 lack= (the missing operation, where known), leads= (number of
+--                 the fault that this one may follow from),
+--                 way= (of a race: the path through the program from the other
+--                 access to this one: "straight", "again", to a line of an
+--                 unrolled loop, or "loop", through its end), loop_file=, loop=
+--                 (that loop; else one that leads back with no barrier),
+--                 outside= (the barrier has to be outside of a branch)}
 --   lines         memory traffic by source line: {file=, line=, op=, shared=,
 --                 global=, out= (from shared memory to global), count=,
 --                 wavefronts=, conflicts=, requests=, sectors=,
 --                 least_sectors=, bytes=}
 --   instructions, mmas, ctas, seconds, output (of printf), stopped
---   requests      with record = true: what was asked of shared memory
---   granules      pieces of memory of which a cluster kept who used them, most
---   relies        what PTX does not promise and cards do: as faults are
+--   requests      with record = true: recorded accesses to shared memory
+--   granules      the most granules of memory whose users a cluster tracked
+--   relies        behaviour of GPUs that PTX does not guarantee; form of faults
 --   few           a grid that seems too small for an output (core/sim/left.c)
---   notes()       what is no fault and hardly meant: sentences
--- tostring(report) says the faults that lead, report:details() all of them,
--- report:traffic() the table of lines, report:json() all of it for programs.
+--   notes()       sentences on behaviour that is no fault but hardly intended
+-- tostring(report) prints the leading faults, report:details() all of them,
+-- report:traffic() the table of lines, report:json() everything for programs.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 local source = require "cute.lang.source"
@@ -37,7 +37,7 @@ Report.__index = Report
 simreport.Report = sign.extensible("report", Report,
   "conflicts find_swizzle json total traffic")
 
---- What to look for, by kind.
+--- Advice by kind.
 simreport.ADVICE = {
   ["out-of-bounds"] = "predicate the access, or see whether the tile and "
     .. "the tensor's shape fit",
@@ -83,8 +83,8 @@ simreport.ADVICE = {
   ["runaway"] = "does the loop end? otherwise raise the budget option",
 }
 
---- The same where the message has more to say: kind, pattern, advice, and what
--- the second line is.
+--- Advice where the message is more specific: kind, pattern, advice, and the
+-- role of the second line.
 local SPECIAL = {
   {"block-race", "draws a number", "let who draws the last number of all put "
     .. "it back: the tiles and one more for each that draws"},
@@ -160,7 +160,7 @@ local SPECIAL = {
     .. "boxes, whatever of them lies outside: expect all that come"},
 }
 
--- Of a line that reads and writes what others do.
+-- Advice for a race of a line with itself, on a read-modify-write.
 local ONE_LINE = {
   ["race"] = "many add to one element by an atomic (cute.arch.atomic_add); "
     .. "else read, sync_threads(), then write",
@@ -181,7 +181,7 @@ local ATOMIC = "many add to one element by an atomic (cute.arch.atomic_add); "
 local FAR = "cluster_arrive() and cluster_wait() %s, or an mbarrier with scope "
   .. "= \"cluster\" for both sides (PipelineTmaAsync {scope = \"cluster\"})"
 
--- Where the barrier has to be.
+-- Returns where the barrier belongs.
 local function place_on(r, same, loop)
   local where = "between the two lines"
   if r.way == "loop" then return loop end
@@ -196,7 +196,7 @@ local function place_on(r, same, loop)
   return r.outside and where .. ", outside of the branch" or where
 end
 
--- Advice on a race whose way through the program is known.
+-- Returns advice on a race whose path through the program is known.
 local function on_the_way(r)
   local same = r.line2 == r.line and r.file2 == r.file
   local barrier, loop = BARRIERS[r.kind], r.loop
@@ -224,7 +224,7 @@ local function on_the_way(r)
   return adds and ATOMIC .. where or where
 end
 
--- What is lacking, by kind and `lack`: advice, and what the second line is.
+-- Advice by kind and `lack`.
 local LACKS = {
   ["async-in-flight barrier"] = "put sync_threads() behind the "
     .. "cp_async_wait_group(n) of the threads that copy, before the read",
@@ -283,12 +283,12 @@ local SECOND = {
   ["uninitialised roles"] = "the write",
 }
 
--- What waits for groups, by the agent in a message.
+-- The function that waits for groups, by the agent in a message.
 local GROUPS = {["by wgmma"] = "warpgroup.wait_group",
                 ["bulk copy"] = "cp_async_bulk_wait_group",
                 ["cp.async"] = "cp_async_wait_group"}
 
--- The advice where a wait for groups left too many of them.
+-- Returns the advice where a wait for groups left too many pending.
 local function fewer(r)
   for agent, call in pairs(GROUPS) do
     if r.message:find(agent, 1, true) then
@@ -298,7 +298,7 @@ local function fewer(r)
   end
 end
 
--- The agent of a message is what its second line is.
+-- The agent in a message is the role of the second line.
 local AGENTS = {"a cp.async", "a st.async", "a bulk copy"}
 
 local function agent_of(r)
@@ -309,7 +309,7 @@ local function agent_of(r)
   end
 end
 
--- Advice, and what the second line is.
+-- Returns the advice for a fault, and the role of its second line.
 function simreport.words_on(r)
   local key = ("%s %s"):format(r.kind, r.lack or "")
   local second = SECOND[key]
@@ -331,7 +331,7 @@ function simreport.words_on(r)
   return simreport.ADVICE[r.kind], second
 end
 
---- What the second line is, by kind.
+--- The role of the second line, by kind.
 local OTHER = {["index-overflow"] = "the product",
                ["signed-overflow"] = "the result",
                ["uninitialised"] = "taken from the register in",
@@ -341,9 +341,9 @@ local function triple(t)
   return ("(%d,%d,%d)"):format(t[1], t[2], t[3])
 end
 
---- One fault as lines of text.
+--- Returns one fault as text.
 ---@param r table an element of report.reports
----@param known? table<string, boolean> advice that was given: not again
+---@param known? table<string, boolean> advice already given, not to be repeated
 ---@return string
 function simreport.fault(r, known)
   local place = at(r.file, r.line)
@@ -374,7 +374,8 @@ function simreport.fault(r, known)
   return core.visible(table.concat(text, "\n"), true)
 end
 
---- How many faults may follow from each that leads, by its number.
+--- Returns how many faults may follow from each leading one, by its number, and
+-- the number of leading faults.
 ---@param report table
 ---@return integer[] followers
 ---@return integer leaders
@@ -389,7 +390,8 @@ end
 
 Report.followers = simreport.followers
 
--- TMA stores that wrote nothing: of a line, all boxes lie outside.
+-- Adds notes on TMA stores that wrote nothing, because all boxes of a line lie
+-- outside.
 local function stores_outside(lines, add)
   local known, list = {}, {}
   for _, s in ipairs(lines) do
@@ -411,7 +413,8 @@ local function stores_outside(lines, add)
   end
 end
 
---- What PTX does not promise, as a sentence with its lines.
+--- Returns a reliance on behaviour that PTX does not guarantee, as a sentence
+-- with its lines.
 ---@param r table an element of report.relies
 ---@return string
 function simreport.reliance(r)
@@ -422,8 +425,8 @@ function simreport.reliance(r)
     (simreport.words_on(r))))
 end
 
---- What is no fault, and hardly meant, of a run without any: sentences with
--- their lines.
+--- Returns notes on a run without faults: behaviour that is hardly intended, as
+-- sentences with their lines.
 ---@return string[]
 function Report:notes()
   local list = {}
@@ -449,15 +452,16 @@ function Report:notes()
   return list
 end
 
---- Is a note of a kernel new? It is not from now on.
+--- Returns the note of a kernel as printed, or nil if it was already written.
+-- Marks it as written.
 ---@param kernel string
 ---@param text string
----@return string? note as it is told
+---@return string? note as printed
 function simreport.new_note(kernel, text)
   return words.new_note(("kernel %s: %s"):format(kernel, text))
 end
 
---- Says the notes of a run on standard error, each once.
+--- Writes the notes of a run to standard error, each once.
 function Report:tell_notes()
   for _, text in ipairs(self:notes()) do
     words.note(("kernel %s: %s"):format(self.kernel, text))
@@ -490,7 +494,7 @@ end
 
 function Report:__tostring() return told(self, false) end
 
---- All faults: those that may follow from another one, too.
+--- Returns all faults, those included that may follow from another one.
 ---@return string
 function Report:details() return told(self, true) end
 

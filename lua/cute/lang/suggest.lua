@@ -1,19 +1,19 @@
---- What was meant by a line of a script that means nothing to Lua: names that
--- nothing has, fields that a table has not, modules that are not there, words
--- of other languages. Reports say it below Lua's own sentence.
+--- Guesses the meaning of a line that Lua rejects: undefined names, missing
+-- fields and modules, and syntax of other languages. Reports show the guess
+-- below Lua's own message.
 local core = require "cute.core"
 local source = require "cute.lang.source"
 
 local suggest = {}
 
--- Lua's words, which are no names.
+-- Lua's keywords.
 local LUA = {}
 for word in ([[and break do else elseif end false for function goto if in local
     nil not or repeat return then true until while]]):gmatch "%a+" do
   LUA[word] = true
 end
 
--- Names of Python and of CUDA C for what Lua or cute has by another name.
+-- Names of Python and CUDA C, with the name that Lua or cute uses instead.
 local OTHERS = {None = "nil, or cute._ in a coordinate", True = "true",
   False = "false", len = "#list, cute.size(x)", enumerate = "ipairs",
   str = "tostring", int = "x // 1, in a kernel x:to(cute.i32)",
@@ -34,8 +34,8 @@ local OTHERS = {None = "nil, or cute._ in a coordinate", True = "true",
 -- Values
 ---------------------------------------------------------------------------
 
--- The variables of the function at a level of the stack: which names are locals
--- or upvalues, what they hold, and the table of its globals.
+-- Returns the variables of the function at a level of the stack: the set of
+-- locals and upvalues, their values, and the table of its globals.
 local function variables(level)
   local known, held, env = {}, {}, nil
   for i = 1, math.huge do
@@ -53,12 +53,13 @@ local function variables(level)
   return known, held, type(env) == "table" and env or nil
 end
 
--- A line without its comment and without what stands in its strings.
+-- Returns a line without its comment and without the contents of its strings.
 local function bare(text)
   return (text:gsub("%-%-.*", ""):gsub("%b\"\"", ' "" '):gsub("%b''", " '' "))
 end
 
--- The names that a line reads as variables: no fields, keys, keywords, text.
+-- Returns the names that a line reads as variables: no fields, keys, keywords
+-- or text.
 local function names_of(text)
   local list = {}
   text = bare(text)
@@ -76,7 +77,7 @@ local function has(t, name)
   return not ok or v ~= nil
 end
 
--- The name that nothing has, and what it was meant to be.
+-- Returns the likely intended name for an undefined one.
 local function other(name, known, env)
   if OTHERS[name] then return OTHERS[name] end
   local list, cute = {}, package.loaded.cute
@@ -93,8 +94,9 @@ local function other(name, known, env)
   return core.nearest(name, list)
 end
 
--- Is a name a local of a line, or where this makes a function, of the file? One
--- that a function does not use is none of its upvalues.
+-- Reports whether a name is a local of a line or, where the line makes a
+-- function, of the file. (A local that a function does not use is not among its
+-- upvalues.)
 local function declared(name, text, whole)
   local at = "%f[%w_]" .. name .. "%f[^%w_]"
   if text:find("%f[%w_]for%f[^%w_][^=]-" .. at)
@@ -104,7 +106,7 @@ local function declared(name, text, whole)
     and whole:find("%f[%w_]local%f[^%w_][^=\n]-" .. at) ~= nil
 end
 
--- The global that a line reads and that there is not.
+-- Describes the undefined global that a line reads.
 local function undefined(message, text, vars)
   local of, only = message:match "%((%a+) '([%w_]+)'%)"
   if of and of ~= "global" then return end
@@ -119,13 +121,13 @@ local function undefined(message, text, vars)
   end
 end
 
--- What a variable of that name holds.
+-- Returns the value of the variable with that name.
 local function held(name, vars)
   if vars.known[name] then return vars.held[name] end
   return vars.env and rawget(vars.env, name)
 end
 
--- The names of a table's fields, those of its class among them.
+-- Returns the names of a table's fields, including those of its class.
 local function fields_of(value)
   local list = {}
   while type(value) == "table" do
@@ -141,8 +143,8 @@ local function fields_of(value)
   return list
 end
 
--- The field of a path, "k.grid", that its table has not: the table's path, the
--- table, the name; nil where all are there.
+-- Returns the first missing field of a path such as "k.grid": the path of its
+-- table, the table, and the name; nil where all exist.
 local function broken(path, vars)
   local value, before
   for name in path:gmatch "[%a_][%w_]*" do
@@ -159,8 +161,8 @@ local function broken(path, vars)
   end
 end
 
--- The field that a line reads and its table has not: of a message that names
--- it, "(field 'grdi')", or of a bad argument, any.
+-- Describes the missing field that a line reads. If the message names a field,
+-- "(field 'grdi')", only that one counts; a bad argument may be any.
 local function missing(message, text, vars)
   local only = message:match "%(%a+ '([%a_][%w_]*)'%)"
   for path in bare(text):gmatch "%f[%w_][%a_][%w_]*[.:][%w_.:]+" do
@@ -177,7 +179,7 @@ local function missing(message, text, vars)
   end
 end
 
--- The element that a line reads and its list has not.
+-- Describes the list element that a line reads and that is nil.
 local function beyond(text, vars)
   for path, at in bare(text):gmatch "%f[%w_.]([%a_][%w_]*)%[([%w_]+)%]" do
     local list, i = held(path, vars), tonumber(at) or held(at, vars)
@@ -191,7 +193,7 @@ local function beyond(text, vars)
   end
 end
 
--- What a `for` walks, where it is no iterator.
+-- Returns advice where a `for` walks a value that is not an iterator.
 local function walked(message, text)
   if message:find "%(for iterator" or message:find "to 'for iterator'"
     or text:find "^%s*for%s.-%sin%s" and (message:find "coordinate is nil"
@@ -202,8 +204,8 @@ local function walked(message, text)
   end
 end
 
---- Where an error speaks of nil: which global, field or element of the line
--- there is not, and what was meant. `level` is that of the line's function.
+--- Explains an error about nil: which global, field or element of the line is
+-- missing, and what was likely meant. `level` is that of the line's function.
 ---@param message string
 ---@param level integer
 ---@param frame table {source, line}
@@ -223,8 +225,8 @@ end
 -- Modules
 ---------------------------------------------------------------------------
 
--- Modules that a name may have meant: those that go on where it ends, the
--- nearest, or those of the same last part.
+-- Returns the modules that a name may have meant: those that continue it, the
+-- nearest one, or those with the same last part.
 local function modules(name)
   local ok, sys = pcall(require, "cute.sys")
   local last, all, same, begin = name:match "[^.]+$", {}, {}, {}
@@ -241,8 +243,8 @@ local function modules(name)
   return near and {near} or same
 end
 
---- The message of a module that was not found with what was meant in place of
--- the list of folders; other messages are what they are.
+--- Returns the message of a missing module with a suggestion instead of the
+-- list of folders. Other messages are returned unchanged.
 ---@param message string
 ---@return string
 function suggest.module(message)
@@ -273,7 +275,7 @@ end
 -- Other languages
 ---------------------------------------------------------------------------
 
--- A pattern of a line that Lua cannot read, and what to write.
+-- A pattern for a line that Lua cannot parse, and what to write instead.
 local FOREIGN = {
   {"^%s*@", "Lua has no decorators: local k = cute.kernel(\"k\", "
     .. "function(x) ... end)"},
@@ -325,8 +327,8 @@ local function foreign(sentence, text)
   end
 end
 
---- What to write in place of a line that Lua could not read.
----@param sentence string Lua's: "syntax error near '+'"
+--- Returns advice for a line that Lua could not parse.
+---@param sentence string Lua's message: "syntax error near '+'"
 ---@param frame table {source, line}
 ---@return string?
 function suggest.syntax(sentence, frame)

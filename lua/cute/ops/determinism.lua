@@ -1,11 +1,11 @@
---- What a call promises of the bits of its results, and what that leaves to
--- choose from.
+--- Determinism guarantees of a call, and the candidates that satisfy them.
 --
--- Same call, same bits: always so. With `batch_invariant` a row of D has the
--- bits that it would have in any other batch: the order of sums is that of a
--- large product of the same B, which says nothing of M, of batches, or of how
--- A and D lie. With like = "cublas" it is that of cuBLAS. Candidates of another
--- order do not count (p.order, see cute.ops.sum_order).
+-- Every call guarantees the same bits for the same arguments. With
+-- `batch_invariant` a row of D has the same bits in any batch: the
+-- accumulation order is that of a large product with the same B, independent
+-- of M, of batches, and of the layouts of A and D. With like = "cublas" it is
+-- cuBLAS's order. Candidates with another order are excluded (p.order, see
+-- cute.ops.sum_order).
 local choose = require "cute.ops.choose"
 local cublas = require "cute.ops.cublas"
 local cute = require "cute"
@@ -15,13 +15,13 @@ local determinism = {}
 
 local fail = operand.fail
 
-local LARGE = 4096  -- rows of the product whose order all others follow
+local LARGE = 4096  -- rows of the reference product for batch_invariant
 
 local function facts(shape, dtype)
   return operand.facts(cute.make_layout(shape, cute.LayoutRight), dtype, 256)
 end
 
--- Problem p with nothing of its batch: one matrix, no groups.
+-- Returns problem p without its batch: one matrix, no groups.
 local function of_many_rows(p)
   local q = {}
   for name, v in pairs(p) do q[name] = v end
@@ -33,7 +33,7 @@ local function of_many_rows(p)
   return q
 end
 
--- The order of an undivided K, if a family has that.
+-- Returns the order with an undivided K, if a family has that.
 local function common_order(p)
   local q = of_many_rows(p)
   local list = choose.list(q)
@@ -45,7 +45,7 @@ end
 
 local SUMS = {sum = true, mean = true, rms = true}
 
--- Sums over rows are no row's.
+-- Rejects sums over rows, which depend on the batch.
 local function check_reductions(p)
   for i = 2, #(p.results or {}) do
     local r = p.results[i]
@@ -56,9 +56,9 @@ local function check_reductions(p)
   end
 end
 
---- What options promise of problem p: p.promise, in words, and p.order, that of
--- candidates that keep it, where not any does; p.splits: how many parts of K it
--- has, where that is known.
+--- Sets the guarantees that the options request for problem p: p.promise, in
+-- words; p.order, the required accumulation order, if any; p.splits, the
+-- number of parts of K, where known.
 function determinism.look(p, call)
   local o = call.o
   if o.deterministic == false and (o.batch_invariant or o.like) then
@@ -77,7 +77,7 @@ function determinism.look(p, call)
       fail("like = %q: what there is to be like is \"cublas\"", o.like)
     end
     p.promise, p.like = "like cuBLAS", true
-    if cute.product(p.shape) == 0 then return end  -- nothing has an order
+    if cute.product(p.shape) == 0 then return end  -- nothing to add up
     p.order, p.splits = cublas.order(p, call)
   end
 end

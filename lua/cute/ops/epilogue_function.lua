@@ -1,19 +1,19 @@
---- What becomes of the sums of a product: alpha, C and beta, and a function of
--- the user's, traced into the kernel.
+--- The epilogue of a product: alpha, C and beta, and a user's function that is
+-- traced into the kernel.
 --
 --     epilogue = function(acc, at)
 --       local y = ops.gelu(acc + at:col(bias))
 --       return y + at:tile(residual), at:row_reduce("sum", y)
 --     end
 --
--- `acc` is a vector of sums, those of a thread; what the function does with it
--- holds for each element. `at` knows where they are, and brings what else there
--- is there. The first result is D, further ones are further outputs: vectors
--- become matrices like D, reductions a value a row, a column, or one.
+-- `acc` is a vector of a thread's accumulators; the function applies to each
+-- element. `at` gives their coordinates and loads further operands. The first
+-- result is D. Further results are additional outputs: a vector becomes a
+-- matrix like D, a reduction one value per row, per column, or in total.
 --
--- What the function takes from around it are arguments (cute.ops.capture); how
--- many results there are, and of which types, a trace of its own finds out
--- before there is a kernel.
+-- Captured values of the function become arguments (cute.ops.capture). A
+-- separate trace finds the number and types of the results before a kernel is
+-- made.
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"
@@ -27,7 +27,7 @@ local sign = require "cute.lang.signature"
 
 local epilogue = {}
 
--- What a reduction is to a kernel that makes D^T.
+-- The kind of a reduction in a kernel that computes D^T.
 local TURNED = {row = "col", col = "row", all = "all"}
 epilogue.TURNED = TURNED
 
@@ -39,7 +39,7 @@ local fail = operand.fail
 
 local push, pass, reader = numbers.push, numbers.pass, numbers.reader
 
--- A factor as sums of this type want it: floats, or whole numbers for whole
+-- Returns a factor in the type of the sums: a float, or an integer for integer
 -- sums.
 local function factor(x, sums)
   if not sums.is_integer then return x + 0.0 end
@@ -47,27 +47,27 @@ local function factor(x, sums)
 end
 
 ---------------------------------------------------------------------------
--- What an epilogue is given
+-- Arguments of an epilogue
 ---------------------------------------------------------------------------
 
 local At = {}
 At.__index = At
 
--- Notes what a probe is asked for, of elements of so many bits.
+-- Records a request of the probe, and the width of its elements in bits.
 local function note(at, what, dtype)
   if at.probe then
     table.insert(at.words, dtype and ("%s %d"):format(what, dtype.bits) or what)
   end
 end
 
--- Whole numbers that i32 does not have.
+-- Reports whether i32 cannot hold all integers of this type.
 local function is_wide(dtype)
   return dtype.is_integer and (dtype.bits > 32 or dtype == cute.u32)
 end
 
--- What a matrix (M,N[,L]) has where the sums are; of the type of float sums, or
--- as i32 or f32. source: its number, where the kernel brings it; exact: all
--- whole numbers stay what they are.
+-- Returns the elements of a matrix (M,N[,L]) at the coordinates of the
+-- accumulators, in the type of float sums, or as i32 or f32. source: its
+-- number, where the kernel loads it. exact: all integers keep their value.
 local function fetch(at, t, source, exact)
   local own = t.element_type
   local dtype = at.sums
@@ -96,7 +96,7 @@ local function check_memory(name, t)
 end
 
 local function check_batch(at, name, t, own)
-  local rank = at.batch.folded and 0 or cute.rank(t) - own  -- a probe has
+  local rank = at.batch.folded and 0 or cute.rank(t) - own  -- a probe has none
   for i = 1, math.max(rank, 0) do
     local extent = cute.size(t.shape[rank + 1 - i])
     if extent ~= 1 and extent ~= (at.batch[i] or 1) then
@@ -123,13 +123,14 @@ local function vector(at, name, v, by_row)
     operand.spread(v, by_row and at.n or at.m, by_row), at.batch))
 end
 
---- A value for each row: v is (...,M).
+--- Returns a value per row: v is (...,M).
 function At:row(v) return vector(self, "row", v, true) end
 
---- A value for each column: v is (...,N).
+--- Returns a value per column: v is (...,N).
 function At:col(v) return vector(self, "col", v, false) end
 
---- What t, (...,M,N) as D, has where the sums are.
+--- Returns the elements of t, (...,M,N) like D, at the accumulators'
+-- coordinates.
 function At:tile(t)
   check_memory("tile", t)
   local rank = cute.rank(t)
@@ -144,7 +145,7 @@ function At:tile(t)
   return fetch(self, operand.matrix(t, self.batch), self.sources[t])
 end
 
---- Row and column of each sum: two vectors of i32.
+--- Returns row and column of each accumulator: two vectors of i32.
 function At:coords()
   note(self, "coords")
   self.placed = true
@@ -163,9 +164,9 @@ function At:coords()
   return rows:load(), cols:load()
 end
 
---- x, or 0 with probability p, and the others divided by 1 - p: the same for
--- the same seed, row, column and batch, by Philox4x32-10. p and seed are
--- numbers, of Lua or of the kernel.
+--- Returns x / (1 - p), or 0 with probability p, by Philox4x32-10: the same for
+-- the same seed, row, column and batch. p and seed are numbers, of Lua or of
+-- the kernel.
 function At:dropout(x, p, seed)
   philox.check(x, p, seed)
   local rows, cols = self:coords()
@@ -175,7 +176,7 @@ function At:dropout(x, p, seed)
   return philox.dropout(x, bits, p)
 end
 
---- The index of the matrix in its batch.
+--- Returns the index of the matrix in its batch.
 function At:batch_index()
   self.placed = true
   if self.probe or self.batches == 1 then return 0 end
@@ -207,19 +208,19 @@ local function reduction(at, name, kind, op, x)
   return setmetatable({kind = kind, op = op, x = x}, Reduction)
 end
 
---- A result of the epilogue: of each row of x, by op "sum", "mean", "max",
--- "min", "amax" (of magnitudes) or "rms" (the root of the mean square): f32,
--- (...,M).
+--- Makes a result of the epilogue that reduces each row of x, by op "sum",
+-- "mean", "max", "min", "amax" (of magnitudes) or "rms" (root of the mean
+-- square): f32, (...,M).
 function At:row_reduce(op, x)
   return reduction(self, "row_reduce", "row", op, x)
 end
 
---- The same of each column: (...,N).
+--- Makes a result that reduces each column: (...,N).
 function At:col_reduce(op, x)
   return reduction(self, "col_reduce", "col", op, x)
 end
 
---- The same of all elements: (1).
+--- Makes a result that reduces all elements: (1).
 function At:reduce(op, x) return reduction(self, "reduce", "all", op, x) end
 
 ---------------------------------------------------------------------------
@@ -231,8 +232,8 @@ local function where_is(f)
   return ("the epilogue at %s:%d"):format(i.short_src, i.linedefined)
 end
 
--- Results of f, checked, of sums (or gates and what passes them) and `at`.
--- Functions of cute's are of vectors alone.
+-- Returns the checked results of f for the accumulators (or gates and up
+-- values) and `at`. Functions of cute take only vectors.
 local function results_of(f, original, shape, ...)
   local n = select("#", ...)
   if not capture.is_users(original) then n = n - 1 end
@@ -258,9 +259,10 @@ local function results_of(f, original, shape, ...)
   return out
 end
 
--- What the user's function gives for problem p: a list of {kind, dtype, op};
--- which of its values at:tile reads, by their numbers; its fingerprint; does it
--- ask for an element's row, or batch? p.read: what that trace read.
+-- Traces the user's function for problem p. Returns its results, a list of
+-- {kind, dtype, op}; the numbers of the values that at:tile reads; its
+-- fingerprint; and whether it uses an element's row or batch. Sets p.read, the
+-- state that the trace read.
 local function probe(p, f, captured)
   local found, placed
   local read, words = {}, {p.gated and "gated" or "sums " .. p.value.name}
@@ -304,17 +306,17 @@ local function probe(p, f, captured)
   return found, read, fingerprint(program.fn:dump(true), words), placed
 end
 
---- What an epilogue's results are, before there is a kernel: p.results, and
--- p.fingerprint, p.placed: does it matter in which row, of which batch, an
--- element is? Which of its values it reads like D: a list of their numbers.
+--- Finds an epilogue's results before there is a kernel: p.results,
+-- p.fingerprint, and p.placed (does the row or batch of an element matter?).
+-- Returns the numbers of the values that it reads like D.
 function epilogue.look(p, f)
   local read
   p.results, read, p.fingerprint, p.placed = probe(p, f, capture.of(f))
   return p.results[1].dtype, read
 end
 
--- Whole sums, with C, as D's type has them: what it cannot say is the next that
--- it can.
+-- Returns a function that clamps integer sums, with C, to the range of D's
+-- type; nil where none is needed.
 local function narrowing(p, C)
   local d, sums = p.d, p.value
   if sums.is_integer and C and is_wide(C.element_type) then sums = cute.i64 end
@@ -333,20 +335,21 @@ local function narrowing(p, C)
   end
 end
 
--- A vector of values by a factor; whole ones by one that is not are f32.
+-- Returns a vector multiplied by a factor; integers times a float become f32.
 local function scaled(x, by)
   if x.dtype.is_integer and by.dtype ~= cute.i32 then x = x:to(cute.f32) end
   return x * by
 end
 
--- alpha sum + beta C as cuBLAS rounds it: with K in one piece, and in several,
--- another product is rounded by itself.
+-- Returns alpha sum + beta C rounded as cuBLAS does: which product is rounded
+-- separately depends on whether K is divided.
 local function like_cublas(acc, alpha, was, beta, splits)
   if splits == 1 then return cute.fma(acc, alpha, was * beta) end
   return cute.fma(was, beta, acc * alpha)
 end
 
--- The function's further results leave: matrices like D, parts of reductions.
+-- Stores the function's further results: matrices like D, and partial results
+-- of reductions.
 local function leave(at, out, next_one)
   local place, swap = at.place, at.swap
   for i = 2, out.n do
@@ -362,10 +365,10 @@ local function leave(at, out, next_one)
   end
 end
 
---- What follows the sums of problem p by choice c: {finish = what gemm_sm80 and
--- gemm_sm90 take as epilogue, or nil, more(list, C, call): appends what it
--- takes, but for further outputs, which come last, take(captured): from then on
--- what is traced is the function of another call, of the same code}.
+--- Returns the epilogue of problem p for candidate c: {finish = the option
+-- `epilogue` of gemm_sm80 and gemm_sm90, or nil; more(list, C, call): appends
+-- its arguments, except further outputs, which come last; take(captured):
+-- later traces use the function of another call with the same code}.
 function epilogue.new(p, c, call)
   local has_alpha, has_beta, has_c = call.alpha ~= nil, call.beta ~= nil, p.c
   local f = call.f
@@ -376,7 +379,7 @@ function epilogue.new(p, c, call)
   for i, x in ipairs(factors) do factors[i] = x.number ~= nil end
   local clone, bind
   local function take(captured)
-    f, bind = captured:clone()  -- it holds no values, as call.f does
+    f, bind = captured:clone()  -- holds no values, unlike call.f
     clone = capture.steady(f, p.read)
   end
   local floats = {}
@@ -387,10 +390,10 @@ function epilogue.new(p, c, call)
     end
   end
 
-  local brought = {}  -- by the kernel: numbers in c.sources
+  local brought = {}  -- operands that the kernel loads: numbers in c.sources
   for i, s in ipairs(c.sources or {}) do brought[s.value or "C"] = i end
 
-  -- alpha sum + beta C, with factors, of what the kernel is given for them
+  -- Computes alpha sum + beta C, with factors, from the kernel's arguments.
   local function summed(acc, at, next_one, number)
     if acc.dtype ~= p.value then acc = acc:to(p.value) end
     for _, is_number in ipairs(factors) do

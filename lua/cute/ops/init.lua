@@ -1,7 +1,7 @@
---- Operations on whole tensors, by the kernel that serves each best.
+--- Operations on whole tensors, each by the kernel that fits best.
 --
 --     local D = cute.ops.gemm(A, B)                -- A B^T
---     print(cute.ops.explain(A, B))                -- by what, and why
+--     print(cute.ops.explain(A, B))                -- the kernel, and why
 local sign = require "cute.lang.signature"
 
 return sign.parts({}, "cute.ops", "ops.", {

@@ -1,25 +1,27 @@
---- In which order a choice adds up the products of a sum, in words: two choices
--- for one problem that are told by the same words give the same bits.
+--- Describes the order in which a candidate accumulates, in words. Two
+-- candidates for one problem with the same description give the same bits.
 --
--- What counts is how many products an instruction adds at once, what it cuts
--- off, and where K is cut into parts whose sums are added up. What does not
--- count: tiles of M and N, their order, stages, which operand comes first (the
--- tensor cores' sums are the same for both), and zeros behind the end of K.
+-- The description covers how many products an instruction adds at once, which
+-- bits it truncates, and where K is divided into parts whose partial sums are
+-- added. It omits what has no effect: tiles of M and N, their order, stages,
+-- which operand comes first (tensor cores give the same sums for both), and
+-- zeros after the end of K.
 local cute = require "cute"
 local tiles = require "cute.tiles"
 local types = require "cute.ops.family.types"
 
 local sum_order = {}
 
---- What tensor cores of Hopper make of 16-bit floats, and of 8-bit ones that go
--- on in f32 after so many.
+--- The order of Hopper's tensor cores for 16-bit floats, and for 8-bit floats
+-- that continue in f32 after so many products.
 sum_order.SIXTEEN = "16 products at once"
 sum_order.EIGHT = "32 products at once, kept to 13 bits; those of %d in f32"
 
--- What one instruction, or a few, make of their products: by family.
+-- The order within one instruction or a few, by family.
 local STEPS = {}
 
--- Matrices that were moved are multiplied like others.
+-- Returns the family whose kernel runs; repacked matrices are multiplied like
+-- others.
 local function kernel_of(c)
   return c.base == "moved" and c.family or c.base
 end
@@ -59,12 +61,13 @@ function STEPS.gemm_skinny(p, o)
     o.splits > 1 and (", of %d blocks"):format(o.splits) or "")
 end
 
--- Where K is cut in parts of `each`.
+-- Returns the phrase for K divided into parts of `each`.
 local function cut_in(k, each)
   return each < k and (", in parts of %d of K"):format(each) or ""
 end
 
---- The same, with K in parts whose sums are added in f32, or f64.
+--- Returns `words` with K divided into parts whose partial sums are added in
+-- f32 or f64.
 function sum_order.in_parts(words, k, each) return words .. cut_in(k, each) end
 
 local function parts(p, c)
@@ -87,7 +90,7 @@ end
 
 local ADDED = {sum = true, mean = true, rms = true}
 
--- How sums of rows are put together, where an epilogue has some.
+-- Returns how an epilogue's sums over rows are accumulated.
 local function of_rows(p, c)
   local o, base = c.options, kernel_of(c)
   for i = 2, #(p.results or {}) do
@@ -104,8 +107,8 @@ local function of_rows(p, c)
   return ""
 end
 
---- The order in which choice c for problem p adds up: see cute.ops.choose. A
--- candidate that knows its own says it in c.order.
+--- Returns the order in which candidate c for problem p accumulates: see
+-- cute.ops.choose. A candidate may state its own as c.order.
 ---@return string
 function sum_order.of(p, c)
   if p.sums.is_integer then return "whole numbers, in any order" end

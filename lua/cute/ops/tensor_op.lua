@@ -1,11 +1,11 @@
---- What operations on whole tensors share: options and operands checked, the
+--- Common parts of operations on whole tensors: checking options and operands,
 -- device, results, launches.
 --
 -- A plan is {device, place, results = {{shape =, order = a layout or nil,
--- dtype =}}, steps = {{kernel, grid, block, ready = {}, arguments = function(
--- call, out, work)}}, floats = f32 of memory that steps share}; a call
--- {operands, o = options, out = tensors given for results, captured = of a
--- function (cute.ops.capture)}.
+-- dtype =}}, steps = {{kernel, grid, block, ready = {}, arguments =
+-- function(call, out, work)}}, floats = f32 of memory that steps share}. A
+-- call is {operands, o = options, out = tensors given for results, captured =
+-- values of a function (cute.ops.capture)}.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local cute = require "cute"
@@ -15,7 +15,7 @@ local report = require "cute.lang.report"
 
 local tensor_op = {}
 
---- A function that says what of a call is wrong.
+--- Returns a function that raises errors about a call's arguments.
 ---@param what string "ops.reduce"
 function tensor_op.failing(what)
   return function(text, ...)
@@ -23,15 +23,16 @@ function tensor_op.failing(what)
   end
 end
 
--- Those that all have.
+-- Options that all operations have.
 local COMMON = {out = "tensor table", dtype = "dtype string",
                 device = "string table device", arch = "string",
                 stream = "stream table", seed = "integer"}
 
---- Refuses options that are not known, or of another type.
+--- Raises an error for an unknown option, or one with a wrong type.
 ---@param what string
 ---@param o table
----@param own? table<string, string> types by name, besides the common ones
+---@param own? table<string, string> types by name, in addition to the common
+-- ones
 function tensor_op.options(what, o, own)
   local known = {}
   for _, types in ipairs {COMMON, own or {}} do
@@ -40,12 +41,12 @@ function tensor_op.options(what, o, own)
   operand.check_options(what, known, o)
 end
 
---- Is this what options come in?
+--- Reports whether x is a table of options.
 function tensor_op.is_options(x)
   return type(x) == "table" and getmetatable(x) == nil
 end
 
---- Fails unless t is a tensor that these operations take.
+--- Raises unless t is a tensor that these operations accept.
 function tensor_op.check(fail, name, t)
   if core.typename(t) ~= "tensor" or t.memspace == "coord" then
     fail("%s is %s; a tensor is needed", name, core.show(t))
@@ -57,8 +58,8 @@ function tensor_op.check(fail, name, t)
   end
 end
 
---- The device of a call, where its operands are, and whether its launches are
--- dependent ones (cute.ops.calls).
+--- Returns the device of a call, the location of its operands, and whether its
+-- launches are dependent (cute.ops.calls).
 ---@param tensors any[]
 function tensor_op.device(tensors, o)
   local list = {n = #tensors, table.unpack(tensors)}
@@ -71,7 +72,8 @@ function tensor_op.device(tensors, o)
   return device, tensors[1].device, pdl
 end
 
---- The type that is named, or nil; that of a first tensor for results.
+--- Returns the type that the options name, or nil. It has to be that of the
+-- first output tensor.
 ---@param what string
 function tensor_op.dtype(what, o)
   local dtype = o.dtype and core.find_dtype(tostring(o.dtype)) or nil
@@ -90,14 +92,15 @@ function tensor_op.dtype(what, o)
   return dtype
 end
 
---- `out` of a call as a list.
+--- Returns `out` of a call as a list.
 function tensor_op.outputs(o)
   local out = o.out
   if core.typename(out) == "table" then return out end
   return {out}
 end
 
--- Tensors for the results: those given, and new ones, which are a list, too.
+-- Returns the tensors for the results: those given and new ones. The new ones
+-- are a second list.
 local function results(plan, call)
   local out, made = {}, {}
   for i, r in ipairs(plan.results) do
@@ -110,9 +113,9 @@ local function results(plan, call)
   return out, made
 end
 
---- Launches what a plan says; gives the results. What such a call launches
--- later, ready is given; not of a plan whose steps make tensors of their own
--- (`anew`).
+--- Runs the steps of a plan and returns the results. Passes the launches to
+-- `ready`, for later calls of this kind, except for plans whose steps make
+-- tensors of their own (`anew`).
 ---@param plan table
 ---@param call table
 ---@param ready fun(run: table)

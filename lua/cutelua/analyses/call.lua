@@ -1,17 +1,15 @@
---- The methods that the workshop adds to a call: what a launch does on the
--- simulator in every schedule, how long it will take on a card, what it asks of
--- shared memory.
+--- Methods that the workshop adds to a call: checks of every schedule on the
+-- simulator, time estimates for a GPU, and analyses of shared-memory accesses.
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
 
 local Call = {}
 
---- Every schedule of a launch on the simulator: see cutelua.check.
+--- Checks every schedule of a launch on the simulator: see cutelua.check.
 ---@param opts table {grid: any, block: any, orders: integer, seconds: number,
--- surgeon: boolean, reference: fun(...) which stores into the arguments what
--- is right, tolerance: number, gpu: boolean, sizes: fun(...): table
--- arguments, with options of their launch, of a size, tile: integer[],
--- size: integer[]}
+-- surgeon: boolean, reference: fun(...) which stores the right results into the
+-- arguments, tolerance: number, gpu: boolean, sizes: fun(...): table arguments
+-- of a size, with options of their launch, tile: integer[], size: integer[]}
 ---@return table verdict
 function Call:check(opts)
   local check = require "cutelua.check"
@@ -21,7 +19,7 @@ function Call:check(opts)
   return v
 end
 
---- Prepares it and estimates that: see Prepared:estimate.
+--- Prepares the launch and estimates its time: see Prepared:estimate.
 ---@param opts table {grid: any, block: any, card: string, cold: boolean,
 -- registers: integer, at: integer} and options of a launch on the simulator
 ---@return table
@@ -36,7 +34,7 @@ function Call:estimate(opts)
   return assert(self:compile(launch)):estimate(own)
 end
 
---- When its warps, ranges and agents began and ended: see
+--- Returns when its warps, ranges and agents began and ended: see
 -- cutelua.profile.timeline.
 ---@param opts table options of a launch, of estimate, and room
 ---@return table? timeline
@@ -46,8 +44,9 @@ function Call:timeline(opts)
   return require "cutelua.profile.timeline".of(self, opts or {})
 end
 
---- Runs it on a simulator (options as for launch) and records what it asks of
--- shared memory: a report with conflicts() and find_swizzle(name?).
+--- Runs the call on a simulator (options as for launch) and records its
+-- accesses to shared memory. Returns a report with conflicts() and
+-- find_swizzle(name?).
 ---@param opts table
 ---@return table report
 function Call:profile(opts)
@@ -62,8 +61,8 @@ function Call:profile(opts)
   return p:launch(o)
 end
 
---- Layouts of shared memory with fewer conflicts, for all of its accesses
--- together: see cutelua.profile.swizzle.
+--- Finds layouts of shared memory with fewer conflicts, over all accesses: see
+-- cutelua.profile.swizzle.
 ---@param opts table options of launch, and tensor: the name of one
 ---@return table[]
 function Call:find_swizzle(opts)
@@ -71,8 +70,8 @@ function Call:find_swizzle(opts)
   return found
 end
 
---- Whether it runs on a target that is not there ("sm_100a"), or on which:
--- see cutelua.profile.preflight.
+--- Reports whether the kernel runs on a target that is not present ("sm_100a"),
+-- or on which targets it runs: see cutelua.profile.preflight.
 ---@param target? string all of them when absent
 ---@param opts? {block: any, cluster: any, registers: boolean} and options of
 -- trace; registers = false: does not compile

@@ -1,16 +1,16 @@
---- The methods that the workshop adds to a prepared launch.
+--- Methods that the workshop adds to a prepared launch.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 
 local Prepared = {}
 
---- Every schedule of it: see Call:check.
+--- Checks every schedule of the launch: see Call:check.
 function Prepared:check(opts)
   return require "cutelua.check".prepared(self, opts or {})
 end
 
---- How long it will take on a card, and why, from one cluster on the
--- simulator: see cutelua.profile.estimate.
+--- Estimates the launch's time on a GPU, and its bottleneck, from one cluster
+-- on the simulator: see cutelua.profile.estimate.
 ---@param opts? {card: string, cold: boolean, registers: integer, at: integer}
 ---@return table
 function Prepared:estimate(opts)

@@ -1,4 +1,4 @@
---- The methods that the workshop adds to the simulator's report.
+--- Methods that the workshop adds to the simulator's report.
 local core = require "cute.core"
 local columns = require "cutelua.text.columns"
 local simreport = require "cute.lang.simreport"
@@ -12,22 +12,22 @@ local function recorded(report)
     .. "true, or call k(...):profile {...}")
 end
 
---- The lines whose requests to shared memory are in conflict, the worst first,
--- of a report with its requests: see cutelua.profile.conflict.
+--- Returns the lines with bank conflicts, the worst first, for a report with
+-- recorded accesses: see cutelua.profile.conflict.
 ---@return table[]
 function Report:conflicts()
   recorded(self)
   return require "cutelua.profile.conflict".list(self)
 end
 
--- What cute.draw makes of it: accesses to one of its shared tensors.
+-- Draws the accesses to one of its shared tensors, for cute.draw.
 function Report:__draw(opts)
   recorded(self)
   return require "cutelua.profile.conflict".picture(self, opts)
 end
 
---- Layouts for the shared tensors that have conflicts, or for the one of that
--- name: see cutelua.profile.swizzle.
+--- Finds layouts for the shared tensors that have conflicts, or for the one
+-- with that name: see cutelua.profile.swizzle.
 ---@param name? string
 ---@return table[]
 function Report:find_swizzle(name)
@@ -35,12 +35,12 @@ function Report:find_swizzle(name)
   return require "cutelua.profile.swizzle".of_report(self, name)
 end
 
--- Fields of a fault that are for programs as they are.
+-- Fields of a fault that programs get unchanged.
 local FIELDS = {"kind", "message", "line", "line2", "tensor", "offset",
   "coord", "layout", "block", "thread", "other", "count", "lack", "leads",
   "way", "loop", "outside"}
 
---- A fault as docs/errors.md has it for programs.
+--- Returns a fault in the form that docs/errors.md describes for programs.
 ---@param r table an element of report.reports
 ---@return table
 function Report.plain(r)
@@ -52,7 +52,7 @@ function Report.plain(r)
   return out
 end
 
---- The report as JSON: docs/errors.md has its form.
+--- Returns the report as JSON: docs/errors.md describes its form.
 ---@return string
 function Report:json()
   local out = {form = 1, kind = "simulator", kernel = self.kernel,
@@ -74,7 +74,7 @@ local function ratio(a, b)
   return b > 0 and ("%.2f"):format(a / b) or "-"
 end
 
---- Memory traffic by line, as a table in text.
+--- Returns memory traffic by line, as a table in text.
 ---@return string
 function Report:traffic()
   local rows = {{"line", "op", "tensors", "count", "wavefronts", "conflicts",
@@ -96,7 +96,7 @@ function Report:traffic()
   return core.visible(columns.table(rows, 3), true)
 end
 
---- Sum of a field over the lines whose op matches a pattern.
+--- Returns the sum of a field over the lines whose op matches a pattern.
 ---@param field string
 ---@param op? string
 function Report:total(field, op)

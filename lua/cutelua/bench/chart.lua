@@ -18,7 +18,7 @@ local function text(out, x, y, words, more)
     more and " " .. more or "", html.escape(words))
 end
 
--- The end of the axis: a round number from the largest value on.
+-- Returns the end of the axis: a round number at or above the largest value.
 local function round_up(x)
   if x <= 0 then return 1 end
   local unit = 10.0 ^ math.floor(math.log(x, 10))
@@ -60,7 +60,7 @@ local function group(out, g, y, most)
   end
 end
 
---- A chart of horizontal bars, one group of bars below the other.
+--- Returns a chart of horizontal bars, one group of bars below another.
 ---@param spec table {title: string, unit: string?, series: string[],
 -- groups: table[], mark: number?, rival: string?}
 ---@return string svg
@@ -88,8 +88,8 @@ function chart.bars(spec)
     :format(LEFT + PLOT + 60, height + 24, table.concat(out, "\n"))
 end
 
---- A chart of single bars {label, series, value}: groups by label and their
--- bars by series, each in the order in which they come.
+--- Returns a chart of single bars {label, series, value}: groups by label and
+-- their bars by series, each in order of appearance.
 ---@param bars {[1]: string, [2]: string, [3]: number}[]
 ---@param spec table of chart.bars, without series and groups
 ---@return string svg

@@ -1,23 +1,23 @@
---- Lessons of copies: B is A, both row-major, every bit of it.
+--- Lessons on copies: B equals A bit by bit, both row-major.
 --
 --     copylesson.run(arg, {kernel =, tile = {BM, BN}, block =, about =})
 --
 -- runs a kernel of (A, B) in cutelua.bench.harness. Further fields:
---   dtype      of the elements (cute.bf16)
---   args       what the kernel takes, as harness's make has it (A, B)
+--   dtype      element type (cute.bf16)
+--   args       the kernel's arguments, as in harness's make (A, B)
 --   cluster    blocks of a cluster
---   grid       function(m, n), where tiles do not say
+--   grid       function(m, n), where tiles do not determine it
 --   refuses    function(p) -> why the kernel cannot copy p, in one sentence
 --   instead    {name, case that copies p then}
 --   transpose  B (N,M) is A (M,N) transposed
---   compare    {{name =, kernel =}, ...}: run and timed beside it
---   cases      {{fields that differ}, ...}: one lesson for each, by `dtype`
---   rungs      {{name =, kernel =, tile =, block =, gain =}, ...}: in place of
+--   compare    {{name =, kernel =}, ...}: run and timed for comparison
+--   cases      {{fields that differ}, ...}: one lesson each, by `dtype`
+--   rungs      {{name =, kernel =, tile =, block =, gain =}, ...}: instead of
 --              one kernel, each a step from the one before; gain: in words
 --
 --     copylesson.lesson(spec)
 --
--- is what the harness runs.
+-- returns the lesson that the harness runs.
 local compare = require "cutelua.check.compare"
 local core = require "cute.core"
 local cute = require "cute"
@@ -30,7 +30,7 @@ local copylesson = {}
 local COPY_SIZES = {{4096, 8192}, {65536, 8192}}  -- 64 MiB and 1 GiB of bf16
 local TRANSPOSE_SIZES = {{8192, 8192}}
 
--- All bits of A in their places in B: copies change none, a NaN's neither.
+-- Checks that B has all bits of A: copies change none, not even a NaN's.
 local function verify(transpose)
   return function(p)
     local b = transpose and p.B:transpose(p.n, p.m) or p.B
@@ -65,7 +65,7 @@ local function operands(transpose)
   end
 end
 
--- A kernel's launch for p: `by` has what `of` has not.
+-- Returns a kernel's launch for p. `by` provides the fields that `of` lacks.
 local function launch(of, by, p)
   local refuses = of.refuses or by.refuses
   local why = refuses and refuses(p)
@@ -81,7 +81,7 @@ local function launch(of, by, p)
           end}
 end
 
--- The case of a lesson for a type, its fields over the lesson's.
+-- Returns a lesson's case for a type; its fields override the lesson's.
 local function case_of(spec, dtype)
   for _, case in ipairs(spec.cases or {}) do
     if tostring(case.dtype) == dtype then
@@ -91,7 +91,8 @@ local function case_of(spec, dtype)
   return spec
 end
 
--- What the harness runs beside the kernel: entry i of each case's `field`.
+-- Returns the kernels that the harness runs for comparison: entry i of each
+-- case's `field`.
 local function others(spec, field)
   local list = case_of(spec, spec.cases and tostring(spec.cases[1].dtype))
     [field]
@@ -106,7 +107,7 @@ local function others(spec, field)
   return out
 end
 
---- The harness's lesson for a copy script.
+--- Returns the harness's lesson for a copy script.
 ---@param spec table see above
 ---@return table
 function copylesson.lesson(spec)
@@ -128,8 +129,8 @@ function copylesson.lesson(spec)
   }
 end
 
---- Runs a copy script with the words of its command line. Leaves with exit
--- code 1 unless the result verified and the simulator had nothing to report.
+--- Runs a copy script with the words of its command line. Exits with code 1
+-- unless the result verified and the simulator had nothing to report.
 ---@param words string[]
 ---@param spec table see above
 function copylesson.run(words, spec)

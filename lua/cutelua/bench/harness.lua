@@ -1,5 +1,5 @@
---- What lessons share that state their own operands: options, data,
--- verification, simulator, the bench beside the driver's copy, tables.
+--- The harness of lessons that declare their own operands: options, data,
+-- verification, simulator, benchmark against the driver's copy, tables.
 --
 --     harness.run(arg, {
 --       about = "Softmax of rows.",
@@ -15,37 +15,38 @@
 --     })
 --
 -- A problem p has the extents by the names of `dims`, `dtype`, `opt` (the
--- options), `sm` (90: of the device, where it is known), and the operands'
--- buffers by their names. Fields of a lesson:
---   dims       options of extents, and what they are
---   tile       extents by which a launch grows, for odd sizes (16 of each dim)
---   dtypes     choices of --dtype; runs take the first without it, with
+-- options), `sm` (such as 90: the device's, if known), and the operands'
+-- buffers by name. Fields of a lesson:
+--   dims       options of extents, with their descriptions
+--   tile       steps of the extents, for odd sizes (16 of each dim)
+--   dtypes     choices of --dtype; without it runs use the first one, with
 --              every = true all of them
 --   sim, gpu   extents of the runs on either device
---   options    further ones, as cutelua.program.cli has them
+--   options    further ones, as in cutelua.program.cli
 --   operands   {name, shape, dtype = p.dtype, fill = "normal", out =}, ...:
---              row-major. fill: "normal", "zero", {lo, hi} (whole numbers) or
---              function(buffer, seed); out: a result, which nothing fills
---              unless `fill` is given; scratch: out, and not part of `bytes`
+--              row-major. fill: "normal", "zero", {lo, hi} (integers) or
+--              function(buffer, seed); out: a result, which is only filled
+--              if `fill` is given; scratch: out, and not counted in `bytes`
 --   make       {kernel =, grid =, block =, cluster =, args =} for a problem,
 --              or a list of such launches. grid: a number, a list, or a
 --              function of the extents; args: names of operands, {name,
 --              function(tensor)} for views of them, and values (all operands)
---   reference  what piece i of the results is: {name = list}; a list begins at
---              element i * #list of its operand, or at `list.at`. p.was has
---              what an operand that is filled and a result held before
---   pieces     how many (1); so many are looked at that they have about
+--   reference  returns piece i of the results: {name = list}; a list starts
+--              at element i * #list of its operand, or at `list.at`. p.was
+--              has the initial contents of operands that are filled and
+--              written
+--   pieces     number of pieces (1); enough are checked to cover about
 --              `look` elements (2^20)
---   tolerance  {dtype = error}: most that |got - want| may be of |want|, or of
---              the root of the mean square of the piece's, the larger
---   verify     function(p) -> ok, "all elements", what is wrong: in place of
---              reference; compared(p) beside it, as harness.compared
---   bytes      that are moved at least (each operand once)
---   flops      function(p): figures are TFLOP/s, and not beside a copy's
---   compare    {{name =, make =}, ...}: run and timed beside it
---   rungs      {{name =, make =, gain =}, ...}: in place of make, each a step
+--   tolerance  {dtype = error}: limit of |got - want| relative to |want|, or
+--              to the root mean square of the piece, whichever is larger
+--   verify     function(p) -> ok, "all elements", the error: instead of
+--              reference; compared(p) with it, like harness.compared
+--   bytes      least bytes moved (each operand once)
+--   flops      function(p): figures are TFLOP/s, without the copy's
+--   compare    {{name =, make =}, ...}: run and timed for comparison
+--   rungs      {{name =, make =, gain =}, ...}: instead of make, each a step
 --              from the one before; gain: in words
---   from_file  --a gives the first operand, and its two extents
+--   from_file  --a provides the first operand, and its two extents
 local core = require "cute.core"
 local cute = require "cute"
 local cli = require "cutelua.program.cli"
@@ -76,7 +77,7 @@ local function row_major(b, shape)
   return cute.make_tensor(b, cute.make_layout(shape, cute.LayoutRight))
 end
 
--- Normal numbers, repeated where there are many.
+-- Fills a buffer with normal numbers, repeated where there are many.
 local function normal(b, seed)
   local n = #b
   if n <= PERIOD then return b:fill_normal(seed) end
@@ -101,7 +102,7 @@ end
 
 local function bytes_of(o) return count(o.shape) * o.dtype.bits // 8 end
 
--- Operands as a lesson states them, with all their fields.
+-- Returns the operands that a lesson declares, with all fields.
 local function operands(spec, p)
   local list = {}
   for i, o in ipairs(spec.operands(p)) do
@@ -114,7 +115,7 @@ local function operands(spec, p)
   return list
 end
 
--- Bytes that a problem's operands take, and those that it moves at least.
+-- Returns the bytes of a problem's operands, and the least bytes that it moves.
 local function bytes_in_all(p)
   local held, moved = 0, 0
   for _, o in ipairs(p.operands) do
@@ -126,11 +127,11 @@ local function bytes_in_all(p)
   return held, moved
 end
 
---- A problem of a lesson: operands and what they hold.
+--- Makes a problem of a lesson: operands and their contents.
 ---@param spec table see above
----@param size integer[] one for each of spec.dims
+---@param size integer[] one per entry of spec.dims
 ---@param o? table {dtype: string?, seed: integer?, opt: table?, bare: boolean?,
--- job: table?, sm: integer?} bare: nobody looks at the elements
+-- job: table?, sm: integer?} bare: the elements are not used
 ---@return table p
 function harness.problem(spec, size, o)
   o = o or {}
@@ -167,10 +168,10 @@ function harness.check_memory(job, p, bytes, free, where)
     free * 1e-9, where))
 end
 
---- A problem's extents in words: "256x1000".
+--- Returns a problem's extents as text: "256x1000".
 function harness.size(p) return table.concat(p.size, "x") end
 
--- Results as they are before a launch.
+-- Resets the results to their state before a launch.
 local function renew(p)
   for _, o in ipairs(p.operands) do
     if p.was[o.name] then
@@ -186,8 +187,8 @@ end
 -- Verification
 ---------------------------------------------------------------------------
 
--- Looks at piece i: calls each(o, at, want, scale, most) for each element of
--- its results; how many there are.
+-- Checks piece i: calls each(o, at, want, scale, most) for each element of its
+-- results; returns their number.
 local function look_at(p, i, each)
   local spec, elements = p.spec, 0
   for name, want in pairs(spec.reference(p, i)) do
@@ -202,7 +203,7 @@ local function look_at(p, i, each)
   return elements
 end
 
--- Which pieces are looked at: all, or the first, the last, and others.
+-- Returns the pieces to check: all, or the first, the last, and others.
 local function chosen(total, each, look)
   local n = math.max(2, math.ceil(look / math.max(each, 1)))
   local list = {}
@@ -215,7 +216,8 @@ local function chosen(total, each, look)
   return list, false
 end
 
--- Looks at all pieces, or many; how many elements, and whether that is all.
+-- Checks all pieces, or many; returns the number of elements, and whether these
+-- are all.
 local function look(p, each)
   local spec = p.spec
   local total = spec.pieces and spec.pieces(p) or 1
@@ -230,9 +232,9 @@ local function place(o, at)
     table.concat(compare.row_major(o.shape, at), ","))
 end
 
---- Is what a problem's results hold right?
+--- Reports whether a problem's results are right.
 ---@return boolean ok
----@return string how "all elements", or what of them, and their error
+---@return string how "all elements", or the number of elements, and their error
 ---@return string? wrong
 function harness.verify(p)
   if p.spec.verify then return p.spec.verify(p) end
@@ -256,8 +258,8 @@ function harness.verify(p)
     all and "all elements" or elements .. " elements"), wrong
 end
 
---- Where a problem's results are not what the reference says: comparisons
--- (cutelua.check.compare), with their buffers.
+--- Returns comparisons (cutelua.check.compare) of a problem's results with the
+-- reference, with their buffers.
 ---@return table[]
 function harness.compared(p)
   local list, by = {}, {}
@@ -279,8 +281,8 @@ end
 -- Launches
 ---------------------------------------------------------------------------
 
---- The launches of a contestant: {kernel =, grid =, block =, cluster =, args =
--- {...}}.
+--- Returns the launches of a contestant: {kernel =, grid =, block =, cluster =,
+-- args = {...}}.
 ---@param p table
 ---@param make function
 ---@return table[]
@@ -309,7 +311,7 @@ function harness.launches(p, make)
   return out
 end
 
--- Prepared launches of a contestant on a device.
+-- Returns the prepared launches of a contestant on a device.
 local function prepare(p, make, device, o)
   local runs = {}
   for i, l in ipairs(harness.launches(p, make)) do
@@ -326,7 +328,7 @@ local function prepare(p, make, device, o)
   return runs
 end
 
--- The lesson's kernel and those that it is compared with, or all rungs.
+-- Returns the lesson's kernel and those for comparison, or all rungs.
 local function contestants(spec, name)
   if spec.rungs then return spec.rungs end
   return {{name = name, make = spec.make}, table.unpack(spec.compare or {})}
@@ -336,11 +338,11 @@ end
 -- Simulator
 ---------------------------------------------------------------------------
 
---- Runs a problem on a simulator or a GPU, with operands of the host.
+--- Runs a problem on a simulator or a GPU, with host operands.
 ---@param p table
 ---@param device any
 ---@param o? {seed: integer?, threads: integer?, make: function?}
----@return boolean ok verified, and nothing to report
+---@return boolean ok verified, with nothing to report
 ---@return table reports of the launches; on a GPU true for each
 ---@return string? wrong
 function harness.try(p, device, o)
@@ -367,8 +369,8 @@ local function total(reports, what)
   return sum
 end
 
--- name, size, type, requests to global memory and their sectors, passes of
--- shared memory and conflicts, instructions of warps
+-- Returns name, size, type, requests to global memory and their sectors, passes
+-- of shared memory and conflicts, instructions of warps.
 local function counts(p, name, reports)
   local row = {name, harness.size(p), p.dtype}
   for _, what in ipairs {"requests", "sectors", "wavefronts", "conflicts",
@@ -416,13 +418,13 @@ end
 -- GPU
 ---------------------------------------------------------------------------
 
--- A figure of p at a time: TFLOP/s, or TB/s of the bytes moved.
+-- Returns the speed of p: TFLOP/s, or TB/s of the bytes moved.
 local function speed(p, stat)
   local n = (p.flops or p.bytes) / stat.median * 1e-9
   return (n < 99.5 and "%.3f" or "%.1f"):format(n)
 end
 
--- Operands on the GPU: p.tensors are views of their copies there.
+-- Copies the operands to the GPU; p.tensors become views of the copies.
 local function upload(job, p, dev)
   local buffers = {}
   for _, o in ipairs(p.operands) do
@@ -435,14 +437,15 @@ local function upload(job, p, dev)
   return buffers
 end
 
--- Prepared launches of the contestants, verified one by one: a list for
--- gpu.bench, whether each is right.
+-- Verifies the contestants one by one. Returns their prepared launches as a
+-- list for gpu.bench, and whether each is right.
 local function verified(job, device, p, buffers, list)
   local runnable, oks = {}, {}
   for i, c in ipairs(list) do
     for _, o in ipairs(p.operands) do
       if p.was[o.name] then buffers[o.name]:upload(p.was[o.name])
-      elseif o.out then buffers[o.name]:memset(NAN) end  -- not written shows
+      -- makes unwritten elements visible
+      elseif o.out then buffers[o.name]:memset(NAN) end
     end
     local runs = must(job, prepare(p, c.make, device))
     for _, r in ipairs(runs) do r.run:launch() end
@@ -460,8 +463,8 @@ local function verified(job, device, p, buffers, list)
   return runnable, oks
 end
 
--- The driver's copy of as many bytes as p moves; nil beside figures of
--- arithmetic.
+-- Returns the driver's copy of as many bytes as p moves; nil for figures in
+-- FLOP/s.
 local function driver(job, p, dev)
   if p.flops then return nil end
   local n = math.max(1, p.bytes // 2)
@@ -472,8 +475,8 @@ local function driver(job, p, dev)
           from, to}
 end
 
--- Each contestant's results beside the driver's: {name =, ok =, r =, driver =,
--- gain = in words, before = the result of the rung before it}, ...
+-- Returns each contestant's results with the driver's: {name =, ok =, r =,
+-- driver =, gain = in words, before = the result of the previous rung}, ...
 local function bench(job, device, p, list)
   local dev = device.dev
   local held = bytes_in_all(p)
@@ -503,7 +506,7 @@ local function to_driver(o, which)
     / o.r[which].median) or "-"
 end
 
--- Figures cold and hot, and the driver's.
+-- Returns the figures cold and hot, and the driver's.
 local function speeds(o)
   local d = o.driver
   return speed(o.p, o.r.cold), speed(o.p, o.r.hot),
@@ -522,7 +525,7 @@ local function gpu_row(o)
     row)
 end
 
--- name, size, type, MiB, speeds, what it adds
+-- Returns name, size, type, MiB, speeds, and the gain in words.
 local function gpu_record(o)
   local row = {o.name, harness.size(o.p), o.p.dtype, mebibytes(o), speeds(o)}
   row[9] = o.gain or ""
@@ -543,7 +546,8 @@ function harness.write_out(job, p)
   end
 end
 
--- The sizes of this run: those of the lesson, or what options and a file say.
+-- Returns the sizes of this run: those of the lesson, or of the options and a
+-- file.
 local function sizes_of(job, default)
   local opt, dims = job.opt, job.spec.dims
   local array = opt.a and lib.read_matrix(job, opt.a)
@@ -562,8 +566,8 @@ local function sizes_of(job, default)
   return told and {size} or default
 end
 
--- What makes the problems of the run on a kind of device, one after the other;
--- without a device their elements are nobody's.
+-- Iterates over functions that make the problems of the run for a kind of
+-- device. Without a device the elements are not used.
 local function problems(job, kind, device)
   local spec, opt = job.spec, job.opt
   local names = opt.dtype and {opt.dtype}
@@ -659,8 +663,8 @@ local function options(spec)
   return list
 end
 
---- Runs a lesson with the words of its command line. Leaves with exit code 1
--- unless all results verified and the simulator had nothing to report.
+--- Runs a lesson with the words of its command line. Exits with code 1 unless
+-- all results verified and the simulator had nothing to report.
 ---@param words string[]
 ---@param spec table see above
 function harness.run(words, spec)

@@ -1,5 +1,5 @@
---- What the GEMM scripts share: options, data, verification, the bench and
--- its tables.
+--- The common part of the GEMM scripts: options, data, verification, benchmark
+-- and tables.
 --
 --     lesson.gemm(arg, {kernel =, tile =, block =, about =})
 --
@@ -8,25 +8,25 @@
 --   types     of A, B and C ({"bf16", "bf16", "bf16"})
 --   sums      the type of alpha and beta ("f32"; false: the kernel takes none)
 --   tolerance of the relative error in the Frobenius norm
---   grid      function(m, n, k) (a block for each tile of C)
---   layouts   what it takes of tn, nt, nn, tt (all)
---   layout    which it takes if not told ("tn")
---   tf32      the kernel cuts f32 operands to tf32; cuBLAS may round them
---   general   {kernel =} of the same grid and block for problems that the
---             kernel does not take: it wants whole tiles, and A and B as
---             `layout` says
+--   grid      function(m, n, k) (a block per tile of C)
+--   layouts   supported ones of tn, nt, nn, tt (all)
+--   layout    the default layout ("tn")
+--   tf32      the kernel truncates f32 operands to tf32; cuBLAS may round
+--   general   {kernel =} with the same grid and block, for problems that the
+--             kernel does not support: it needs whole tiles, and A and B in
+--             the order of `layout`
 --   variants  {{"--flag", help =, kernel =}, ...}: other fields by a flag, or
 --             by a word of an option, {"--option", "word", help =, ...}
---   choose    function(m, n, k): fields that the size decides (kernel, tile,
---             block, cluster, grid, arguments, takes)
+--   choose    function(m, n, k): fields that depend on the size (kernel,
+--             tile, block, cluster, grid, arguments, takes)
 --   unit      of one rounding in the tensor cores' sums, where they keep fewer
---             bits than others do of these types
---   arguments function(A, B, C, alpha, beta): the kernel's, where they are not
---             these (TMA atoms); takes, function(A, B, C): false, and why,
---             where general has to do it (lesson.rows_of_16)
+--             bits than usual for these types
+--   arguments function(A, B, C, alpha, beta): the kernel's, where they differ
+--             (TMA atoms); takes, function(A, B, C): false and the reason,
+--             where general has to run (lesson.rows_of_16)
 --   needs     a feature (core/ir/target.h); general is for GPUs without it
 --   cluster   of a launch
--- scripts/ladder.lua and the specs take rungs apart with lesson.problem,
+-- scripts/ladder.lua and the specs use the parts of rungs: lesson.problem,
 -- lesson.simulate, lesson.prepare and lesson.bench.
 local core = require "cute.core"
 local cute = require "cute"
@@ -39,8 +39,8 @@ local stop, must, say = lib.stop, lib.must, lib.say
 
 local lesson = {}
 
--- Half of the last place of C's type at most, from rounding alone; sums in
--- f32 differ from those in double precision by some 1e-6.
+-- Rounding alone gives at most half of the last place of C's type; sums in f32
+-- differ from those in double precision by about 1e-6.
 local TOLERANCE = {bf16 = 3e-3, f16 = 6e-4, f32 = 2e-5, f64 = 1e-13, i32 = 0}
 local GPU_SIZES = {2048, 4096, 8192}
 local SIM_SIZE = 256
@@ -48,10 +48,10 @@ local CPU_REFERENCE_MAX = 2.0e10  -- multiply-adds verified in full on a CPU
 local LAYOUTS = {"tn", "nt", "nn", "tt"}
 
 ---------------------------------------------------------------------------
--- Rungs: what a script declares, filled up
+-- Rungs: a script's declaration, completed
 ---------------------------------------------------------------------------
 
--- The variant of a rung that a flag names, "--flag" or "--option word".
+-- Returns the variant of a rung that a flag names, "--flag" or "--option word".
 local function variant(spec, flag)
   for _, v in ipairs(spec.variants or {}) do
     if table.concat(v, " ") == flag then return v end
@@ -59,9 +59,9 @@ local function variant(spec, flag)
   return {}
 end
 
---- A rung with all its fields.
+--- Returns a rung with all its fields.
 ---@param spec table
----@param flag? string of a variant
+---@param flag? string the flag of a variant
 function lesson.rung(spec, flag)
   local other = variant(spec, flag)
   local types = other.types or spec.types or {"bf16", "bf16", "bf16"}
@@ -73,7 +73,7 @@ function lesson.rung(spec, flag)
   return full
 end
 
--- The rung for a problem's size.
+-- Returns the rung for a problem's size.
 local function sized(rung, p)
   if not rung.choose then return rung end
   p.sized = p.sized or {}
@@ -91,7 +91,7 @@ end
 
 local function bytes_of(dtype) return core.find_dtype(dtype).bits / 8 end
 
--- Bytes of A, B and C; with copies > 1, C more than once.
+-- Returns the bytes of A, B and C, with C `copies` times.
 local function need(rung, size, copies)
   local m, n, k = table.unpack(size)
   local t = rung.types
@@ -101,7 +101,8 @@ end
 
 local function gigabytes(x) return ("%.1f GB"):format(x / 1e9) end
 
--- Indices of elements are 63 bits at most, those of one mode 31.
+-- Checks a size against free memory. Indices of elements have at most 63 bits,
+-- those of one mode 31.
 local function check_size(job, size, free, where, copies)
   for i, name in ipairs {"m", "n", "k"} do
     if size[i] > 0x7fffffff then
@@ -117,7 +118,8 @@ local function check_size(job, size, free, where, copies)
   end
 end
 
--- The problems to run: {{m, n, k}, ...}; with files, the one they give.
+-- Returns the problems to run: {{m, n, k}, ...}; with files, the problem they
+-- define.
 local function problems(job, default)
   local opt = job.opt
   local a = opt.a and lib.read_matrix(job, opt.a)
@@ -144,7 +146,7 @@ local function problems(job, default)
   return {{m, n, k}}
 end
 
--- N(0,1), or small integers where there are only integers.
+-- Fills a buffer with N(0,1), or with small integers for integer types.
 local function fill(b, seed)
   local least = b.dtype.signed and -8 or 0
   if b.dtype.is_integer then return b:fill_int(seed, least, 7) end
@@ -165,14 +167,15 @@ local function operand(p, name, dtype, rows, cols, k_major, fill_with)
     cute.make_layout({rows, cols}, p.strides[low]))
 end
 
--- What fills an operand: a file's matrix, or numbers from a seed.
+-- Returns the contents of an operand: a file's matrix, or a seed for random
+-- numbers.
 local function source(array, dtype, rows, cols, k_major, seed)
   if not array then return seed end
   local b = lib.npy_buffer(array, core.find_dtype(dtype))
   return k_major and b or b:transpose(rows, cols)
 end
 
---- A problem: host tensors A, B, C, their buffers a, b, c and strides.
+--- Makes a problem: host tensors A, B, C, their buffers a, b, c and strides.
 ---@param rung table of lesson.rung
 ---@param size integer[] {M, N, K}
 ---@param o? table {layout: string, seed: integer, alpha: number, beta: number,
@@ -199,8 +202,8 @@ function lesson.problem(rung, size, o)
   return p
 end
 
---- Extents become arguments of the kernel: one for all sizes that are
--- multiples of the tile, one for all that are not.
+--- Makes the extents arguments of the kernel: one kernel for all sizes that are
+-- multiples of the tile, one for all others.
 function lesson.mark_dynamic(p, tile)
   local function by(extent, div) return extent % div == 0 and div or 1 end
   local function power(n) return math.min(n & -n, 16) end
@@ -217,8 +220,8 @@ function lesson.mark_dynamic(p, tile)
   mark(p.C, 1, tile[1], tile[2])
 end
 
---- For `takes`: can TMA reach A and B, whose rows are contiguous? Otherwise why
--- not.
+--- Reports, for `takes`, whether TMA can load A and B, whose rows are
+-- contiguous; returns the reason if not.
 ---@return boolean, string?
 function lesson.rows_of_16(A, B)
   for _, x in ipairs {{"A", A}, {"B", B}} do
@@ -232,7 +235,8 @@ function lesson.rows_of_16(A, B)
   return true
 end
 
--- Does a rung of one size do a problem by itself? Otherwise why not.
+-- Reports whether a rung of one size supports a problem by itself; returns the
+-- reason if not.
 local function suits(rung, p)
   local t, takes = rung.tile, rung.takes
   if rung.needs and p.sm and not core.has(p.sm, rung.needs) then
@@ -249,7 +253,8 @@ local function suits(rung, p)
     t[1], t[2], t[3])
 end
 
--- The kernel of a rung for a problem; why, if it is not its own.
+-- Returns the kernel of a rung for a problem, and the reason if it is not its
+-- own.
 local function kernel_of(rung, p)
   rung = sized(rung, p)
   if not rung.general then return rung.kernel end
@@ -258,7 +263,7 @@ local function kernel_of(rung, p)
   return rung.general.kernel, why or "it does not take these"
 end
 
--- Arguments of the kernel for a problem.
+-- Returns the kernel's arguments for a problem.
 local function arguments(rung, p)
   rung = sized(rung, p)
   local function scalar(x)
@@ -271,7 +276,7 @@ local function arguments(rung, p)
   return p.A, p.B, p.C, scalar(p.alpha), scalar(p.beta)
 end
 
--- Grid, block and cluster of its launch.
+-- Returns grid, block and cluster of its launch.
 local function shape_of(rung, p)
   rung = sized(rung, p)
   local general = rung.general
@@ -285,13 +290,13 @@ end
 -- Verification
 ---------------------------------------------------------------------------
 
--- What sums are kept in, and the unit of one rounding in them. Tensor cores
--- cut each of the k products of an instruction, and what it adds them to, at
--- F bits below the largest, and then the sum at 23 bits (core/sim/mma.h): in
--- units of 2^-24 that is (k+1)/k 2^(24-F) + 2/k a product. F is 23 on Volta
--- (k = 4: 3), 24 up to Ada (k = 4: 1.75), 25 on Hopper (k = 4: 1.125), 13 for
--- 8-bit floats on Ada. An FMA rounds by 1. The f64 sums compared with round
--- themselves.
+-- Returns the accumulator type, and the unit of one rounding in it. Tensor
+-- cores truncate each of the k products of an instruction, and the addend, at F
+-- bits below the largest. Then they truncate the sum at 23 bits
+-- (core/sim/mma.h). In units of 2^-24 that is (k+1)/k 2^(24-F) + 2/k per
+-- product. F is 23 on Volta (k = 4: 3), 24 up to Ada (k = 4: 1.75), 25 on
+-- Hopper (k = 4: 1.125), 13 for 8-bit floats on Ada. An FMA rounds by 1. The
+-- f64 reference sums round, too.
 local function rounding(rung, sm)
   local from, to = rung.types[1], rung.types[3]
   if core.find_dtype(to).is_integer then return to, 0 end
@@ -301,7 +306,8 @@ local function rounding(rung, sm)
   return "f32", (sm < 75 and 3 or sm < 90 and 2 or 1.25) * 0x1p-24
 end
 
--- A and B as the kernel takes them: f32 cut to tf32 where it says so.
+-- Returns A and B as the kernel reads them: f32 truncated to tf32 where
+-- declared.
 local function exact_operands(rung, p)
   if not rung.tf32 then return p.a, p.b end
   if not p.cut then
@@ -325,8 +331,8 @@ local function product_by_cublas(p, a, b, dev)
   return ref
 end
 
--- A B^T in double precision, by cuBLAS on `dev` or by the CPU; nil where that
--- would take too long.
+-- Returns A B^T in double precision, by cuBLAS on `dev` or by the CPU; nil
+-- where that would take too long.
 local function product(rung, p, dev)
   if p.product then return p.product end
   local a, b = exact_operands(rung, p)
@@ -340,17 +346,18 @@ end
 
 local function to_f32(x) return (string.unpack("f", string.pack("f", x))) end
 
--- Of a few elements all may have been rounded by half of the last place.
+-- Returns the tolerance of the norm: a few elements may all be rounded by half
+-- of the last place.
 local function most_error(rung, p)
   return rung.tolerance * (p.m * p.n < 64 and 1.4 or 1)
 end
 
---- Is C what it should be? Every element within what rounding explains
+--- Reports whether C is right: every element within the bounds of rounding
 -- (core/base/gemmcheck.h), and all together within the rung's tolerance.
----@param dev? table a GPU whose cuBLAS may multiply what is too much for a CPU
+---@param dev? table a GPU whose cuBLAS may compute products too large for a CPU
 ---@return boolean ok
 ---@return table verdict of core.gemm_check; .most, the norm's tolerance
----@return string how "all elements", or how many
+---@return string how "all elements", or their number
 function lesson.verify(rung, p, dev)
   local ref = product(rung, p, dev)
   local a, b = exact_operands(rung, p)
@@ -363,7 +370,7 @@ function lesson.verify(rung, p, dev)
     (ref and "all" or v.count) .. " elements"
 end
 
---- What is wrong with C, by a verdict of lesson.verify.
+--- Returns the error in C as a sentence, for a verdict of lesson.verify.
 function lesson.what_is_wrong(v, how)
   if v.wrong == 0 then
     return ("relative error %.2e of %s, and %.1e at most is rounding")
@@ -375,7 +382,7 @@ function lesson.what_is_wrong(v, how)
     v.wrong, how)
 end
 
--- C beside the sums of A B^T, rounded, as a comparison.
+-- Compares C with the rounded sums of A B^T.
 local function compared(rung, p)
   local ref, t = product(rung, p), p.c.dtype
   if not ref then return {} end
@@ -411,7 +418,7 @@ end
 -- Simulator
 ---------------------------------------------------------------------------
 
---- A prepared launch of a rung for a problem.
+--- Returns a prepared launch of a rung for a problem.
 function lesson.prepare(rung, p, device, o)
   local target = cute.device(device)
   p.sm = target and target.sm
@@ -425,7 +432,8 @@ function lesson.prepare(rung, p, device, o)
   return cute.compile(kernel, table.unpack(args, 1, args.n + 1))
 end
 
---- Runs a rung on a simulator ("sim:sm_80"): its report, the prepared launch.
+--- Runs a rung on a simulator ("sim:sm_80"); returns its report and the
+-- prepared launch.
 function lesson.simulate(rung, p, device, o)
   local run = lesson.prepare(rung, p, device, o)
   return lib.report(run), run
@@ -448,7 +456,7 @@ local function blocks(grid)
     or grid
 end
 
--- One size on a simulator; was all well?
+-- Runs one size on a simulator; returns whether all was well.
 local function simulate(job, device, size)
   local rung = job.rung
   check_size(job, size, lib.host_memory(), "this machine", 3)
@@ -488,8 +496,8 @@ end
 -- GPU
 ---------------------------------------------------------------------------
 
--- Moves a problem's matrices to the GPU: buffers da, db, dc, and dd for
--- cuBLAS's C. true, or nil and a message.
+-- Copies a problem's matrices to the GPU: buffers da, db, dc, and dd for
+-- cuBLAS's C. Returns true, or nil and a message.
 local function upload(rung, p, dev, o)
   local why
   for _, name in ipairs {"a", "b", "c"} do
@@ -500,7 +508,8 @@ local function upload(rung, p, dev, o)
   end
   p.dd, why = dev:buffer(rung.types[3], p.m * p.n)
   if not p.dd then return nil, why end
-  if not p.c0 then p.dc:memset(0xff) end  -- NaN: what is not written shows
+  -- NaN makes unwritten elements visible
+  if not p.c0 then p.dc:memset(0xff) end
   if o.dynamic then lesson.mark_dynamic(p, rung.tile) end
   return true
 end
@@ -512,8 +521,8 @@ local function release(p)
   end
 end
 
--- cuBLAS's product of the same buffers, and the best of cublasLt's; nil where
--- it has none for these types and sizes.
+-- Returns cuBLAS's product of the same buffers, and the best one of cublasLt;
+-- nil where it has none for these types and sizes.
 local function rivals(rung, p, with_lt)
   local gpu = require "cute.gpu"
   local spec = {m = p.m, n = p.n, k = p.k, A = p.da, B = p.db, D = p.dd,
@@ -524,10 +533,10 @@ local function rivals(rung, p, with_lt)
   return blas, list and #list > 0 and measure.best(list) or nil
 end
 
---- Rungs of one kind at one size, on a GPU: each is verified, then all are
--- timed in turn beside cuBLAS, if there are rounds to time.
+--- Benchmarks rungs of one kind at one size on a GPU: verifies each, then times
+-- all in turn with cuBLAS, if there are rounds to time.
 ---@param job {opt: table, data: function} opt.rounds
----@param with_lt? boolean beside cublasLt too, not only in cuBLAS's place
+---@param with_lt? boolean also with cublasLt, not only instead of cuBLAS
 ---@return table {{rung =, run =, ok =, verdict =, how =, r = its times}, ...;
 -- p = the problem, blas = and lt = their times}
 function lesson.bench(job, rungs, size, device, with_lt)
@@ -673,7 +682,7 @@ local function check_options(job)
   end
 end
 
--- All options of a script: those of its variants, too.
+-- Returns all options of a script, those of its variants included.
 local function options_of(spec)
   local options, choices = {table.unpack(OPTIONS)}, {}
   for _, v in ipairs(spec.variants or {}) do
@@ -688,8 +697,8 @@ local function options_of(spec)
   return options
 end
 
---- Runs a GEMM script with the words of its command line. Leaves with exit
--- code 1 unless the result verified and the simulator had nothing to report.
+--- Runs a GEMM script with the words of its command line. Exits with code 1
+-- unless the result verified and the simulator had nothing to report.
 ---@param words string[]
 ---@param spec table a rung: see above
 function lesson.gemm(words, spec)

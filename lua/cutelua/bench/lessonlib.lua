@@ -1,5 +1,5 @@
---- What all lessons share: plain endings, tables, progress, .npy operands,
--- and what the simulator and the compiler say of a kernel.
+--- Functions that all lessons share: ending with a message, tables, progress,
+-- .npy operands, and reports of the simulator and the compiler.
 local core = require "cute.core"
 local cute = require "cute"
 local cli = require "cutelua.program.cli"
@@ -8,13 +8,13 @@ local source = require "cute.lang.source"
 local lib = {}
 
 ---------------------------------------------------------------------------
--- Saying and ending
+-- Printing and exiting
 ---------------------------------------------------------------------------
 
 --- The session of `cutelua check`, while one runs.
 lib.session = nil
 
--- The script is over, for nothing good.
+-- Ends the script after a failure.
 local function leave()
   if lib.session then lib.session:fail() end
   os.exit(1, true)
@@ -29,7 +29,7 @@ function lib.stop(job, message)
   leave()
 end
 
---- value; or, where the world failed, the end.
+--- Returns value, or ends the script if the environment failed.
 function lib.must(job, value, message)
   if value == nil or value == false then lib.stop(job, message) end
   return value
@@ -39,8 +39,8 @@ function lib.say(...)
   io.stdout:write(string.format(...), "\n")
 end
 
---- The sizes of a run: `list`, and where the session asks for them, odd ones
--- around its first.
+--- Returns the sizes of a run: `list`, or odd sizes around its first one if the
+-- session asks for them.
 ---@param list integer[][]
 ---@param tile? integer[]
 ---@return integer[][]
@@ -49,15 +49,15 @@ function lib.sizes(list, tile)
   return lib.session:sizes(list, tile)
 end
 
---- Does f, the run of one size; the session may go on where it fails.
+--- Runs f, the run of one size; the session may continue if it fails.
 ---@param size integer[]
 ---@param f fun()
 function lib.attempt(size, f)
   if lib.session then lib.session:attempt(size, f) else f() end
 end
 
---- Tells the session what a verification found: compared(p) are its
--- comparisons (cutelua.check.compare).
+--- Reports a verification to the session: compared(p) returns its comparisons
+-- (cutelua.check.compare).
 ---@param p table a problem
 ---@param ok boolean
 ---@param how string
@@ -69,15 +69,16 @@ function lib.verified(p, ok, how, wrong, compared)
                         compared = ok and {} or compared(p)}
 end
 
---- The simulator's report of a prepared launch, of one at fault too.
+--- Returns the simulator's report of a prepared launch, even if the launch has
+-- a fault.
 function lib.report(run)
   local ok, message, report = run:launch {faults = "return"}
   if not (ok or report) then require "cute.lang.report".raise(message) end
   return ok or report
 end
 
---- An aligned table: rows of cells, the first row its head. Numbers to the
--- right, words to the left.
+--- Prints an aligned table: rows of cells, the first row its head. Numbers are
+-- right-aligned, words left-aligned.
 ---@param rows any[][]
 ---@param indent? string
 function lib.print_table(rows, indent)
@@ -99,8 +100,8 @@ function lib.print_table(rows, indent)
   end
 end
 
---- A function of the part done that keeps one line of a terminal up to date;
--- nil where there is no terminal.
+--- Returns a function of the finished fraction that updates one line of a
+-- terminal; nil where there is no terminal.
 function lib.progress_line(label)
   if not core.isatty(2) then return nil end
   return function(done)
@@ -114,28 +115,28 @@ function lib.progress_line(label)
   end
 end
 
---- Bytes of memory that this machine can still give; math.huge where it does
--- not say.
+--- Returns the bytes of memory available on this computer; math.huge if
+-- unknown.
 function lib.host_memory()
   local f <close> = io.open "/proc/meminfo"
   local kib = f and f:read "a":match "MemAvailable:%s*(%d+)"
   return kib and kib * 1024.0 or math.huge
 end
 
---- The script's own name, from the words of its command line.
+--- Returns the script's own name, from the words of its command line.
 function lib.script_name(words, default)
   return (source.short(words[0] or default):gsub("%.lua$", ""))
 end
 
---- The folder of the script that runs, with its slash.
+--- Returns the folder of the running script, with its slash.
 function lib.folder() return (arg[0] or ""):match "^(.*/)[^/]*$" or "./" end
 
---- What a script gives to its lesson, the spec of require(module)[method](arg,
--- spec), which does not run.
+--- Returns the spec that a script passes to its lesson,
+-- require(module)[method](arg, spec), which does not run.
 ---@param path string of the script
 ---@param module string "cutelua.bench.lesson"
 ---@param method string "gemm"
----@param text? string what stands in for the script's own text
+---@param text? string replaces the script's own text
 ---@return table? spec or nil, message
 function lib.script_spec(path, module, method, text)
   local chunk, message
@@ -157,7 +158,7 @@ end
 -- Operands from files
 ---------------------------------------------------------------------------
 
---- A matrix of an .npy file, as cute.npy reads it.
+--- Reads a matrix from an .npy file with cute.npy.
 function lib.read_matrix(job, path)
   local array = lib.must(job, require "cute.npy".read(path,
     {dtype = {"f16", "f32", "f64"}, shape = {-1, -1}}))
@@ -167,7 +168,7 @@ function lib.read_matrix(job, path)
   return array
 end
 
---- Elements of an .npy array as a row-major buffer of `dtype`.
+--- Returns the elements of an .npy array as a row-major buffer of `dtype`.
 function lib.npy_buffer(array, dtype)
   local b = core.buffer_from(array.dtype, array.bytes)
   if array.fortran and #array.shape == 2 then
@@ -185,11 +186,11 @@ function lib.write_out(job, buffer, rows, cols)
 end
 
 ---------------------------------------------------------------------------
--- What the simulator counted, what the compiler made
+-- Counters of the simulator, compiler output
 ---------------------------------------------------------------------------
 
---- Memory traffic by source line, as rows for print_table. A request is one
--- access of one warp.
+--- Returns memory traffic by source line, as rows for print_table. A request is
+-- one access of one warp.
 function lib.traffic_table(report)
   local rows = {{"line", "access", "requests", "bytes", "passes", "conflicts",
                  "sectors", "per request"}}
@@ -204,8 +205,8 @@ function lib.traffic_table(report)
   return rows
 end
 
---- Prints the memory traffic of a run; with --conflicts who collides in shared
--- memory, and which layout cures it.
+--- Prints the memory traffic of a run; with --conflicts also the bank
+-- conflicts, and a layout without them.
 function lib.print_traffic(job, report)
   lib.print_table(lib.traffic_table(report), "  ")
   if not job.opt.conflicts then return end
@@ -213,8 +214,7 @@ function lib.print_traffic(job, report)
   lib.say("%s", tostring(report:find_swizzle()))
 end
 
---- Says what a run on the simulator was, and what it reports; whether that is
--- nothing.
+--- Prints a simulator run and its faults; returns whether there are none.
 ---@param report table
 ---@param traced? number seconds
 function lib.say_simulated(report, traced)
@@ -228,14 +228,15 @@ function lib.say_simulated(report, traced)
   return report.ok
 end
 
---- Is a compiled kernel as fast as it should be? Prints what is not so.
+--- Reports whether a compiled kernel is free of performance losses; prints
+-- them.
 function lib.check_compiled(out)
   for _, text in ipairs(out.losses) do lib.say("SLOW        %s", text) end
   return #out.losses == 0
 end
 
---- Registers and spills of a program for these architectures; false: more of
--- them than a kernel of ours may have. (A check has no use for them.)
+--- Prints registers and spills of a program for these architectures; returns
+-- false if the kernel has performance losses. (A check needs none of this.)
 function lib.print_resources(program, archs)
   local ok = true
   if lib.session then return ok end
@@ -259,14 +260,14 @@ function lib.print_resources(program, archs)
   return ok
 end
 
---- Tiles of a matrix: a block for each.
+--- Returns the number of tiles of a matrix, with a block for each.
 function lib.tiles(tile, m, n)
   local bm, bn = tile[1], tile[2]
   return ((m + bm - 1) // bm) * ((n + bn - 1) // bn)
 end
 
---- Writes what --emit asks for, "ir", "cu", "ptx", "sass" or "cubin", of a call
--- of a kernel.
+--- Writes the form that --emit names, "ir", "cu", "ptx", "sass" or "cubin", of
+-- a call of a kernel.
 function lib.emit(job, call, block, cluster)
   local kind, arch = job.opt.emit, job.opt.arch or "sm_90a"
   local program = call:trace {block = block, cluster = cluster, arch = arch}
@@ -283,18 +284,19 @@ function lib.emit(job, call, block, cluster)
   lib.must(job, cli.output(job.opt.output, text))
 end
 
---- Spread of a measurement: from its least to its greatest, of the median.
+--- Returns the spread of a measurement: from its minimum to its maximum,
+-- relative to the median.
 function lib.spread(stat)
   return ("%.1f %%"):format(100 * (stat.max - stat.min) / stat.median)
 end
 
---- How much faster than the result before it, hot: "+9.8 %".
+--- Returns the speedup over the result before it, hot: "+9.8 %".
 function lib.gain(before, r)
   return ("%+.1f %%"):format(100 * (before.hot.median / r.hot.median - 1))
 end
 
---- Writes --record, if asked for: what was measured on, and a line of cells
--- for each result, for tools/ladders.lua.
+--- Writes --record, if given: the device, and a line of cells per result, for
+-- tools/ladders.lua.
 ---@param job table opt.record
 ---@param about string
 ---@param rows any[][]
@@ -305,8 +307,8 @@ function lib.record(job, about, rows)
   lib.must(job, cli.output(job.opt.record, table.concat(lines, "\n") .. "\n"))
 end
 
---- Does what the options of a script ask for: emits, or runs on the device
--- they name. Leaves with exit code 1 unless that went well.
+--- Runs a script as its options say: emits, or runs on the device they name.
+-- Exits with code 1 on failure.
 ---@param job table name, opt
 ---@param by table emit(job); gpu(job, device) and sim(job, device) -> ok
 function lib.run(job, by)

@@ -1,4 +1,4 @@
---- The part of cute.gpu that measures: how long launches take on a GPU.
+--- The measuring part of cute.gpu: times launches on a GPU.
 local core = require "cute.core"
 local report = require "cute.lang.report"
 local sign = require "cute.lang.signature"
@@ -10,7 +10,7 @@ local function must(value, message)
   return value
 end
 
--- Checks that entry i of the timed list can be launched.
+-- Raises unless entry i of the timed objects can be launched.
 local function check_launchable(what, i, x)
   local ok = type(x) == "function"
     or (type(x) == "table" or type(x) == "userdata") and x.launch ~= nil
@@ -21,7 +21,7 @@ local function check_launchable(what, i, x)
 end
 
 -- Returns a function that launches a contestant n times: an object with launch
--- (and launch_n), or a function called once for each launch.
+-- (and launch_n), or a function called once per launch.
 local function runner(c)
   local x = c.launch
   if type(x) ~= "function" and x.launch_n then
@@ -46,7 +46,7 @@ local function new_timer(dev)
                        to = must(dev:event())}, Timer)
 end
 
--- Returns the milliseconds of n launches back to back, on the GPU's clock.
+-- Returns the milliseconds on the GPU's clock for n launches back to back.
 function Timer:time(run, n)
   self.from:record()
   run(n)
@@ -67,7 +67,7 @@ function Timer:warm(run, ms)
   return each
 end
 
--- Times one launch with none of its data in L2.
+-- Times one launch with nothing of its data in L2.
 function Timer:cold(run, flush)
   flush:memset(0)
   return self:time(run, 1)
@@ -80,7 +80,7 @@ local function quantile(sorted, q)
   return sorted[lo] + (sorted[hi] - sorted[lo]) * (at - lo)
 end
 
---- Returns median and spread of a list of numbers.
+--- Returns the median and spread of a list of numbers.
 ---@param list number[]
 ---@return table {median =, min =, max =, q1 =, q3 =, n =}
 function gpu.stats(list)
@@ -96,10 +96,10 @@ function gpu.stats(list)
           q3 = quantile(s, 0.75), min = s[1], max = s[#s], n = #s}
 end
 
---- Returns the order of the contestants in a round. It reverses and rotates
--- from round to round, so that no contestant always follows the same neighbour.
----@param n integer contestants, at most 4096
----@param round integer counted from 1
+--- Returns the order of the contestants in a round: forward and backward, then
+-- rotated by one, so that no contestant always follows the same neighbour.
+---@param n integer number of contestants, at most 4096
+---@param round integer from 1 on
 ---@return integer[]
 local function order(n, round)
   if n < 0 or n > 4096 then
@@ -166,19 +166,19 @@ end
 
 --- Times contestants against each other in one process.
 --
--- Each contestant warms up just before it is measured, since a card at its
--- power limit would otherwise still run at its neighbour's clock. Contestants
--- are interleaved; the order reverses and rotates over the rounds. hot: back to
--- back; cold: one launch after L2 was overwritten. Compare only results of one
--- call.
+-- Each contestant warms itself up just before it is measured (under its power
+-- cap, a GPU otherwise runs at the clock of the previous one). All are
+-- interleaved, and the order reverses and rotates over the rounds. hot: back
+-- to back; cold: one launch after L2 was overwritten. Only ratios within one
+-- call are meaningful.
 ---@param list table[] {name =, launch = object or function, flops = n|nil}
 ---@param opts table|nil rounds = 9, warm_ms = 60, hot_ms = 50, cold = true,
--- settle_ms = 0 (before the first round: a cool card is fast until it reaches
--- its power limit, which favours the first contestant when there are few
--- rounds), cold_launches = 3 (their median is the round's result), flush_bytes
--- = 256 MiB, flops (adds .tflops), progress = false
+--   settle_ms = 0 (before the first round: an idle GPU is fast until it reaches
+--   its power limit, which would favour the first contestant in few rounds),
+--   cold_launches = 3 (the round takes their median), flush_bytes = 256 MiB,
+--   flops (gives .tflops), progress = false
 ---@return table|nil results in the list's order, also by name: name, hot and
--- cold with median, min, max, q1, q3 in milliseconds; nil without a GPU
+--   cold with median, min, max, q1, q3 in milliseconds; nil without a GPU
 ---@return string|nil message
 function gpu.bench(list, opts)
   core.outside()
@@ -205,7 +205,7 @@ local function best(dev, list, opts)
 end
 
 --- Returns the fastest of several launchable objects, each warmed up first.
----@param list table[] with :launch_n, such as the list from gpu.cublaslt
+---@param list table[] with :launch_n, such as the results of gpu.cublaslt
 ---@param opts table|nil warm_ms = 20, hot_ms = 20
 ---@return table|nil object nil without a GPU
 ---@return integer|string index or message

@@ -1,9 +1,9 @@
---- What references of several lessons compute of buffers, in plain Lua and
--- double precision: rows of products, rows of attention.
+--- References that several lessons share, on buffers, in plain Lua and double
+-- precision: rows of products, rows of attention.
 local sign = require "cute.lang.signature"
 local oracle = {}
 
---- n elements of a buffer from `at` on, as a list from 0 on.
+--- Returns n elements of a buffer from `at` on, as a list from 0 on.
 ---@param b any
 ---@param at integer
 ---@param n integer
@@ -13,7 +13,7 @@ function oracle.run(b, at, n)
   return list
 end
 
---- The sum of the products of a list from 0 on and as many elements of a
+--- Returns the dot product of a list from 0 on with as many elements of a
 -- buffer from `at` on.
 function oracle.dot(list, b, at)
   local sum = 0.0
@@ -21,16 +21,18 @@ function oracle.dot(list, b, at)
   return sum
 end
 
---- For references that look at matrices C = A B^T by pieces of a row.
+--- The columns of a piece, for references that compute matrices C = A B^T by
+-- pieces of a row.
 oracle.PIECE = 32
 
---- How many pieces a matrix (m,n) has.
+--- Returns the number of pieces of a matrix (m,n).
 function oracle.pieces(m, n)
   return m * ((n + oracle.PIECE - 1) // oracle.PIECE)
 end
 
---- Piece i of C (m,n) = A (m,k) B^T, B (n,k) from element `from(row)` on:
--- a list with `at`, each sum through f(sum, row, column) if there is one.
+--- Returns piece i of C (m,n) = A (m,k) B^T, with B (n,k) from element
+-- `from(row)` on: a list with `at`, each sum through f(sum, row, column) if
+-- given.
 ---@param p {a: any, b: any, n: integer, k: integer}
 ---@param i integer
 ---@param f? fun(sum: number, row: integer, column: integer): number
@@ -47,12 +49,12 @@ function oracle.product(p, i, f, from)
   return c
 end
 
---- Row i of the b * h * s rows of attention, of operands q (b,s,h,d) and k, v
--- (b,t,g,d), s being 1 if it is not told: its results o and lse, the logarithm
--- of the sum of e^(q k / sqrt(d)).
+--- Returns row i of the b * h * s rows of attention, for operands q (b,s,h,d)
+-- and k, v (b,t,g,d); s is 1 when absent. The results are o and lse, the
+-- logarithm of the sum of e^(q k / sqrt(d)).
 ---@param p table
 ---@param i integer
----@param causal? boolean the row sees the keys up to its own
+---@param causal? boolean the row attends to the keys up to its own
 function oracle.attention(p, i, causal)
   local s, d, w = p.s or 1, p.d, {}
   local b, h = i // (p.h * s), i // s % p.h

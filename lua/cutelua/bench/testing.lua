@@ -1,4 +1,4 @@
---- The part of cute.testing that measures: timing, and choosing the fastest of
+--- The measuring part of cute.testing: timing, and selecting the fastest of
 -- several configurations.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
@@ -11,7 +11,7 @@ local testing = {}
 -- Timing
 ---------------------------------------------------------------------------
 
--- Returns a function that runs an item to time: a prepared launch, or a
+-- Returns a function that runs the timed object: a prepared launch, or a
 -- function.
 local function launcher(x)
   if type(x) == "function" then return x end
@@ -26,7 +26,7 @@ local function on_simulator(x)
   return type(x) == "table" and x.device and x.device.kind == "sim"
 end
 
--- Returns the numbers of warm-up and measured iterations.
+-- Returns the numbers of warm-up and measured runs.
 local function counts(opts)
   local function count(name, default, least)
     local n = opts[name] or default
@@ -61,13 +61,14 @@ local function time_on_host(run, opts)
   return (core.clock() - start) * 1e6 / n, "us"
 end
 
---- Measures one launch and returns the unit, too. On a GPU: microseconds on its
--- clock, averaged. In the simulator: instructions that its warps execute (the
--- same every time). For a function without a device: microseconds of the host.
+--- Measures one launch and returns the value and its unit. On a GPU:
+-- microseconds of its clock, averaged. On the simulator: the instructions that
+-- its warps execute (the same every time). For a function without a device:
+-- microseconds of the host.
 ---@param x table|function a prepared launch (cute.compile), or a function
----@param opts? table {warmup_iterations: integer, iterations: integer, device:
--- string} 10 and 100 when absent; device: that of a function, the host when
--- absent
+---@param opts? table {warmup_iterations: integer, iterations: integer,
+---   device: string} 10 and 100 when absent; device: where a function runs,
+---   the host when absent
 ---@return number|nil value
 ---@return string unit or message
 function testing.benchmark(x, opts)
@@ -81,13 +82,12 @@ function testing.benchmark(x, opts)
   return time_on_gpu(x, opts, device.dev)
 end
 
---- Returns the number of copies of the data needed so that no launch finds data
--- of the previous one in L2: three times its size, at most the number of
--- launches.
+--- Returns the number of copies of the data after which L2 holds nothing of the
+-- last launch: three times L2's size, and no more than launches.
 ---@param one_workspace_bytes integer
 ---@param warmup_iterations integer
 ---@param iterations integer
----@param l2_bytes? integer that of the GPU when absent
+---@param l2_bytes? integer of the GPU when absent
 ---@return integer|nil
 ---@return string|nil message
 function testing.get_workspace_count(one_workspace_bytes, warmup_iterations,
@@ -106,7 +106,7 @@ function testing.get_workspace_count(one_workspace_bytes, warmup_iterations,
 end
 
 ---------------------------------------------------------------------------
--- Choosing
+-- Tuning
 ---------------------------------------------------------------------------
 
 -- Returns all combinations of {name = {values}}, in order of names and values.
@@ -134,11 +134,11 @@ local function combinations(params)
 end
 
 --- Finds the fastest configuration: make(config) returns a prepared launch or a
--- function, for every combination of params ({name = {values}}). Skips a
--- configuration that fails; if all fail, raises the last error.
+-- function, for every combination of params ({name = {values}}). A
+-- configuration that fails is skipped; if all fail, the last error is raised.
 ---@param make fun(config: table): any
 ---@param params table<string, any[]>
----@param opts? table options of benchmark
+---@param opts? table of benchmark
 ---@return table config, number value, any made, string unit
 function testing.tune(make, params, opts)
   local best, least, made, unit, last
@@ -162,13 +162,13 @@ function testing.tune(make, params, opts)
   return best, least, made, unit
 end
 
---- Makes a function that tunes itself. For a new kind of arguments (by their
--- `key`: their text when absent), it times all configurations of make(config,
--- arguments...) and keeps the fastest. Then it launches the result of make for
--- that configuration and the arguments.
+--- Makes a function that tunes itself. Called with arguments of a new kind (by
+-- their `key`; by their text when absent), it tries all configurations of
+-- make(config, arguments...) and keeps the fastest. It launches the result of
+-- make for that configuration and these arguments.
 ---@param params table<string, any[]>
 ---@param make fun(config: table, ...): any
----@param opts? {key: fun(...): string} and the options of benchmark
+---@param opts? {key: fun(...): string} and those of benchmark
 ---@return fun(...): any
 function testing.autotune_jit(params, make, opts)
   local kept, key, timed = {}, core.kind_text, {}

@@ -1,14 +1,14 @@
---- Results beside others: the simulator's beside those of a GPU, and of a
--- reference in plain Lua.
+--- Compares results of the simulator with those of a GPU, and with a reference
+-- in plain Lua.
 --
 -- A comparison is a table:
 --   with     "reference" or "GPU"
---   tensor   of which result; most: the relative error that is allowed, 0: none
---   of       so many elements were looked at; count: so many are wrong
+--   tensor   name of the result; most: the relative error allowed, 0: none
+--   of       number of elements compared; count: number of wrong ones
 --   error    the greatest relative error
---   low, high  corners of the box that has all wrong elements
---   first    of them: coord, got, want; file, line, block, threads, name and
---            value (of the registers stored) of who wrote it, where known
+--   low, high  corners of the bounding box of all wrong elements
+--   first    the first of them: coord, got, want; file, line, block, threads,
+--            name and value (of the registers stored) of its writer, if known
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
@@ -25,7 +25,8 @@ compare.TOLERANCE = {bf16 = 5e-3, f16 = 1e-3, f32 = 1e-5, f64 = 1e-12,
 -- Numbers
 ---------------------------------------------------------------------------
 
---- How far apart two numbers are, in parts of the larger of |want| and scale.
+--- Returns the distance of two numbers relative to the larger of |want| and
+-- scale.
 function compare.distance(got, want, scale)
   if got == want or got ~= got and want ~= want then return 0 end
   local d = math.abs(got - want)
@@ -33,7 +34,7 @@ function compare.distance(got, want, scale)
   return d / math.max(math.abs(want), scale)
 end
 
---- The root of the mean square of n numbers, those that are none apart.
+--- Returns the root mean square of n numbers, without infinities and NaNs.
 ---@param n integer
 ---@param at fun(i: integer): number of 0 to n - 1
 function compare.scale(n, at)
@@ -49,7 +50,7 @@ end
 -- Comparisons
 ---------------------------------------------------------------------------
 
---- One without elements yet.
+--- Returns a comparison without elements.
 ---@param with string
 ---@param tensor string
 ---@param most number
@@ -66,11 +67,11 @@ local function widen(c, coord)
   end
 end
 
---- Looks at one element, in their order.
+--- Adds one element to a comparison, in order.
 ---@param c table of compare.begin
----@param at integer where it is in its buffer
+---@param at integer index in its buffer
 ---@param coord fun(): integer[]
----@param bits? boolean they are not the same bits, and should be
+---@param bits? boolean the bits differ and should not
 function compare.note(c, at, coord, got, want, scale, bits)
   c.of = c.of + 1
   local d = compare.distance(got, want, scale)
@@ -82,7 +83,7 @@ function compare.note(c, at, coord, got, want, scale, bits)
   c.first = c.first or {at = at, coord = where, got = got, want = want}
 end
 
---- The coordinate of an element of a row-major shape.
+--- Returns the coordinate of an element of a row-major shape.
 ---@param shape integer[]
 ---@param at integer
 ---@return integer[]
@@ -101,7 +102,7 @@ local function flat(t, out)
   return out
 end
 
--- Elements of a result, got and want being buffers.
+-- Compares the elements of a result, with buffers got and want.
 local function buffers(with, r, got, want, most)
   local c = compare.begin(with, r.name, most)
   if most == 0 and got:equal(want) then
@@ -120,7 +121,7 @@ local function buffers(with, r, got, want, most)
 end
 
 ---------------------------------------------------------------------------
--- Who wrote an element
+-- Finding an element's writer
 ---------------------------------------------------------------------------
 
 local function threads_of(at)
@@ -131,8 +132,8 @@ local function threads_of(at)
   return list
 end
 
---- Who wrote an element last, as fields of a comparison's first: the launch
--- runs again, from memory as `restore` puts it.
+--- Returns the last writer of an element, as fields of a comparison's first:
+-- the launch runs again, from the memory that `restore` sets up.
 ---@param restore fun(): integer
 ---@param program table
 ---@param launch table as core.sim_run takes it
@@ -160,7 +161,7 @@ function compare.writer(restore, program, launch, i, at)
           value = name and first + element % count}
 end
 
---- The writer becomes part of a comparison's first element.
+--- Adds the writer to a comparison's first element.
 function compare.add_writer(c, ...)
   for k, v in pairs(compare.writer(...)) do c.first[k] = v end
 end
@@ -169,8 +170,8 @@ end
 -- A launch
 ---------------------------------------------------------------------------
 
--- Elements of a layout from byte `offset` on; of a buffer, where it is not
--- known.
+-- Returns the number of elements of a layout from byte `offset` on, and their
+-- indices and coordinates; those of the buffer, where the layout is unknown.
 local function elements(layout, buffer, offset)
   local first = offset * 8 // buffer.dtype.bits
   local ok, n = pcall(function() return layout and cute.size(layout) end)
@@ -182,7 +183,7 @@ local function elements(layout, buffer, offset)
          function(i) return flat(cute.idx2crd(i, layout.shape), {}) end
 end
 
--- The layout of argument i.
+-- Returns the layout of argument i.
 local function layout_of(program, value, i)
   if value.tma then return core.tma_tensor(value.tma).layout end
   for _, m in ipairs(program.info.mems) do
@@ -193,8 +194,8 @@ local function layout_of(program, value, i)
   end
 end
 
--- What a launch writes: {name, buffer, i, n, at, coord, written}, ...; all: its
--- other tensors, too, which a reference may change.
+-- Returns the results of a launch: {name, buffer, i, n, at, coord, written},
+-- ...; all: also its other tensors, which a reference may change.
 local function results_of(program, launch, all)
   local list = {}
   for i, a in ipairs(program.info.args) do
@@ -208,7 +209,7 @@ local function results_of(program, launch, all)
   return list
 end
 
---- The GPU, or nil and why there is none.
+--- Returns the GPU, or nil and the reason why there is none.
 function compare.gpu()
   local simulates = devices.simulates
   devices.simulates = nil
@@ -219,14 +220,14 @@ function compare.gpu()
   return device
 end
 
--- Why the bits of a GPU may be others; nil: they are the same.
+-- Returns the reason why a GPU's bits may differ; nil where they are equal.
 local function why_not_exact(program, v)
   if v.sums then return "the order of sums" end
   local name, file, line = core.sim_inexact(program.fn)
   return name and ("%s (%s:%d)"):format(name, source.short(file), line)
 end
 
--- What a launch leaves in its results, run by f.
+-- Returns copies of the results after f ran the launch.
 local function after(restore, results, f)
   local out = {}
   local _, failed = memory.untouched(restore, function()
@@ -245,7 +246,7 @@ local function on_gpu(program, launch, device)
   device.dev:sync()
 end
 
--- Puts the comparisons of all results with those of another into v.compared.
+-- Adds the comparisons of all results with those of another run to v.compared.
 local function add(v, with, results, got, want, most, writer)
   for i, r in ipairs(results) do
     local type_ = r.buffer.dtype.name
@@ -258,10 +259,10 @@ local function add(v, with, results, got, want, most, writer)
   end
 end
 
---- Compares what a launch gives on the simulator with what it gives on the
--- GPU, if there is one, and with a reference; into the verdict v: compared (a
--- list of comparisons), gpu (its name) or not_compared (why), inexact (why the
--- GPU's bits may be others).
+--- Compares a launch's results on the simulator with those of the GPU, if there
+-- is one, and with a reference. Sets fields of the verdict v: compared (a list
+-- of comparisons), gpu (its name) or not_compared (the reason), inexact (why
+-- the GPU's bits may differ).
 ---@param v table a verdict without a bug
 ---@param program table
 ---@param launch table as core.sim_run takes it
@@ -284,7 +285,7 @@ function compare.launch(v, program, launch, o)
   for k, x in pairs(launch) do words[k] = x end
   words.sm = device and device.sm or launch.sm
   local writer = {restore, program, words}
-  -- As `ok` was found: no try_wait is false by chance.
+  -- As in the search for `ok`: no try_wait fails by chance.
   local decided = setmetatable({decided = true}, {__index = words})
   local stopped
   local ours = assert(after(restore, results, function()
@@ -320,8 +321,8 @@ function compare.launch(v, program, launch, o)
   end
 end
 
---- Does a launch with edits (core.sim_run) give what a reference does? A
--- function of the edits.
+--- Returns a function of patches (core.sim_run) that reports whether a launch
+-- with them gives the reference's results.
 ---@param program table
 ---@param launch table as core.sim_run takes it
 ---@param o table {reference: function, arguments: table, tolerance: number?}
@@ -350,7 +351,7 @@ function compare.judge(program, launch, o)
 end
 
 ---------------------------------------------------------------------------
--- In words
+-- Messages
 ---------------------------------------------------------------------------
 
 local function number(x)
@@ -359,7 +360,7 @@ end
 
 local function tuple(list) return ("(%s)"):format(table.concat(list, ",")) end
 
--- "thread 37 of block (0,0,0), value 5 of tCrC, at gemm.lua:31"
+-- Returns "thread 37 of block (0,0,0), value 5 of tCrC, at gemm.lua:31".
 local function by_whom(f)
   if not f.line then return nil end
   local who = "a copy that was started"
@@ -372,7 +373,7 @@ local function by_whom(f)
     f.name and " of " .. f.name or "", source.short(f.file), f.line)
 end
 
---- A comparison in words, a list of lines.
+--- Returns a comparison as a list of lines.
 ---@param c table
 ---@return string[]
 function compare.told(c)
@@ -398,7 +399,7 @@ function compare.told(c)
   return text
 end
 
---- A comparison for programs.
+--- Returns a comparison for programs.
 function compare.plain(c)
   local out = {}
   for k, v in pairs(c) do out[k] = v end

@@ -1,16 +1,16 @@
---- Every schedule of a launch: runs of the simulator whose turns are decided
+--- Explores every schedule of a launch by simulator runs with prescribed turns
 -- (core/sim/turns.h).
 --
--- A run says which two turns could have come the other way round (swaps), and
--- how a schedule begins in which they do. All that these lead to are run until
--- there is no order that was not seen: two schedules that differ in what
--- commutes only are one, and have one hash. This is dynamic partial-order
--- reduction, with hashes of what was seen in place of sleep sets.
+-- A run reports which two turns could have been swapped, and the prefix of a
+-- schedule in which they are. All schedules reached this way are run until no
+-- new order appears. Two schedules that differ only in commuting turns count
+-- as one, and have the same hash. This is dynamic partial-order reduction,
+-- with hashes of seen orders instead of sleep sets.
 local core = require "cute.core"
 
 local explore = {}
 
---- The fault that is told first.
+--- Returns the fault that is reported first.
 local function first_fault(found) return found.reports[1] end
 
 local function same_fault(a, b)
@@ -20,7 +20,7 @@ end
 
 local function at(x) return {file = x.file, line = x.line} end
 
--- What one run says that it leaves open.
+-- Records the parts that one run did not cover.
 local function note_open(result, order, file, line)
   local function leave(why, place) result:leave(why, place) end
   if order.many then leave "many" end
@@ -43,8 +43,8 @@ local function fail(result, found, cluster, turns)
   return result
 end
 
--- Did an answer of try_wait decide about a wait for something else? Then
--- nothing is known of it (core/sim/token.h).
+-- Reports whether an answer of try_wait decided about a wait for something
+-- else. Then the exploration is not valid (core/sim/token.h).
 local function strays(found)
   for _, o in ipairs(found.orders or {}) do
     if o.tries then return true end
@@ -52,8 +52,9 @@ local function strays(found)
   return false
 end
 
--- A schedule of a cluster; in which it leaves elements of outputs unwritten
--- that it wrote in another one, which left `left` of them: with all others.
+-- Runs a schedule of one cluster. If it leaves more elements of outputs
+-- unwritten than `left`, the number of another schedule, runs it again with all
+-- clusters.
 local function run_one(run, turns, order, left)
   local o = {turns = turns, unit = order.cluster}
   local found = run(o)
@@ -61,7 +62,8 @@ local function run_one(run, turns, order, left)
   return o.all and run(o) or found, o.all
 end
 
--- All orders of a cluster, or of all where they hand over.
+-- Explores all orders of one cluster, or of all clusters where they
+-- communicate.
 local function explore_cluster(result, run, order)
   local queue, head, tail = {}, 1, 0
   local known, asked = {[order.hash] = true}, {}
@@ -98,7 +100,7 @@ local function explore_cluster(result, run, order)
     local o = found.orders[1]
     note_open(result, o, swap.file, swap.line)
     if o.idle then
-      add(o)  -- of the poll that failed, no others
+      add(o)  -- a poll that failed: explore no others
     elseif not known[o.hash] then
       known[o.hash] = true
       result.orders = result.orders + 1
@@ -115,7 +117,7 @@ end
 local Result = {}
 Result.__index = Result
 
--- Something that was not covered, and where.
+-- Records a part that was not covered, and where.
 function Result:leave(why, place)
   place = place or {}
   local key = ("%s %s:%s"):format(why, place.file, place.line)
@@ -164,12 +166,12 @@ local function with_tries(run)
   end
 end
 
---- All schedules that a launch can have: a result with verdict ("ok", "bug",
--- "incomplete"), orders, runs, results (different ones of one cluster, or of
--- all where they hand over), turns_run, blocks; of a bug: report, fault, and
--- cluster, turns, tries and all, with which run shows it; open: what was not
--- covered.
----@param run fun(o: table): table runs the launch, leaving memory as it was
+--- Explores all schedules of a launch. Returns a result with verdict ("ok",
+-- "bug", "incomplete"), orders, runs, results (number of different ones of one
+-- cluster, or of all where they communicate), turns_run, blocks; for a bug:
+-- report, fault, and cluster, turns, tries and all, with which run reproduces
+-- it; open: the parts that were not covered.
+---@param run fun(o: table): table runs the launch and restores memory
 ---@param opts {orders: integer, seconds: number, limit: number?} limit: of
 -- core.clock
 function explore.all(run, opts)
@@ -178,7 +180,7 @@ function explore.all(run, opts)
   return explore_all(with_tries(run), opts, true)
 end
 
---- One schedule, of a cluster (nil: of all) beside the others.
+--- Runs one schedule of a cluster (nil: of all), with the other clusters.
 ---@param run fun(o: table): table
 ---@param turns string
 ---@param cluster? integer
@@ -191,12 +193,12 @@ function explore.one(run, turns, cluster)
 end
 
 ---------------------------------------------------------------------------
--- The shortest way to a fault
+-- Minimising a schedule
 ---------------------------------------------------------------------------
 
 local WORD = 8  -- bytes of a turn
 
--- A schedule as pieces: turns of one warp, or agent, in a row.
+-- Splits a schedule into pieces: consecutive turns of one warp or agent.
 local function pieces_of(turns)
   local list, last = {}, nil
   for i = 1, #turns, WORD do
@@ -208,8 +210,8 @@ local function pieces_of(turns)
   return list
 end
 
---- The schedule of a bug with as few switches as can be found, and its report:
--- what can be left out at its end, then each piece, is.
+--- Minimises the number of switches in a bug's schedule, and updates its
+-- report. Removes as much as possible at the end, then each piece.
 ---@param run fun(o: table): table
 ---@param result table of explore.all, a bug
 function explore.shrink(run, result)
@@ -225,7 +227,7 @@ function explore.shrink(run, result)
     return true
   end
   if best == "" then return result end
-  local low, high = 0, #best // WORD  -- turns that are enough
+  local low, high = 0, #best // WORD  -- number of turns that suffice
   while low < high do
     local mid = (low + high) // 2
     if shows(best:sub(1, mid * WORD)) then high = mid else low = mid + 1 end
@@ -244,7 +246,8 @@ function explore.shrink(run, result)
   return result
 end
 
---- The words of a schedule: {{warp, agent?}, ...}; and back.
+--- Converts a schedule to a list, {{warp, agent?}, ...}; explore.turns converts
+-- it back.
 function explore.words(turns)
   local list = {}
   for i = 1, #turns, WORD do

@@ -1,25 +1,26 @@
---- Every schedule of a launch: `k(A, B):check {grid = , block = }`, and
--- `cutelua check SCRIPT` for all that a script launches.
+--- Checks every schedule of a launch: `k(A, B):check {grid = , block = }`, and
+-- `cutelua check SCRIPT` for all launches of a script.
 --
 -- A verdict is a table:
---   verdict   "ok": all schedules of these inputs were covered, none has a
---             fault; "bug": report, fault and schedule tell of one;
---             "incomplete": open says what was not covered
+--   verdict   "ok": all schedules of these inputs were covered and have no
+--             fault; "bug": see report, fault and schedule; "incomplete":
+--             open lists the parts that were not covered
 --   kernel, blocks, turns (of one run), orders (that differ), runs, seconds,
---   results (different ones), which are no fault
+--   results (number of different ones; not a fault)
 --   differs   two lines whose order changes results
---   compared  results beside those of a GPU and of a reference, where there is
---             none of either it is empty (cutelua.check.compare); gpu: its
---             name; not_compared: why there was none. What differs is a bug,
---             too
+--   compared  comparisons of results with a GPU's and a reference's, empty
+--             if there is neither (cutelua.check.compare); gpu: its name;
+--             not_compared: the reason for no comparison. A difference is
+--             a bug, too
 --   sizes     {size =, verdict =, why =, of = verdict}, ... at other sizes
---             ("refused": the kernel says why)
---   notes     sentences: what the runs rely on that PTX does not promise
---   needs     surgeon = true, ok: what of the synchronisation is needed
---   mend      surgeon = true, a bug: a change or a line that mends it
---             (cutelua.check.repair)
---   sums      a line whose sums of floats are added in any order
--- docs/simulator.md says why ok may be believed, and what it assumes.
+--             ("refused": the kernel's reason is in why)
+--   notes     sentences on behaviour that the runs rely on and PTX does not
+--             guarantee
+--   needs     surgeon = true, ok: which synchronisation is needed
+--   mend      surgeon = true, a bug: a change or an inserted line that fixes
+--             it (cutelua.check.repair)
+--   sums      a line whose float sums are added in no fixed order
+-- docs/simulator.md explains why an ok is reliable, and its assumptions.
 local compare = require "cutelua.check.compare"
 local core = require "cute.core"
 local explore = require "cutelua.check.explore"
@@ -38,7 +39,7 @@ local check = {}
 
 local ORDERS, SECONDS, LEAST = 2000, 60, 1e-3
 
-local Verdict = {__closed = true}  -- to cute.lang.dependencies
+local Verdict = {__closed = true}  -- see cute.lang.dependencies
 Verdict.__index = Verdict
 
 local function place(file, line)
@@ -50,7 +51,7 @@ local function both(o)
   return a == b and a or a .. " and " .. b
 end
 
---- What was not covered, in words, by explore's names.
+--- Sentences for the parts that were not covered, by explore's names.
 local WHY = {
   many = function()
     return "more warps and mbarriers than are followed (4096)"
@@ -81,7 +82,7 @@ local WHY = {
   end,
 }
 
--- What results were held against, and against what they were not.
+-- Adds the comparisons of results, and the reason where there is none.
 function Verdict:tell_compared(add)
   for _, c in ipairs(self.compared or {}) do
     for _, line in ipairs(compare.told(c)) do add(line) end
@@ -133,7 +134,7 @@ function Verdict:__tostring()
   return core.visible(table.concat(text, "\n"), true)
 end
 
--- Turns as "warp" or "warp:agent", with their lines.
+-- Returns the turns as "warp" or "warp:agent", with their lines.
 local function plain_schedule(s)
   local out = {turns = {}, lines = {}, cluster = s.cluster}
   for i, turn in ipairs(s.turns) do
@@ -150,7 +151,7 @@ local function plain_lines(o)
                 why = o.why, text = o.text}
 end
 
---- The verdict as JSON: docs/errors.md has its form.
+--- Returns the verdict as JSON: docs/errors.md describes its form.
 ---@return string
 function Verdict:json()
   local out = {form = 1, kind = "check", differs = plain_lines(self.differs),
@@ -196,7 +197,7 @@ local OWN = {orders = "integer", seconds = "integer float",
              sizes = "function", tile = "table", size = "table"}
 check.OPTIONS = OWN
 
---- The options of a launch, and those of a check.
+--- Splits options into those of a launch and those of a check.
 function check.options(opts)
   if opts ~= nil and type(opts) ~= "table" then kernel.check_options(opts) end
   local launch, own = {device = "sim"}, {}
@@ -216,8 +217,8 @@ local function positive(name, v, default)
   return v
 end
 
---- A launch whose runs on the simulator end at a time of core.clock: their
--- reports are `stopped`.
+--- Returns a launch whose runs on the simulator stop at a time of core.clock;
+-- their reports are `stopped`.
 ---@param launch table as core.sim_run takes it
 ---@param limit number
 ---@return table
@@ -231,9 +232,9 @@ function check.until_time(launch, limit)
   return words
 end
 
---- Runs of a launch that leave memory as it was: run {turns =, unit =,
--- edits =, budget =, ...} gives a report, `memory` being a number that stands
--- for what it held then.
+--- Returns a function that runs a launch and restores memory: run {turns =,
+-- unit =, edits =, budget =, ...} returns a report, whose `memory` is a
+-- checksum of memory after the run.
 ---@param program table
 ---@param launch table as core.sim_run takes it
 ---@return fun(o: table): table
@@ -255,8 +256,8 @@ function check.runner(program, launch)
   end
 end
 
--- The same runs; `notes` gets what those without a fault rely on, once for each
--- pair of lines.
+-- Wraps run: `notes` collects the reliances of runs without a fault, once for
+-- each pair of lines.
 local function watched(run, notes)
   local known = {}
   return function(o)
@@ -272,7 +273,7 @@ local function watched(run, notes)
   end
 end
 
--- The same runs, in which what they rely on is a fault.
+-- Wraps run: reliances are faults.
 local function strictly(run)
   return function(o)
     o.strict = true
@@ -280,7 +281,7 @@ local function strictly(run)
   end
 end
 
--- What explore.all found, as a verdict.
+-- Returns the result of explore.all as a verdict.
 local function verdict_of(result, name, opts, notes)
   local v = setmetatable({
     kernel = name, verdict = result.verdict, blocks = result.blocks,
@@ -295,7 +296,7 @@ local function verdict_of(result, name, opts, notes)
   return v
 end
 
--- Where results that differ from a reference's were written, as a fault.
+-- Returns the line that wrote results different from a reference's, as a fault.
 local function wrong_place(v)
   for _, c in ipairs(v.compared) do
     if c.count > 0 and c.with == "reference" then
@@ -304,13 +305,13 @@ local function wrong_place(v)
   end
 end
 
---- Every schedule of a launch as core.sim_run takes it.
+--- Checks every schedule of a launch, given in the form of core.sim_run.
 ---@param program table
 ---@param launch table
 ---@param opts? table {orders: integer, seconds: number, surgeon: boolean,
 -- reference: function, tolerance: number, gpu: boolean, limit: number}, limit:
 -- the time of core.clock at which it ends, before `seconds` are over
----@param arguments? table of reference
+---@param arguments? table arguments of the reference
 ---@return table verdict
 function check.launch(program, launch, opts, arguments)
   opts = opts or {}
@@ -330,7 +331,8 @@ function check.launch(program, launch, opts, arguments)
       tolerance = opts.tolerance, gpu = opts.gpu, arguments = arguments})
   end
   if opts.surgeon and v.verdict == "ok" and not kernel.empty(launch.grid) then
-    -- what keeps a launch from relying on the card is needed
+    -- An operation that keeps a launch from relying on the GPU counts as
+    -- needed.
     v.needs = repair.needs(notes[1] and run or strictly(run), program.fn,
                             bounds.limit)
     repair.gains(v.needs, run, program, launch, opts.gpu, bounds.limit)
@@ -346,7 +348,7 @@ function check.launch(program, launch, opts, arguments)
   return v
 end
 
---- The launch runs by a schedule that was kept (cutelua.check.warp_schedule).
+--- Runs a launch with a saved schedule (cutelua.check.warp_schedule).
 ---@return table verdict
 function check.replay(program, launch, kept)
   local run = check.runner(program, launch)
@@ -362,7 +364,7 @@ end
 
 local WORST = {ok = 0, refused = 0, incomplete = 1, bug = 2}
 
--- The call and options of one size, or why there is none.
+-- Returns the call and options for one size; raises where there are none.
 local function call_at(k, size, opts)
   local list = opts.sizes(table.unpack(size))
   if type(list) ~= "table" then
@@ -380,12 +382,12 @@ local function call_at(k, size, opts)
   return k(table.unpack(list, 1, n)), own
 end
 
---- The same at other sizes, into a verdict: its sizes, and the worst verdict of
--- them all.
+--- Checks a kernel at other sizes and adds them to a verdict: its sizes, and
+-- the worst verdict of all.
 ---@param v table
 ---@param k table the kernel
----@param opts table of Call:check: sizes(...) gives arguments and options of a
--- launch; tile: extents by which it grows; size: what is odd around (2 tiles)
+---@param opts table of Call:check: sizes(...) returns arguments and options of
+-- a launch; tile: step of the extents; size: base of the odd sizes (2 tiles)
 function check.sizes(v, k, opts)
   local n = debug.getinfo(opts.sizes, "u").nparams
   local tile, base = {}, {}
@@ -409,10 +411,10 @@ function check.sizes(v, k, opts)
   end
 end
 
---- Every schedule of a prepared launch.
+--- Checks every schedule of a prepared launch.
 ---@param p table
 ---@param opts table
----@param arguments? table those that a reference gets
+---@param arguments? table arguments for a reference
 function check.prepared(p, opts, arguments)
   kernel.check_options(opts, OWN)
   if opts.reference and not arguments then

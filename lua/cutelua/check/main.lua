@@ -1,6 +1,6 @@
---- `cutelua check SCRIPT`: every launch of a script on the simulator is checked
--- before it runs, once for each grid and each set of numbers that it is given,
--- those in its integer tensors included.
+--- `cutelua check SCRIPT`: checks every launch of a script on the simulator
+-- before it runs. A launch is checked once for each grid and each set of
+-- numeric arguments, which includes the contents of integer tensors.
 local check = require "cutelua.check"
 local cli = require "cutelua.program.cli"
 local compare = require "cutelua.check.compare"
@@ -56,8 +56,8 @@ local FLAGS = {["--json"] = "json", ["--surgeon"] = "surgeon",
   ["--no-gpu"] = "no_gpu", ["--help"] = "help", ["-h"] = "help"}
 local COUNTS = {orders = math.tointeger, seconds = tonumber}
 
---- Reads the words behind `check`: options, with `script` the number of the
--- word that is the script; nil and a message.
+--- Parses the words after `check`: options, with `script` the index of the
+-- script's word; nil and a message.
 function main.options(words)
   local opt, i = {}, 1
   while words[i] and words[i]:sub(1, 1) == "-" do
@@ -95,7 +95,7 @@ local function unwritten(why)
   return ("check: cannot write standard output: %s [io]"):format(why)
 end
 
-local LARGEST = 64 << 20  -- bytes of a schedule's file
+local LARGEST = 64 << 20  -- limit of a schedule file in bytes
 
 local function read_schedule(name)
   local text, why = cli.read_plain(name, LARGEST)
@@ -103,8 +103,8 @@ local function read_schedule(name)
   return warp_schedule.parse(text, core.visible(name))
 end
 
---- A session of checks, which watches launches; nil, a message and an exit
--- code.
+--- Starts a session of checks, which watches launches; nil, a message and an
+-- exit code.
 function main.start(opt)
   local s = setmetatable({opt = opt, nth = 0, checked = 0,
                           worst = 0, stop = {}, out = io.stdout, last = {},
@@ -133,9 +133,9 @@ function main.start(opt)
   return s
 end
 
-local GRACE = 0.1  -- of the time, for the launch that comes behind its check
+local GRACE = 0.1  -- fraction of the time limit for the launch after its check
 
---- The launch itself, which the script goes on with.
+--- Runs the launch itself, after which the script continues.
 function Session:run(program, launch)
   if not self.limit then return core.sim_run(program.fn, launch) end
   local found = core.sim_run(program.fn, check.until_time(launch,
@@ -144,7 +144,7 @@ function Session:run(program, launch)
   return found
 end
 
--- The time is over, but not the script.
+-- Handles the end of the time limit while the script still runs.
 function Session:late()
   self:count "incomplete"
   if self.told_late then error(self.stop, 0) end
@@ -160,12 +160,12 @@ function Session:late()
   error(self.stop, 0)
 end
 
-local MOST = 16  -- contents of integer tensors that a launch is checked with
+local MOST = 16  -- contents of integer tensors to check a launch with
 local INTEGER = "^[iu]%d"
 
--- What launches differ in that are checked each; and a number that stands for
--- what they read of integers: such are indices, counters and flags, which say
--- what a kernel does. Of floats memory may hold anything.
+-- Returns a key of the properties by which launches are checked separately, and
+-- a checksum of the integers they read. Those are indices, counters and flags,
+-- which control a kernel; float contents are ignored.
 local function key_of(program, launch)
   local words, sum, nth = {tostring(program.fn), tostring(launch.pdl),
     table.concat(launch.grid, ","), table.concat(launch.block, ",")}, 0, {}
@@ -184,7 +184,7 @@ local function key_of(program, launch)
   return table.concat(words, ";"), sum
 end
 
--- Writes to what standard output was; that this failed is told at the end.
+-- Writes to the original standard output; a failure is reported at the end.
 function Session:write(...)
   local ok, why = self.out:write(...)
   if ok then ok, why = self.out:flush() end
@@ -193,7 +193,8 @@ end
 
 function Session:tell(verdict)
   for _, note in ipairs(verdict.notes or {}) do
-    simreport.new_note(verdict.kernel, note)  -- the launch says it no more
+    -- so that the launch does not print it again
+    simreport.new_note(verdict.kernel, note)
   end
   self:write(self.opt.json and verdict:json() or tostring(verdict), "\n")
 end
@@ -217,7 +218,8 @@ function Session:replay(program, launch)
   return check.replay(program, launch, self.kept)
 end
 
--- Is a launch to be checked? Not twice, nor with ever more integers.
+-- Reports whether to check a launch: not twice, nor with an unlimited number of
+-- integer contents.
 function Session:wants(program, launch)
   local name = program.info.name
   self.names[name] = true
@@ -234,7 +236,7 @@ function Session:wants(program, launch)
   return true
 end
 
--- The options, with the time at which the check ends.
+-- Returns the options, with the time at which the check ends.
 function Session:bounds()
   return setmetatable({limit = self.limit}, {__index = self.opt})
 end
@@ -254,7 +256,7 @@ function Session:watch(program, launch)
   self.why, self.compared = v.not_compared, self.compared or v.gpu
   if v.verdict ~= "bug" then return end
   if self.opt.save and v.schedule then self:save(v) end
-  error(self.stop, 0)  -- what follows is of no use
+  error(self.stop, 0)  -- the rest is of no use
 end
 
 function Session:count(verdict)
@@ -262,13 +264,13 @@ function Session:count(verdict)
   if self.worst ~= 1 and code ~= 0 then self.worst = code end
 end
 
---- The script ends: something of it went wrong.
+--- Ends the script after a failure.
 function Session:fail()
   self.worst = 1
   error(self.stop, 0)
 end
 
--- Keeps the launch that writes a buffer last, and what was there before it.
+-- Records the launch that wrote a buffer last, and the contents before it.
 function Session:note(program, launch)
   local last
   for i, v in ipairs(launch.args) do
@@ -280,14 +282,14 @@ function Session:note(program, launch)
   end
 end
 
---- The sizes of a lesson's run (cutelua.bench.lessonlib).
+--- Returns the sizes for a lesson's run (cutelua.bench.lessonlib).
 function Session:sizes(list, tile)
   if not self.opt.sizes then return list end
   self.tried = {}
   return sizes.around(list[1], tile)
 end
 
---- Runs one of them: a bug there does not end the others.
+--- Runs one size: a bug there does not stop the other sizes.
 function Session:attempt(size, f)
   if not self.tried then return f() end
   local worst = self.worst
@@ -302,7 +304,7 @@ function Session:attempt(size, f)
   if ok or why == self.stop then self:count(one.verdict) end
 end
 
--- What a lesson's reference says of its results.
+-- The verdict of a lesson's reference on its results.
 local Verified = {}
 Verified.__index = Verified
 
@@ -324,7 +326,8 @@ function Verified:json()
                       message = self.wrong or self.how, compared = list}
 end
 
---- A lesson looked at its results: {ok =, how =, wrong =, compared =}.
+--- Records the verdict of a lesson on its results: {ok =, how =, wrong =,
+-- compared =}.
 function Session:verified(o)
   setmetatable(o, Verified)
   o.verdict = o.ok and "ok" or "bug"
@@ -340,7 +343,7 @@ function Session:verified(o)
   self:count(o.verdict)
 end
 
--- Why nothing was checked.
+-- Returns the reason why nothing was checked.
 function Session:nothing()
   if self.kept then
     return "check: the script has no launch " .. self.kept.nth
@@ -350,7 +353,7 @@ function Session:nothing()
   return sign.no_such("kernel launched", self.opt.kernel, self.names, "check")
 end
 
--- Launches that were left out, for each kernel.
+-- Reports the launches that were left out, by kernel.
 function Session:tell_left()
   local names = {}
   for name in pairs(self.left) do names[#names + 1] = name end
@@ -379,8 +382,9 @@ function Session:tell_sizes()
   end
 end
 
---- The exit code, and what there was nothing of.
----@param code integer of the script
+--- Ends the session: returns the exit code and reports launches that were not
+-- checked.
+---@param code integer the script's exit code
 ---@param message? string its error
 function Session:finish(code, message)
   kernel.runner, devices.simulates, lessonlib.session = nil, nil, nil

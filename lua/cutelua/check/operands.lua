@@ -1,11 +1,11 @@
---- Other operands of synchronisation, as the surgeon (cutelua.check.repair)
--- tries them: the parity of a wait, bytes and arrivals that an mbarrier counts,
--- a stage, a rank, a mask, threads of a barrier, and numbers that these are
--- computed from. A candidate is an edit of one operand (core/sim/edit.h), the
--- words for it, and how soon it is tried.
+--- Alternative operands of synchronisation, which the surgeon
+-- (cutelua.check.repair) tries: the parity of a wait, bytes and arrivals that
+-- an mbarrier counts, a stage, a rank, a mask, the thread count of a barrier,
+-- and numbers that enter their computation. A candidate is a patch of one
+-- operand (core/sim/edit.h), its description, and its priority.
 local operands = {}
 
--- When candidates are tried: what the fault itself says first.
+-- The order of trying candidates; values named by the fault itself come first.
 local SAID, PLAIN, SAME, PLACE, RING, DATA, NUMBER = 1, 2, 3, 4, 5, 6, 7
 
 local function edit(o, from, steps, more)
@@ -22,7 +22,7 @@ local function number(o, n) return edit(o, "number", nil, {imm = n}) end
 
 local function key_of(s) return s.file .. ":" .. s.line end
 
---- The operand of a site that has a role; nil: there is none.
+--- Returns the operand of a site with that role; nil where there is none.
 ---@param site table
 ---@param role string
 ---@return table?
@@ -32,7 +32,7 @@ function operands.of(site, role)
   end
 end
 
--- Numbers of a set as runs of such that follow each other.
+-- Returns a set of numbers as runs of consecutive ones.
 local function runs_of(set)
   local list, out = {}, {}
   for v in pairs(set) do list[#list + 1] = v end
@@ -45,8 +45,9 @@ local function runs_of(set)
   return out
 end
 
--- Ranges of mbarriers that lines use: {mem = one of here.mems, lo, hi}, each
--- once. Of numbers those that one line uses with one count are a range.
+-- Returns the ranges of mbarriers that lines use: {mem = one of here.mems, lo,
+-- hi}, each once. Constant indices form a range if one line uses them with one
+-- count.
 local function ranges_of(here)
   local list, known, mems, lines = {}, {}, {}, {}
   local function add(m, lo, hi)
@@ -80,10 +81,10 @@ local function is_inside(a, b)
   return a ~= b and a.mem == b.mem and a.lo >= b.lo and a.hi <= b.hi
 end
 
---- Rings of mbarriers: those that a line makes with one count, or that a line
--- may wait or arrive at by what is known of its index. Each is a table {mem =
--- ref, name, lo, n}. Single ones inside of a ring are none, nor is what rings
--- are the parts of.
+--- Returns the rings of mbarriers: those that a line initialises with one
+-- count, or that a line may wait or arrive at, according to the known range of
+-- its index. Each is a table {mem = ref, name, lo, n}. A single mbarrier
+-- inside a ring is left out, and so is a range that consists of rings.
 ---@param here table
 ---@return table[]
 function operands.rings(here)
@@ -107,7 +108,7 @@ function operands.rings(here)
   return here.rings
 end
 
--- The narrowest ring that an operand's mbarriers are in.
+-- Returns the smallest ring that contains an operand's mbarriers.
 local function ring_of(here, o)
   local best
   local lo, hi = o.value or o.lo or 0, o.value or o.hi or math.huge
@@ -118,7 +119,7 @@ local function ring_of(here, o)
   return best
 end
 
---- "full + 3 + n % 4": the mbarrier of a ring that is used the n-th time.
+--- Returns "full + 3 + n % 4": the mbarrier of a ring at its n-th use.
 ---@param o {name: string, base: integer, count: integer}
 ---@return string
 function operands.at_ring(o)
@@ -127,10 +128,10 @@ function operands.at_ring(o)
 end
 
 ---------------------------------------------------------------------------
--- Values that are known at a site
+-- Values available at a site
 ---------------------------------------------------------------------------
 
--- Regions of each site, as a path.
+-- Returns the enclosing regions of each site, as a path.
 local function regions(sites)
   local path, n, open = {}, 0, {}
   for i, s in ipairs(sites) do
@@ -145,7 +146,7 @@ local function regions(sites)
   return path
 end
 
--- Other values of a role that are known where site number i is: {o, ...}.
+-- Returns other values of a role that are available at site i: {o, ...}.
 local function donors(here, i, own, role)
   here.paths = here.paths or regions(here.sites)
   local list, known = {}, {[own.ref] = true}
@@ -169,7 +170,8 @@ end
 
 local ROLES = {}
 
--- Threads that may meet: those of warps, of warpgroups, of the block.
+-- Returns possible thread counts of a barrier: those of warps, of warpgroups,
+-- of the block.
 local function counts_of(threads)
   local list = {}
   for n = 32, threads, 32 do
@@ -179,7 +181,7 @@ local function counts_of(threads)
 end
 operands.counts_of = counts_of
 
--- Arrivals that an mbarrier may count.
+-- Returns the arrival counts that an mbarrier may have.
 local function arrivals_of(here)
   if here.arrivals then return here.arrivals end
   local known, list = {}, {}
@@ -197,8 +199,8 @@ local function arrivals_of(here)
   return list
 end
 
---- What copies bring to an mbarrier, in bytes: each line's, and, last, that of
--- all of them.
+--- Returns the bytes that copies deliver to an mbarrier: per line, and last in
+-- total.
 function operands.bytes_of(here, mem)
   local list, lines, known, all = {}, {}, {}, 0
   for _, s in ipairs(here.sites) do
@@ -217,7 +219,7 @@ function operands.bytes_of(here, mem)
   return list
 end
 
--- The parity of a wait.
+-- Adds candidates for the parity of a wait.
 function ROLES.parity(o, add, here, i)
   if o.type ~= "i32" and o.type ~= "u32" then return end  -- a token
   add(PLAIN, edit(o, "self", {{"xor", 1}}), "the other parity of mbarrier_wait")
@@ -271,7 +273,8 @@ local CALLS = {["mbarrier.wait"] = "mbarrier_wait",
                ["mbarrier.expect_tx"] = "mbarrier_arrive_and_expect_tx",
                ["cp.async.mbarrier.arrive"] = "cp_async_mbarrier_arrive_noinc"}
 
--- Steps from stage to stage of n, the smallest first: each(by, words).
+-- Enumerates the steps from stage to stage of n, the smallest first: each(by,
+-- words).
 local function stages(n, each)
   for d = 1, math.min(n - 1, 3) do
     local words = d == 1 and "1 stage" or d .. " stages"
@@ -282,7 +285,7 @@ local function stages(n, each)
   end
 end
 
--- The mbarrier of a ring.
+-- Adds candidates for the mbarrier of a ring.
 function ROLES.slot(o, add, here, i)
   local r, site = ring_of(here, o), here.sites[i]
   if not r or site.op == "mbarrier.init" then return end
@@ -379,8 +382,8 @@ function ROLES.mask(o, add, here)
       "mcast_mask = 1 << rank: the block itself")
 end
 
--- Stages that a shared object may have: as many as a ring of mbarriers has, or
--- its layout's last extent.
+-- Returns the possible numbers of stages of a shared object: the length of a
+-- ring of mbarriers, or its layout's last extent.
 local function stages_of(here, m)
   local list, known = {}, {}
   local function add(n)
@@ -394,7 +397,7 @@ local function stages_of(here, m)
   return list
 end
 
--- Data in shared memory: of another stage.
+-- Adds candidates for data in shared memory: another stage.
 function ROLES.place(o, add, here, i)
   local s = here.sites[i]
   local m
@@ -442,7 +445,7 @@ local function near(list, known, n, least)
   if n >= least and not known[n] then known[n], list[#list + 1] = true, n end
 end
 
--- What the number of an expression could be.
+-- Returns alternative values for the constant of an expression.
 local function others_of(c, here)
   local list, known = {}, {[c.value] = true}
   local least = (c.op == "mod" or c.op == "div") and 1 or -1
@@ -463,7 +466,8 @@ end
 
 local SIGN = {add = "+", sub = "-", mod = "%", div = "//", xor = "~", eq = "=="}
 
--- Numbers that stages, parities and ranks are computed with.
+-- Adds candidates for constants in the computation of stages, parities and
+-- ranks.
 local function numbers(here, add)
   for _, c in ipairs(here.numbers or {}) do
     for _, n in ipairs(others_of(c, here)) do
@@ -483,11 +487,11 @@ end
 
 ---------------------------------------------------------------------------
 
---- Calls add(site, when, edit, words, ring, group) for all that could be meant
--- by the operands of here.sites. when: those with smaller ones are tried first.
--- Of one line and the same words they are one candidate, for each ring; of the
--- same group and words, wherever they are. here:
--- {sites =, mems =, numbers =, threads =, ctas =, fault =}.
+--- Calls add(site, when, edit, words, ring, group) for all alternatives to the
+-- operands of here.sites. Smaller values of `when` are tried first. Patches
+-- with the same line and words are one candidate per ring; patches with the
+-- same group and words are one candidate anywhere. here: {sites =, mems =,
+-- numbers =, threads =, ctas =, fault =}.
 ---@param here table
 ---@param add fun(site: table, when: integer, edit: table, words: string?)
 function operands.each(here, add)

@@ -1,5 +1,5 @@
---- How long a launch takes with operations left out of it: on the GPU, all in
--- turns, or by the model (cutelua.profile.estimate).
+--- Times a launch with operations removed: on the GPU, all variants in turn, or
+-- by the model (cutelua.profile.estimate).
 local compare = require "cutelua.check.compare"
 local core = require "cute.core"
 local measure = require "cutelua.bench.measure"
@@ -9,7 +9,7 @@ local report = require "cute.lang.report"
 
 local redundant_sync = {}
 
--- The program with nothing made of it yet.
+-- Returns a copy of the program with nothing compiled.
 local function anew(program)
   local p = {}
   for k, v in next, program do p[k] = v end
@@ -17,7 +17,7 @@ local function anew(program)
   return setmetatable(p, getmetatable(program))
 end
 
--- Calls f(program) of each variant, the first without edits.
+-- Calls f(program) for each variant, the first without patches.
 local function each(program, edits, f)
   for i = 0, #edits do
     core.with_edits(program.fn, {edits = edits[i] or {}}, function()
@@ -26,7 +26,8 @@ local function each(program, edits, f)
   end
 end
 
--- What it read would be another's result the next time.
+-- Reports whether the launch can repeat: a tensor both read and written would
+-- change the next run's input.
 local function repeats(program)
   for _, a in ipairs(program.info.args) do
     if a.read and a.written then return false end
@@ -50,8 +51,8 @@ local function measured(program, launch, edits, device)
   return times
 end
 
--- Calls f: what it gives, or nil and why there is nothing. A figure is no
--- reason to end a check; Ctrl-C is.
+-- Calls f and returns its results, or nil and the reason. A failed measurement
+-- does not end a check; Ctrl-C does.
 local function attempt(f, ...)
   local ok, out, more = pcall(f, ...)
   if ok then return out, more end
@@ -77,15 +78,15 @@ local function estimated(program, launch, edits)
   return times, card, why
 end
 
---- Seconds of a launch as it is ([0]) and with each of these lists of edits,
--- and where they come from, in words. Raises nothing but Ctrl-C.
+--- Returns the seconds of a launch unchanged ([0]) and with each list of
+-- patches, and the method, in words. Raises only on Ctrl-C.
 ---@param program table
 ---@param launch table as core.sim_run takes it
 ---@param edits table[][]
----@param on_gpu? boolean false: by the model, wherever it runs
----@return table<integer, number> times nil where there is none
+---@param on_gpu? boolean false: always use the model
+---@return table<integer, number> times nil where unknown
 ---@return string how
----@return table<integer, string> why there is none
+---@return table<integer, string> why reasons for missing times
 function redundant_sync.times(program, launch, edits, on_gpu)
   local device, failed = on_gpu ~= false and compare.gpu(), nil
   if device and repeats(program) then

@@ -1,10 +1,10 @@
---- The surgeon: what of a launch's synchronisation is needed, what weaker would
--- do; and for a bug, which line would mend it.
+--- The surgeon: finds out which synchronisation of a launch is needed and which
+-- could be weaker; for a bug, which change fixes it.
 --
--- It works on the traced function: an instruction is taken out, replaced or put
--- in (core/sim/edit.c) wherever its Lua line is, and every schedule is looked
--- at again (cutelua.check.explore). Not needed is said of these inputs and
--- sizes.
+-- It patches the traced function: it removes, replaces or inserts an
+-- instruction (core/sim/edit.c) wherever its Lua line occurs, and explores
+-- every schedule again (cutelua.check.explore). "Not needed" holds for these
+-- inputs and sizes.
 local core = require "cute.core"
 local explore = require "cutelua.check.explore"
 local redundant_sync = require "cutelua.check.redundant_sync"
@@ -22,21 +22,21 @@ local BOUNDS = {orders = 200, seconds = 5}
 
 local function key_of(s) return s.file .. ":" .. s.line end
 
--- Orders from the weakest on, and what an access can have at most.
+-- Memory orders from the weakest on, and the strongest order of each access.
 local STRENGTH = {relaxed = 1, acquire = 2, release = 3, acq_rel = 4}
 local STRONGEST = {ld = "acquire", st = "release", atomic = "acq_rel",
                    ["mbarrier.arrive"] = "release"}
 
--- The order that an access has besides that of its thread; nil: none. An atomic
--- without one is relaxed.
+-- Returns the memory order of an access; nil for a plain access. An atomic
+-- without an explicit order is relaxed.
 local function sem_of(s)
   return s.sem or s.op == "atomic" and "relaxed" or nil
 end
 
 local function at(s) return ("%s:%d"):format(source.short(s.file), s.line) end
 
--- Operations by line: {op, file, line, sites}; an arrival at the cluster's
--- barrier goes with the wait behind it.
+-- Returns the operations by line: {op, file, line, sites}. An arrival at the
+-- cluster's barrier belongs to the wait after it.
 local function operations(sites)
   local list, known, arrivals = {}, {}, {}
   for _, s in ipairs(sites) do
@@ -79,7 +79,7 @@ local function edits_of(o, how, as)
   return list
 end
 
---- The edits that take an operation of surgeon.needs out.
+--- Returns the patches that remove an operation of repair.needs.
 ---@param o table
 ---@return table[]
 function repair.without(o)
@@ -87,14 +87,16 @@ function repair.without(o)
   return edits_of(o, "drop")
 end
 
---- A run of a launch that is changed; changes that it is asked for come after.
+--- Returns run with patches applied; those passed to a run are applied after
+-- them.
 ---@param run fun(o: table): table
 ---@param edits table[]
 ---@return fun(o: table): table
 function repair.edited(run, edits)
   return function(o)
     local more, all = o.edits or {}, table.move(edits, 1, #edits, 1, {})
-    table.move(more, 1, #more, #all + 1, all)  -- the last one counts
+    -- the last patch of a site applies
+    table.move(more, 1, #more, #all + 1, all)
     local words = {edits = all}
     for k, v in pairs(o) do if k ~= "edits" then words[k] = v end end
     return run(words)
@@ -103,8 +105,8 @@ end
 
 local edited = repair.edited
 
--- What comes of edits: "ok", "bug" with the fault, "differs" (results),
--- "incomplete".
+-- Returns the verdict on patches: "ok", "bug" with the fault, "differs"
+-- (results), "incomplete".
 local function verdict(run, edits, memory, limit)
   local changed = edited(run, edits)
   local result = explore.all(changed, {orders = BOUNDS.orders,
@@ -117,16 +119,16 @@ local function verdict(run, edits, memory, limit)
 end
 
 ---------------------------------------------------------------------------
--- What is needed
+-- Needed operations
 ---------------------------------------------------------------------------
 
---- Takes out each barrier, wait, fence and order in turn, and weakens those
--- that are needed: a list of {file, line, words, need = "needed", "not needed",
--- "unknown", fault, weaker = words}.
----@param run fun(o: table): table of a launch that is ok
+--- Removes each barrier, wait, fence and memory order in turn, and weakens the
+-- needed ones. Returns a list of {file, line, words, need = "needed", "not
+-- needed", "unknown", fault, weaker = words}.
+---@param run fun(o: table): table runs a launch that is ok
 ---@param fn any the traced function
----@param limit? number of core.clock: what is not looked at by then is unknown,
--- and the list is `late`
+---@param limit? number of core.clock: operations not examined by then are
+-- unknown, and the list is `late`
 ---@return table[]
 function repair.needs(run, fn, limit)
   local memory, list = run({}).memory, {}
@@ -150,7 +152,7 @@ function repair.needs(run, fn, limit)
   return list
 end
 
--- The edits of several entries of such a list.
+-- Returns the patches of several entries of such a list.
 local function all_of(list)
   local edits = {}
   for _, n in ipairs(list) do
@@ -160,7 +162,8 @@ local function all_of(list)
   return edits
 end
 
--- As few of `others` as cannot be left out with n; nothing shorter fails.
+-- Returns a minimal subset of `others` that cannot be removed together with n;
+-- no smaller subset fails.
 local function conflict(others, n, fails)
   local set = table.move(others, 1, #others, 1, {})
   for i = #set, 1, -1 do
@@ -170,13 +173,12 @@ local function conflict(others, n, fails)
   return set
 end
 
---- What of such a list can be left out at once, list.together; what is not
--- needed and cannot: one_of of each of these, the entries of which one has to
--- stay.
+--- Finds operations of such a list that can be removed together: list.together.
+-- Each operation that is not needed but cannot join them gets one_of: the
+-- entries of which one has to stay.
 ---@param list table[]
 ---@param run fun(o: table): table
----@param limit? number of core.clock: the list is `late` then, and nothing is
--- said of sets
+---@param limit? number of core.clock: then the list is `late`, without sets
 function repair.sets(list, run, limit)
   local memory, together, apart = run({}).memory, {}, {}
   local function is_late()
@@ -205,15 +207,14 @@ function repair.sets(list, run, limit)
   return together
 end
 
---- How long the launch takes without what of such a list is not needed: gain of
--- each ({with =, without = seconds, how =}, or {why =} where that is not
--- known); and list.gain without as much of it as can be left out together,
--- list.together.
+--- Times the launch without the operations that are not needed. Sets gain of
+-- each ({with =, without = seconds, how =}, or {why =} where that is unknown),
+-- and list.gain for all that can be removed together, list.together.
 ---@param list table[]
 ---@param run fun(o: table): table
 ---@param program table
 ---@param launch table
----@param on_gpu? boolean false: by the model
+---@param on_gpu? boolean false: use the model
 ---@param limit? number of core.clock
 function repair.gains(list, run, program, launch, on_gpu, limit)
   local unneeded, edits = {}, {}
@@ -244,7 +245,7 @@ end
 
 local NUMBERS = {"one", "two", "three", "four", "five"}
 
--- "one of these two is needed, this or gemm.lua:7"
+-- Returns "one of these two is needed, this or gemm.lua:7".
 local function need_told(n)
   if not n.one_of then return n.need end
   local others = {}
@@ -255,7 +256,7 @@ local function need_told(n)
     NUMBERS[#n.one_of] or #n.one_of, table.concat(others, " or "))
 end
 
---- Such a list in words.
+--- Returns such a list as text.
 function repair.told(list)
   local text = {}
   for _, n in ipairs(list) do
@@ -278,19 +279,19 @@ function repair.told(list)
 end
 
 ---------------------------------------------------------------------------
--- What mends a bug
+-- Fixing a bug
 ---------------------------------------------------------------------------
 
 local VALUES = {["vset"] = true, ["vget"] = true, ["var"] = true}
 
--- Does a site matter for what comes before what? Not registers, nor values.
+-- Reports whether a site matters for ordering; registers and values do not.
 local function matters(s)
   return s.class ~= "value" and not sync.is_order(s.op) and not VALUES[s.op]
     and s.op ~= "cluster.arrive"
 end
 
--- The sites that are more than values, and whether they end a region: a
--- branch, and a loop; that of a branch for nobody is left out.
+-- Iterates over the sites other than values, and whether they end a region: a
+-- branch (at its else) or a loop. The end of an `if` is left out.
 local function steps(sites)
   return coroutine.wrap(function()
     local open = {}
@@ -309,8 +310,8 @@ local function steps(sites)
   end)
 end
 
--- Places for a line: before each line that does something, where it is in the
--- trace; and at the end of each region.
+-- Returns the insertion points for a line: before each line with an effect, in
+-- the order of the trace, and at the end of each region.
 local function places(sites)
   local list, known, before, op = {}, {}, nil, nil
   for s, ends in steps(sites) do
@@ -334,7 +335,7 @@ local function places(sites)
   return list
 end
 
--- The sites without those of an operation.
+-- Returns the sites without those of an operation.
 local function left(sites, gone)
   if not gone then return sites end
   local refs, list = {}, {last = sites.last}
@@ -345,7 +346,8 @@ local function left(sites, gone)
   return list
 end
 
--- What an operation is as an edit at one site, what comes first of it included.
+-- Appends an operation as a patch at one site, with the operation that precedes
+-- it.
 local function insert(list, ref, o)
   if o.first then insert(list, ref, o.first) end
   list[#list + 1] = {ref = ref, how = "before", op = o.op, imm = o.imm,
@@ -362,7 +364,8 @@ local function insertion(place, o)
   return list
 end
 
--- Places right before copies through tensor maps in memory.
+-- Returns the insertion points just before copies through tensor maps in
+-- memory.
 local function map_places(sites)
   local list, known = {}, {}
   for _, s in ipairs(sites) do
@@ -379,8 +382,8 @@ local function map_places(sites)
   return list
 end
 
--- What people write behind what: a barrier behind waits and fences, a fence
--- before a barrier, bytes before the copy that they are expected of.
+-- Reports whether o is usual at p: a barrier after waits and fences, a fence
+-- before a barrier, expect_tx before the copy.
 local function is_usual(p, o)
   if o.op == "mbarrier.expect_tx" then
     return p.op ~= nil and p.op:find "%.load$" ~= nil
@@ -391,8 +394,9 @@ local function is_usual(p, o)
   return o.op == "fence" and p.op == "bar.sync"
 end
 
--- Places in the order in which they are tried: where such a line usually is,
--- then close before the line of the fault, then behind the other.
+-- Returns the insertion points in the order of trying: usual ones for the
+-- operation, then those just before the fault's line, then those after the
+-- other line.
 local function in_turn(list, fault, o)
   local function far(p)
     local d = math.huge
@@ -416,13 +420,13 @@ local function in_turn(list, fault, o)
 end
 
 ---------------------------------------------------------------------------
--- Trying
+-- Trials
 ---------------------------------------------------------------------------
 
-local BUDGET = 2000000  -- instructions of a warp: a mend does not spin
+local BUDGET = 2000000  -- instructions of a warp: a fix does not spin
 
--- Whoever tries changes of one launch that is a bug: sites, here (what
--- cutelua.check.sync asks of it), fault, bounds, limit (os.clock).
+-- Tries patches of one launch that has a bug: sites, here (the input of
+-- cutelua.check.sync), fault, bounds, limit (os.clock).
 local Trial = {}
 Trial.__index = Trial
 
@@ -431,9 +435,10 @@ function Trial:is_spent()
   return os.clock() > self.limit or limit and core.clock() > limit
 end
 
---- Is there no fault with these edits, and are the results right where they are
--- known? "ok", or "open" where not all schedules were looked at; nil: no. One
--- run shows most faults: only what has none there is looked at closely.
+--- Reports whether patches remove the fault and give the right results, where
+-- these are known: "ok", or "open" where not all schedules were examined; nil:
+-- no. One run shows most faults; only a run without one leads to a full
+-- exploration.
 function Trial:mends(edits)
   if self:is_spent() then return nil end
   local changed = edited(self.run, edits)
@@ -445,8 +450,8 @@ function Trial:mends(edits)
   return result.verdict == "ok" and "ok" or "open"
 end
 
--- Accesses that could have a stronger order, or one for more threads, by line:
--- {file, line, refs, sem =, scope =}.
+-- Returns the accesses that could have a stronger memory order or a wider
+-- scope, by line: {file, line, refs, sem =, scope =}.
 function Trial:weak_ones()
   local list, known = {}, {}
   for _, s in ipairs(self.sites) do
@@ -494,7 +499,8 @@ local function strengthened(list)
   return edits
 end
 
---- Orders that mend: one, or as few as do together; nil: none do.
+--- Returns memory orders that fix the bug: one, or a minimal set; nil where
+-- none do.
 function Trial:orders()
   local list = self:weak_ones()
   local function result(some, how)
@@ -520,8 +526,8 @@ function Trial:orders()
   return result(list, how)
 end
 
--- Edits as candidates, in the order in which they are tried. Those of one line
--- with the same words, and of one ring, are one candidate.
+-- Returns patches as candidates, in the order of trying. Patches of one line
+-- with the same words and ring are one candidate.
 function Trial:candidates()
   local list, known = {}, {}
   local function add(s, when, as, words, ring, group)
@@ -553,18 +559,18 @@ function Trial:candidates()
   return in_turn(list, self.fault, {})
 end
 
--- Changes of operands up to RING are tried before a line is put in; of blocks
--- that begin or end too early fewer: a rank that is another one may hide such a
--- fault, as stages and numbers may hide others.
+-- Changes of operands up to RING are tried before inserting a line. For blocks
+-- that start or exit too early fewer are tried: another rank may hide such a
+-- fault, and so may other stages and numbers.
 local BEFORE = {["exited-block"] = operands.SAME,
                 ["unstarted-block"] = operands.SAME,
                 ["dependent-launch"] = operands.SAME}
 
-local OTHERS = 3  -- changes at other lines that mend, too
+local OTHERS = 3  -- alternative fixes at other lines
 
---- Another operation or operand in the place of one, with others of other lines
--- that mend as well; nil: none does. Of those candidates that are tried from
--- `after` on, to `last`.
+--- Returns a replacement of an operation or operand that fixes the bug, and
+-- others at other lines; nil where there is none. Tries candidates with
+-- priority above `after`, up to `last`.
 function Trial:changes(after, last)
   local first, known, began, till = nil, {}, os.clock(), self.limit
   self.list = self.list or self:candidates()
@@ -588,8 +594,8 @@ function Trial:changes(after, last)
   return first
 end
 
--- Adds to a change those that are tried behind class `after`, for as long as it
--- was looked for itself.
+-- Adds alternatives of lower priority than `after` to a fix, for as long as the
+-- search for the fix itself took.
 function Trial:alternatives(m, after, began)
   local now = os.clock()
   self.limit = math.min(self.limit, now + math.max(now - began, 0.2))
@@ -601,7 +607,7 @@ function Trial:alternatives(m, after, began)
   return m
 end
 
--- The places of one operation that mend, of those from..to.
+-- Returns the insertion points, from..to, where an operation fixes the bug.
 function Trial:at_places(list, o, from, to)
   local found, open = {}, false
   for i = from, math.min(to, #list) do
@@ -610,14 +616,15 @@ function Trial:at_places(list, o, from, to)
     if how then
       found[#found + 1] = list[i]
       open = open or how == "open"
-      if open then break end  -- each of them takes its time
+      if open then break end  -- each one takes its full time
     end
   end
   return found, open
 end
 
---- A line that is put in, of one operation or of several (chains); nil: none
--- mends. Where that takes long, places near the fault come first.
+--- Returns an insertion, of one operation or of several (chains), that fixes
+-- the bug; nil where there is none. If a run takes long, insertion points near
+-- the fault come first.
 function Trial:insertions(chains)
   local all, maps = places(self.sites), map_places(self.sites)
   local list = {}
@@ -646,19 +653,18 @@ function Trial:insertions(chains)
   end
 end
 
---- The smallest operation that, put in at one line, leaves no bug, and the
--- lines where it does: {words, op, places = {{file, line, ends}, ...}}; nil:
--- none was found. What `stands` in its own line, an order that is strengthened
--- or another operation in place of one, has it for a place, and where several
--- are needed the places are so `together`. others: changes of other lines that
--- leave none either. open: not all schedules were looked at, in those that were
--- there is no fault.
----@param run fun(o: table): table of a launch that is a bug
+--- Finds the smallest operation whose insertion at one line removes the bug,
+-- and the lines where it does: {words, op, places = {{file, line, ends},
+-- ...}}; nil where none is found. A change in place (`stands`), a stronger
+-- memory order or a replaced operation, has its own line as place; if several
+-- are needed, they are `together`. others: fixes at other lines. open: not all
+-- schedules were examined; the examined ones have no fault.
+---@param run fun(o: table): table runs a launch that has a bug
 ---@param fn any
 ---@param fault table
----@param seconds? number to look for it (20)
----@param gone? table operation that is not there: one of surgeon.needs
----@param runs? integer until the fault was found: as many show a mend
+---@param seconds? number time limit of the search (20)
+---@param gone? table a removed operation: one of repair.needs
+---@param runs? integer runs until the fault was found; a fix needs as many
 ---@param judge? fun(edits: table[]): boolean are the results right?
 ---@param limit? number of core.clock: it ends then, before `seconds` are over
 ---@return table?
@@ -700,7 +706,7 @@ local function joined(m)
   return table.concat(text, " and ")
 end
 
---- What mends it, in words.
+--- Returns a fix as text.
 function repair.advice(m)
   local open = m.open and " (in the schedules that were looked at: there are "
     .. "more)" or ""
@@ -720,7 +726,7 @@ function repair.advice(m)
     .. open
 end
 
---- Lines alone, for programs.
+--- Returns only the lines of a list, for programs.
 ---@param list table[]
 ---@return table[]
 function repair.plain_places(list)
@@ -731,7 +737,7 @@ function repair.plain_places(list)
   return out
 end
 
---- A list of places, or of what is needed, for programs.
+--- Returns a list of insertion points, or of needed operations, for programs.
 ---@param list table[]
 ---@return table[]
 function repair.plain(list)
@@ -745,10 +751,10 @@ function repair.plain(list)
   return out
 end
 
---- Is the place of an operation that was taken out among those of a mend?
--- Between the same accesses, that is.
+--- Reports whether a fix includes the position of an operation that was
+-- removed, between the same accesses.
 ---@param fn any
----@param o table operation, as surgeon.needs has it
+---@param o table operation of repair.needs
 ---@param m table
 ---@return boolean first the first place, boolean any
 function repair.finds(fn, o, m)

@@ -1,12 +1,13 @@
---- Sizes at which kernels are wrong that look right: 1, ragged ones, a tile
--- less, a tile more, along each mode alone and along all.
+--- Problem sizes that expose errors in kernels: 1, ragged sizes, a tile less
+-- and a tile more, along each mode alone and along all.
 local core = require "cute.core"
 
 local sizes = {}
 
 local TILE = 16
 
--- What a mode is besides, around an extent; the last is its ragged one.
+-- Returns other values for a mode, around its extent; the last is the ragged
+-- one.
 local function others(extent, tile, i)
   local list = {}
   for _, x in ipairs {1, extent - tile, extent + tile,
@@ -16,7 +17,7 @@ local function others(extent, tile, i)
   return list
 end
 
---- Sizes around one, that one first, each once.
+--- Returns sizes around a base size, that one first, each once.
 ---@param base integer[]
 ---@param tile? integer[] extents of a tile; 16 when absent
 ---@return integer[][]
@@ -41,9 +42,9 @@ function sizes.around(base, tile)
   return list
 end
 
---- What became of a size where f raised: its first line. What Lua itself
--- raises ("attempt to ...") and a name that nothing has are mistakes of the
--- script at any size, and go on.
+--- Returns the first line of f's error for a size, which the kernel rejects.
+-- Lua's own errors ("attempt to ...") and unknown names are mistakes of the
+-- script at any size, and are raised again.
 ---@param why any
 ---@return string
 function sizes.refusal(why)
@@ -54,8 +55,8 @@ function sizes.refusal(why)
   return core.visible(text:match "^[^\n]*")
 end
 
---- A list of {size =, verdict =, why =} in words, a line a verdict; refused
--- ones with what they say.
+--- Returns a list of {size =, verdict =, why =} as text, one line per verdict;
+-- rejected sizes with the reason.
 ---@param list table[]
 ---@return string[]
 function sizes.told(list)

@@ -1,17 +1,17 @@
---- Operations of synchronisation, as the surgeon (cutelua.check.repair) knows
--- them: how a line writes each, what is weaker, what could be meant in place of
--- one, and what could be lacking. An operation is {op =, and what it has of
--- imm, fence, read, relaxed, count, mem, name, sem, scope}; its names are those
--- of the IR (core.sim_sites).
+--- Synchronisation operations known to the surgeon (cutelua.check.repair): how
+-- to write each in a script, its weaker form, its possible replacements, and
+-- operations that may be missing. An operation is {op =, and those of imm,
+-- fence, read, relaxed, count, mem, name, sem, scope that apply}. Its names
+-- are those of the IR (core.sim_sites).
 local operands = require "cutelua.check.operands"
 
 local sync = {}
 
 ---------------------------------------------------------------------------
--- Words
+-- Source text of operations
 ---------------------------------------------------------------------------
 
--- Fences by what they order, and the stronger one of each.
+-- Fences by kind: the call, and the next stronger kind.
 local FENCE = {
   cta = {"arch.fence_acq_rel_cta()", "cluster"},
   cluster = {"arch.fence_acq_rel_cluster()", "gpu"},
@@ -45,7 +45,8 @@ end
 
 local AGAIN = ", n being how often it was there,"
 
---- How a line writes each, and what is weaker; `counts`: others wait for it.
+--- How to write each operation, and its weaker form. `counts`: other operations
+-- wait for it.
 local OPS = {
   ["bar.sync"] = {
     words = function(o)
@@ -103,7 +104,8 @@ local OPS = {
   ["cluster.wait"] = {words = plain "arch.cluster_wait"},
 }
 
---- An operation as a line writes it, what comes first of it included.
+--- Returns an operation as source text, including the operation that precedes
+-- it.
 ---@param o table
 ---@return string
 function sync.words(o)
@@ -118,12 +120,12 @@ function sync.words(o)
   return o.first and sync.words(o.first) .. " " .. words or words
 end
 
---- Does an operation of that name only order and wait?
+--- Reports whether an operation of that name only orders and waits.
 ---@param op string
 ---@return boolean
 function sync.is_order(op) return OPS[op] ~= nil and not OPS[op].counts end
 
---- The next weaker one; nil: there is none.
+--- Returns the next weaker operation; nil where there is none.
 ---@param o table
 ---@return table?
 function sync.weaker(o)
@@ -132,10 +134,10 @@ function sync.weaker(o)
 end
 
 ---------------------------------------------------------------------------
--- Another one in its place
+-- Replacements
 ---------------------------------------------------------------------------
 
--- Named barriers that others use.
+-- Adds named barriers that other operations use.
 local function other_numbers(o, add, here)
   if o.imm == 0 or not o.count then return end
   local known = {[o.imm] = true, [0] = true}
@@ -176,8 +178,8 @@ for _, op in ipairs {"cp.async.wait", "wgmma.wait_group", "bulk.wait"} do
   CHANGES[op] = fewer
 end
 
---- What could be meant where a site is: add(operation as an edit says it,
--- words). here: {threads =, ctas =, sites =}.
+--- Calls add(patch operation, words) for each possible replacement at a site.
+-- here: {threads =, ctas =, sites =}.
 ---@param site table
 ---@param here table
 ---@param add fun(as: table, words: string)
@@ -191,11 +193,11 @@ function sync.changes(site, here, add)
 end
 
 ---------------------------------------------------------------------------
--- What may be lacking
+-- Missing operations
 ---------------------------------------------------------------------------
 
--- Barriers of a name, as others have them, and one that nobody has. Where
--- threads wait without end, others may only have to arrive.
+-- Adds named barriers that other operations use, and an unused one. Where
+-- threads wait forever, others may only have to arrive.
 local function named(here, add, arrive)
   local free, known = 1, {}
   for _, s in ipairs(here.sites) do
@@ -215,7 +217,7 @@ local function named(here, add, arrive)
   end
 end
 
--- Operations at rings of mbarriers: imm is 0 and 1.
+-- Adds operations on rings of mbarriers, with imm 0 and 1.
 local function rings(here, op, add)
   for _, r in ipairs(operands.rings(here)) do
     for imm = 0, 1 do
@@ -231,8 +233,8 @@ local function rings(here, op, add)
   end
 end
 
--- Arrivals that somebody waits for: those that expect what copies bring, those
--- of cp.async, those of threads.
+-- Adds arrivals that threads may wait for: expect_tx for copies, arrivals of
+-- cp.async, arrivals of threads.
 local function arrivals(has, here, add)
   rings(here, "mbarrier.arrive", function(o)
     local bytes = o.imm == 0 and operands.bytes_of(here, o.mem) or {}
@@ -248,7 +250,7 @@ local function arrivals(has, here, add)
   end)
 end
 
--- Agents by their first word, and what each of them waits by.
+-- Adds the commit and wait operations of the asynchronous agents in use.
 local function agents(has, add)
   if has["cp.async"] then
     add {op = "cp.async.commit"}
@@ -286,8 +288,8 @@ local function fences(has, here, add)
   end
 end
 
--- Lines that always come together: what was started is committed, waited for,
--- and all threads meet.
+-- Adds sequences that always occur together: commit, wait for the group, and a
+-- barrier of all threads.
 local function together(has, add)
   local function chain(...)
     local first
@@ -317,10 +319,10 @@ local function together(has, add)
   end
 end
 
---- What may be lacking, the smallest first; of some kinds of fault what they
--- are usually mended by. here: {sites =, threads =, ctas =, mems =, pdl =}.
+--- Returns operations that may be missing, the smallest first; for some kinds
+-- of fault the usual fixes. here: {sites =, threads =, ctas =, mems =, pdl =}.
 ---@param here table
----@param kind string of the fault
+---@param kind string kind of the fault
 ---@return table[]
 function sync.lacks(here, kind)
   local has, list, maps = {}, {}, false

@@ -1,5 +1,5 @@
---- A schedule that shows a bug: whose turns come first, which lines they are
--- at; as text, and in a file that `cutelua check --replay FILE` runs again.
+--- A schedule that shows a bug: its turns and their lines, as text, and as a
+-- file that `cutelua check --replay FILE` runs again.
 local core = require "cute.core"
 local explore = require "cutelua.check.explore"
 local source = require "cute.lang.source"
@@ -8,9 +8,10 @@ local warp_schedule = {}
 
 local HEAD = "cutelua schedule 1"
 
---- That of a bug: kernel, cluster, turns ({{warp, agent}}), path (lines).
+--- Returns a bug's schedule: kernel, cluster, turns ({{warp, agent}}), path
+-- (lines).
 ---@param result table of explore
----@param name string the kernel's
+---@param name string the kernel's name
 function warp_schedule.of(result, name)
   local order = (result.report.orders or {})[1]
   local path = order and order.path or {}
@@ -32,7 +33,7 @@ local function where(turn)
     turn.line) or "?"
 end
 
--- Turns of one warp in a row: {who, lines}.
+-- Groups consecutive turns of one warp: {who, lines}.
 local function stretches(path)
   local list = {}
   for _, turn in ipairs(path) do
@@ -43,7 +44,7 @@ local function stretches(path)
   return list
 end
 
---- The schedule in words.
+--- Returns the schedule as lines of text.
 ---@return string[]
 function warp_schedule.told(s)
   if #s.turns == 0 then
@@ -64,7 +65,7 @@ function warp_schedule.told(s)
   return text
 end
 
---- A file's text; nth: which of the script's launches it is of.
+--- Returns a file's text; nth: number of the launch in the script.
 function warp_schedule.text(s, nth)
   local list = {HEAD, "kernel " .. s.kernel, "launch " .. nth,
                 s.cluster and "cluster " .. s.cluster or "cluster all"}
@@ -75,7 +76,7 @@ function warp_schedule.text(s, nth)
   return table.concat(list, "\n") .. "\n"
 end
 
---- What a file says; nil and a message when it is none.
+--- Parses a file's text; nil and a message where it is invalid.
 ---@return table? schedule, string? message
 function warp_schedule.parse(text, name)
   local lines = {}

@@ -1,11 +1,11 @@
---- A debugger of kernels on the simulator: forward and back.
+--- A debugger for kernels on the simulator that runs forward and backward.
 --
--- Instructions of a launch are numbered as the simulator takes them, and the
--- same seed takes them again in the same order. So going back is running again
--- up to a step before: memory is put back, and the launch begins anew.
+-- Instructions of a launch are numbered in the simulator's order, and the same
+-- seed gives the same order again. Going back means running again up to an
+-- earlier step: memory is restored, and the launch starts anew.
 --
--- A session is driven by a function: the prompt (cutelua.debug.prompt), or a
--- script's. It runs as a coroutine inside of each stop.
+-- A function drives a session: the prompt (cutelua.debug.prompt), or a
+-- script's function. It runs as a coroutine inside each stop.
 local core = require "cute.core"
 local locals = require "cutelua.debug.locals"
 local memory = require "cute.lang.memory"
@@ -25,7 +25,7 @@ end})
 -- Running
 ---------------------------------------------------------------------------
 
--- Asks for a run to a goal, and comes back in its stop.
+-- Requests a run to a goal, and returns at its stop.
 function Session:run(goal)
   goal.faults = goal.faults ~= false
   coroutine.yield(goal)
@@ -49,14 +49,14 @@ local function look(self, stop)
   end
 end
 
--- Goes through the launch as often as the function wants.
+-- Runs the launch as often as the driving function requests.
 local function drive(self, options)
   local co = coroutine.create(self.drive)
   local goal, report
   local function resume()
     local ok, want = coroutine.resume(co, self)
     if not ok then error(want, 0) end
-    -- It is done: what is left of the launch runs as without it.
+    -- The function has returned: the rest of the launch runs without it.
     if coroutine.status(co) == "dead" then return {} end
     return want
   end
@@ -75,7 +75,7 @@ local function drive(self, options)
       look(self, nil)
       if coroutine.status(co) ~= "dead" then
         goal = resume()
-        -- Forward from the end there is nothing.
+        -- Nothing follows the end.
         while not goal.back and coroutine.status(co) ~= "dead" do
           goal = resume()
         end
@@ -87,10 +87,10 @@ local function drive(self, options)
 end
 
 ---------------------------------------------------------------------------
--- Moving
+-- Navigation
 ---------------------------------------------------------------------------
 
--- The breakpoints and watchpoints, with these points besides.
+-- Returns the breakpoints and watchpoints, with `more` points added.
 function Session:goals(more)
   local goal = {points = {}, changes = {}}
   for _, p in ipairs(more or {}) do goal.points[#goal.points + 1] = p end
@@ -102,7 +102,8 @@ function Session:goals(more)
   return goal
 end
 
--- Points of the warp in focus: where its lines begin, or every instruction.
+-- Returns points of the warp in focus: where its lines begin, or every
+-- instruction.
 local function of_focus(self, every)
   local f = self.focus
   return {{cta = f.cta, warp = f.warp, every = every}}
@@ -125,7 +126,8 @@ local function forward(self, every, n)
   end)
 end
 
--- The last place before here that a goal meets; goes there. False: none.
+-- Goes to the last position before here that meets a goal; returns false where
+-- there is none.
 local function backward(self, goal)
   local now = self.at.step
   if now <= 1 then return false end
@@ -145,33 +147,36 @@ local function back(self, every, n)
   end)
 end
 
---- To the next line, or the n-th, of the warp in focus; false at the end.
+--- Goes to the next line, or the n-th, of the warp in focus; returns false at
+-- the end.
 ---@param n? integer
 function Session:step(n) return forward(self, false, n) end
 
---- To its next instruction.
+--- Goes to its next instruction.
 ---@param n? integer
 function Session:stepi(n) return forward(self, true, n) end
 
---- To the line before; false at the beginning.
+--- Goes to the previous line; returns false at the beginning.
 ---@param n? integer
 function Session:back(n) return back(self, false, n) end
 
---- To the instruction before.
+--- Goes to the previous instruction.
 ---@param n? integer
 function Session:backi(n) return back(self, true, n) end
 
---- To the next breakpoint, watchpoint or fault; false at the end of the run.
+--- Continues to the next breakpoint, watchpoint or fault; returns false at the
+-- end of the run.
 function Session:continue()
   if self:is_over() then return false end
   self:run(self:goals())
   return not self:is_over()
 end
 
---- To the last breakpoint or watchpoint before here; false: there is none.
+--- Goes back to the last breakpoint or watchpoint; returns false where there is
+-- none.
 function Session:reverse() return backward(self, self:goals()) end
 
---- To instruction number n of the run.
+--- Goes to instruction number n of the run.
 ---@param n integer 1 is the first
 function Session:go(n)
   if math.type(n) ~= "integer" or n < 1 then
@@ -188,7 +193,7 @@ function Session:go(n)
 end
 
 ---------------------------------------------------------------------------
--- Where to stop
+-- Breakpoints
 ---------------------------------------------------------------------------
 
 local function new_break(self, b)
@@ -198,7 +203,7 @@ local function new_break(self, b)
   return b.number
 end
 
--- A chunk of the kernel whose name ends so.
+-- Returns the chunk of the kernel with that short name.
 local function chunk_of(self, name)
   local found
   for _, chunk in ipairs(self.chunks) do
@@ -215,7 +220,7 @@ local function chunk_of(self, name)
   return found
 end
 
---- Stops where a line begins.
+--- Sets a breakpoint at the beginning of a line.
 ---@param line integer
 ---@param where? {file: string, cta: integer, warp: integer} any when absent
 ---@return integer number of the breakpoint
@@ -236,7 +241,7 @@ function Session:breakpoint(line, where)
                           warp = where.warp})
 end
 
---- Stops when an element changes, or is stored anew.
+--- Stops when an element changes, or is stored again.
 ---@param what string such as "sA(3,5)"
 ---@return integer number
 function Session:watch(what)
@@ -245,7 +250,7 @@ function Session:watch(what)
   return new_break(self, e)
 end
 
---- Forgets a breakpoint or watchpoint; all of them without a number.
+--- Deletes a breakpoint or watchpoint; all of them without a number.
 ---@param number? integer
 ---@return boolean there was one
 function Session:delete(number)
@@ -258,8 +263,8 @@ function Session:delete(number)
   return not number
 end
 
---- When an element changed last before here, and who did it: as `at` is, with
--- warp -1 for an agent; nil: it did not.
+--- Returns when an element last changed before here, and the writer, in the
+-- form of `at`, with warp -1 for an agent; nil where it did not change.
 ---@param what string such as "sA(3,5)"
 ---@return table? at
 function Session:last(what)
@@ -272,10 +277,11 @@ function Session:last(what)
 end
 
 ---------------------------------------------------------------------------
--- Looking
+-- Inspecting
 ---------------------------------------------------------------------------
 
---- Another thread's view: cta (in the order of blocks), warp of it, lane.
+--- Switches to another thread's view: cta (in the order of blocks), its warp,
+-- lane.
 ---@param cta? integer
 ---@param warp? integer
 ---@param lane? integer
@@ -293,15 +299,15 @@ function Session:look(cta, warp, lane)
   end
 end
 
---- The names that are seen here, {name = value of the trace}; the end of a warp
--- is no instruction of the trace, but behind all of them.
+--- Returns the names visible here, {name = value of the trace}. The end of a
+-- warp is not an instruction of the trace, but comes after all of them.
 function Session:names()
   local at = self:seat()
   local is_end = at.ref == 0 and at.op
   return self.locals:at(is_end and math.huge or at.ref or 0, at.file, at.line)
 end
 
--- The warp in focus: at its instruction, or where it waits.
+-- Returns the warp in focus: at its instruction, or where it waits.
 function Session:seat()
   local f, at = self.focus, self.at
   if self:is_over() or at.cta == f.cta and at.warp == f.warp then return at end
@@ -311,27 +317,29 @@ function Session:seat()
   return at
 end
 
---- What an expression holds, as text: a local, `smem.A`, `sA(3,5)`.
+--- Returns the value of an expression as text: a local, `smem.A`, `sA(3,5)`.
 ---@param what string
 ---@return string
 function Session:print(what) return show.print(self, what) end
 
---- Where it is; all warps of the cluster; barriers; the text around: as text.
+--- Return text: the current position; all warps of the cluster; barriers; the
+-- source around.
 function Session:where() return show.where(self) end
 function Session:warps() return show.warps(self) end
 function Session:bars() return show.bars(self) end
 function Session:source(n) return show.source(self, n) end
 
---- Leaves the debugger, and the launch: memory is as it was before it.
+--- Leaves the debugger and the launch; memory is restored to its state before
+-- it.
 function Session:quit() -- luacheck: no self
   error(QUIT, 0)
 end
 
 ---------------------------------------------------------------------------
--- Beginning
+-- Starting
 ---------------------------------------------------------------------------
 
--- The chunks of a function's instructions, its own first, and their lines.
+-- Sets the chunks of a function's instructions, its own first, and their lines.
 local function lines_of(self)
   self.lines, self.chunks = {}, {}
   for _, at in ipairs(self.fn:lines()) do
@@ -344,14 +352,14 @@ local function lines_of(self)
   end
 end
 
---- Debugs launches on the simulator while f runs: `drive` is called with a
--- session of each that `wanted` wants. Kernels traced meanwhile tell of their
--- locals.
+--- Debugs launches on the simulator while f runs: calls `drive_it` with a
+-- session of each launch that `wanted` selects. Kernels traced meanwhile
+-- record their locals.
 ---@param drive_it fun(session: table)
 ---@param wanted fun(name: string): boolean
 ---@param f fun(...)
 ---@return boolean left by session:quit()
----@return any ... what f gave
+---@return any ... results of f
 function debugger.during(drive_it, wanted, f, ...)
   local kernel = require "cute.lang.kernel"
   local before = kernel.runner
@@ -379,8 +387,8 @@ function debugger.during(drive_it, wanted, f, ...)
   error(out[2], 0)
 end
 
---- Debugs one launch of a kernel on the simulator. At a terminal the prompt of
--- the debugger asks what to do; a function as the last argument does it:
+--- Debugs one launch of a kernel on the simulator. At a terminal the debugger's
+-- prompt takes commands; a function as the last argument replaces it:
 --
 --     cute.debug(add, A, B, C, {grid = 8, block = 128})
 --     cute.debug(add, A, B, C, {grid = 8, block = 128}, function(s)
@@ -390,7 +398,7 @@ end
 --     end)
 ---@param k table a kernel
 ---@param ... any its arguments, then the launch's options
----@return table? report of the launch; nil where the debugger was left
+---@return table? report of the launch; nil after session:quit()
 function debugger.debug(k, ...)
   local args = table.pack(...)
   local drive_it = type(args[args.n]) == "function" and args[args.n] or nil

@@ -1,21 +1,21 @@
---- What the locals of a kernel hold, line by line of its trace: how a debugger
--- finds what a name stands for at an instruction.
+--- Records the values of a kernel's locals, line by line of its trace. The
+-- debugger uses them to find the value of a name at an instruction.
 local locals = {}
 
 local Locals = {}
 Locals.__index = Locals
 
--- Is a function's code around a line of its chunk?
+-- Reports whether a function's code includes a line of its chunk.
 local function is_around(e, file, line)
   return file == e.file and e.first <= line and line <= e.last
 end
 
---- The names that are seen at an instruction, {name = value}: those of the
--- functions around its line first, then those of whoever called them.
+--- Returns the names visible at an instruction, {name = value}: those of the
+-- functions around its line first, then those of their callers.
 ---@param ref integer instruction of the IR
 ---@param file? string chunk of its line
 ---@param line? integer
----@return table<string, any> seen, string[] names in their order
+---@return table<string, any> seen, string[] names in order
 function Locals:at(ref, file, line)
   local near, far, names = {}, {}, {}
   for _, e in ipairs(self.list) do
@@ -33,7 +33,7 @@ function Locals:at(ref, file, line)
   return seen, names
 end
 
--- Notes name = value of a function at n instructions, if it is news.
+-- Records name = value of a function at n instructions, if it is new.
 local function note(self, n, info, last, name, value)
   if name:sub(1, 1) == "(" or rawequal(last[name], value) then return end
   last[name] = value
@@ -42,17 +42,17 @@ local function note(self, n, info, last, name, value)
     line = self.line[info.func] or info.linedefined}
 end
 
---- A new list, and the function that a trace calls at every line of the user's
--- with the number of instructions by then (TRACE_STATE, `record`).
+--- Returns a new list, and the function that a trace calls at every line of the
+-- user's with the number of instructions so far (TRACE_STATE, `record`).
 ---@return table locals, fun(n: integer) record
 function locals.new()
-  -- What is new at a line was made in the line before it.
+  -- A value that is new at a line was made by the line before.
   local self = setmetatable({list = {}, line = {}}, Locals)
   local last = {}
   return self, function(n)
     local list = self.list
     if list[1] and list[#list].at > n then
-      -- A loop's body is traced once more: that pass is gone.
+      -- A loop's body is traced again; the earlier pass is discarded.
       while list[1] and list[#list].at > n do list[#list] = nil end
       last = {}
     end

@@ -1,4 +1,5 @@
---- The debugger's prompt: one command a line, and `cutelua debug SCRIPT`.
+--- The debugger's prompt, with one command per line, and `cutelua debug
+-- SCRIPT`.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local debugger = require "cutelua.debug"
@@ -168,7 +169,7 @@ local function reader()
   end
 end
 
---- Drives a session by what is typed, to its end: `cute.debug` without a
+--- Drives a session by typed commands until its end: `cute.debug` without a
 -- function.
 ---@param session table
 function prompt.run(session)
@@ -177,7 +178,7 @@ function prompt.run(session)
     session:where()))
   while true do
     local line = read()
-    if line == nil then return end  -- the end: the launch goes on
+    if line == nil then return end  -- end of input: the launch continues
     line = line and line:match "^%s*(.-)%s*$" or ""
     if line == "" then line = last end
     last = line
@@ -208,7 +209,7 @@ local SPEC = {
      help = "its N-th launch"},
   }}
 
---- Runs the words of `cutelua debug ...`: run(script, arguments) runs the
+--- Runs the words of `cutelua debug ...`; run(script, arguments) runs the
 -- script. Returns an exit code.
 ---@param words string[]
 ---@param run fun(words: string[])

@@ -1,4 +1,4 @@
---- What a debugger says of a stop: places, values, elements by coordinates.
+--- Formats a stop for the debugger: positions, values, elements by coordinates.
 local core = require "cute.core"
 local report = require "cute.lang.report"
 local simreport = require "cute.lang.simreport"
@@ -6,13 +6,13 @@ local source = require "cute.lang.source"
 
 local show = {}
 
-local MOST = 16  -- rows, columns of a tensor
+local MOST = 16  -- rows or columns of a tensor
 
 ---------------------------------------------------------------------------
 -- Expressions: NAME, NAME.field, NAME(coordinate)
 ---------------------------------------------------------------------------
 
--- "(3,(0,1))" as {3, {0, 1}}; nil: it is none.
+-- Returns "(3,(0,1))" as {3, {0, 1}}; nil for anything else.
 local function coordinate(text)
   if not text:find "^%([%d%s,()]*%)$" then return nil end
   local body = text:gsub("[()]", {["("] = "{", [")"] = "}"})
@@ -22,7 +22,8 @@ local function coordinate(text)
   return #c == 1 and c[1] or c
 end
 
--- The value of a name and what follows it; its coordinate, if there is one.
+-- Returns the value of a name with its fields, and the coordinate that follows,
+-- if any.
 local function find(session, what)
   local name, rest = what:match "^%s*([%a_][%w_]*)(.-)%s*$"
   local seen = session:names()
@@ -70,7 +71,7 @@ local function check_running(session)
   end
 end
 
---- The element that an expression names, as a goal has it.
+--- Returns the element that an expression names, in the form of a goal.
 ---@return table {mem: integer, element: integer, cta: integer, warp: integer,
 -- lane: integer}
 function show.element(session, what)
@@ -94,7 +95,8 @@ local function number(x)
   return tostring(x)
 end
 
--- An element that nobody wrote is `?`, one in flight has a `~`.
+-- Formats an element: `?` if it was never written, with `~` if a copy is in
+-- flight.
 local function element_text(stop, mem, element, ...)
   local x, there = stop:read(mem, element, ...)
   if there == "defined" then return number(x) end
@@ -102,7 +104,7 @@ local function element_text(stop, mem, element, ...)
   return there == "undefined" and "?" or "outside"
 end
 
--- Cells in columns of one width.
+-- Formats cells in columns of one width.
 local function grid(rows, left)
   local width = 0
   for _, row in ipairs(rows) do
@@ -119,7 +121,7 @@ local function grid(rows, left)
   return table.concat(out, "\n")
 end
 
--- A value's 32 lanes: one number where the active ones agree.
+-- Formats a value's 32 lanes: one number where the active ones agree.
 local function lanes(session, name, at)
   local cells, one, same = {}, nil, true
   local active = session:seat().lanes or session:seat().active or 0xffffffff
@@ -151,7 +153,7 @@ local function size(shape)
   return n
 end
 
--- Up to n elements of a list, eight a line.
+-- Formats up to n elements of a list, eight per line.
 local function list(n, cell)
   local rows = {}
   for i = 0, math.min(n, 4 * MOST) - 1 do
@@ -175,7 +177,7 @@ local function matrix(rows, columns, cell)
     or "")
 end
 
--- A tensor's elements: a list, a matrix, or one matrix after another.
+-- Formats a tensor's elements: a list, a matrix, or one matrix after another.
 local function tensor(session, name, t)
   local stop, MATRICES = session.stop, 4
   local cta, warp, lane = eye(session)
@@ -235,7 +237,7 @@ local function fields(name, t)
     and table.concat(names, ", ") or "no named fields")
 end
 
---- See Session:print.
+--- Implements Session:print.
 function show.print(session, what)
   check_running(session)
   local value, name, c, rest = find(session, what)
@@ -269,24 +271,24 @@ function show.print(session, what)
 end
 
 ---------------------------------------------------------------------------
--- Places
+-- Positions
 ---------------------------------------------------------------------------
 
---- "gemm.lua:31"
+--- Returns "gemm.lua:31".
 function show.place(at)
   return at.line and ("%s:%d"):format(source.short(at.file), at.line) or "?"
 end
 
 local place = show.place
 
---- "block (1,0,0), warp 2"
+--- Returns "block (1,0,0), warp 2".
 function show.who(at)
   local b = at.block
   return ("block (%d,%d,%d), %s"):format(b[1], b[2], b[3],
     at.warp < 0 and at.op or "warp " .. at.warp)
 end
 
---- See Session:where.
+--- Implements Session:where.
 function show.where(session)
   local at = session.at
   if session:is_over() then
@@ -321,7 +323,7 @@ local STATE = {
   warpgroup = function() return "waits for its warpgroup" end,
 }
 
--- The mbarriers among all barriers, by their number.
+-- Returns the mbarriers among all barriers, by number.
 local function mbarriers(bars)
   local out = {}
   for _, b in ipairs(bars) do
@@ -330,7 +332,7 @@ local function mbarriers(bars)
   return out
 end
 
---- See Session:warps.
+--- Implements Session:warps.
 function show.warps(session)
   check_running(session)
   local bars = mbarriers(session.stop:bars())
@@ -350,7 +352,7 @@ function show.warps(session)
   return table.concat(out, "\n")
 end
 
---- See Session:bars.
+--- Implements Session:bars.
 function show.bars(session)
   check_running(session)
   local out = {}
@@ -367,7 +369,7 @@ function show.bars(session)
   return #out > 0 and table.concat(out, "\n") or "no barriers are in use"
 end
 
---- See Session:source.
+--- Implements Session:source.
 function show.source(session, n)
   local at = session:seat()
   if not at.line then return "no line is known here" end

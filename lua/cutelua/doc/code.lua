@@ -1,12 +1,12 @@
---- The source of a function, `name??` at the prompt: its lines, with the
--- comment above them. A function of C has none.
+--- Returns the source of a function, for `name??` at the prompt: its lines,
+-- with the comment above them. A function of C has none.
 local core = require "cute.core"
 local names = require "cutelua.doc.names"
 local source = require "cute.lang.source"
 
 local code = {}
 
--- The first line of the comment that ends above a line.
+-- Returns the first line of the comment that ends above a line.
 local function comment_above(chunk, line)
   local first = line
   while first > 1 and source.line(chunk, first - 1):find "^%s*%-%-" do
@@ -15,7 +15,8 @@ local function comment_above(chunk, line)
   return first
 end
 
--- What a value stands for as a function: a kernel is that which is traced.
+-- Returns the function that a value stands for: for a kernel, the traced
+-- function.
 local function function_of(v)
   if type(v) ~= "table" then return type(v) == "function" and v or nil end
   local mt = debug.getmetatable(v)
@@ -25,7 +26,8 @@ local function function_of(v)
   return kernel and kernel.func or nil
 end
 
---- The source of a function or a kernel; nil and a sentence: there is none.
+--- Returns the source of a function or a kernel; nil and a sentence where there
+-- is none.
 ---@param v any
 ---@return string? text
 ---@return string? message

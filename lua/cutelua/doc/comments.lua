@@ -1,8 +1,8 @@
---- Doc comments of Lua texts: what stands in `---` above a definition.
+--- Reads doc comments from Lua text: the `---` comments above definitions.
 --
 -- A comment is prose, then `---@param` and `---@return` lines. A paragraph
--- indented by four spaces is an example; of its lines `EXPR --> TEXT` says
--- what the prompt prints, and lines of only `--> TEXT` go on with it.
+-- indented by four spaces is an example. In its lines `EXPR --> TEXT` gives
+-- the prompt's output, and lines of only `--> TEXT` continue it.
 local core = require "cute.core"
 local source = require "cute.lang.source"
 
@@ -12,8 +12,8 @@ local comments = {}
 -- One comment
 ---------------------------------------------------------------------------
 
--- The type at the start of a text, and what follows it: brackets and `fun():`
--- keep their blanks.
+-- Splits a text into the type at its start and the rest; brackets and `fun():`
+-- may contain blanks.
 local function split_type(text)
   local at, depth = 1, 0
   while at <= #text do
@@ -53,13 +53,13 @@ end
 
 function readers.type(doc, rest) doc.type = rest end
 
--- The lines of a comment, without their dashes, as a doc: {text = paragraphs,
--- example = lines, body = both in their order ({text =} or {code = lines}),
--- params =, returns =, fields =, class =}.
+-- Parses the lines of a comment, without their dashes, to a doc: {text =
+-- paragraphs, example = lines, body = both in order ({text =} or {code =
+-- lines}), params =, returns =, fields =, class =}.
 local function parse(lines)
   local doc = {text = {}, example = {}, body = {}, params = {}, returns = {},
     fields = {}}
-  local tags, open = {}, {}  -- open: what the next line may go on with
+  local tags, open = {}, {}  -- open: the part that the next line may continue
   for _, line in ipairs(lines) do
     local tag, rest = line:match "^@(%w+)%s*(.*)$"
     if tag then
@@ -95,7 +95,8 @@ local function parse(lines)
   return doc
 end
 
---- The first sentence of a doc, as far as a semicolon outside of brackets.
+--- Returns the first sentence of a doc; it also ends at a semicolon outside of
+-- brackets.
 ---@param doc table
 ---@return string
 function comments.summary(doc)
@@ -115,11 +116,11 @@ function comments.summary(doc)
 end
 
 ---------------------------------------------------------------------------
--- The comments of a text
+-- Comments of a text
 ---------------------------------------------------------------------------
 
--- What a line of code defines: "arch.smid", "Layout:size", "f"; the name it
--- stands for, too, when it is another name of it.
+-- Returns the name that a line of code defines: "arch.smid", "Layout:size",
+-- "f"; and the original name, where it is an alias.
 local function defined(code)
   local name, params = code:match "^%s*function%s+([%w_.:]+)%s*(%b())"
   if not name then
@@ -133,7 +134,7 @@ local function defined(code)
   return left, right:match "^[%a_][%w_.]*$" and right or nil
 end
 
--- Most comments of a file are never looked at: they are parsed when they are.
+-- Comments are parsed on first use, because most are never read.
 local Entry = {}
 
 function Entry.__index(entry, key)
@@ -142,14 +143,14 @@ function Entry.__index(entry, key)
   return entry.doc
 end
 
---- The comments of a text, in its order: {name =, line = that of the code,
+--- Returns the comments of a text in order: {name =, line = that of the code,
 -- topic = the banner above, doc =, class =, same = another name}. Code without
--- a comment is there when it only gives another name.
+-- a comment is listed only if it defines an alias.
 ---@param text string
 ---@return table[]
 function comments.read(text)
   local list, block, topic, number = {}, nil, nil, 0
-  local banner  -- lines between two of dashes alone
+  local banner  -- lines between two dashed lines
   local class
   for line in (text .. "\n"):gmatch "(.-)\r?\n" do
     number = number + 1
@@ -164,7 +165,7 @@ function comments.read(text)
       block[#block + 1] = rest
       class = class or rest:match "^@class%s+([%w_.]+)"
     else
-      banner = nil  -- a single line of dashes
+      banner = nil  -- a single dashed line
       local name, same, params = defined(line)
       if block or same then
         list[#list + 1] = setmetatable({name = name, line = number,
@@ -183,7 +184,7 @@ end
 
 local chunks = {}
 
---- The comments of a chunk by line and by the last part of the name.
+--- Returns the comments of a chunk by line, and by the last part of the name.
 ---@param chunk string "=[cute.arch]", "@lua/cute/arch/init.lua"
 ---@return table {lines =, names =, list =}
 function comments.of_chunk(chunk)
@@ -202,7 +203,7 @@ function comments.of_chunk(chunk)
   return found
 end
 
---- The chunk of a module that is not loaded, or nil.
+--- Returns the chunk of a module that is not loaded, or nil.
 ---@param name string "cute.meta.layout"
 ---@return string?
 function comments.chunk(name)

@@ -1,8 +1,7 @@
---- The variables of the environment that the program, its specs and make
--- read: the only list of them. spec/program/doc_spec.lua holds it against the
--- sources.
+--- The environment variables that the program, its specs and make read: the
+-- only list of them. spec/program/doc_spec.lua compares it with the sources.
 
--- {name, text}; `for` is who reads it, when that is not the program.
+-- {name, text}; `for` names the reader, where it is not the program.
 return {
   {"CUTELUA_CACHE", "`0` turns the cache of compiled kernels off."},
   {"CUTELUA_CACHE_MB", "How many MiB the cache of compiled kernels may "

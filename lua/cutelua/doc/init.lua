@@ -1,5 +1,5 @@
---- `cute.doc`, `?name` at the prompt and `cutelua doc`: what comments say of a
--- name, as text. The same items make the reference (tools/reference.lua).
+--- `cute.doc`, `?name` at the prompt and `cutelua doc`: the comments of a name
+-- as text. The reference is made from the same items (tools/reference.lua).
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local environment = require "cutelua.doc.environment"
@@ -13,8 +13,8 @@ local WIDTH = 79
 -- Parts of a text
 ---------------------------------------------------------------------------
 
--- Words of a text in lines of `width` columns, the first behind `first`, the
--- others behind as many blanks as `rest`.
+-- Wraps text in lines of `width` columns. The first line follows `first`, the
+-- others are indented to the width of `rest`.
 local function wrap(out, text, first, rest)
   local line, indent = first, (" "):rep(#(rest or first))
   local bare = true
@@ -34,7 +34,7 @@ local function cut(text, width)
   return text:sub(1, math.max(width - 3, 0)) .. "..."
 end
 
---- How an item is called: "cute.size(x, modes...)"; "layout:size(modes...)".
+--- Returns an item's usage: "cute.size(x, modes...)"; "layout:size(modes...)".
 ---@param item table
 ---@param typed? boolean with the types of its parameters
 ---@return string
@@ -54,7 +54,7 @@ function doc.usage(item, typed)
   return ("%s(%s)"):format(item.name, table.concat(list, ", "))
 end
 
---- Where an item's comment stands: "cute.arch.bits:20".
+--- Returns the location of an item's comment: "cute.arch.bits:20".
 ---@param item table
 ---@return string?
 function doc.place(item)
@@ -64,7 +64,8 @@ function doc.place(item)
   return item.line and ("%s:%d"):format(name, item.line) or name
 end
 
---- The parameters and results of an item: {name, type or nil, text} each.
+--- Returns the parameters and results of an item: {name, type or nil, text}
+-- each.
 ---@param item table
 ---@return table[]
 function doc.rows(item)
@@ -130,7 +131,7 @@ end
 -- Texts
 ---------------------------------------------------------------------------
 
---- All that is said of an item.
+--- Returns the whole documentation of an item.
 ---@param item table of cutelua.doc.names
 ---@return string
 function doc.text(item)
@@ -178,7 +179,8 @@ local function variables()
   return table.concat(out, "\n")
 end
 
---- The text of a name or a value; nil and a message where there is none.
+--- Returns the documentation of a name or a value; nil and a message where
+-- there is none.
 ---@param x any
 ---@return string? text
 ---@return string? message
@@ -205,8 +207,8 @@ function doc.lookup(x)
     .. table.concat(near, ", ") or "")
 end
 
---- The same, and where there is no such name what else has it: a kind of
--- errors or reports, a section of the documents, else all that has its words.
+--- Returns the same. For an unknown name it returns a kind of errors or
+-- reports, a section of the documents, or everything that contains the words.
 ---@param x any
 ---@return string? text
 ---@return string? message
@@ -222,13 +224,13 @@ function doc.find(x)
 end
 
 ---------------------------------------------------------------------------
--- Faces
+-- Entry points
 ---------------------------------------------------------------------------
 
---- Prints what is known of a name or a value: signature, meaning, parameters,
--- an example. A module prints its names by topic, "environment" the
--- variables, any other word the errors, names and documents that have it. At
--- the prompt `?make_layout` is the same.
+--- Prints the documentation of a name or a value: signature, meaning,
+-- parameters, an example. For a module it prints the names by topic, for
+-- "environment" the variables, and for any other word the errors, names and
+-- documents that contain it. At the prompt `?make_layout` does the same.
 --
 --     cute.doc "make_layout"
 --     cute.doc(cute.arch.popc)
@@ -240,8 +242,8 @@ function doc.doc(x)
   print(text or message)
 end
 
---- A line of the prompt that asks for a name or words, `?NAME`, `NAME?`, or for
--- a function's source, `NAME??`, `??NAME`.
+--- Parses a line of the prompt that asks for a name or words, `?NAME`, `NAME?`,
+-- or for a function's source, `NAME??`, `??NAME`.
 ---@param line string
 ---@return string? name
 ---@return boolean? code is the source asked for?
@@ -254,8 +256,8 @@ function doc.asked(line)
   return name == "" and "cute" or name
 end
 
--- Prints the source of what a name stands for, or why there is none; is its
--- comment among it?
+-- Prints the source of a name's value, or the reason why there is none. Returns
+-- whether the text includes its comment.
 local function print_source(name, v, item)
   if type(v) ~= "function" and (item or v == nil) then
     item = item or names.find(name)
@@ -267,10 +269,10 @@ local function print_source(name, v, item)
     or not names.of(v))
 end
 
---- Answers such a line: what the value of the prompt's variable is, else the
+--- Answers such a line: with the value of the prompt's variable, else with the
 -- public name.
 ---@param name string
----@param v any what the name stands for at the prompt
+---@param v any the name's value at the prompt
 ---@param code? boolean its source
 function doc.answer(name, v, code)
   local item = name:find "[.:]" and names.exact(name)
@@ -299,7 +301,7 @@ and documents have it.
   --help         prints this text and stops
 ]]
 
---- `cutelua doc ...`; returns an exit code.
+--- Runs `cutelua doc ...`; returns an exit code.
 ---@param words string[]
 ---@return integer
 function doc.main(words)

@@ -1,9 +1,9 @@
---- The public names: what `require "cute"` reaches, the classes of its objects
--- with methods and fields, and what comments say of each.
+--- The public names: everything that `require "cute"` reaches, and the classes
+-- of its objects with methods and fields, each with its comments.
 --
--- What C makes has its comments in lua/cute/meta/, which editors read too;
--- what Lua makes has them above it. A name that only stands for another one
--- has that one's.
+-- Names made by C have their comments in lua/cute/meta/, which editors read
+-- too; names made by Lua have them above the definition. An alias has the
+-- comment of the original name.
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local cute = require "cute"
@@ -15,9 +15,9 @@ local names = {}
 -- Topics
 ---------------------------------------------------------------------------
 
--- In the order of the reference: a title; the names that begin so, or the
--- modules whose functions are cute's own. Those of lua/cute/meta are under
--- the banners there.
+-- Topics in the order of the reference: a title, and the prefix of its names,
+-- or the modules whose functions are cute's own. Names of lua/cute/meta belong
+-- to the banners there.
 local TOPICS = {
   {"Kernels", modules = "cute.lang.kernel cute.lang.raw cutelua.debug "
     .. "cute.lang.devices cutelua.analyses.call "
@@ -69,7 +69,7 @@ for i, topic in ipairs(TOPICS) do
   end
 end
 
--- The chunk's module: "=[cute.arch]", "@lua/cute/arch/init.lua".
+-- Returns the chunk's module: "=[cute.arch]", "@lua/cute/arch/init.lua".
 local function module_of(chunk)
   local name = chunk:match "^=%[(.*)%]$"
   if name then return (name:gsub("%.init$", "")) end
@@ -108,7 +108,7 @@ local function load_meta()
   meta = {classes = {}, names = {}}
   for _, file in ipairs(META) do
     local chunk = comments.chunk("cute.meta." .. file)
-    local variables = {}  -- of the file: local Layout = {}
+    local variables = {}  -- variables of the file: local Layout = {}
     for _, entry in ipairs(comments.of_chunk(chunk).list) do
       entry.chunk = chunk
       local class = entry.class
@@ -127,11 +127,10 @@ local function load_meta()
 end
 
 ---------------------------------------------------------------------------
--- What a name stands for
+-- Comments of a name
 ---------------------------------------------------------------------------
 
---- The function behind the check of its signature, and what debug.getinfo says
--- of it.
+--- Returns the function behind a signature check, and its debug.getinfo.
 ---@param f function
 ---@return function f, table info
 function names.inner(f)
@@ -148,7 +147,7 @@ function names.inner(f)
   end
 end
 
--- What comments say of a function by its place, or of a name in its file.
+-- Returns the comment of a function by its line, or of a name in its file.
 local function lua_entry(name, f)
   local _, info = names.inner(f)
   if info.what == "C" then return end
@@ -162,7 +161,7 @@ local function lua_entry(name, f)
   return entry, info.source, entry and entry.line or info.linedefined
 end
 
--- The comment of a full name, going through names that stand for others.
+-- Returns the comment of a full name, following aliases.
 local function meta_entry(full)
   local entry, same = load_meta().names[full], nil
   local steps = 0
@@ -173,7 +172,7 @@ local function meta_entry(full)
   return entry and entry.block and entry, same
 end
 
--- What modules are about, where their file's head does not say.
+-- The modules whose head comments describe a namespace.
 local MODULES = {["cute"] = "cute", ["cute.arch"] = "cute.arch",
   ["cute.gpu"] = "cute.gpu", ["cute.jit"] = "cute.jit",
   ["cute.npy"] = "cute.npy", ["cute.cli"] = "cutelua.program.cli",
@@ -187,7 +186,7 @@ local MODULES = {["cute"] = "cute", ["cute.arch"] = "cute.arch",
   ["cute.nvgpu.sparse"] = "cute.nvgpu.sm80.sparse",
   ["cute.utils.hopper_helpers"] = "cute.hopper"}
 
--- What the file of a module says of a constant.
+-- Returns the comment of a constant in its module's file.
 local function constant_entry(name)
   local module, last = name:match "^(.*)%.([%w_]+)$"
   local chunk = MODULES[module] and comments.chunk(MODULES[module])
@@ -195,7 +194,8 @@ local function constant_entry(name)
   return entry, entry and chunk
 end
 
--- The parameters of a text, "(a, b?: integer, rest...)", rest as "...".
+-- Returns the parameters of a text, "(a, b?: integer, rest...)", with rest as
+-- "...".
 local function parameters(text)
   local list = {}
   for param in (text or ""):gmatch "[^(),]+" do
@@ -207,7 +207,7 @@ local function parameters(text)
   return list
 end
 
--- The doc of a Lua function with its parameters as the signature has them.
+-- Returns the doc of a Lua function with the parameter names of its signature.
 local function renamed(doc, own, signature)
   if not doc or not own or #doc.params == 0 then return doc end
   local to, known = {}, {}
@@ -255,17 +255,17 @@ end
 -- Modules
 ---------------------------------------------------------------------------
 
--- The comment at the head of a module's file.
+-- Returns the comment at the head of a module's file.
 local function head(name)
   local chunk = MODULES[name] and comments.chunk(MODULES[name])
   local entry = chunk and comments.of_chunk(chunk).list[1]
   return entry and entry.block and entry or nil, chunk
 end
 
--- The names of a module, those that nobody asked for yet too.
+-- Returns the names of a module, including those not loaded yet.
 local function keys(t)
   local set, list = {}, {}
-  if rawequal(t, cute) then assert(cute.math) end  -- makes it
+  if rawequal(t, cute) then assert(cute.math) end  -- creates it
   for k in next, t do set[k] = true end
   for _, more in ipairs {sign.lazy(t)} do
     for k in pairs(more) do set[k] = true end
@@ -288,7 +288,7 @@ local function module_value(name)
   return v
 end
 
---- A module with the comment of its head.
+--- Returns a module's item with its head comment.
 ---@param name string "cute.arch"
 ---@return table item
 local function module_item(name, value)
@@ -301,7 +301,8 @@ local function module_item(name, value)
   return item
 end
 
--- A table of constants is a class of lua/cute/meta: its fields.
+-- Turns the item of a table of constants, a class of lua/cute/meta, into its
+-- fields.
 local function constants(item)
   local same = load_meta().names[item.name]
   local entry = not MODULES[item.name]
@@ -317,7 +318,7 @@ end
 -- Classes
 ---------------------------------------------------------------------------
 
--- Userdata: what they are called, their metatable, their annotations.
+-- Userdata: class name, metatable, annotation.
 local OBJECTS = {
   {"layout", "cute.layout", "cute.Layout"},
   {"tensor", "cute.tensor", "cute.Tensor"},
@@ -340,7 +341,7 @@ local OBJECTS = {
   {"gpu_launch", "cute.launch", "cute.GpuLaunch"},
   {"blas", "cute.blas", "cute.Blas"},
 }
--- Where the classes of lua/cute are made.
+-- Modules that define the classes of lua/cute.
 local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cute.lang.raw
   cute.stream cute.math cute.smemstruct cute.utils cute.pipeline
   cutelua.profile.swizzle cutelua.profile.conflict cutelua.profile.preflight
@@ -349,7 +350,7 @@ local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cute.lang.raw
 
 local function class_name(name) return (name:lower():gsub(" ", "_")) end
 
--- By name: {name =, annotation =, tables =, title =}. What C makes is there
+-- Classes by name: {name =, annotation =, tables =, title =}. Those of C exist
 -- before the modules of the others are loaded.
 local objects, classes
 
@@ -385,7 +386,7 @@ local function class_of(name)
   return load_objects()[name] or load_classes()[name]
 end
 
--- The methods and fields of a class: names in order.
+-- Returns the methods and fields of a class: names in order.
 local function members(class)
   local set, list = {}, {}
   local annotated = load_meta().classes[class.annotation]
@@ -394,7 +395,7 @@ local function members(class)
     for k, v in next, t do
       if type(k) == "string" and not k:find "^_" and type(v) == "function"
         and (core.signature(v) or class.title) then
-        -- TiledMma and TiledCopy have a metatable in common.
+        -- TiledMma and TiledCopy share a metatable.
         local shared = class.name:find "^tiled_" or class.name:find "_atom$"
         if not shared or meta.names[own .. k]
           or meta.names[own:gsub(":$", ".") .. k] then
@@ -408,7 +409,8 @@ local function members(class)
   return list, set
 end
 
--- What makes the objects of a class of lua/cute: "cute.pipeline.PipelineState".
+-- Returns the constructor of a class of lua/cute:
+-- "cute.pipeline.PipelineState".
 local function constructor(class)
   for _, module in ipairs {"cute.pipeline.", "cute.utils.", "cute."} do
     local name = class.title and module .. class.title
@@ -457,15 +459,15 @@ local function field_item(class, field)
 end
 
 ---------------------------------------------------------------------------
--- All of them
+-- All names
 ---------------------------------------------------------------------------
 
 local all
 
---- Every public name: items {name =, kind = "module", "function", "constant",
--- "constants", "class", "method" or "field", topic =, doc =, signature =,
--- chunk =, line =, same = the name that it also has}, modules first, each
--- followed by what is in it.
+--- Returns every public name: items {name =, kind = "module", "function",
+-- "constant", "constants", "class", "method" or "field", topic =, doc =,
+-- signature =, chunk =, line =, same = the original of an alias}, modules
+-- first, each followed by its members.
 ---@return table[]
 function names.all()
   if all then return all end
@@ -483,7 +485,7 @@ function names.all()
       local v, full = value[k], name .. "." .. k
       if type(v) ~= "table" then
         all[#all + 1] = describe(full, v)
-      elseif full == "cute.math" then  -- what cute has, by other names
+      elseif full == "cute.math" then  -- functions of cute under other names
         all[#all + 1] = module_item(full, v)
       elseif MODULES[full] and not seen[v] then
         walk(full, v)
@@ -514,7 +516,7 @@ function names.all()
   return all
 end
 
---- The titles of topics, in the order of the reference.
+--- Returns the titles of topics, in the order of the reference.
 ---@return string[]
 function names.topics()
   local list = {}
@@ -523,7 +525,7 @@ function names.topics()
 end
 
 ---------------------------------------------------------------------------
--- One
+-- One name
 ---------------------------------------------------------------------------
 
 local function class_member(class, name)
@@ -536,7 +538,7 @@ local function class_member(class, name)
   return nil, list
 end
 
--- "cute.arch.popc", "arch.popc", "popc" of cute itself.
+-- Finds "cute.arch.popc", "arch.popc", or "popc" of cute itself.
 local function by_path(name)
   local full = name == "cute" and name or name:find "^cute%." and name
     or "cute." .. name
@@ -557,8 +559,8 @@ local function by_path(name)
   return item
 end
 
---- The item of a name that is written in full, with what it is a field or
--- method of; nil: there is none.
+--- Returns the item of a name that is written in full, with its owner if it is
+-- a field or method; nil where there is none.
 ---@param name string "cute.make_layout", "make_layout", "tensor:fill",
 -- "tensor.fill", "layout.shape"
 ---@return table? item
@@ -572,8 +574,8 @@ function names.exact(name)
   return class and class_item(class)
 end
 
---- What a name stands for: its item, or nil and names that are near.
----@param name string as names.exact has them, or "partition_S"
+--- Returns the item of a name, or nil and similar names.
+---@param name string as in names.exact, or "partition_S"
 ---@return table? item, string[]? near
 function names.find(name)
   name = name:match "^%s*(.-)%s*$":gsub("%(%)$", "")
@@ -589,8 +591,8 @@ function names.find(name)
   return nil, names.near(name, list)
 end
 
--- Short names of full ones that are near, with the full one of each; `first`:
--- only those with the first letter of the name, which most slips leave alone.
+-- Returns short names that are similar, with the full name of each; `first`:
+-- only those with the same first letter, which most typing errors preserve.
 local function candidates(last, list, first)
   local shorts, of = {}, {}
   for _, full in ipairs(list) do
@@ -606,7 +608,8 @@ local function candidates(last, list, first)
   return shorts, of
 end
 
---- Names whose last part is nearest, the nearest first, five at most.
+--- Returns the names whose last part is nearest, the nearest first, at most
+-- five.
 ---@param name string
 ---@param list string[]
 ---@return string[]
@@ -625,11 +628,11 @@ function names.near(name, list)
   return near
 end
 
--- Userdata that are what a class of lua/cute is, too.
+-- Userdata documented as a class of lua/cute.
 local TITLES = {["cute.stream"] = "stream", ["cute.event"] = "event",
                 ["cute.graph"] = "graph"}
 
---- The item of a value: a function, a module, an object of a class.
+--- Returns the item of a value: a function, a module, an object of a class.
 ---@param value any
 ---@return table? item
 function names.of(value)
@@ -670,7 +673,7 @@ function names.of(value)
   end
 end
 
---- The names that a module or class holds, as items.
+--- Returns the names that a module or class holds, as items.
 ---@param item table
 ---@return table[]
 function names.inside(item)

@@ -1,7 +1,7 @@
---- What has a word: kinds of errors and reports, public names, atoms,
--- variables of the environment, and the documents, which the program carries.
--- A word is found where one begins: "race" in "races" and "block-race", not in
--- "trace".
+--- Searches for words: in kinds of errors and reports, public names, atoms,
+-- environment variables, and the documents, which the program carries. A word
+-- matches at the beginning of a word: "race" in "races" and "block-race", not
+-- in "trace".
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local environment = require "cutelua.doc.environment"
@@ -13,10 +13,10 @@ local has_sys, sys = pcall(require, "cute.sys")
 
 local search = {}
 
-local WIDTH, MOST = 79, 12  -- columns; rows under a title
-local LEFT = 30             -- columns of names that others line up with
-local SHORTEST = 3          -- letters of a word that is looked for
-local LONGEST = 200         -- characters of a question
+local WIDTH, MOST = 79, 12  -- columns; rows per title
+local LEFT = 30             -- columns of the name column
+local SHORTEST = 3          -- letters of a search word
+local LONGEST = 200         -- characters of a query
 
 -- ---- texts and words ----
 
@@ -27,8 +27,8 @@ local function cut(text, width)
   return text
 end
 
--- A question's words, {plain text, pattern of where it begins} each; nil: it
--- has none.
+-- Returns a query's words, {plain text, pattern for a word's beginning} each;
+-- nil where it has none.
 local function words_of(question)
   local list = {}
   for word in question:lower():gmatch "[%w\128-\255]+" do
@@ -37,7 +37,8 @@ local function words_of(question)
   return list[1] and list
 end
 
--- Has a text all of the words? PipelineTma is pipeline tma, too.
+-- Reports whether a text contains all of the words. PipelineTma also matches
+-- pipeline tma.
 local function has(text, words)
   local small, apart = text:lower(), nil
   for _, word in ipairs(words) do
@@ -54,7 +55,7 @@ end
 
 -- ---- documents ----
 
--- The sections of the documents: {page = "simulator", path =, line =,
+-- Returns the sections of the documents: {page = "simulator", path =, line =,
 -- title =, text = with its heading}.
 local function sections()
   if search.list then return search.list end
@@ -81,7 +82,7 @@ local function sections()
   return list
 end
 
--- ---- what is found ----
+-- ---- search ----
 
 local function find_kinds(words, add)
   local list = {}
@@ -101,14 +102,15 @@ end
 
 local function find_names(_, add)
   for _, item in ipairs(names.all()) do
-    if not item.same and not item.maker then  -- those are there by that name
+    if not item.same and not item.maker then  -- documented under that name
       add(item.name, item.doc and comments.summary(item.doc) or "", nil,
           item.doc and table.concat(item.doc.text, " "))
     end
   end
 end
 
--- Copy atoms; of MMAs, which are 35000, architecture and shape: "SM80_16x8x8_".
+-- Finds copy atoms, and MMAs, of which there are 35000, by architecture and
+-- shape: "SM80_16x8x8_".
 local function find_atoms(words, add)
   for i = 0, math.huge do
     local name = core.atom_name("copy", i)
@@ -138,8 +140,8 @@ local PLACES = {
   {"Documents: ask for a place to read it", find_sections},
 }
 
--- The rows of one place: first those whose name has the words, then those of
--- whom something is said with them.
+-- Returns the rows of one place: first those whose name has the words, then
+-- those whose description has them.
 local function rows_of(find, words)
   local named, told, seen = {}, {}, {}
   find(words, function(name, about, own, more)
@@ -171,7 +173,8 @@ local function put(out, title, rows)
   end
 end
 
---- What has all words of a question, as text; nil: nothing has.
+--- Returns everything that contains all words of a query, as text; nil where
+-- nothing does.
 ---@param question string
 ---@return string?
 function search.text(question)
@@ -186,7 +189,7 @@ function search.text(question)
   return out[2] and table.concat(out, "\n")
 end
 
--- ---- one of them ----
+-- ---- single results ----
 
 local function kind_text(kind)
   local out = {("[%s]: %s"):format(kind, core.report_kinds[kind]
@@ -209,8 +212,8 @@ local function kind_text(kind)
   return table.concat(out, "\n")
 end
 
--- The text of the section with that heading or at that place, or the heads of
--- that document.
+-- Returns the text of the section with that heading or at that position, or the
+-- headings of that document.
 local function section_text(question)
   local asked, heads, text = question:lower(), {}, nil
   local page = asked:gsub("^docs/", ""):gsub("%.md$", "")
@@ -224,9 +227,9 @@ local function section_text(question)
   return text or heads[1] and table.concat(heads, "\n") or nil
 end
 
---- What a question names that is no public name: a kind of errors or reports,
--- "[race]" or "race", a document, "ops", a section of one, "epilogues" or
--- "docs/ops.md:105". nil: none.
+--- Finds a query that names something other than a public name: a kind of
+-- errors or reports, "[race]" or "race"; a document, "ops"; or one of its
+-- sections, "epilogues" or "docs/ops.md:105". Returns nil where there is none.
 ---@param question string
 ---@return string?
 function search.one(question)
@@ -237,7 +240,7 @@ function search.one(question)
   return section_text(question)
 end
 
---- The word that is nearest of all that are found.
+--- Returns the nearest of all indexed words.
 ---@param question string
 ---@return string?
 function search.nearest(question)

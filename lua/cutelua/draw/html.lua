@@ -1,14 +1,15 @@
---- Pictures as pages: hovering lights a thread's cells everywhere, a slider
--- steps through passes, layouts can be edited. What runs there is script.lua.
+--- Pictures as HTML pages: hovering highlights a thread's cells everywhere, a
+-- slider steps through passes, and layouts can be edited. script.lua has the
+-- scripts.
 local html = require "cutelua.text.html"
 local palette = require "cutelua.draw.palette"
 local script = require "cutelua.draw.script"
 
 local page = {}
 
-local LIMIT = 1 << 15  -- cells that an edited layout may have
+local LIMIT = 1 << 15  -- cells of an edited layout
 
---- What a page needs besides `page.script` for pictures in it.
+--- The style that a page needs for pictures, in addition to `page.script`.
 page.style = [[
 .picture p { margin: 4px 0; }
 .picture .tools { display: flex; flex-wrap: wrap; gap: 6px 14px;
@@ -58,7 +59,7 @@ page.style = [[
 
 page.script = script.algebra .. script.picture
 
--- A list without gaps, which JSON has none of.
+-- Returns a list with false in place of nil, because JSON lists have no gaps.
 local function dense(list, n)
   local out = {}
   for i = 1, n do
@@ -68,7 +69,8 @@ local function dense(list, n)
   return out
 end
 
--- Further holders by cell: an object, whose fields are numbers as text.
+-- Returns further holders by cell: an object whose field names are numbers as
+-- text.
 local function more_of(panel)
   if not panel.more or not next(panel.more) then return nil end
   local out = {}
@@ -105,7 +107,7 @@ local function panel_of(panel, p)
   return out
 end
 
---- A picture as the page's script takes it.
+--- Returns a picture in the form that the page's script takes.
 ---@param p table see cutelua.draw.picture
 ---@return table
 function page.data(p)
@@ -120,7 +122,7 @@ function page.data(p)
   return data
 end
 
--- Panels that stand beside each other.
+-- Returns the number of panels side by side.
 local function beside(p)
   local most = 1
   for _, panel in ipairs(p.panels) do
@@ -129,7 +131,7 @@ local function beside(p)
   return most
 end
 
---- The page of a picture.
+--- Returns the page of a picture.
 ---@param p table
 ---@return string
 function page.of(p)

@@ -1,15 +1,15 @@
---- cute.draw: pictures of whatever has a shape.
+--- cute.draw: pictures of anything with a shape.
 --
 --     cute.draw(layout)                       in the terminal
 --     cute.draw(mma, {file = "mma.svg"})      .svg .tex .html .txt
 --     svg = cute.draw(tv, {as = "svg", tile = {16, 8}})
 --
--- Layouts, composed ones and their text; swizzles; thread-value layouts (with
--- `tile`); atoms, TiledMMAs, TiledCopies; tensors; a conflict or a report of
--- k:profile; a timeline. Objects of a class with a function __draw(x, opts) are
--- drawn as the picture that it gives. What is drawn becomes a picture
--- (picture.lua), of which all forms are made: text.lua, svg.lua, latex.lua,
--- html.lua.
+-- It draws layouts, composed ones and their text; swizzles; thread-value
+-- layouts (with `tile`); atoms, TiledMMAs, TiledCopies; tensors; a conflict or
+-- a report of k:profile; a timeline. Objects of a class with a function
+-- __draw(x, opts) are drawn as the picture that it returns. Everything is
+-- first converted to a picture (picture.lua), from which all forms are made:
+-- text.lua, svg.lua, latex.lua, html.lua.
 local core = require "cute.core"
 local layouts = require "cutelua.draw.layouts"
 local sign = require "cute.lang.signature"
@@ -20,7 +20,7 @@ local FORMS = {text = "cutelua.draw.text", svg = "cutelua.draw.svg",
                latex = "cutelua.draw.latex", html = "cutelua.draw.html"}
 local ENDS = {txt = "text", svg = "svg", tex = "latex", html = "html",
               htm = "html"}
--- Options of all forms, and of some things alone.
+-- Options of all forms, and of some objects only.
 local OPTIONS = {as = true, file = true, by = true, labels = true,
   limit = true, width = true, colour = true, title = true, tile = true,
   dtype = true, tensor = true, line = true, blocks = true}
@@ -41,10 +41,10 @@ local function check_options(opts)
   end
 end
 
---- What shows pictures that would be printed, f(picture): the workshop's.
+--- Shows pictures instead of printing them, f(picture): set by the workshop.
 draw.screen = nil
 
--- The form that options ask for; nil: to be printed.
+-- Returns the form that options ask for; nil: printed.
 local function form_of(opts)
   if opts.as or not opts.file then return opts.as end
   local ending = opts.file:match "%.(%w+)$"
@@ -56,7 +56,7 @@ local function form_of(opts)
   return form
 end
 
--- What the options `tile` and `dtype` are for.
+-- Drawers that use the options `tile` and `dtype`.
 local function of_layout(x, opts)
   if opts.tile ~= nil then return layouts.tv(x, opts) end
   return layouts.layout(x, opts)
@@ -79,14 +79,15 @@ end
 local KINDS = {layout = of_layout, constant = of_constant, atom = of_atom,
                tiled = of_tiled, tensor = layouts.tensor}
 
--- The function that draws the objects of a class; nil: there is none.
+-- Returns the function that draws the objects of a class; nil where there is
+-- none.
 local function drawer(class)
   return rawget(class, "__draw")
     or class == require "cute.lang.simreport".Report
     and require "cutelua.analyses.report".__draw or nil
 end
 
---- The picture of x: see cutelua.draw.picture.
+--- Returns the picture of x: see cutelua.draw.picture.
 ---@param x any
 ---@param opts table
 ---@return table picture
@@ -109,17 +110,17 @@ function draw.picture(x, opts)
   return p
 end
 
---- Draws x: prints it, or with `as` ("text", "svg", "latex", "html") gives
--- the text of that form, or with `file` writes it, whole or not at all.
+--- Draws x: prints it; with `as` ("text", "svg", "latex", "html") returns the
+-- text of that form; with `file` writes it, whole or not at all.
 --
 --     svg = cute.draw("Sw<2,0,3> o 0 o (8,8):(8,1)", {as = "svg"})
 --     cute.draw(cute.make_swizzle(3, 3, 3), {file = "swizzle.html"})
 --
 -- Options: by ("offset", "thread", "value", "bank", "pass", "lane", "none":
--- the colours), labels (false, or one or two of these, or "coord"), tile =
--- {M, N} (of a thread-value layout), dtype (for banks), limit (cells, 32768
--- when absent), title, width (columns of text) and colour (of text), tensor
--- and line (of a report), blocks (of a timeline).
+-- the colours), labels (false, or one or two of these, or "coord"), tile = {M,
+-- N} (of a thread-value layout), dtype (for banks), limit (cells, 32768 when
+-- absent), title, width (columns of text) and colour (of text), tensor and
+-- line (of a report), blocks (of a timeline).
 ---@param x any
 ---@param opts? table
 ---@return string? text

@@ -1,5 +1,5 @@
---- Pictures as LaTeX (TikZ): of layouts, TiledMMAs, TiledCopies and thread-
--- value layouts the text that CuTe's print_latex writes.
+--- Pictures as LaTeX (TikZ). For layouts, TiledMMAs, TiledCopies and
+-- thread-value layouts the text is that of CuTe's print_latex.
 local palette = require "cutelua.draw.palette"
 local picture = require "cutelua.draw.picture"
 
@@ -32,7 +32,8 @@ local function grid(out, m0, n0, m1, n1)
     .. "grid (%d,%d);\n\n"):format(m0, n0, m1, n1)
 end
 
--- Where a panel's first cell is: CuTe's places, or below each other.
+-- Returns the position of a panel's first cell: CuTe's, or below the previous
+-- panel.
 local function corner(panel, at)
   if panel.corner then return panel.corner[1], panel.corner[2] end
   return at, 0
@@ -48,8 +49,8 @@ local function node(m, n, label, fill)
     fill and "[fill=" .. fill .. "]" or "", m, n, label[1] or "")
 end
 
--- A cell each: those with a label, or a colour. CuTe has them in the order of
--- threads and values.
+-- Draws the cells that have a label or a colour. CuTe lists them in the order
+-- of threads and values.
 local function cells(out, panel, m0, n0, fill)
   local order, columns = panel.order, panel.columns
   for i = 1, order and #order or panel.rows * columns do
@@ -67,7 +68,7 @@ local function number(out, m, n, s)
     escape(s))
 end
 
--- Numbers along the sides: rows at column `n0`, columns at row `m0`.
+-- Draws numbers along the sides: rows at column `n0`, columns at row `m0`.
 local function sides(out, panel, m0, n0)
   local right = panel.numbers == "right"
   local function rows()
@@ -84,7 +85,7 @@ local function sides(out, panel, m0, n0)
   if turned then rows() end
 end
 
--- A time line: 16 cm from begin to end, half a centimetre a row.
+-- Draws a time line: 16 cm from begin to end, half a centimetre per row.
 local function bars(out, panel, m0, fill)
   if panel.name then
     out[#out + 1] = ("\\node[anchor=west,minimum size=0] at (%.1f,0) "
@@ -117,7 +118,7 @@ local function bars(out, panel, m0, fill)
   return below + #panel.legend / 2
 end
 
--- Corners of panels that stand in a grid of panels.
+-- Sets the corners of panels in a grid of panels.
 local function places(p)
   local rows, columns = {}, {}
   for _, panel in ipairs(p.panels) do
@@ -140,7 +141,8 @@ local function comment(out, s)
   end
 end
 
--- Title, captions and what panels are, as comments and above the picture.
+-- Returns title, captions and panel captions, as comments and above the
+-- picture.
 local function head(out, p)
   local lines = {p.title}
   table.move(p.captions, 1, #p.captions, #lines + 1, lines)
@@ -159,7 +161,7 @@ local function head(out, p)
   return table.concat(shown)
 end
 
---- The LaTeX of a picture.
+--- Returns the LaTeX of a picture.
 ---@param p table see cutelua.draw.picture
 ---@return string
 function latex.of(p)
@@ -169,7 +171,7 @@ function latex.of(p)
   else
     above = head(out, p)
   end
-  -- `convert` asks standalone for a picture file, as CuTe's texts do
+  -- `convert` makes standalone produce a picture file, as in CuTe's texts.
   out[#out + 1] = p.cute and "\\documentclass[convert]{standalone}\n"
     or "\\documentclass[border=4pt]{standalone}\n"
   out[#out + 1] = HEAD

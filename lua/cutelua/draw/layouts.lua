@@ -8,7 +8,7 @@ local sign = require "cute.lang.signature"
 local layouts = {}
 
 ---------------------------------------------------------------------------
--- What the options say of cells
+-- Options for cells
 ---------------------------------------------------------------------------
 
 local function one_of(what, name, list)
@@ -22,7 +22,7 @@ local function one_of(what, name, list)
     near and " (did you mean " .. near .. "?)" or ""))
 end
 
--- The names of ids that cells of a panel have, in their order.
+-- Returns the names of the ids that cells of a panel have, in order.
 local function known(panel, ...)
   local list = {...}
   for _, name in ipairs(picture.IDS) do
@@ -31,7 +31,7 @@ local function known(panel, ...)
   return list
 end
 
--- Colours by an id: the palette's name.
+-- Colours cells by an id; returns the palette's name.
 local function colour(panel, by)
   if by == "none" then return "hues" end
   local list, count = panel.ids[by], 0
@@ -48,7 +48,7 @@ local function colour(panel, by)
   return name
 end
 
--- Labels of these ids: numbers alone of one, with letters of several.
+-- Labels cells with these ids: plain numbers for one, with letters for several.
 local function write(panel, names)
   local lists = {}
   for k, name in ipairs(names) do
@@ -74,11 +74,11 @@ local function coordinates(panel)
   end
 end
 
---- Colours and labels of panels of one kind, as options have them.
+--- Sets colours and labels of panels of one kind according to the options.
 ---@param p table
 ---@param opts table
----@param by string the id of colours, unless it is said
----@param names string[] the ids of labels, unless it is said
+---@param by string the id for colours, unless an option sets it
+---@param names string[] the ids for labels, unless an option sets them
 function layouts.finish(p, opts, by, names)
   if opts.by ~= nil then by = opts.by end
   local labels = opts.labels
@@ -111,7 +111,7 @@ function layouts.finish(p, opts, by, names)
 end
 
 ---------------------------------------------------------------------------
--- Layouts: where each coordinate goes
+-- Layouts: the offset of each coordinate
 ---------------------------------------------------------------------------
 
 local function check_static(x, layout)
@@ -121,7 +121,7 @@ local function check_static(x, layout)
   end
 end
 
--- The coordinates of modes 2 and on, as lists, and how slices are called.
+-- Returns the coordinates of modes 2 and higher, as lists.
 local function slices(layout)
   local list = {{}}
   for mode = 2, core.rank(layout) - 1 do
@@ -137,7 +137,7 @@ local function slices(layout)
   return list
 end
 
--- Extents of the grids of a layout: rows, columns, panels.
+-- Returns the extents of the grids of a layout: rows, columns, panels.
 local function extents(layout, column)
   local rank = core.rank(layout)
   local rows, columns, panels = core.size(layout, 0), 1, 1
@@ -147,7 +147,7 @@ local function extents(layout, column)
   return rows, columns, panels
 end
 
--- Bits of an element, where options or the tensor tell them.
+-- Returns the bits of an element, from the options or the tensor.
 local function bits_of(opts, tensor)
   local dtype = opts.dtype or tensor and tensor.dtype
   if dtype == nil then return nil end
@@ -203,8 +203,8 @@ local function offset_panels(x, layout, opts, tensor)
   return list
 end
 
---- A layout, composed or not: the offset of each coordinate; modes beyond the
--- second are panels.
+--- Draws a layout, composed or not: the offset of each coordinate. Modes beyond
+-- the second become panels.
 ---@param layout table
 ---@param opts table
 ---@return table picture
@@ -217,7 +217,8 @@ function layouts.layout(layout, opts)
   return layouts.finish(p, opts, "offset", {"offset"})
 end
 
---- A swizzle: where rows of chunks go, a column a chunk of 2^M elements.
+--- Draws a swizzle: the new positions of chunks in rows, with a column per
+-- chunk of 2^M elements.
 ---@param swizzle table
 ---@param opts table
 ---@return table picture
@@ -233,7 +234,7 @@ function layouts.swizzle(swizzle, opts)
   p.title = tostring(swizzle)
   table.insert(p.captions, 1, ("%s: a cell is %d element%s, its number where "
     .. "it begins"):format(tostring(layout), 1 << m, m > 0 and "s" or ""))
-  if opts.by == nil then  -- the chunk, so that its way shows
+  if opts.by == nil then  -- colour by chunk, to show where it moves
     panel.by = nil
     for i, v in ipairs(panel.ids.offset) do
       panel.class[i] = (v >> m) % columns % 8
@@ -247,7 +248,7 @@ end
 -- Elements of tensors
 ---------------------------------------------------------------------------
 
---- A number in a few characters.
+--- Returns a number in a few characters.
 local function short(v)
   if v ~= v then return "nan" end
   if math.type(v) == "float" then
@@ -257,7 +258,8 @@ local function short(v)
   return tostring(v)
 end
 
--- Classes of the palette "heat": 8 is zero, 16 the largest.
+-- Sets classes of the palette "heat": 8 is zero, 16 the largest. Returns the
+-- largest magnitude.
 local function warmth(panels)
   local most = 0
   for _, panel in ipairs(panels) do
@@ -271,7 +273,7 @@ local function warmth(panels)
       if type(v) == "number" and v == v then
         local part = most > 0 and v / most or 0
         part = math.max(-1, math.min(1, part)) * 8
-        -- the sign is seen of the smallest, too
+        -- keeps the sign of the smallest
         panel.class[i] = 8 + (part > 0 and math.ceil(part)
                               or math.floor(part))
       end
@@ -280,7 +282,8 @@ local function warmth(panels)
   return most
 end
 
---- Elements of a tensor that the host can read, with the offset of each.
+--- Draws the elements of a tensor that the host can read, with the offset of
+-- each.
 ---@param t table
 ---@param opts table
 ---@return table picture
@@ -322,14 +325,15 @@ function layouts.tensor(t, opts)
 end
 
 ---------------------------------------------------------------------------
--- Threads and values: who holds what of a tile
+-- Threads and values of a tile's elements
 ---------------------------------------------------------------------------
 
--- Further holders that are kept of a cell.
+-- Further holders kept per cell.
 local HOLDERS = 16
 
--- Where each thread begins and each value is from there: of a layout that goes
--- through no other their sum is the element, without a call for each.
+-- Returns the first element of each thread, and the step of each value. For a
+-- layout that is not composed their sum is the element, without a call for
+-- each.
 local function starts(tv, threads, values)
   local begin, step = {}, {}
   for t = 0, threads - 1 do begin[t] = tv(t, 0) end
@@ -338,7 +342,7 @@ local function starts(tv, threads, values)
   return begin, step
 end
 
--- Threads that have the same elements, the first of each in their order.
+-- Groups threads with the same elements, the first of each group in order.
 local function alike(begin, step, threads)
   local groups, by = {}, {}
   for t = 0, threads - 1 do
@@ -353,8 +357,9 @@ local function alike(begin, step, threads)
   return groups
 end
 
--- The panel of a tile: the first thread and value of each element, `turned`
--- with rows and columns changed, `across` where elements follow along rows.
+-- Returns the panel of a tile: the first thread and value of each element;
+-- `turned` with rows and columns exchanged, `across` where elements are
+-- numbered along rows.
 local function holder_panel(x, tv, fields, opts)
   check_static(x, tv)
   if core.rank(tv) ~= 2 then
@@ -428,7 +433,7 @@ local function tile_of(tile)
   return M, N
 end
 
---- A thread-value layout: who holds what of a tile of M by N elements.
+--- Draws a thread-value layout: the holders of each element of an M by N tile.
 ---@param tv table (thread, value) -> element, along columns
 ---@param opts table with tile = {M, N}, or a layout of it
 ---@return table picture
@@ -478,19 +483,19 @@ local function field(x, name)
   return ok and v or nil
 end
 
--- One line that names an atom or a tiled operation.
+-- Returns a one-line name of an atom or a tiled operation.
 local function title_of(x, what, ...)
   local name = field(x, "name")
   return ("%s%s, %s"):format(what, name and " " .. tostring(name) or "",
     table.concat({...}, " x "))
 end
 
---- Is an atom, or a tiled operation, one of an MMA?
+--- Reports whether an atom, or a tiled operation, is an MMA.
 ---@param x userdata
 ---@return boolean
 function layouts.is_mma(x) return field(x, "shape_mnk") ~= nil end
 
---- A TiledMMA: C, with A at its left and B above it.
+--- Draws a TiledMMA: C, with A at its left and B above it.
 function layouts.tiled_mma(x, opts)
   local tile = x.tile_size_mnk
   local M, N, K = core.size(tile[1]), core.size(tile[2]), core.size(tile[3])
@@ -499,14 +504,14 @@ function layouts.tiled_mma(x, opts)
      C = x.tv_layout_C_tiled})
 end
 
---- The same of an MMA atom alone.
+--- Draws an MMA atom in the same way.
 function layouts.mma_atom(x, opts)
   local M, N, K = table.unpack(x.shape_mnk)
   return mma(x, opts, title_of(x, "MMA_Atom", M, N, K), M, N, K,
     {A = x.tv_layout_A, B = x.tv_layout_B, C = x.tv_layout_C})
 end
 
---- A TiledCopy: its source and its destination.
+--- Draws a TiledCopy: its source and its destination.
 function layouts.tiled_copy(x, opts)
   local tiler = x.tiler_mn
   local M, N = core.size(tiler[1]), tiler[2] and core.size(tiler[2]) or 1
@@ -514,7 +519,8 @@ function layouts.tiled_copy(x, opts)
     x.layout_src_tv_tiled, x.layout_dst_tv_tiled)
 end
 
---- A copy atom: elements as its source has them, a row what a thread names.
+--- Draws a copy atom: elements in the order of its source, one row per thread
+-- address.
 function layouts.copy_atom(x, opts)
   local source, target = x.layout_src_tv, x.layout_dst_tv
   check_static(x, source)

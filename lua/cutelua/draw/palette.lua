@@ -1,18 +1,19 @@
---- Colours of pictures: a class of cells is a number, a palette says which
--- colour each number has, the same in all forms.
+--- Colours of pictures: the class of a cell is a number, and a palette gives
+-- each number's colour, the same in all forms.
 local palette = {}
 
--- Eight light hues, on which black text is read.
+-- Eight light hues for black text.
 local HUES = {{166, 202, 240}, {255, 209, 158}, {178, 226, 178},
               {249, 184, 184}, {212, 196, 240}, {250, 232, 154},
               {164, 226, 222}, {246, 192, 226}}
 
--- What they become where they are deepest.
+-- The deepest shade of each.
 local DEEP = {{104, 164, 232}, {250, 170, 88}, {118, 198, 118},
               {240, 126, 126}, {172, 144, 228}, {238, 206, 84},
               {98, 198, 192}, {230, 142, 202}}
 
--- Each hue in four shades: a quad of lanes, or four banks, have one hue.
+-- Returns each hue in four shades: a quad of lanes, or four banks, share one
+-- hue.
 local function shades()
   local list = {}
   for i, hue in ipairs(HUES) do
@@ -27,7 +28,7 @@ local function shades()
   return list
 end
 
--- From negative through zero to positive.
+-- Returns colours from negative through zero to positive.
 local function heat()
   local list, ends = {}, {{120, 164, 226}, {238, 132, 118}}
   for i = -8, 8 do
@@ -61,13 +62,13 @@ local LISTS = {
             {157, 117, 93}, {228, 87, 86}, {114, 183, 178}, {238, 202, 59}},
 }
 
---- Colours of a palette: {red, green, blue} each, class 0 first; class n + k
--- of n colours is class k again.
+--- Returns the colours of a palette: {red, green, blue} each, class 0 first.
+-- Class n + k of n colours is class k again.
 ---@param name string
 ---@return integer[][]
 function palette.colours(name) return LISTS[name] end
 
---- The palette for so many classes: eight hues, or their shades.
+--- Returns the palette for that many classes: eight hues, or their shades.
 ---@param count integer
 ---@return string name
 function palette.of(count) return count > 8 and "shades" or "hues" end
@@ -76,7 +77,7 @@ function palette.of(count) return count > 8 and "shades" or "hues" end
 ---@return string "#rrggbb"
 function palette.hex(c) return ("#%02x%02x%02x"):format(c[1], c[2], c[3]) end
 
---- As TikZ writes it.
+--- Returns a colour in TikZ notation.
 ---@param c integer[]
 ---@return string
 function palette.tikz(c)
@@ -94,8 +95,8 @@ local function nearest_step(v)
   return best - 1
 end
 
---- What a terminal is told for it as a background: one of 256 colours, or
--- itself where it has them all.
+--- Returns a terminal escape for a background colour: one of 256 colours, or
+-- the exact one where the terminal supports it.
 ---@param c integer[]
 ---@param all? boolean
 ---@return string

@@ -1,29 +1,28 @@
---- A picture, before it has a form: what all forms are made of.
+--- Pictures independent of a form; all forms are made from them.
 --
 -- picture: {title =, captions = {line, ...}, palette = name (palette.lua),
---   panels = {panel, ...}, cute = how CuTe's own text differs, meet = do rows
---   and columns of the panels go on in each other?}.
+--   panels = {panel, ...}, cute = differences of CuTe's own text, meet = rows
+--   and columns of adjacent panels align}.
 -- A panel is a grid {name =, caption =, note =, rows =, columns =, row_name =,
 --   column_name =, place = {i, j} in a grid of panels, row_labels =,
 --   column_labels = (numbers from 0 on where absent), label = {}, class = {},
 --   ids = {thread = {}, value = {}, offset = {}, bank = {}, pass = {},
---   lane = {}}}: lists by row * columns + column + 1, with nil where a cell has
---   none. label: what is written, in two lines where a blank is in it. class:
---   its colour. more: by cell, further holders, thread and value in turns, or
---   lanes. edit = {text =, tile =, turned =}: the layout that it shows.
+--   lane = {}}}: lists by row * columns + column + 1, with nil for cells
+--   without one. label: the text, in two lines where it contains a blank.
+--   class: the colour. more: by cell, further holders, alternating thread and
+--   value, or lanes. edit = {text =, tile =, turned =}: the layout shown.
 -- Or it is a time line {bars = {{row =, from =, to =, label =, class =}, ...},
 --   row_labels = {}, last =, unit =, legend = {{name, class}, ...}}.
 local core = require "cute.core"
 
 local picture = {}
 
---- What cells may be known by, and how that is written in a label.
+--- Properties that identify cells, and their letters in labels.
 picture.IDS = {"thread", "value", "lane", "pass", "offset", "bank"}
 picture.LETTERS = {thread = "T", value = "V", lane = "L", pass = "P",
                    offset = "", bank = "B"}
 
--- More cells than the first are seen only if one asks for them, more than the
--- second never.
+-- The default limit of cells, and the most that options may allow.
 local LIMIT, MOST = 1 << 15, 1 << 20
 picture.MOST = MOST
 
@@ -37,10 +36,10 @@ local function product(list, most)
 end
 
 --- Raises unless that many cells can be drawn: the product of extents.
----@param what string the function that draws
----@param x any what it was asked to draw
+---@param what string name of the drawing function
+---@param x any the object to draw
 ---@param extents integer[]
----@param limit? integer as the user has it; 1048576 when absent
+---@param limit? integer the user's limit; 1048576 when absent
 ---@return integer cells
 function picture.check_cells(what, x, extents, limit)
   local cells = product(extents, limit or MOST)
@@ -54,7 +53,7 @@ function picture.check_cells(what, x, extents, limit)
     or ""))
 end
 
---- The limit that options say.
+--- Returns the limit of cells from the options.
 ---@param opts table
 ---@return integer
 function picture.limit(opts)
@@ -66,8 +65,8 @@ function picture.limit(opts)
   return limit
 end
 
---- An empty grid.
----@param fields table name, rows, columns and what else it has
+--- Makes an empty grid.
+---@param fields table name, rows, columns and further fields
 ---@return table panel
 function picture.grid(fields)
   fields.label, fields.class = {}, {}
@@ -75,7 +74,7 @@ function picture.grid(fields)
   return fields
 end
 
---- The lines of a label: at its blanks.
+--- Returns the lines of a label, split at its blanks.
 ---@param label string
 ---@return string[]
 function picture.lines(label)
@@ -84,7 +83,8 @@ function picture.lines(label)
   return list
 end
 
---- The characters of the longest label, line by line where `split`.
+--- Returns the number of characters of the longest label, line by line if
+-- `split`.
 ---@param panel table
 ---@param split? boolean
 ---@return integer width, integer lines
@@ -105,7 +105,7 @@ function picture.widest(panel, split)
   return width, lines
 end
 
---- What row m, or column n, is called.
+--- Returns the name of row m, or of column n.
 ---@param panel table
 ---@param side string "row" or "column"
 ---@param i integer
@@ -115,7 +115,7 @@ function picture.side(panel, side, i)
   return tostring(list and list[i + 1] or i)
 end
 
---- What stands at a panel in words: its name, its layout, what to know of it.
+--- Returns a panel's caption: its name, its layout, and its note.
 ---@param panel table
 ---@return string? nil where there is nothing to say
 function picture.caption(panel)
@@ -125,7 +125,8 @@ function picture.caption(panel)
   return s
 end
 
--- Further holders, behind the first: threads and values in turns, or lanes.
+-- Returns further holders after the first: alternating threads and values, or
+-- lanes.
 local function others(list, pairs_of)
   local out = {}
   if pairs_of then
@@ -138,10 +139,10 @@ local function others(list, pairs_of)
   return table.concat(out)
 end
 
---- What tells all that is known of cell i, in words: "(1,3) T5 V0, T37 V0
+--- Returns a function that describes cell i in full: "(1,3) T5 V0, T37 V0
 -- offset 11".
 ---@param panel table
----@param escape fun(s: string): string what is done to texts, not to numbers
+---@param escape fun(s: string): string applied to texts, not to numbers
 ---@return fun(i: integer): string
 function picture.describer(panel, escape)
   local known, rows, columns = {}, {}, {}

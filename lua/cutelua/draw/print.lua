@@ -1,5 +1,5 @@
---- What CuTe has for looking at things: print_layout, print_tensor,
--- print_latex, print_latex_tv, in the form that CuTe prints.
+--- CuTe's printing functions: print_layout, print_tensor, print_latex,
+-- print_latex_tv, in CuTe's format.
 local core = require "cute.core"
 local latex = require "cutelua.draw.latex"
 local layouts = require "cutelua.draw.layouts"
@@ -18,7 +18,7 @@ local function check_static(x, rank)
   end
 end
 
--- The picture of a layout of rank 1 (a column) or 2, by CuTe's rules.
+-- Returns the picture of a layout of rank 1 (a column) or 2, by CuTe's rules.
 local function layout_picture(what, x)
   if core.typename(x) == "tensor" then x = x.layout end
   if check_static(x) then
@@ -34,8 +34,8 @@ local function layout_picture(what, x)
   return p
 end
 
---- The table of offsets of a layout of rank 1 or 2, as CuTe's print_layout
---- draws it: rows are mode 0, columns mode 1.
+--- Returns the table of offsets of a layout of rank 1 or 2, as CuTe's
+-- print_layout draws it: rows are mode 0, columns mode 1.
 ---@param layout table a layout, or a tensor (its layout is drawn)
 ---@param colour? boolean with a terminal's colours: cells by offset modulo 8
 ---@return string text with a newline at its end
@@ -45,7 +45,7 @@ function show.layout_text(layout, colour)
 end
 
 --- Prints the table of offsets of a layout of rank 1 or 2; in colour when
---- standard output is a terminal (unless NO_COLOR is set).
+-- standard output is a terminal (unless NO_COLOR is set).
 ---@param layout table
 function show.print_layout(layout)
   io.write(show.layout_text(layout, text.coloured()))
@@ -57,7 +57,7 @@ end
 
 local DIM, RED, OFF = "\27[2m", "\27[31m", "\27[0m"
 
--- One element, as wide as all of its kind.
+-- Formats one element, with the same width for all of its kind.
 local function cell(v)
   if math.type(v) == "integer" then return (" %4d"):format(v) end
   if math.type(v) == "float" then return (" %10.2e"):format(v) end
@@ -65,7 +65,7 @@ local function cell(v)
   return (" %5s"):format(tostring(v))
 end
 
--- Zeros recede, what is negative or no finite number stands out.
+-- Dims zeros, and highlights negative and non-finite numbers.
 local function tint(s, v)
   if type(v) ~= "number" then return s end
   if v == 0 then return DIM .. s .. OFF end
@@ -73,7 +73,7 @@ local function tint(s, v)
   return odd and RED .. s .. OFF or s
 end
 
--- Rows of t(m, n, rest...), shapes being the extents of its modes.
+-- Appends the rows of t(m, n, rest...); shapes are the extents of its modes.
 local function matrix(out, t, shapes, rest)
   local width
   for m = 0, shapes[1] - 1 do
@@ -102,8 +102,8 @@ local function blocks(out, t, shapes, rest, mode)
   return width
 end
 
---- All elements of a tensor of rank 1 to 4, rows being mode 0; matrices of
---- higher modes follow each other, as in CuTe's print_tensor.
+--- Returns all elements of a tensor of rank 1 to 4 as text; rows are mode 0.
+-- Matrices of higher modes follow each other, as in CuTe's print_tensor.
 ---@param t table a tensor on the host, or an identity tensor
 ---@param colour? boolean with a terminal's colours: zeros dim, negatives red
 ---@return string text with a newline at its end
@@ -129,7 +129,7 @@ function show.tensor_text(t, colour)
 end
 
 --- Prints all elements of a tensor of rank 1 to 4; in colour when standard
---- output is a terminal (unless NO_COLOR is set).
+-- output is a terminal (unless NO_COLOR is set).
 ---@param t table
 function show.print_tensor(t)
   io.write(show.tensor_text(t, text.coloured()))
@@ -139,7 +139,7 @@ end
 -- LaTeX
 ---------------------------------------------------------------------------
 
--- The user's own fills: of an offset, or of a thread and a value.
+-- Sets the user's own fills: of an offset, or of a thread and a value.
 local function paint(panel, color)
   if not color then return end
   panel.fill = {}
@@ -181,8 +181,8 @@ local function copy_latex(x, color)
                         "Layout D TV: " .. p.panels[2].edit.text}, color)
 end
 
---- LaTeX of a layout of rank 1 or 2 (numbers), a TiledMMA (C, A and B by
--- thread and value) or a TiledCopy (source and destination).
+--- Returns LaTeX for a layout of rank 1 or 2 (numbers), a TiledMMA (C, A and B
+-- by thread and value) or a TiledCopy (source and destination).
 ---@param x table
 ---@param opts? {color: fun(...): string} TikZ fill, of an offset or (tid, vid)
 ---@return string
@@ -203,13 +203,13 @@ function show.latex_text(x, opts)
 end
 
 --- Prints a layout, TiledMma or TiledCopy as LaTeX (TikZ), as CuTe does. Raises
--- [limit] for more cells than anybody looks at.
+-- [limit] for more cells than are useful.
 ---@param x any
 ---@param opts? {color: function} the TikZ fill of a cell
 function show.print_latex(x, opts) io.write(show.latex_text(x, opts)) end
 
---- LaTeX of a thread-value layout: threads and values of each element of an
--- M by N tile.
+--- Returns LaTeX for a thread-value layout: thread and value of each element of
+-- an M by N tile.
 ---@param layout_tv table (thread, value) -> element of the tile
 ---@param tile_mn table {M, N}, or a layout of it
 ---@param opts? {color: fun(tid, vid): string}
@@ -221,11 +221,11 @@ function show.latex_tv_text(layout_tv, tile_mn, opts)
                  opts and opts.color)
 end
 
---- Prints the thread and value of each cell of a tile as LaTeX (TikZ), from a
--- (thread,value) layout.
+--- Prints a (thread,value) layout over a tile as LaTeX (TikZ): the thread and
+-- value of each element.
 ---@param layout_tv cute.Layout
 ---@param tile_mn cute.Tuple
----@param opts? {color: function} returns the TikZ fill of a cell
+---@param opts? {color: function} the TikZ fill of a cell
 function show.print_latex_tv(layout_tv, tile_mn, opts)
   io.write(show.latex_tv_text(layout_tv, tile_mn, opts))
 end

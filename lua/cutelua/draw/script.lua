@@ -1,9 +1,9 @@
---- What runs in the page of a picture: JavaScript, in two parts. `algebra`
--- reads CuTe notation and evaluates layouts; `picture` draws panels, lights
--- cells of one thread (value, lane, pass, offset, bank), steps through them,
--- and redraws what is edited. Both are objects of the page: cuteAlgebra.layout
--- (text), cutePicture(element, data) with what html.lua gives; data.wide is how
--- long the bars of a timeline are, in pixels.
+--- The JavaScript of a picture's page, in two parts. `algebra` parses CuTe
+-- notation and evaluates layouts. `picture` draws panels, highlights the cells
+-- of one thread (value, lane, pass, offset, bank), steps through them, and
+-- redraws edited layouts. Both are objects of the page:
+-- cuteAlgebra.layout(text), and cutePicture(element, data) with the data of
+-- html.lua. data.wide is the length of a timeline's bars in pixels.
 local script = {}
 
 script.algebra = [==[

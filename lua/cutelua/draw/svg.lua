@@ -1,22 +1,23 @@
---- Pictures as SVG: a file that browsers, papers and pages show, on light and
--- dark ground.
+--- Pictures as SVG files for browsers, papers and pages, on light and dark
+-- backgrounds.
 local html = require "cutelua.text.html"
 local palette = require "cutelua.draw.palette"
 local picture = require "cutelua.draw.picture"
 
 local svg = {}
 
--- Pixels: a character of labels, its height, room around panels.
+-- Pixels: width of a character of labels, its height, space around panels.
 local CHAR, LINE, GAP, MARGIN, HEAD = 6.7, 14, 36, 20, 26
-local WIDEST = 1500  -- of panels that stand side by side
+local WIDEST = 1500  -- width of panels side by side
 
--- Labels of numbers and letters are what they are.
+-- Escapes text; labels of numbers and letters need no escaping.
 local function escape(s)
   s = tostring(s)
   return s:find "^[%w .,:()-]*$" and s or html.escape(s)
 end
 
---- The size of a panel's cells in pixels: of all panels where they meet.
+--- Returns the size of a panel's cells in pixels: that of all panels where they
+-- meet.
 ---@param p table
 ---@param panel table
 ---@return integer width, integer height
@@ -39,7 +40,7 @@ local function longest(panel, side, n)
   return most
 end
 
--- Panels with what they measure: x, y of the grid's corner inside of them.
+-- Returns a panel with its measures: x, y of the grid's corner inside of it.
 local BAR_WIDTH, BAR_HEIGHT = 900, 16
 
 local function measure(p, panel)
@@ -59,8 +60,8 @@ local function measure(p, panel)
   return m
 end
 
--- Puts panels where their `place` is, or beside each other as long as they
--- fit: x and y of each, width and height of all.
+-- Arranges panels at their `place`, or side by side as long as they fit: sets x
+-- and y of each, returns width and height in total.
 local function arrange(list, meet)
   local columns, rows, next_place = {}, {}, {1, 0}
   local x = 0
@@ -90,7 +91,7 @@ local function arrange(list, meet)
   local ys, height = starts(rows)
   for _, m in ipairs(list) do
     m.x, m.y = xs[m.place[2]], ys[m.place[1]]
-    if meet then  -- at the grid of the next panel
+    if meet then  -- aligned with the grid of the next panel
       m.x = m.x + columns[m.place[2]] - m.width
       m.y = m.y + rows[m.place[1]] - m.height
     end
@@ -115,8 +116,9 @@ local function labels(out, m, x, y)
   end
 end
 
--- One cell: a group with a tooltip, a rectangle, a label of one or two lines.
--- Numbers are written once a row and once a column: there may be many cells.
+-- Draws cells: each a group with a tooltip, a rectangle, a label of one or two
+-- lines. Numbers are formatted once per row and column, because there may be
+-- many cells.
 local function cells(out, m, x0, y0)
   local panel, cw, ch = m.panel, m.cw, m.ch
   local label, class, columns = panel.label, panel.class, panel.columns
@@ -220,7 +222,7 @@ text{font:11px ui-monospace,"SF Mono","DejaVu Sans Mono",Menlo,monospace}
 .cells .none~text{fill:#9198a1}}
 ]]
 
---- The rules of a picture's classes: ".k0{fill:#...}".
+--- Returns the CSS rules of a picture's classes: ".k0{fill:#...}".
 ---@param p table
 ---@return string
 function svg.class_style(p)
@@ -231,7 +233,7 @@ function svg.class_style(p)
   return table.concat(out)
 end
 
---- The SVG of a picture.
+--- Returns the SVG of a picture.
 ---@param p table see cutelua.draw.picture
 ---@return string
 function svg.of(p)

@@ -1,5 +1,5 @@
---- Pictures as text: for terminals, in colour or as CuTe prints them, folded
--- where they are wider than the terminal.
+--- Pictures as text: for terminals, in colour or in CuTe's format, wrapped at
+-- the terminal's width.
 local core = require "cute.core"
 local palette = require "cutelua.draw.palette"
 local picture = require "cutelua.draw.picture"
@@ -7,10 +7,10 @@ local picture = require "cutelua.draw.picture"
 local text = {}
 
 local OFF = "\27[0m"
-local RULED = 256  -- cells
+local RULED = 256  -- most cells with lines between them
 
---- Does what io.write writes go to a terminal that wants colour? "all": it has
--- more than 256.
+--- Reports whether io.write writes to a terminal with colour. "all": it has
+-- more than 256 colours.
 ---@return boolean|string
 function text.coloured()
   if io.output() ~= io.stdout or not core.isatty(1)
@@ -21,14 +21,14 @@ function text.coloured()
   return (said == "truecolor" or said == "24bit") and "all" or true
 end
 
---- The columns of what io.write writes, as COLUMNS or the terminal says; nil:
--- nobody does.
+--- Returns the columns of io.write's terminal, from COLUMNS or the terminal;
+-- nil if unknown.
 ---@return integer?
 function text.width()
   return io.output() == io.stdout and core.terminal_columns(1) or nil
 end
 
--- The escape of each class.
+-- Returns the escape sequence of each class.
 local function paints(p, colour)
   if not colour then return {} end
   local list = {}
@@ -38,7 +38,7 @@ local function paints(p, colour)
   return list
 end
 
--- The texts of a side, and the widest of them.
+-- Returns the labels of a side, and the width of the widest.
 local function sides(panel, side, n)
   local list, width = {}, 0
   for i = 0, n - 1 do
@@ -48,8 +48,8 @@ local function sides(panel, side, n)
   return list, width
 end
 
--- How wide cells are, and which texts they have: without labels and colours
--- the class, or nobody saw anything.
+-- Returns the texts of cells and their width. Without labels and colours the
+-- text is the class, so that something is visible.
 local function cells_of(p, panel, paint)
   local width = picture.widest(panel)
   local labels = panel.label
@@ -70,7 +70,7 @@ local function grid(out, p, panel, opts, paint)
   width = math.max(width, paint[0] and p.unlabelled and 1 or 0,
                    math.min(across, 12))
   if p.cute then width, left = p.cute.width, 2 end
-  -- lines between cells where there are few, and nothing else parts them
+  -- lines between a few cells that nothing else separates
   local rules = opts.rules or not paint[0]
     and panel.rows * panel.columns <= RULED
   local each = width + (rules and 3 or 2)
@@ -113,7 +113,7 @@ local function grid(out, p, panel, opts, paint)
   end
 end
 
--- What draws a name of a time line: letters, as they come in its legend.
+-- Marks for the names of a time line: letters, in the order of its legend.
 local MARKS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 local function bars(out, _, panel, opts, paint)
@@ -149,7 +149,7 @@ local function bars(out, _, panel, opts, paint)
     .. (" "):rep(math.max(room - 1 - #last, 1)) .. last .. "\n"
 end
 
---- The text of a picture.
+--- Returns the text of a picture.
 ---@param p table see cutelua.draw.picture
 ---@param opts? {colour: boolean|"all"|nil, width: integer?, rules: boolean?}
 -- width: columns that it may take; rules: lines between cells in colour, too

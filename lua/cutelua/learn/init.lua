@@ -1,14 +1,14 @@
 --- `cutelua learn`: the tutorial. A lesson is a page of text with Lua that
--- runs, pictures, and exercises that are checked; each is a file of lessons/,
--- which says everything of it. The terminal (main.lua), the documents (`make
--- docs`) and the specs read lessons through this module.
+-- runs, pictures, and exercises that are checked. Each lesson is one file of
+-- lessons/. The terminal (main.lua), the documents (`make docs`) and the specs
+-- read lessons through this module.
 --
--- In a lesson's text, ```lua is run (`EXPR --> TEXT` says what it gives),
--- ```draw is an expression that is drawn, and ```exercise NAME is what a
--- learner begins with. `exercises[NAME]` has `makes`, the global that an answer
--- has to make, `check(env)`, which gets the learner's globals and raises or
--- gives nil and a sentence where something is not right, `hints`, and a
--- `solution`.
+-- In a lesson's text, ```lua is run (`EXPR --> TEXT` shows its values),
+-- ```draw is an expression that is drawn, and ```exercise NAME is the
+-- learner's initial text. `exercises[NAME]` has `makes`, the global that an
+-- answer has to define; `check(env)`, which takes the learner's globals and
+-- raises or returns nil and a sentence where something is wrong; `hints`; and
+-- a `solution`.
 local core = require "cute.core"
 local cute = require "cute"
 local report = require "cute.lang.report"
@@ -18,11 +18,12 @@ local source = require "cute.lang.source"
 
 local learn = {}
 
---- The lessons' names, in order.
+--- Names of the lessons, in order.
 learn.names = {"layouts", "algebra", "tensors", "copies", "swizzles",
   "tensorcores", "pipelines", "hopper", "epilogues", "bugs"}
 
---- A lesson by its name or number; nil and a message where there is none.
+--- Returns a lesson by its name or number; nil and a message where there is
+-- none.
 ---@param name string|integer
 ---@return table? lesson, string? message
 function learn.lesson(name)
@@ -42,8 +43,8 @@ function learn.lesson(name)
   return lesson
 end
 
---- The blocks of a lesson: {kind =, text =, name = of an exercise, chunk = of
--- Lua, as load takes it}, kind "text", "lua", "draw" or "exercise".
+--- Returns the blocks of a lesson: {kind =, text =, name = of an exercise,
+-- chunk = of Lua, as load takes it}, kind "text", "lua", "draw" or "exercise".
 ---@param lesson table
 ---@return table[]
 function learn.blocks(lesson)
@@ -68,19 +69,19 @@ function learn.blocks(lesson)
   return list
 end
 
---- The globals of a learner: cute's names and Lua's.
+--- Returns a learner's globals: cute's names and Lua's.
 ---@return table
 function learn.env()
   return setmetatable({cute = cute, _ = cute._, X = cute.X}, {__index = _G})
 end
 
--- The expression of a line `EXPR --> TEXT`; nil: it is none such.
+-- Returns the expression of a line `EXPR --> TEXT`; nil for other lines.
 local function shown_of(line)
   local code = line:match "^(.-)%s*%-%-> ?.*$"
   return code and load("return " .. code) and code:find "%S" and code
 end
 
--- Such a line becomes a call that keeps the values.
+-- Rewrites such lines to calls that record the values.
 local function showing(text)
   local n = 0
   return (text .. "\n"):gsub("([^\n]*)\n", function(line)
@@ -97,7 +98,8 @@ local function load_in(text, chunk, env)
   return f
 end
 
---- Runs a block of Lua: what its lines with `-->` gave, by their numbers.
+--- Runs a block of Lua; returns the values of its lines with `-->`, by line
+-- number.
 ---@param block table
 ---@param env table
 ---@return table<integer, string>
@@ -112,7 +114,8 @@ function learn.values(block, env)
   return got
 end
 
---- The same as text: the block's lines, those with `-->` with what they gave.
+--- Does the same as text: the block's lines, those with `-->` followed by their
+-- values.
 ---@param block table
 ---@param env table
 ---@return string
@@ -133,7 +136,7 @@ function learn.run(block, env)
   return table.concat(out, "\n")
 end
 
---- What a ```draw block says is drawn.
+--- Returns the object that a ```draw block draws.
 ---@param block table
 ---@param env table
 ---@return any
@@ -141,7 +144,7 @@ function learn.value(block, env)
   return load_in("return " .. block.text, block.chunk, env)()
 end
 
---- The picture of it.
+--- Returns the picture of such a block.
 ---@param block table
 ---@param env table
 ---@param as string a form of cute.draw
@@ -150,10 +153,10 @@ function learn.draw(block, env, as)
   return cute.draw(learn.value(block, env), {as = as})
 end
 
---- The globals of a learner who has read a lesson as far as to a block.
+--- Returns a learner's globals after reading a lesson up to a block.
 ---@param lesson table
----@param index integer of the block, which is not run
----@param texts? table<integer, string> the learner's own of blocks before
+---@param index integer index of the block, which is not run
+---@param texts? table<integer, string> the learner's texts of earlier blocks
 ---@return table
 function learn.before(lesson, index, texts)
   local env = learn.env()
@@ -167,9 +170,10 @@ function learn.before(lesson, index, texts)
   return env
 end
 
---- A lesson as markdown, its Lua with what it gives, its pictures as text.
+--- Returns a lesson as Markdown, with the values of its Lua and pictures as
+-- text.
 ---@param lesson table
----@param picture? fun(block: table, env: table): string other pictures
+---@param picture? fun(block: table, env: table): string makes other pictures
 ---@return string
 function learn.markdown(lesson, picture)
   local env, out = learn.env(), {}
@@ -194,17 +198,18 @@ function learn.markdown(lesson, picture)
   return table.concat(out, "\n")
 end
 
---- Is a learner's text the answer to an exercise? nil and a sentence if not.
+--- Reports whether a learner's text solves an exercise; nil and a sentence if
+-- not.
 ---@param lesson table
----@param name string of the exercise
+---@param name string the exercise's name
 ---@param text string Lua
----@param env? table what the lesson's blocks left
----@param chunk? string where the text is from, as load takes it: "@FILE"
+---@param env? table globals of the lesson's blocks
+---@param chunk? string the text's chunk name, as load takes it: "@FILE"
 ---@return boolean? right, string? message
 function learn.check(lesson, name, text, env, chunk)
   local e = lesson.exercises[name]
   local own = setmetatable({}, {__index = env or learn.env()})
-  local exit = os.exit  -- 0 would be "right" to who asks for the exit code
+  local exit = os.exit  -- exit code 0 would count as right
   rawset(os, "exit", function()
     core.fail("bad-argument", "os.exit ends the program: an answer runs to "
       .. "its end")

@@ -1,6 +1,6 @@
---- `cutelua learn`: a lesson in the terminal. Text comes a piece at a time, its
--- Lua is run, and an exercise waits for an answer: a line of Lua, or the file
--- that was laid down for it.
+--- `cutelua learn`: a lesson in the terminal. It shows the text piece by piece
+-- and runs its Lua. An exercise waits for an answer: a line of Lua, or the
+-- file that was written for it.
 local cli = require "cutelua.program.cli"
 local complete = require "cutelua.program.complete"
 local core = require "cute.core"
@@ -29,7 +29,7 @@ local SPEC = {
 
 -- ---- progress ----
 
-local MOST = 1 << 20  -- bytes of what is kept
+local MOST = 1 << 20  -- bytes of the progress file
 
 local function learned()
   local folder, set = folders.state(), {}
@@ -38,7 +38,7 @@ local function learned()
   return set
 end
 
--- A progress that cannot be kept is no reason to stop learning.
+-- Stores progress; a failure to write does not stop the lesson.
 local function remember(lesson, name)
   local folder, set = folders.state(), learned()
   set[lesson.name .. "/" .. name] = true
@@ -80,7 +80,7 @@ local function say(text, colour)
 end
 local BOLD, DIM, GREEN, RED = "\27[1m", "\27[36m", "\27[32m", "\27[31m"
 
--- Waits for Enter on a terminal; false: the lesson is left.
+-- Waits for Enter on a terminal; returns false if the learner leaves.
 local function pause(lines)
   if not lines.terminal then return true end
   local line = lines:read "-- Enter goes on, q leaves -- "
@@ -88,7 +88,7 @@ local function pause(lines)
   return line and line ~= "q"
 end
 
--- The next line that is not dropped by Ctrl-C; nil at the end of input.
+-- Returns the next line that Ctrl-C does not drop; nil at the end of input.
 local function ask(lines)
   while true do
     if not lines.terminal then io.write "learn> " end
@@ -102,7 +102,7 @@ local HELP = [[
 Enter checks the file; a line of Lua is an answer, too. :hint gives a hint,
 :solution shows one, :skip goes on, :quit leaves, :help says this.]]
 
--- Lays the exercise's text down, unless the learner's own is there.
+-- Writes the exercise's text to a file, unless the learner's own exists.
 local function lay(lesson, block)
   local path = ("%s-%s.lua"):format(lesson.name, block.name)
   if core.file_kind(path) then
@@ -118,8 +118,8 @@ local function lay(lesson, block)
   return path
 end
 
--- The answer behind a line: itself, or the file where it is blank; right, or
--- why not.
+-- Checks an answer: the line itself, or the file if the line is blank. Returns
+-- whether it is right, or the reason why not.
 local function answered(line, lesson, block, env, path)
   local text, chunk = line, "=(answer)"
   if not line:find "%S" then
@@ -133,7 +133,7 @@ local COMMANDS = {[":hint"] = "gives a hint, the next one each time",
   [":solution"] = "shows a solution", [":skip"] = "goes on without an answer",
   [":quit"] = "leaves the lesson", [":help"] = "says what can be typed here"}
 
--- What can follow a text: commands, else what can at the prompt.
+-- Completes commands, and otherwise like the prompt.
 local function find(text, env)
   if not text:find "^:" then return complete.find(text, env) end
   local list = {}
@@ -144,7 +144,8 @@ local function find(text, env)
   return list, text, "name", function(name) return COMMANDS[name] end
 end
 
--- Asks until the exercise is solved or left; false: leave the lesson.
+-- Asks until the exercise is solved or skipped; returns false to leave the
+-- lesson.
 local function exercise(lesson, block, env, lines)
   local e, hint = lesson.exercises[block.name], 0
   say("Exercise " .. block.name, BOLD)
@@ -199,7 +200,7 @@ local function walk(lesson)
   end
 end
 
--- What is wrong with the options of a lesson; nil: nothing.
+-- Returns the error in a lesson's options; nil where there is none.
 local function wrong(lesson, opt)
   local name = opt.exercise
   if name and not lesson.exercises[name] then

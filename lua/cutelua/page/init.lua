@@ -1,11 +1,12 @@
---- What a page shows of a launch on the simulator: its texts side by side with
--- their lines, what each line costs, what the kernel's tensors are, what was
--- reported. cutelua.page.view draws it; docs/explain.md is for who reads it.
+--- Collects the data of a page for launches on the simulator: source texts side
+-- by side with matching lines, the cost of each line, the kernel's tensors,
+-- and the simulator's reports. cutelua.page.view draws it; docs/explain.md is
+-- the user's guide.
 --
--- A line of Lua that something became of is a key, a number. Of a launch:
+-- A key is the number of a Lua line that produced code. Fields of a launch:
 --   name, facts = {{what, value, is bad}, ...}, missing = {sentence, ...}
---   keys      {{file, line}, ...}, file a number of the page's files; behind
---             the first `lines` of them nothing but things
+--   keys      {{file, line}, ...}, file a number of the page's files; keys
+--             after the first `lines` belong only to things
 --   cu        {text = {line, ...}, at = {key or 0, ...}}
 --   ptx, sass {text =, at = {line of cu or 0, ...}}; sass.live: registers
 --   counts    by key: {issued =, waits =, passes =, conflicts =, sectors =,
@@ -17,9 +18,9 @@
 --   things    {{name =, kind =, space =, layout =, key =, more =, picture =}}
 --   conflicts {{key =, text =, picture =}, ...}
 --   estimate, log   texts
--- A picture is the number of one of the page's. In a lazy page, what a program
--- asks as it shows it, pictures are drawn (page:picture) and estimates made
--- (page:costs) only when they are asked for, and there is no compiler.
+-- A picture is the number of one of the page's pictures. A lazy page, for
+-- programs that query it interactively, draws pictures (page:picture) and
+-- makes estimates (page:costs) only on request, without a compiler.
 local asm = require "cutelua.text.asm"
 local core = require "cute.core"
 local json = require "cutelua.text.json"
@@ -35,7 +36,7 @@ local page = {}
 local Page = {}
 Page.__index = Page
 
---- An empty page: files = {{name =, lines =}, ...}, kernels, pictures.
+--- Makes an empty page: files = {{name =, lines =}, ...}, kernels, pictures.
 ---@param lazy? boolean
 ---@return table
 function page.new(lazy)
@@ -44,7 +45,7 @@ function page.new(lazy)
                        launches = {}}, Page)
 end
 
--- The number of a chunk among the page's files; its text goes with it.
+-- Returns the number of a chunk among the page's files; adds its text.
 local function file_number(self, chunk)
   local n = self.known[chunk]
   if n then return n end
@@ -59,7 +60,7 @@ local function file_number(self, chunk)
   return n
 end
 
--- A function that gives a line's key, and makes one where there is none.
+-- Returns a function that returns a line's key, or makes a new one.
 local function key_maker(self, keys)
   local by = {}
   return function(chunk, line)
@@ -114,7 +115,7 @@ local function tensors_of(s)
     .. s.shared
 end
 
--- What the whole grid asked of memory.
+-- Adds the memory traffic of the whole grid.
 local function add_traffic(counts, report, key)
   for _, s in ipairs(report.lines) do
     local c = counts_of(counts, key(s.file, s.line))
@@ -126,7 +127,7 @@ local function add_traffic(counts, report, key)
   end
 end
 
--- What one cluster issued, and where its warps waited.
+-- Adds the instructions that one cluster issued, and where its warps waited.
 local function add_estimate(counts, estimate, key)
   for _, l in ipairs(estimate.lines) do
     local c = counts_of(counts, key(l.file, l.line))
@@ -135,8 +136,8 @@ local function add_estimate(counts, estimate, key)
   end
 end
 
--- The most registers that hold something at what became of a line, and the
--- loads and stores of those that found no room.
+-- Adds the most live registers in the code of each line, and its spill loads
+-- and stores.
 local function add_registers(counts, sass, cu)
   for i, text in ipairs(sass.text) do
     local key = cu.at[sass.at[i]] or 0
@@ -171,13 +172,13 @@ local function add_faults(notes, report, key)
   end
 end
 
--- What the compiler minds, "script.lua:31: ... (k.cu:12)", at its line.
+-- Adds the compiler's warnings, "script.lua:31: ... (k.cu:12)", at their lines.
 local function add_warnings(self, notes, compiled, program, key)
   local chunks = {}
   for chunk in pairs(self.known) do chunks[source.short(chunk)] = chunk end
   local function note(text)
     local file, line = text:match "^([^:]+):(%d+): "
-    if not file and not self.files[2] then  -- whose lines are meant
+    if not file and not self.files[2] then  -- the only file is meant
       file, line = self.files[1] and self.files[1].name,
                    text:match "^line (%d+): "
     end
@@ -211,10 +212,11 @@ end
 
 local KINDS = {tensor = true, tiled = true, layout = true}
 local MOST_BYTES = 900 << 10  -- of all pictures
-local MOST_CELLS = 8192       -- of one
-local MOST_HOLDERS = 16       -- of an element, besides the first
+local MOST_CELLS = 8192       -- of one picture
+local MOST_HOLDERS = 16       -- of an element, in addition to the first
 
--- A layout of too many cells: its first two modes, at most 32 by 64 of them.
+-- Returns part of a layout with too many cells: its first two modes, at most 32
+-- by 64.
 local function part_of(layout)
   local cute = require "cute"
   local n = cute.rank(layout)
@@ -229,7 +231,8 @@ local function part_of(layout)
     cute.make_layout(math.min(cute.size(layout, 1), 64))})
 end
 
--- As the page's script draws it; of what is too large a part.
+-- Returns a picture in the form of the page's script; of a large layout only a
+-- part.
 local function drawn(x)
   local draw, part = require "cutelua.draw", nil
   if type(x) == "string" then
@@ -240,7 +243,7 @@ local function drawn(x)
   local data = require "cutelua.draw.html".data(draw.picture(x, {
     limit = MOST_CELLS}))
   data.part = part and ("a part of it: %s"):format(x) or nil
-  for _, panel in ipairs(data.panels) do  -- what is broadcast has all threads
+  for _, panel in ipairs(data.panels) do  -- a broadcast element has all threads
     for at, list in pairs(panel.more or {}) do
       if #list > 2 * MOST_HOLDERS then
         panel.more[at] = table.move(list, 1, 2 * MOST_HOLDERS, 1, {})
@@ -250,13 +253,13 @@ local function drawn(x)
   return data
 end
 
--- The number of x's picture, which is made once; nil: there is none, since it
--- is dynamic, or too much has been drawn.
+-- Returns the number of x's picture, which is made once; nil where x is
+-- dynamic, or too much has been drawn.
 local function picture(self, x, label)
   local known = self.drawings[label]
   if known ~= nil then return known or nil end
   if self.lazy and type(x) == "string" and not pcall(core.parse, x) then
-    self.drawings[label] = false  -- it is dynamic
+    self.drawings[label] = false  -- dynamic
     return nil
   elseif self.lazy then
     self.asked[#self.asked + 1] = x
@@ -274,17 +277,17 @@ local function picture(self, x, label)
   return ok and #self.pictures or nil
 end
 
---- The n-th picture of a lazy page, as cute.draw's script takes it; raises
--- where it cannot be drawn.
+--- Returns the n-th picture of a lazy page, in the form of cute.draw's script;
+-- raises where it cannot be drawn.
 ---@param n integer
----@return table? data nil: there is no such picture
+---@return table? data nil: the picture does not exist
 function Page:picture(n)
   local x = self.asked[n]
   return x and drawn(x)
 end
 
--- What a tensor of a kernel is, from its text, which is all that is left of it
--- behind the trace: its space, its layout.
+-- Returns a kernel tensor's memory space and layout, parsed from its text,
+-- which is all that remains after the trace.
 local function tensor_parts(text)
   local pointer, layout = text:match "^(.-) o (.*)$"
   local space = (pointer or ""):match "^ptr%[(.-)%]"
@@ -311,7 +314,7 @@ local function add_thing(things, seen, name, value, place)
   things[#things + 1] = thing
 end
 
--- Pictures go to shared memory first, then to threads and values.
+-- Adds pictures: shared memory first, then threads and values.
 local function add_pictures(self, things, seen)
   local function draw(want)
     for _, t in ipairs(things) do
@@ -327,8 +330,7 @@ local function add_pictures(self, things, seen)
   draw(function(t) return t.space ~= "coordinates" and t.layout ~= "1:0" end)
 end
 
--- What names stood for while it was traced, and fields of tables that are no
--- objects.
+-- Returns the values of names during the trace, and fields of plain tables.
 local function things_of(self, program, key)
   local things, seen = {}, {}
   for _, e in ipairs(program.locals and program.locals.list or {}) do
@@ -352,7 +354,7 @@ local function things_of(self, program, key)
 end
 
 ---------------------------------------------------------------------------
--- A launch
+-- Launches
 ---------------------------------------------------------------------------
 
 local function times(t)
@@ -388,14 +390,14 @@ end
 
 local CARDS = {[80] = "a100", [89] = "l40s", [90] = "h200"}
 
--- A launch as cutelua.profile takes it.
+-- Returns a launch in the form of cutelua.profile.
 local function prepared(program, launch)
   return {program = program, values = launch.args, grid = launch.grid,
     block = launch.block, device = {sm = launch.sm}, seed = launch.seed,
     budget = launch.budget, pdl = launch.pdl}
 end
 
--- How long it takes on a card; nil, why: that is not known.
+-- Estimates a launch's time on a GPU; nil and the reason where it is unknown.
 local function estimate_of(program, launch, made)
   local card = CARDS[launch.sm]
   if not card then return nil, "no estimate: no card of " .. program.arch end
@@ -420,7 +422,7 @@ local NO_COMPILER = "PTX, SASS and registers are not here: CUDA's compiler "
   .. "makes them, which no page has; `cutelua explain SCRIPT -o k.html` shows "
   .. "them where it is installed"
 
--- A launch as the page has it; with what it costs, or without.
+-- Returns a launch in the page's form, with or without its costs.
 local function kernel_of(self, program, launch, report, costs)
   local keys, counts, notes = {}, {}, {}
   local key = key_maker(self, keys)
@@ -456,7 +458,7 @@ end
 --- Adds a launch on the simulator.
 ---@param program table
 ---@param launch table as core.sim_run took it, with record = true
----@param report table what that gave
+---@param report table the result of core.sim_run
 ---@return table kernel of the page
 function Page:add(program, launch, report)
   simreport.attach(report, program)
@@ -466,10 +468,10 @@ function Page:add(program, launch, report)
   return self.kernels[n]
 end
 
---- The n-th kernel of a lazy page with what it costs, in the place of the one
--- that was there.
+--- Returns the n-th kernel of a lazy page with its costs, and replaces the one
+-- without.
 ---@param n integer
----@return table? kernel nil: there is no such launch
+---@return table? kernel nil: the launch does not exist
 function Page:costs(n)
   local known, before = self.launches[n], self.kernels[n]
   if not known then return nil end
@@ -479,7 +481,7 @@ function Page:costs(n)
   return k
 end
 
---- Adds what stopped the script: at its line, where it names one.
+--- Adds the error that stopped the script, at its line if it names one.
 ---@param message string
 function Page:fail(message)
   local report = require "cute.lang.report"
@@ -500,10 +502,10 @@ function Page:fail(message)
     notes = {{kind = "bad", key = at, text = core.visible(text, true)}}}
 end
 
---- When the warps and agents of a lazy page's n-th launch worked: see
--- cutelua.profile.timeline. Raises where there is no estimate of it.
+--- Returns the timeline of the warps and agents of a lazy page's n-th launch:
+-- see cutelua.profile.timeline. Raises where it cannot be estimated.
 ---@param n integer
----@return table? timeline nil: there is no such launch
+---@return table? timeline nil: the launch does not exist
 function Page:timeline(n)
   local known = self.launches[n]
   if not known then return nil end
@@ -515,7 +517,7 @@ function Page:timeline(n)
     {card = CARDS[launch.sm]})
 end
 
---- A kernel of a page for JSON, whose fields have names.
+--- Returns a kernel of a page for JSON, with named fields.
 ---@param k table
 ---@return table
 function page.plain(k)
@@ -526,7 +528,7 @@ function page.plain(k)
   return out
 end
 
---- The page for JSON: what its script draws.
+--- Returns the page for JSON, as input of its script.
 ---@return table
 function Page:plain()
   local kernels = {}
@@ -534,9 +536,9 @@ function Page:plain()
   return {files = self.files, kernels = kernels, pictures = self.pictures}
 end
 
---- The page as a file.
+--- Returns the page as a file.
 ---@param title string
----@param workshop? {address: string, script: table} what its button opens there
+---@param workshop? {address: string, script: table} opened by the page's button
 ---@return string html
 function Page:html(title, workshop)
   return require "cutelua.page.view".html(title, self:plain(), workshop)

@@ -1,22 +1,24 @@
---- A script in a link: what stands behind the "#" of the workshop's address, so
--- that it goes nowhere but from one page to the next. JavaScript, of the page
--- of a kernel and of the workshop:
+--- Scripts in links: the part after the "#" of the workshop's address, which
+-- browsers do not send to a server. JavaScript for the pages of kernels and of
+-- the workshop:
 --
 --     cuteLink({name: "k.lua", text: "...", words: ["--m", "64"], seed: 1})
---       a promise of "#s=...": that as JSON, deflated by zlib (whose sum at the
---       end knows a link that was cut), in base64url. words, seed may lack.
+--       a promise of "#s=...": the object as JSON, deflated by zlib (whose
+--       checksum detects a truncated link), in base64url. words, seed are
+--       optional.
 --     cuteUnlink("#s=...")  a promise of the object; its error is a sentence
 local core = require "cute.core"
 
 local link = {}
 
---- Where `cutelua web` serves the workshop.
+--- The port of `cutelua web`.
 link.PORT = 5454
 
 local SCHEMES = {http = true, https = true, file = true}
 
---- The workshop's address, before the "#": what was given, or where it is. nil
--- and a sentence where a link to it would do something else than lead there.
+--- Returns the workshop's address, before the "#": the one given, or the
+-- default. Returns nil and a sentence for an address that a link must not
+-- have.
 ---@param given? string
 ---@return string? address
 ---@return string? why

@@ -1,5 +1,5 @@
---- `cutelua explain SCRIPT -o k.html`: a page of what a script launches on the
--- simulator, each kernel and grid once.
+--- `cutelua explain SCRIPT -o k.html`: writes a page of a script's launches on
+-- the simulator, each kernel and grid once.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local link = require "cutelua.page.link"
@@ -31,9 +31,9 @@ Exit code: 0 all well, 1 an error (the page says which, if there is one) or
 nothing launched, 2 a wrong command line, 130 interrupted.
 ]==]
 
---- Reads the words behind `explain`: options, with `script` the number of the
--- word that is the script; nil and a message. `-o FILE` behind its arguments is
--- taken from the words.
+--- Parses the words after `explain`: options, with `script` the index of the
+-- script's word; nil and a message. Removes `-o FILE` after the script's
+-- arguments from the words.
 ---@param words string[]
 function main.options(words)
   local opt, i = {}, 1
@@ -75,7 +75,7 @@ end
 local Session = {}
 Session.__index = Session
 
---- A session that watches launches; nil, a message and an exit code.
+--- Starts a session that watches launches; nil, a message and an exit code.
 ---@param opt table
 function main.start(opt)
   local s = setmetatable({opt = opt, page = page.new()}, Session)
@@ -102,15 +102,16 @@ function Session:write(text)
   return ok, not ok and unwritten(why) or nil
 end
 
--- The script as a link carries it; nil: its text cannot be read again.
+-- Returns the script in the form of a link; nil where its text cannot be read
+-- again.
 local function in_workshop(opt)
   local text = source.text("@" .. opt.name)
   return text and {address = opt.address, script = {
     name = source.short(opt.name), text = text, words = opt.words}}
 end
 
---- Writes the page; the exit code.
----@param code integer of the script
+--- Writes the page; returns the exit code.
+---@param code integer the script's exit code
 ---@param message? string its error
 function Session:finish(code, message)
   code = self.watch.code or code
@@ -119,7 +120,7 @@ function Session:finish(code, message)
   local kernels = self.page.kernels
   if code == 130 then return code end
   if #kernels == 0 then
-    if message then return code end  -- which was told
+    if message then return code end  -- already printed
     local why = "the script launched nothing"
     if next(self.watch.names) then
       why = sign.no_such("kernel launched", self.opt.kernel, self.watch.names)

@@ -1,6 +1,7 @@
---- The page of cutelua.page as HTML: its style and its script. What is shown is
--- drawn in the browser, from what cute.page gathered. The workshop (web/) shows
--- the same beside its editor: view.style and view.script are both pages'.
+--- The page of cutelua.page as HTML: its style and its script. The browser
+-- draws the data that cutelua.page collected. The workshop (web/) shows the
+-- same view next to its editor, so view.style and view.script belong to both
+-- pages.
 local html = require "cutelua.text.html"
 
 local view = {}
@@ -10,7 +11,7 @@ body { height: 100vh; height: 100dvh; display: flex; flex-direction: column; }
 main { flex: 1; min-height: 0; padding: 0; }
 ]]
 
---- What the view needs besides html.style and the pictures' style.
+--- The style of the view, in addition to html.style and the pictures' style.
 view.style = [[
 .view { display: flex; flex-direction: column; min-height: 0; }
 #bar { display: flex; flex-wrap: wrap; gap: 6px 14px; align-items: center;
@@ -107,16 +108,16 @@ dialog .close { float: right; }
 }
 ]]
 
---- cutePage(root, page, opt) draws a page into an element, at what was reported
--- or at the line that costs most, of page.script if it has one. With opt it
--- stands beside an editor that has the script: {beside = true, one text at a
--- time; view: its name; kernel: a number; lit(place, stays): what is pointed at
--- is of place = {file, line} or null; go(place): true where the editor went
--- there; shown(kernel, number); picture(n), costs(number): promises of a
--- picture, of a kernel with its estimate, which the page lacks}. It gives
--- {light(file, line), pick(file, line), lines(), costs(), show(number)}: lines
--- of the editor are pointed at or chosen, the kernel's own are shown, costs are
--- asked for, another kernel is shown.
+--- cutePage(root, page, opt) draws a page into an element, scrolled to the
+-- first report or to the most expensive line, of page.script if it has one.
+-- With opt it is shown next to an editor that has the script: {beside = true,
+-- one text at a time; view: its name; kernel: a number; lit(place, stays): the
+-- highlighted place = {file, line} or null; go(place): true where the editor
+-- went there; shown(kernel, number); picture(n), costs(number): promises of a
+-- picture, and of a kernel with its estimate, which the page lacks}. It
+-- returns {light(file, line), pick(file, line), lines(), costs(),
+-- show(number)}: these highlight or select lines of the editor, return the
+-- kernel's own lines, request costs, and show another kernel.
 view.script = [=[
 var cutePage = (function () {
 "use strict";
@@ -650,7 +651,7 @@ return draw;
 })();
 ]=]
 
--- A button in the page's head, where the browser can pack the script.
+-- A button in the page's head, where the browser can compress the script.
 local WORKSHOP = [=[
 if (page.workshop && window.CompressionStream) {
   cuteLink(page.workshop.script).then(function (fragment) {
@@ -666,10 +667,10 @@ if (page.workshop && window.CompressionStream) {
 }
 ]=]
 
---- The whole page.
+--- Returns the whole page.
 ---@param title string
 ---@param model table of cutelua.page
----@param workshop? {address: string, script: table} where a button leads
+---@param workshop? {address: string, script: table} the button's target
 ---@return string
 function view.html(title, model, workshop)
   local drawing = require "cutelua.draw.html"

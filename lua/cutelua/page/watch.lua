@@ -1,12 +1,12 @@
---- Watches what a script launches on the simulator, each kernel and grid once:
--- what `cutelua explain` and the workshop make pages of.
+--- Watches a script's launches on the simulator, each kernel and grid once.
+-- `cutelua explain` and the workshop make pages of them.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"
 
 local watch = {}
 
-local MOST = 16  -- launches of a page
+local MOST = 16  -- launches per page
 
 local Watch = {}
 Watch.__index = Watch
@@ -15,10 +15,10 @@ Watch.__index = Watch
 -- os.exit
 ---------------------------------------------------------------------------
 
-local STOP = {}  -- what it raises
-local watching   -- what there is
+local STOP = {}  -- the value that it raises
+local watching   -- the current watch
 
--- What catches errors hands that one on.
+-- Re-raises that value from functions that catch errors.
 local function past(ok, e, ...)
   if not ok and rawequal(e, STOP) then error(STOP, 0) end
   return ok, e, ...
@@ -26,7 +26,7 @@ end
 
 local pcall, xpcall, resume = pcall, xpcall, coroutine.resume
 
--- {table, name, what stands there, and while something is watched}, ...
+-- {table, name, original value, value while watching}, ...
 local REPLACED = {
   {os, "exit", os.exit, function(how)
     watching.code = how == true and 0 or how == false and 1
@@ -51,15 +51,15 @@ end
 -- Launches
 ---------------------------------------------------------------------------
 
---- From now on all launches are on the simulator and are watched, and os.exit
--- ends the script alone: it raises `stop`, which no pcall keeps, and leaves the
--- exit code in `code`.
+--- Starts watching: all launches run on the simulator, and os.exit ends only
+-- the script. It raises `stop`, which no pcall catches, and stores the exit
+-- code in `code`.
 ---@param page table of cutelua.page
----@param name? string of the kernels that are wanted; all when absent
----@param seed? integer of the schedules of launches that have none
----@param alone? string why there is no GPU, where nobody can have one
----@return table watch with left: how many launches had no room; names: of all
--- kernels that were launched, as keys
+---@param name? string name of the kernels to watch; all when absent
+---@param seed? integer seed of the schedules of launches that have none
+---@param alone? string reason why there can be no GPU
+---@return table watch with left: number of launches left out; names: of all
+-- launched kernels, as keys
 function watch.start(page, name, seed, alone)
   local w = setmetatable({page = page, name = name, seed = seed, known = {},
                           stop = STOP, left = 0, names = {}}, Watch)
@@ -71,7 +71,7 @@ function watch.start(page, name, seed, alone)
   return w
 end
 
--- Launches of one program and grid are one.
+-- Runs a launch; launches of one program and grid count as one.
 function Watch:run(program, launch)
   local key = ("%s %s"):format(program.fn, table.concat(launch.grid, ","))
   local k = self.known[key]
@@ -92,14 +92,14 @@ function Watch:run(program, launch)
   return found
 end
 
--- Is that failure of a launch whose reports the page has?
+-- Reports whether the page already shows a failed launch's reports.
 local function is_told(kernels, message)
   local last = kernels[#kernels]
   return last and #last.notes > 0 and message:find("[kernel-fault]", 1, true)
 end
 
---- Ends it; the page says what stopped the script.
----@param message? string what stopped the script
+--- Stops watching; the page shows the error that stopped the script.
+---@param message? string the error that stopped the script
 ---@param at_line? boolean does the message name a line?
 function Watch:finish(message, at_line)
   kernel.runner, devices.simulates = nil, nil

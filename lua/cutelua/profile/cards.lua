@@ -1,4 +1,4 @@
---- How fast cards are that are not there: the rates of the model of time.
+--- Rates of GPUs that need not be present, for the cost model.
 local core = require "cute.core"
 local targets = require "cute.targets"
 
@@ -13,29 +13,32 @@ local function like(base, more)
   return t
 end
 
--- Rates are bytes a cycle of an SM, times are cycles of `clock`, a card's under
--- full load; an SM that runs faster (1.98 GHz with little to do) counts more.
+-- Rates are bytes per cycle of an SM; times are in cycles of `clock`, the GPU's
+-- clock under full load. (An SM that runs faster, 1.98 GHz with little to do,
+-- counts more cycles.)
 --
--- A quarter of an SM: mma, wgmma: multiply-adds of 16 bits; mma_again: when the
--- same warp can issue its next mma, of one's time; f64, integer, special: of a
--- warp's operation on f64, on integers (comparisons, conversions of 16 bits),
--- of the unit for special functions.
--- Memory: l2, bulk, store: what threads read of L2, what TMA does, what is
--- written, by all SMs at once; l2_most: what few can have each; fill: by TMA,
--- into shared memory; peer: of another block's shared memory; copy: of a
--- cp.async at least; atomic: of an atomic, of a store's time; cas: of shared
--- memory, by an atomic that is a loop of compare-and-swap.
--- Until a result is there: of arithmetic, shared memory, ldmatrix, an mma, L1,
--- L2 (global), memory besides (far), a bulk copy besides (tma), another block's
--- shared memory (far_shared), a compare-and-swap (swapped).
--- Threads: on from an mbarrier (barrier), a barrier's share of each warp and on
--- from its last (meet, round), on from a cluster's (cluster); a pass of a loop
--- at least (loop); fences of the block, of cluster and card, of the system: on
--- from one, and each warp's share where all of an SM have one; cluster_each:
--- such a share of arrivals at a cluster's barrier that release.
--- start: of a block where one has ended. launch: seconds that a kernel begins
--- and ends in; block, group: seconds of a block, of a cluster besides, that all
--- SMs begin one after the other; clock: Hz.
+-- Per quarter of an SM: mma, wgmma: 16-bit multiply-adds per cycle; mma_again:
+-- time until the same warp can issue its next mma, relative to one mma; f64,
+-- integer, special: cycles of a warp's operation on f64, on integers
+-- (comparisons, 16-bit conversions), on the special function unit.
+-- Memory: l2, bulk, store: rates of threads' reads from L2, of TMA, of writes,
+-- with all SMs active; l2_most: the limit of each when few are active; fill:
+-- TMA into shared memory; peer: another block's shared memory; copy: least
+-- cycles of a cp.async; atomic: time of an atomic relative to a store; cas:
+-- cycles of shared memory for an atomic implemented as a compare-and-swap loop.
+-- Latencies: of arithmetic (alu), shared memory, ldmatrix (matrix), an mma
+-- (tensor), L1, L2 (global), in addition for memory (far) and a bulk copy
+-- (tma), another block's shared memory (far_shared), a compare-and-swap
+-- (swapped).
+-- Threads: time to continue after an mbarrier (barrier); cost of a barrier per
+-- warp, and time to continue after the last one (meet, round); time to continue
+-- after a cluster's barrier (cluster); least time of a loop iteration (loop).
+-- Fences of the block, of cluster and GPU, of the system: time to continue
+-- after one, and the cost per warp where all warps of an SM execute one;
+-- cluster_each: the same cost for releasing arrivals at a cluster's barrier.
+-- start: time until a block starts where another one has ended. launch: seconds
+-- for a kernel's start and end; block, group: seconds to start a block, and in
+-- addition a cluster, which happens for all SMs in sequence; clock: Hz.
 local HOPPER = like(targets.H100, {clock = 1.755e9, l1_bytes = 256 * KIB,
   mma = 308, mma_again = 1.56,
   wgmma = 512, f64 = 1.75, integer = 1.75, special = 7.05, l2 = 42, bulk = 62,
@@ -68,9 +71,9 @@ local CARDS = {
     .. "0.86 TB/s; latencies as the H200's"}),
 }
 
---- A card by its name ("h200", "h100", "a100", "l40s"): name, arch, sms, clock
--- (Hz), dram (bytes a second), l2_bytes, and rates as above; source says where
--- its numbers come from.
+--- Returns a GPU by its name ("h200", "h100", "a100", "l40s"): name, arch, sms,
+-- clock (Hz), dram (bytes per second), l2_bytes, and rates as above; `source`
+-- names the origin of its numbers.
 ---@param name string
 ---@return table
 function cards.card(name)
@@ -83,8 +86,8 @@ function cards.card(name)
     table.concat(names, " ")))
 end
 
---- Fails where a grid has no blocks: nothing runs that could be timed.
----@param name string the kernel's
+--- Raises where a grid has no blocks: there would be nothing to time.
+---@param name string the kernel's name
 ---@param grid integer[]
 function cards.need_blocks(name, grid)
   if grid[1] * grid[2] * grid[3] == 0 then

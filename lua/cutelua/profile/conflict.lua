@@ -1,14 +1,14 @@
---- Why a line has bank conflicts: one request of it, who is served when, and
--- whom that leaves waiting.
+--- Explains the bank conflicts of a line by one of its accesses: which lanes
+-- are served in which pass.
 --
 --     local r = k(A, B):profile {grid = 8, block = 256}
 --     for _, c in ipairs(r:conflicts()) do print(c) end
 --
--- A conflict has file, line, op, tensor, layout, count (requests of the line),
--- conflicts (their passes beyond the fewest), and one request that is worst:
--- kind, width (bytes a lane), passes, least, block, warp, lanes = {{lane =,
--- at = byte of the tensor, group =, pass =}, ...}: lanes of a group could be
--- served at once, those of a pass are. tostring(c) draws it, c:svg() is a
+-- A conflict has file, line, op, tensor, layout, count (accesses of the line),
+-- conflicts (passes beyond the minimum), and its worst access: kind, width
+-- (bytes per lane), passes, least, block, warp, lanes = {{lane =, at = byte of
+-- the tensor, group =, pass =}, ...}. Lanes of a group could be served
+-- together; lanes of a pass are. tostring(c) draws it as text, c:svg() as a
 -- picture.
 local core = require "cute.core"
 local layouts = require "cutelua.draw.layouts"
@@ -19,12 +19,12 @@ local source = require "cute.lang.source"
 
 local conflict = {}
 
-local Conflict = {__closed = true}  -- to cute.lang.dependencies
+local Conflict = {__closed = true}  -- see cute.lang.dependencies
 Conflict.__index = Conflict
 
-local BANKS, SHOWN = 32, 16  -- passes that are drawn as text, at most
+local BANKS, SHOWN = 32, 16  -- most passes drawn as text
 
---- What a kind of request is called.
+--- Names of the kinds of accesses.
 local WORDS = {load = "a load", store = "a store",
                ["cp.async"] = "a cp.async", ["cp.async.cg"] = "a cp.async.cg"}
 
@@ -34,9 +34,9 @@ end
 
 local function swizzle_of(text) return text:match "^Sw<[^>]*>" end
 
--- The layout of a shared object as its accesses see it: what it was made with,
--- or where that is so many elements, the first that it is seen through. Are
--- there several swizzles?
+-- Returns the layout of a shared object as its accesses see it, and whether
+-- there are several swizzles. That is the object's own layout or, if that is
+-- flat, the first view of it.
 local function layout_text(object)
   local flat = object.layout:match "^%(?%d+%)?:%(?1%)?$"
   local own, view = object.layout, object.view
@@ -45,21 +45,21 @@ local function layout_text(object)
     or not flat and swizzle_of(own) ~= swizzle_of(view)
 end
 
--- The coordinate that a lane asks for, "(8,0)"; of a byte within an element
--- the element's.
+-- Returns the coordinate that a lane accesses, "(8,0)"; for a byte inside an
+-- element, the element's.
 local function coordinate(c, lane)
   local bits = c.dtype.bits
   return core.layout_coord(c.layout, lane.at * 8 // bits)
     or ("byte %d"):format(lane.at)
 end
 
--- The first and the last bank of a lane.
+-- Returns the first and the last bank of a lane.
 local function banks_of(c, lane)
   local first = (c.base + lane.at) // 4 % BANKS
   return first, first + math.max(c.width // 4, 1) - 1
 end
 
--- passes[p][bank] = the first lane that is served there in that pass.
+-- Returns passes[p][bank] = the first lane served there in that pass.
 local function grid(c)
   local passes = {}
   for _, lane in ipairs(c.lanes) do
@@ -73,8 +73,8 @@ local function grid(c)
   return passes
 end
 
--- The lanes of one group that want the most words of one bank: the bank, one
--- lane of each word.
+-- Returns the lanes of one group that access the most words of one bank: the
+-- bank, and one lane per word.
 local function collision(c)
   local best, at, words = 0, nil, {}
   for _, lane in ipairs(c.lanes) do
@@ -92,7 +92,7 @@ local function collision(c)
   return at
 end
 
--- A cp.async past L1: banks do not matter, lines do.
+-- Explains a cp.async that bypasses L1: lines matter, banks do not.
 local function lines_text(c)
   local lines, n = {}, 0
   for _, lane in ipairs(c.lanes) do
@@ -123,8 +123,8 @@ local function collision_text(c, list)
     list.bank, #list, table.concat(text, ", "))
 end
 
--- Rows of the map: passes by banks; a lane stands in its first bank. Those of
--- the group that has the collision; others are alike.
+-- Returns the map's rows, passes by banks, with each lane in its first bank. It
+-- shows the group with the collision; the others are similar.
 local function map_text(c, group)
   local out, head = {}, {}
   for bank = 0, BANKS - 1, 4 do head[#head + 1] = ("%2d      "):format(bank) end
@@ -166,7 +166,7 @@ function Conflict.__tostring(c)
 end
 
 ---------------------------------------------------------------------------
--- As a picture
+-- Pictures
 ---------------------------------------------------------------------------
 
 local function title_of(c)
@@ -175,7 +175,7 @@ local function title_of(c)
     c.layout, plural(c.passes, "pass", "passes"), c.least)
 end
 
--- A row for each pass, a column for each bank.
+-- Returns a panel with a row per pass and a column per bank.
 local function bank_panel(c)
   local passes = grid(c)
   local panel = picture.grid {name = ("banks in each of %s"):format(
@@ -195,8 +195,8 @@ local function bank_panel(c)
   return panel
 end
 
--- Where the elements of the tensor are: rows of each slice, and the slice and
--- cell of each offset; nil where its layout cannot be read, or has no rows.
+-- Returns the slice and cell of each offset of the tensor, and the number of
+-- columns; nil where its layout cannot be read, or has no rows.
 local function element_places(c, limit)
   local ok, layout = pcall(core.layout, c.layout)
   if not ok or core.rank(layout) < 1 or not core.is_static(layout)
@@ -217,7 +217,8 @@ local function element_places(c, limit)
   return places, columns
 end
 
--- The elements of one slice that lanes ask for, in the rows that have them.
+-- Returns a panel of the elements of one slice that lanes access, in the rows
+-- that have any.
 local function slice_panel(slice, columns)
   local first, last = math.maxinteger, 0
   for _, e in ipairs(slice) do
@@ -268,7 +269,7 @@ local function tensor_panels(c, limit)
   return order
 end
 
--- Panels of one request: its elements in the tensor, and the banks.
+-- Returns the panels of one access: its elements in the tensor, and the banks.
 local function panels_of(c, opts)
   local limit = picture.limit(opts)
   local banks, list = bank_panel(c), tensor_panels(c, limit)
@@ -294,20 +295,20 @@ function Conflict.__draw(c, opts)
   return p
 end
 
---- The conflict as a picture: the elements that lanes ask for, and a row for
--- each pass with a column for each bank.
+--- Returns the conflict as a picture: the elements that lanes access, and a row
+-- per pass with a column per bank.
 ---@return string svg
 function Conflict:svg()
   return require "cutelua.draw".draw(self, {as = "svg"})
 end
 
 ---------------------------------------------------------------------------
--- Of a report
+-- Conflicts of a report
 ---------------------------------------------------------------------------
 
---- Shared objects of a traced function by their index, with `tensor`, what
--- they are called, `text`, their layout's, and `several`: accesses go through
--- more than one swizzle.
+--- Returns the shared objects of a traced function by index, with `tensor`,
+-- their name, `text`, their layout, and `several`: accesses use more than one
+-- swizzle.
 ---@param fn userdata
 ---@return table<integer, table>
 function conflict.objects(fn)
@@ -320,7 +321,7 @@ function conflict.objects(fn)
   return by
 end
 
--- Request r of the line s, to the object o.
+-- Makes a conflict from access r of line s to object o.
 local function new(s, r, o)
   return setmetatable({
     file = s.file, line = s.line, op = s.op, count = s.count,
@@ -330,8 +331,8 @@ local function new(s, r, o)
     warp = r.warp, lanes = r.lanes}, Conflict)
 end
 
---- The lines of a report that has its requests that are in conflict, the worst
--- first.
+--- Returns the lines with conflicts of a report with recorded accesses, the
+-- worst first.
 ---@param report table
 ---@return table[]
 function conflict.list(report)
@@ -349,8 +350,8 @@ function conflict.list(report)
   return list
 end
 
--- One request of each line that asks for shared memory: the worst, or where
--- none has to wait, the first.
+-- Returns one access of each line that uses shared memory: the worst one, or
+-- the first where none has to wait.
 local function each_line(report)
   local objects, found = conflict.objects(report.program.fn), {}
   local requests, left = report.requests, 0
@@ -383,7 +384,8 @@ local function names_of(list, key)
   return table.concat(names, " ")
 end
 
--- Those of a list whose field is that; all where it is not said.
+-- Returns the elements of a list with that field value; all where none is asked
+-- for.
 local function only(list, key, want)
   if want == nil then return list end
   local out = {}
@@ -397,8 +399,9 @@ local function only(list, key, want)
   return out
 end
 
---- The picture of a report's accesses to one shared tensor (`tensor`, or that
--- with the most conflicts): of each line (or `line`) the worst request.
+--- Returns a picture of a report's accesses to one shared tensor (`tensor`, or
+-- the one with the most conflicts): the worst access of each line, or of
+-- `line`.
 ---@param report table
 ---@param opts table
 ---@return table picture

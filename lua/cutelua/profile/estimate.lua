@@ -1,25 +1,26 @@
---- How long a launch will take on a card that need not be there, and why.
+--- Estimates how long a launch takes on a GPU, which need not be present, and
+-- the bottleneck.
 --
 --     print(k(A, B, C):estimate {grid = 256, block = 128, card = "h200"})
 --
--- The simulator runs one cluster (a block where there are none) and writes down
--- what its warps did; a model of an SM (core/sim/clock.c) plays that as often
--- as an SM has such clusters, as many at once as it holds. Registers come from
--- NVRTC, for the card's architecture, where it is installed.
+-- The simulator runs one cluster (a block where there are none) and logs the
+-- events of its warps. A model of an SM (core/sim/clock.c) replays the log as
+-- often as an SM has such clusters, as many at once as fit. Registers come
+-- from NVRTC, for the GPU's architecture, where it is installed.
 --
--- An estimate has: card, seconds, cycles; occupancy (targets.occupancy's),
+-- An estimate has: card, seconds, cycles; occupancy (from targets.occupancy),
 -- registers (nil: unknown), shared, threads; waves (2.4 take the time of 3),
--- tail (of the SMs' room, what the last one uses); flops, and bytes =
--- {shared =, l2 =, dram =} of the whole grid; busy = {issue =, fma =, alu =,
--- special =, f64 =, tensor =, shared =, l1 =, memory =, fill =, peer =}, each a
--- part of the time, and bound, the busiest of them, or "launch", where blocks
--- begin for all of the time; roof: seconds that each of these alone would
--- take, if all SMs always did it, and l2, dram (the tensors, once);
--- lines = {{file =, line =, slots =, flops =, shared =, l2 =, stall =}, ...}:
--- of one cluster instructions issued, operations, bytes, and the part of its
--- warps' time that they wait there.
+-- tail (fraction of the SMs' capacity that the last wave uses); flops, and
+-- bytes = {shared =, l2 =, dram =} of the whole grid; busy = {issue =, fma =,
+-- alu =, special =, f64 =, tensor =, shared =, l1 =, memory =, fill =, peer
+-- =}, each a fraction of the time, and bound, the busiest of them, or
+-- "launch", where blocks begin during the whole time; roof: seconds that each
+-- of these alone would take with all SMs always busy, and l2, dram (the
+-- tensors, once); lines = {{file =, line =, slots =, flops =, shared =, l2 =,
+-- stall =}, ...}: for one cluster the instructions issued, operations, bytes,
+-- and the fraction of its warps' time spent waiting there.
 --
--- Where it is blind: docs/estimate.md.
+-- docs/estimate.md lists the limitations.
 local core = require "cute.core"
 local cards = require "cutelua.profile.cards"
 local columns = require "cutelua.text.columns"
@@ -30,7 +31,7 @@ local targets = require "cute.targets"
 
 local estimate = {}
 
-local Estimate = {__closed = true}  -- to cute.lang.dependencies
+local Estimate = {__closed = true}  -- see cute.lang.dependencies
 Estimate.__index = Estimate
 
 local SECTOR, WAVEFRONT, MOST_STEPS = 32, 128, 1 << 24
@@ -40,10 +41,10 @@ local function ceil_div(a, b) return (a + b - 1) // b end
 local function product(t) return t[1] * t[2] * t[3] end
 
 ---------------------------------------------------------------------------
--- What a launch needs
+-- Requirements of a launch
 ---------------------------------------------------------------------------
 
--- Registers and barriers, as the compiler says; nothing without one.
+-- Returns the compiler's registers and barriers; empty without a compiler.
 local function resources(p, arch)
   local out, message = p.program:compile(arch)
   if out then return out.resources end
@@ -51,7 +52,7 @@ local function resources(p, arch)
   require "cute.lang.report".raise(message)
 end
 
--- Bytes of the tensors that the kernel reads or writes, each buffer once.
+-- Returns the bytes of the tensors that the kernel accesses, each buffer once.
 local function footprint(p)
   local seen, bytes = {}, 0
   for i, v in ipairs(p.values) do
@@ -73,8 +74,8 @@ local RATES = {"mma", "mma_again", "wgmma", "f64", "integer", "special", "copy",
   "cluster", "loop", "fence_cta", "fence_cta_each", "fence", "fence_each",
   "fence_sys", "fence_sys_each", "fence_async", "cluster_each", "start"}
 
--- An SM of the card, where `far` of what comes through L2 comes from memory
--- and `busy` SMs ask for it.
+-- Returns an SM of the GPU, where the fraction `far` of L2's traffic comes from
+-- memory and `busy` SMs compete for it.
 local function machine(card, far, busy, l1)
   local m = {l1 = l1, steps = MOST_STEPS}
   for _, name in ipairs(RATES) do m[name] = card[name] end
@@ -87,8 +88,8 @@ local function machine(card, far, busy, l1)
   return m
 end
 
--- Fences of all SMs meet in L2: the share of one is that of a warp of a card
--- whose SMs have as many as this one.
+-- Scales the cost of fences, which all SMs send to L2: the cost per warp
+-- applies to a GPU whose SMs all have as many warps as this one.
 local FENCES = {"fence_each", "fence_sys_each", "cluster_each"}
 
 local function crowd(m, x)
@@ -99,8 +100,9 @@ local function crowd(m, x)
   end
 end
 
--- Plays clusters of a launch on an SM. Restores memory and the launch in front
--- after each play, so that every play sees what the launch would see.
+-- Replays clusters of a launch on an SM. Restores memory and the launch in
+-- front after each replay, so that every replay sees the launch's initial
+-- state.
 local function play(p, m, clusters, resident, unit)
   m.clusters, m.resident = clusters, math.min(resident, clusters)
   local _, found = memory.untouched(p.restore, core.sim_run, p.program.fn,
@@ -125,8 +127,8 @@ local function play(p, m, clusters, resident, unit)
   return found
 end
 
--- Cycles until `each` clusters have run on an SM's place, `resident` at once;
--- of many, what a few more of them take is taken for all.
+-- Returns the cycles until `each` clusters have run on an SM's slot, `resident`
+-- at once. For many clusters the time of a few more is extrapolated.
 local function cycles_of(p, m, each, resident, unit)
   local some = math.min(each, 4 * resident)
   local found = play(p, m, some, resident, unit)
@@ -160,8 +162,8 @@ local function lines_of(found, cycles, warps)
   return out
 end
 
--- Seconds that each pipe would be busy if all SMs always were, with so many
--- blocks; found.played of them were.
+-- Returns the seconds that each pipe would be busy with that many blocks if all
+-- SMs always were; found.played of them were replayed.
 local function roofs(card, found, blocks)
   local out = {}
   for _, name in ipairs {"issue", "fma", "alu", "special", "f64", "tensor",
@@ -183,8 +185,9 @@ end
 estimate.OPTIONS = {card = "string", cold = "boolean", registers = "integer",
                     at = "integer"}
 
--- What a launch is on a card: how many blocks an SM holds, clusters in all, on
--- how many groups of SMs (`places`), and how many each of these has in turn.
+-- Returns a launch's distribution on a GPU: blocks per SM, clusters in total,
+-- the number of SM groups (`places`), and the clusters that each group runs in
+-- sequence.
 local function on_card(p, opts)
   local card = cards.card(opts.card or "h200")
   local sm = tonumber(card.arch:match "%d+")
@@ -216,22 +219,22 @@ local function on_card(p, opts)
   return x
 end
 
--- Bytes that a run moves from and to global memory.
+-- Returns the bytes that a run moves from and to global memory.
 local function moved(found)
   local n = 0
   for _, s in ipairs(found.lines) do n = n + (s.global and s.bytes or 0) end
   return n
 end
 
--- Does the last cluster move nothing, where the one that stands for all does?
--- Its faults are the launch's.
+-- Reports whether the last cluster moves no data although the representative
+-- one does. A fault in it is a fault of the launch.
 local function is_idle(p, x, found, with)
   if x.clusters == 1 or moved(found) == 0 then return false end
   return moved(play(p, with(0), 1, 1, x.clusters - 1)) == 0
 end
 
--- Cycles, what the simulator gave, and which part of L2's bytes comes from
--- memory.
+-- Returns the fraction of L2's bytes that comes from memory, the cycles, and
+-- the simulator's report.
 local function run(p, x, cold, events)
   local busy = math.min(x.clusters, x.places) * x.ncta
   local l1 = (x.card.l1_bytes - x.resident * x.shared) // x.resident
@@ -251,21 +254,22 @@ local function run(p, x, cold, events)
   return far, cycles_of(p, with(far), x.each, x.resident, x.at)
 end
 
--- Cycles in which all blocks begin, where nothing else holds them up.
+-- Returns the cycles in which all blocks begin, if nothing else delays them.
 local function begin_of(x)
   local all = x.clusters * (x.ncta * x.card.block
     + (x.ncta > 1 and x.card.group or 0))
   return all * x.card.clock
 end
 
--- How busy each pipe was, what each alone would take, and where warps waited.
+-- Sets the load of each pipe, the time of each alone, and the lines where warps
+-- waited.
 local function loads(e, x, found)
   local card, timing = x.card, found.timing
   e.roof = roofs(card, found, x.clusters * x.ncta)
   e.roof.l2 = e.bytes.l2 / (card.l2 * card.sms * card.clock)
   e.roof.dram = x.bytes / card.dram
   e.busy = {}
-  local all = math.max(timing.cycles, 1)  -- none of an empty kernel
+  local all = math.max(timing.cycles, 1)  -- 0 for an empty kernel
   for k, cycles in pairs(timing.busy) do e.busy[k] = cycles / all end
   e.bound = e.begins and "launch" or busiest(e.busy)
   e.lines = lines_of(found, all, math.min(x.resident, x.each)
@@ -273,16 +277,14 @@ local function loads(e, x, found)
 end
 
 --- Estimates a prepared launch on the simulator.
----@param p any what call:compile gives
----@param opts? table {card: string?, cold: boolean?, registers: integer?,
--- at: integer?}
--- card: of cute.targets, "h200" when absent; cold: nothing is in L2
--- before it (what fits there is, else); registers: of a thread, where they are
--- not to be asked of NVRTC; at: the number of the cluster that stands for all,
--- 0 when absent
+---@param p any the result of call:compile
+---@param opts? table {card: string?, cold: boolean?, registers: integer?, at:
+-- integer?} card: of cute.targets, "h200" when absent; cold: L2 is empty at the
+-- start (otherwise it holds the data that fits); registers: per thread, instead
+-- of NVRTC's; at: number of the representative cluster, 0 when absent
 ---@param events? boolean
 ---@return table
----@return table found what the simulator gave, with events if they are wanted
+---@return table found the simulator's report, with events if requested
 function estimate.of(p, opts, events)
   require "cute.lang.kernel".check_options(opts, estimate.OPTIONS)
   opts = opts or {}
@@ -309,7 +311,7 @@ function estimate.of(p, opts, events)
 end
 
 ---------------------------------------------------------------------------
--- In words
+-- Messages
 ---------------------------------------------------------------------------
 
 local UNITS = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}}
@@ -332,7 +334,8 @@ local function limits_text(o)
   return table.concat(parts, ", ")
 end
 
--- Names with their numbers, times `by`, the largest first, less zeros.
+-- Returns names with their numbers times `by`, the largest first, without
+-- zeros.
 local function by_size(t, by, format)
   local names = {}
   for name, x in pairs(t) do

@@ -1,17 +1,18 @@
---- Whether a kernel runs on targets that are not there, and what it lacks.
+--- Reports whether a kernel runs on targets that are not present, and which
+-- features it lacks there.
 --
 --     print(k(A, B):preflight("sm_100a", {block = 128}))
 --     print(k(A, B):preflight {block = 128})           -- all targets
 --
--- What targets have are tables: instructions, features and the shared memory
--- of a block core/ir/target.h's (PTX ISA: "Target ISA Notes" of each
--- instruction), what multiprocessors hold cute.targets's. Registers
--- are NVRTC's, where it is there and knows the target.
+-- The properties of targets are tables. core/ir/target.h has instructions,
+-- features and the shared memory of a block (PTX ISA: "Target ISA Notes" of
+-- each instruction); cute.targets has the limits of multiprocessors. Registers
+-- come from NVRTC, if it is installed and supports the target.
 --
 -- A result has kernel, target, ok, checks = {{what =, ok =, needs =, has =,
--- source =}, ...} (ok nil: not known), lacks = {{name =, file =, line =,
--- needs =}, ...}, blocks (of an SM) and by (what limits them). Those of all
--- targets are a list; tostring is a table.
+-- source =}, ...} (ok nil: not known), lacks = {{name =, file =, line =, needs
+-- =}, ...}, blocks (per SM) and by (the limiting resource). The results for
+-- all targets are a list; tostring prints it as a table.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"
@@ -25,17 +26,17 @@ local SPECS = "CUDA C++ Programming Guide, technical specifications"
 local NOTES = "PTX ISA, target ISA notes"
 local TENSORMAP = "CUDA driver API, cuTensorMapEncodeTiled"
 
--- Blocks of a cluster that all have; beyond that a GPU is asked.
+-- Blocks of a cluster that every GPU supports, and the most that some do.
 local CLUSTER, CLUSTER_MOST = 8, 16
 
-local Result = {__closed = true}  -- to cute.lang.dependencies
+local Result = {__closed = true}  -- see cute.lang.dependencies
 Result.__index = Result
 
 ---------------------------------------------------------------------------
 -- Instructions
 ---------------------------------------------------------------------------
 
--- Where a need is met, in words: "sm_90 and newer", "sm_90a alone".
+-- Returns the targets that satisfy a need: "sm_90 and newer", "sm_90a alone".
 local function whose(n)
   local letter = n.specific and "a" or ""
   if n.most == n.least then return ("sm_%d%s alone"):format(n.least, letter) end
@@ -46,7 +47,7 @@ local function whose(n)
     and ", with a or f behind the number" or "")
 end
 
--- What of fn:needs() a target has not.
+-- Returns the needs of fn:needs() that a target does not satisfy.
 local function lacking(needs, arch, sm)
   local list, plain = {}, not arch:find "[af]$"
   for _, n in ipairs(needs) do
@@ -78,7 +79,7 @@ end
 
 local function product(t) return t[1] * t[2] * t[3] end
 
--- The most registers that a thread of a block may have.
+-- Returns the most registers that a thread of a block may have.
 local function register_limit(limits, threads)
   local warps = (threads + 31) // 32
   warps = (warps + limits.quarters - 1) // limits.quarters * limits.quarters
@@ -86,7 +87,8 @@ local function register_limit(limits, threads)
                   limits.registers // (warps * 32) // 8 * 8)
 end
 
--- Registers and spilled bytes by NVRTC; nil and why they are not known.
+-- Returns registers and spilled bytes by NVRTC; nil and the reason where
+-- unknown.
 local function compiled(program, arch)
   local ok, out, why = pcall(program.compile, program, arch)
   if not ok then return nil, tostring(out) end
@@ -123,7 +125,7 @@ local function count(n, one) return ("%d %s%s"):format(n, one, n == 1 and ""
   or "s") end
 
 -- Alignments that the kernel relies on: of its arguments, and of shared tensors
--- that TMA or a warpgroup's MMA reaches.
+-- accessed by TMA or a warpgroup's MMA.
 local ALIGN = {tma = 128, bulk = 16, wgmma = 128}
 
 local function check_alignment(program)
@@ -184,7 +186,7 @@ local function one(program, needs, arch, wanted)
 end
 
 ---------------------------------------------------------------------------
--- In words
+-- Messages
 ---------------------------------------------------------------------------
 
 local function columns(rows)
@@ -229,7 +231,7 @@ end
 local List = {}
 List.__index = List
 
--- Why a target is none, in a few words.
+-- Returns in a few words why a target does not work.
 local function short(r)
   for _, c in ipairs(r.checks) do
     if c.ok == false and c.what == "instructions" then
@@ -255,7 +257,7 @@ function List.__tostring(list)
   return core.visible("kernel " .. list.kernel .. "\n" .. columns(rows), true)
 end
 
--- One name for each architecture: that with all that its chips have.
+-- Returns one name per architecture: the variant with all of its features.
 local function all_targets()
   local list, archs = {}, core.archs()
   for _, name in ipairs(archs) do
@@ -268,7 +270,7 @@ local function all_targets()
   return list
 end
 
--- opts without `registers`, and that: is it to be compiled?
+-- Returns opts without `registers`, and its value: whether to compile.
 local function options(opts)
   if type(opts) ~= "table" then
     kernel.check_options(opts)
@@ -285,7 +287,7 @@ local function options(opts)
   return own, registers
 end
 
---- A call of a kernel, k(A, B), on a target, or on all of them.
+--- Checks a call of a kernel, k(A, B), for a target, or for all of them.
 ---@param call table
 ---@param target? string|table "sm_100a"; or opts
 ---@param opts? table of trace; registers = false: do not compile

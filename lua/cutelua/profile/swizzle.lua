@@ -1,5 +1,5 @@
---- The layout of a shared tensor that costs the fewest passes: swizzles and
--- paddings, tried on all requests that a kernel makes to it.
+--- Finds the layout of a shared tensor with the fewest passes: tries swizzles
+-- and paddings on all accesses that a kernel makes to it.
 --
 --     print(k(A, B):find_swizzle {grid = 8, block = 256})
 --     cute.find_swizzle(cute.make_layout({32, 32}, {32, 1}), {
@@ -8,15 +8,15 @@
 --       {op = "ld", type = cute.f32, at = function(t, i) return {t, i} end,
 --        count = 32}})
 --
--- A request is what lanes ask for at once, by where in the tensor; so what it
--- costs elsewhere is counted by what counts while a kernel runs
--- (core/sim/access.c). Vectors stay whole: chunks that a swizzle moves, and
--- what is padded, are at least as wide as the widest access.
+-- An access records the positions in the tensor that lanes touch together. Its
+-- cost under another layout is computed by the code that counts passes while a
+-- kernel runs (core/sim/access.c). Vectors stay intact: the chunks that a
+-- swizzle moves, and the paddings, are at least as wide as the widest access.
 --
--- What it finds: tensor, layout (a cute.Layout), lua (what to write), was =
--- {passes =, conflicts =}, now = {...}, bytes (of shared memory, both),
--- lines = {{file =, line =, op =, was =, now = conflicts}, ...}; cured: no
--- conflict is left. tostring says it.
+-- A result has: tensor, layout (a cute.Layout), lua (its source text), was =
+-- {passes =, conflicts =}, now = {...}, bytes (of shared memory, before and
+-- after), lines = {{file =, line =, op =, was =, now = conflicts}, ...};
+-- cured: no conflict is left. tostring prints it.
 local core = require "cute.core"
 local conflict = require "cutelua.profile.conflict"
 local sign = require "cute.lang.signature"
@@ -28,7 +28,7 @@ local swizzle = {}
 local LINE = 1024  -- bits of all banks
 local NONE = {0, 4, 3}
 
-local Found = {__closed = true}  -- to cute.lang.dependencies
+local Found = {__closed = true}  -- see cute.lang.dependencies
 Found.__index = Found
 
 local function log2(n)
@@ -62,7 +62,7 @@ local function swizzled_text(sw, plain)
     sw[2], sw[3], plain_text(plain))
 end
 
--- {B, M, S} of a layout's swizzle; nil: it has none.
+-- Returns {B, M, S} of a layout's swizzle; nil where it has none.
 local function bits_of(l)
   local sw = l.swizzle
   return sw and {sw.num_bits, sw.num_base, sw.num_shift}
@@ -72,8 +72,8 @@ end
 -- Candidates
 ---------------------------------------------------------------------------
 
--- All modes of a plain layout, flat, that are more than one element: {extent,
--- stride}, the smallest stride first.
+-- Returns all modes of a plain layout with more than one element, flat:
+-- {extent, stride}, the smallest stride first.
 local function modes_of(plain)
   local shape, stride = core.flatten(plain.shape), core.flatten(plain.stride)
   if type(shape) ~= "table" then shape, stride = {shape}, {stride} end
@@ -87,8 +87,8 @@ local function modes_of(plain)
   return modes
 end
 
--- Strides that all larger ones are multiples of, beyond what the smaller modes
--- reach: where elements may be put between runs.
+-- Returns the strides at which padding may be inserted: larger strides are
+-- multiples of them, and the smaller modes do not reach beyond them.
 local function boundaries(plain)
   local list, reach = {}, 1
   local modes = modes_of(plain)
@@ -101,7 +101,7 @@ local function boundaries(plain)
   return list
 end
 
--- plain with f of each stride.
+-- Returns plain with f applied to each stride.
 local function restrided(plain, f)
   local function each(d)
     if type(d) ~= "table" then return f(d) end
@@ -112,14 +112,15 @@ local function restrided(plain, f)
   return core.make_layout(plain.shape, each(plain.stride))
 end
 
--- plain with `pad` elements behind each run of `run`.
+-- Returns plain with `pad` elements after each run of `run`.
 local function padded(plain, run, pad)
   return restrided(plain, function(d)
     return d >= run and d + d // run * pad or d
   end)
 end
 
--- plain without gaps, its modes in the same order; nil where it has none.
+-- Returns plain without gaps, its modes in the same order; nil where it has
+-- none.
 local function packed(plain)
   local to, n = {}, 1
   for _, m in ipairs(modes_of(plain)) do
@@ -131,7 +132,8 @@ local function packed(plain)
   end) or nil
 end
 
--- Swizzles that move chunks of `unit` elements or more within the banks.
+-- Returns the swizzles that move chunks of at least `unit` elements within the
+-- banks.
 local function swizzles(unit, bits, cosize)
   local list, flat = {}, {}
   local line, top = log2(LINE // bits), log2(cosize)
@@ -146,7 +148,8 @@ local function swizzles(unit, bits, cosize)
   return list, flat
 end
 
--- The canonical layouts of an operand's shape, in its present major.
+-- Returns the canonical layouts for an operand's shape, with its current major
+-- mode.
 local function canonical(o, plain)
   local list, bits = {}, o.dtype.bits
   local shape = {core.size(plain, 0), core.size(plain, 1)}
@@ -184,7 +187,7 @@ local function size_of(o, elements)
   return (elements * o.dtype.bits + 7) // 8
 end
 
--- Elements that memory for a candidate has.
+-- Returns the number of elements to allocate for a candidate.
 local function extent(c)
   local n = core.cosize(c.plain)
   local sw = c.swizzle
@@ -192,8 +195,8 @@ local function extent(c)
   return (n + block - 1) // block * block
 end
 
--- Is candidate a, of so many passes and bytes, better than b? With as many
--- passes: fewer bytes, fewer bits swizzled (of canonical ones, more).
+-- Reports whether candidate a is better than b: fewer passes, then fewer bytes,
+-- then fewer swizzled bits (for canonical layouts, more).
 local function better(a, b)
   if a.passes ~= b.passes then return a.passes < b.passes end
   if a.bytes ~= b.bytes then return a.bytes < b.bytes end
@@ -202,8 +205,8 @@ local function better(a, b)
     < most * (b.swizzle and b.swizzle[1] or 0)
 end
 
--- The best of all candidates for o's requests; what is there stays unless
--- another takes fewer passes. budget: bytes that o may have.
+-- Returns the best candidate for o's accesses. The current layout stays unless
+-- another takes fewer passes. budget: bytes available to o.
 local function search(requests, o, was, budget)
   local bits, index = o.dtype.bits, o.index
   local plain = was.is_composed and was.outer or was
@@ -244,7 +247,8 @@ local function search(requests, o, was, budget)
   return best, first
 end
 
--- The candidate's layout, and how it is written: each mode as plain as can be.
+-- Sets the candidate's layout and its source text, each mode as simple as
+-- possible.
 local function of_candidate(c)
   local sw, each = c.swizzle, {}
   for i = 1, core.rank(c.plain) do each[i] = 1 end
@@ -254,7 +258,8 @@ local function of_candidate(c)
   return c
 end
 
--- Conflicts by line before and after.
+-- Returns the conflicts by line of a candidate, with the total passes and
+-- conflicts.
 local function by_line(requests, o, was, c, lines)
   local sw = c.swizzle and core.make_swizzle(table.unpack(c.swizzle))
   local passes, conflicts = requests:cost(o.index, was, c.plain, o.dtype.bits,
@@ -267,7 +272,8 @@ local function by_line(requests, o, was, c, lines)
   return sum(passes), sum(conflicts), out
 end
 
--- What is found for the object o of recorded requests, whose lines are `lines`.
+-- Returns the result for object o of recorded accesses, whose lines are
+-- `lines`.
 local function find(requests, o, lines, budget)
   local ok, was = pcall(core.layout, o.text)
   local sw = ok and was.swizzle
@@ -341,7 +347,7 @@ function Found.__tostring(f)
 end
 
 ---------------------------------------------------------------------------
--- Of a report
+-- Accesses of a report
 ---------------------------------------------------------------------------
 
 local List = {}
@@ -358,8 +364,8 @@ function List.__tostring(list)
   return table.concat(out, "\n")
 end
 
---- What is found for the shared tensors of a report with its requests: those
--- that have conflicts, or the one of that name.
+--- Returns the results for the shared tensors of a report with recorded
+-- accesses: those that have conflicts, or the one with that name.
 ---@param report table
 ---@param name? string
 ---@return table[]
@@ -391,9 +397,9 @@ function swizzle.of_report(report, name)
   return list
 end
 
---- The same of a call of a kernel, k(A, B), which runs on a simulator.
+--- Does the same for a call of a kernel, k(A, B), which it runs on a simulator.
 ---@param call table
----@param opts? table of call:profile, and tensor: the name of one
+---@param opts? table options of call:profile, and tensor: the name of one
 ---@return table[]
 function swizzle.of_call(call, opts)
   local own, name = opts, nil
@@ -406,23 +412,24 @@ function swizzle.of_call(call, opts)
 end
 
 ---------------------------------------------------------------------------
--- Of accesses that are told
+-- Described accesses
 ---------------------------------------------------------------------------
 
--- op = {kind of request, bytes a lane where they are fixed}.
+-- op = {kind of access, bytes per lane if fixed}.
 local OPS = {ld = {"load"}, st = {"store"}, ["cp.async"] = {"cp.async"},
              ["cp.async.cg"] = {"cp.async.cg", 16},
              ldmatrix = {"matrix", 16}, stmatrix = {"matrix", 16}}
 
 local WARP = 32
 
--- Values of a thread on one side of a copy's atom.
+-- Returns the number of values of a thread on one side of a copy's atom.
 local function values(copy, side)
   return core.size(side == "S" and copy.layout_src_tv or copy.layout_dst_tv, 1)
 end
 
--- What a tiled copy does to a tensor of that layout, which is its source ("S")
--- or its destination, as an access that is told.
+-- Returns the access that a tiled copy makes to a tensor of that layout, in the
+-- form of a description. The tensor is the copy's source ("S") or its
+-- destination.
 local function of_copy(i, a, layout)
   local copy, side = a.copy, a.side
   if core.typename(copy) ~= "tiled" or side ~= "S" and side ~= "D" then
@@ -434,7 +441,7 @@ local function of_copy(i, a, layout)
     or name:find "CACHEGLOBAL" and "cp.async.cg"
     or name:find "CP_ASYNC" and "cp.async" or side == "S" and "ld" or "st"
   local n, lanes = values(copy, side), WARP
-  if OPS[op][1] == "matrix" then  -- those that name a row
+  if OPS[op][1] == "matrix" then  -- lanes that provide a row address
     lanes = values(copy, side == "S" and "D" or "S") * bits // 32 * 8
   end
   local all, parts = core.make_identity_tensor(layout.shape), {}
@@ -473,8 +480,8 @@ local function check_access(i, a)
   return op[1], width
 end
 
--- Notes the requests of access i: of each warp and step, the byte that each
--- thread asks for. What it is called.
+-- Records the requests of access i: for each warp and step, the byte that each
+-- thread accesses. Returns the access's name.
 local function note(requests, i, a, plain, dtype)
   if type(a) == "table" then
     core.check_options(a, "at copy count op side threads width")
@@ -499,16 +506,16 @@ local function note(requests, i, a, plain, dtype)
   return ("access %d, %s"):format(i, a.op)
 end
 
---- The layout with the fewest passes for accesses that are told: those that a
+--- Finds the layout with the fewest passes for described accesses, those that a
 -- kernel makes to one shared tensor. An access is {op = "ld", "st",
 -- "cp.async", "cp.async.cg", "ldmatrix" or "stmatrix", at = function(thread,
 -- step) -> the coordinate of the first element, or nil, width = bytes (one
 -- element's; 16), threads = (32), count = steps (1)}, or {copy = a tiled copy,
--- side = "S" or "D"}: which of the two the tensor is.
----@param layout cute.Layout static; its swizzle is what `was` counts
+-- side = "S" or "D"}, where side tells which of the two the tensor is.
+---@param layout cute.Layout static; `was` counts with its swizzle
 ---@param accesses table[]
----@param opts? {type: cute.DType?, name: string?, budget: integer?} type: of
--- the elements (bf16); budget: bytes (an SM's)
+---@param opts? {type: cute.DType?, name: string?, budget: integer?} type:
+-- element type (bf16); budget: bytes (an SM's)
 ---@return table found
 function swizzle.find_swizzle(layout, accesses, opts)
   opts = opts or {}

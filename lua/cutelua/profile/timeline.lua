@@ -1,20 +1,20 @@
---- When a launch's warps, its ranges (cute.arch.range) and the agents that work
--- for them began and ended: by the model of an SM, or on a GPU.
+--- Timelines: when a launch's warps, ranges (cute.arch.range) and asynchronous
+-- agents began and ended, by the model of an SM, or on a GPU.
 --
 --     local t = k(A, B, C):timeline {grid = 8, block = 256, device = "gpu"}
 --     t:save "gemm.json"     -- for ui.perfetto.dev, chrome://tracing
 --     t:save "gemm.svg"
 --
--- device = "sim" (when absent): what cutelua.profile.estimate plays, with its
--- options; of all clusters that one SM runs, or the first of many. "gpu": the
--- kernel is traced once more, and a lane of each warp stores clocks; `room`
--- events a warp at most (1024 when absent).
+-- device = "sim" (when absent): the replay of cutelua.profile.estimate, with
+-- its options, for all clusters that one SM runs, or the first of many. "gpu":
+-- the kernel is traced again, and a lane of each warp stores clock values, for
+-- at most `room` events per warp (1024 when absent).
 --
--- A timeline has kernel, from ("model of H200" or the GPU's name), spans =
+-- A timeline has kernel; from ("model of H200" or the GPU's name); spans =
 -- {{kind = "warp" "range" "agent", name =, block =, sm =, warp =, begin =,
--- stop =, file =, line =}, ...} in nanoseconds from the first on, dropped
--- (events that had no room), and on a GPU overhead = {plain =, traced =},
--- microseconds of a launch without and with it.
+-- stop =, file =, line =}, ...} in nanoseconds from the first one on; dropped
+-- (events that did not fit). On a GPU it also has overhead = {plain =, traced
+-- =}, the microseconds of a launch without and with tracing.
 local core = require "cute.core"
 local picture = require "cutelua.draw.picture"
 local estimate = require "cutelua.profile.estimate"
@@ -22,15 +22,15 @@ local ranges = require "cute.arch.ranges"
 
 local timeline = {}
 
-local Timeline = {__closed = true}  -- to cute.lang.dependencies
+local Timeline = {__closed = true}  -- see cute.lang.dependencies
 Timeline.__index = Timeline
 
 ---------------------------------------------------------------------------
 -- Spans
 ---------------------------------------------------------------------------
 
--- Pairs the ends of ranges with what began last under their name; what does
--- not end ends with its warp. events: of one warp, in their order.
+-- Pairs each end of a range with the last open begin of that name. Ranges
+-- without an end stop with their warp. events: of one warp, in order.
 local function pair(events, warp, add)
   local open = {}
   for _, e in ipairs(events) do
@@ -49,7 +49,7 @@ local function pair(events, warp, add)
   for _, e in ipairs(open) do add(e.name, e.t, warp.stop) end
 end
 
--- Sorted, from 0 on.
+-- Sorts the spans and shifts their times to start at 0.
 local function finish(self)
   local first = math.huge
   for _, s in ipairs(self.spans) do first = math.min(first, s.begin) end
@@ -66,10 +66,11 @@ local function finish(self)
 end
 
 ---------------------------------------------------------------------------
--- The model's
+-- Timeline of the model
 ---------------------------------------------------------------------------
 
---- The timeline of a prepared launch, or of what estimate.of takes.
+--- Returns the timeline of a prepared launch, or of anything that estimate.of
+-- takes.
 ---@param p table
 ---@param own table options of estimate
 ---@return table timeline
@@ -121,7 +122,7 @@ local function of_call(call, opts)
 end
 
 ---------------------------------------------------------------------------
--- A GPU's
+-- Timeline of a GPU
 ---------------------------------------------------------------------------
 
 local function median(list)
@@ -129,7 +130,8 @@ local function median(list)
   return list[(#list + 1) // 2]
 end
 
--- What the warps stored: {block, warp, sm, clocks at begin and end, events}.
+-- Returns the data that the warps stored: {block, warp, sm, clocks at begin and
+-- end, events}.
 local function read(words, plan, blocks)
   local out, each = {}, ranges.HEAD + plan.room
   local dropped = 0
@@ -144,7 +146,8 @@ local function read(words, plan, blocks)
       local x = words[at + ranges.HEAD + n]
       if x == 0 then break end
       local number, ends, clock = ranges.event(x)
-      local later = (clock - w.clock) & 0xffffffff  -- than the warp's first
+      -- relative to the warp's first clock
+      local later = (clock - w.clock) & 0xffffffff
       w.events[#w.events + 1] = {name = plan.names[number + 1],
         begins = not ends, clock = w.clock + later}
     end
@@ -153,8 +156,8 @@ local function read(words, plan, blocks)
   return out, dropped
 end
 
--- Nanoseconds of a cycle, by the warp that ran longest; and what is to be added
--- on each multiprocessor, whose clocks are their own.
+-- Returns the nanoseconds per cycle, from the warp that ran longest, and the
+-- offset of each multiprocessor's clock.
 local function clocks(warps)
   local longest = warps[1]
   for _, w in ipairs(warps) do
@@ -233,7 +236,7 @@ local function by_gpu(call, opts)
   return finish(self)
 end
 
---- The timeline of a call: see above.
+--- Returns the timeline of a call: see above.
 ---@param call any
 ---@param opts table
 ---@return table? timeline nil, message where there is no GPU, or no compiler
@@ -244,7 +247,7 @@ function timeline.of(call, opts)
 end
 
 ---------------------------------------------------------------------------
--- In words, for Perfetto, as a picture
+-- Text, Perfetto, pictures
 ---------------------------------------------------------------------------
 
 function Timeline:__tostring()
@@ -279,8 +282,8 @@ function Timeline:__tostring()
   return core.visible(table.concat(text, "\n"), true)
 end
 
--- Rows that spans of one block are drawn in: its warps, and below them the
--- agents', each name as many as work at once.
+-- Returns the rows for the spans of one block: its warps, and below them the
+-- agents, with as many rows per name as run concurrently.
 local function rows_of(spans)
   local rows, by = {}, {}
   local function row(key, label)
@@ -337,8 +340,8 @@ local function quoted(s)
   end) .. '"'
 end
 
---- Chrome's trace events, which Perfetto reads: a process a block, a thread a
--- row; microseconds.
+--- Returns Chrome's trace events, which Perfetto reads: a process per block, a
+-- thread per row; microseconds.
 ---@return string
 function Timeline:json()
   local out = {}
@@ -360,8 +363,8 @@ function Timeline:json()
     .. table.concat(out, ",\n") .. "\n]}\n"
 end
 
--- Names of ranges and agents as they come, with what they take; and the class
--- of each.
+-- Returns the names of ranges and agents in order of appearance with their
+-- times, and the colour class of each.
 local function legend_of(blocks)
   local list, by = {}, {}
   for _, b in ipairs(blocks) do
@@ -390,8 +393,8 @@ local function check_spans(blocks, limit)
   end
 end
 
--- The first `blocks` blocks (4 when absent), a panel each: a row a warp, with
--- its ranges, agents below them.
+-- Draws the first `blocks` blocks (4 when absent), one panel each: a row per
+-- warp with its ranges, and agents below them.
 function Timeline:__draw(opts)
   local blocks, most = by_block(self.spans), opts.blocks or 4
   if math.type(most) ~= "integer" or most < 1 then
@@ -428,8 +431,8 @@ function Timeline:__draw(opts)
   return p
 end
 
---- A picture: a row a warp, ranges in colours, agents below them; of the first
--- `blocks` blocks (4 when absent).
+--- Returns a picture of the first `blocks` blocks (4 when absent): a row per
+-- warp, ranges in colours, agents below them.
 ---@param blocks? integer
 ---@return string svg
 function Timeline:svg(blocks)
@@ -437,7 +440,7 @@ function Timeline:svg(blocks)
                                        limit = picture.MOST})
 end
 
---- Writes it: .json or .svg, by the name's end.
+--- Writes the timeline as .json or .svg, according to the file name.
 ---@param path string
 ---@return true
 function Timeline:save(path)

@@ -1,4 +1,5 @@
---- Options of scripts, declared once: parsing, --help, plain errors.
+--- Command-line options of scripts, declared once: parsing, --help, plain
+-- errors.
 --
 --     local opt = cli.parse(arg, {
 --       name = "gemm3stage", about = "A 3-stage pipelined GEMM.",
@@ -11,16 +12,16 @@
 --     opt.m, opt.plot, opt.device
 --
 -- Types are int, number, string, file, choice (with `choices`) and flag. A
--- value follows as the next word or behind "=". A name's dashes become
--- underscores in the result. Words that are no options are refused unless
--- `args = {name=, help=, many=}` asks for them (`opt.args`, a list).
+-- value is the next word, or follows "=". Dashes in a name become underscores
+-- in the result. Words that are not options are rejected unless `args =
+-- {name=, help=, many=}` accepts them (`opt.args`, a list).
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local sign = require "cute.lang.signature"
 
 local cli = {}
 
---- The options that scripts share, by name.
+--- Options that scripts share, by name.
 cli.common = {
   device = {"--device", "choice", choices = {"auto", "sim", "gpu"},
     default = "auto", help = "where to run; auto: the GPU if there is one"},
@@ -140,7 +141,7 @@ local function set_defaults(spec, list, opt)
   return opt
 end
 
--- Takes the option that words[i] names; returns the next index.
+-- Parses the option that words[i] names; returns the next index.
 local function take_option(words, i, by_name, list, opt)
   local name, text = words[i]:match "^(%-%-[^=]+)=(.*)$"
   name = name or words[i]
@@ -162,7 +163,8 @@ local function take_option(words, i, by_name, list, opt)
   return i + 1
 end
 
---- Parses without printing or leaving: the options, or nil and a sentence.
+--- Parses without printing or exiting: returns the options, or nil and a
+-- sentence.
 ---@param words string[] such as `arg`
 ---@param spec table see above
 ---@return table? options, string? message
@@ -210,7 +212,7 @@ local function help_right(o)
   return text
 end
 
--- Words of text in lines of at most `width`.
+-- Wraps text in lines of at most `width`.
 local function wrap(text, width)
   local lines, line = {}, ""
   for word in text:gmatch "%S+" do
@@ -223,7 +225,7 @@ local function wrap(text, width)
   return lines
 end
 
---- The text of --help.
+--- Returns the text of --help.
 ---@param spec table
 ---@return string
 function cli.help(spec)
@@ -255,8 +257,8 @@ function cli.help(spec)
   return table.concat(out, "\n") .. "\n"
 end
 
---- Parses the words of a script. --help prints and leaves with exit code 0;
--- a mistake is told in one sentence on standard error, exit code 2.
+--- Parses the words of a script. --help prints and exits with code 0. An error
+-- prints one sentence on standard error and exits with code 2.
 ---@param words string[] such as `arg`
 ---@param spec table see above
 ---@return table options
@@ -280,7 +282,8 @@ cli.read_plain, cli.writable = files.read_plain, files.writable
 cli.write_file, cli.write_private = files.write_file, files.write_private
 cli.output = files.output
 
---- The name of a list that is nearest to `name`, or nil when none is near.
+--- Returns the name of a list that is nearest to `name`, or nil when none is
+-- near.
 ---@param name string
 ---@param list string[]
 ---@return string?

@@ -1,8 +1,8 @@
---- What can follow what was typed: names, fields and methods, options; in
+--- Finds completions of typed text: names, fields, methods and options; inside
 -- strings modules, atoms, element types and files.
 --
--- Nothing of the user's runs for it: tables and metatables are looked at, and
--- of our own values fields are asked for, which change nothing.
+-- No user code runs for it: it only inspects tables and metatables, and reads
+-- fields of our own values, which has no side effects.
 local core = require "cute.core"
 local lex = require "cute.lang.lex"
 local sign = require "cute.lang.signature"
@@ -36,8 +36,8 @@ complete.FIELDS.tiled = complete.FIELDS.atom .. " thr_layout_vmnk "
 complete.FIELDS.slice = complete.FIELDS.tiled
 complete.FIELDS.prepared = complete.FIELDS.program
 
--- Functions that take a table of options, and the modules whose tables know
--- these.
+-- Functions that take a table of options, and the modules whose tables list
+-- them.
 local LAUNCH = "cute.lang.kernel OPTIONS "
 local OPTIONS = {
   launch = LAUNCH, compile = LAUNCH, trace = LAUNCH, profile = LAUNCH,
@@ -50,7 +50,7 @@ local OPTIONS = {
 local ATOMS = {make_mma_atom = {"mma"}, make_copy_atom = {"copy"},
                make_atom = {"mma", "copy"}}
 
--- What strings say behind `name =`, or as an argument of `name`.
+-- Possible strings after `name =`, or as an argument of `name`.
 local WORDS = {
   device = "auto sim gpu", to = "host gpu", on_device = "gpu",
   arch = "sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100a sm_103a sm_120a",
@@ -59,10 +59,10 @@ local WORDS = {
 WORDS.preflight = WORDS.arch
 
 ---------------------------------------------------------------------------
--- Looking without touching
+-- Inspection without side effects
 ---------------------------------------------------------------------------
 
-local MOST_TABLES = 8  -- __index of __index
+local MOST_TABLES = 8  -- length of an __index chain
 
 local function type_of(mt)
   local name = mt and rawget(mt, "__name")
@@ -71,7 +71,7 @@ end
 
 local function ask(v, key) return v[key] end
 
--- A field of one of our own values, by asking it.
+-- Returns a field of one of our own values by reading it.
 local function own_field(v, key)
   local mt = debug.getmetatable(v)
   local known = complete.FIELDS[type_of(mt)]
@@ -83,8 +83,8 @@ local function own_field(v, key)
   if ok then return found end
 end
 
---- v[key] as far as tables have it; nil where a function would have to be
--- asked. Names of cute load their modules.
+--- Returns v[key] as far as tables have it; nil where a function would have to
+-- run. Names of cute load their modules.
 function complete.field(v, key)
   if type(v) == "userdata" then
     local found = rawget(debug.getmetatable(v) or {}, key)
@@ -114,7 +114,7 @@ function complete.field(v, key)
   end
 end
 
--- Adds names of t[...] to the set.
+-- Adds the names of t's fields to the set.
 local function add_keys(set, t)
   for k in next, t do
     if type(k) == "string" and k:find "^[%a_][%w_]*$" and not k:find "^__" then
@@ -130,7 +130,7 @@ local function add_fields(set, v, mt)
   end
 end
 
---- The names that v has, as a set.
+--- Returns the names that v has, as a set.
 ---@return table<string, true>
 function complete.names(v)
   local set, mt = {}, debug.getmetatable(v)
@@ -161,17 +161,17 @@ function complete.names(v)
 end
 
 ---------------------------------------------------------------------------
--- What stands in front of the cursor
+-- The text before the cursor
 ---------------------------------------------------------------------------
 
--- What name stands for in the prompt's globals.
+-- Returns the value of a name among the prompt's globals.
 local function global(env, name)
   local v = rawget(env, name)
   if v == nil then v = complete.field(env, name) end
   return v
 end
 
--- The key of "[1]" or "['a']" whose bracket closes at token i.
+-- Returns the key of "[1]" or "['a']" whose bracket closes at token i.
 local function key_at(list, i, text)
   local token = list[i - 1]
   if not (token and list[i - 2] and list[i - 2].text == "[") then return nil end
@@ -183,7 +183,7 @@ end
 local CLOSES = {[")"] = true, ["]"] = true, ["}"] = true}
 local OPENS = {["("] = true, ["["] = true, ["{"] = true}
 
--- The bracket that is open behind token i.
+-- Returns the innermost bracket that is still open after token i.
 local function open_bracket(list, i)
   local depth = 0
   for k = i, 1, -1 do
@@ -202,7 +202,8 @@ end
 
 local value_at
 
--- Of "(value)", or of a kernel's call, which is not made, at its ")".
+-- Returns the value of "(value)" at its ")", or of a kernel's call, which is
+-- not made.
 local function closed_at(list, i, text, env)
   local open = open_bracket(list, i - 1)
   if not open then return false end
@@ -217,8 +218,8 @@ local function closed_at(list, i, text, env)
   return found and from == open + 1, v, open
 end
 
--- The value of "a.b[1].c" that ends at token i; found, its value, and the
--- token that it begins with.
+-- Returns the value of "a.b[1].c" that ends at token i: whether it was found,
+-- the value, and its first token.
 function value_at(list, i, text, env)
   local path = {}
   while list[i] do
@@ -246,7 +247,7 @@ function value_at(list, i, text, env)
   return false
 end
 
--- The call whose argument begins behind token i: the token of its name.
+-- Returns the token of the called name whose argument begins after token i.
 local function callee(list, i)
   if list[i] and list[i].name then return i end
   local k = open_bracket(list, i)
@@ -263,8 +264,8 @@ end
 -- Candidates
 ---------------------------------------------------------------------------
 
--- Sorted, those of a set or a list that begin with `word`; what begins with an
--- underscore where that was typed.
+-- Returns the sorted names of a set or a list that begin with `word`. Names
+-- with a leading underscore appear only after one was typed.
 local function fitting(set, word)
   local out = {}
   for k, v in pairs(set) do
@@ -284,7 +285,7 @@ local function words_of(text)
   return set
 end
 
--- The options of a function, and what each takes.
+-- Returns the options of a function with their types.
 local function options_of(name)
   local set, known = {}, OPTIONS[name]
   if not known then return nil end
@@ -313,7 +314,8 @@ local function members(head, word, env)
   end
 end
 
--- Options where a field of a table of theirs begins, with " = ".
+-- Returns options, where a field of an options table begins, to be followed by
+-- " = ".
 local function options(head, word)
   if not head:find "[{,]%s*$" then return nil end
   local list = lex.tokens(head)
@@ -344,7 +346,7 @@ local function globals(head, word, env)
 end
 
 ---------------------------------------------------------------------------
--- In strings
+-- Strings
 ---------------------------------------------------------------------------
 
 local function modules(word)
@@ -366,7 +368,7 @@ local function atoms(kinds, word)
   return fitting(set, word)
 end
 
--- Files that a string can name as they are.
+-- Returns files whose names need no escapes in a string.
 local function files(word)
   local folder, base = word:match "^(.*/)([^/]*)$"
   if not folder then folder, base = "", word end
@@ -381,7 +383,7 @@ local function files(word)
   return out, base
 end
 
--- Does the function take the name of an element type?
+-- Reports whether a function takes the name of an element type.
 local function takes_type(list, at, text, env)
   local found, f = value_at(list, at, text, env)
   local signature = found and type(f) == "function" and core.signature(f)
@@ -396,8 +398,8 @@ local function types(word)
   return fitting(set, word), require "cutelua.program.meaning".of_name
 end
 
--- Candidates in a string that begins behind `head`; the part of `word` that
--- they begin with; what says what they are.
+-- Returns the candidates in a string that begins after `head`, the part of
+-- `word` that they complete, and a function that describes them.
 local function in_string(head, word, env)
   local list = lex.tokens(head)
   local n = #list
@@ -420,7 +422,7 @@ local function in_string(head, word, env)
   return files(word)
 end
 
---- What "name", "a.b" or "a:b" stands for, as far as tables have it.
+--- Returns the value of "name", "a.b" or "a:b", as far as tables have it.
 ---@param name string
 ---@param env table the prompt's globals
 ---@return any
@@ -431,9 +433,9 @@ function complete.value(name, env)
   return v
 end
 
---- Candidates for what a text ends with: whole words, the part of them that is
--- there, where that stands ("name", "option", "string", "comment"), and what
--- says in a line what one of them is, where that is known.
+--- Returns the candidates for the end of a text: whole words; the part already
+-- typed; its kind ("name", "option", "string", "comment"); and a function that
+-- describes a candidate in one line, if known.
 ---@param text string
 ---@param env table the prompt's globals
 ---@return string[] list, string word, string place

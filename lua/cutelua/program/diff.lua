@@ -1,5 +1,5 @@
---- What of a kernel changed: cute.diff(k1, k2), of kernels that were launched
--- or compiled, of calls, prepared launches or programs.
+--- Compares two versions of a kernel: cute.diff(k1, k2), of kernels that were
+-- launched or compiled, of calls, prepared launches or programs.
 --
 --     print(cute.diff(old, new))  -- in short
 --     print(cute.diff(old, new).cuda)  -- all lines: .ptx and .sass, too
@@ -16,8 +16,8 @@ local diff = {}
 
 local Diff = {}
 
-local MOST_LINES = 16  -- of CUDA C that are shown
-local MOST_NAMES = 6   -- of instructions whose number changed
+local MOST_LINES = 16  -- lines of CUDA C to show
+local MOST_NAMES = 6   -- instructions with changed counts
 
 ---------------------------------------------------------------------------
 -- Two programs
@@ -28,7 +28,7 @@ local function class_of(x)
   return type(mt) == "table" and sign.classes[mt] and rawget(mt, "__name")
 end
 
--- The program of a kernel, a call, a prepared launch or itself.
+-- Returns the program of a kernel, a call, a prepared launch or itself.
 local function program_of(x)
   local class = class_of(x)
   if class == "program" then return x end
@@ -51,7 +51,7 @@ local function arch_of(program)
   return program.arch or last and last.arch or devices.ARCH
 end
 
--- CUDA C without the lines that say where it comes from.
+-- Returns CUDA C without the comment lines that name its source.
 local function cuda_of(program)
   local out = {}
   for _, line in ipairs(lines.of((program:cuda(arch_of(program))))) do
@@ -69,7 +69,7 @@ local function ptx_of(program)
   return c and c.ptx and c.ptx:gsub("\n%s*//[^\n]*", "")
 end
 
--- Instructions, one a line; nil where there is no disassembler.
+-- Returns the instructions, one per line; nil without a disassembler.
 local function sass_of(program)
   local c = compiled(program)
   if not (c and c.cubin) then return nil end
@@ -79,10 +79,10 @@ local function sass_of(program)
 end
 
 ---------------------------------------------------------------------------
--- Their parts
+-- Differences
 ---------------------------------------------------------------------------
 
--- All of two texts, changed lines marked.
+-- Returns all lines of two texts, with changed lines marked.
 local function marked(a, b)
   local out = {}
   for i, e in ipairs(lines.diff(lines.of(a), lines.of(b))) do
@@ -102,7 +102,7 @@ function Diff.__index(d, k)
   return text
 end
 
--- How often each instruction is in a text of PTX or SASS.
+-- Counts each instruction in a text of PTX or SASS.
 local function instructions(text)
   local count, all = {}, 0
   for _, line in ipairs(lines.of(text)) do
@@ -118,7 +118,8 @@ local function instructions(text)
   return count, all
 end
 
--- "41 -> 44 instructions: +3 fma.rn.f32, -1 add.f32", nil: none to compare.
+-- Returns "41 -> 44 instructions: +3 fma.rn.f32, -1 add.f32"; nil where there
+-- is nothing to compare.
 local function instruction_text(a, b)
   if not (a and b) then return nil end
   local ca, na = instructions(a)
@@ -146,7 +147,8 @@ local function instruction_text(a, b)
     or a == b and ", the same" or ", other operands or order")
 end
 
--- Without a disassembler: how many instructions there are.
+-- Returns the SASS comparison; without a disassembler only the number of
+-- instructions.
 local function sass_text(d)
   local text = instruction_text(sass_of(d.before), sass_of(d.now))
   if text then return text end
@@ -170,7 +172,7 @@ local COUNTERS = {{"bytes", "bytes of memory"}, {"sectors", "sectors"},
                   {"conflicts", "bank conflicts"},
                   {"instructions", "instructions run"}}
 
--- What numbers were and are; those that stayed go to `same`.
+-- Adds the numbers that changed; the others go to `same`.
 local function add_numbers(out, same, names, a, b)
   for _, n in ipairs(names) do
     local x, y = a[n[1]], b[n[1]]
@@ -188,8 +190,8 @@ local function add_same(out, same)
   end
 end
 
---- The numbers of two runs (see cute.lang.history) that differ, in
--- lines; behind them, in one, what stayed.
+--- Returns the numbers of two runs (see cute.lang.history) that differ, as
+-- lines; the last line holds the unchanged ones.
 ---@param a table?
 ---@param b table?
 ---@return string[] out
@@ -241,10 +243,11 @@ function Diff.__tostring(d)
   return table.concat(out, "\n")
 end
 
---- What changed from one to the other, as text: CUDA C, the compiler's
--- registers and instructions (where NVRTC is), the counters of their last runs
--- on the simulator; .cuda, .ptx and .sass (where nvdisasm is) are whole texts,
--- changed lines marked, false where there is no compiler.
+--- Compares two versions of a kernel. The result's text shows changes of the
+-- CUDA C, of the compiler's registers and instructions (where NVRTC is
+-- installed), and of the counters of their last runs. .cuda, .ptx and .sass
+-- (where nvdisasm is installed) are whole texts with changed lines marked, or
+-- false without a compiler.
 ---@param before table a kernel that ran, a call, a prepared launch, a program
 ---@param now table
 ---@return table

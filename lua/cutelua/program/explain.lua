@@ -7,8 +7,9 @@ local core = require "cute.core"
 
 local explain = {}
 
---- Runs a function, prints the steps that the algebra took in it (what each
---- mode of a composition became, what a complement added), and what it gave.
+--- Runs a function and prints the steps of the algebra in it, such as the
+-- result of each mode of a composition, or the modes that a complement added.
+-- Then prints the function's results.
 ---@generic T
 ---@param f fun(): T the calls to explain
 ---@param out? fun(line: string) takes each line; print by default

@@ -1,17 +1,17 @@
---- What a server of one folder answers: GET and HEAD of the files that lie in
--- it, by HTTP 1.1. No names lead out of the folder, for a request names one of
--- its files or nothing.
+--- Answers HTTP 1.1 requests for the files of one folder: GET and HEAD. A
+-- request either names one of the folder's files or nothing, so no name leads
+-- out of the folder.
 --
 --     local head, body = http.answer(request, {["index.html"] = read})
 --
--- A page of elsewhere can have its own name lead here and would then read what
--- is answered: only requests to a name of the loopback are.
+-- A page from elsewhere could let its own name resolve to this server and read
+-- the answers. Therefore only requests to a loopback name are answered.
 --
--- A page may have threads only where two headers keep other pages away from it
--- (cross-origin isolation): all answers have them.
+-- A page may use threads only if two headers isolate it from other pages
+-- (cross-origin isolation). All answers have them.
 local http = {}
 
---- Bytes that the head of a request may have.
+--- Limit of a request's head in bytes.
 http.MOST = 8192
 
 local TYPES = {html = "text/html; charset=utf-8",
@@ -36,17 +36,18 @@ local function head(code, kind, size, more)
     .. "\r\n\r\n"):format(code, REASONS[code], kind, size, more or "", ALWAYS)
 end
 
---- An answer that is a sentence.
----@param code integer of HTTP
+--- Returns an answer that is a sentence.
+---@param code integer HTTP status code
 ---@param sentence string
----@param more? string further lines of its head
+---@param more? string further header lines
 ---@return string head, string body
 function http.refusal(code, sentence, more)
   local text = sentence .. "\n"
   return head(code, TYPES.txt, #text, more), text
 end
 
--- The file a target names: "/" is index.html. nil where it is no target.
+-- Returns the file that a target names: "/" is index.html. Returns nil for an
+-- invalid target.
 local function name_of(target)
   local path = target:match "^/([^?#]*)"
   if not path or path:find "%%%X" or path:find "%%%x%X" or path:find "%%%x?$"
@@ -61,7 +62,8 @@ end
 
 local OURS = {["127.0.0.1"] = true, ["localhost"] = true, ["[::1]"] = true}
 
--- Is a request to a name of the loopback? nil: to none, or several.
+-- Reports whether a request is addressed to a loopback name; nil: it has no
+-- Host, or several.
 local function is_ours(request)
   local found
   for name, value in request:gmatch "\n([%w-]+):[ \t]*([^\r\n]*)" do
@@ -73,11 +75,11 @@ local function is_ours(request)
   return found and (OURS[found] or false)
 end
 
---- The answer to a request, whose head ends in an empty line; the body of one
--- to HEAD is "".
+--- Returns the answer to a request, whose head ends in an empty line. For HEAD
+-- the body is "".
 ---@param request string
----@param files table<string, fun(name: string): string?> the readers of the
--- folder's files, by their names; nil: it cannot be read
+---@param files table<string, fun(name: string): string?> readers of the
+-- folder's files by name; nil: the file cannot be read
 ---@return string head, string body
 function http.answer(request, files)
   local method, target, version =

@@ -1,11 +1,11 @@
---- Which lines of two texts differ.
+--- Finds the lines in which two texts differ.
 local report = require "cute.lang.report"
 
 local lines = {}
 
-local MOST = 1000  -- edits that are looked for; beyond, all is new
+local MOST = 1000  -- most edits to search; beyond that, all lines are new
 
---- The lines of a text.
+--- Returns the lines of a text.
 ---@param text string
 ---@return string[]
 function lines.of(text)
@@ -15,8 +15,9 @@ function lines.of(text)
   return out
 end
 
--- The ends of the furthest paths of d edits, by diagonal, for d = 0, 1, ... up
--- to that which reaches both ends (Myers 1986); nil where MOST are too few.
+-- Returns the ends of the furthest paths of d edits, by diagonal, for d = 0, 1,
+-- ... up to the d that reaches both ends (Myers 1986); nil where MOST edits do
+-- not suffice.
 local function furthest(a, b, from, m, n)
   local at, all = {[1] = 0}, {}
   for d = 0, MOST do
@@ -63,7 +64,7 @@ local function middle(out, a, b, from, m, n)
   for i = #back, 1, -1 do out[#out + 1] = back[i] end
 end
 
---- How b comes of a: {{" ", line}, {"-", line}, {"+", line}, ...}.
+--- Returns the edits from a to b: {{" ", line}, {"-", line}, {"+", line}, ...}.
 ---@param a string[]
 ---@param b string[]
 ---@return table[]
@@ -83,8 +84,8 @@ function lines.diff(a, b)
   return out
 end
 
---- The changed lines alone, "- old" and "+ new" behind `indent`, at most
--- `limit` of them, and how many are left out; nil where none differs.
+--- Returns the changed lines, "- old" and "+ new" after `indent`, at most
+-- `limit` of them, and the number left out; nil where none differs.
 ---@param a string
 ---@param b string
 ---@param indent string

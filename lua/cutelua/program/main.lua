@@ -72,7 +72,7 @@ function program.options(argv)
   return opt
 end
 
--- Runs f; shows a failure. Returns an exit code, and what was raised.
+-- Calls f and prints a failure. Returns an exit code, and the raised error.
 local function protected(opt, f, ...)
   local ok, failure = sys.call(f, report.capture, ...)
   if ok or opt.stop and failure.value == opt.stop then return 0 end
@@ -100,7 +100,7 @@ local function read_script(name)
   return text
 end
 
--- `require` looks beside a script first.
+-- Lets `require` search a script's folder first.
 local function look_beside(name)
   local folder = name:match "^(.*/)" or "./"
   if name == "-" or folder:find "[;?]" then return end
@@ -127,7 +127,7 @@ local function set_arg(argv, at)
   return arg
 end
 
--- Kernels that a script called, which makes a call, and did nothing with.
+-- Reports kernels that a script called but never launched.
 local function note_unlaunched()
   local unused = package.loaded["cute.lang.unused"]
   for _, text in ipairs(unused and unused.notes() or {}) do
@@ -152,7 +152,7 @@ end
 
 -- ---- commands ----
 
--- A command that is a function of its words and gives an exit code.
+-- Makes a command from a module whose main(words) returns an exit code.
 local function plain(module)
   return function(opt, words)
     local result
@@ -163,13 +163,13 @@ local function plain(module)
   end
 end
 
--- A command that runs the script among its words: where that is.
+-- Runs the script at an index of the words.
 local function run_script(opt, words, at)
   local arg = set_arg(words, at)
   return script_function(opt, words[at])(table.unpack(arg))
 end
 
--- One that asks what to do with a script before it runs it, again and again.
+-- Runs a command that drives its script repeatedly: the debugger.
 local function debugged(opt, words)
   local result
   local code = protected(opt, function()
@@ -180,9 +180,9 @@ local function debugged(opt, words)
   return code ~= 0 and code or result
 end
 
--- One that a script runs in: `options(words)` finds it (or nil, message),
--- `start(own)` makes what lives while it runs (or nil, message, exit code),
--- `finish(code)` ends that.
+-- Makes a command that runs a script in a session: `options(words)` finds the
+-- script (or nil, message), `start(own)` makes the session (or nil, message,
+-- exit code), `finish(code)` ends it.
 local function session(module)
   return function(opt, words)
     local main = require(module)
@@ -202,8 +202,8 @@ local function session(module)
   end
 end
 
---- The commands by name, in the order of --help: what its words are, what it
--- does, how it runs. A script of such a name is ./tune.
+--- Commands by name, in the order of --help: their arguments, their effect, and
+-- how they run. A script with such a name is started as ./tune.
 program.commands = {
   {"tune", "gemm --shapes M,N,K|FILE ...", "measures what serves a product",
    run = plain "cutelua.tune"},
@@ -234,7 +234,7 @@ local function help()
   return (HELP:gsub("COMMANDS", (table.concat(lines, "\n"):gsub("%%", "%%%%"))))
 end
 
--- `cutelua --watch ...`: the options without it are each run's.
+-- Runs `cutelua --watch ...`: each run gets the options without --watch.
 local function watched(opt, argv)
   local name = opt.script and argv[opt.script]
   if not name or name == "-" or command_of(name) or opt.interactive then

@@ -1,5 +1,5 @@
---- One line on each candidate of completion: what comments say of ours, what
--- kind of value the user's are. Nothing of the user's runs for it.
+--- Describes a completion candidate in one line: our names by their comments,
+-- the user's values by their type. No user code runs for it.
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local names = require "cutelua.doc.names"
@@ -13,12 +13,12 @@ local function summary(item)
   return text ~= "" and text or nil
 end
 
---- Of a public name that is written in full: "cute.make_layout".
+--- Describes a public name in full: "cute.make_layout".
 ---@param name string
 ---@return string?
 function meaning.of_name(name) return summary(names.exact(name)) end
 
--- The class of one of our own values, as comments call it: "layout".
+-- Returns the class of one of our own values, as comments call it: "layout".
 local function class_of(v)
   local mt = debug.getmetatable(v)
   local ours = mt and (type(v) == "userdata" or sign.classes[mt])
@@ -33,7 +33,7 @@ local function parameters(f)
   return table.concat(list, ", ")
 end
 
---- Of a value: a number is shown, a function with its parameters.
+--- Describes a value: a number is shown, a function with its parameters.
 ---@param v any
 ---@return string?
 function meaning.of_value(v)
@@ -57,8 +57,7 @@ function meaning.of_value(v)
   end
 end
 
---- Of v.name: what the comments of v's module or class say of it, else of the
--- value.
+--- Describes v.name by the comments of v's module or class, else by the value.
 ---@param v any
 ---@param name string
 ---@param value any
@@ -71,7 +70,7 @@ function meaning.of_member(v, name, value)
     or meaning.of_name(owner .. "." .. name)) or meaning.of_value(value)
 end
 
---- Of a module, by the comment at its head: nothing else of it is looked at.
+--- Describes a module by its head comment, without loading it.
 ---@param name string "cute.pipeline"
 ---@return string?
 function meaning.of_module(name)

@@ -1,18 +1,19 @@
---- What the TAB key does: it completes what all candidates share; where that is
--- nothing it shows them, a page of the terminal at each press, and then puts
--- them into the line, one after the other.
+--- Implements the TAB key: completes the common prefix of all candidates. If
+-- there is nothing to add, it shows the candidates, one terminal page per
+-- press, and then inserts them into the line one after another.
 local complete = require "cutelua.program.complete"
 local core = require "cute.core"
 
 local menu = {}
 menu.__index = menu
 
-local LEAST = 24     -- columns for what a candidate is; with fewer: names alone
-local WIDEST = 38    -- columns of names that others line up with
-local FEWEST = 4     -- rows of a page
+-- columns for a candidate's meaning; with fewer: names alone
+local LEAST = 24
+local WIDEST = 38    -- widest name column
+local FEWEST = 4     -- least rows of a page
 
---- What is kept from one press to the next: nothing yet.
----@param find? function what can follow a text; complete.find when absent
+--- Returns the state between presses, initially empty.
+---@param find? function candidates for a text; complete.find when absent
 ---@return table
 function menu.new(find)
   return setmetatable({find = find or complete.find}, menu)
@@ -32,7 +33,8 @@ local function widest(list, from, to)
   return width
 end
 
--- Names from `from` on in columns, downwards; which is the last.
+-- Returns names from `from` on in columns, read downwards, and the index of the
+-- last one shown.
 local function in_columns(list, from, columns, rows)
   local width = widest(list, from, #list)
   local across = math.max(1, (columns + 1) // (width + 2))
@@ -52,7 +54,8 @@ local function cut(text, width)
   return text:sub(1, (utf8.offset(text, width - 2) or width - 2) - 1) .. "..."
 end
 
--- The same, each with what it is; nil: nothing is known of any.
+-- Returns the same with the meaning of each name; nil where no meaning is
+-- known.
 local function with_meaning(list, about, from, columns, rows)
   local last = math.min(#list, from - 1 + rows)
   local width = math.min(widest(list, from, last), WIDEST)
@@ -69,11 +72,12 @@ local function with_meaning(list, about, from, columns, rows)
   return known and out or nil, last
 end
 
--- The next page, with how many are left.
+-- Returns the next page, with the number of names left.
 local function page(self, columns, rows)
   rows = math.max(FEWEST, rows)
   local from, out, last = self.shown + 1, nil, nil
-  if #self.list - self.shown > rows then rows = rows - 1 end  -- the last says
+  -- the last row is the count
+  if #self.list - self.shown > rows then rows = rows - 1 end
   if self.about then
     out, last = with_meaning(self.list, self.about, from, columns, rows)
     if not out and from == 1 then self.about = nil end
@@ -89,7 +93,7 @@ end
 -- ---- candidates ----
 
 local function common(list)
-  local first, last = list[1], list[#list]  -- they are sorted
+  local first, last = list[1], list[#list]  -- sorted
   local n = 0
   while n < #first and first:byte(n + 1) == last:byte(n + 1) do n = n + 1 end
   return first:sub(1, n)
@@ -100,7 +104,7 @@ local function put_in(self, candidate)
     or "")
 end
 
--- Puts the next candidate, or the one before, in the place of the last one.
+-- Replaces the last inserted candidate by the next or previous one.
 local function turn(self, text, step)
   local old = self.at and put_in(self, self.list[self.at]) or ""
   local n = #self.list
@@ -110,14 +114,15 @@ local function turn(self, text, step)
   return new, nil, utf8.len(old) or #old
 end
 
---- What a press does to a text: what it inserts, in place of how many
--- characters before the cursor, and what is shown below the line.
----@param text string what stands before the cursor, lines of an unfinished
--- input included
+--- Handles a press: returns the text to insert, the text to show below the
+-- line, and the number of characters before the cursor that the insertion
+-- replaces.
+---@param text string text before the cursor, including lines of an unfinished
+-- input
 ---@param env table the globals
----@param columns integer of the terminal
----@param rows integer that a page may have
----@param back? boolean Shift and TAB: the candidate before
+---@param columns integer terminal width
+---@param rows integer most rows of a page
+---@param back? boolean Shift-TAB: the previous candidate
 ---@return string? insert, string? show, integer? drop
 function menu:press(text, env, columns, rows, back)
   if self.list and self.text == text then

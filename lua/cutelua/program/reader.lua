@@ -1,6 +1,5 @@
---- Lines that are typed: on a terminal with its editor (cursor keys,
--- history, TAB), on one that is unknown with a prompt alone, elsewhere as they
--- come.
+--- Reads typed lines: on a terminal with the line editor (cursor keys, history,
+-- TAB), on an unknown terminal with a prompt only, elsewhere as plain input.
 local core = require "cute.core"
 local menu = require "cutelua.program.menu"
 
@@ -9,9 +8,9 @@ local has_sys, sys = pcall(require, "cute.sys")
 local reader = {}
 reader.__index = reader
 
---- A reader of standard input.
----@param find? function what can follow a text, as complete.find
----@param context? fun(): string, table what was typed in lines before, and the
+--- Returns a reader of standard input.
+---@param find? function candidates for a text, like complete.find
+---@param context? fun(): string, table returns the lines typed before, and the
 -- globals
 ---@return table
 function reader.new(find, context)
@@ -24,7 +23,7 @@ function reader.new(find, context)
   return self
 end
 
---- The next line.
+--- Reads the next line.
 ---@param prompt string shown on a terminal
 ---@return string|false|nil line nil at the end of input, false after Ctrl-C
 function reader:read(prompt)
@@ -34,13 +33,13 @@ function reader:read(prompt)
   return false
 end
 
---- Keeps an entry for the keys that recall what was typed.
+--- Adds an entry to the history.
 ---@param entry string
 function reader:add(entry)
   if self.editor then self.editor:add(entry) end
 end
 
---- Gives the terminal back.
+--- Restores the terminal.
 function reader:close()
   if self.editor then self.editor:close() end
 end

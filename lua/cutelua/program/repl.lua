@@ -1,9 +1,9 @@
---- The prompt: reads Lua, runs it, prints values, lives on after errors.
+--- The prompt: reads Lua, runs it, prints values, and continues after errors.
 --
--- A `local` outside of every block would be gone with its line, so it
--- becomes a global of the prompt (`repl.globalize`); inside functions and
--- blocks a local stays one. The text of every input is kept under its chunk
--- name "=(prompt):N", so that the tracer and reports can read it.
+-- A `local` outside of every block would end with its line, so it becomes a
+-- global of the prompt (`repl.globalize`). Inside functions and blocks a local
+-- stays one. The text of every input is kept under its chunk name
+-- "=(prompt):N", so that the tracer and reports can read it.
 local cli = require "cutelua.program.cli"
 local complete = require "cutelua.program.complete"
 local core = require "cute.core"
@@ -22,7 +22,8 @@ local repl = {}
 repl.__index = repl
 
 local HISTORY_SIZE = 2000
-local LONGEST = 4096  -- bytes of an entry: the editor's search is quadratic
+-- bytes of a history entry: the editor's search is quadratic
+local LONGEST = 4096
 local HELP = [[
 Type Lua; values print by themselves. An unfinished input goes on in the
 next line; Ctrl-C drops it, or stops what runs; Ctrl-D leaves.
@@ -42,7 +43,7 @@ Set: cute = require "cute", _ = cute._, X = cute.X.
   ?race, ?shared memory                    which errors, names and documents
                                            have a word]]
 
---- Text of a chunk by its name; "=(prompt):3" is the third input.
+--- Returns the text of a chunk by its name; "=(prompt):3" is the third input.
 repl.source = source.text
 
 -- ---- locals at the prompt ----
@@ -50,14 +51,14 @@ repl.source = source.text
 local OPENS = {["function"] = 1, ["do"] = 1, ["if"] = 1, ["repeat"] = 1,
   ["end"] = -1, ["until"] = -1}
 
--- The edits for `local` at token i: {from, to, text} each; none if it has
--- to stay (a <close> variable).
+-- Returns the edits for `local` at token i: {from, to, text} each; none if it
+-- has to stay (a <close> variable).
 local function local_edits(list, i)
   local at = list[i].from
   local edits = {{at, at + 4, (" "):rep(5)}}
   local function text(k) return list[k] and list[k].text end
   if text(i + 1) == "function" then return edits end
-  local last  -- where the last name, or its attribute, ends
+  local last  -- end of the last name, or of its attribute
   repeat
     i = i + 1
     if not (list[i] and list[i].name) then return {} end
@@ -74,8 +75,8 @@ local function local_edits(list, i)
   return edits
 end
 
---- Turns the locals outside of every block into globals. Lines and columns
--- stay as they are; text that is not whole Lua comes back unharmed.
+--- Turns the locals outside of every block into globals. Lines and columns stay
+-- the same; text that is not complete Lua is returned unchanged.
 ---@param text string
 ---@return string
 function repl.globalize(text)
@@ -99,7 +100,7 @@ end
 
 -- ---- values ----
 
---- A value as the prompt prints it, in lines of the terminal's width.
+--- Returns a value as the prompt prints it, in lines of the terminal's width.
 ---@return string
 function repl.show(v)
   return show.text(v, has_sys and sys.columns() or nil)
@@ -126,9 +127,9 @@ local function read_history(path)
   return list
 end
 
--- Adds an entry to what the file holds now, so that two prompts at a time
--- do not lose each other's. A folder that cannot be written loses only the
--- history.
+-- Adds an entry to the file's current contents, so that two prompts at a time
+-- keep each other's entries. If the folder cannot be written, only the history
+-- is lost.
 local function write_history(path, entry)
   local list = read_history(path)
   if list[#list] == entry then return end
@@ -142,14 +143,14 @@ end
 
 -- ---- the loop ----
 
---- Says what failed: of report.capture.
+--- Prints a failure of report.capture.
 ---@param failure table
 function repl:tell(failure)
   self.failed = true
   report.tell(report.format(failure, self.opt))
 end
 
--- Runs f under Ctrl-C; shows its failure.
+-- Calls f under Ctrl-C and prints its failure.
 function repl:call(f, ...)
   local call = has_sys and sys.call or xpcall
   local out = table.pack(call(f, report.capture, ...))
@@ -157,7 +158,7 @@ function repl:call(f, ...)
   return table.unpack(out, 1, out.n)
 end
 
---- A prompt with its own globals over those of Lua.
+--- Makes a prompt with its own globals on top of Lua's.
 ---@param opt? {traceback: boolean?}
 function repl.new(opt)
   local self = setmetatable({opt = opt or {}, count = 0, failed = false,
@@ -181,13 +182,13 @@ function repl:preset()
   end
 end
 
---- Compiles an input: as an expression if it is one, else as statements.
--- The chunk gives nil before its values, so that a call is no tail call and
--- stays in the traceback.
+--- Compiles an input: as an expression if it is one, else as statements. An
+-- expression's chunk returns nil before its values, so that a call is not a
+-- tail call and stays in the traceback.
 ---@return function? chunk
 ---@return string? message
 ---@return boolean? unfinished
----@return integer? first which of its values is the first to print
+---@return integer? first index of the first value to print
 function repl:compile(text)
   text = text:gsub("^%s*%%time%f[%W]", function(s) return (" "):rep(#s) end)
   local chunk = ("=(prompt):%d"):format(self.count + 1)
@@ -201,12 +202,12 @@ function repl:compile(text)
   return nil, message, unfinished ~= nil
 end
 
--- Was it typed here, or does a file of the user's have it?
+-- Reports whether a kernel was typed here, or comes from a user's file.
 local function is_users(kernel)
   return debug.getinfo(kernel.func, "S").source:find "^[@=][^%[]"
 end
 
--- Notes of a launch whether its kernel is new under its name.
+-- Records whether a launched kernel is new under its name.
 function repl:note_run(program)
   local name, kernel = program.info.name, program.kernel
   local before = self.programs[name]
@@ -219,7 +220,7 @@ function repl:note_run(program)
   if self.seen[kernel] then self.programs[name] = program end
 end
 
--- What changed of kernels that were made anew and now ran for the first time.
+-- Prints the differences of redefined kernels after their first run.
 function repl:tell_changes()
   local changed = self.changed
   self.changed = {}
@@ -230,14 +231,14 @@ function repl:tell_changes()
   end
 end
 
--- Says what a name of the user's is, or the public one.
+-- Explains a user's name, or the public one.
 function repl:answer(name, code)
   return (self:call(function()
     require "cutelua.doc".answer(name, complete.value(name, self.env), code)
   end))
 end
 
--- Says how long a chunk takes.
+-- Times a chunk and prints the result.
 function repl:time(f)
   local timing, watcher = require "cutelua.program.timing", runs.watcher
   local ok, found = self:call(timing.measure, f)
@@ -247,7 +248,7 @@ function repl:time(f)
   return ok
 end
 
---- Runs one whole input and prints what it returns; false if it failed.
+--- Runs one complete input and prints its results; returns false if it failed.
 ---@param text string
 ---@return boolean ok
 function repl:eval(text)
@@ -283,7 +284,8 @@ function repl:eval(text)
   return out[1]
 end
 
--- Reads lines until they make a whole input. nil: the end; false: dropped.
+-- Reads lines until they form a complete input. Returns nil at the end of
+-- input, and false if it was dropped.
 function repl:input(read)
   self.begun = ""
   local text = read "> "
@@ -309,7 +311,7 @@ function repl:loop(read, remember)
   end
 end
 
---- Reads and runs until the end of input; returns an exit code: without a
+--- Reads and runs until the end of input. Returns an exit code: without a
 -- terminal 1 if anything failed.
 ---@return integer
 function repl:run()

@@ -1,24 +1,25 @@
---- Texts of scripts as functions: the program's, and the workshop's.
+--- Compiles script text to functions, for the program and the workshop.
 local source = require "cute.lang.source"
 
 local script = {}
 
---- A script's text as Lua loads it: without a byte order mark, and without the
--- words behind "#" in its first line, which is for the shell.
+--- Returns a script's text as Lua loads it: without a byte order mark, and
+-- without a first line that begins with "#", which is for the shell.
 ---@param text string
 ---@return string
 function script.plain(text)
   return (text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", ""))
 end
 
--- What a script does to Lua's libraries is no matter here.
+-- Saved, so that changes of a script to Lua's libraries have no effect here.
 local byte, getlocal, load, pcall = string.byte, debug.getlocal, load, pcall
 local TEMPORARY = byte "("
 
---- The function of a text, or nil and what is wrong. Lua's own `load` hands
--- what is nested too deep to the message handler, which makes no text of it.
+--- Returns the function of a text, or nil and the error. Lua's own `load`
+-- passes an overflow by deep nesting to the message handler, which makes no
+-- message of it.
 ---@param text string
----@param chunk string its name, with "@" or "="
+---@param chunk string the chunk's name, with "@" or "="
 ---@param env? table
 ---@return function?
 ---@return string? message
@@ -34,9 +35,9 @@ function script.compile(text, chunk, env)
   return f, message
 end
 
--- A script that the prompt follows leaves its locals there: a call behind
--- its last line hands them over, unless it ends in a `return`. The semicolon
--- keeps it out of an expression that is not finished.
+-- Compiles a script whose locals the prompt should keep. A call after its last
+-- line stores them, unless the script ends in a `return`. The semicolon
+-- separates the call from an unfinished expression.
 local function load_keeping(text, chunk, env)
   _G["cutelua keep"] = function()
     local i = 1
@@ -50,10 +51,10 @@ local function load_keeping(text, chunk, env)
   return script.compile(text .. '\n;_G["cutelua keep"]()', chunk)
 end
 
---- The function of a text; raises what is wrong with its syntax.
+--- Returns the function of a text; raises a syntax error.
 ---@param text string
----@param chunk string its name, with "@" or "="
----@param env? table takes the locals that it has at its end
+---@param chunk string the chunk's name, with "@" or "="
+---@param env? table receives the text's locals at its end
 ---@return function
 function script.load(text, chunk, env)
   local f, message = env and load_keeping(text, chunk, env), nil
@@ -62,7 +63,8 @@ function script.load(text, chunk, env)
   return f
 end
 
---- That of a text which has no file: reports and traces find it.
+--- Returns the function of a text without a file; reports and traces can read
+-- the text.
 ---@param text string
 ---@param chunk string
 ---@param env? table

@@ -1,5 +1,5 @@
---- Values as the prompt prints them: as much of each as has room in a few
--- lines, and a word on what is left out.
+--- Formats values for the prompt: as much of each as fits in a few lines, with
+-- a note of the parts left out.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local report = require "cute.lang.report"
@@ -9,10 +9,10 @@ local topics = require "cutelua.program.topics"
 
 local show = {}
 
-local MOST_ROWS = 16      -- of a grid
-local MOST_CELLS = 256    -- of a layout that is drawn
-local MOST_BROUGHT = 1 << 20  -- bytes of a GPU's tensor that are fetched
-local MOST_THREADS = 8    -- of a fragment
+local MOST_ROWS = 16      -- rows of a grid
+local MOST_CELLS = 256    -- cells of a layout to draw
+local MOST_BROUGHT = 1 << 20  -- bytes of a GPU tensor to fetch
+local MOST_THREADS = 8    -- threads of a fragment
 local MOST_TEXT = 1 << 16  -- characters of a string
 
 ---------------------------------------------------------------------------
@@ -39,7 +39,7 @@ local function sorted_keys(t, n)
   return keys
 end
 
--- {8, {8, 8}} in full, larger tables cut short.
+-- Returns {8, {8, 8}} in full, and larger tables abbreviated.
 local function show_table(t, depth)
   local parts, n = {}, #t
   local function item(v)
@@ -64,7 +64,7 @@ local function show_table(t, depth)
   return "{\n  " .. table.concat(parts, ",\n  ") .. "\n}"
 end
 
--- Text as it is; bytes that are none as "\x7fELF", and how many there are.
+-- Returns text as it is; non-text bytes as "\x7fELF" with their number.
 local function show_string(s)
   if utf8.len(s) and not s:find "[%z\1-\8\11-\31\127]" then
     if #s <= MOST_TEXT then return s end
@@ -97,8 +97,8 @@ local function cell(v)
   return tostring(v)
 end
 
--- m x n cells, at(i, j): as many as `rows` and `columns` have room for.
--- Returns lines, and how many rows and columns they have.
+-- Formats m x n cells, at(i, j), as far as `rows` and `columns` allow. Returns
+-- lines, and the numbers of rows and columns shown.
 local function grid(m, n, at, rows, columns)
   rows = math.min(m, rows)
   local most = math.min(n, math.max(1, columns // 2))
@@ -125,7 +125,7 @@ local function grid(m, n, at, rows, columns)
   return lines, rows, across
 end
 
--- n values in one line or several.
+-- Formats n values in one line or several.
 local function row(n, at, columns)
   local shown, width = math.min(n, MOST_CELLS), 1
   local text = {}
@@ -155,7 +155,7 @@ end
 -- Layouts, tensors, fragments
 ---------------------------------------------------------------------------
 
--- The extents of its modes, 1 to 4 of them, where all are known.
+-- Returns the extents of one to four modes, where all are known.
 local function extents(x)
   local rank = core.rank(x)
   if rank < 1 or rank > 4 then return nil end
@@ -183,7 +183,7 @@ local function show_layout(l, columns)
   return tostring(l) .. "\n" .. table.concat(lines, "\n")
 end
 
--- Matrices of t(i, j, rest...), for all of `rest`, in MOST_ROWS rows.
+-- Formats the matrices t(i, j, rest...) for all of `rest`, in MOST_ROWS rows.
 local function matrices(t, n, columns)
   local out, cut = {}, false
   local left = MOST_ROWS
@@ -203,7 +203,7 @@ local function matrices(t, n, columns)
   return out, cut
 end
 
--- The tensor where its elements can be read; nil, where that is.
+-- Returns the tensor if its elements can be read; nil and the reason otherwise.
 local function readable(t, n)
   if t.memspace == "coord" then return t end
   if t.memspace ~= "host" then return nil, "exist only while a kernel runs" end
@@ -240,7 +240,7 @@ local function show_tensor(t, columns)
   return head .. "\n" .. table.concat(lines, "\n")
 end
 
--- Who holds which elements of a tile with m rows: lines of threads.
+-- Returns lines that list the elements of each thread, for a tile with m rows.
 local function threads(what, tv, m, columns)
   local n = extents(tv)
   if not (n and #n == 2 and math.type(m) == "integer") then return {} end
@@ -295,7 +295,7 @@ end
 
 local function extent_text(e) return table.concat(e, " x "):gsub(" x 1", "") end
 
--- What the compiler said of it; compiles where there is a compiler.
+-- Returns the compiler's resources; compiles where there is a compiler.
 local function resources_text(program)
   if not core.nvrtc_version() then return "registers: no NVRTC here" end
   local last = program.runs.last
@@ -331,7 +331,7 @@ local function show_program(program)
   return table.concat(out, "\n")
 end
 
--- The programs that a kernel has, the last one first.
+-- Returns the programs of a kernel, the last one first.
 local function programs_of(k)
   local list = {}
   for _, known in pairs(k.programs) do
@@ -391,7 +391,7 @@ local CLASSES = {kernel = show_kernel, call = show_call,
 -- Modules
 ---------------------------------------------------------------------------
 
--- Words behind a title, in lines of `columns`.
+-- Adds words after a title, in lines of `columns`.
 local function paragraph(out, title, words, columns)
   local line = ("  %-12s"):format(title)
   local indent = math.min(14, columns // 3)
@@ -418,7 +418,7 @@ end
 local TYPES = {layout = show_layout, tensor = show_tensor, atom = show_atom,
                tiled = show_atom}
 
---- A value as the prompt prints it.
+--- Returns a value as the prompt prints it.
 ---@param v any
 ---@param columns? integer characters in a line; 80 when absent
 ---@return string

@@ -1,18 +1,19 @@
---- `%time CODE` at the prompt: runs the code again and again and says how long
--- it takes: the median, between what half of the runs lie, and the first one,
--- which traces and compiles. Launches on the simulator are timed one by one; on
--- a GPU it is the time between two events around the code.
+--- `%time CODE` at the prompt: runs code repeatedly and prints the median time,
+-- the quartiles, and the time of the first run, which traces and compiles.
+-- Launches on the simulator are timed one by one; on a GPU, two events around
+-- the code measure the time.
 local core = require "cute.core"
 local history = require "cute.lang.history"
 local show = require "cutelua.program.show"
 
 local timing = {}
 
-local SECONDS = 0.5     -- of all runs
-local LEAST, MOST = 5, 1000  -- samples
-local SHORTEST = 1e-4   -- seconds of a sample: what is faster runs many times
-local ON_GPU = 1e-3     -- the same where its end is waited for with a GPU's
-local LONGEST = 10      -- seconds after which LEAST is no matter
+local SECONDS = 0.5     -- for all runs
+local LEAST, MOST = 5, 1000  -- number of samples
+local SHORTEST = 1e-4   -- seconds of a sample: faster code runs many times
+-- the same where the sample ends with a GPU synchronisation
+local ON_GPU = 1e-3
+local LONGEST = 10      -- seconds after which LEAST no longer applies
 
 -- ---- runs ----
 
@@ -20,7 +21,7 @@ local function wait_for_gpus(gpus)
   for _, gpu in ipairs(gpus) do gpu:sync() end
 end
 
--- The GPUs that this process uses.
+-- Returns the GPUs that this process uses.
 local function opened()
   local list = {}
   for _, gpu in pairs(debug.getregistry()["cute.gpus"] or {}) do
@@ -29,7 +30,8 @@ local function opened()
   return list
 end
 
--- Collects the seconds of launches, by kernel and device in their order.
+-- Returns a list and a function that collects the seconds of launches into it,
+-- in order of kernel and device.
 local function collector()
   local list, by_name = {}, {}
   return list, function(p, last)
@@ -47,7 +49,7 @@ local function collector()
   end
 end
 
--- A sample: seconds of the host for one of n runs, seconds of each GPU.
+-- Takes a sample: host seconds of one of n runs, and seconds of each GPU.
 local function sample(f, n, gpus)
   local from, to = {}, {}
   for i, gpu in ipairs(gpus) do
@@ -67,10 +69,9 @@ local function sample(f, n, gpus)
   return seconds, on_gpus
 end
 
---- Runs f until much is known. runs.watcher is another one afterwards.
+--- Runs f until there are enough samples. Restores history.watcher afterwards.
 ---@param f function
----@return table {first =, each = runs of a sample, rows = {{name =,
--- samples =}}}
+---@return table {first =, each = runs per sample, rows = {{name =, samples =}}}
 function timing.measure(f)
   local launches, collect = collector()
   local before = history.watcher
@@ -109,9 +110,9 @@ function timing.measure(f)
   return m
 end
 
--- ---- what is said ----
+-- ---- messages ----
 
--- The value that a part of the samples, which are sorted, lies below.
+-- Returns the quantile `part` of sorted samples.
 local function quantile(sorted, part)
   local at = 1 + part * (#sorted - 1)
   local low = math.floor(at)
@@ -119,7 +120,7 @@ local function quantile(sorted, part)
   return sorted[low] + (sorted[high] - sorted[low]) * (at - low)
 end
 
---- A measurement in lines.
+--- Returns a measurement as lines of text.
 ---@param m table of timing.measure
 ---@return string
 function timing.text(m)

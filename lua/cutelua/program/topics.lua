@@ -1,4 +1,4 @@
---- What the names of cute and of its modules are about.
+--- Topics of the names in cute and its modules.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 
@@ -57,7 +57,7 @@ local CUTE = {
     sin_approx sinh sqrt sqrt_approx tan tanh tanh_approx trunc where]]},
 }
 
--- Topic of each of those.
+-- The topic of each name.
 local topic_of = {}
 for _, t in ipairs(CUTE) do
   for word in t[2]:gmatch "%S+" do topic_of[word] = t[1] end
@@ -69,8 +69,8 @@ for _, title in ipairs {"types", "classes", "functions", "constants", "more"} do
   ORDER[#ORDER + 1] = title
 end
 
--- The topic of t.name, whose value is v, or nil where `module` is to be loaded
--- for it.
+-- Returns the topic of t.name with value v, or of a name that `module` will
+-- provide if v is nil.
 local function topic(t, name, v, module)
   local cute = sign.namespaces[t] == "cute"
   if v ~= nil and sign.namespaces[v] then return "modules" end
@@ -83,7 +83,7 @@ local function topic(t, name, v, module)
   return v ~= nil and "constants" or "more"
 end
 
---- The names of a namespace: {{title =, names = sorted}, ...}. Each is there
+--- Returns the names of a namespace: {{title =, names = sorted}, ...}, each
 -- once.
 ---@param t table one of sign.namespaces
 ---@return table[]

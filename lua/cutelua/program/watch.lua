@@ -1,8 +1,9 @@
---- `cutelua --watch SCRIPT`: runs it again whenever it, or a module that it
--- required from a file, was saved, and says what differs from the run before.
+--- `cutelua --watch SCRIPT`: runs the script again whenever it, or a module
+-- that it required from a file, is saved, and prints the differences from the
+-- previous run.
 --
--- A run is a process of its own: what goes wrong in it ends it alone. It tells
--- of its modules and launches in a file (watch.child).
+-- Each run is a process of its own, so a crash ends only that run. It reports
+-- its modules and launches in a file (watch.child).
 local bytes = require "cute.lang.files"
 local core = require "cute.core"
 local diff = require "cutelua.program.diff"
@@ -14,16 +15,17 @@ local sys = require "cute.sys"
 
 local watch = {}
 
-local PAUSE = 0.1          -- seconds between two looks at the files
-local SETTLED = 0.05       -- a file that is that long unchanged is saved
-local MOST_OUTPUT = 1 << 20  -- bytes that are kept to be compared
-local MOST_LINES = 12      -- of a difference
+local PAUSE = 0.1          -- seconds between checks of the files
+-- seconds without change after which a file counts as saved
+local SETTLED = 0.05
+local MOST_OUTPUT = 1 << 20  -- bytes kept for comparison
+local MOST_LINES = 12      -- lines of a difference
 
 ---------------------------------------------------------------------------
--- In the run
+-- In the child process
 ---------------------------------------------------------------------------
 
--- Where a module may be, in the order in which files are looked for.
+-- Returns the possible files of a module, in search order.
 local function candidates(name)
   local out = {}
   local file = name:gsub("%.", "/")
@@ -62,7 +64,7 @@ local function write_report(path, files, kernels)
   f:write "}}\n"
 end
 
--- The searcher of files tells what it looked for.
+-- Makes the file searcher record the files that it tries.
 local function note_modules(note)
   local search = package.searchers[3]
   package.searchers[3] = function(name)
@@ -72,8 +74,8 @@ local function note_modules(note)
   end
 end
 
---- Keeps a report of this process in a file: what was required from files, and
--- each kernel's launches.
+--- Writes a report of this process to a file: the files it required, and the
+-- launches of each kernel.
 ---@param path string
 function watch.child(path)
   local files, kernels, by_name = {}, {}, {}
@@ -118,8 +120,8 @@ local function same(now, before)
   return true
 end
 
--- Were they saved since? What editors take away to put another in its place
--- is there again.
+-- Reports whether files were saved since. Waits until a file that an editor
+-- replaces exists again.
 local function saved(files, before)
   local now = stamps(files)
   if same(now, before) or not now[files[1]] then return false end
@@ -147,8 +149,8 @@ local function say(text)
   end
 end
 
--- One run: {output, code, seconds, report}; nil where it was stopped because
--- a file was saved.
+-- Runs once: {output, code, seconds, report}; nil where the run was stopped
+-- because a file was saved.
 local function run(words, path, files, before)
   os.remove(path)
   local start = core.clock()
@@ -180,7 +182,7 @@ local function kernels_of(r)
   return by_name
 end
 
--- What each kernel's launches did, against the run before.
+-- Adds the changes of each kernel's launches against the previous run.
 local function kernel_lines(out, before, now)
   local old = kernels_of(before)
   for _, k in ipairs(now.report and now.report.kernels or {}) do
@@ -212,7 +214,7 @@ local function kernel_lines(out, before, now)
   end
 end
 
--- What a run was, and where it differs from the last that ended well.
+-- Returns a summary of a run and its differences from the last successful one.
 local function summary(script, n, now, before)
   local head = ("-- run %d of %s: %s"):format(n, core.visible(script),
     show.seconds(now.seconds))
@@ -227,7 +229,8 @@ local function summary(script, n, now, before)
   return core.visible(table.concat(out, "\n"), true) .. "\n"
 end
 
--- The files of a run, the script's first; where it told of none, those known.
+-- Returns the files of a run, the script's first; without a report, the known
+-- files.
 local function files_of(script, result, known)
   if not (result and result.report) then return known end
   local list, seen = {script}, {[script] = true}
@@ -259,7 +262,7 @@ local function forever(words, script, path)
 end
 
 --- Runs a script at every save until Ctrl-C; returns an exit code.
----@param options string[] of the program, for each run
+---@param options string[] the program's options for each run
 ---@param words string[] the script and its arguments
 ---@return integer
 function watch.main(options, words)

@@ -1,5 +1,5 @@
---- `cutelua web`: serves the workshop's page on the loopback address, to the
--- browser of this machine alone. A page from here may have threads, which one
+--- `cutelua web`: serves the workshop's page on the loopback address, to
+-- browsers on this computer only. A page served this way may use threads; one
 -- of file:// may not.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
@@ -23,7 +23,7 @@ local SPEC = {
   },
 }
 
--- Seconds that a request may take, and its answer; connections at a time.
+-- Seconds for a request and for its answer; connections at a time.
 local SECONDS, ANSWER, CONNECTIONS = 10, 30, 64
 
 -- ---- the folder ----
@@ -32,7 +32,7 @@ local function is_folder(path)
   return core.file_kind(path .. "/index.html") == "file"
 end
 
--- The folder of the page; nil and a sentence.
+-- Returns the folder of the page; nil and a sentence.
 local function folder_of(given)
   local list = {given}
   if not given then
@@ -46,8 +46,8 @@ local function folder_of(given)
     .. "it is [io]"):format(core.visible(table.concat(list, " nor in ")))
 end
 
--- Its files by their names, each with what reads it: plain ones that lie in it
--- and are no links, and none that begins with a dot.
+-- Returns readers of the folder's files by name: plain files in the folder
+-- itself, no links, and no names that begin with a dot.
 local function files_of(folder)
   return setmetatable({}, {__index = function(_, name)
     if name:find "^%." or name:find "[/%c]" then return nil end
@@ -62,15 +62,15 @@ end
 
 -- ---- connections ----
 
--- A connection has `socket`, `ends` (when it is closed in any case), `text`
--- (what came of its request), then `answer`, of which `from` is the first byte
--- that is still to be sent; `sent`: the other side is to close it.
+-- A connection has `socket`, `ends` (the time when it is closed in any case)
+-- and `text` (the request so far); then `answer`, of which `from` is the next
+-- byte to send. `sent`: the peer is to close the connection.
 
 local function answer(c, head, body)
   c.answer, c.from, c.ends = head .. body, 1, core.clock() + ANSWER
 end
 
--- What came on a connection; false: it is over.
+-- Receives data on a connection; returns false when it is over.
 local function hear(c, folder)
   local text = c.socket:receive()
   if not text then return false end
@@ -86,7 +86,7 @@ local function hear(c, folder)
   return true
 end
 
--- Sends what the other side takes now; false: it is over.
+-- Sends as much as the peer accepts now; returns false when it is over.
 local function tell(c)
   c.from = c.socket:offer(c.answer, c.from)
   if c.from and c.from > #c.answer then
@@ -96,7 +96,8 @@ local function tell(c)
   return c.from
 end
 
--- Closes what takes too long, and the oldest where there are too many.
+-- Closes connections that take too long, and the oldest one where there are too
+-- many.
 local function tidy(list)
   local now, oldest = core.clock(), 1
   for i = #list, 1, -1 do
@@ -116,7 +117,7 @@ local function tidy(list)
   table.remove(list, oldest).socket:close()
 end
 
--- Serves for ever: Ctrl-C raises.
+-- Serves forever; Ctrl-C raises.
 local function serve(listener, folder)
   local list = {}
   while true do
@@ -131,7 +132,7 @@ local function serve(listener, folder)
         table.insert(list, 1, {socket = socket, text = "",
           ends = core.clock() + SECONDS})
       end
-    elseif i then  -- its turn comes again behind all others
+    elseif i then  -- requeue behind all others
       local c = table.remove(list, i - 1)
       local goes_on
       if c.answer then goes_on = tell(c) else goes_on = hear(c, folder) end
@@ -146,8 +147,7 @@ local function failed(message)
   return 1
 end
 
---- Runs the command, which Ctrl-C ends; returns its exit code where it cannot
--- begin.
+--- Runs the command until Ctrl-C; returns an exit code if it cannot start.
 ---@param words string[]
 ---@return integer?
 function web.main(words)

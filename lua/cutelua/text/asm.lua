@@ -1,8 +1,8 @@
---- Lists the compiled code of a program's CUDA C, line by line: NVRTC's PTX,
--- and the SASS of its CUBIN if nvdisasm is found.
+--- Listings of a program's compiled code with the lines of its CUDA C: NVRTC's
+-- PTX, and the SASS of its CUBIN where nvdisasm is found.
 --
--- A listing has text = {line, ...} and at = {line of the CUDA C or false, ...}.
--- A SASS listing also has live = {number of live registers, ...}.
+-- A listing has text = {line, ...} and at = {line of the CUDA C or false,
+-- ...}. That of SASS also has live = {number of live registers, ...}.
 local core = require "cute.core"
 local jit = require "cute.jit"
 
@@ -10,8 +10,8 @@ local asm = {}
 
 local function lines_of(text) return (text .. "\n"):gmatch "([^\n]*)\n" end
 
---- Returns PTX with line information as a listing, without the line directives
--- and the debug sections.
+--- Returns PTX with line information as a listing, without that information
+-- itself and without the debugger's sections.
 ---@param text string
 ---@return {text: string[], at: (integer|false)[]}
 function asm.ptx(text)
@@ -37,7 +37,7 @@ end
 -- SASS
 ---------------------------------------------------------------------------
 
--- Finds nvdisasm in the toolkit and in Python's packages.
+-- Locations in the toolkit and in Python's packages.
 local FIND = [[
 own=${VIRTUAL_ENV:-/usr}/lib/python3* home=$HOME/.local/lib/python3*
 all=/usr/local/lib/python3*
@@ -86,7 +86,8 @@ local function disassembled(cubin, options)
   return nil, ("nvdisasm failed: %s [io]"):format(text:match "[^\n]+" or "?")
 end
 
---- Returns the live registers by instruction address, from nvdisasm's table.
+--- Returns the numbers of live registers by instruction address, from
+-- nvdisasm's table.
 ---@param text string
 ---@return table<string, integer>
 function asm.live(text)
@@ -99,9 +100,9 @@ function asm.live(text)
 end
 
 --- Returns nvdisasm's text of a kernel as a listing.
----@param text string with line comments
----@param name string name of the kernel
----@param live? table<string, integer> from asm.live
+---@param text string with its comments of lines
+---@param name string the kernel's name
+---@param live? table<string, integer> of asm.live
 ---@return {text: string[], at: (integer|false)[], live: integer[]}
 function asm.sass(text, name, live)
   local out = {text = {}, at = {}, live = {}}
@@ -109,7 +110,7 @@ function asm.sass(text, name, live)
   for line in lines_of(text) do
     local section = line:match "^%s*%.section%s+([^,%s]+)"
     if section then here = section == ".text." .. name end
-    -- For inlined code, the caller's line comes last.
+    -- For inlined code the caller's line comes last.
     local marked = line:match "^%s*//## File"
       and (line:match ", line (%d+)%s*$" or line:match ", line (%d+)")
     local at, code = line:match "^%s*/%*(%x+)%*/(.*);"
@@ -124,7 +125,7 @@ function asm.sass(text, name, live)
       if not (label or code:find "^%s*NOP") then last = i end
     end
   end
-  for i = #out.text, last + 1, -1 do  -- padding at its end
+  for i = #out.text, last + 1, -1 do  -- padding after the last instruction
     out.text[i], out.at[i], out.live[i] = nil, nil, nil
   end
   return out
@@ -132,7 +133,7 @@ end
 
 --- Returns the SASS of a CUBIN as a listing.
 ---@param cubin string
----@param name string name of the kernel
+---@param name string the kernel's name
 ---@return table? listing
 ---@return string? message
 function asm.of_cubin(cubin, name)
@@ -142,8 +143,8 @@ function asm.of_cubin(cubin, name)
     "-c -plr -lrm count") or ""))
 end
 
---- Returns the SASS of a program as text, each instruction after the script
--- line that it comes from.
+--- Returns the SASS of a program as text, with the script's line before its
+-- instructions.
 ---@param program table
 ---@param arch string
 ---@return string? text
@@ -167,8 +168,8 @@ function asm.sass_text(program, arch)
   return table.concat(out, "\n") .. "\n"
 end
 
---- Returns the compiled code of a program for an architecture: {compiled =, ptx
--- =, sass =, missing = {missing parts and the reasons, ...}}.
+--- Compiles a program for an architecture: {compiled =, ptx =, sass =, missing
+-- = {reasons for missing parts, ...}}.
 ---@param program table
 ---@param arch string
 ---@return table

@@ -1,7 +1,8 @@
---- Tables of text.
+--- Formats tables as text.
 local columns = {}
 
---- Rows of cells as lines of text, the first `left` columns flush left.
+--- Returns rows of cells as lines of text, with the first `left` columns
+-- left-aligned.
 ---@param rows string[][]
 ---@param left integer
 ---@return string

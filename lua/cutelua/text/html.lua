@@ -1,15 +1,15 @@
---- Writes pages as single HTML files: self-contained, light and dark, readable
--- on a phone.
+--- HTML pages in single files: they load nothing else, have a light and a dark
+-- theme, and are readable on a phone.
 --
 --     local text = html.page {title = "A kernel", style = "p { color: red }",
 --       body = "<p>" .. html.escape(x) .. "</p>", data = {lines = {1, 2}},
 --       script = "document.title = page.lines.length"}
 --
--- Colours are CSS variables, so that all pages agree: --back, --fore, --dim,
--- --rule (separating lines), --panel, --link, --lit (under the pointer), --pick
--- (selected), --good, --warn, --bad, and --c0 to --c7, fills of cells with text
--- in --ink on them. A page is dark if the system is, or by its button:
--- `data-theme` of the root is then "light" or "dark".
+-- Colours are CSS variables that all pages share: --back, --fore, --dim,
+-- --rule (separators), --panel, --link, --lit (under the pointer), --pick
+-- (selected), --good, --warn, --bad, and --c0 to --c7, fills of cells whose
+-- text has the colour --ink. A page follows the system's theme, or its button:
+-- then `data-theme` of the root is "light" or "dark".
 local json = require "cutelua.text.json"
 
 local html = {}
@@ -17,8 +17,8 @@ local html = {}
 local ESCAPES = {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;",
                  ['"'] = "&quot;", ["'"] = "&#39;", ["\r"] = "&#13;"}
 
---- Escapes a text for elements and quoted attributes. Bytes that are not UTF-8,
--- and control characters, become U+FFFD.
+--- Escapes text for HTML elements and quoted attributes. Invalid UTF-8 and
+-- control characters become U+FFFD.
 ---@param text any
 ---@return string
 function html.escape(text)
@@ -28,8 +28,8 @@ function html.escape(text)
   return (text:gsub("[&<>\"'\r]", ESCAPES))
 end
 
---- A value as JSON that can stand inside of <script>.
----@param value any as cutelua.text.json takes it
+--- Returns a value as JSON that may be placed inside <script>.
+---@param value any any value that cutelua.text.json encodes
 ---@return string
 function html.json(value)
   return (json.encode(value):gsub("<", "\\u003c"))
@@ -59,7 +59,7 @@ local function declared(colours)
   return table.concat(out, " ")
 end
 
---- The colours and the common style of all pages.
+--- Colours and the common style of all pages.
 html.style = ":root { color-scheme: light; " .. declared(LIGHT) .. [[ }
 @media (prefers-color-scheme: dark) {
   :root:not([data-theme=light]) { color-scheme: dark; ]] .. declared(DARK)
@@ -101,7 +101,7 @@ svg { max-width: 100%; height: auto; }
 @media print { #theme { display: none; } }
 ]]
 
--- The choice is remembered if the browser allows it for files.
+-- The choice is stored where the browser lets a file store it.
 local THEME = [[
 (function () {
   var root = document.documentElement;
@@ -116,8 +116,8 @@ local THEME = [[
 })();
 ]]
 
---- Returns a whole page. title is plain text; body, style and script are
--- inserted unchanged; data is a value that the script reads as `page`.
+--- Returns a whole page. title is text; body, style and script are inserted
+-- unchanged; data is a value that the script reads as `page`.
 ---@param p table {title: string, body: string, style: string?, script: string?,
 -- data: any}
 ---@return string

@@ -1,10 +1,11 @@
---- Encodes and decodes JSON: reports and verdicts for programs, and their
--- requests.
+--- Encodes Lua values as JSON, for reports and verdicts that programs read, and
+-- decodes their requests.
 --
 -- Specs use lua-dkjson. It writes numbers with 14 digits, names in any order
--- and invalid UTF-8 unchanged, and accepts text that is not JSON (`{"a":1,}`,
--- 01, "\q", text after the end). Correcting that would take more code than this
--- file, and one more package for builds, the rock and its users.
+-- and invalid UTF-8 unchanged, and it accepts invalid JSON (`{"a":1,}`, 01,
+-- "\q", text after the end). The code to work around this would be longer than
+-- this file, and it would be another package for builds, the rock and its
+-- users.
 local json = {}
 
 local ESCAPES = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n",
@@ -24,8 +25,8 @@ local function number(v)
   return ("%.17g"):format(v)
 end
 
---- Encodes a list (a table with only the fields 1 to n, or an empty one), an
--- object (with string keys, in sorted order), a string, number or boolean.
+--- Encodes a list (a table with only fields 1 to n, or an empty one), an object
+-- (strings as fields, sorted), a string, number or boolean.
 ---@param v any
 ---@return string
 function json.encode(v)
@@ -47,10 +48,10 @@ function json.encode(v)
 end
 
 ---------------------------------------------------------------------------
--- Reading
+-- Decoding
 ---------------------------------------------------------------------------
 
-local MOST_LEVELS = 100  -- of nesting
+local MOST_LEVELS = 100  -- nesting depth of values
 local LITERALS = {["true"] = true, ["false"] = false}
 local PLAIN = {b = "\b", f = "\f", n = "\n", r = "\r", t = "\t", ['"'] = '"',
                ["\\"] = "\\", ["/"] = "/"}
@@ -59,8 +60,9 @@ local function wrong(at, what)
   error(("byte %d: %s"):format(at, what), 0)
 end
 
--- Decodes \uXXXX after the backslash at `at`, or two of them for a surrogate
--- pair; unpaired surrogates become U+FFFD.
+-- Returns the character of \uXXXX after the backslash at `at`, or of two of
+-- them for a surrogate pair, and the position after it. Lone surrogates become
+-- U+FFFD.
 local function escaped(text, at)
   local first = text:match("^u(%x%x%x%x)", at + 1)
   if not first then
@@ -77,7 +79,7 @@ local function escaped(text, at)
   return utf8.char(code >> 11 == 0x1b and 0xfffd or code), after
 end
 
--- Reads the string with its quote at `at`; returns it and its end. Control
+-- Returns the string whose quote is at `at`, and the position after it. Control
 -- characters are accepted.
 local function read_string(text, at)
   local out = {}
@@ -129,7 +131,7 @@ local function read_array(text, at, level)
   end)
 end
 
--- Reads the value at `at`; returns it and its end.
+-- Returns the value that begins at `at`, and the position after it.
 function read(text, at, level)
   if level > MOST_LEVELS then wrong(at, "too many levels") end
   local c = text:sub(at, at)
@@ -147,7 +149,7 @@ function read(text, at, level)
 end
 
 --- Returns the Lua value of a JSON text; null is nil. Returns nil and a message
--- for invalid text.
+-- for invalid JSON.
 ---@param text string
 ---@return any
 ---@return string? message

@@ -1,12 +1,12 @@
---- Converts the Markdown subset of lessons and documents to HTML: paragraphs,
--- headings, lists of one level, tables, code, emphasis, links, pictures;
--- comments are removed. Text is escaped: it never becomes an element of its
--- own.
+--- Converts Markdown to HTML, as far as lessons and documents use it:
+-- paragraphs, headings, lists of one level, tables, code, emphasis, links,
+-- pictures. Comments are dropped. Text is escaped, so it cannot become HTML
+-- elements.
 local html = require "cutelua.text.html"
 
 local markdown = {}
 
--- Reports whether a link may have this address: an http(s) URL or a file name.
+-- Reports whether a link may have this address: one of the web, or a file's.
 local function is_safe(href)
   return href:find "^https?://" or not href:find "^[%s/\\]*[%w+.-]*:"
 end
@@ -19,7 +19,7 @@ function markdown.inline(text, page)
   local codes = {}
   local out = html.escape(text):gsub("`([^`]+)`", function(code)
     codes[#codes + 1] = code
-    return ("\0%d\0"):format(#codes)  -- html.escape removes every \0
+    return ("\0%d\0"):format(#codes)  -- html.escape leaves no \0
   end)
   out = out:gsub("(!?)%[([^%[%]]+)%]%(([^()%s]+)%)", function(mark, said, href)
     if not is_safe(href) then return nil end
@@ -71,7 +71,7 @@ local function list_of(kind, lines, inline)
     table.concat(items, "</li><li>"), kind)
 end
 
--- Returns the anchor of a heading, as links name it: its words, with hyphens.
+-- Returns a heading's anchor: its words, joined by hyphens.
 local function anchor(title)
   return (title:lower():gsub("[^%w _-]", ""):gsub(" ", "-"))
 end
@@ -79,7 +79,7 @@ end
 --- Converts a text of several blocks.
 ---@param text string
 ---@param page? fun(href: string, picture: boolean): string maps addresses;
--- headings then get anchors
+-- headings get anchors then
 ---@return string html
 function markdown.html(text, page)
   local out, block, kind = {}, {}, nil

@@ -1,7 +1,7 @@
---- A child process that answers requests: lines to it, lines from it.
+--- A child process that answers requests line by line.
 --
--- What a child says to its parent begins with a byte that nothing else prints
--- begins with; its last other line tells what it died of.
+-- A child's answers begin with a byte that no other output begins with. Its
+-- last other line explains its death.
 local sys = require "cute.sys"
 
 local MARK = "\1"
@@ -23,16 +23,16 @@ function child.new(module, word)
   return setmetatable({process = process, text = "", said = ""}, Child)
 end
 
---- A request, to be answered within so many seconds. `job` is the caller's.
+--- Sends a request with a timeout in seconds. `job` belongs to the caller.
 function Child:ask(job, seconds, ...)
   self.job, self.deadline = job, os.time() + seconds
   self.process:send(table.concat({...}, "\t") .. "\n")
 end
 
---- No request is under way any more.
+--- Marks the child as idle.
 function Child:rest() self.job, self.deadline = nil, nil end
 
---- The answers that have come, a list of fields each; nil at its end.
+--- Returns the answers received so far, a list of fields each; nil at the end.
 function Child:answers()
   local more = self.process:receive()
   if not more then return nil end
@@ -53,7 +53,7 @@ function Child:answers()
   return list
 end
 
---- Ends it; what it died of, in words.
+--- Closes the child; returns the cause of its death as text.
 function Child:close()
   local how, n = self.process:wait()
   self.process:close()
@@ -62,7 +62,7 @@ function Child:close()
   return self.said ~= "" and ("%s (%s)"):format(what, self.said) or what
 end
 
---- Ends it whatever it does.
+--- Kills the child, whatever it is doing.
 function Child:kill()
   self.process:kill()
   self.process:wait()

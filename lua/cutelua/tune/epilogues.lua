@@ -1,8 +1,8 @@
---- Epilogues whose products are tuned: those that have a name
--- (kernels/tuned/epilogues.lua), and users' own.
+--- Epilogues of tuned products: named ones (kernels/tuned/epilogues.lua), and
+-- the user's own.
 --
--- A Lua file gives a function of what products have, which gives the epilogue,
--- and options that it wants besides:
+-- A Lua file returns a function of the product's operands, which returns the
+-- epilogue and further options:
 --
 --     local cute = require "cute"
 --     return function(given)
@@ -13,22 +13,22 @@
 --     end
 --
 -- given:row(), given:col() and given:tile() are tensors (M), (N) and (M,N), of
--- D's type or of the one that they are given; given.m, given.n are D's extents.
--- Of any product the function asks for the same ones, in the same order.
+-- D's type or of the type passed; given.m, given.n are D's extents. For every
+-- product the function must request the same tensors in the same order.
 local core = require "cute.core"
 local NAMED = require "kernels.tuned.epilogues"
 
 local epilogues = {}
 
---- Those that have a name, in order.
+--- Names of the named epilogues, sorted.
 epilogues.NAMES = {}
 for name in pairs(NAMED) do table.insert(epilogues.NAMES, name) end
 table.sort(epilogues.NAMES)
 
---- The function of a name, or of a file, with the name that its rows have.
+--- Returns the function of a name or a file, and the name of its rows.
 ---@param word string
 ---@return string? name
----@return function|string # what makes it, or why there is none
+---@return function|string # makes the epilogue, or the reason why there is none
 function epilogues.load(word)
   if NAMED[word] then return word, NAMED[word] end
   if core.file_kind(word) ~= "file" then
@@ -57,8 +57,8 @@ for _, kind in ipairs {"row", "col", "tile"} do
   end
 end
 
---- What `make` gives for D (m,n): the epilogue, or nil, options, C. new(kind,
--- dtype, number) makes the tensors that it asks for.
+--- Calls `make` for D (m,n): returns the epilogue, or nil, as options, and C.
+-- new(kind, dtype, number) makes the tensors that it requests.
 ---@param make function
 ---@param d table {m =, n =, dtype =}
 ---@param new fun(kind: string, dtype: any, number: integer): any

@@ -1,5 +1,6 @@
---- `cutelua tune gemm ...`: measures what could serve products of some sizes,
--- and writes the best into a table that ops.gemm reads (docs/tuning.md).
+--- `cutelua tune gemm ...`: measures the candidates for products of given
+-- sizes, and writes the best ones into a table that ops.gemm reads
+-- (docs/tuning.md).
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local epilogues = require "cutelua.tune.epilogues"
@@ -58,7 +59,7 @@ local SPEC = {
   }}
 
 ---------------------------------------------------------------------------
--- Words
+-- Arguments
 ---------------------------------------------------------------------------
 
 local function refuse(text, ...)
@@ -68,7 +69,7 @@ end
 local LARGEST, PRODUCTS = (1 << 31) - 1, 1 << 16
 local LIST = 4 << 20  -- bytes of a file of products
 
--- The extents of a word: "1/8/64" is three.
+-- Returns the extents in a word: "1/8/64" has three.
 local function extents(word, where)
   local list = {}
   for text in (word .. "/"):gmatch "(.-)/" do
@@ -100,7 +101,7 @@ local function add_line(sizes, line, where)
   end
 end
 
--- A word is M,N,K or a file of such lines.
+-- Adds the shapes of a word: M,N,K, or a file of such lines.
 local function add_shapes(sizes, word)
   if word:find "^[%d/]+,[%d/]+,[%d/]+$" then
     return add_line(sizes, word, "--shapes")
@@ -124,7 +125,7 @@ local TYPES = {bf16 = "bf16", f16 = "f16", tf32 = "f32", f32 = "f32",
                f64 = "f64", e4m3 = "bf16", e5m2 = "bf16", i8 = "i32",
                u8 = "i32", i32 = "i32"}
 
--- "bf16 bf16 f32" of "bf16:bf16:f32".
+-- Converts "bf16:bf16:f32" to "bf16 bf16 f32".
 local function types_of(text)
   local list = {}
   for name in (text .. ":"):gmatch "(.-):" do
@@ -139,7 +140,7 @@ local function types_of(text)
   return ("%s %s %s"):format(a, list[2] or a, list[3] or TYPES[a])
 end
 
--- The class with the epilogue that is asked for, which is opt.make's.
+-- Returns the class with the requested epilogue, and sets opt.make.
 local function with_epilogue(opt, class, size)
   local name, make = epilogues.load(opt.epilogue)
   if not name then refuse("--epilogue: %s", make) end
@@ -152,7 +153,7 @@ local function with_epilogue(opt, class, size)
   return all
 end
 
--- What is to be measured, each in words, in the order given, once.
+-- Returns the problems to measure as text, in the order given, each once.
 local function problems_of(opt)
   local sizes, list, seen = {}, {}, {}
   if opt.shapes then add_shapes(sizes, opt.shapes) end
@@ -200,10 +201,10 @@ local function command(words, worker)
   return done.count > 0 and 0 or 1
 end
 
---- Runs the command with its words; the exit code: 1 where it measured nothing,
--- 2 where its words are wrong.
----@param words string[] behind "tune"
----@param worker? string the module of its children
+--- Runs the command with its words. Returns the exit code: 1 where nothing was
+-- measured, 2 for wrong words.
+---@param words string[] the words after "tune"
+---@param worker? string module of the child processes
 ---@return integer
 function tune.main(words, worker)
   local ok, why = pcall(command, words, worker)

@@ -1,5 +1,5 @@
---- Operands of a problem to measure: normal numbers on the card, several sets
--- of them where one would stay in L2, and a look at what came out.
+--- Operands for measuring a problem: normal numbers on the GPU, in several sets
+-- where one would stay in L2, and a check of the results.
 local core = require "cute.core"
 local cute = require "cute"
 local epilogues = require "cutelua.tune.epilogues"
@@ -7,9 +7,10 @@ local gemm = require "cute.ops.gemm"
 local tuned = require "cute.ops.tuned"
 
 local PERIOD = (1 << 20) - 3  -- a prime: data repeats, but at no tile's stride
-local ALIGN = 256             -- elements between two operands' beginnings
+local ALIGN = 256             -- elements between the starts of two operands
 local SMALL = 16 << 20        -- bytes: smaller operands stay in L2 when hot
-local PLAY = 128 << 20        -- bytes of larger ones that take turns, at least
+-- least bytes of larger ones, in sets used in turn
+local PLAY = 128 << 20
 local SAMPLES = 16
 
 local Operands = {}
@@ -22,7 +23,8 @@ local function layout(rows, columns, dense_rows)
                           dense_rows and {columns, 1} or {1, rows})
 end
 
--- What an epilogue reads, as a layout: of rows, of columns, like D.
+-- Returns the layout of a tensor that an epilogue reads: per row, per column,
+-- or like D.
 local function read_as(o, kind)
   if kind == "tile" then return layout(o.m, o.columns, o.order == "row") end
   return cute.make_layout {kind == "row" and o.m or o.columns}
@@ -32,12 +34,12 @@ local function stand_in(l, t)
   return cute.make_tensor(cute.empty({1}, t).iterator, l)
 end
 
--- The epilogue of o by its function, with tensors that `new` makes.
+-- Calls the function of o's epilogue, with tensors from `new`.
 local function epilogue_of(o, new)
   return epilogues.made(o.make, {m = o.m, n = o.columns, dtype = o.d}, new)
 end
 
---- A problem's words: "bf16 bf16 bf16 tn row 4096 4096 4096"; `make` is the
+--- Parses a problem: "bf16 bf16 bf16 tn row 4096 4096 4096". `make` is the
 -- function of its epilogue (cutelua.tune.epilogues), if it has one.
 ---@param problem string
 ---@param make? function
@@ -62,13 +64,14 @@ function operands.parse(problem, make)
   return o
 end
 
--- Layouts of A, B, D.
+-- Returns the layouts of A, B, D.
 local function layouts(o)
   return layout(o.m, o.k, o.layouts:sub(1, 1) == "t"),
     layout(o.n, o.k, o.layouts:sub(2) == "n"), read_as(o, "tile")
 end
 
--- Options of a call for D, and C, with what an epilogue reads from `new`.
+-- Returns a call's options for D, and C, with the epilogue's tensors from
+-- `new`.
 local function options_of(o, D, new)
   local more, C = {}, nil
   if o.make then more, C = epilogue_of(o, new) end
@@ -76,7 +79,7 @@ local function options_of(o, D, new)
   return more, C
 end
 
---- Operands that have no memory to speak of: what is compiled asks for none.
+--- Returns operands with almost no memory, for compiling.
 ---@param problem string
 ---@param make? function
 ---@return table # A, B, D, C, options
@@ -91,8 +94,8 @@ function operands.without_memory(problem, make)
   return set
 end
 
---- The class of a problem with the epilogue that `make` makes, whose rows have
--- this name.
+--- Returns the class of a problem with the epilogue from `make`, whose rows
+-- have this name.
 ---@param problem string
 ---@param make function
 ---@param name string
@@ -103,7 +106,7 @@ function operands.class(problem, make, name)
   return tuned.class(gemm.problem(set.A, set.B, set.options, set.C), name)
 end
 
--- Of a type: its numbers on the card, how many, and a period of them.
+-- By type: its numbers on the GPU, their count, and one period of them.
 local pools = {}
 
 local function pool_of(dtype, elements, place)
@@ -134,27 +137,27 @@ local function pool_of(dtype, elements, place)
   return pool
 end
 
---- Sets of operands of so many bytes that take turns: as many as L2 never
--- holds, one of those that are small and stay there.
+--- Returns the number of operand sets of that many bytes to use in turn: more
+-- than L2 holds, or one if they are small and may stay there.
 ---@param bytes integer of A and B
 ---@return integer
 function operands.sets(bytes)
   return bytes < SMALL and 1 or (PLAY + bytes - 1) // bytes
 end
 
-local CALM = 4e10  -- operations of a launch that no card's power limit meets
+local CALM = 4e10  -- operations of a launch below any power limit
 
---- The part of a warm-up that a product wants: a card that runs into its power
--- limit takes long to come to rest.
+--- Returns the fraction of the warm-up that a product needs: a GPU that reaches
+-- its power limit takes long to settle.
 function operands.warmth(m, n, k)
   return 2.0 * m * n * k > CALM and 1 or 0.25
 end
 
--- Element i of what an epilogue asks for as its nth tensor: a place in the
--- numbers of its type.
+-- Returns the position, in the numbers of its type, of element i of an
+-- epilogue's nth tensor.
 local function at_of(nth, i) return (nth * 7919 + i) % PERIOD end
 
--- Such a tensor on the card.
+-- Returns such a tensor on the GPU.
 local function read_by(o, kind, dtype, nth)
   local l = read_as(o, kind)
   local n = cute.size(l)
@@ -166,9 +169,9 @@ local function read_by(o, kind, dtype, nth)
   return cute.make_tensor(t.iterator, l)
 end
 
-local kept  -- the last problem's
+local kept  -- operands of the last problem
 
---- The operands of a problem on the card, or on the host.
+--- Returns the operands of a problem on the GPU, or on the host.
 ---@param problem string
 ---@param make? function
 ---@param place? string "gpu" when absent
@@ -197,19 +200,19 @@ function operands.of(problem, make, place)
     end)
     o.sets[i] = set
   end
-  o.ready = {}  -- the worker's
+  o.ready = {}  -- used by the worker
   o.A, o.B = o.sets[1].A, o.sets[1].B
   kept = o
   return o
 end
 
---- Leaves nothing in D that could be right: NaN, -1, or what is not the most
--- that an unsigned type has, where sums saturate.
+--- Fills D with values that cannot be right: NaN, -1, or for unsigned types a
+-- value below the maximum, at which sums saturate.
 function Operands:spoil()
   core.param_memory(self.D):memset(self.d.name:find "^u" and 0x55 or 0xff)
 end
 
--- The sum of row i of A and row j of B.
+-- Returns the sum for row i of A and row j of B.
 local function sum_of(o, i, j)
   local sum, A, B = 0, o.A.layout, o.B.layout
   local a, b = A(i, 0), B(j, 0) + o.at_b
@@ -221,8 +224,8 @@ local function sum_of(o, i, j)
   return sum
 end
 
--- A matrix of the host whose product with another one is these sums, each of
--- three numbers of bf16, which hold all of its bits; and that one.
+-- Returns two host matrices whose product is these sums. Each sum is split into
+-- three bf16 numbers, which hold all of its bits.
 local function of_sums(sums)
   local n = 3 * #sums
   local A = cute.zeros({1, n}, cute.bf16)
@@ -236,8 +239,8 @@ local function of_sums(sums)
   return A, B
 end
 
--- What an epilogue makes of the sums at (i, j) of D: by the simulator, of a
--- product that is that element alone.
+-- Returns the epilogue's result for the sums at (i, j) of D, by simulating a
+-- product of only that element.
 local function ended(o, i, j, sums)
   local one = setmetatable({m = 1, n = #sums, columns = 1}, {__index = o})
   local options, C = options_of(one, nil, function(kind, dtype, nth)
@@ -252,7 +255,7 @@ local function ended(o, i, j, sums)
   return (gemm.gemm(A, B, C, options))(0, 0)
 end
 
--- Some elements of D, each with what it is: corners and others.
+-- Returns some elements of D with their expected values: corners and others.
 local function samples(o)
   local list = {{0, 0}, {o.m - 1, o.columns - 1}, {o.m - 1, 0},
                 {0, o.columns - 1}}
@@ -268,10 +271,10 @@ local function samples(o)
   return list
 end
 
-local COARSE = {e4m3 = 1 / 8, e5m2 = 1 / 4}  -- how far apart numbers are
+local COARSE = {e4m3 = 1 / 8, e5m2 = 1 / 4}  -- relative spacing of numbers
 
--- x as D has it, and how far what is rounded may be from it: sums of k products
--- of numbers near 1, in any order.
+-- Returns x in D's type, and the rounding error allowed for it: sums of k
+-- products of numbers near 1, in any order.
 local function expected(o, x)
   local off = 0.004 * math.sqrt(o.k) + 0.008 * math.abs(x)
   if not o.d.is_integer then
@@ -282,7 +285,7 @@ local function expected(o, x)
   end
   local count, unsigned = 2.0 ^ o.d.bits, o.d.name:find "^u"
   local least = unsigned and 0 or -count / 2
-  if o.a.is_integer and o.b.is_integer then  -- whole, but for an epilogue
+  if o.a.is_integer and o.b.is_integer then  -- integers, except for an epilogue
     off = o.make and 1 or 0
   else
     off = off + 1
@@ -290,7 +293,8 @@ local function expected(o, x)
   return math.max(least, math.min(x, least + count - 1)), off
 end
 
---- What of D is not the product of the first set, in words; nil: nothing.
+--- Returns the error of D against the product of the first set, as text; nil
+-- where there is none.
 function Operands:wrong()
   self.samples = self.samples or samples(self)
   for _, s in ipairs(self.samples) do

@@ -1,13 +1,13 @@
---- The journal of a tuner: a line for each thing that was measured, written
--- when it is known, so that a run goes on where another one ended, however it
--- ended. Several processes may add lines to one.
+--- The tuner's journal: one line per measurement, written immediately, so that
+-- a run resumes where another one ended for any reason. Several processes may
+-- append to one journal.
 --
 --     # cutelua tune 1, CARD, ARCH, SMS
 --     PROBLEM STAGE HOT COLD CHOICE         (a tab between any two)
 --
--- HOT and COLD are microseconds; STAGE is "look", a short look at a candidate,
--- "final", one of the best measured against each other, or "failed": then HOT
--- is in its place what happened.
+-- HOT and COLD are microseconds. STAGE is "look", a brief measurement of a
+-- candidate; "final", one of the best measured against each other; or
+-- "failed", with the reason in place of HOT.
 local core = require "cute.core"
 local files = require "cute.lang.files"
 
@@ -28,13 +28,14 @@ local function note(self, problem, stage, hot, cold, choice)
   end
 end
 
---- What is known of problems: known[problem][stage][choice] = {hot, cold} or
--- what happened; the words of its head; lines that are none are passed over,
--- and so is one that has no end.
+--- Reads a journal: known[problem][stage][choice] = {hot, cold} or the failure,
+-- and the words of its head. Invalid lines and an incomplete last line are
+-- skipped.
 ---@param path string
----@return table? records nil: there is no such file, or its head has no end
----@return string? why it is none of the tuner's
----@return string? begun what there is of its head
+---@return table? records nil: the file does not exist, or its head is
+-- incomplete
+---@return string? why reason why it is not a journal
+---@return string? begun the incomplete head
 function records.read(path)
   if core.file_kind(path) ~= "file" then return nil end
   local text, wrong = files.read(path, nil, "plain")
@@ -55,9 +56,9 @@ function records.read(path)
   return self
 end
 
---- The journal at `path`, begun where there is none.
+--- Opens the journal at `path`, or creates it.
 ---@param path string
----@param head string the card's name, architecture, multiprocessors
+---@param head string the GPU's name, architecture, multiprocessors
 ---@return table? records
 ---@return string? why
 function records.open(path, head)
@@ -85,12 +86,12 @@ function records.open(path, head)
   return self
 end
 
---- What is known of a problem: {look =, final =, failed =}.
+--- Returns the results of a problem: {look =, final =, failed =}.
 function Records:of(problem)
   return self.known[problem] or {look = {}, final = {}, failed = {}}
 end
 
---- Adds a line: one write, so that those of two processes do not mix.
+--- Appends a line in one write, so that lines of two processes do not mix.
 function Records:add(problem, stage, hot, cold, choice)
   note(self, problem, stage, hot, cold, choice)
   self.file:write(table.concat({problem, stage, hot, cold, choice}, "\t"), "\n")

@@ -1,9 +1,9 @@
---- The tuner's run: children compile candidates while another one measures
--- those that are compiled, a short look at each and then the best of a problem
+--- A tuner's run: child processes compile candidates while another one measures
+-- the compiled ones: first each one briefly, then the best of a problem
 -- against each other.
 --
--- What a candidate does, it does to its child: one that faults, hangs or gives
--- wrong results is written down as that, and a new child measures on.
+-- A failing candidate affects only its child process. If it faults, hangs or
+-- gives wrong results, that is recorded, and a new child continues to measure.
 local child = require "cutelua.tune.child"
 local choose = require "cute.ops.choose"
 local cli = require "cutelua.program.cli"
@@ -15,18 +15,18 @@ local sys = require "cute.sys"
 local tuned = require "cute.ops.tuned"
 local worker = require "cutelua.tune.worker"
 
-local DEAD_BAND = 1.01  -- within it the one that is faster cold is better
+local DEAD_BAND = 1.01  -- within it the one that is faster cold wins
 
 local Run = {}
 Run.__index = Run
 
 ---------------------------------------------------------------------------
--- What is said
+-- Messages
 ---------------------------------------------------------------------------
 
 local function stop(text) error({tune = text}, 0) end
 
--- A line that is kept up to date, on a terminal.
+-- Shows a line on a terminal, in place of the previous one.
 function Run:show(text)
   if not self.terminal then return end
   io.stderr:write("\r\27[K", text or "")
@@ -58,7 +58,7 @@ local function start(job)
   return c
 end
 
--- What the child says of its card; an error where it has none.
+-- Returns the GPU that a child reports; an error where it has none.
 local function card_of(c, seconds)
   c:ask("card", seconds, "card")
   local answers = {}
@@ -77,7 +77,7 @@ local function card_of(c, seconds)
   return {name = name, arch = arch, sms = math.tointeger(tonumber(sms))}
 end
 
--- The child that measures.
+-- Returns the child that measures.
 function Run:measurer()
   if not self.measuring then
     self.measuring = start(self.job)
@@ -86,7 +86,7 @@ function Run:measurer()
   return self.measuring
 end
 
--- The end of a child, or of our patience with it, is its request's result.
+-- Handles the end of a child, or its timeout, as the result of its request.
 function Run:lost(c, what)
   local job = c.job
   if c == self.measuring then self.measuring = nil end
@@ -102,8 +102,8 @@ end
 -- Problems
 ---------------------------------------------------------------------------
 
--- The candidates of a problem that are worth a look, by name; none where it
--- cannot be, and why.
+-- Returns the names of a problem's candidates worth measuring; none and the
+-- reason where the problem is not supported.
 local function names_of(problem, card, job)
   local o
   local ok, list = pcall(function()
@@ -128,7 +128,7 @@ local function names_of(problem, card, job)
   return names
 end
 
--- A candidate was looked at, or failed.
+-- Records that a candidate was measured briefly, or failed.
 local function looked(x, name)
   x.done = x.done + 1
   local t = x.known.look[name]
@@ -165,14 +165,14 @@ function Run:failed(job, name, what)
     print(("  %s: %s: %s"):format(size(x.o), name, what))
   end
   if job.kind == "final" then
-    x.finalists = nil  -- those that are left
+    x.finalists = nil  -- the remaining ones run again
   else
     x.open = x.open - 1
     looked(x, name)
   end
 end
 
--- The best of a problem, which are measured against each other.
+-- Returns the best candidates of a problem, to measure against each other.
 local function finalists(x, job)
   local list = {}
   for _, name in ipairs(x.names) do
@@ -189,7 +189,7 @@ local function finalists(x, job)
   return table.move(list, 1, math.min(#list, job.finalists), 1, {})
 end
 
--- Of what was measured in the end, the best.
+-- Returns the best candidate of the final measurement.
 local function winner(x)
   local least, best = math.huge, nil
   for _, t in pairs(x.known.final) do least = math.min(least, t[1]) end
@@ -203,7 +203,7 @@ local function winner(x)
   return best
 end
 
--- A problem is done: its line, and its row of the table.
+-- Finishes a problem: prints its line and adds its row to the table.
 function Run:finish(x)
   x.finished = true
   local best = winner(x)
@@ -229,7 +229,8 @@ end
 -- The table
 ---------------------------------------------------------------------------
 
--- The table as it is, or a new one; an error where the file is none of ours.
+-- Returns the existing table, or a new one; an error where the file is not a
+-- table of ours.
 function Run:old_table()
   local t, wrong = tuned.read(self.table)
   if wrong then
@@ -245,8 +246,7 @@ function Run:old_table()
                sms = card.sms, gemm = {}}
 end
 
---- Adds what was found to the table: read, merged and written while no other
--- process does.
+--- Adds the results to the table, under a lock: reads, merges and writes it.
 function Run:write()
   if not self.unwritten then return end
   local lock <close>, why = sys.lock(self.journal)
@@ -259,10 +259,10 @@ function Run:write()
 end
 
 ---------------------------------------------------------------------------
--- The loop
+-- Main loop
 ---------------------------------------------------------------------------
 
--- Requests to children that have none.
+-- Sends requests to idle children.
 function Run:hand_out()
   local job = self.job
   while #self.to_compile > 0 and #self.compilers < job.jobs do
@@ -302,7 +302,7 @@ function Run:answer(c, a)
   elseif a[1] == "fail" then
     c:rest()
     self:failed(job, a[2] ~= "" and a[2] or job.name, a[3])
-    if c == self.measuring then  -- who knows in what state
+    if c == self.measuring then  -- its state is unknown
       c:kill()
       self.measuring = nil
     end
@@ -319,7 +319,7 @@ function Run:answer(c, a)
   end
 end
 
--- Waits for a child, or a second.
+-- Waits for a child, for at most a second.
 function Run:wait()
   local children, processes = {}, {}
   for _, c in ipairs(self.compilers) do children[#children + 1] = c end
@@ -344,9 +344,9 @@ function Run:wait()
   end
 end
 
-local AHEAD = 4  -- problems whose candidates are compiled before their turn
+local AHEAD = 4  -- problems to compile ahead
 
--- The problem that is measured now; those behind it are being compiled.
+-- Advances to the next problem to measure; later ones are compiled meanwhile.
 function Run:next_problem()
   while self.now and self.now.finished do
     self:write()
@@ -360,7 +360,7 @@ function Run:next_problem()
   self.now = self.queue[self.at]
 end
 
--- The table and the journal, which are the card's or lie where --out says.
+-- Opens the table and the journal: the GPU's, or those that --out names.
 function Run:open()
   local card = self.card
   self.table = self.job.out
@@ -380,12 +380,13 @@ function Run:open()
   if not self.records then stop(why) end
 end
 
---- Tunes. job: problems, a list of a class, M, N, K in words; out, the table's
--- file (the user's own when absent); jobs, children that compile; look, warm,
--- hot (milliseconds), rounds, finalists, near (of a look's best), slack (of the
--- rule's best), most (candidates of a problem), limit (seconds that a
--- candidate may take), time (seconds in all); worker, the children's module;
--- epilogue, a word of cutelua.tune.epilogues, and make, its function.
+--- Runs the tuner. job: problems, a list of a class, M, N, K as text; out, the
+-- table's file (the user's own when absent); jobs, number of compiling
+-- children; look, warm, hot (milliseconds), rounds, finalists, near (relative
+-- to the best look), slack (relative to the model's best), most (candidates of
+-- a problem), limit (seconds for a candidate), time (seconds in total);
+-- worker, the children's module; epilogue, a word of cutelua.tune.epilogues,
+-- and make, its function.
 ---@param job table
 ---@return table run table = the file written, count = products in it now
 return function(job)

@@ -1,17 +1,17 @@
---- A child of the tuner: compiles candidates, or measures them.
+--- A child of the tuner that compiles candidates, or measures them.
 --
--- Requests are lines of words with tabs between them, answers too
+-- Requests and answers are lines of words separated by tabs
 -- (cutelua.tune.child):
 --
 --     card                              card NAME ARCH SMS
 --     compile PROBLEM ARCH SMS NAME     done, or fail NAME WHY
 --     measure PROBLEM ROUNDS WARM HOT COLD NAME...
---                                       begin NAME for each when its turn has
---                                       come, time NAME HOT COLD for each
+--                                       begin NAME for each as its turn
+--                                       begins, time NAME HOT COLD for each
 --                                       (microseconds), done; or fail NAME WHY
 --
--- PROBLEM is a class of cute.ops.tuned, M, N and K. Where that has an epilogue
--- it is that of main's argument, a word of cutelua.tune.epilogues.
+-- PROBLEM is a class of cute.ops.tuned, M, N and K. If the class has an
+-- epilogue, main's argument names it, a word of cutelua.tune.epilogues.
 local child = require "cutelua.tune.child"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
@@ -26,14 +26,14 @@ local choose = require "cute.ops.choose"
 
 local worker = {}
 
-local SETTLE = 150  -- milliseconds until a card keeps to its power limit
+local SETTLE = 150  -- milliseconds until a GPU settles at its power limit
 
 local function answer(...)
   io.stdout:write(child.MARK, table.concat({...}, "\t"), "\n")
   io.stdout:flush()
 end
 
---- A card of an architecture, without one: what compiles for it asks.
+--- Returns a stand-in for a GPU of an architecture, for compiling.
 ---@param arch string
 ---@param sms integer
 function worker.device(arch, sms)
@@ -42,9 +42,10 @@ function worker.device(arch, sms)
   return setmetatable(d, devices.Device)
 end
 
-local make, named  -- of main's argument
+local make, named  -- from main's argument
 
--- A call of a set of operands, with the problem and its candidates by name.
+-- Returns a call with a set of operands, the problem, and its candidates by
+-- name.
 local function offers_of(set, device)
   if not set.offers then
     set.options.device = device
@@ -55,14 +56,14 @@ local function offers_of(set, device)
   return set.offers
 end
 
--- The plan of a candidate of a problem: by its name.
+-- Returns the plan of a problem's candidate by name.
 local function plan_of(set, device, name)
   local offers = offers_of(set, device)
   if not offers[name] then error("there is no such choice", 0) end
   return plans.new(offers.p, offers[name], offers.call), offers.call
 end
 
--- Is it the epilogue that the run began with?
+-- Checks that the epilogue is the same as at the start of the run.
 local function check_class(problem)
   local class = problem:match "^(.-) %d+ %d+ %d+$"
   if make and operands.class(problem, make, named) ~= class then
@@ -70,7 +71,7 @@ local function check_class(problem)
   end
 end
 
-local asked = {}  -- the last problem that was compiled for
+local asked = {}  -- the last problem compiled for
 
 local function compile(problem, arch, sms, name)
   worker.now = name
@@ -86,7 +87,7 @@ local function compile(problem, arch, sms, name)
   answer "done"
 end
 
---- Launches that take turns at sets of operands.
+--- Returns a launch that cycles through several, one per set of operands.
 ---@param runs table[]
 function worker.in_turn(runs)
   if #runs == 1 then return runs[1] end
@@ -100,14 +101,14 @@ function worker.in_turn(runs)
   end}
 end
 
--- A candidate, ready, once it was right.
+-- Returns a prepared candidate, after checking its results once.
 local function contestant(o, name)
   if o.ready[name] then return o.ready[name] end
   local plan = plan_of(o.sets[1], "gpu", name)
   local runs = {}
   for i, set in ipairs(o.sets) do
     local call = offers_of(set, "gpu").call
-    set.out = set.out or plan:outputs(call)  -- those of all candidates
+    set.out = set.out or plan:outputs(call)  -- shared by all candidates
     runs[i] = plan:prepare(call, set.out)
   end
   o:spoil()
@@ -147,7 +148,7 @@ function VERBS.card()
   answer("card", info.name, info.arch, info.sms)
 end
 
---- Answers requests until there are no more.
+--- Answers requests until the end of input.
 ---@param epilogue? string
 function worker.main(epilogue)
   if epilogue then named, make = assert(epilogues.load(epilogue)) end

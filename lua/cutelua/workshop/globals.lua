@@ -1,6 +1,6 @@
---- Fresh globals for every run of a Lua state that lives on. What a script
--- changed of Lua's libraries is put back when it is over, since all of us need
--- them; what it added, and the modules that it required from files, stay for
+--- Fresh globals for every run in a Lua state that persists. Changes of a
+-- script to Lua's libraries are undone at its end, because this program needs
+-- them. Its additions, and the modules that it required from files, stay for
 -- the prompt until the next run begins.
 local next, pcall, rawequal, rawset = next, pcall, rawequal, rawset
 local require, type = require, type
@@ -21,7 +21,7 @@ local function copy(t)
   return out
 end
 
---- Notes how all is before a script runs, unless that is noted.
+--- Records the state before a script runs, unless it is recorded already.
 function globals.keep()
   if before then return end
   before = {}
@@ -30,15 +30,16 @@ function globals.keep()
   end
 end
 
---- Is that a global that Lua has, or had before a script ran?
+--- Reports whether Lua has a global of that name, or had it before a script
+-- ran.
 ---@param name string
 ---@return boolean
 function globals.had(name)
   return (before and before[1][2] or LIBRARIES[1])[name] ~= nil
 end
 
---- Puts back what was changed of what there was; without hooks.
----@return table changed the globals that had other values
+--- Restores changed values of what existed before; removes hooks.
+---@return table changed the globals that were changed, with those values
 function globals.mend()
   local changed = {}
   sethook()
@@ -55,14 +56,15 @@ function globals.mend()
   return changed
 end
 
--- Modules that the program carries stay: they hold nothing of a script.
+-- Returns the modules that the program carries; they stay, as they hold nothing
+-- of a script.
 local function ours()
   local set, ok, sys = {}, pcall(require, "cute.sys")
   for _, name in next, ok and sys.modules() or {} do set[name] = true end
   return set
 end
 
---- Puts all back.
+--- Restores the recorded state.
 function globals.restore()
   globals.mend()
   local own

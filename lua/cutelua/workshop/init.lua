@@ -1,14 +1,14 @@
---- The workshop in a browser: what its page asks and is answered, as JSON. The
--- page's script is web/, this is the program's end.
+--- The workshop in a browser: answers the requests of its page as JSON. The
+-- page's scripts are in web/; this is the program's side.
 --
--- A request is {ask = NAME, ...}, the answer a table of plain data. What goes
--- wrong is {ok = false, error = {message =, kind =, file =, line =, hint =,
--- text =}} (cute.lang.report.told). The asks:
+-- A request is {ask = NAME, ...}, the answer a table of plain data. An error
+-- is {ok = false, error = {message =, kind =, file =, line =, hint =, text =}}
+-- (cute.lang.report.told). The requests:
 --   run       {name =, text =, words =, seed =} -> {ok =, code =, seconds =,
---             error =, page =, pictures =}: page is what cute.page gathered
---             where something was launched, without drawn pictures and costs;
---             page.left launches had no room in it; pictures are what
---             cute.draw drew
+--             error =, page =, pictures =}: page is the data of cutelua.page
+--             if something was launched, without drawn pictures and costs;
+--             page.left is the number of launches left out; pictures are
+--             those of cute.draw
 --   prompt    {text =}: the same in the globals of the last run, or
 --             {unfinished = true}
 --   costs     {kernel = n} -> {kernel =}: the n-th of the last page with its
@@ -30,11 +30,11 @@ local sign = require "cute.lang.signature"
 
 local workshop = {}
 
--- ---- what is asked ----
+-- ---- requests ----
 
 local asks = {run = run.script, syntax = run.syntax}
 
--- A field of a request, of this type.
+-- Returns a field of a request, checked for its type.
 local function field(request, name, want)
   local v = request[name]
   if (math.type(v) or type(v)) ~= want then
@@ -48,7 +48,7 @@ function asks.prompt(request)
   return run.input(field(request, "text", "string"))
 end
 
--- The page that the last answer had.
+-- Returns the page of the last answer.
 local function last_page()
   if not run.page then
     core.fail("bad-argument", "nothing was launched yet: run a script first")
@@ -56,7 +56,7 @@ local function last_page()
   return run.page
 end
 
--- What there is of the last page under a number.
+-- Returns an object of the last page with a number; raises where there is none.
 local function numbered(request, name, found)
   if found == nil then
     core.fail("bad-argument", ("%s: the last run has no %s %d"):format(
@@ -83,7 +83,7 @@ function asks.timeline(request)
   return {picture = html.data(draw.picture(t, {})), text = tostring(t)}
 end
 
--- The first sentence of a public name's comment.
+-- Returns the first sentence of a public name's comment.
 local function about(name)
   local item = require "cutelua.doc.names".find(name)
   local doc = item and item.doc
@@ -122,7 +122,7 @@ end
 
 function asks.hello()
   local ok, sys = pcall(require, "cute.sys")
-  run.prompt()  -- what is loaded now need not be when somebody types
+  run.prompt()  -- loads modules before the user types
   return {version = ok and sys.version or nil, lua = _VERSION}
 end
 
@@ -142,7 +142,7 @@ local function answer(request)
   return ask(request)
 end
 
---- Answers a request; raises nothing.
+--- Answers a request without raising errors.
 ---@param request table
 ---@return table answer
 function workshop.ask(request)
@@ -151,7 +151,7 @@ function workshop.ask(request)
   return {ok = false, error = report.told(found)}
 end
 
---- The same for JSON.
+--- Does the same for JSON.
 ---@param text string
 ---@return string
 function workshop.answer(text)

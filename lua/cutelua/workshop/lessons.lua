@@ -1,15 +1,16 @@
---- The tutorial in the workshop: what its page asks of lessons.
+--- The tutorial in the workshop: answers the page's requests about lessons.
 --   lesson   {name = or its number} -> {name =, number =, title =, blocks =
 --            {{kind =, text =, html = of text, name =, hints = of HTML,
---            solution = of an exercise}, ...}}, as cutelua.learn has them
+--            solution = of an exercise}, ...}}, as in cutelua.learn
 --   block    {lesson =, index =, text =, before = {{index =, text =}, ...}}:
---            the learner's text of a block that is Lua, or of a picture, and
---            of blocks before it, where they are not the lesson's -> as `run`,
---            and shown = {{line =, text =}, ...}, what lines with `-->` gave
---   exercise {lesson =, name =, text =} -> as `run` of what was tried, and
---            right =, message = what is not, line = where it says so
--- A block has the globals that the ones before it leave, an exercise those that
--- the lesson's own leave. The prompt goes on behind the last block.
+--            the learner's text of a block of Lua or a picture, and of
+--            earlier blocks where it differs from the lesson's -> as `run`,
+--            and shown = {{line =, text =}, ...}, the values of lines with
+--            `-->`
+--   exercise {lesson =, name =, text =} -> as `run` of the attempt, and
+--            right =, message = the error, line = where it names one
+-- A block has the globals of the blocks before it, an exercise those of the
+-- lesson's own blocks. The prompt continues after the last block.
 local core = require "cute.core"
 local cute = require "cute"
 local learn = require "cutelua.learn"
@@ -18,7 +19,7 @@ local run = require "cutelua.workshop.run"
 
 local lessons = {}
 
--- The globals behind block number `at` of a lesson, with these texts.
+-- The globals after a block of a lesson, and the texts that produced them.
 local last = {}
 
 local function find(request, field)
@@ -34,7 +35,7 @@ local function text_of(request)
   return request.text
 end
 
--- ---- what a lesson says ----
+-- ---- a lesson's content ----
 
 local function told(lesson, block)
   local out = {kind = block.kind, text = block.text}
@@ -55,10 +56,10 @@ function lessons.lesson(request)
           blocks = blocks}
 end
 
--- ---- what a learner runs ----
+-- ---- the learner's code ----
 
--- The learner's texts of the Lua before a block, by number; and what is told of
--- all of them, to know them again.
+-- Returns the learner's texts of the Lua before a block, by number, and all
+-- texts joined, as a key.
 local function texts_before(request, blocks)
   local texts, all = {}, {}
   for _, one in ipairs(request.before or {}) do
@@ -72,8 +73,8 @@ local function texts_before(request, blocks)
   return texts, table.concat(all, "\0")
 end
 
--- The globals in front of a block: those that are there, or those that all
--- texts before it leave when they run again.
+-- Returns the globals before a block: the current ones, or those from running
+-- all texts before it again.
 local function globals_at(lesson, index, texts, all)
   if last.lesson == lesson.name and last.all == all then return last.env end
   local ok, env = pcall(learn.before, lesson, index, texts)

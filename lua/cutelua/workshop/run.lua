@@ -1,5 +1,5 @@
---- A run of the workshop: a script on the simulator, with what it drew, the
--- page of its kernels, and what went wrong; and the prompt in what it left.
+--- A run of the workshop: a script on the simulator with its pictures, the page
+-- of its kernels, and its errors; and the prompt with its globals.
 local core = require "cute.core"
 local draw = require "cutelua.draw"
 local globals = require "cutelua.workshop.globals"
@@ -18,21 +18,21 @@ local call = has_sys and sys.call or xpcall
 local run = {}
 
 local MOST_PICTURES = 64
-local LONGEST_NAME = 40   -- Lua cuts longer names of chunks
+local LONGEST_NAME = 40   -- Lua truncates longer chunk names
 local LARGEST = 64 << 20  -- bytes of a script
 local NO_GPU = "the workshop has the simulator alone: a page cannot reach a GPU"
 
 --- The page of the last run; nil: nothing ran.
 run.page = nil
 
--- Arrays that were put: {name =, global =}, in their order.
+-- Arrays taken from files: {name =, global =}, in order.
 local arrays = {}
 
 local prompt  -- of the last run
 
--- ---- what runs ----
+-- ---- runs ----
 
--- Keeps what is drawn, as the page's script draws it.
+-- Returns a function that stores pictures in the form of the page's script.
 local function screen(answer)
   return function(picture)
     if #answer.pictures == MOST_PICTURES then
@@ -45,7 +45,7 @@ local function screen(answer)
   end
 end
 
--- What Lua says where there is no memory at all.
+-- Extends Lua's message when memory is exhausted.
 local function said(message)
   if message ~= "not enough memory" then return message end
   local most = has_sys and sys.memory
@@ -53,11 +53,11 @@ local function said(message)
     most / (1 << 30)) or "") .. " [out-of-memory]"
 end
 
---- Calls f as a script: launches are on the simulator and watched, os.exit ends
--- it, pictures are kept, failures told.
----@param f fun(): table? may give a failure (of report.capture) that it told
--- nobody
----@param seed? integer of the schedules of launches that have none
+--- Calls f as a script: launches run on the simulator and are watched, os.exit
+-- ends the script, pictures are kept, failures reported.
+---@param f fun(): table? may return a failure (of report.capture) not yet
+-- reported
+---@param seed? integer seed of the schedules of launches that have none
 ---@return table answer {ok =, code =, seconds =, error =, page =, pictures =}
 function run.call(f, seed)
   local answer = {pictures = {}}
@@ -79,7 +79,7 @@ function run.call(f, seed)
   ok, draw.screen = ok and not failure, nil
   local left = type(failure) == "table" and failure.value == w.stop
   if not ok and not left then
-    if type(failure) ~= "table" then  -- nothing was left to see it with
+    if type(failure) ~= "table" then  -- no memory was left to inspect it
       failure = {message = said(tostring(failure)), frames = {}}
     end
     answer.error = report.told(failure)
@@ -100,7 +100,7 @@ end
 
 -- ---- scripts ----
 
--- A script's name as reports tell it.
+-- Returns a script's name as reports show it.
 local function name_of(text)
   local name = tostring(text or ""):gsub("%c", ""):match "[^/]*$"
   if name == "" then return "script.lua" end
@@ -116,8 +116,8 @@ local function words_of(request, name)
   return words
 end
 
--- Tensors of the arrays that were put, in a table of globals. One that can be
--- read no more is told of once.
+-- Sets tensors of the arrays in a table of globals. An array that can no longer
+-- be read is reported once.
 local function put_arrays(env)
   for i, one in ipairs(arrays) do
     local array, why = npy.read(one.name)
@@ -160,7 +160,7 @@ end
 function run.script(request)
   globals.restore()
   run.page, prompt = nil, nil
-  collectgarbage()  -- tensors of the run before
+  collectgarbage()  -- frees tensors of the previous run
   local name = name_of(request.name)
   prompt = new_prompt()
   return run.call(function()
@@ -174,7 +174,7 @@ function run.script(request)
   end, request.seed)
 end
 
---- The line and message of what is wrong with a text's syntax; nil: nothing.
+--- Returns line and message of a syntax error; empty where there is none.
 ---@param request {name: string?, text: string}
 ---@return table answer {line =, message =}, or empty
 function run.syntax(request)
@@ -187,7 +187,7 @@ end
 
 -- ---- the prompt ----
 
---- The prompt behind the last run, or an empty one.
+--- Returns the prompt after the last run, or a new one.
 ---@return table
 function run.prompt()
   if not prompt then
@@ -197,7 +197,7 @@ function run.prompt()
   return prompt
 end
 
---- The prompt goes on in these globals, which it leaves as they are.
+--- Makes the prompt continue with these globals, without changing them.
 ---@param env table
 function run.behind(env)
   prompt = new_prompt()
@@ -225,7 +225,7 @@ end
 
 local PRESET = {cute = true, _ = true, X = true, arg = true}
 
--- A file's name as one of Lua that nobody has: "my data.npy" is my_data, and
+-- Returns an unused Lua name for a file: "my data.npy" is my_data, and
 -- print.npy print_.
 local function global_of(file)
   local name = file:match "[^/]*$":gsub("%.npy$", ""):gsub("[^%w_]+", "_")
@@ -236,10 +236,10 @@ local function global_of(file)
   return name
 end
 
---- Takes a .npy file as a tensor that all runs and the prompt have.
+--- Takes a .npy file as a tensor for all runs and the prompt.
 ---@param file string
----@return table answer {ok =, dtype =, shape =, global =}; raises what is wrong
--- with it
+---@return table answer {ok =, dtype =, shape =, global =}; raises for an
+-- invalid file
 function run.array(file)
   local array, why = npy.read(file)
   if not array then error(why, 0) end

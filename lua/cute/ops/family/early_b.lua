@@ -1,16 +1,18 @@
---- When a product that may read B ahead of the launch in front should.
+--- Decides when a product that may read B before the previous launch ends
+-- should do so.
 local tiles = require "cute.tiles"
 
 local early_b = {}
 
--- Of the blocks that fit at once the share that there is, at least.
+-- The least fraction of the blocks that fit at once.
 local FULL = 0.75
 
---- Blocks of the next launch begin where there is room. They should begin where
--- those of this one end, one for one, or leave most of the card to it: else
--- some multiprocessors get more of them than others, which costs up to a third.
----@param blocks integer of a launch
----@param room integer blocks that fit a multiprocessor
+--- Reports whether reading ahead pays off. Blocks of the next launch begin
+-- wherever there is room. They should begin where this launch's blocks end,
+-- one for one, or leave most of the GPU to it. Otherwise some multiprocessors
+-- get more of them than others, which costs up to a third.
+---@param blocks integer blocks of a launch
+---@param room integer blocks that fit on a multiprocessor
 ---@param sms integer
 ---@return boolean? # nil: it should not
 function early_b.pays(blocks, room, sms)

@@ -1,8 +1,8 @@
---- Products that Hopper's kernel (kernels/gemm_sm90) has, but for where their
--- matrices lie, or for weights of 8 bits: launches in front of it put A and B
--- into memory of the pool as TMA and wgmma want them, and one behind it brings
--- D from there to its place. Elements of 8 bits are exactly those of 16 that
--- they become; factors, C and what epilogues read stay where they are.
+--- Products that Hopper's kernel (kernels/gemm_sm90) supports except for the
+-- layouts of the matrices, or for weights of 8 bits. Launches before it repack
+-- A and B into memory of the pool, in layouts for TMA and wgmma. A launch
+-- after it copies D to its destination. Elements of 8 bits are converted to 16
+-- bits exactly. Factors, C and matrices that epilogues read stay in place.
 local blocks = require "cute.ops.blocks"
 local cute = require "cute"
 local operand = require "cute.ops.operand"
@@ -11,10 +11,10 @@ local tiles = require "cute.tiles"
 
 local repack = {name = "moved"}
 
-local LAUNCH = 2500  -- ns of a launch, and of what the next one waits for
-local LINE = 1024    -- bits at whose multiples rows begin
+local LAUNCH = 2500  -- ns of a launch and its dependency wait
+local LINE = 1024    -- alignment of rows in bits
 
--- Strides of batch modes, `apart` and more; of what is the same for all, 0.
+-- Returns strides of batch modes, from `apart` on; 0 for broadcast modes.
 local function behind_each_other(shape, stride, apart)
   if math.type(shape) then return stride == 0 and 0 or apart end
   local out = {}
@@ -25,8 +25,8 @@ local function behind_each_other(shape, stride, apart)
   return out
 end
 
--- Where matrix t goes: mode `lead` contiguous, the other one in whole lines,
--- matrices one behind the other.
+-- Returns the repacked layout of matrix t: mode `lead` contiguous, the other
+-- one padded to whole lines, matrices one after another.
 local function room(t, dtype, lead)
   local each = LINE // dtype.bits
   local pitch = tiles.count(t.shape[lead], each) * each
@@ -36,7 +36,7 @@ local function room(t, dtype, lead)
   return operand.facts(cute.make_layout(t.shape, stride), dtype, 256)
 end
 
--- Elements that are moved to t: each once.
+-- Returns the number of distinct elements copied for t.
 local function count(t)
   local n, stride = 1, cute.flatten_to_tuple(t.stride)
   for i, extent in ipairs(cute.flatten_to_tuple(t.shape)) do
@@ -45,13 +45,13 @@ local function count(t)
   return n
 end
 
--- Are these weights that become of A's type?
+-- Reports whether the weights are converted to A's type.
 local function widens(p)
   return p.b.bits == 8 and (p.a == cute.bf16 or p.a == cute.f16)
 end
 
--- What of problem p is moved, and where to: {A =, B =, D = as p has them,
--- words, ns}; nil: nothing is in the way of gemm_sm90 that could be.
+-- Returns the matrices of problem p to repack, with their layouts: {A =, B =, D
+-- = in the form of p, words, ns}; nil where none prevents gemm_sm90.
 local function places(p)
   if p.ragged then return nil end
   local to, words, ns = {}, {}, 0
@@ -72,12 +72,12 @@ local function places(p)
   return to
 end
 
--- The problem that is left when they were.
+-- Returns the problem after repacking.
 local function behind(p, to)
   local q = setmetatable({}, {__index = p})
   q.A, q.B, q.D = to.A, to.B, to.D
   if to.B then
-    q.b, q.constant = to.B.element_type, false  -- a launch in front writes it
+    q.b, q.constant = to.B.element_type, false  -- written by the launch before
   end
   return q
 end
@@ -86,7 +86,7 @@ function repack.takes(p)
   local to = places(p)
   if not to then return false end
   local why = sm90.takes(behind(p, to))
-  if why == sm90.takes(p) then return false end  -- which says so itself
+  if why == sm90.takes(p) then return false end  -- gemm_sm90 reports it itself
   return why
 end
 

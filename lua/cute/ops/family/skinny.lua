@@ -8,7 +8,7 @@ local skinny = {name = "gemm_skinny"}
 
 local MOST = 32  -- rows
 
--- Are t's rows in pieces of 16 bytes? A sentence where not.
+-- Returns a sentence if t's rows do not consist of 16-byte pieces.
 local function rows_refuse(name, t)
   local each = 128 // t.element_type.bits
   local steps = cute.flatten_to_tuple(t.stride[3] or {0})

@@ -1,7 +1,7 @@
 --- Lesson: the algebra of layouts.
 local cute = require "cute"
 
--- Do two layouts give the same offsets?
+-- Reports whether two layouts have the same offsets.
 local function same(l, want)
   if cute.size(l) ~= cute.size(want) then
     return nil, ("%s has %d elements, and should have %d"):format(l,

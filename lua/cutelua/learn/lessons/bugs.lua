@@ -1,7 +1,7 @@
 --- Lesson: finding a bug with the simulator.
 local cute = require "cute"
 
--- A sum of each row by a tree in shared memory.
+-- Returns a kernel that sums each row by a tree in shared memory.
 local function tree(last)
   return [[
 k = cute.kernel("sum", function(x, total)
@@ -18,7 +18,7 @@ end)
 ]]
 end
 
--- A tile that is shifted by one, through shared memory, again and again.
+-- Returns a kernel that repeatedly shifts a tile by one through shared memory.
 local function shift(barrier)
   return [[
 k = cute.kernel("shift", function(x, y)

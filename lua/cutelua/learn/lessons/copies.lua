@@ -1,7 +1,7 @@
 --- Lesson: a copy that saturates memory.
 local cute = require "cute"
 
--- Runs k(x, y) on a bf16 matrix; the report, or nil and what is wrong.
+-- Runs k(x, y) on a bf16 matrix; returns the report, or nil and the error.
 local function copied(k, m, n, launch)
   local x, y = cute.zeros({m, n}, cute.bf16), cute.zeros({m, n}, cute.bf16)
   for i = 0, m - 1 do

@@ -26,7 +26,7 @@ k = cute.kernel("tma", function(load, mA, y)
 end)
 ]]
 
--- The same, with another text in place of its wait.
+-- Returns the kernel with another text in place of its wait.
 local function waits(text)
   local from, to = KERNEL:find("cute.arch.mbarrier_wait(full, 0)", 1, true)
   return KERNEL:sub(1, from - 1) .. text .. KERNEL:sub(to + 1)
@@ -44,8 +44,8 @@ function run(k, m, n)
 end
 ]]
 
--- The kernel that loads two tiles one after the other, and waits for the second
--- with a parity.
+-- Returns a kernel that loads two tiles one after another, and waits for the
+-- second with a parity.
 local function twice(parity)
   local one = KERNEL:sub(1, KERNEL:find("\n  for i = 0, 31 do", 1, true))
   return one .. ([[

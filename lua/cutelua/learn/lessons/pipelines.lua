@@ -1,8 +1,8 @@
 --- Lesson: pipelines.
 local cute = require "cute"
 
--- Does k(A, B, C) multiply, as cute.ops.gemm does? Its report, or nil and what
--- is wrong.
+-- Checks k(A, B, C) against cute.ops.gemm; returns its report, or nil and the
+-- error.
 local function multiplied(k, depth)
   local A, B = cute.randint(-3, 4, {128, depth}, cute.bf16),
     cute.randint(-3, 4, {128, depth}, cute.bf16)
@@ -20,8 +20,8 @@ local function multiplied(k, depth)
   return report
 end
 
--- How many tiles are under way while others are multiplied, at all MMAs of a
--- warp but a tile's: seen by a debugger that goes through k(A, B, C).
+-- Returns how many tiles are in flight while others are multiplied, at all MMAs
+-- of a warp except one tile's. A debugger that runs k(A, B, C) observes them.
 local function tiles_under_way(k, A, B, C, tiles)
   local flying, copies = {}, 0
   cute.debug(k, A, B, C, {grid = 1, block = 128, device = "sim:sm_80"},
@@ -38,7 +38,7 @@ local function tiles_under_way(k, A, B, C, tiles)
   return n and copies > 0 and n * tiles // copies or 0
 end
 
--- Is it a pipeline of three stages? nil and what it is instead.
+-- Checks for a pipeline of three stages; returns nil and the difference if not.
 local function is_three_deep(k)
   local TILES = 5
   local A = cute.zeros({128, 32 * TILES}, cute.bf16)

@@ -1,7 +1,7 @@
 --- Lesson: shared memory, its banks, and swizzles.
 local cute = require "cute"
 
--- How much of something there is in all, and the line with the most of it.
+-- Returns the total of a quantity, and the line with the most of it.
 local function worst(report, of)
   local most, line, sum = 0, nil, 0
   for _, l in ipairs(report.lines) do
@@ -12,7 +12,7 @@ local function worst(report, of)
   return sum, line
 end
 
--- Is k(x, y) a transposition of 32x32 f32 without conflicts?
+-- Checks that k(x, y) transposes 32x32 f32 without conflicts.
 local function transposed(k)
   local x, y = cute.zeros({32, 32}, cute.f32), cute.zeros({32, 32}, cute.f32)
   for i = 0, 31 do

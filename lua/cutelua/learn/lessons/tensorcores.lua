@@ -1,7 +1,7 @@
 --- Lesson: tensor cores.
 local cute = require "cute"
 
--- Is k(A, B, C) C = A B^T for operands of these extents?
+-- Checks that k(A, B, C) computes C = A B^T for operands of these extents.
 local function multiplies(k, m, n, depth, launch)
   local a = cute.zeros({m, depth}, cute.bf16)
   local b = cute.zeros({n, depth}, cute.bf16)

@@ -9,7 +9,7 @@
 -- The arguments of a call identify its configuration: operands, options,
 -- functions with their captured values. A number among them is a value of the
 -- launch; a number that is part of the configuration is passed as a
--- cute.constexpr. core/bind/callslib.c finds a call by its arguments and
+-- cute.constexpr. core/bind/plan_cache.c finds a call by its arguments and
 -- starts its launches in a microsecond. New calls, and those on the simulator,
 -- run in Lua.
 --

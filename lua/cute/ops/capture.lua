@@ -94,7 +94,7 @@ local function look(self, f, i, k, v)
   end
 end
 
--- Walks in the order of core.calls (core/bind/callslib.c).
+-- Walks in the order of core.calls (core/bind/plan_cache.c).
 local function walk(self, f, root)
   if self.number[f] then return end
   self.functions[#self.functions + 1] = f

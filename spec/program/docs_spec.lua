@@ -199,7 +199,9 @@ describe("docs/ops.md", function()
 
   it("has what an epilogue can ask, and every reduction", function()
     local told = {}
-    for name in column("| function | result |"):gmatch "`at:([%l_]+)" do told[name] = true end
+    for name in column("| function | result |"):gmatch "`at:([%l_]+)" do
+      told[name] = true
+    end
     local there = {}
     for name in support.read "lua/cute/ops/epilogue.lua":gmatch
       "\nfunction At:([%l_]+)" do

@@ -326,7 +326,7 @@ describe("docs/from-*.md", function()
   it("of python-dsl says what is missing, and only that", function()
     local names, said = require "spec.program.names", {}
     local table_ = support.read "docs/from-python-dsl.md"
-      :match "\n## What is missing\n(.*)"
+      :match "\n## Missing features\n(.*)"
     for cell in table_:gmatch "\n| (`[^|]*) |" do
       for name in cell:gmatch "`([^`]+)`" do
         said[name] = true

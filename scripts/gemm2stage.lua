@@ -65,5 +65,5 @@ end)
 
 lesson.gemm(arg, {
   kernel = gemm, tile = {BM, BN, BK}, block = mma:size(),
-  about = "C = A B^T in bf16, copies under way while multiplying (sm_80).",
+  about = "C = A B^T in bf16, copies overlap multiplication (sm_80).",
 })

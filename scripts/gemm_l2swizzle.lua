@@ -64,5 +64,5 @@ end)
 
 lesson.gemm(arg, {
   kernel = gemm, tile = {BM, BN, BK}, block = mma:size(),
-  about = "C = A B^T in bf16, blocks in an order that L2 likes (sm_80).",
+  about = "C = A B^T in bf16, blocks in an order that suits L2 (sm_80).",
 })

@@ -21,7 +21,7 @@ local function made(p)
 end
 
 require "cutelua.bench.harness".run(arg, {
-  about = "C = A B^T, K shared out to several blocks.",
+  about = "C = A B^T, K divided among several blocks.",
   dims = {{"m", "rows of A and C"}, {"n", "rows of B, columns of C"},
           {"k", "columns of A and B"}},
   dtypes = {"bf16", "f16"},

@@ -9,7 +9,7 @@ local histogram = require "kernels.histogram"
 local BINS = 256
 
 require "cutelua.bench.harness".run(arg, {
-  about = "How often each byte occurs.",
+  about = "The number of occurrences of each byte.",
   dims = {{"n", "bytes"}},
   dtypes = {"u8"},
   sim = {{100000}},

@@ -25,8 +25,8 @@ require "cutelua.bench.harness".run(arg, {
           {"q", "positions; token i is at i % q"}},
   dtypes = {"bf16", "f16", "f32"},
   options = {{"--interleaved", "flag", help = "pairs of neighbours"},
-             {"--inverse", "flag", help = "turns back"},
-             {"--at", "flag", help = "a list says each token's position"}},
+             {"--inverse", "flag", help = "rotates back"},
+             {"--at", "flag", help = "a list has each token's position"}},
   sim = {{60, 4, 64, 40}},
   gpu = {{65536, 32, 128, 4096}, {65536, 64, 64, 8192}},
   operands = function(p)

@@ -10,7 +10,7 @@ local topk = require "kernels.topk"
 local K = 8
 
 require "cutelua.bench.harness".run(arg, {
-  about = "The " .. K .. " largest elements of each row, and their places.",
+  about = "The " .. K .. " largest elements of each row, and their indices.",
   dims = {{"rows", "rows of x"}, {"n", "elements of a row"}},
   dtypes = {"bf16", "f16", "f32"},
   sim = {{5, 3000}},

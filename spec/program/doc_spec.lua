@@ -155,7 +155,7 @@ describe("a word that is no public name", function()
     has(out, "What has 'ldmatrix':\n\nNames\n",
         "  cute.nvgpu.warp.LdMatrix8x8x16bOp  ldmatrix, for",
         "\nDocuments: ", "Vectors and fragments\n")
-    has(ask "cache_mb", "\nEnvironment\n  CUTELUA_CACHE_MB  How many MiB")
+    has(ask "cache_mb", "\nEnvironment\n  CUTELUA_CACHE_MB  Size limit in MiB")
     has(ask "TMA", "\nAtoms\n  SM90_TMA_LOAD ", "cute.make_copy_atom",
         "[misaligned]", "Boxes by TMA (sm_90)\n", " more\n")
     has(ask "sm80 16x8x16", "  SM80_16x8x16_  cute.make_mma_atom\n")

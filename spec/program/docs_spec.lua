@@ -183,13 +183,13 @@ describe("docs/ops.md", function()
   end
 
   it("has a row of every option of gemm, and of no other", function()
-    local told = names_in(column "| option | |")
+    local told = names_in(column "| option | type | default | |")
     assert.same(sorted(OPTIONS), sorted(told))
     for name, n in pairs(told) do assert.equal(1, n, name) end
   end)
 
   it("says which options grouped_gemm lacks and has besides", function()
-    local less, more = page:match
+    local less, more = page:gsub("\n", " "):match
       "Options are those of `ops.gemm`, less (.-), and with (`[%l_]+`)"
     local want = names_in(more)
     for name in pairs(OPTIONS) do want[name] = 1 end
@@ -199,7 +199,9 @@ describe("docs/ops.md", function()
 
   it("has what an epilogue can ask, and every reduction", function()
     local told = {}
-    for name in column("| | |"):gmatch "`at:([%l_]+)" do told[name] = true end
+    for name in column("| function | result |"):gmatch "`at:([%l_]+)" do
+      told[name] = true
+    end
     local there = {}
     for name in support.read "lua/cute/ops/epilogue_function.lua":gmatch
       "\nfunction At:([%l_]+)" do
@@ -211,7 +213,7 @@ describe("docs/ops.md", function()
       told[name] = true
     end
     there = {}
-    for name in column("| op | |"):gmatch "%l+" do there[name] = true end
+    for name in column("| op | result |"):gmatch "%l+" do there[name] = true end
     assert.same(sorted(told), sorted(there))
   end)
 end)
@@ -327,7 +329,7 @@ describe("docs/from-*.md", function()
   it("of python-dsl says what is missing, and only that", function()
     local names, said = require "spec.program.names", {}
     local table_ = support.read "docs/from-python-dsl.md"
-      :match "\n## What is missing\n(.*)"
+      :match "\n## Missing features\n(.*)"
     for cell in table_:gmatch "\n| (`[^|]*) |" do
       for name in cell:gmatch "`([^`]+)`" do
         said[name] = true

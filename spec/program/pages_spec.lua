@@ -63,7 +63,7 @@ describe("pages of the documents", function()
         simulator = {"<ol><li>Operations of warps", "to |x| = 1, 7.8"},
         index = {'href="layouts.html">docs/layouts.md</a>',
           'href="contents.html">docs/README.md</a>'},
-        ["measured-few_rows"] = {'href="ops.html#weights-that-nobody-writes"'},
+        ["measured-few_rows"] = {'href="ops.html#constant-weights"'},
         explain = {'<a href="../web/workshop.html">the workshop itself</a>'},
         ladders = {'<img src="data:image/svg+xml,%3Csvg'}} do
       local text = page(name)

@@ -237,7 +237,7 @@ describe("the tutorial in the page", function()
         said = "cute.make_layout({4, 8}, {8, 1})(4,8):(8,1)l(2, 3)19",
         wide = 390, right = true, label = "Step 1", live = true,
         field = "Step 1"}, value.keys)
-      assert.same({"2. Layouts are calculated with \u{2192}"}, value.next[1])
+      assert.same({"2. The algebra of layouts \u{2192}"}, value.next[1])
       assert.same({"\u{2190} 1. What a layout is",
         "3. Tensors, and a first kernel \u{2192}"}, value.next[2])
       assert.equal(0, value.next[3])

@@ -652,8 +652,8 @@ local function options(spec)
   end
   if #spec.dtypes > 1 then
     list[#list + 1] = {"--dtype", "choice", choices = spec.dtypes,
-      help = "of the elements; " .. (spec.every and "all of these without it"
-        or spec.dtypes[1] .. " without it")}
+      help = ("type of the elements (default %s)"):format(
+        spec.every and "all of these" or spec.dtypes[1])}
   end
   table.move(spec.options or {}, 1, #(spec.options or {}), #list + 1, list)
   list[#list + 1] = {"--rounds", "int", min = 0, default = 9,

@@ -651,8 +651,8 @@ local OPTIONS = {
   {"--m", "int", min = 1, help = "rows of A and C"},
   {"--n", "int", min = 1, help = "rows of B, columns of C"},
   {"--k", "int", min = 1, help = "columns of A and B"},
-  {"--layout", "choice", choices = LAYOUTS, help = "order of A and B: t, n: "
-    .. "K of A, of B is contiguous (tn)"},
+  {"--layout", "choice", choices = LAYOUTS, help = "layout of A and B: t, n: "
+    .. "K of A, of B is contiguous (default tn)"},
   {"--alpha", "number", default = 1, help = "C = alpha A B^T + beta C"},
   {"--beta", "number", default = 0, help = "see --alpha"},
   {"--dynamic", "flag", help = "one kernel for all sizes (extents become "

@@ -21,32 +21,33 @@ local main = {}
 
 main.HELP = [==[
 usage: cutelua check [options] script [arguments]
-Runs a script on the simulator and looks at every schedule that each of its
-launches could have: "ok", "bug" with a schedule that shows it, or "incomplete"
-with what was not covered. What is ok is compared with the GPU, if there is one;
-what a lesson's reference says is right, with the results.
+Runs a script on the simulator and checks every possible schedule of each of
+its launches. The verdict is "ok", "bug" with a schedule that shows it, or
+"incomplete" with the parts that were not covered. Results of a launch that is
+ok are compared with the GPU, if there is one, and with a lesson's reference.
 
-  --orders N     runs of one launch at most (2000)
-  --seconds S    ends the check of all launches after so long; without it each
-                 launch has 60
-  --kernel NAME  of this kernel only
-  --surgeon      of what is ok: which barriers, waits and fences are needed, and
-                 what weaker would do; of a bug: a line that mends it
-  --sizes        lessons: at sizes around their own, too (1, ragged, a tile
-                 less, a tile more); what a kernel refuses is no bug
-  --strict       notes of what PTX does not promise and cards do are bugs
-  --no-gpu       compares with no GPU
-  --json         verdicts as JSON, one a line, on standard output; what the
-                 script prints goes to error output
+  --orders N     the most runs of one launch (default 2000)
+  --seconds S    ends the check of all launches after S seconds (default: 60
+                 for each launch)
+  --kernel NAME  checks this kernel only
+  --surgeon      if ok: reports the barriers, waits and fences that are needed,
+                 and weaker ones that suffice; for a bug: proposes a repair
+  --sizes        lessons: also checks other sizes (1, ragged, a tile less, a
+                 tile more); a size that a kernel rejects is no bug
+  --strict       notes about behaviour that cards have and PTX does not
+                 guarantee are bugs
+  --no-gpu       does not compare with a GPU
+  --json         prints verdicts as JSON, one a line, on standard output; the
+                 script's output goes to standard error
   --save FILE    writes the schedule of a bug
-  --replay FILE  runs the launch of that schedule by it, and no other
+  --replay FILE  runs only the launch of that schedule, in that schedule
   --help         prints this text and stops
 
-A launch is looked at once for each grid, each set of numbers and, up to 16 of
-them, each set of values that its integer tensors hold when it begins.
+A launch is checked once for each grid, each set of numbers and each set of
+initial values of its integer tensors, up to 16 sets.
 
-Exit code: 0 all ok, 1 a bug, an error or nothing launched, 2 a wrong command
-line, 3 something was not covered, 130 interrupted.
+Exit code: 0 all ok, 1 a bug, an error or no launch, 2 a wrong command line,
+3 a part was not covered, 130 interrupted.
 ]==]
 
 local VALUED = {["--orders"] = "orders", ["--seconds"] = "seconds",

@@ -10,27 +10,27 @@ local has_sys, sys = pcall(require, "cute.sys")
 local prompt = {}
 
 local HELP = [[
-  step [N], s        to the next line of the warp in focus
-  stepi [N], si      to its next instruction
-  back [N], b        to the line before
-  backi [N], bi      to the instruction before
-  continue, c        to the next breakpoint, change or fault
-  reverse, rc        to the last breakpoint or change before here
-  goto N, g          to step N of the run
+  step [N], s        goes to the next line of the warp in focus
+  stepi [N], si      goes to its next instruction
+  back [N], b        goes to the previous line
+  backi [N], bi      goes to the previous instruction
+  continue, c        goes to the next breakpoint, change or fault
+  reverse, rc        goes to the last breakpoint or change before here
+  goto N, g          goes to step N of the run
   break [FILE:]LINE [block B] [warp W], br
-                     stops where that line begins
-  watch sA(3,5), w   stops when that element changes, or is stored anew
-  delete [N], d      forgets breakpoint N, or all
-  info, i            lists breakpoints and what is watched
-  print NAME, p      a local, a field, a tensor or an element of it:
+                     stops at the start of that line
+  watch sA(3,5), w   stops when that element changes or is stored
+  delete [N], d      deletes breakpoint N, or all
+  info, i            lists breakpoints and watched elements
+  print NAME, p      prints a local, a field, a tensor or an element of it:
                      p k   p smem.A   p sA   p sA(3,5)   p tCrA((0,1),2,0)
-  last sA(3,5), l    when that element changed last, by whom
+  last sA(3,5), l    shows the last change of that element and its thread
   block B, warp W, lane L
-                     whose view it is; blocks in the order of the grid
+                     sets the focus; blocks in the order of the grid
   where, list, warps, bars
-                     here; the lines around; all warps; barriers and mbarriers
-  locals             the names that are seen here
-  quit, q            leaves: memory is as it was before the launch
+                     show the position; nearby lines; warps; all barriers
+  locals             lists the names in scope
+  quit, q            leaves; memory is restored to its state before the launch
 An empty line repeats the last command.]]
 
 -- ---- commands ----
@@ -200,13 +200,13 @@ end
 local SPEC = {
   name = "debug", script = "debug",
   about = "Runs a script and stops in the first launch of a kernel on the "
-    .. "simulator: forward and back by lines, breakpoints, any local. "
+    .. "simulator. Steps forward and back, breakpoints, all locals. "
     .. "Commands come from standard input; help lists them.",
-  args = {name = "SCRIPT", help = "the script; its own arguments behind it"},
+  args = {name = "SCRIPT", help = "the script, followed by its arguments"},
   options = {
     {"--kernel", "string", place = "NAME", help = "the kernel to stop in"},
     {"--launch", "int", min = 1, default = 1, place = "N",
-     help = "its N-th launch"},
+     help = "stops in its N-th launch"},
   }}
 
 --- Runs the words of `cutelua debug ...`; run(script, arguments) runs the

@@ -291,11 +291,11 @@ end
 
 local HELP = [[
 usage: cutelua doc [NAME...]
-Prints what the reference says of public names: "make_layout", "arch.popc",
-"tensor:fill", a module such as "cute.pipeline", "environment" for the
-variables that are read; without a name, all that `require "cute"` has. Of
-another word ("race", "ldmatrix", "shared memory") it says which errors, names
-and documents have it.
+Prints the reference of public names: "make_layout", "arch.popc",
+"tensor:fill", a module such as "cute.pipeline", or "environment" for the
+environment variables. Without a name it lists all of `require "cute"`. For
+another word ("race", "ldmatrix", "shared memory") it lists the errors, names
+and documents that contain it.
 
   --names        prints the names, one a line
   --help         prints this text and stops

@@ -15,14 +15,14 @@ local main = {}
 local SPEC = {
   name = "learn", script = "learn",
   about = "The tutorial: lessons with pictures and exercises that the "
-    .. "simulator checks. Without a lesson it lists them; what was solved is "
-    .. "kept in cutelua/learned in $XDG_STATE_HOME.",
+    .. "simulator checks. Without a lesson it lists them. Solved exercises "
+    .. "are recorded in cutelua/learned in $XDG_STATE_HOME.",
   args = {name = "LESSON", help = "its number or name"},
   options = {
     {"--check", "file", help = "checks that file as the answer to --exercise, "
-      .. "and stops: 0 right, 1 not yet"},
-    {"--exercise", "string", help = "the exercise of the lesson; the first "
-      .. "without it"},
+      .. "and stops; exit code 0: right, 1: not yet"},
+    {"--exercise", "string", help = "the exercise of the lesson (default "
+      .. "the first)"},
     {"--print", "flag", help = "prints the whole lesson as markdown"},
   },
 }
@@ -99,8 +99,8 @@ local function ask(lines)
 end
 
 local HELP = [[
-Enter checks the file; a line of Lua is an answer, too. :hint gives a hint,
-:solution shows one, :skip goes on, :quit leaves, :help says this.]]
+Enter checks the file; a line of Lua is an answer, too. :hint shows a hint,
+:solution shows a solution, :skip continues, :quit leaves, :help shows this.]]
 
 -- Writes the exercise's text to a file, unless the learner's own exists.
 local function lay(lesson, block)

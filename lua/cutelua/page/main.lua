@@ -15,20 +15,20 @@ local main = {}
 main.HELP = [==[
 usage: cutelua explain [options] script [arguments] -o FILE
 Runs a script on the simulator and writes a page of its kernels: Lua beside
-CUDA C beside PTX and SASS, with what each line costs, each tensor's layout,
-and what the simulator and the compiler have to say. The file needs nothing
-else; docs/explain.md says how to read it.
+CUDA C, PTX and SASS, with the cost of each line, the layout of each tensor,
+and the reports of the simulator and the compiler. The file is self-contained;
+docs/explain.md describes it.
 
-  -o FILE        the page; the last two words of the line, or in front of the
+  -o FILE        the page: the last two words of the line, or before the
                  script; "-" is standard output
   --kernel NAME  this kernel only
-  --workshop ADDRESS  of the workshop in which the page's button opens the
-                 script; $CUTELUA_WORKSHOP, or where cutelua web serves it
+  --workshop ADDRESS  the workshop that the page's button opens (default
+                 $CUTELUA_WORKSHOP, else the address of cutelua web)
   --help         prints this text and stops
 
-PTX and registers come from NVRTC, SASS from nvdisasm, where they are found.
-Exit code: 0 all well, 1 an error (the page says which, if there is one) or
-nothing launched, 2 a wrong command line, 130 interrupted.
+PTX and registers come from NVRTC, SASS from nvdisasm, if they are installed.
+Exit code: 0 success, 1 an error (the page, if written, has it) or no launch,
+2 a wrong command line, 130 interrupted.
 ]==]
 
 --- Parses the words after `explain`: options, with `script` the index of the

@@ -24,21 +24,21 @@ local cli = {}
 --- Options that scripts share, by name.
 cli.common = {
   device = {"--device", "choice", choices = {"auto", "sim", "gpu"},
-    default = "auto", help = "where to run; auto: the GPU if there is one"},
+    default = "auto", help = "the device; auto: the GPU if there is one"},
   arch = {"--arch", "string", pattern = "^sm_%d%d+[af]?$",
     want = "a name such as sm_80 or sm_90a",
-    help = "what the simulator and --emit target, such as sm_90a"},
+    help = "target of the simulator and --emit, such as sm_90a"},
   emit = {"--emit", "choice", choices = {"ir", "cu", "ptx", "sass", "cubin"},
-    help = "write what is generated and run nothing"},
+    help = "writes the generated text and runs nothing"},
   output = {"-o", "file", key = "output", needs = "--emit",
-    help = "where --emit writes; without it, standard output"},
+    help = "file that --emit writes (default standard output)"},
   seed = {"--seed", "int", min = 0, default = 0,
     help = "seed of the data and of the simulator's schedule"},
-  a = {"--a", "file", help = "A from a NumPy .npy file"},
-  b = {"--b", "file", help = "B from a NumPy .npy file"},
+  a = {"--a", "file", help = "reads A from a NumPy .npy file"},
+  b = {"--b", "file", help = "reads B from a NumPy .npy file"},
   out = {"--out", "file", help = "writes the result to a .npy file"},
-  conflicts = {"--conflicts", "flag", help = "on the simulator: who collides "
-    .. "in shared memory, and which layout cures it"},
+  conflicts = {"--conflicts", "flag", help = "on the simulator: reports bank "
+    .. "conflicts in shared memory, and a layout without them"},
 }
 local COMMON_ORDER = {"device", "arch", "emit", "output", "seed", "a", "b",
   "out", "conflicts"}

@@ -10,25 +10,25 @@ local program = {}
 
 local HELP = [==[
 usage: cutelua [options] [script [arguments]]
-       cutelua COMMAND ...     (COMMAND --help tells its options)
-Runs a Lua 5.4 script with `require "cute"` built in; without a script, and
-without -e, it is an interactive prompt.
+       cutelua COMMAND ...     (COMMAND --help lists its options)
+Runs a Lua 5.4 script with `require "cute"` built in. Without a script and
+without -e it starts an interactive prompt.
 
 COMMANDS
 
   -e CODE        runs CODE (may be given more than once)
   -l MODULE      requires MODULE into a global of that name
-  -i             goes to the prompt after the script or -e
+  -i             starts the prompt after the script or -e
   -              runs standard input as a script
-  --watch        runs the script again whenever it, or a module of its own, is
-                 saved, and shows what differs from the run before
+  --watch        runs the script again whenever it, or one of its modules, is
+                 saved, and shows the differences from the previous run
   --traceback    shows Lua's traceback under an error
   --version      prints the version and stops
   --help         prints this text and stops
   --             ends the options
 
-The script finds its arguments in `arg` and in `...`, as in stock lua.
-Exit code: 0 all well, 1 an error, 2 a wrong command line, 130 interrupted.
+The script reads its arguments from `arg` and `...`, as in stock lua.
+Exit code: 0 success, 1 an error, 2 a wrong command line, 130 interrupted.
 ]==]
 
 local VALUED = {["-e"] = true, ["-l"] = true}
@@ -205,11 +205,11 @@ end
 --- Commands by name, in the order of --help: their arguments, their effect, and
 -- how they run. A script with such a name is started as ./tune.
 program.commands = {
-  {"tune", "gemm --shapes M,N,K|FILE ...", "measures what serves a product",
+  {"tune", "gemm --shapes M,N,K|FILE ...", "measures kernels for a product",
    run = plain "cutelua.tune"},
   {"debug", "script [arguments]", "steps forward and back",
    run = debugged},
-  {"check", "[options] script [arguments]", "tries all schedules",
+  {"check", "[options] script [arguments]", "checks all schedules",
    run = session "cutelua.check.main"},
   {"explain", "script [arguments] -o FILE", "writes a page of its kernels",
    run = session "cutelua.page.main"},
@@ -217,7 +217,7 @@ program.commands = {
    run = plain "cutelua.learn.main"},
   {"web", "[--port N]", "serves the workshop to a browser",
    run = plain "cutelua.program.web"},
-  {"doc", "[names]", "says what names are", run = plain "cutelua.doc"},
+  {"doc", "[names]", "describes names", run = plain "cutelua.doc"},
 }
 
 local function command_of(word)

@@ -25,23 +25,23 @@ local HISTORY_SIZE = 2000
 -- bytes of a history entry: the editor's search is quadratic
 local LONGEST = 4096
 local HELP = [[
-Type Lua; values print by themselves. An unfinished input goes on in the
-next line; Ctrl-C drops it, or stops what runs; Ctrl-D leaves.
-A `local` typed at the prompt lives on: it becomes a global of the prompt;
-`ans` is the last value that was printed.
+Type Lua; values are printed. An unfinished input continues in the next line.
+Ctrl-C drops the input, or stops the running code; Ctrl-D leaves.
+A `local` typed at the prompt becomes a global of the prompt; `ans` is the
+last value that was printed.
 Set: cute = require "cute", _ = cute._, X = cute.X.
   cute.make_layout({8, 4}, {1, 8})         a layout, printed as (8,4):(1,8)
   cute.layout "(8,(8,8)):(8,(1,64))"       the same from CuTe notation
   k(A):profile{grid = 8, block = 128}      a kernel's report without a GPU:
                                            :traffic(), :conflicts(), and
-                                           :find_swizzle() to mend these
+                                           :find_swizzle() to remove these
   k(A):preflight {block = 128}             the targets that it runs on
-  %time k(A):launch {grid = 8, block = 32} how long that takes
-  ?make_layout, help(x)                    what a name or a value is;
+  %time k(A):launch {grid = 8, block = 32} measures the time of that
+  ?make_layout, help(x)                    describes a name or a value;
                                            ?cute.arch lists a module,
                                            name?? shows a function's source
-  ?race, ?shared memory                    which errors, names and documents
-                                           have a word]]
+  ?race, ?shared memory                    lists the errors, names and
+                                           documents that contain a word]]
 
 --- Returns the text of a chunk by its name; "=(prompt):3" is the third input.
 repl.source = source.text

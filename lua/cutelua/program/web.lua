@@ -13,13 +13,13 @@ local web = {}
 
 local SPEC = {
   name = "web", script = "web",
-  about = "Serves the workshop, a page in which kernels are written and "
-    .. "simulated, on this machine's loopback address. Ctrl-C ends it.",
+  about = "Serves the workshop, a page for writing and simulating kernels, "
+    .. "on this machine's loopback address. Ctrl-C ends it.",
   options = {
     {"--port", "int", min = 0, max = 65535, default = link.PORT,
-     help = "where; 0: one that is free"},
-    {"--folder", "file", place = "NAME", help = "what make web built; without "
-      .. "it, web/ beside the program or in its share/cutelua"},
+     help = "the port; 0: a free one"},
+    {"--folder", "file", place = "NAME", help = "the output of make web "
+      .. "(default web/ beside the program or in its share/cutelua)"},
   },
 }
 

@@ -13,49 +13,49 @@ local tune = {}
 local SPEC = {
   name = "tune", script = "tune gemm",
   about = "Measures the candidates of ops.gemm for products of M, N and K on "
-    .. "the GPU of this machine, each in a process of its own, and writes the "
-    .. "best of each into a table that ops.gemm reads. A run that was ended "
-    .. "goes on where it was.",
+    .. "this machine's GPU, each in its own process. Writes the best of "
+    .. "each product into a table that ops.gemm reads. An interrupted run "
+    .. "continues where it stopped.",
   args = {name = "SHAPES", many = true,
-          help = "as --shapes; there may be several"},
+          help = "as --shapes; any number of them"},
   options = {
-    {"--shapes", "string", place = "M,N,K|FILE", help = "extents, "
-      .. "several of one behind slashes (1/8/64,4096,4096), or a file of "
-      .. "such lines"},
+    {"--shapes", "string", place = "M,N,K|FILE", help = "extents; "
+      .. "slashes separate several values of one (1/8/64,4096,4096); or a "
+      .. "file of such lines"},
     {"--types", "string", default = "bf16", place = "A[:B[:D]]",
-     help = "of the matrices: bf16 f16 tf32 f32 f64 e4m3 e5m2 i8 u8, and of D "
-      .. "i32"},
+     help = "types of the matrices: bf16 f16 tf32 f32 f64 e4m3 e5m2 i8 u8; "
+      .. "for D also i32"},
     {"--layout", "choice", choices = {"tn", "nt", "nn", "tt"}, default = "tn",
-     help = "of A and B as BLAS has it"},
-    {"--epilogue", "string", place = "NAME|FILE", help = "what follows the "
-      .. "sums: " .. table.concat(epilogues.NAMES, " ") .. ", or a Lua file "
-      .. "that gives a function of what there is"},
-    {"--columns", "flag", help = "D's columns are contiguous, not its rows"},
-    {"--out", "file", help = "the table; without it the user's own, "
-      .. "cutelua/tuned/CARD.lua in $XDG_DATA_HOME"},
+     help = "layout of A and B in BLAS's notation"},
+    {"--epilogue", "string", place = "NAME|FILE", help = "the epilogue: "
+      .. table.concat(epilogues.NAMES, " ") .. ", or a Lua file "
+      .. "that returns a function of the given tensors"},
+    {"--columns", "flag", help = "D's columns are contiguous"},
+    {"--out", "file", help = "the table (default "
+      .. "cutelua/tuned/CARD.lua in $XDG_DATA_HOME)"},
     {"--time", "number", min = 0, place = "S", help = "ends after S seconds"},
-    {"--jobs", "int", min = 1, max = 256, help = "processes that compile; one "
-      .. "a core without it"},
+    {"--jobs", "int", min = 1, max = 256, help = "processes that compile "
+      .. "(default one a core)"},
     {"--limit", "int", min = 1, default = 30, place = "S",
-     help = "seconds that a candidate may take"},
+     help = "time limit of a candidate in seconds"},
     {"--look", "number", min = 0.1, default = 8, place = "MS",
-     help = "milliseconds of a first look at a candidate"},
+     help = "milliseconds of the first measurement of a candidate"},
     {"--warm", "number", min = 0, default = 60, place = "MS",
-     help = "each of the best warms itself up so long"},
+     help = "milliseconds of the warm-up of each finalist"},
     {"--hot", "number", min = 0.1, default = 50, place = "MS",
-     help = "and is measured so long"},
+     help = "milliseconds of a measurement of a finalist"},
     {"--rounds", "int", min = 1, max = 1000, default = 5,
-     help = "so often, in turn with the others"},
+     help = "measurements of each finalist, in turn with the others"},
     {"--finalists", "int", min = 1, max = 64, default = 5,
-     help = "how many are measured so"},
-    {"--near", "number", min = 1, default = 1.1, help = "of those within this "
-      .. "factor of the best look"},
-    {"--slack", "number", min = 1, default = 2, help = "looks at those within "
-      .. "this factor of what the rule thinks best"},
-    {"--most", "int", min = 1, default = 24, help = "and at no more of a "
-      .. "product"},
-    {"--again", "flag", help = "measures anew what was measured before"},
-    {"--verbose", "flag", help = "says of candidates why they failed"},
+     help = "the most finalists"},
+    {"--near", "number", min = 1, default = 1.1, help = "finalists are within "
+      .. "this factor of the best first measurement"},
+    {"--slack", "number", min = 1, default = 2, help = "candidates are "
+      .. "within this factor of the rule's best prediction"},
+    {"--most", "int", min = 1, default = 24, help = "the most candidates of "
+      .. "a product"},
+    {"--again", "flag", help = "repeats earlier measurements"},
+    {"--verbose", "flag", help = "reports why candidates failed"},
   }}
 
 ---------------------------------------------------------------------------

@@ -17,11 +17,11 @@ local function same(l, want)
 end
 
 return {
-  title = "Layouts are calculated with",
+  title = "The algebra of layouts",
   text = [==[
-Layouts are functions, so they can be put one behind another. `composition(a,
-b)` is `a(b(i))`: b chooses coordinates of a. With it a part of a matrix is a
-layout, too, and no copy is made.
+Layouts are functions, so they can be composed. `composition(a, b)` is
+`a(b(i))`: b selects coordinates of a. A part of a matrix is therefore a
+layout, too, and needs no copy.
 
 ```lua
 a = cute.layout "(4,8):(8,1)"
@@ -29,24 +29,24 @@ cute.composition(a, cute.layout "8:4")  --> 8:1
 cute.composition(a, cute.layout "(4,4):(1,8)")  --> (4,4):(8,2)
 ```
 
-One number is a coordinate of the whole layout: the first mode runs fastest.
-`8:4` walks in steps of 4, past the 4 rows: it is row 0. `(4,4):(1,8)` takes
+A single number is a coordinate of the whole layout: the first mode runs
+fastest. `8:4` steps by 4, past the 4 rows: it is row 0. `(4,4):(1,8)` takes
 all rows of every second column.
 
-A *divide* cuts a layout into tiles: what is in a tile, and which tile.
-`zipped_divide` gives ((tile), (rest)).
+A *divide* cuts a layout into tiles: one mode is inside a tile, the other
+counts the tiles. `zipped_divide` returns ((tile), (rest)).
 
 ```lua
 cute.zipped_divide(a, {2, 4})  --> ((2,4),(2,2)):((8,1),(16,4))
 cute.size(cute.zipped_divide(a, {2, 4}), 1)  --> 4
 ```
 
-A tile is 2x4 with a's strides; from one tile to the next it is 16 down and 4
-across. This is how a kernel finds its block's part of a matrix: `local_tile`
-divides and takes one tile.
+A tile is 2x4 with a's strides. The next tile is 16 further down and 4 across.
+A kernel finds its block's part of a matrix in this way: `local_tile` divides
+and takes one tile.
 
-The other way about: a *product* repeats a layout. `blocked_product` and
-`tile_to_shape` make big layouts of small ones.
+The inverse operation is a *product*, which repeats a layout. `blocked_product`
+and `tile_to_shape` make large layouts from small ones.
 
 ```lua
 small = cute.layout "(2,2):(2,1)"
@@ -54,9 +54,9 @@ cute.blocked_product(small, cute.layout "3:1")  --> ((2,3),(2,1)):((2,4),(1,0))
 cute.tile_to_shape(small, {4, 4})  --> ((2,2),(2,2)):((2,4),(1,8))
 ```
 
-`coalesce` writes a layout as short as it can be, `complement` is what a layout
-leaves out, `right_inverse` goes back from offsets to coordinates. What each
-step does is told by `cute.explain`:
+`coalesce` returns the shortest form of a layout, `complement` the offsets that
+a layout leaves out, and `right_inverse` the layout from offsets to
+coordinates. `cute.explain` reports the steps of an operation:
 
 ```lua
 lines = {}
@@ -75,7 +75,7 @@ a = cute.make_layout({8, 8}, {8, 1})
 l = a
 ```
 
-And cut `a` into tiles of 2x4, so that `l(i, j)` is element i of tile j.
+Exercise: cut `a` into tiles of 2x4, so that `l(i, j)` is element i of tile j.
 
 ```exercise tiles
 a = cute.make_layout({8, 8}, {8, 1})

@@ -18,7 +18,7 @@ end)
 ]]
 end
 
--- Returns a kernel that repeatedly shifts a tile by one through shared memory.
+-- Returns a kernel that repeatedly shifts a row by one through shared memory.
 local function shift(barrier)
   return [[
 k = cute.kernel("shift", function(x, y)
@@ -37,8 +37,8 @@ end
 return {
   title = "Finding a bug with the simulator",
   text = [==[
-The worst bugs of kernels give right results nearly always. A sum by a tree,
-with its barrier forgotten:
+The worst bugs of kernels give right results nearly always. This sum by a tree
+lacks its barrier:
 
 ```lua
 ]==] .. tree "" .. [==[
@@ -51,27 +51,27 @@ message:match "%[race%]"  --> [race]
 ```
 
 The report names both lines, the tensor, the element and the threads. It does
-not depend on luck: the simulator keeps who wrote and read each element, and
-what orders them, so one run tells what any schedule could do wrong at these
-lines.
+not depend on luck. The simulator records the writer and the readers of each
+element and the order of their accesses. One run therefore reports every race
+that any schedule could cause at these lines.
 
-Some things do depend on the order: flags, atomics, barriers that are met by
-different warps. `k(...):check {...}` tries all orders that matter, and says
-ok, bug (with the schedule), or incomplete (and what was not covered):
+Some results do depend on the order: flags, atomics, barriers of different
+warps. `k(...):check {...}` tries all orders that matter. Its verdict is ok,
+bug (with the schedule), or incomplete (with the parts that were not covered):
 
 ```lua
 ]==] .. tree "    cute.arch.sync_threads()\n" .. [==[
 k(x, total):check({grid = 2, block = 128}).verdict  --> ok
 ```
 
-`cutelua check SCRIPT` does that with every kernel that a script launches; with
-`--surgeon` it takes out each barrier to see whether it is needed, and for a
-bug proposes the line that mends it. `cutelua debug SCRIPT` steps through a
-kernel, forward and back, and knows who wrote an element last
-(docs/debugging.md). And `cutelua explain SCRIPT -o k.html` puts all that is
-known of a kernel on a page.
+`cutelua check SCRIPT` checks every kernel that a script launches. With
+`--surgeon` it removes each barrier to see whether it is needed, and for a bug
+it proposes the line that repairs it. `cutelua debug SCRIPT` steps through a
+kernel, forward and back, and knows the last writer of an element
+(docs/debugging.md). And `cutelua explain SCRIPT -o k.html` writes all of this
+on a page.
 
-Sizes hide bugs, too: 256^3 has no ragged edge. Try 1, and one more and one
+Sizes hide bugs, too: 256^3 has no partial tile. Try 1, and one more and one
 less than a tile.
 
 Exercise: this kernel shifts rows, one after another, through the same shared
@@ -84,7 +84,7 @@ memory. Find the missing barrier.
   exercises = {
     barrier = {
       makes = "k",
-      hints = {"Run it: which two lines race?", "A fast warp comes to the next "
+      hints = {"Run it: which two lines race?", "A fast warp reaches the next "
         .. "row while a slow one still reads this one."},
       solution = shift "    cute.arch.sync_threads()\n",
       check = function(env)
@@ -104,7 +104,7 @@ memory. Find the missing barrier.
         end
         if env.k(x, y):trace({block = 128}).info.smem == 0 then
           return nil, "rows do not go through shared memory any more; the "
-            .. "exercise is who waits for whom there"
+            .. "exercise is about the synchronization there"
         end
         local verdict = env.k(x, y):check {grid = 1, block = 128}
         return verdict.verdict == "ok", tostring(verdict)

@@ -1,7 +1,7 @@
 --- Lesson: a copy that saturates memory.
 local cute = require "cute"
 
--- Runs k(x, y) on a bf16 matrix; returns the report, or nil and the error.
+-- Runs k(x, y) on a bf16 matrix. Returns the report, or nil and the error.
 local function copied(k, m, n, launch)
   local x, y = cute.zeros({m, n}, cute.bf16), cute.zeros({m, n}, cute.bf16)
   for i = 0, m - 1 do
@@ -22,13 +22,13 @@ end
 return {
   title = "A copy that saturates memory",
   text = [==[
-Most kernels wait for memory. Global memory moves *sectors* of 32 bytes, and a
-warp's 32 threads ask together: that is one *request*. So two things count:
-that a request uses all bytes of the sectors it touches, and that each thread
-brings many bytes at once, 16 at best.
+Most kernels wait for memory. Global memory moves *sectors* of 32 bytes, and
+the 32 threads of a warp form one *request*. Two things matter: a request
+should use all bytes of the sectors it touches, and each thread should load
+many bytes at once, at best 16.
 
 `k(...):profile {grid =, block =}` runs on the simulator and counts, by line,
-what an H200 counts.
+the events that an H200 counts.
 
 ```lua
 rows = cute.kernel("rows", function(x, y)
@@ -44,11 +44,12 @@ rows(x, y):profile({grid = 32, block = 32}).lines[1].sectors  --> 128
 columns(x, y):profile({grid = 32, block = 32}).lines[1].sectors  --> 1024
 ```
 
-The same copy, and eight times the traffic: in `columns` the threads of a warp
-are a whole row apart, each in a sector of its own, of which it wants 4 bytes.
+The same copy, and eight times the traffic. In `columns` the threads of a warp
+are a whole row apart. Each has its own sector, and uses 4 bytes of it.
 
-For wide accesses a *tiled copy* says who copies what: an atom (what one thread
-moves at once), a layout of threads, and a layout of each one's values.
+For wide accesses, a *tiled copy* distributes the elements over threads. It has
+an atom (the bytes that one thread moves at once), a layout of threads, and a
+layout of each thread's values.
 
 ```lua
 atom = cute.make_copy_atom("UniversalCopy", cute.bf16, 128)
@@ -65,8 +66,8 @@ wide = cute.kernel("wide", function(x, y)
 end)
 ```
 
-8 threads take a row of 64, each 8 elements, 128 bits; 4 rows are a warp's. Who
-copies what:
+8 threads copy a row of 64, each 8 elements, 128 bits. A warp copies 4 rows.
+The drawing shows the thread of each element:
 
 ```draw
 copy
@@ -79,11 +80,12 @@ line.requests, line.sectors  --> 16, 256
 ```
 
 A request is 512 bytes, 16 sectors. On an H200 such copies of 1 GiB reach 0.97
-of the driver's own copy, one element a thread 0.80 (docs/ladders.md).
+of the driver's own copy; copies of one element a thread reach 0.80
+(docs/ladders.md).
 
-Exercise: this kernel copies 32x256 bf16, a block a row, with as few sectors as
-it can, but one element at a time. Let each request move 512 bytes: 32 threads,
-16 bytes each.
+Exercise: this kernel copies 32x256 bf16, one block a row. It needs the fewest
+possible sectors, but moves one element at a time. Let each request move 512
+bytes: 32 threads, 16 bytes each.
 
 ```exercise vectors
 copy = cute.make_tiled_copy(
@@ -100,8 +102,8 @@ k = cute.kernel("row", function(x, y)
 end)
 ```
 
-And here the traffic is eight times too much. The kernel copies 64x32 with
-blocks of 32 threads; keep grid and block, and let a request touch 2 sectors
+Exercise: this kernel causes eight times too much traffic. It copies 64x32 with
+blocks of 32 threads. Keep grid and block, and let a request touch 2 sectors
 (64 bytes).
 
 ```exercise coalesce
@@ -136,7 +138,7 @@ end)]],
         if not report then return nil, why end
         for _, l in ipairs(report.lines) do
           if l.requests ~= 32 then
-            return nil, ("%s takes %d requests, and 32 would do"):format(l.op,
+            return nil, ("%s takes %d requests, and 32 are enough"):format(l.op,
               l.requests)
           end
         end
@@ -145,7 +147,7 @@ end)]],
     },
     coalesce = {
       makes = "k",
-      hints = {"Threads of a warp shall be neighbours in memory: along a row.",
+      hints = {"Threads of a warp should be neighbours in memory: along a row.",
         "Let tid be the column, and let the loop go over the block's rows."},
       solution = [[
 k = cute.kernel("copy", function(x, y)
@@ -159,7 +161,7 @@ end)]],
         if not report then return nil, why end
         for _, l in ipairs(report.lines) do
           if l.sectors ~= l.least_sectors or l.sectors ~= 2 * l.requests then
-            return nil, ("%s touches %d sectors in %d requests; 2 each will do")
+            return nil, ("%s touches %d sectors in %d requests; 2 each suffice")
               :format(l.op, l.sectors, l.requests)
           end
         end

@@ -1,12 +1,12 @@
---- Lesson: an epilogue of one's own.
+--- Lesson: your own epilogue.
 local cute = require "cute"
 
 return {
-  title = "An epilogue of one's own",
+  title = "Your own epilogue",
   text = [==[
 `cute.ops.gemm(A, B)` multiplies matrices of any types, strides and sizes: A
-(M,K), B (N,K), the result (M,N). It picks a kernel for the device and says
-which:
+(M,K), B (N,K), the result (M,N). It chooses a kernel for the device, and
+`explain` reports the choice:
 
 ```lua
 ops = cute.ops
@@ -16,10 +16,11 @@ choice = tostring(ops.explain(X, W, {device = "sim:sm_80"}))
 choice:match "gemm_%a+%d+"  --> gemm_sm80
 ```
 
-What a network does with the sums (a bias, a function, a residual) costs
-another trip through memory if a second kernel does it. An *epilogue* does it
-while the sums are in registers. It is a Lua function of `acc`, a vector of
-sums that a thread has, and of `at`, which knows where they are:
+A network applies further operations to the sums: a bias, a function, a
+residual. A second kernel for them costs another trip through memory. An
+*epilogue* applies them while the sums are in registers. It is a Lua function
+of `acc`, a vector of a thread's sums, and of `at`, which knows their
+positions:
 
 ```lua
 bias = cute.full({48}, -30, cute.f32)
@@ -29,10 +30,10 @@ end})
 Y(99, 47)  --> 2.0
 ```
 
-`at:col(v)` is the value of each column, `at:row(v)` of each row, `at:tile(T)`
-what a matrix T has at the same places. The function is traced into the kernel,
-so it may be any calculation; several results are several outputs, and
-`at:row_reduce` sums along rows without another pass:
+`at:col(v)` is the value of each column, `at:row(v)` of each row, and
+`at:tile(T)` the elements of a matrix T at the same positions. The function is
+traced into the kernel, so it may be any calculation. Several results are
+several outputs, and `at:row_reduce` sums along rows without another pass:
 
 ```lua
 Y, total = ops.gemm(X, W, {device = "sim", epilogue = function(acc, at)
@@ -41,8 +42,8 @@ end})
 total(0)  --> 1536.0
 ```
 
-Exercise: `layer(X, W, bias, R)` gives Y = R + max(X W^T + bias, 0) in bf16,
-and beside it the largest |Y| of each row: "amax".
+Exercise: `layer(X, W, bias, R)` returns Y = R + max(X W^T + bias, 0) in bf16,
+and also the largest |Y| of each row: "amax".
 
 ```exercise layer
 function layer(X, W, bias, R)
@@ -55,7 +56,7 @@ end
   exercises = {
     layer = {
       makes = "layer",
-      hints = {"cute.ops.relu(x) is max(x, 0); at:tile(R) is what R has there.",
+      hints = {"cute.ops.relu(x) is max(x, 0); at:tile(R) is R's value there.",
         'The second result: at:row_reduce("amax", y).'},
       solution = [[
 function layer(X, W, bias, R)

@@ -26,7 +26,7 @@ k = cute.kernel("tma", function(load, mA, y)
 end)
 ]]
 
--- Returns the kernel with another text in place of its wait.
+-- Returns the same kernel with another text in place of its wait.
 local function waits(text)
   local from, to = KERNEL:find("cute.arch.mbarrier_wait(full, 0)", 1, true)
   return KERNEL:sub(1, from - 1) .. text .. KERNEL:sub(to + 1)
@@ -44,7 +44,7 @@ function run(k, m, n)
 end
 ]]
 
--- Returns a kernel that loads two tiles one after another, and waits for the
+-- Returns the kernel that loads two tiles one after the other. It waits for the
 -- second with a parity.
 local function twice(parity)
   local one = KERNEL:sub(1, KERNEL:find("\n  for i = 0, 31 do", 1, true))
@@ -66,19 +66,18 @@ end)
 end
 
 return {
-  title = "Hopper: copies that barriers count",
+  title = "Hopper: TMA and mbarriers",
   text = [==[
-Hopper (sm_90a) has an engine for copies, *TMA*: one thread names a box of a
-tensor, and the engine computes addresses, swizzles, leaves out what is
-outside, and fetches. The host describes the tensor by a *tensor map*; here
-that is `make_tiled_tma_atom`, which gives the map and a tensor of coordinates
-to partition.
+Hopper (sm_90a) has a copy engine, *TMA*. One thread names a box of a tensor.
+The engine computes addresses, swizzles, skips elements outside of the tensor,
+and copies. The host describes the tensor by a *tensor map*. Here
+`make_tiled_tma_atom` returns the map and a tensor of coordinates to partition.
 
-Who waits for an engine? An *mbarrier* lies in shared memory and counts, phase
-by phase, arrivals and bytes. `arrive_and_expect_tx(bar, bytes)` arrives and
-says how many bytes will come; the engine takes off what it has written;
-`mbarrier_wait(bar, parity)` goes on when nothing is missing. Phases count 0,
-1, 0, 1 ...
+Threads wait for the engine at an *mbarrier*. It lies in shared memory and
+counts arrivals and bytes, phase by phase. `arrive_and_expect_tx(bar, bytes)`
+arrives and announces the number of bytes; the engine subtracts the bytes that
+it has written. `mbarrier_wait(bar, parity)` returns when nothing is missing.
+Phases count 0, 1, 0, 1 ...
 
 ```lua
 ]==] .. KERNEL .. RUN .. [==[
@@ -86,9 +85,10 @@ A, y = run(k, 64, 64)
 y(63, 63), A(63, 63)  --> 60.0, 60.0
 ```
 
-Behind `sync_threads` all threads may wait at the barrier that thread 0 made.
-What happens without a wait depends on how fast the engine is. On a GPU this
-may go well for a year. The simulator knows who handed what to whom, and says:
+After `sync_threads` all threads may wait at the barrier that thread 0
+initialised. Without a wait, the result depends on the speed of the engine. On
+a GPU this may go well for a year. The simulator tracks the synchronization,
+and reports:
 
 ```lua
 ]==] .. waits "-- no wait" .. [==[
@@ -96,11 +96,11 @@ ok, message = pcall(run, k, 64, 64)
 ok, message:match "%[([%a-]+)%]\n    "  --> false, async-in-flight
 ```
 
-On the same barriers stand `cute.pipeline` (full and empty, a ring of stages)
-and warps with roles of their own: one warp loads, others multiply with
-`wgmma`, which reads shared memory itself. `scripts/gemm_tma.lua`,
-`gemm_ws.lua` and `gemm_hopper.lua` go on from here, to 0.96 to 1.08 of cuBLAS
-on an H200 (docs/ladders.md).
+The same barriers are the basis of `cute.pipeline` (full and empty, a ring of
+stages) and of specialised warps. One warp loads, and others multiply with
+`wgmma`, which reads shared memory directly. `scripts/gemm_tma.lua`,
+`gemm_ws.lua` and `gemm_hopper.lua` continue from here, to 0.96 to 1.08 of
+cuBLAS on an H200 (docs/ladders.md).
 
 Exercise: the kernel loads a second tile through the same barrier, and then
 hangs or reads too early. Which parity, and how many bytes? Copy 32 rows of A
@@ -114,7 +114,7 @@ and then the next 32, with a grid of 1.
     parity = {
       makes = "k",
       hints = {"The first phase of a barrier has parity 0; when it is over, "
-        .. "the next has 1.", "A wait for a phase that is over goes on at "
+        .. "the next has 1.", "A wait for a completed phase returns at "
         .. "once: that is why the second one comes too early."},
       solution = twice(1),
       check = function(env)

@@ -2,10 +2,10 @@
 return {
   title = "What a layout is",
   text = [==[
-A GPU kernel is mostly the question where things are: which thread has which
-element, and at which address. CuTe answers with one idea. A *layout* is a
-function from coordinates to offsets. It is written `shape:stride`, and the
-offset of a coordinate is the sum of its numbers times the strides.
+A GPU kernel has to know which thread owns which element, and at which address.
+CuTe answers both with one idea. A *layout* is a function from coordinates to
+offsets. It is written `shape:stride`. The offset of a coordinate is the sum of
+its numbers times the strides.
 
 ```lua
 cute.make_layout({4, 8}, {8, 1})  --> (4,8):(8,1)
@@ -14,7 +14,7 @@ l(2, 3)  --> 19
 ```
 
 `2 * 8 + 3 * 1 = 19`. This is C's row-major order: the second coordinate runs
-along memory. Without strides a layout is column-major, as Fortran has it.
+along memory. Without strides a layout is column-major, as in Fortran.
 
 ```lua
 cute.make_layout({4, 8})  --> (4,8):(1,4)
@@ -26,9 +26,10 @@ A drawing shows all offsets at once, rows down, columns across.
 cute.layout "(4,8):(8,1)"
 ```
 
-Strides may leave gaps (a row of 8 in a matrix of 100 columns), repeat (stride
-0: each row is the same memory), and modes may be nested: a mode of shape
-`(2,2)` has two strides of its own. Modes and coordinates count from 0.
+Strides may leave gaps (a row of 8 in a matrix of 100 columns) or repeat
+elements (with stride 0, each row is the same memory). Modes may be nested: a
+mode of shape `(2,2)` has two strides of its own. Modes and coordinates count
+from 0.
 
 ```lua
 cute.layout("(4,8):(100,1)")(1, 0)  --> 100
@@ -38,24 +39,24 @@ blocked(1, 1)  --> 3
 blocked(2, 0)  --> 4
 ```
 
-`blocked` is 4x4, and each 2x2 block of it lies together in memory:
+`blocked` is 4x4, and each of its 2x2 blocks is contiguous in memory:
 
 ```draw
 cute.layout "((2,2),(2,2)):((1,4),(2,8))"
 ```
 
-Its rows have the nested shape `(2,2)`. A plain number is a coordinate of a
-nested mode, too: its first part runs fastest, so row 2 is `(0,1)`.
+Its rows have the nested shape `(2,2)`. A plain number is also a coordinate of
+a nested mode. Its first part runs fastest, so row 2 is `(0,1)`.
 
-Now you. Make `l` the layout of a matrix of 6 rows and 10 columns, row-major,
+Exercise: make `l` the layout of a row-major matrix of 6 rows and 10 columns,
 in memory whose rows are 16 elements long.
 
 ```exercise rows
 l = cute.make_layout({6, 10}, {10, 1})
 ```
 
-And one that is nested: `l` is 4x8, made of 2x4 blocks; a block is 8 elements
-that lie together, row-major inside; the blocks come one after another,
+Exercise: make a nested layout. `l` is 4x8 and consists of 2x4 blocks. A block
+is 8 contiguous elements, row-major inside. The blocks follow each other,
 row-major, too.
 
 ```exercise blocks

@@ -1,7 +1,7 @@
 --- Lesson: pipelines.
 local cute = require "cute"
 
--- Checks k(A, B, C) against cute.ops.gemm; returns its report, or nil and the
+-- Compares k(A, B, C) with cute.ops.gemm. Returns its report, or nil and the
 -- error.
 local function multiplied(k, depth)
   local A, B = cute.randint(-3, 4, {128, depth}, cute.bf16),
@@ -20,8 +20,8 @@ local function multiplied(k, depth)
   return report
 end
 
--- Returns how many tiles are in flight while others are multiplied, at all MMAs
--- of a warp except one tile's. A debugger that runs k(A, B, C) observes them.
+-- Returns the number of tiles in flight while others are multiplied, at all
+-- MMAs of a warp except one tile's. A debugger steps through k(A, B, C).
 local function tiles_under_way(k, A, B, C, tiles)
   local flying, copies = {}, 0
   cute.debug(k, A, B, C, {grid = 1, block = 128, device = "sim:sm_80"},
@@ -38,7 +38,7 @@ local function tiles_under_way(k, A, B, C, tiles)
   return n and copies > 0 and n * tiles // copies or 0
 end
 
--- Checks for a pipeline of three stages; returns nil and the difference if not.
+-- Reports whether k is a pipeline of three stages, else nil and the error.
 local function is_three_deep(k)
   local TILES = 5
   local A = cute.zeros({128, 32 * TILES}, cute.bf16)
@@ -52,8 +52,8 @@ local function is_three_deep(k)
   end
   local n = tiles_under_way(k, A, B, C, TILES)
   if n >= 2 then return true end
-  return nil, ("while a tile is multiplied %s under way, and two should be: "
-    .. "whom does each wait wait for?"):format(n == 1 and "one more is"
+  return nil, ("while a tile is multiplied %s in flight, and two should be: "
+    .. "which group does each wait wait for?"):format(n == 1 and "one more is"
     or "no other is")
 end
 
@@ -95,17 +95,16 @@ end)
 return {
   title = "Pipelines",
   text = [==[
-A block that loads a tile, waits, multiplies, and only then loads the next one
-leaves the tensor cores idle most of the time. A *pipeline* asks for tiles
-ahead of time. `cp.async` makes that possible: a thread asks for bytes to come
-into shared memory, and goes on. `cp_async_commit_group` closes a group of what
-was asked; `cp_async_wait_group(n)` waits until at most n groups are under way.
-What a thread waited for is its own; behind `sync_threads` it is everybody's.
+A block that loads a tile, waits, multiplies, and only then loads the next tile
+leaves the tensor cores idle most of the time. A *pipeline* requests tiles
+ahead of time. `cp.async` makes that possible: a thread starts a copy into
+shared memory, and continues. `cp_async_commit_group` closes a group of copies.
+`cp_async_wait_group(n)` waits until at most n groups are in flight. The wait
+covers only the thread's own copies; after `sync_threads` all threads see them.
 
-`cute.tiles` has the parts of a GEMM that always are the same: `A.load(k_tile,
-stage)` asks for a tile, `A.fetch(stage, kb)` brings a block of it to
-registers, `A.frag`. With two stages, the next tile comes while this one is
-multiplied:
+`cute.tiles` has the common parts of a GEMM. `A.load(k_tile, stage)` requests a
+tile. `A.fetch(stage, kb)` loads a block of it into registers, `A.frag`. With
+two stages, the next tile is copied while this one is multiplied:
 
 ```lua
 ]==] .. HEAD .. TWO .. [==[
@@ -115,20 +114,20 @@ k(A, B, C):launch {grid = 1, block = 128, device = "sim:sm_80"}
 C(127, 127)  --> 192.0
 ```
 
-One barrier a tile is enough: behind it the tile is there for all, and all have
-read the one before, whose place the next copies take. Is that so in every
-order in which warps and copies may be? `check` tries them:
+One barrier a tile is enough. After it, all threads see the tile, and all have
+read the previous one, whose stage the next copies overwrite. Does that hold in
+every order of warps and copies? `check` tries them:
 
 ```lua
 k(A, B, C):check({grid = 1, block = 128}).verdict  --> ok
 ```
 
-More stages hide more waiting. On an H200, at 8192^3, the second stage gains 11
+More stages hide more latency. On an H200, at 8192^3, the second stage gains 11
 % and the third 5 % (docs/ladders.md).
 
-Exercise: make the pipeline three stages deep. Two tiles are under way while
-one is multiplied: who is waited for? Empty groups are no fault: commit one
-each round.
+Exercise: make the pipeline three stages deep. Two tiles are in flight while
+one is multiplied: which group does the wait wait for? Empty groups are valid:
+commit one in each iteration.
 
 ```exercise three
 ]==] .. HEAD .. TWO .. [==[
@@ -137,8 +136,8 @@ each round.
   exercises = {
     three = {
       makes = "k",
-      hints = {"Before the loop load tiles 0 and 1, each with a commit of its "
-        .. "own; K may have a single tile: cute.lt(1, A.k_tiles).",
+      hints = {"Before the loop load tiles 0 and 1, each with its own "
+        .. "commit; K may have a single tile: cute.lt(1, A.k_tiles).",
         "wait_group(1): all but the newest group have landed. That is tile "
         .. "k_tile.", "In the loop load tile k_tile + 2 into stage "
         .. "(k_tile + 2) % 3."},

@@ -1,7 +1,7 @@
 --- Lesson: shared memory, its banks, and swizzles.
 local cute = require "cute"
 
--- Returns the total of a quantity, and the line with the most of it.
+-- Returns the sum of of(line) over all lines, and the line with the largest.
 local function worst(report, of)
   local most, line, sum = 0, nil, 0
   for _, l in ipairs(report.lines) do
@@ -12,7 +12,7 @@ local function worst(report, of)
   return sum, line
 end
 
--- Checks that k(x, y) transposes 32x32 f32 without conflicts.
+-- Reports whether k(x, y) transposes 32x32 f32 without conflicts.
 local function transposed(k)
   local x, y = cute.zeros({32, 32}, cute.f32), cute.zeros({32, 32}, cute.f32)
   for i = 0, 31 do
@@ -20,7 +20,7 @@ local function transposed(k)
   end
   local words = k(x, y):trace({block = 32}).info.smem // 4
   if words > 1024 then
-    return nil, ("the kernel takes %d words of shared memory, and may take "
+    return nil, ("the kernel uses %d words of shared memory, and may use "
       .. "1024"):format(words)
   end
   local report = k(x, y):profile {grid = 1, block = 32}
@@ -58,12 +58,12 @@ return {
   title = "Shared memory: banks and swizzles",
   text = [==[
 Threads of a block exchange data through shared memory. It has 32 *banks*, each
-4 bytes wide: word w lies in bank w % 32. A request of a warp takes one pass if
-its words lie in different banks, and a pass more for each further word of the
-busiest one: these are *conflicts*.
+4 bytes wide: word w is in bank w % 32. A request of a warp takes one pass if
+its words are in different banks. Each further word of the busiest bank takes
+another pass: these passes are *conflicts*.
 
 A transposition writes rows and reads columns. In a row-major 32x32 tile of f32
-all words of a column lie in one bank:
+all words of a column are in one bank:
 
 ```lua
 layout = cute.make_layout({32, 32}, {32, 1})
@@ -81,7 +81,7 @@ report = transposing(layout)(x, y):profile {grid = 1, block = 32}
 report:total "conflicts"  --> 992
 ```
 
-32 requests take 32 passes each. One cure is a gap: rows of 33 words.
+32 requests take 32 passes each. One solution is a gap: rows of 33 words.
 
 ```lua
 padded = cute.make_layout({32, 32}, {33, 1})
@@ -89,18 +89,18 @@ report = transposing(padded)(x, y):profile {grid = 1, block = 32}
 report:total "conflicts"  --> 0
 ```
 
-The other needs no memory: a *swizzle*. `make_swizzle(B, M, S)` takes B bits of
-an offset, above its lowest M + S, and XORs them onto those above the lowest M.
-So each row is permuted in another way, and a column goes through all banks.
-Small:
+The other solution needs no memory: a *swizzle*. `make_swizzle(B, M, S)` takes
+B bits of an offset, above its lowest M + S, and XORs them onto the bits above
+the lowest M. Each row is permuted differently, and a column touches all banks.
+A small example:
 
 ```draw
 cute.composition(cute.make_swizzle(2, 0, 2), cute.make_layout({4, 4}, {4, 1}))
 ```
 
-Vectors have to stay in one piece: M says how many low bits are left alone. For
-16-byte pieces of bf16 (8 elements) M is 3, and `make_swizzle(3, 3, 3)` on rows
-of 64 elements is what `ldmatrix`, TMA and tensor cores like.
+Vectors have to stay contiguous: the lowest M bits do not change. For 16-byte
+vectors of bf16 (8 elements) M is 3. `make_swizzle(3, 3, 3)` on rows of 64
+elements suits `ldmatrix`, TMA and tensor cores.
 
 ```lua
 sw = cute.composition(cute.make_swizzle(3, 3, 3),
@@ -108,11 +108,11 @@ sw = cute.composition(cute.make_swizzle(3, 3, 3),
 sw(0, 8), sw(1, 8), sw(2, 8)  --> 8, 64, 152
 ```
 
-Which one cures a kernel need not be guessed: `k(...):find_swizzle {...}` tries
-them all on what the kernel really does.
+You need not guess the swizzle of a kernel: `k(...):find_swizzle {...}` tries
+all of them on the kernel's actual accesses.
 
-Exercise: remove the bank conflicts with a swizzle; the kernel may take 1024
-words of shared memory, no more.
+Exercise: remove the bank conflicts with a swizzle. The kernel may use at most
+1024 words of shared memory.
 
 ```exercise conflicts
 layout = cute.make_layout({32, 32}, {32, 1})
@@ -124,7 +124,7 @@ layout = cute.make_layout({32, 32}, {32, 1})
     conflicts = {
       makes = "k",
       hints = {"All 5 bits of a row's number have to reach the column: B = 5.",
-        "Words of 4 bytes move alone (M = 0), and the row's bits stand 5 "
+        "Words of 4 bytes move alone (M = 0), and the row's bits are 5 "
         .. "places above the column's (S = 5)."},
       solution = [[
 layout = cute.composition(cute.make_swizzle(5, 0, 5),

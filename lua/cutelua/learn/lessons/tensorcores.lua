@@ -1,7 +1,7 @@
 --- Lesson: tensor cores.
 local cute = require "cute"
 
--- Checks that k(A, B, C) computes C = A B^T for operands of these extents.
+-- Reports whether k(A, B, C) computes C = A B^T for these extents.
 local function multiplies(k, m, n, depth, launch)
   local a = cute.zeros({m, depth}, cute.bf16)
   local b = cute.zeros({n, depth}, cute.bf16)
@@ -28,19 +28,20 @@ end
 return {
   title = "Tensor cores",
   text = [==[
-A tensor core multiplies small matrices: `SM80_16x8x16_F32BF16BF16F32_TN` takes
+A tensor core multiplies small matrices. `SM80_16x8x16_F32BF16BF16F32_TN` takes
 A of 16x16 and B of 8x16 in bf16, and adds their product to 16x8 sums in f32. A
-warp gives it together, each thread holds a few elements, and which ones is the
-hardware's choice. The *atom* knows, as layouts of threads and values:
+warp issues it together, and each thread holds a few elements, which the
+hardware determines. The *atom* describes them, as layouts of threads and
+values:
 
 ```draw
 cute.make_mma_atom "SM80_16x8x16_F32BF16BF16F32_TN"
 ```
 
-Thread 0 holds C(0,0), C(0,1), C(8,0), C(8,1). Nobody has to know that by
-heart: a *tiled MMA* cuts tensors into what each thread has, `partition_A`,
-`partition_B`, `partition_C`, and makes registers to match, `make_fragment_A`
-and so on.
+Thread 0 holds C(0,0), C(0,1), C(8,0), C(8,1). You need not know that by heart:
+a *tiled MMA* partitions tensors into each thread's elements by `partition_A`,
+`partition_B` and `partition_C`. `make_fragment_A` and so on make matching
+registers.
 
 ```lua
 mma = cute.make_tiled_mma "SM80_16x8x16_F32BF16BF16F32_TN"
@@ -63,14 +64,14 @@ one(A, B, C):launch {grid = 1, block = 32, device = "sim"}
 C(15, 7)  --> 96.0
 ```
 
-Longer operands are more of the same: partitions have the modes (MMA, M, K),
-and `cute.gemm` goes through them all. So this kernel takes A of 32x48, too; it
-has more registers then. Real kernels bring a piece of K at a time through
-shared memory, to which `ldmatrix` fits; `scripts/gemm_base.lua` is that on a
-page.
+Longer operands work in the same way: partitions have the modes (MMA, M, K),
+and `cute.gemm` iterates over all of them. So this kernel also accepts A of
+32x48, with more registers. Real kernels load one piece of K at a time through
+shared memory, for which `ldmatrix` is made. `scripts/gemm_base.lua` does that
+on one page.
 
-More warps: `make_tiled_mma(atom, {2, 2, 1})` are four, 2x2, on 32x16. Each
-thread of 128 has its part of it:
+More warps: `make_tiled_mma(atom, {2, 2, 1})` has four, 2x2, on 32x16. Each of
+the 128 threads has its part:
 
 ```lua
 mma4 = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN", {2, 2, 1})
@@ -78,9 +79,9 @@ mma4:size()  --> 128
 ```
 
 Exercise: let the kernel multiply with few registers: K of any multiple of 16,
-in pieces of 16. `cute.local_tile(A, {16, 16}, {0, k})` is piece k of A. The
-fragments may be made of piece 0, and be filled anew in a loop `for k in
-cute.range(n) do`.
+in pieces of 16. `cute.local_tile(A, {16, 16}, {0, k})` is piece k of A. Make
+the fragments from piece 0, and fill them in a loop
+`for k in cute.range(n) do`.
 
 ```exercise deep
 mma = cute.make_tiled_mma "SM80_16x8x16_F32BF16BF16F32_TN"
@@ -102,10 +103,10 @@ end)
   exercises = {
     deep = {
       makes = "k",
-      hints = {"cute.local_tile(A, {16, 16}, {0, cute._}) has a mode more: "
-        .. "which piece. partition_A of it is (MMA, M, K, piece).",
+      hints = {"cute.local_tile(A, {16, 16}, {0, cute._}) has one more mode: "
+        .. "the piece. partition_A of it is (MMA, M, K, piece).",
         "In the loop: copy tCgA(_, _, _, k) to rA, the same for B, and gemm.",
-        "How many pieces: cute.size(tCgA, 3)."},
+        "The number of pieces is cute.size(tCgA, 3)."},
       solution = [[
 mma = cute.make_tiled_mma "SM80_16x8x16_F32BF16BF16F32_TN"
 k = cute.kernel("deep", function(A, B, C)

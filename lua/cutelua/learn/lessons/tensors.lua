@@ -4,7 +4,7 @@ local cute = require "cute"
 return {
   title = "Tensors, and a first kernel",
   text = [==[
-A *tensor* is memory seen through a layout. On the host it holds data:
+A *tensor* is memory with a layout. On the host it holds data:
 
 ```lua
 t = cute.tensor({{1, 2, 3}, {4, 5, 6}}, cute.f32)
@@ -20,10 +20,10 @@ t[{0, 0}] = 10
 t(0, 0)  --> 10.0
 ```
 
-A *kernel* is a Lua function that one thread runs. `cute.kernel` traces it: it
-is called once, its operations are written down, and become CUDA C for a GPU,
-or a program of the simulator. So `i` below is no number but a value that each
-thread has its own of, and `cute.when` is the `if` of such values.
+A *kernel* is a Lua function that one thread runs. `cute.kernel` traces it: the
+function is called once, and its recorded operations become CUDA C for a GPU,
+or a program of the simulator. So `i` below is no number but a value that
+differs between threads. `cute.when` is the `if` of such values.
 
 ```lua
 double = cute.kernel("double", function(x, y)
@@ -36,9 +36,9 @@ double(x, y):launch {grid = 4, block = 32, device = "sim"}
 y(99)  --> 198.0
 ```
 
-4 blocks of 32 threads are 128; the last 28 have nothing to do, and without the
-`when` they would read past the end. On a GPU that may go unseen. Here it does
-not:
+4 blocks of 32 threads are 128 threads. The last 28 have no element, and
+without the `when` they would read past the end. A GPU may not report that. The
+simulator does:
 
 ```lua
 careless = cute.kernel("careless", function(x, y)
@@ -52,7 +52,7 @@ ok  --> false
 message:match "element %d+ of %d+"  --> element 100 of 100
 ```
 
-What a kernel became can be read, as CUDA C:
+The CUDA C of a kernel can be read:
 
 ```lua
 text = double(x, y):trace({block = 32, arch = "sm_80"}):cuda()
@@ -69,9 +69,9 @@ k = cute.kernel("axpy", function(a, x, y)
 end)
 ```
 
-And with a matrix: each row of `x` (M,N) is divided by its number, which is in
-`d` (M). A block is a row, and has 32 threads for any N: `cute.range(from, to,
-step)` is a loop.
+Exercise: divide each row of the matrix `x` (M,N) by its number in `d` (M). A
+block processes a row, and has 32 threads for any N:
+`cute.range(from, to, step)` is a loop.
 
 ```exercise rows
 k = cute.kernel("divide", function(x, d)

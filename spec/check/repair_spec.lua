@@ -2,7 +2,7 @@
 -- what was taken out is put in again. spec/faults/repair/ has bugs, and the
 -- lines that it proposes. The whole set: CUTELUA_ALL=1,
 -- SPEC_SECONDS=3600 and SPECS=spec/check/surgeon_spec.lua make test.
-local check = require "cute.check"
+local check = require "cutelua.check"
 local core = require "cute.core"
 local cute = require "cute"
 local kernel = require "cute.lang.kernel"

@@ -126,7 +126,7 @@ cute.arch.popc(value: integer|value)
     assert.is_truthy(err:find "^cutelua doc: no public name 'make_layot'")
     assert.equal(1, code)
     -- the program says what the library says, but for where it stands
-    for _, name in ipairs {"cute", "cute.arch", "cutelua.debug", "cute.nvgpu",
+    for _, name in ipairs {"cute", "cute.arch", "cute.debug", "cute.nvgpu",
                            "WARP_SIZE", "tiled_mma", "cute.utils"} do
       local want = doc.lookup(name):gsub("\n  [^\n]*:%d+$", "")
       assert.equal(want, (support.run {"doc", name}

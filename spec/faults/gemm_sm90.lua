@@ -102,7 +102,8 @@ local FAULTS = {
    CLUSTERS, {UNORDERED, UNMADE}},
 
   {"a store is not fenced", {{"store_tile",
-     "cute.arch.fence_view_async_shared()", ""}}, {"whole", "2x2", "turns", "halves"},
+     "cute.arch.fence_view_async_shared()", ""}},
+   {"whole", "2x2", "turns", "halves"},
    "race: read by a bulk copy after a thread's write, with no "
    .. "fence_proxy%(\"async\"%) and barrier in between: element %d+ of shared "
    .. "tensor 'sD'", {STORE, PUT}},

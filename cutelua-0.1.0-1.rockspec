@@ -195,8 +195,6 @@ build = {
         "lua/cute/lang/simreport.lua",
       ["cute.lang.source"] =
         "lua/cute/lang/source.lua",
-      ["cute.lang.suggest"] =
-        "lua/cute/lang/suggest.lua",
       ["cute.lang.surplus"] =
         "lua/cute/lang/surplus.lua",
       ["cute.lang.trace"] =
@@ -521,6 +519,8 @@ build = {
         "lua/cutelua/text/json.lua",
       ["cutelua.text.markdown"] =
         "lua/cutelua/text/markdown.lua",
+      ["cutelua.text.suggest"] =
+        "lua/cutelua/text/suggest.lua",
       ["cutelua.tune.child"] =
         "lua/cutelua/tune/child.lua",
       ["cutelua.tune.epilogues"] =

@@ -26,6 +26,7 @@ local FUNCTIONS = {
     benchmark get_workspace_count tune autotune_jit]]},
   {"gpu.", "cutelua.bench.measure", "bench best bench_order stats"},
   {"printing.", "cutelua.draw.print", "print_tensor"},
+  {"suggest.", "cutelua.text.suggest", "value module syntax"},
   {"call:", "cutelua.analyses.call", [[
     check(opts?) profile(opts?) find_swizzle(opts?) estimate(opts?)
     timeline(opts?) preflight(target?, opts?)]]},

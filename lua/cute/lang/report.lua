@@ -6,7 +6,9 @@
 -- not strings get the kind [lua]. `report.capture` is the message handler that
 -- sees the stack; `report.format` makes the text.
 local core = require "cute.core"
-local suggest = require "cute.lang.suggest"
+-- Guesses of the workshop about lines that Lua rejects; absent without it.
+local suggest = require "cute.lang.signature".extensible("suggest", {},
+  "value module syntax")
 local source = require "cute.lang.source"
 
 local report = {}
@@ -127,7 +129,8 @@ function report.capture(err, above)
     failure.message = text
       or ("error object is a %s value"):format(type(err))
   end
-  failure.message = suggest.module(failure.message)
+  local expand = suggest.module
+  if expand then failure.message = expand(failure.message) end
   local seen
   for level = 2 + above, MAX_FRAMES do
     local info = debug.getinfo(level, "Slnf")
@@ -140,7 +143,8 @@ function report.capture(err, above)
       failure.frames[#failure.frames + 1] = frame
       if not frame.own and not seen then
         seen = true
-        local more = suggest.value(failure.message, level, frame)
+        local guess = suggest.value
+        local more = guess and guess(failure.message, level, frame)
         if more then
           failure.message = failure.message:gsub("^[^\n]*", function(first)
             return first .. "\n  " .. more
@@ -342,7 +346,8 @@ local function misuse(failure, parts, out, max)
   end
   local hint = hint_of(parts)
   if frame and not parts.kind then
-    local advice = suggest.syntax(parts.sentence, frame)
+    local guess = suggest.syntax
+    local advice = guess and guess(parts.sentence, frame)
     parts.rest[#parts.rest + 1] = advice and "  " .. advice
   end
   add_all(out, parts.rest, max - #out - (hint and 1 or 0))

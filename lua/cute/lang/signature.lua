@@ -139,7 +139,8 @@ end
 local OPEN = {cute = "cute.", ["cute.utils"] = "cute.utils.",
   ["cute.testing"] = "testing.", testing = "testing.", ["cute.gpu"] = "gpu.",
   gpu = "gpu.", call = "call:",
-  prepared = "prepared:", report = "report:", printing = "printing."}
+  prepared = "prepared:", report = "report:", printing = "printing.",
+  suggest = "suggest."}
 local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
 local workshop  -- the workshop's table; false: not installed
 

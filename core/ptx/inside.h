@@ -54,7 +54,7 @@ typedef struct PtxBuild {
   Ref smem;               // the CTA's shared memory as bytes, or 0
   int64_t *shared;        // of each variable: its offset in shared memory, -1
   const PtxIns *at;       // the instruction being translated
-  uint32_t text_file;
+  bool ptx_lines;         // not those of .loc
 } PtxBuild;
 
 // An instruction taken apart: its modifiers, and which were looked at.

@@ -17,14 +17,19 @@ typedef struct PtxBound {
 } PtxBound;
 
 // Appends the body of entry f to fn, which is being traced. smem: bytes of
-// dynamic shared memory. Errors: ERR_PTX, whose message names the line; ERR_ARG
+// dynamic shared memory; ptx_lines: instructions get lines of the PTX, not
+// those of .loc. Errors: ERR_PTX, whose message names the line; ERR_ARG
 // for parameters that do not fit.
 void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                    const PtxBound *bound, size_t n, int64_t smem,
-                   const char *file);
+                   const char *file, bool ptx_lines);
 
 // The entry of that name, of that demangled name, or the only one that ends
 // so. Errors: ERR_PTX, listing the entries.
+// Reports whether an opcode's family is modelled; its modifiers may still be
+// rejected by a translation.
+bool ptx_models(const char *op);
+
 // Pushes onto `used` the module's .global and .const variables that f names.
 // Errors: ERR_PTX for those that cannot be passed.
 typedef VEC(uint32_t) PtxVars;

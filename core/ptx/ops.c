@@ -233,6 +233,42 @@ const PtxPool *op_home(PtxOp *o, const PtxArg *a, uint32_t *at) {
 
 void op_result(PtxOp *o, Ref v) { op_set(o, op_arg(o, 0), v); }
 
+// ---- wider registers, vectors ----
+
+void op_set_wider(PtxOp *o, const PtxArg *a, Ref v, PtxType t) {
+  if (a->kind == PTX_A_REG) {
+    const PtxBuild *b = o->b;
+    PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
+    if (own.bits > t.bits && own.kind != PTX_P) {
+      v = as(o, t.kind == PTX_S ? signed_of(t.bits) : unsigned_of(t.bits), v);
+      v = to(o, t.kind == PTX_S ? signed_of(own.bits) : unsigned_of(own.bits),
+             v);
+    }
+  }
+  op_set(o, a, v);
+}
+
+Ref op_low(PtxOp *o, const PtxArg *a, PtxType t) {
+  DType want = op_dtype(t);
+  if (a->kind == PTX_A_REG) {
+    const PtxBuild *b = o->b;
+    PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
+    if (own.bits > t.bits && own.kind != PTX_P) {
+      Ref v = op_value(o, a, unsigned_of(own.bits));
+      return as(o, want, to(o, unsigned_of(t.bits), v));
+    }
+  }
+  return op_value(o, a, want);
+}
+
+const PtxArg *op_part(PtxOp *o, const PtxArg *a, uint32_t k) {
+  if (k >= a->parts) {
+    ptx_fail(o->b, "'%s': an operand has %u registers", o->i->op,
+             (unsigned)a->parts);
+  }
+  return &o->b->m->args.p[a->part + k];
+}
+
 // ---- pointers ----
 
 // Is operand a a pointer? Then its parameter and the bytes from there.

@@ -112,10 +112,12 @@ static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Which lane it is nobody may know: one of the middle.
+// Which lane it is nobody may know: one of the middle, unless the immediate
+// asks for the lowest.
 static void elect(SimWarp *w, const SimIns *i) {
   uint32_t left = w->active;
-  for (int n = __builtin_popcount(left) / 2; n > 0; n--) left &= left - 1;
+  int skip = intrin_imm(i->imm) ? 0 : __builtin_popcount(left) / 2;
+  for (; skip > 0; skip--) left &= left - 1;
   int one = __builtin_ctz(left);
   for (uint32_t m = w->active; m; m &= m - 1) {
     int l = __builtin_ctz(m);

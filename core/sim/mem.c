@@ -627,6 +627,8 @@ static uint64_t atomic_new(AtomicKind k, const SimSide *s, uint64_t old,
   Op op = (Op)atomic_row(k)->op;
   if (k == AT_CAS) return old == cmp ? v : old;
   if (k == AT_EXCH) return v;
+  if (k == AT_INC) return old >= v ? 0 : old + 1;
+  if (k == AT_DEC) return old == 0 || old > v ? v : old - 1;
   if (op == OP_ADD && dtype_is_float(t))
     return s->mem->space == SP_GMEM ? eval_reduce(t, old, v, true)
                                     : eval_scalar(op, t, v, old, 0);
@@ -808,6 +810,31 @@ static void count_cpasync(Access *d, const Access *s, uint32_t mask,
   }
 }
 
+// Reads what a cp.async copies; part: bytes of each lane, NULL: all. -> lanes
+static uint32_t read_sources(Access *s, uint32_t mask, const uint32_t *part,
+                             SimBatch *b) {
+  uint32_t done = 0, read = 0;
+  int whole = s->bytes;
+  while (mask & ~done) {
+    uint32_t same = mask & ~done;
+    if (part) {  // lanes of one size at a time
+      s->bytes = (int)part[__builtin_ctz(same)];
+      for (int l = 0; l < LANES; l++) {
+        if (part[l] != (uint32_t)s->bytes) same &= ~(1u << l);
+      }
+    }
+    done |= same;
+    s->flying = false;
+    same = simmem_check(s, same);
+    if (same) count_global(s, same);
+    s->flying = true;
+    read_global(s, same, b->data[0], sizeof b->data[0]);
+    read |= same;
+  }
+  s->bytes = whole;
+  return read;
+}
+
 void simmem_cpasync(SimWarp *w, const SimIns *i) {
   const SimCopy *c = i->x;
   uint32_t mask = w->active, read;
@@ -815,6 +842,8 @@ void simmem_cpasync(SimWarp *w, const SimIns *i) {
   if (c->pred)
     for (int l = 0; l < LANES; l++) mask &= ~((uint32_t)!p[l] << l);
   read = mask;
+  const uint32_t *part = c->part
+    ? (const uint32_t *)(const void *)(w->v + c->part) : NULL;
   if (i->imm & CPF_ZFILL) mask = w->active;
   SimBatch *b = new_batch(w);
   if (!b) return;
@@ -825,10 +854,7 @@ void simmem_cpasync(SimWarp *w, const SimIns *i) {
   Access d = {.w = w, .i = i, .m = c->dst.mem, .off = to, .bytes = c->bytes,
               .write = true};
   memset(b->data, 0, sizeof b->data);
-  read = simmem_check(&s, read);
-  if (read) count_global(&s, read);
-  s.flying = true;
-  read_global(&s, read, b->data[0], sizeof b->data[0]);
+  read = read_sources(&s, read, part, b);
   b->i = shadow_has(s.m) ? i : NULL;
   if (b->i) memcpy(b->from, s.at, sizeof b->from);
   b->read = read;

@@ -55,6 +55,7 @@ typedef struct SimSide {
 typedef struct SimCopy {
   SimSide dst, src;
   uint32_t pred;       // slot, 0: always
+  uint32_t part;       // slot: bytes of the source, 0: all
   int bytes;           // a lane
 } SimCopy;
 

@@ -218,16 +218,18 @@ void row_mul24(PtxOp *o, int adds) {
 
 // ---- div, rem, functions ----
 
-// PTX truncates, the IR's quotient is the floor.
+// PTX truncates, the IR's quotient is the floor. Differences wrap: the least
+// number by -1 is itself.
 static Ref truncated(PtxOp *o, DType t, Ref a, Ref b) {
   Ref q = op2(o, OP_DIV, a, b);
   if (dtype_class(t) != 'I') return q;
-  Ref r = op2(o, OP_SUB, a, op2(o, OP_MUL, q, b));
-  Ref zero = number(o, t, 0);
+  DType w = unsigned_of(dtype_bits(t));
+  Ref r = op2(o, OP_SUB, as(o, w, a), op2(o, OP_MUL, as(o, w, q), as(o, w, b)));
+  Ref zero = number(o, w, 0);
   Ref part = op2(o, OP_NE, r, zero);
-  Ref apart = op2(o, OP_LT, op2(o, OP_XOR, a, b), zero);
-  Ref fix = op3(o, OP_SEL, op2(o, OP_AND, part, apart), number(o, t, 1), zero);
-  return op2(o, OP_ADD, q, fix);
+  Ref apart = op2(o, OP_LT, op2(o, OP_XOR, a, b), number(o, t, 0));
+  Ref fix = op3(o, OP_SEL, op2(o, OP_AND, part, apart), number(o, w, 1), zero);
+  return op2(o, OP_ADD, as(o, w, q), fix);
 }
 
 static void float_quotient(PtxOp *o) {
@@ -238,8 +240,10 @@ static void float_quotient(PtxOp *o) {
   if (full && !s.flags) {
     op_result(o, ir_math(o->b->cx, o->b->fn, MF_DIVAPPROX,
                          op_operand(o, 1, t), op_operand(o, 2, t)));
+  } else if (approx || full) {
+    soft_result(o, s, 2);
   } else {
-    float_op(o, s, approx || full ? OP_NOP : OP_DIV, 2);
+    float_op(o, s, OP_DIV, 2);
   }
 }
 

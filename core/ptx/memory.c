@@ -10,6 +10,7 @@ void row_mov(PtxOp *o, int k) {
   (void)k;
   PtxType t = op_type(o, 0);
   const PtxArg *d = op_arg(o, 0), *s = op_arg(o, 1);
+  if (t.bits == 128) op_reject(o, "registers of 128 bits");
   if (s->kind == PTX_A_VECTOR) {  // packs: the first is the low part
     int each = t.bits / (int)s->parts;
     DType wide = unsigned_of(t.bits), narrow = unsigned_of(each);

@@ -96,7 +96,7 @@ static const PtxRow rows[] = {
   {"cvt.pack", 1, false, row_cvt_pack, 0, "sat s16 u16 s8 u8 s4 u4 s2 u2 s32 "
    "b32", ""},
   // memory
-  {"mov", 1, false, row_mov, 0, "pred b128 " BITS " " INTS " f32 f64", ""},
+  {"mov", 1, false, row_mov, 0, "pred b8 b128 " BITS " " INTS " f32 f64", ""},
   {"cvta", 1, false, row_cvta, 0, "to global param u64 u32", ""},
   {"ld", 1, false, row_load, 0, "param nc v2 v4 v8 " MEMORY " L2::64B "
    "L2::128B L2::256B " ANY_TYPE, ".volatile is .relaxed.sys"},

@@ -27,13 +27,15 @@ static void reduce(PtxOp *o, bool aligned) {
   Ins meet = barrier_of(o, OP_BAR, 1, aligned);
   if (last > 2) meet.a[0] = op_operand(o, 2, DT_I32);
   Ref off = number(o, DT_I32, b->reduced);
-  Ref x[3] = {b->smem, off, all ? one : zero};
-  Ins atomic = {.op = OP_ATOMIC, .type = DT_U32, .imm = AT_EXCH};
+  Ref x[3] = {b->smem, off, p};
+  Ins atomic = {.op = OP_ATOMIC, .type = DT_U32,
+                .imm = popc ? AT_ADD : all ? AT_AND : AT_OR};
+  Ins clear = {.op = OP_ST, .a = {b->smem, off, all ? one : zero}};
+  clear.flags = (uint16_t)(SEM_RELAXED << hint_field(HINT_SEM)->shift |
+                           SCOPE_CTA << hint_field(HINT_SCOPE)->shift);
   ir_emit(b->cx, b->fn, meet);
-  operands_emit(b->cx, b->fn, atomic, x, 3, NULL, 0);
+  ir_emit(b->cx, b->fn, clear);  // by all: the same word
   ir_emit(b->cx, b->fn, meet);
-  x[2] = p;
-  atomic.imm = popc ? AT_ADD : all ? AT_AND : AT_OR;
   operands_emit(b->cx, b->fn, atomic, x, 3, NULL, 0);
   ir_emit(b->cx, b->fn, meet);
   Ref r = ir_emit(b->cx, b->fn, (Ins){.op = OP_LD, .type = DT_U32,

@@ -160,13 +160,14 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
   if (m->rank) mask = find_home(x, mask);
   if (m->before) check_before(x, mask);
   int64_t bits = m->bits, last = m->bytes - x->bytes;
+  int64_t unit = x->unit ? x->unit : x->bytes;
   int64_t base = m->space == SP_SMEM ? m->base : 0;
   uint32_t wrong = 0;
   for (int l = 0; l < LANES; l++) {
     x->at[l] = (int64_t)((uint64_t)x->off[l] * (uint64_t)bits) >> 3;
     wrong |= (uint32_t)((x->off[l] < 0) | (x->off[l] >= m->count) |
                         (x->at[l] > last) |
-                        (((base + x->at[l]) & (x->bytes - 1)) != 0)) << l;
+                        (((base + x->at[l]) & (unit - 1)) != 0)) << l;
   }
   wrong &= mask;
   uint32_t told = 0;
@@ -297,7 +298,8 @@ static void copy_bytes(void *d, const void *s, int n) {
     case 4: memcpy(d, s, 4); break;
     case 8: memcpy(d, s, 8); break;
     case 16: memcpy(d, s, 16); break;
-    default: memcpy(d, s, 32); break;
+    case 32: memcpy(d, s, 32); break;
+    default: memcpy(d, s, (size_t)n); break;
   }
 }
 
@@ -813,25 +815,23 @@ static void count_cpasync(Access *d, const Access *s, uint32_t mask,
 // Reads what a cp.async copies; part: bytes of each lane, NULL: all. -> lanes
 static uint32_t read_sources(Access *s, uint32_t mask, const uint32_t *part,
                              SimBatch *b) {
-  uint32_t done = 0, read = 0;
-  int whole = s->bytes;
-  while (mask & ~done) {
-    uint32_t same = mask & ~done;
-    if (part) {  // lanes of one size at a time
-      s->bytes = (int)part[__builtin_ctz(same)];
-      for (int l = 0; l < LANES; l++) {
-        if (part[l] != (uint32_t)s->bytes) same &= ~(1u << l);
-      }
+  uint32_t read = 0;
+  s->unit = s->bytes;
+  while (mask) {  // lanes of one size at a time
+    uint32_t same = mask;
+    for (int l = 0; part && l < LANES; l++) {
+      if (part[l] != part[__builtin_ctz(mask)]) same &= ~(1u << l);
     }
-    done |= same;
+    if (part) s->bytes = (int)part[__builtin_ctz(mask)];
+    mask &= ~same;
     s->flying = false;
     same = simmem_check(s, same);
-    if (same) count_global(s, same);
     s->flying = true;
     read_global(s, same, b->data[0], sizeof b->data[0]);
     read |= same;
   }
-  s->bytes = whole;
+  s->bytes = (int)s->unit;
+  if (read) count_global(s, read);
   return read;
 }
 

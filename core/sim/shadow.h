@@ -56,6 +56,7 @@ typedef struct Access {
   int64_t piece;          // of these, the granule of global memory
   uint32_t home[LANES];   // where m->rank says: first byte of that CTA's
   int bytes;
+  int64_t unit;           // its alignment, 0: `bytes`
   bool write;
   bool agent;             // through the proxy of agents
   bool flying;            // a cp.async's read, which may come later

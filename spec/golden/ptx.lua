@@ -33,6 +33,10 @@ local function declare(add, types, letter)
   end
 end
 
+-- Bytes from a case's operands to the next one's: they begin where the widest
+-- access is aligned.
+local function operand_bytes(v) return (#v["in"] + 2) // 2 * 16 end
+
 local HEAD = [[
 .version 9.0
 .target sm_90a
@@ -93,7 +97,7 @@ end
 
 --- The PTX of a kernel that computes a variant's cases, one a thread or a warp.
 function variants.text(v)
-  local lines = {HEAD:format(64 * 32, (#v["in"] + 1) * EACH, #v.out * EACH,
+  local lines = {HEAD:format(64 * 32, operand_bytes(v), #v.out * EACH,
                              OWN)}
   local function add(...) lines[#lines + 1] = string.format(...) end
   declare(add, v["in"], "a")
@@ -112,9 +116,13 @@ function variants.text(v)
   elseif v.kind ~= "warp" then
     body = body:gsub("%f[%w]a;", "to_in;")
   end
-  if v.kind == "warp" then add "@!there bra OUT;" end
   local together = v.op:find "^activemask"
-  if together then add "setp.ne.b32 there, a0, 0; @!there bra BACK;" end
+  if together then
+    add "mov.u32 word, %%lanemask_eq; and.b32 word, word, a0;"
+    add "setp.ne.b32 there, word, 0; mov.b32 d0, 0; @!there bra BACK;"
+  elseif v.kind == "warp" then
+    add "@!there bra OUT;"
+  end
   lines[#lines + 1] = "{ " .. body .. " }"
   if together then add "BACK: bar.warp.sync 0xffffffff;" end
   if memory and memory[2] > 0 then
@@ -141,10 +149,10 @@ local function pick(list, k, lane)
 end
 
 local function fill(v, into, lanes)
-  local n = #v["in"]
+  local n, each = #v["in"], operand_bytes(v) // EACH
   for c, case in ipairs(v.cases) do
     for lane = 1, lanes do
-      local at = ((c - 1) * lanes + lane - 1) * (n + 1)
+      local at = ((c - 1) * lanes + lane - 1) * each
       for k = 1, n do
         local x = pick(case, k, lane)
         if x then into[at + k - 1] = word(x) end
@@ -188,7 +196,7 @@ end
 function variants.check(v)
   local lanes = v.kind == "warp" and 32 or 1
   local total = #v.cases * lanes
-  local from = cute.zeros({total * (#v["in"] + 1)}, cute.u64)
+  local from = cute.zeros({total * operand_bytes(v) // EACH}, cute.u64)
   local to = cute.zeros({total * #v.out}, cute.u64)
   local own = cute.zeros({total * OWN // 8}, cute.u64)
   fill(v, from, lanes)

@@ -3,6 +3,7 @@ CC      ?= cc
 BUILD   ?= build
 CFLAGS  ?= -O2 -g
 PREFIX  ?= /usr/local
+VERSION := $(shell cat VERSION)
 JOBS    ?= $(shell getconf _NPROCESSORS_ONLN)
 LUA     ?= lua5.4
 LUA_INC ?= /usr/include/lua5.4
@@ -16,22 +17,22 @@ WARN    += $(if $(WERROR),-Werror)
 # Only debuggers unwind stacks, by .debug_frame: tables for the program itself
 # would be a tenth of it.
 CSTD    := -std=c11 -fvisibility=hidden -fPIC -fno-asynchronous-unwind-tables \
-             -Icore -I$(BUILD) -I$(LUA_INC) $(DEFS)
+             -Icore -I$(BUILD) -I$(LUA_INC) $(DEFS) \
+             -DCUTE_VERSION='"$(VERSION)"'
 LIBS    := -lm -ldl -lpthread
 
-# What only the program has; everything else is the library too.
-PROGRAM := $(addprefix core/bind/,main.c embedded.c replib.c proclib.c \
-             linelib.c)
-CORE    := $(filter-out $(PROGRAM) core/bind/weblib.c, \
-             $(sort $(wildcard core/*/*.c)))
+# The program alone has core/program/ (weblib.c: where it is WebAssembly);
+# everything else is the library too.
+PROGRAM := $(filter-out %/weblib.c,$(sort $(wildcard core/program/*.c)))
+CORE    := $(filter-out core/program/%,$(sort $(wildcard core/*/*.c)))
 OBJ     := $(CORE:core/%.c=$(BUILD)/%.o)
 POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
 # Wildcards by level: what lies in lua/ and kernels/ goes into the program.
 LUA_SRC := $(sort $(wildcard lua/cute/*.lua lua/cute/*/*.lua lua/cute/*/*/*.lua \
              kernels/*.lua kernels/*/*.lua))
-# What `?word` looks through, too: documents for users.
-DOCS := $(filter-out docs/hacking.md docs/performance.md, \
-          $(sort $(wildcard docs/*.md)))
+# Documents for users, which `?word` searches too.
+DOCS := $(filter-out $(addprefix docs/,README.md architecture.md hacking.md \
+          ir.md performance.md), $(sort $(wildcard docs/*.md)))
 
 all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so
 
@@ -40,7 +41,7 @@ all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so
 $(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o $(BUILD)/sim/matrix.o: \
   ALIGN := -falign-functions=64 -falign-loops=64
 $(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o: ALIGN += $(TILES)
-$(BUILD)/%.o: core/%.c Makefile
+$(BUILD)/%.o: core/%.c Makefile VERSION
 	@mkdir -p $(@D)
 	$(CC) $(CSTD) $(CFLAGS) $(ALIGN) $(WARN) -MMD -MP -c $< -o $@
 
@@ -60,7 +61,7 @@ $(BUILD)/files: FORCE
 $(BUILD)/embed.c: tools/embed.lua $(LUA_SRC) $(DOCS) $(BUILD)/files
 	$(LUA) tools/embed.lua $@ $(LUA_SRC) $(DOCS)
 
-$(BUILD)/embed.o: $(BUILD)/embed.c core/bind/program.h
+$(BUILD)/embed.o: $(BUILD)/embed.c core/program/program.h
 	$(CC) $(CSTD) $(CFLAGS) $(WARN) -c $< -o $@
 
 $(BUILD)/cute/core.so: $(OBJ) $(BUILD)/files
@@ -121,14 +122,14 @@ names: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(BUILD)/cutelua -e 'require("spec.program.names").main()'
 
-# What of `make check` needs no build: two seconds. `make hooks` has git ask
-# for it before each commit.
+# The part of `make check` that needs no build: seconds. `make hooks` installs
+# it as git's pre-commit hook, beside a hook that checks commit messages.
 rules: setup-rules
 	@sh tools/suite.sh $(BUILD) rules
 
 hooks:
 	@d=$$(git rev-parse --git-path hooks); mkdir -p "$$d"; \
-	ln -s "$(CURDIR)/tools/pre-commit" "$$d/pre-commit"
+	ln -sf "$(CURDIR)/tools/pre-commit" "$(CURDIR)/tools/commit-msg" "$$d"
 
 check: setup-check
 	@$(MAKE) --no-print-directory -j$(JOBS) all
@@ -169,13 +170,17 @@ ladders: setup-build
 	    gemm_fp8_sm89 gemm_sm70 --sizes 4096 --record $$m/gemm_other.tsv; \
 	fi; $$x tools/ladders.lua
 
-# The reference of all public names, from their comments, the tutorial and the
-# documents, as pages: build/docs.
+# Brings what is generated in the documents up to date; writes the reference of
+# all public names, the tutorial and the documents as pages: build/docs.
 docs: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@$(LUA) tools/irdoc.lua
+	@$(LUA) tools/examples.lua $(BUILD)/cutelua README.md docs/architecture.md
+	@$(LUA) tools/figures.lua $(BUILD)/cutelua
 	@$(BUILD)/cutelua tools/reference.lua $(BUILD)/docs $(BUILD)/cutelua
 	@$(BUILD)/cutelua tools/tutorial.lua $(BUILD)/docs
-	@$(BUILD)/cutelua tools/pages.lua $(BUILD)/docs README.md docs/*.md
+	@$(BUILD)/cutelua tools/pages.lua $(BUILD)/docs README.md \
+	  docs/*.md docs/measured/*.md
 
 # Random input for FUZZ_SECONDS: one target a file spec/fuzz/*.lua.
 fuzz: setup-fuzz
@@ -195,7 +200,10 @@ install: all $(BUILD)/cutelua.1
 	install -m 644 $(BUILD)/cutelua.1 $(SHARE)/man/man1
 	install -m 644 tools/completion.bash \
 	  $(SHARE)/bash-completion/completions/cutelua
-	install -m 644 README.md LICENSE docs/*.md docs/*.svg $(SHARE)/doc/cutelua
+	install -m 644 README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE \
+	  $(SHARE)/doc/cutelua
+	set -e; for f in docs/*.md docs/*.svg docs/measured/*.md; do \
+	  install -D -m 644 $$f $(SHARE)/doc/cutelua/$$f; done
 	set -e; for f in scripts/*.lua $(LUA_SRC); do \
 	  install -D -m 644 $$f $(SHARE)/cutelua/$$f; done
 	set -e; for f in $(wildcard $(BUILD)/web/*); do \
@@ -210,7 +218,7 @@ deb: setup-deb
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/deb.sh $(BUILD)
 
-# $(BUILD)/cutelua-scm-1.ARCH.rock, for `luarocks install`
+# $(BUILD)/cutelua-VERSION-1.ARCH.rock, for `luarocks install`
 rock: setup-check
 	@sh tools/rock.sh $(BUILD)/rock $(BUILD)
 

@@ -1,18 +1,18 @@
---- Where the largest (or smallest) element of each row is.
+--- Finds the index of the largest (or smallest) element of each row.
 --
 --     local k = argmax {dtype = cute.bf16, n = 4096}
 --     k.kernel(X, I):launch {grid = k.grid(m), block = k.block}
 --
--- X is (M,N), I (M) of i32 or i64. Of equal elements the first counts, and a
+-- X is (M,N), I (M) of i32 or i64. The first of equal elements counts, and a
 -- NaN is larger (with smallest = true: smaller) than all numbers.
 local cute = require "cute"
 local check = require "kernels.check"
 local fold = require "kernels.fold"
 local rows = require "kernels.rows"
 
---- A kernel of (X, I) and what its launch needs.
----@param o {n: integer, dtype: any, smallest: boolean?} and what
--- kernels/rows.lua takes
+--- Returns a kernel of (X, I) and its launch parameters.
+---@param o {n: integer, dtype: any, smallest: boolean?} and the options of
+-- kernels/rows.lua
 return function(o)
   check.options("argmax", o, "smallest " .. rows.OPTIONS)
   local plan = rows.plan(o)

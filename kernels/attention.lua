@@ -1,29 +1,30 @@
---- Attention on mma.sync: O = softmax(scale Q K^T) V, and the logarithm of
--- each row's sum (FlashAttention 2).
+--- Attention on mma.sync: O = softmax(scale Q K^T) V, and the logarithm of each
+-- row's sum of exponentials (FlashAttention 2).
 --
 --     local k = attention {head = 128, causal = true}
 --     k.kernel(Q, K, V, O, LSE, scale):launch {
 --       grid = k.grid(S, H, B), block = k.block}
 --
 -- Q and O (B,S,H,D), K and V (B,T,G,D) of bf16 or f16, each row of D
--- contiguous; LSE (B,H,S) of f32; scale is above 0. H is a multiple of G:
--- heads share keys. The last of the S rows stands at the last of the T keys.
--- Sequences of different lengths lie behind each other, Q and O (total,H,D),
--- LSE (H,total), and two more arguments, cu_q and cu_k (B + 1 of i32,
--- "cu_seqlens"), say where: sequence b of Q is its rows from cu_q[b] to
--- cu_q[b + 1].
+-- contiguous; LSE (B,H,S) of f32; scale is above 0. H is a multiple of G: heads
+-- share keys. The last of the S rows is aligned with the last of the T keys.
+-- Sequences of different lengths are concatenated: Q and O (total,H,D), LSE
+-- (H,total). Two more arguments, cu_q and cu_k (B + 1 of i32, "cu_seqlens"),
+-- give their positions: sequence b of Q is its rows from cu_q[b] to cu_q[b +
+-- 1].
 --
--- A block has a tile of rows. Its scores of a tile of keys stay in registers,
--- where they become powers and then the left operand of the product with V,
--- while cp.async brings the next keys.
+-- A block works on a tile of rows. Its scores for a tile of keys stay in
+-- registers, where they become powers and then the left operand of the product
+-- with V, while cp.async loads the next keys.
 local check = require "kernels.check"
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
 local _ = cute._
 
--- The loop over tiles of keys, from the last on, for a tile of rows from `row`
--- on. V comes while the scores are computed, the next K while they are used.
+-- Loops over tiles of keys, from the last to the first, for a tile of rows from
+-- `row` on. V is loaded while the scores are computed, the next K while they
+-- are used.
 local function walk(o, team, sight, row, Q, K, V, state, acc)
   local BM, BN = o.tile[1], o.tile[2]
   local arch = cute.arch
@@ -55,7 +56,7 @@ local function walk(o, team, sight, row, Q, K, V, state, acc)
     V.times(0, acc, state:take(s, acc, team.dtype))
   end
   if not o.held then
-    cute.when(cute.le(last, first), function()  -- Q is still on its way
+    cute.when(cute.le(last, first), function()  -- Q is still being loaded
       arch.cp_async_wait_group(0)
       arch.sync_threads()
     end)
@@ -70,7 +71,7 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k)
   local mQh, mOh = flash.head(mQ, b, h, cu_q), flash.head(mO, b, h, cu_q)
   local mKg, mVg = flash.head(mK, b, g, cu_k), flash.head(mV, b, g, cu_k)
   local S, T = cute.size(mQh, 0), cute.size(mKg, 0)
-  -- (S,D), (T,D); the longest rows first
+  -- (S,D), (T,D); the longest rows come first
   local bm = flash.place(S, BM, o.right, cu_q)
 
   local team = flash.team(mQ.element_type, o.warps)
@@ -101,23 +102,23 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k)
   end)
 end
 
--- By the size of a head: the tile of rows and keys, the warps, and whether Q
--- stays in registers.
+-- By head size: the tile of rows and keys, the warps, and whether Q stays in
+-- registers.
 local DEFAULT = {
   [32] = {{128, 64}, 4, true}, [64] = {{128, 64}, 4, true},
   [96] = {{128, 64}, 4}, [128] = {{128, 64}, 4},
   [192] = {{128, 64}, 8, true}, [256] = {{128, 32}, 8, true},
 }
 
---- A kernel of (Q, K, V, O, LSE, scale[, cu_q, cu_k]) and what its launch
--- needs.
+--- Returns a kernel of (Q, K, V, O, LSE, scale[, cu_q, cu_k]) and its launch
+-- parameters.
 ---@param o table {head: integer, causal: boolean?, window: any[]?,
 -- name: string?, tile: integer[]?, warps: integer?, held: boolean?}
--- causal: a row sees the keys up to its own place; window: {left, right}, so
--- many keys before and behind it, where false sees all; held: Q stays in
--- registers
+-- causal: a row sees the keys up to its own position; window: {left, right},
+-- the number of visible keys before and after it, false for all; held: Q stays
+-- in registers
 ---@return {kernel: any, tile: integer[], block: integer, grid: function}
--- grid(S, H, B); of sequences S is the longest
+-- grid(S, H, B); for sequences S is the longest length
 return function(o)
   check.options("attention", o, flash.OPTIONS)
   local p = flash.options("attention", o, DEFAULT)

@@ -1,20 +1,20 @@
---- The gradients of attention on mma.sync, of the forward in
--- kernels/attention.lua: kernels that are all called with the same arguments,
--- one after the other.
+--- The gradients of attention on mma.sync, for the forward pass in
+-- kernels/attention.lua: several kernels that are called in sequence with the
+-- same arguments.
 --
 --     for _, k in ipairs(attention_bwd {head = 128, causal = true}) do
 --       k.kernel(Q, K, V, O, dO, LSE, delta, dQ, dK, dV, scale):launch {
 --         grid = k.grid(S, T, H, G, B), block = k.block}
 --     end
 --
--- Q, O, dO, dQ (B,S,H,D), K, V, dK, dV (B,T,G,D), LSE and delta (B,H,S) of
--- f32. delta comes first: each row's sum of O dO. With P the weights, then
--- dV = P^T dO, dS = P (dO V^T - delta), dQ = dS K and dK = dS^T Q.
+-- Q, O, dO, dQ (B,S,H,D), K, V, dK, dV (B,T,G,D), LSE and delta (B,H,S) of f32.
+-- delta is computed first: each row's sum of O dO. With the weights P, then dV
+-- = P^T dO, dS = P (dO V^T - delta), dQ = dS K and dK = dS^T Q.
 --
--- A block has a tile of keys and walks over the rows that see it, or a tile of
--- rows and walks over keys. Both compute the weights once more, the former
--- turned, so that they lie in registers as the left operand of what they are
--- summed into. Nothing is added by atomics: results are the same each time.
+-- A block has a tile of keys and iterates over the rows that see it, or a tile
+-- of rows and iterates over keys. Both recompute the weights, the former
+-- transposed, so that they are in registers as the left operand of the next
+-- product. There are no atomics: results are the same each time.
 local cute = require "cute"
 local check = require "kernels.check"
 local flash = require "kernels.flash"
@@ -25,7 +25,7 @@ local _ = cute._
 -- delta
 ---------------------------------------------------------------------------
 
-local ROWS = 32  -- of a block of the first kernel, four lanes each
+local ROWS = 32  -- in a block of the first kernel, four lanes each
 
 local function sums(a)
   local tid = cute.arch.thread_idx()
@@ -55,11 +55,11 @@ local function sums(a)
 end
 
 ---------------------------------------------------------------------------
--- Weights and what they are multiplied with
+-- Weights and their factors
 ---------------------------------------------------------------------------
 
--- Numbers of rows (LSE, delta) come into shared memory (N,PIPE) a tile at a
--- time; zeros behind the last.
+-- Loads numbers of rows (LSE, delta) to shared memory (N,PIPE), one tile at a
+-- time; zeros after the last.
 local function numbers(team, x, s)
   local n = cute.size(s, 0)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS_ZFILL", cute.f32,
@@ -76,13 +76,13 @@ local function numbers(team, x, s)
   end
 end
 
--- A row's logarithm as exp2 takes it; rows that saw nothing have weights of 0
--- for what is hidden.
+-- Converts a row's logarithm for exp2. Rows that saw no column get weights of 0
+-- for hidden columns.
 local function in_bits(lse)
   return cute.where(cute.eq(lse, -math.huge), 0.0, lse * flash.LOG2E)
 end
 
--- s becomes the weights P, dp, where it is asked for, dS: lse(i, j) and
+-- Converts s to the weights P and, if requested, dp to dS: lse(i, j) and
 -- delta(i, j) are those of row and column (i, j) of a thread.
 local function weigh(s, dp, c, lse, delta)
   local sr, pr = flash.by_rows(s), dp and flash.by_rows(dp)
@@ -95,14 +95,14 @@ local function weigh(s, dp, c, lse, delta)
   end
 end
 
--- Accumulators rounded, as a left operand.
+-- Returns rounded accumulators as a left operand.
 local function left(acc, dtype)
   local narrow = cute.make_fragment_like(acc, dtype)
   narrow:store(acc:load():to(dtype))
   return flash.left_operand(narrow)
 end
 
--- Of a tile of rows: their numbers, which stay in registers.
+-- Returns the numbers of a tile of rows, which stay in registers.
 local function held_numbers(row, places, S, lse, delta)
   local n = cute.size(places, 0)
   local l = cute.make_rmem_tensor({n}, cute.f32)
@@ -118,7 +118,8 @@ local function held_numbers(row, places, S, lse, delta)
   return function(i) return l[i] end, function(i) return d[i] end
 end
 
--- Of tiles of rows that pass by: from shared memory, by column.
+-- Returns the numbers of the current tile of rows: from shared memory, by
+-- column.
 local function passing_numbers(places, sL, sD, stage)
   local l, d = {}, {}
   for j = 0, cute.size(places, 1) - 1 do
@@ -129,12 +130,12 @@ local function passing_numbers(places, sL, sD, stage)
 end
 
 ---------------------------------------------------------------------------
--- Both walks
+-- Both iterations
 ---------------------------------------------------------------------------
 
--- The tile X, Z of this block (Q and dO, or K and V) meets tiles Y, W of the
--- others (K and V, or Q and dO): scores X Y^T, weights' gradients Z W^T. What
--- they add to dX is dS Y; to dZ, of keys only, P W.
+-- Iterates: the tile X, Z of this block (Q and dO, or K and V) is multiplied
+-- with tiles Y, W of the others (K and V, or Q and dO): scores X Y^T, gradients
+-- of weights Z W^T. They add dS Y to dX and, for keys only, P W to dZ.
 local function walk(o, team, t, c)
   local BM, BN = o.tile[1], o.tile[2]
   local first, last, from, to = t.sight:blocks(t.row, BM, BN)
@@ -157,7 +158,7 @@ local function walk(o, team, t, c)
   end)
 end
 
--- Shared memory and products that both walks have.
+-- Makes the shared memory and products of both iterations.
 local function frame(o, dtype)
   local team = flash.team(dtype, o.warps)
   local BM, BN, D = o.tile[1], o.tile[2], o.head
@@ -172,7 +173,7 @@ local function frame(o, dtype)
 end
 
 local function finish()
-  cute.arch.cp_async_wait_group(0)  -- where the walk had no step
+  cute.arch.cp_async_wait_group(0)  -- if the iteration had no step
   cute.arch.sync_threads()
 end
 
@@ -223,7 +224,7 @@ local function of_keys(o, a)
     local function row(x) return flash.head(x, b, h, a.cu_q) end
     local function number(x) return flash.numbers(x, b, h, a.cu_q) end
     local Q = row(a.Q)
-    cute.arch.sync_threads()  -- what the head before left is free
+    cute.arch.sync_threads()  -- data of the previous head is no longer needed
     t.sight = flash.sight(cute.size(K, 0), cute.size(Q, 0), o.right, o.left)
     t.loads = {team:rows(Q, t.sY), team:rows(row(a.dO), t.sW),
                numbers(team, number(a.LSE), sL),
@@ -238,14 +239,14 @@ local function of_keys(o, a)
   if t.dZ then team:store(t.dZ, t.sZ(_, _, 0), key(a.dV), bm) end
 end
 
--- By the size of a head: tile and warps. From 192 on dK and dV have a kernel
--- each, for lack of registers.
+-- By head size: tile and warps. From 192 on, dK and dV have a kernel each, for
+-- lack of registers.
 local DEFAULT = {
   [32] = {{64, 64}, 4}, [64] = {{64, 64}, 4}, [96] = {{64, 64}, 4},
   [128] = {{64, 64}, 4}, [192] = {{128, 32}, 8}, [256] = {{64, 32}, 4},
 }
 
---- The kernels, in the order in which they run; grid(S, T, H, G, B).
+--- Returns the kernels, in the order in which they run; grid(S, T, H, G, B).
 ---@param o table {head: integer, causal: boolean?, window: any[]?,
 -- tile: integer[]?, warps: integer?} as for kernels/attention.lua
 ---@return {kernel: any, block: integer, grid: function}[]

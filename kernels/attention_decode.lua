@@ -1,5 +1,5 @@
 --- Attention of one query to many keys, on mma.sync: the keys of a head are
--- split among blocks, and a second kernel puts their results together.
+-- split among blocks, and a second kernel combines the results.
 --
 --     local k = attention_decode {head = 128, group = 8}
 --     local n = k.splits(T, G, B)
@@ -10,10 +10,10 @@
 --     end
 --
 -- Q and O (B,1,H,D), K and V (B,T,G,D) of bf16 or f16, LSE (B,H,1) of f32;
--- lengths (B) of i32, or nil: of the T keys, those that a batch has.
+-- lengths (B) of i32, or nil: the number of keys of each batch, at most T.
 --
--- A block is a warp: the rows of its tile are the `group` heads that share
--- keys, so that these are read once. All that takes time is reading them.
+-- A block is a warp. The rows of its tile are the `group` heads that share
+-- keys, so that each key is read once. Reading the keys dominates the time.
 local core = require "cute.core"
 local check = require "kernels.check"
 local cute = require "cute"
@@ -21,7 +21,7 @@ local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
 local _ = cute._
 
--- This block's tiles of keys: first, and behind the last.
+-- Returns this block's tiles of keys: the first, and one past the last.
 local function share(T, N)
   local split = cute.arch.block_idx()
   local all = cute.ceil_div(T, N)
@@ -84,7 +84,8 @@ local function part(o, mQ, mK, mV, _, _, mParts, mLogs, scale, lengths)
   end
 end
 
--- A thread an element of a row: results of the splits, weighed by their sums.
+-- Combines the results of the splits, weighted by their sums: one thread for
+-- each element of a row.
 local function together(_, _, _, _, mO, mL, mParts, mLogs)
   local d, all = cute.arch.thread_idx(), cute._
   local h, b = cute.arch.block_idx()
@@ -105,18 +106,18 @@ local function together(_, _, _, _, mO, mL, mParts, mLogs)
   end)
 end
 
--- The tile of heads and keys by the size of a head; one warp.
+-- The tile of heads and keys by head size; one warp.
 local DEFAULT = {
   [32] = {{16, 64}, 1}, [64] = {{16, 64}, 1}, [96] = {{16, 32}, 1},
   [128] = {{16, 32}, 1}, [192] = {{16, 32}, 1}, [256] = {{16, 32}, 1},
 }
 
-local BLOCKS = 4 * 132  -- that keep a large GPU busy
+local BLOCKS = 4 * 132  -- enough to keep a large GPU busy
 
---- Both kernels, in the order in which they run, with grid(n, H, B), and
--- splits(T, G, B): how many parts are worth while.
+--- Returns both kernels, in the order in which they run, with grid(n, H, B),
+-- and splits(T, G, B): the useful number of parts.
 ---@param o {head: integer, group: integer?, tile: integer[]?}
--- group: heads of Q for each of K and V, 1 when absent; tile: {any, keys}
+-- group: heads of Q for each head of K and V, 1 when absent; tile: {any, keys}
 return function(o)
   check.options("attention_decode", o, "group " .. flash.OPTIONS)
   local p = flash.options("attention_decode", setmetatable(

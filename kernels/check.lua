@@ -1,29 +1,29 @@
---- What makers of kernels ask of their options and operands: an error names the
--- kernel, what it got and what is needed.
+--- Checks the options and operands of kernels: an error names the kernel, the
+-- value and the requirement.
 local core = require "cute.core"
 local sign = require "cute.lang.sign"
 
 local check = {}
 
---- What makers of kernels that stand on others take: kernels/gemm_sm80's, and
--- with those kernels/gemm_simt's own.
+--- The options of kernels that are based on others: those of kernels/gemm_sm80,
+-- and with them kernels/gemm_simt's own.
 check.GEMM = "name tile stages group mma atoms permutation rows epilogue "
   .. "columns gated piece fetch blocks as lead slots plain halves min_blocks "
   .. "pdl"
 check.SIMT = check.GEMM .. " sums a_dtype b_dtype warps"
 
---- Fails with "what: text" unless ok.
+--- Raises "what: text" unless ok.
 ---@param ok any
 ---@param what string the kernel
----@param text string a format, of ...
+---@param text string a format, with arguments ...
 function check.need(ok, what, text, ...)
   if not ok then core.fail("bad-argument", what .. ": " .. text:format(...)) end
 end
 
---- An option that a maker of kernels does not have is an error.
+--- Raises an error for an option that a kernel does not have.
 ---@param what string the kernel
----@param o any what the maker got
----@param names string the options that there are
+---@param o any the given options
+---@param names string the valid options
 function check.options(what, o, names)
   check.need(type(o) == "table", what, "%s; a table of options is needed",
              core.show(o))
@@ -36,8 +36,8 @@ function check.options(what, o, names)
   end
 end
 
---- Copies of the options of a maker that stands on another one: with what is
--- missing from `defaults`, and those among them that are the other one's.
+--- Copies the options of a kernel that is based on another one, with defaults
+-- filled in; also returns those that belong to the other one.
 ---@param what string
 ---@param o? table
 ---@param defaults table
@@ -54,8 +54,8 @@ function check.shared(what, o, defaults, own, others)
   return all, rest
 end
 
---- Options that are told are integers from `least` to `most`; with
--- kind = "power" powers of two.
+--- Checks that given options are integers from `least` to `most`; with kind =
+-- "power" powers of two.
 ---@param what string
 ---@param o table
 ---@param names string[]
@@ -72,7 +72,7 @@ function check.integers(what, o, names, least, most, kind)
   end
 end
 
---- Options that a kernel is not without: `dtype` a type, the others extents.
+--- Checks required options: `dtype` is a type, the others are extents.
 ---@param what string
 ---@param o table
 function check.given(what, o, ...)
@@ -88,8 +88,8 @@ function check.given(what, o, ...)
   end
 end
 
---- Operand i has n elements side by side, the last mode fastest; extents that
--- are known at run time only are believed.
+--- Checks that operand i has n contiguous elements, the last mode fastest;
+-- extents that are known only at run time are not checked.
 ---@param what string
 ---@param i any a number, or a name
 ---@param t any
@@ -109,14 +109,14 @@ function check.dense(what, i, t, n)
     .. "are needed", i, tostring(t.layout), n)
 end
 
---- Two extents, of a name each, are the same where both are known.
+--- Checks that two extents, with their names, are equal, if both are known.
 function check.same(what, name, a, other, b)
   if not (math.type(a) and math.type(b)) then return end
   check.need(a == b, what, "%s is %d, and %s %d", name, a, other, b)
 end
 
---- Elements of the widest access, of at most 16 bytes, that cuts rows of n
--- elements of so many bits without a rest.
+--- Returns the elements of the widest access, at most 16 bytes, that divides
+-- rows of n elements of that many bits.
 ---@param bits integer
 ---@param n integer
 ---@return integer

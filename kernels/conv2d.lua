@@ -1,35 +1,35 @@
---- Convolution forward as an implicit GEMM on mma.sync: y = x * w, channels
+--- Forward convolution as an implicit GEMM on mma.sync: y = x * w, channels
 -- last.
 --
 --     local conv = conv2d {stride = 2, padding = 1}
 --     local y = cute.empty(conv.shape(x, w), cute.bf16)
 --     conv.kernel(x, w, y):launch {grid = conv.grid(y), block = conv.block}
 --
--- x (N,H,W,C), w (K,R,S,C) and y (N,P,Q,K), of any size. Of the product that it
--- is, A is x with a row for each pixel (q,p,n) of y and a column for each tap
--- (c,s,r) of a filter: a layout of nested modes, where elements of x come up
--- R S times, which is why they go through L1; what pads x is left out by
--- predicates, a bit for each row and tap. B is w and C is y.
+-- x (N,H,W,C), w (K,R,S,C) and y (N,P,Q,K), of any size. In the GEMM, A is x
+-- with a row for each pixel (q,p,n) of y and a column for each tap (c,s,r) of a
+-- filter: a layout of nested modes. It contains elements of x up to R S times,
+-- so they are loaded through L1. Predicates, one bit for each row and tap,
+-- leave out the padding. B is w and C is y.
 local cute = require "cute"
 local check = require "kernels.check"
 local gemm_sm80 = require "kernels.gemm_sm80"
 
--- Along rows and columns.
+-- Returns x as a pair, for rows and columns.
 local function pair(x, default)
   if type(x) == "table" then return x end
   return {x or default, x or default}
 end
 
--- A matrix whose rows are one mode where they are one in memory.
+-- Returns a matrix whose rows are coalesced into one mode if possible.
 local function matrix(iterator, shape, stride)
   return cute.make_tensor(iterator, cute.make_layout(
     cute.coalesce(cute.make_layout(shape[1], stride[1])),
     cute.make_layout(shape[2], stride[2])))
 end
 
--- The columns of A and of B, (C,S,R). Where tiles divide C they are in tiles,
--- (BK,(S,R,C/BK)): the taps of the same channels follow each other, which L1
--- has still got, and a tile's place is counted, not divided.
+-- Returns the columns of A and of B, (C,S,R). If tiles divide C they are in
+-- tiles, (BK,(S,R,C/BK)): taps of the same channels are consecutive, so L1
+-- still holds them, and a tile's coordinates are counted without divisions.
 local function columns(BK, shape, stride)
   local C, S, R = table.unpack(shape)
   local c, s, r = table.unpack(stride)
@@ -37,15 +37,15 @@ local function columns(BK, shape, stride)
   return {BK, {S, R, C // BK}}, {c, {s, r, c * BK}}
 end
 
--- Is all of x, but its edges, read by more than one tap of so many?
+-- Reports whether several taps read all of x, except its edges.
 local function read_again(o, taps)
   return o.stride[1] == 1 and o.stride[2] == 1
     and not (math.type(taps) and taps == 1)
 end
 
--- Which of the places at[i] + t * step lie inside of an extent: a function of
--- the tap t, with bit i - 1 for place i. Where the bits of all taps fit into a
--- word they are found once.
+-- Reports which of the positions at[i] + t * step are inside an extent: returns
+-- a function of the tap t, with bit i - 1 for position i. If the bits of all
+-- taps fit into a word, they are computed once.
 local function inside(at, taps, step, extent)
   local function bits(t)
     local word = 0
@@ -61,14 +61,14 @@ local function inside(at, taps, step, extent)
   return function(t) return all >> t * #at end
 end
 
--- Which elements of A there are, of some rows: a function of a column, or of
--- the place of a tile, and of the row's number.
+-- Returns the existing elements of A, for given rows: a function of a column,
+-- or of a tile's coordinates, and of the row's index.
 local function valid_of(o, x, w, y)
   local P, Q = y.shape[2], y.shape[3]
   local R, S, C = w.shape[2], w.shape[3], w.shape[4]
   local stride, step, pad = o.stride, o.dilation, o.padding
   local taps = math.type(R) and math.type(S) and math.max(R, S)
-  local some = math.max(31 // (taps or 1), 1)  -- rows of a word
+  local some = math.max(31 // (taps or 1), 1)  -- rows in a word
   return function(rows)
     local words = {}
     for first = 1, #rows, some do
@@ -91,7 +91,7 @@ local function valid_of(o, x, w, y)
   end
 end
 
--- x as A (M,K), from where its padding begins.
+-- Returns x as A (M,K), starting at its padding.
 local function im2col(o, x, w, y)
   local N, P, Q = table.unpack(y.shape)
   local _, R, S, C = table.unpack(w.shape)
@@ -104,11 +104,11 @@ local function im2col(o, x, w, y)
     {{column * stride[2], row * stride[1], image}, strides})
 end
 
---- A kernel of (x, w, y), or of (x, w, y, ...) with an epilogue, and what its
--- launch needs: grid(y) and block; shape(x, w) is that of y.
----@param options? table {stride: integer|integer[]?,
--- padding: integer|integer[]?,
--- dilation: integer|integer[]?} and what kernels.gemm_sm80 takes
+--- Returns a kernel of (x, w, y), or of (x, w, y, ...) with an epilogue, and
+-- its launch parameters: grid(y) and block; shape(x, w) is the shape of y.
+---@param options? table {stride: integer|integer[]?, padding:
+-- integer|integer[]?, dilation: integer|integer[]?} and the options of
+-- kernels.gemm_sm80
 ---@return {kernel: any, shape: function, grid: function, block: integer}
 return function(options)
   local o, rest = check.shared("conv2d", options, {},

@@ -1,5 +1,5 @@
---- What tiled copies of a matrix of any size need: the block's tile, how wide
--- the vectors of a row may be, and which of them lie inside.
+--- Helpers of tiled copies of a matrix of any size: the block's tile, the
+-- widest possible vectors of a row, and predicates.
 local cute = require "cute"
 local sign = require "cute.lang.sign"
 local tiles = require "cute.tiles"
@@ -7,8 +7,8 @@ local check = require "kernels.check"
 
 local copytile = {}
 
---- The tile of this block, row by row: blocks at work at the same time share
--- rows, so that DRAM sees long runs.
+--- Returns the tile of this block, row by row: concurrent blocks share rows, so
+-- that DRAM accesses are long runs.
 ---@return table {bm, bn}
 function copytile.by_rows(t, tiler)
   local block = (cute.arch.block_idx())
@@ -16,7 +16,7 @@ function copytile.by_rows(t, tiler)
   return {block // along, block % along}
 end
 
---- The tile of this block, column by column.
+--- Returns the tile of this block, column by column.
 ---@return table {bm, bn}
 function copytile.by_columns(t, tiler)
   local block = (cute.arch.block_idx())
@@ -24,17 +24,17 @@ function copytile.by_columns(t, tiler)
   return {block % down, block // down}
 end
 
---- Bits of the widest access that cuts rows of n elements without a rest:
--- 128 where 16-byte vectors fit, down to one element.
+--- Returns the bits of the widest access that divides rows of n elements: 128
+-- if 16-byte vectors fit, down to one element.
 ---@param dtype cute.DType
 ---@param n integer
 function copytile.bits(dtype, n)
   return check.widest(dtype.width, n) * dtype.width
 end
 
---- The asynchronous copy atom for rows of n elements: cp.async past L1 where
--- 16-byte vectors fit, narrower where they do not, and a plain copy where even
--- 4 bytes (the least that cp.async moves) do not.
+--- Returns the asynchronous copy atom for rows of n elements: cp.async that
+-- bypasses L1 if 16-byte vectors fit, else a narrower one. If even 4 bytes (the
+-- minimum of cp.async) do not fit, returns a plain copy.
 ---@param dtype cute.DType
 ---@param n integer
 function copytile.async_atom(dtype, n)
@@ -44,8 +44,8 @@ function copytile.async_atom(dtype, n)
   return cute.make_copy_atom(name, dtype, bits)
 end
 
---- Predicates of a thread's accesses, (atoms,CPY_M,CPY_N), to the tile `at`
--- of t; nil when every tile of t is whole, and nothing needs one.
+--- Returns predicates of a thread's accesses, (atoms,CPY_M,CPY_N), to the tile
+-- `at` of t; nil if every tile of t is whole.
 ---@param thr cute.TiledCopy
 ---@param t cute.Tensor (M,N)
 ---@param tiler integer[] {BM, BN}

@@ -1,4 +1,4 @@
---- A function of the elements of tensors, of any layouts.
+--- Applies a function to the elements of tensors with any layouts.
 --
 --     local k = elementwise {f = function(a, b, s) return a * s + b end,
 --                            inputs = {cute.bf16, cute.f32}, scalars = 1,
@@ -6,32 +6,32 @@
 --     k.kernel(A, B, C, 2.0):launch {grid = k.grid, block = k.block}
 --
 -- The kernel takes inputs, results, scalars. f gets a vector of each input, as
--- f32 where it is a narrower float, then the scalars; it gives a vector for
--- each result, which is rounded to the result's type. Vectors compute element
--- by element, with each other and with scalars.
+-- f32 for narrower floats, then the scalars. It returns a vector for each
+-- result, which is rounded to the result's type. Vectors compute element by
+-- element, with each other and with scalars.
 --
--- With `n` the tensors have so many elements side by side, in any shape. With
--- `extents` they are walked in modes, the first one fastest, and inputs and
--- outputs are {dtype =, stride = {one a mode}, width = elements that may be
--- read or written at once along the first mode, 1 when absent}; `index`, too,
--- are strides of the modes: f gets the sum of each element's coordinates times
--- these, behind the scalars. as_is: f is to hand its one input on, whose bits
--- no arithmetic touches.
+-- With `n` the tensors have n contiguous elements, in any shape. With `extents`
+-- they have modes, the first one fastest, and inputs and outputs are {dtype =,
+-- stride = {one a mode}, width = elements that can be accessed at once along
+-- the first mode, 1 when absent}. `index` gives strides of the modes, too: f
+-- gets the dot product of each element's coordinates with them, after the
+-- scalars. as_is: f only copies its one input, whose bits no arithmetic
+-- changes.
 --
--- Threads have vectors along the first mode, one after the other in memory.
--- Inputs with turned = true lie side by side along another mode, `across`, the
--- same for all: tiles of both modes go through shared memory. There they are
--- (B,A), B contiguous, in chunks of 16 bytes whose place is swizzled by the
--- vector along A that they come from. A thread reads vectors of neighbours
--- along B, as many as fill 32 bits, and writes words of one coordinate along A:
--- both sides of shared memory are free of conflicts, both of global memory go
--- in 16 bytes.
+-- Threads process vectors along the first mode, contiguous in memory. Inputs
+-- with turned = true are contiguous along another mode, `across`, the same for
+-- all: tiles of both modes go through shared memory. There they are (B,A), B
+-- contiguous, in chunks of 16 bytes whose position is swizzled by the vector
+-- along A that they come from. A thread reads vectors of neighbours along B, as
+-- many as fill 32 bits, and writes words of one coordinate along A. Both sides
+-- have no bank conflicts in shared memory, and 16-byte accesses in global
+-- memory.
 --
--- Rows of an input with shifted = true begin anywhere (the tensor itself on 16
--- bytes): the 16 bytes of memory that a tile touches come as they are, a row
--- below the other, and a thread reads elements one by one from where each row
--- has them. What is read beyond a tile's rows is theirs, or of other tiles:
--- where that would be another's memory, elements come by themselves.
+-- Rows of an input with shifted = true begin at any address (the tensor itself
+-- at a multiple of 16 bytes). The 16-byte chunks that a tile touches are copied
+-- unchanged, row by row, and a thread reads single elements from the position
+-- of each row. Elements read beyond a tile's rows belong to other tiles. Where
+-- they could be outside the tensor, elements are loaded one by one.
 local core = require "cute.core"
 local cute = require "cute"
 local check = require "kernels.check"
@@ -54,7 +54,7 @@ local function load(view)
   return held
 end
 
--- x: a vector, or registers as they are.
+-- Stores x: a vector, or registers unchanged.
 local function store(view, x)
   local held = x
   if core.typename(x) == "vector" then
@@ -64,15 +64,17 @@ local function store(view, x)
   cute.autovec_copy(held, view)
 end
 
--- Where vectors of so many elements lie, (W,VECTORS): of modes extents[i].
+-- Returns the positions of vectors of `width` elements, (W,VECTORS): of modes
+-- extents[i].
 local function vectors(extents, stride, width)
   local shape, strides = {extents[1] // width}, {stride[1] * width}
   for i = 2, #extents do shape[i], strides[i] = extents[i], stride[i] end
   return cute.make_layout({width, shape}, {stride[1], strides})
 end
 
--- A list of functions that give an input's registers at a place, by `at`(t,
--- op): the view of its elements there, or, with true, the registers.
+-- Returns a list of functions that return an input's registers at a position.
+-- `at`(t, op) returns the view of its elements there or, with true, the
+-- registers.
 local function reads(tensors, ops, width, at)
   local list = {}
   for i, t in ipairs(tensors) do
@@ -89,7 +91,8 @@ local function reads(tensors, ops, width, at)
   return list
 end
 
--- f, of what reads give at a place; index: a layout, for f's last argument.
+-- Applies f to the results of the reads at a position; index: a layout, for f's
+-- last argument.
 local function compute(o, ins, scalars, index, width, ...)
   local args, n = {}, #ins
   for i, read in ipairs(ins) do
@@ -114,11 +117,12 @@ local function compute(o, ins, scalars, index, width, ...)
 end
 
 ---------------------------------------------------------------------------
--- Straight
+-- Straight: contiguous along the first mode
 ---------------------------------------------------------------------------
 
--- f at vectors of `width` elements from element `from` on of the first mode:
--- get(v) gives its results, put(results, v) stores them.
+-- Makes get(v), which returns the results of f for a vector, and put(results,
+-- v), which stores them: vectors of `width` elements from element `from` on of
+-- the first mode.
 local function walker(o, inputs, outputs, scalars, width, from)
   local function view(t, op)
     return cute.make_tensor(t.iterator + from * op.stride[1],
@@ -143,8 +147,8 @@ local function walker(o, inputs, outputs, scalars, width, from)
   end
 end
 
--- `steps` vectors of this thread, all loads before the first store; the last
--- elements one by one where they fill no vector.
+-- Processes `steps` vectors of this thread, all loads before the first store;
+-- the last elements, if they fill no vector, one by one.
 local function straight(o, inputs, outputs, scalars)
   local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
   local get, put = walker(o, inputs, outputs, scalars, o.width, 0)
@@ -173,11 +177,11 @@ local function straight(o, inputs, outputs, scalars)
 end
 
 ---------------------------------------------------------------------------
--- Turned
+-- Turned: transposed through shared memory
 ---------------------------------------------------------------------------
 
--- (W,VECTORS), A and the other modes, each one mode, of an operand whose
--- vectors lie along mode `first`, and A is mode `second`.
+-- Returns (W,VECTORS), A and the other modes, each as one mode, of an operand
+-- with vectors along mode `first` and A as mode `second`.
 local function modes(o, stride, first, second, width)
   local e, shape, strides = o.extents, {}, {}
   for i = 2, #e do
@@ -190,7 +194,7 @@ local function modes(o, stride, first, second, width)
     {{stride[first], stride[first] * width}, stride[second], strides})
 end
 
--- Brings a tile of an input that lies along A to shared memory: (B,A).
+-- Loads a tile of an input that is contiguous along A to shared memory: (B,A).
 local function turn(o, t, op, at)
   local bits, TB, TA = op.dtype.bits, o.tile[1], o.tile[2]
   local V, P, w = 128 // bits, math.max(1, 32 // bits), op.width
@@ -207,7 +211,8 @@ local function turn(o, t, op, at)
   local reach = o.block // 32 // warps * 4
   local steps = TB // P // reach
   local held = cute.make_rmem_tensor({w, V // w, P, steps}, op.dtype)
-  -- Of wide elements whose rows begin inside lines, L2 fetches pairs of these.
+  -- For wide elements with rows that begin inside cache lines, L2 prefetches
+  -- pairs of lines.
   local cut = bits >= 32 and op.stride[1] * bits % 1024 ~= 0
   local atom = cute.make_copy_atom("DefaultCopy", op.dtype,
     {level_prefetch_size = cut and "size_256b" or nil})
@@ -243,9 +248,9 @@ local function turn(o, t, op, at)
   return S, bring, pass
 end
 
--- Brings the 16 bytes that a tile's rows touch, (B,A) with A contiguous. Groups
--- of W rows begin 4 banks apart, and so lanes that have vectors of W below each
--- other, four neighbours along A each, meet no conflict.
+-- Loads the 16-byte chunks that a tile's rows touch, (B,A) with A contiguous.
+-- Groups of W rows begin 4 banks apart. So lanes that read vectors of W rows,
+-- four neighbours along A each, have no bank conflicts.
 local function shift(o, t, op, at)
   local TB, TA, W = o.tile[1], o.tile[2], o.width
   local V = 128 // op.dtype.bits
@@ -263,7 +268,7 @@ local function shift(o, t, op, at)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", op.dtype,
     {num_bits_per_copy = 128, level_prefetch_size = "size_128b"})
   local wide = cute.cosize(l) >= 1 << 31 and cute.i64 or cute.i32
-  -- where row b has the tile's first element
+  -- the position of the tile's first element in row b
   local function first(b)
     return l({0, (at.b + b):to(wide)}, at.a:to(wide), at.batch:to(wide))
   end
@@ -322,9 +327,9 @@ local function shift(o, t, op, at)
   return read, bring, pass
 end
 
--- Threads of a tile: vectors along B lie side by side in a warp, as many as
--- `most`, the others below each other. Which vector a thread has, and which
--- coordinates along A: the first, and one every `step`.
+-- Distributes threads over a tile: a warp has up to `most` adjacent vectors
+-- along B, and further ones along A. Returns a thread's vector, its first
+-- coordinate along A, and the step to the next.
 local function spread(o, most)
   local along, warps = o.tile[1] // o.width, o.block // 32
   local lanes = math.min(along, most)
@@ -336,7 +341,7 @@ local function spread(o, most)
     warps // groups * (32 // lanes)
 end
 
--- A tile: what is turned goes through shared memory, all else as it is.
+-- Processes a tile: turned inputs go through shared memory, the others do not.
 local function turned(o, inputs, outputs, scalars)
   local TB, TA, W = o.tile[1], o.tile[2], o.width
   local B, A, block = o.extents[1], o.extents[o.across], cute.arch.block_idx()
@@ -368,7 +373,7 @@ local function turned(o, inputs, outputs, scalars)
   for i, t in ipairs(outputs) do outs[i] = view(t, o.outputs[i]) end
   local whole = B % TB == 0 and A % TA == 0
   local inside = whole or cute.le(at.b + TB, B) & cute.le(at.a + TA, A)
-  local free = inside  -- may what is around a tile be read?
+  local free = inside  -- whether elements around a tile may be read
   if shifted then free = cute.le(at.b + TB, B) & cute.gt(at.a, 0)
     & cute.le(at.a + TA + 16, A) end
   local function each(list, guard)
@@ -402,7 +407,7 @@ end
 -- Kernels
 ---------------------------------------------------------------------------
 
--- Elements that the narrowest type has in 16 bytes.
+-- Returns the number of elements in 16 bytes, for the narrowest type.
 local function widest(o)
   local bits = 128
   for _, list in ipairs {o.inputs, o.outputs} do
@@ -411,7 +416,7 @@ local function widest(o)
   return 128 // bits
 end
 
--- Operands of n elements side by side, of types.
+-- Plans operands of n contiguous elements, by types.
 local function side_by_side(o, p)
   p.width, p.extents = o.width or widest(p), {o.n}
   while p.width > o.n do p.width = p.width // 2 end
@@ -424,7 +429,7 @@ local function side_by_side(o, p)
   end
 end
 
--- Blocks, and vectors of all modes.
+-- Plans the number of blocks, and of vectors in all modes.
 local function sizes(p)
   if p.across then
     local blocks = up(p.extents[1], p.tile[1])
@@ -440,14 +445,14 @@ local function sizes(p)
   return up(p.count + rest, p.block * p.steps), p.count
 end
 
---- A kernel of inputs, results and scalars, and what its launch needs.
+--- Returns a kernel of inputs, results and scalars, and its launch parameters.
 ---@param o table {f: function, n: integer?, inputs: any[], outputs: any[]?,
 -- scalars: integer?, steps: integer?, block: integer?, width: integer?,
 -- fastmath: boolean?, name: string?, extents: integer[]?, index: integer[]?,
 -- across: integer?, tile: integer[]?, pdl: boolean?, as_is: boolean?}
--- outputs: of the results (one like the first input); steps: vectors of
--- a thread, of `width` elements; tile: along the first mode, and across; pdl:
--- for dependent launches
+-- outputs: those of the results (one like the first input); steps: vectors of a
+-- thread, of `width` elements; tile: along the first mode, and across; pdl: for
+-- dependent launches
 ---@return {kernel: any, grid: integer, block: integer}
 return function(o)
   check.options("elementwise", o, "f n inputs outputs scalars steps block "

@@ -1,5 +1,5 @@
---- What the attention kernels share: tiles of rows of D elements in shared
--- memory, products of them on mma.sync, and which keys a row sees.
+--- The common parts of the attention kernels: tiles of rows of D elements in
+-- shared memory, their products on mma.sync, and the keys that a row sees.
 --
 --     local team = flash.team(cute.bf16, 4)   -- 4 warps, 16 rows at a time
 --     local sK = team:tile(64, D, 2)                          -- (64,D,PIPE)
@@ -8,9 +8,9 @@
 --     local scores = team:times(sK)
 --     scores(stage, s, take_Q)                -- s += Q K^T
 --
--- A product's left operand is a function that gives block k of its fragment,
--- (MMA,M). Its rows are spread over the warps, so that each row's sums are
--- found by the four lanes of a quad.
+-- A product's left operand is a function that returns block k of its fragment,
+-- (MMA,M). Its rows are distributed over the warps, so that each row is reduced
+-- by the four lanes of a quad.
 local core = require "cute.core"
 local cute = require "cute"
 local sign = require "cute.lang.sign"
@@ -22,18 +22,19 @@ local flash = {}
 
 flash.LOG2E = 1.4426950408889634
 
---- 2^x, results below 2^-126 as zero: that saves an instruction for each score.
+--- Computes 2^x with results below 2^-126 as zero, which saves an instruction
+-- for each score.
 function flash.exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 
 ---------------------------------------------------------------------------
 -- Options
 ---------------------------------------------------------------------------
 
---- What makers of kernels of attention take.
+--- The options of functions that make attention kernels.
 flash.OPTIONS = "name head causal window tile warps held"
 
---- What the kernels ask a maker for: head, tile, warps, left and right (see
--- flash.sight), held. known: {tile, warps, held} by the size of a head.
+--- Returns the parameters of the kernels: head, tile, warps, left and right
+-- (see flash.sight), held. known: {tile, warps, held} by head size.
 function flash.options(what, o, known)
   local k = known[o.head]
   if not k then
@@ -60,8 +61,8 @@ function flash.options(what, o, known)
   return p
 end
 
---- Operands, by name, have rows of `head` elements side by side; heads of Q
--- share those of K, so many each where `group` says it.
+--- Checks that operands, by name, have rows of `head` contiguous elements.
+-- Heads of Q share those of K, as many as `group` says, if given.
 function flash.check(what, head, operands, group)
   for _, name in ipairs {"Q", "K", "V", "O", "dO", "dQ", "dK", "dV"} do
     local t = operands[name] or operands.Q
@@ -82,15 +83,15 @@ end
 -- Accumulators
 ---------------------------------------------------------------------------
 
---- Accumulators (MMA,M,N) by rows and columns: ((2,M),(2,N)).
+--- Returns accumulators (MMA,M,N) by rows and columns: ((2,M),(2,N)).
 function flash.by_rows(acc)
   local modes = cute.select(cute.flatten(acc.layout), 1, 2, 0, 3)
   return cute.make_tensor(acc.iterator,
                           cute.group(cute.group(modes, 0, 2), 1, 3))
 end
 
---- Accumulators (MMA,M,N) as they are, in the registers where they lie, the
--- left operand of a product along their columns: block k of (MMA,M,N/2).
+--- Returns accumulators (MMA,M,N), in their registers, as the left operand of a
+-- product along their columns: block k of (MMA,M,N/2).
 function flash.left_operand(acc)
   local M, N = cute.size(acc, 1), cute.size(acc, 2)
   local view = cute.make_tensor(acc.iterator, cute.make_layout(
@@ -98,7 +99,7 @@ function flash.left_operand(acc)
   return function(k) return view(_, _, k) end
 end
 
---- f over the values of a quad of lanes, which hold a row together.
+--- Reduces with f over the four lanes of a quad, which hold a row together.
 function flash.quad(f, x)
   x = f(x, cute.arch.shuffle_sync_bfly(x, 2))
   return f(x, cute.arch.shuffle_sync_bfly(x, 1))
@@ -114,7 +115,7 @@ Team.__index = Team
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
---- The warps of a block, which share out the rows of a tile.
+--- Makes a team: the warps of a block, which divide the rows of a tile.
 function flash.team(dtype, warps)
   if not MMA[dtype.name] then
     core.fail("bad-argument", ("attention of %s: bf16 or f16 is needed")
@@ -129,20 +130,21 @@ function flash.team(dtype, warps)
     ldsm_t = cute.make_copy_atom("SM75_U16x8_LDSM_T", dtype)}, Team)
 end
 
---- Shared memory for `stages` tiles: (rows,D,PIPE).
+--- Allocates shared memory for `stages` tiles: (rows,D,PIPE).
 function Team:tile(rows, D, stages)
   return cute.make_smem_tensor(self.dtype, tiles.smem_layout(
     self.dtype.bits, {rows, D}, stages, 1), 128)
 end
 
---- The same memory, turned: (D,rows,PIPE).
+--- Returns the same memory transposed: (D,rows,PIPE).
 function flash.turned(s)
   local rows, D, stages = cute.size(s, 0), cute.size(s, 1), cute.size(s, 2)
   return cute.composition(s, cute.make_layout({D, rows, stages},
                                               {rows, 1, rows * D}))
 end
 
---- `count` rows of x, a matrix (S,D) or numbers (S), from row `first` on.
+--- Returns `count` rows of x, a matrix (S,D) or numbers (S), from row `first`
+-- on.
 function flash.section(x, first, count)
   local matrix = cute.rank(x) == 2
   local from = cute.domain_offset(matrix and {first, 0} or {first}, x)
@@ -155,32 +157,33 @@ local function sequence(x, b, cu)
   return flash.section(x, cu[b], cu[b + 1] - cu[b])
 end
 
---- Head h of sequence b: (S,D) of t (B,S,H,D); where `cu` says where
--- sequences begin and end, of t (total,H,D).
+--- Returns head h of sequence b: (S,D) of t (B,S,H,D), or of t (total,H,D) if
+-- `cu` gives the begin and end of sequences.
 function flash.head(t, b, h, cu)
   return sequence(cu and t(_, h, _) or t(b, _, h, _), b, cu)
 end
 
---- The same of numbers of rows: (S) of t (B,H,S), or of (H,total).
+--- Does the same for one number per row: (S) of t (B,H,S), or of (H,total).
 function flash.numbers(t, b, h, cu)
   return sequence(cu and t(h, _) or t(b, h, _), b, cu)
 end
 
---- How many heads of Q have one of K.
+--- Returns the number of heads of Q that share one of K.
 function flash.group(Q, K)
   local mode = cute.rank(Q) - 2
   return cute.size(Q, mode) // cute.size(K, mode)
 end
 
---- This block's tile of a sequence of S rows; from the last on, if turned.
--- A block behind the last one leaves the kernel.
+--- Returns this block's tile of a sequence of S rows, counted from the last if
+-- turned. A block after the last tile leaves the kernel.
 function flash.place(S, M, turned, cu)
   local at = cute.arch.block_idx()
   if cu then cute.return_if(cute.ge(at * M, S)) end
   return turned and tiles.count(S, M) - 1 - at or at
 end
 
--- All threads on a tile of rows of D, 16 bytes each and at most 128 of a row.
+-- Makes a copy by all threads of a tile of rows of D: 16 bytes each, at most
+-- 128 of a row.
 function Team:copy(name, D)
   local along = core.gcd(D, 64) // 8
   return cute.make_tiled_copy(cute.make_copy_atom(name, self.dtype, 128),
@@ -188,8 +191,8 @@ function Team:copy(name, D)
     cute.make_layout {1, 8})
 end
 
---- How tiles of a matrix X (S,D) come into shared memory, by cp.async:
--- load(block, stage[, inner]); zeros behind the last row. inner: all rows of
+--- Makes the load of tiles of a matrix X (S,D) into shared memory, by cp.async:
+-- load(block, stage[, inner]); zeros after the last row. inner: all rows of
 -- this block are known to exist.
 function Team:rows(X, s)
   local rows, D = cute.size(s, 0), cute.size(s, 1)
@@ -204,9 +207,10 @@ function Team:rows(X, s)
   end
 end
 
---- Tiles last - 1 down to first, through two stages of shared memory: the next
--- one is under way while one is worked on. load(tile, stage, inner) asks for
--- one, inner: it is not the last; meet() joins those who share the stages.
+--- Calls f for tiles last - 1 down to first, through two stages of shared
+-- memory: the next tile is loaded while one is processed. load(tile, stage,
+-- inner) loads a tile, inner: it is not the last; meet() synchronizes the
+-- threads that share the stages.
 ---@param f fun(tile: any, stage: any)
 function flash.walk(first, last, load, meet, f)
   cute.when(cute.gt(last, first), function() load(last - 1, 0) end)
@@ -224,21 +228,21 @@ function flash.walk(first, last, load, meet, f)
   end
 end
 
---- Accumulators of a product of so many rows and columns: zeros.
+--- Makes accumulators of a product of M rows and N columns, with zeros.
 function Team:zeros(M, N)
   local acc = self.thr:partition_fragment_C(cute.make_identity_tensor {M, N})
   acc:fill(0)
   return acc
 end
 
---- Row and column, in a tile of M and N, of this thread's accumulators.
+--- Returns row and column, in a tile of M and N, of this thread's accumulators.
 function Team:places(M, N)
   return flash.by_rows(self.thr:partition_C(
     cute.make_identity_tensor {M, N}))
 end
 
---- A left operand that comes from shared memory (M,K) block by block; held:
--- it is loaded once, by `load`, and stays in registers.
+--- Makes a left operand that is loaded from shared memory (M,K) block by block;
+-- held: it is loaded once, by `load`, and stays in registers.
 function Team:left(s, held)
   local thr = cute.make_tiled_copy_A(self.ldsm, self.mma):get_slice(self.tid)
   local frag = self.thr:partition_fragment_A(s)               -- (MMA,M,K)
@@ -253,9 +257,9 @@ function Team:left(s, held)
   end, load
 end
 
---- Products with tiles s (N,K,PIPE): f(stage, acc, A) adds A(k) s^T to acc.
--- turned: of memory that flash.turned turned, where N is contiguous. The
--- fragment of the next 16 of K comes while one is multiplied.
+--- Makes products with tiles s (N,K,PIPE): f(stage, acc, A) adds A(k) s^T to
+-- acc. turned: for memory transposed by flash.turned, with N contiguous. The
+-- fragment of the next 16 of K is loaded while one is multiplied.
 function Team:times(s, turned)
   local atom = turned and self.ldsm_t or self.ldsm
   local thr = cute.make_tiled_copy_B(atom, self.mma):get_slice(self.tid)
@@ -281,15 +285,15 @@ function Team:times(s, turned)
   end
 end
 
---- Accumulators as rows of X (S,D), through shared memory s (rows,D) which no
--- other warp uses any more: 16 bytes a thread.
+--- Stores accumulators as rows of X (S,D), 16 bytes for each thread, through
+-- shared memory s (rows,D), which no other warp may still use.
 function Team:store(acc, s, X, block)
   local rows, D = cute.size(s, 0), cute.size(s, 1)
   local out = cute.make_fragment_like(acc, self.dtype)
   out:store(acc:load():to(self.dtype))
   local pair = cute.make_copy_atom("UniversalCopy", self.dtype, 32)
   local r2s = cute.make_tiled_copy_C(pair, self.mma):get_slice(self.tid)
-  cute.arch.sync_warp()  -- ldmatrix orders nothing
+  cute.arch.sync_warp()  -- ldmatrix does not synchronize
   cute.copy(pair, r2s:retile(out), r2s:partition_D(s))
   cute.arch.sync_threads()
   local s2g = self:copy("UniversalCopy", D)
@@ -303,21 +307,21 @@ function Team:store(acc, s, X, block)
 end
 
 ---------------------------------------------------------------------------
--- Who sees whom
+-- Visibility of columns
 ---------------------------------------------------------------------------
 
 local Sight = {}
 Sight.__index = Sight
 
---- Row i of S sees the columns from i + T - S - left to i + T - S + right of
--- T; a side that is nil sees all.
+--- Makes a sight: row i of S sees the columns from i + T - S - left to i + T -
+-- S + right of T; a nil side sees all.
 function flash.sight(S, T, left, right)
   return setmetatable({T = T, off = T - S, left = left, right = right}, Sight)
 end
 
---- Of the rows from `row` on, M of them: the blocks of N columns that any
--- sees, first and behind the last, and among these the ones that all see
--- whole. The third and fourth are nil where that is all.
+--- Returns, for M rows from `row` on, the blocks of N columns that any row
+-- sees: the first, and one past the last. Then it returns the range of those
+-- that all rows see whole, nil if that is the same range.
 function Sight:blocks(row, M, N)
   local first, last = 0, tiles.count(self.T, N)
   local from, to = 0, last
@@ -337,8 +341,8 @@ function Sight:blocks(row, M, N)
   return first, last, from, to
 end
 
---- What a tile's rows from `row` on do not see of columns from `col` on
--- becomes x.
+--- Replaces by x the scores of a tile's rows from `row` on for columns, from
+-- `col` on, that they do not see.
 function Sight:hide(s, places, row, col, x)
   local all = flash.by_rows(s)
   for i = 0, cute.size(all, 0) - 1 do
@@ -355,30 +359,31 @@ function Sight:hide(s, places, row, col, x)
 end
 
 ---------------------------------------------------------------------------
--- Softmax, a block of columns at a time
+-- Softmax, one block of columns at a time
 ---------------------------------------------------------------------------
 
 local Softmax = {}
 Softmax.__index = Softmax
 
--- How far, in powers of 2, scores may rise above what they are counted from
--- before all that was summed is scaled down to them.
+-- The limit, in powers of 2, to which scores may rise above their base before
+-- the sums are rescaled.
 local RISE = 8
 
--- Where nothing was seen yet: any score rises above it, -inf does not.
+-- The initial value, before any column was seen: any score rises above it, -inf
+-- does not.
 local NOTHING = 2.0 ^ 126
 
--- Products c s beyond this are rounded by more than powers of 2 can take.
--- that differ there differ by 256 / c or more: the largest is taken from them
--- first, and what is left of the others has no weight.
+-- Beyond this limit, products c s have rounding errors that are too large for
+-- powers of 2. Scores that differ there differ by 256 / c or more: the largest
+-- is subtracted first, and the others then have no weight.
 local FAR = 2.0 ^ 31
 
---- The state of a thread's rows: what powers are counted from (the largest
--- score but for RISE), and their sum. The power of a score s is
--- 2^(c (s - base) + low); base is 0 but for rows beyond FAR, whose low is 0.
+--- Makes the state of a thread's rows: the base of their powers (the largest
+-- score, up to RISE) and their sum. The power of a score s is 2^(c (s - base) +
+-- low); base is 0 except for rows beyond FAR, whose low is 0.
 ---@param rows integer
----@param c any above 0: what is hidden scores -inf
----@param hidden boolean a row may see nothing
+---@param c any above 0: hidden columns score -inf
+---@param hidden boolean a row may see no column
 function flash.softmax(rows, c, hidden)
   cute.testing.assert_(cute.gt(c, 0), "the scale of attention is above 0")
   local low = cute.make_rmem_tensor({rows}, cute.f32)
@@ -391,8 +396,8 @@ function flash.softmax(rows, c, hidden)
                        sum = sum, base = base}, Softmax)
 end
 
--- Counts row i from its largest score `best`, which is 2^excess above what it
--- was counted from; gives the factor of what was summed.
+-- Bases row i on its largest score `best`, which is 2^excess above the old
+-- base; returns the factor for the old sums.
 function Softmax:recount(i, best, excess)
   local was, low = self.base[i], self.low[i]
   local far = cute.gt(cute.abs(best * self.c), FAR)
@@ -404,8 +409,8 @@ function Softmax:recount(i, best, excess)
   return flash.exp2(cute.where(rises, fall, 0.0))
 end
 
--- Scales sums and acc down to the maxima of scores s, if any rose, and takes
--- their bases from scores of rows beyond FAR.
+-- Scales sums and acc down to the maxima of scores s, if any rose, and
+-- subtracts the base from scores of rows beyond FAR.
 function Softmax:rise(s, acc)
   local sr, ar = flash.by_rows(s), flash.by_rows(acc)
   local best, excess, rose = {}, {}, nil
@@ -429,8 +434,9 @@ function Softmax:rise(s, acc)
   end)
 end
 
---- Takes scores s (MMA,M,N) up: gives their powers in the operands' type, as a
--- left operand, block by block; acc is what earlier powers were summed to.
+--- Takes scores s (MMA,M,N): adds their powers to the sums and returns the
+-- powers in the operands' type, as a left operand, block by block. acc holds
+-- the accumulators of earlier powers.
 function Softmax:take(s, acc, dtype)
   self:rise(s, acc)
   local sr = flash.by_rows(s)
@@ -448,8 +454,8 @@ function Softmax:take(s, acc, dtype)
   end
 end
 
---- Divides acc by the sums; gives the logarithm of each row's sum. Rows that
--- saw nothing: zeros, and -inf.
+--- Divides acc by the sums; returns the logarithm of each row's sum. Rows that
+-- saw no column give zeros, and -inf.
 function Softmax:finish(acc)
   local ar, logs = flash.by_rows(acc), {}
   for i = 0, self.rows - 1 do

@@ -1,5 +1,5 @@
---- Reductions of tensors of any strides: of the modes `folded`, for each place
--- of the modes `kept`.
+--- Reductions of tensors with any strides: over the modes `folded`, for each
+-- position of the modes `kept`.
 --
 --     local k = fold.along {op = "sum", dtype = cute.bf16, width = 8,
 --                           kept = {extents = {100}, stride = {4096}},
@@ -7,21 +7,22 @@
 --                           stride = {1}, sums = cute.f32}
 --     k.kernel(X, Y):launch {grid = k.grid, block = k.block}
 --
--- along: vectors of `width` elements lie along the first folded mode, `threads`
--- of a block share a place; across: along the first kept mode, `lanes` vectors
--- of a block side by side, the other threads below each other. Either way a
--- thread asks for `steps` vectors at once. With `splits` several blocks share a
--- place, and leave what they found in parts, (PLACES,SPLITS), which another
--- reduction folds (kernels' last arguments). All is done in one order that the
--- numbers of a plan decide: the same operands give the same bits.
+-- along: vectors of `width` elements are along the first folded mode, and
+-- `threads` threads of a block share a position. across: vectors are along the
+-- first kept mode, with `lanes` vectors of a block side by side, and the other
+-- threads along the folded modes. In both cases a thread has `steps` vectors in
+-- flight. With `splits`, several blocks share a position and store their
+-- results in parts, (PLACES,SPLITS), which another reduction reduces (kernels'
+-- last arguments). The numbers of a plan determine the order of all operations:
+-- the same operands give the same bits.
 --
 -- op: "sum" "mean" "prod" "max" "min" "amax" (of magnitudes) "norm" (root of
 -- the sum of squares) "rms" (of their mean), or a table {of = function(a, b),
--- init = x, map =, after = function(x, count)}; "argmax" "argmin" give where
--- the largest or smallest element is: the first of equals, with `index` the
--- strides of the folded modes in what is given (`ordered`: it goes up from one
--- vector to the next). max and min pass NaNs by; to argmax and argmin a NaN
--- goes before all numbers.
+-- init = x, map =, after = function(x, count)}. "argmax" and "argmin" return
+-- the index of the largest or smallest element, the first among equals; `index`
+-- gives the strides of the folded modes in that index (`ordered`: it rises from
+-- one vector to the next). max and min ignore NaNs; for argmax and argmin a NaN
+-- comes before all numbers.
 local cute = require "cute"
 local check = require "kernels.check"
 local core = require "cute.core"
@@ -36,7 +37,7 @@ local function up(a, b) return (a + b - 1) // b end
 
 local FAR = 1 << 31
 
--- A traced number that goes on to n: of i64 where i32 is too small.
+-- Widens a traced number that can reach n to i64 if i32 is too small.
 local function reaching(n, x)
   return n >= FAR and not math.type(x) and x:to(cute.i64) or x
 end
@@ -49,7 +50,7 @@ local function add(a, b) return a + b end
 local function square(x) return x * x end
 local function converted(x, sums) return x:to(sums) end
 
--- x's magnitude, which of whole numbers may be that of the least there is.
+-- Returns x's magnitude; for integers it can be that of the smallest value.
 local function magnitude(x, sums)
   local int = sums.is_integer and not x.dtype.name:find "^u"
   if int then x = x:to(sums.bits == 64 and cute.i64 or cute.i32) end
@@ -69,7 +70,7 @@ fold.OPS = {
          after = function(x, n) return cute.sqrt(x / n) end},
 }
 
---- The operation of that name, or a table that is one.
+--- Returns the operation of that name, or a table that is one.
 ---@param name any
 ---@return table
 function fold.op(name)
@@ -84,7 +85,8 @@ function fold.op(name)
   return op
 end
 
--- What sums hold is a list of values, or of vectors: of most operations one.
+-- The state of a reduction is a list of values, or of vectors; most operations
+-- have one.
 local function plain(op, sums)
   local init = op.init
   if sums.is_integer and math.type(init) == "float" then
@@ -101,7 +103,7 @@ local function plain(op, sums)
     join = function(a, b) return {op.of(a[1], b[1])} end}
 end
 
--- An integer that is ordered as the numbers are, with -0 as 0 and NaN above
+-- Returns an integer with the order of the numbers, with -0 as 0 and NaN above
 -- all.
 local function key(x, smallest)
   if x.dtype.is_float then
@@ -120,9 +122,9 @@ local function key(x, smallest)
   return smallest and ~x or x
 end
 
--- What is compared while the place of the largest is not looked for: floats of
--- up to 32 bits as they are, else keys. {worst, of = function(x), most =
--- function(a, b), has = is x as large as the most?, key = function(most)}
+-- Returns the comparison of elements without their position: floats of up to 32
+-- bits directly, others by keys. {worst, of = function(x), most = function(a,
+-- b), has = whether x is as large as the maximum, key = function(most)}
 local function ranks(dtype, smallest, worst)
   if not dtype.is_float or dtype.bits == 64 then
     return {worst = worst, most = cute.max, has = cute.eq,
@@ -137,10 +139,10 @@ local function ranks(dtype, smallest, worst)
     key = function(x) return key(x, smallest) end}
 end
 
---- Of what elements of a type are ordered by the largest, and where it is:
--- {types, init, take = function(x, index), join = function(a, b)} of lists of
--- both, and what finds the largest alone; behind: join where indices of b are
--- larger, of types whose least key is above that of init. far: indices are i64.
+--- Returns the state for the largest element of a type and its index: {types,
+-- init, take = function(x, index), join = function(a, b)} of lists of both, and
+-- the comparison of elements alone; behind: a join for b with larger indices,
+-- for types whose smallest key is above that of init. far: indices are i64.
 function fold.place(dtype, far, smallest)
   local wide = dtype.bits == 64 or dtype == cute.u32
   local int = wide and cute.i64 or cute.i32
@@ -161,7 +163,8 @@ function fold.place(dtype, far, smallest)
     end}
 end
 
--- What a kernel does with vectors: o.op, or with o.parts what it left.
+-- Returns a kernel's operations on vectors: o.op, or with o.parts those on
+-- parts.
 local function state_of(o)
   local s
   local from = o.from or o.dtype
@@ -178,7 +181,7 @@ local function state_of(o)
   return s
 end
 
--- A list of states folded pair by pair.
+-- Reduces a list of states pair by pair.
 local function folded(join, list)
   while #list > 1 do
     local half = {}
@@ -190,14 +193,14 @@ local function folded(join, list)
   return list[1]
 end
 
--- a state that is b's where ok
+-- Returns a state that is b's where ok, else a's.
 local function only(ok, b, a)
   local out = {}
   for i in ipairs(a) do out[i] = cute.where(ok, b[i], a[i]) end
   return out
 end
 
--- Registers for a state of vectors.
+-- Allocates registers for a state of vectors.
 local function registers(s, width)
   local list = {}
   for i, t in ipairs(s.types) do
@@ -217,7 +220,7 @@ local function keep(regs, state)
   for i, r in ipairs(regs) do r:store(state[i]) end
 end
 
---- A state of values of all lanes of a group, by butterflies.
+--- Reduces a state of values over all lanes of a group, by butterflies.
 ---@param s table
 ---@param state any[]
 ---@param lanes integer a power of two
@@ -235,10 +238,10 @@ function fold.over_lanes(s, state, lanes)
 end
 
 ---------------------------------------------------------------------------
--- The walk down what is folded
+-- Iteration over the folded modes
 ---------------------------------------------------------------------------
 
--- Where vectors of `width` of modes lie, (W,VECTORS).
+-- Returns the positions of vectors of `width` of modes, (W,VECTORS).
 local function vectors(modes, stride, width)
   local e, s = modes.extents, stride
   local shape, strides = {e[1] // width}, {s[1] * width}
@@ -246,7 +249,8 @@ local function vectors(modes, stride, width)
   return cute.make_layout({width, shape}, {s[1], strides})
 end
 
--- A view of X: (W,FOLDED,KEPT), vectors along the first of either.
+-- Returns a view of X: (W,FOLDED,KEPT), with vectors along the first mode of
+-- either.
 local function view_of(o, X, along)
   local f = vectors(o.folded, o.folded.stride, along and o.width or 1)
   local k = vectors(o.kept, o.kept.stride, along and 1 or o.width)
@@ -255,15 +259,15 @@ local function view_of(o, X, along)
     return cute.coalesce(cute.make_layout(l.shape[2], l.stride[2]))
   end
   f, k = mode(f), mode(k)
-  if X.element_type ~= o.dtype then  -- tf32 is f32 to memory
+  if X.element_type ~= o.dtype then  -- tf32 is f32 in memory
     X = cute.recast_tensor(X, o.dtype)
   end
   return cute.make_tensor(X.iterator, cute.make_layout(
     {o.width, f.shape, k.shape}, {w.stride[1], f.stride, k.stride}))
 end
 
--- Calls round(first vector, guard) for what of n vectors this block's split
--- has, o.steps of each of the threads `among` a round.
+-- Calls round(first vector, guard) for this block's split of n vectors; a round
+-- has o.steps vectors for each of the `among` threads.
 local function rounds(o, n, mine, among, split, round)
   local tile = among * o.steps
   local wholes = n // tile
@@ -281,9 +285,10 @@ local function rounds(o, n, mine, among, split, round)
   end
 end
 
--- Vectors first, first + among, ... of n, o.steps of them, in registers: a list
--- of {v = which, ok = is it one of n? nil: all are, from = elements, at = those
--- of the second tensor}. get(v) is a view of vector v, also(v) of the second.
+-- Loads o.steps vectors of n, first, first + among, ..., to registers. Returns
+-- a list of {v = index, ok = whether it is below n (nil: all are), from =
+-- elements, at = those of the second tensor}. get(v) is a view of vector v,
+-- also(v) of the second.
 local function fetch(o, n, first, among, guard, get, also, index)
   local list = {}
   for i = 1, o.steps do
@@ -307,10 +312,9 @@ local function fetch(o, n, first, among, guard, get, also, index)
   return list
 end
 
--- Registers with the state of `n` vectors of the folded modes: those of this
--- thread, which is the one of `among`, and of its block's split. get(v) is a
--- view of vector v, also(v) of what it has as second numbers, where(v) the
--- index of all its elements.
+-- Returns registers with the state of `n` vectors of the folded modes, for this
+-- thread, one of `among`, and its block's split. get(v) is a view of vector v,
+-- also(v) of its second numbers, where(v) the index of all its elements.
 local function walk(o, s, n, mine, among, split, get, also, where)
   local acc, behind = registers(s, o.width), where and o.ordered and s.behind
   local join = behind or s.join
@@ -324,7 +328,7 @@ local function walk(o, s, n, mine, among, split, get, also, where)
       end
       local x = s.take(e.from:load(), e.at and e.at:load())
       if e.ok then keep(acc, only(e.ok, join(held(acc), x), held(acc)))
-      elseif behind then keep(acc, join(held(acc), x))  -- in few registers
+      elseif behind then keep(acc, join(held(acc), x))  -- needs few registers
       else list[i] = x end
     end
     if list[1] then keep(acc, join(held(acc), folded(join, list))) end
@@ -332,8 +336,9 @@ local function walk(o, s, n, mine, among, split, get, also, where)
   return acc
 end
 
--- The index of a thread's first vector, which counts until there is a larger
--- element than the least that is; where(v): of the first element of vector v.
+-- Returns the index of a thread's first vector, valid until an element larger
+-- than the smallest value is found; where(v): the index of the first element of
+-- vector v.
 local function begin(o, s, n, mine, among, split, where)
   local v = reaching(n, split) * (among * o.steps) + reaching(n, mine)
   return cute.where(cute.lt(v, n), where(v), s.init[2]):to(s.types[2])
@@ -341,28 +346,30 @@ end
 
 local LEAST, LAST = -1 << 31, 0xffff  -- of words; of their lower halves
 
--- May a number of 16 bits and which of a thread's vectors has it be one word?
+-- Reports whether a 16-bit number and the index of a thread's vector fit into
+-- one word.
 local function fit_words(o, n, among)
   local d, most = o.dtype, up(n, among * o.steps * o.splits) * o.steps
   return o.index and o.ordered and not o.of_parts and d.is_float
     and d.bits == 16 and o.width % 2 == 0 and most <= LAST and n < FAR
 end
 
--- What `walk` gives, of places of numbers of 16 bits. A thread has a word for
--- each column: its upper half is ordered as the numbers are, its lower half
--- falls from vector to vector. So of equals the first is in the largest word.
+-- Does the same as `walk`, for positions of 16-bit numbers. A thread has a word
+-- for each column: its upper half is ordered like the numbers, its lower half
+-- falls from vector to vector. So the largest word has the first of equal
+-- numbers.
 local function words(o, s, n, mine, among, split, get, where)
   local best = cute.make_rmem_tensor({o.width}, cute.i32)
   best:fill(LEAST)
   local falls = cute.var(LAST, cute.u32)
   rounds(o, n, mine, among, split, function(first, guard)
     for i, e in ipairs(fetch(o, n, first, among, guard, get)) do
-      local x = e.from:load()  -- made one without -0, with one NaN
+      local x = e.from:load()  -- converted: no -0, one NaN
       e.from:store(o.op == "argmin" and 0.0 - x or x + 0.0)
       local pairs_of = cute.recast_tensor(e.from, cute.u32)
       for p = 0, o.width // 2 - 1 do
         local w = pairs_of[p]
-        local below = cute.arch.prmt(w, 0, 0xbb99)  -- all ones: less than 0
+        local below = cute.arch.prmt(w, 0, 0xbb99)  -- all ones if below 0
         w = w ~ (below & 0x7fff7fff)
         for k, half in ipairs {0x1054, 0x3254} do
           local word = cute.arch.prmt(w, falls.value - (i - 1), half)
@@ -386,11 +393,11 @@ local function words(o, s, n, mine, among, split, get, where)
   return state
 end
 
--- The place of the largest of what `walk` walks over, and of all lanes of a
--- warp that share it, as one state of values. A round looks for the largest of
--- its vectors, and of all lanes, alone: where it is, is asked only of those
--- that have it. With `ordered`, indices go up from vector to vector, and equals
--- later on do not count.
+-- Finds the position of the largest element that `walk` visits, for all lanes
+-- of a warp that share it, as one state of values. A round first finds the
+-- largest of its vectors, and of all lanes, without its position; only lanes
+-- that have it compute the position. With `ordered`, indices rise from vector
+-- to vector, so later equal elements are ignored.
 local function look(o, s, n, mine, among, split, get, where)
   local r, none, lanes = s.ranks, s.init[2], math.min(o.threads, WARP)
   local best = cute.var(s.init[1], s.types[1])
@@ -433,27 +440,29 @@ local function look(o, s, n, mine, among, split, get, where)
   end}, {at.value}, lanes)[1]}
 end
 
--- Where parts have a second number: a view of it.
+-- Returns a view of the second numbers of parts, if there are any.
 local function second(other, view, at)
   if not other then return nil end
   other = cute.make_tensor(other.iterator, view.layout)
   return function(v) return other(_, v, at) end
 end
 
--- Which split this block has, and which of the blocks with others' places.
+-- Returns this block's split, and its index among the blocks of other
+-- positions.
 local function split_of(o)
   local block = (cute.arch.block_idx())
   if o.splits == 1 then return 0, block end
   return block % o.splits, block // o.splits
 end
 
--- Strides of elements in the result.
+-- Returns a view of elements in the result.
 local function results(o, Y, width)
   return cute.make_tensor(Y.iterator,
     cute.coalesce(vectors(o.kept, o.stride, width), {1, 1}))
 end
 
--- Leaves a state, of vectors, of places from `at` on: the result, or parts.
+-- Stores a state of vectors for positions from `at` on: to the result, or to
+-- parts.
 local function leave(o, s, state, at, split, Y, parts)
   if o.splits > 1 then
     for i, P in ipairs(parts) do
@@ -477,8 +486,8 @@ end
 -- Along
 ---------------------------------------------------------------------------
 
--- A state of values of all threads of a place, which those of a warp may have
--- already.
+-- Reduces a state of values over all threads of a position; those of a warp may
+-- be reduced already.
 local function over_threads(o, s, state, joined)
   local tid = (cute.arch.thread_idx())
   if not joined then
@@ -501,7 +510,7 @@ local function over_threads(o, s, state, joined)
   return fold.over_lanes(s, out, warps)
 end
 
--- A state of vectors as one of values.
+-- Reduces a state of vectors to one of values.
 local function over_vector(s, state, width)
   local list = {}
   for w = 0, width - 1 do
@@ -511,8 +520,8 @@ local function over_vector(s, state, width)
   return folded(s.join, list)
 end
 
--- A kernel's last arguments: second numbers of the parts that it folds, or nil,
--- and the parts that it leaves.
+-- Returns a kernel's last arguments: second numbers of the parts that it
+-- reduces, or nil, and the parts that it writes.
 local function parts_of(o, s, ...)
   local parts = {...}
   return o.of_parts and s.types[2] and table.remove(parts, 1) or nil, parts
@@ -530,9 +539,9 @@ end
 
 local function smaller(a, b) return cute.min(a, b) end
 
--- A thread's state with an element of what rows have behind whole vectors.
--- how: how many these are (tail), of which place (at), the thread's lane, its
--- block's split, second numbers (other).
+-- Adds elements after whole vectors of a row to a thread's state. how: their
+-- number (tail), their position (at), the thread's lane, its block's split,
+-- second numbers (other).
 local function with_tail(o, s, X, state, how)
   local lane, at, other = how.lane, how.at, how.other
   local first = o.folded.extents[1] - how.tail
@@ -565,8 +574,8 @@ local OPTIONS = "op dtype width kept folded stride sums threads lanes block "
   .. "steps splits index ordered name pdl places count of_parts from parts "
   .. "wide across"
 
---- A kernel whose threads' vectors lie along what is folded.
----@param o table the file's head; threads, block, steps, splits
+--- Makes a kernel whose threads' vectors are along the folded modes.
+---@param o table see the top of this file; threads, block, steps, splits
 function fold.along(o)
   check.options("fold.along", o, OPTIONS)
   local s = state_of(o)
@@ -611,8 +620,8 @@ end
 -- Across
 ---------------------------------------------------------------------------
 
---- A kernel whose threads' vectors lie along what is kept.
----@param o table the file's head; lanes, block, steps, splits
+--- Makes a kernel whose threads' vectors are along the kept modes.
+---@param o table see the top of this file; lanes, block, steps, splits
 function fold.across(o)
   check.options("fold.across", o, OPTIONS)
   local s = state_of(o)

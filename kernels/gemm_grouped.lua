@@ -1,21 +1,22 @@
---- GEMMs of one N and K and of any M each, in one launch: D_g = A_g B_g^T, as
--- the experts of a mixture need them.
+--- GEMMs with the same N and K and any M each, in one launch: D_g = A_g B_g^T,
+-- for the experts of a mixture-of-experts layer.
 --
 --     local k = gemm_grouped {form = "rows"}
 --     k.kernel(A, B, D, offsets):launch {grid = k.grid(m, n, groups),
 --                                        block = k.block}
 --
--- A (M,K) and D (M,N) hold the rows of all groups, or, with form = "masked",
--- A (M,K,G) and D (M,N,G) have those of each, of which counts, the last
--- argument, says how many: see kernels.groups. B is (N,K,G). How many rows a
--- group has need not be known to the host.
+-- A (M,K) and D (M,N) hold the rows of all groups. With form = "masked", A
+-- (M,K,G) and D (M,N,G) hold those of each group, and counts, the last
+-- argument, gives their number: see kernels.groups. B is (N,K,G). The host need
+-- not know the number of rows of a group.
 local check = require "kernels.check"
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local groups = require "kernels.groups"
 local tiles = require "cute.tiles"
 
----@param o? table what kernels.gemm_sm80 takes, and form: "rows" when absent
+---@param o? table the options of kernels.gemm_sm80, and form: "rows" when
+-- absent
 return function(o)
   local p, rest = check.shared("gemm_grouped", o,
     {name = "gemm_grouped", form = "rows"}, "form", check.GEMM)
@@ -23,8 +24,8 @@ return function(o)
   local BM, BN = gemm.tile[1], gemm.tile[2]
   local out = {tile = gemm.tile, block = gemm.block, mma = gemm.mma}
 
-  --- Blocks for m rows, of all groups together or of each: each group may end
-  -- in a tile that is not full.
+  --- Returns the number of blocks for m rows, of all groups together or of
+  -- each: each group can end in a partial tile.
   function out.grid(m, n, count)
     return {tiles.count(n, BN), groups.most(p.form, m, count, BM), 1}
   end
@@ -38,7 +39,7 @@ return function(o)
       s:find(place)
       local given = table.pack(...)
       local function view(t) return groups.view(t, s) end
-      -- rows of no group are nobody's
+      -- rows outside all groups may be read undefined
       local function some(t) return view(cute.undefined_ok(t)) end
       cute.when(s:has(place), function()
         local more = table.move(given, 1, given.n, 1, {})

@@ -1,5 +1,5 @@
---- C = A W^T of 16-bit floats and 4-bit weights, for few rows of A: what takes
--- time is reading the weights.
+--- C = A W^T with 16-bit floats and 4-bit weights, for few rows of A: reading
+-- the weights dominates the time.
 --
 --     local k = gemm_int4 {m = 16, n = 4096, k = 4096, group = 128}
 --     local W = gemm_int4.pack(q)      -- of the host: (N,K), 0 to 15
@@ -8,16 +8,17 @@
 --
 -- A (M,K) and C (M,N) are row-major bf16 or f16. A weight is (q - 8) s, with
 -- one s for a column and `group` elements of K: S (K/group,N); without `group`
--- (1,N). With zeros = true it is (q - z) s, and Z, of u8 and as large as S,
--- follows S. Sums are f32, and each group's is scaled as a whole: no weight is
--- rounded.
+-- (1,N). With zeros = true it is (q - z) s, and Z, of u8 with the size of S,
+-- follows S. Accumulators are f32, and those of each group are scaled as a
+-- whole: no weight is rounded.
 --
 -- Weights are the 16 rows of mma.sync, rows of A its 8 columns. A packed word
--- is what a thread has of a 16x16 block, 16 bytes of four such blocks along K:
--- cp.async brings them to where the same thread reads them. Warps share out K,
--- each with tiles of A and scales of its own, and go on without the others;
--- what they share are their sums, in the end. Blocks of threads are as wide as
--- makes one for each multiprocessor; with fewer columns they share K, too (z).
+-- is a thread's part of a 16x16 block, 16 bytes of four such blocks along K.
+-- cp.async copies them to the place where the same thread reads them. Warps
+-- divide K; each has tiles of A and scales of its own and runs independently of
+-- the others. They only combine their partial sums, at the end. Tiles are as
+-- wide as gives one block to each multiprocessor; with fewer columns blocks
+-- divide K, too (z).
 local core = require "cute.core"
 local cute = require "cute"
 local join = require "kernels.join"
@@ -29,18 +30,18 @@ local _ = cute._
 
 local UNIT = 64  -- of K, in a thread's 16 bytes
 local AND_OR = 0xea
-local AHEAD = 3  -- tiles under way, where each has a stage of its own
+local AHEAD = 3  -- tiles in flight, if each has a stage of its own
 
--- Numbers to which a nibble is added by putting it into bits 0 to 3 of their
--- low half, or 4 to 7: 128; 1024 and 64.
+-- Numbers for which a nibble in bits 0 to 3 of their low half, or 4 to 7, adds
+-- its value: 128; 1024 and 64.
 local BASES = {bf16 = {[0] = 0x4300, 0x4300}, f16 = {[0] = 0x6400, 0x5400}}
 
 ---------------------------------------------------------------------------
--- Weights of the host
+-- Weights on the host
 ---------------------------------------------------------------------------
 
--- Where element e (0 to 7) of a thread's part of a 16x16 block lies in its
--- word, and in the block: row and column beside those of the lane.
+-- The position of element e (0 to 7) of a thread's part of a 16x16 block: in
+-- its word, and in the block (row and column relative to those of the lane).
 local PLACES = {}
 for e = 0, 7 do
   local pair, upper = e // 2, e % 2
@@ -48,11 +49,11 @@ for e = 0, 7 do
                    col = pair // 2 * 8 + upper}
 end
 
---- Weights in the order of the fragments: of (N,K) numbers from 0 to 15 a
--- tensor of u32, (N/16, K/64, 32, 4); the kernel takes i32, too. q may be a
+--- Packs weights in the order of the fragments: (N,K) numbers from 0 to 15 to a
+-- tensor of u32, (N/16, K/64, 32, 4); the kernel takes i32, too. q can be a
 -- tensor or a function.
 ---@param q any
----@param n? integer its extents, where it is a function
+---@param n? integer its extents, if it is a function
 ---@param k? integer
 local function pack(q, n, k)
   if type(q) ~= "function" then n, k = q.shape[1], q.shape[2] end
@@ -87,7 +88,7 @@ local function pack(q, n, k)
 end
 
 ---------------------------------------------------------------------------
--- What a block has
+-- Data of a block
 ---------------------------------------------------------------------------
 
 -- Copies 16 bytes.
@@ -97,12 +98,12 @@ local function vector_copy(atom, from, to, pred)
             cute.make_tensor(to.iterator, one), pred)
 end
 
--- The weights: load(k_tile, stage), and words(stage, i, u), 4 of them, of
+-- Makes the weights: load(k_tile, stage), and words(stage, i, u), 4 words of
 -- block of rows i and unit u of this warp's part of K.
 local function weights(p, W, at, bn)
   local units, MT, lane = p.slice // UNIT, p.MT, cute.arch.lane_idx()
   W = cute.recast_tensor(W, cute.u32)
-  -- each thread's own pieces of 16 bytes; then its sums (join)
+  -- each thread's own pieces of 16 bytes; later its partial sums (join)
   local s = cute.make_smem_tensor(cute.u32, cute.make_layout(
     {4, p.block, MT * math.max(units * p.stages, p.tile[2] // 8)}), 128)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", cute.u32,
@@ -138,8 +139,8 @@ local function weights(p, W, at, bn)
   return out
 end
 
--- Scales or zero points: load(k_tile, stage), and get(stage, group), those of
--- the rows of this thread's accumulators: ((1,2),MT,1).
+-- Makes scales or zero points: load(k_tile, stage), and get(stage, group),
+-- those of the rows of this thread's accumulators: ((1,2),MT,1).
 local function by_groups(p, t, at, bn, slice)
   local BN, rows, side = p.tile[1], p.groups, 32 * p.warps[1]
   local s = cute.make_smem_tensor(t.element_type, cute.make_layout(
@@ -148,7 +149,7 @@ local function by_groups(p, t, at, bn, slice)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL",
                                    t.element_type, 128)
   local across, columns = BN // width, t.shape[2] // width
-  local high = across  -- of those with gates the first half
+  local high = across  -- with gates, those of the first half
   if p.gated then high, columns = high // 2, columns // 2 end
   local out = {}
   function out.load(k_tile, stage)
@@ -183,17 +184,18 @@ local function by_groups(p, t, at, bn, slice)
   return out
 end
 
--- Both halves of a word.
+-- Duplicates x in both halves of a word.
 local function twice(x) return x * 0x10001 end
 
--- What is taken from a weight's number: its base and zero point.
+-- Returns the number to subtract from a weight: its base and zero point.
 local function zero_of(z, h, dtype)
   local at = dtype == cute.f16 and 4 * h or 0
   return twice(z << at | BASES[dtype.name][h])
 end
 
--- The fragment of eight weights in word w, less the zeros of their two rows.
--- Bits 4 to 7 of a bf16 are not all of its fraction: as f16 they move down.
+-- Fills the fragment of the eight weights in word w, minus the zeros of their
+-- two rows. Bits 4 to 7 of a bf16 are not all in its fraction; as f16 they are
+-- shifted down.
 local function dequantise(w, frag, zeros, dtype)
   local words = cute.recast_tensor(frag, cute.u32)
   local less = cute.arch["sub_packed_" .. dtype.name .. "x2"]
@@ -244,8 +246,8 @@ local function multiply(p, b, acc, stage)
   end
 end
 
--- The rows of A, of each part of K in stages of its own. Warps may have tiles
--- behind the last one.
+-- Makes the rows of A, with separate stages for each part of K. Warps may have
+-- tiles past the last one.
 local function rows_of(p, mA, mma, at, bm)
   local function valid()
     return function(k) return cute.lt(k, p.k) end
@@ -257,15 +259,15 @@ local function rows_of(p, mA, mma, at, bm)
       and "SM75_U32x4_LDSM_N" or "SM75_U32x2_LDSM_N", mA.element_type)})
 end
 
--- This block's tiles of K: the first, and how many.
+-- Returns this block's tiles of K: the first, and their number.
 local function share(p, at)
   local all, each = tiles.count(p.k, p.tile[3]), p.each
   local first = at.z * each
   return first, all % each == 0 and each or cute.min(all - first, each)
 end
 
--- Waits until all but `pending` groups of copies have landed, those of the
--- other warps with the same part of K, too.
+-- Waits until all but `pending` groups of copies are complete, including those
+-- of the other warps with the same part of K.
 local function landed(p, at, pending)
   cute.arch.cp_async_wait_group(pending)
   if p.warps[1] == 1 then cute.arch.sync_warp()
@@ -273,9 +275,9 @@ local function landed(p, at, pending)
   else cute.arch.barrier(1 + at.wk, 32 * p.warps[1]) end
 end
 
--- Asks for the first `count` tiles. With `ahead` what nobody who may still run
--- writes is under way before the launch in front is waited for, and so may that
--- of the next launch be.
+-- Loads the first `count` tiles. With `ahead`, operands that no running launch
+-- writes are loaded before the wait for the preceding launch, and the next
+-- launch may do the same.
 local function begin(p, count, load)
   if not p.ahead then
     for k = 0, count - 1 do load(k, k) end
@@ -287,7 +289,7 @@ local function begin(p, count, load)
   for k = 0, count - 1 do load(k, k, "rows") end
 end
 
--- Goes through a warp's tiles: load(k, stage), ahead of use(stage). Few tiles
+-- Iterates over a warp's tiles: load(k, stage), ahead of use(stage). Few tiles
 -- have a stage each, and no loop.
 local function walk(p, at, k_tiles, load, use)
   local few = math.type(k_tiles) and k_tiles <= p.stages
@@ -328,7 +330,7 @@ local function body(p, mA, mW, mS, mZ, mC, ...)
   sums:fill(0)
 
   local function slot(stage) return at.wk * stages + stage end
-  local function load(k, stage, part)  -- nil: both
+  local function load(k, stage, part)  -- nil: both parts
     cute.when(cute.lt(k, k_tiles), function()
       local tile = (first + k) * p.warps[2] + at.wk
       if part ~= "rows" then W.load(tile, stage) end
@@ -354,9 +356,9 @@ end
 -- Plans
 ---------------------------------------------------------------------------
 
-local BLOCKS = 132  -- that keep a large GPU busy
-local WARPS = 8     -- of a block; twice as many for 8 rows
-local SHARE = 4096  -- of K, that blocks have at least where they share it
+local BLOCKS = 132  -- enough to keep a large GPU busy
+local WARPS = 8     -- in a block; twice as many for 8 rows
+local SHARE = 4096  -- minimum of K for each block that shares it
 
 local function check(p)
   local function bad(what, ...)
@@ -380,9 +382,9 @@ local function check(p)
   end
 end
 
--- The smallest number of warps along N, and blocks of 16 columns for each, so
--- that all blocks of threads run at once, or in few rounds; registers have room
--- for 128 sums, and each thread loads 16 bytes of a tile of A.
+-- Returns the smallest number of warps along N, and blocks of 16 columns for
+-- each, such that all blocks run at once, or in few rounds. Registers hold 128
+-- accumulators, and each thread loads 16 bytes of a tile of A.
 local function spread(o, m, rows)
   local all = tiles.count(o.n, 16) * tiles.count(m, rows)
   local most = math.min(7, 128 // rows)
@@ -395,7 +397,7 @@ local function spread(o, m, rows)
   return across, o.columns or tiles.count(each, across)
 end
 
--- Shared memory of so many stages.
+-- Returns the bytes of shared memory of `stages` stages.
 local function bytes(p, stages)
   local tile = p.tile[1] * p.tile[2] * 4
   local scales = p.tile[1] * p.groups * p.warps[2] * (p.zeros and 3 or 2)
@@ -404,10 +406,10 @@ local function bytes(p, stages)
     + (p.splits == 1 and 0 or p.cluster and tile or 512)
 end
 
--- Tiles of `slice` along K, as many stages as there is room for.
+-- Plans tiles of `slice` along K, with as many stages as fit.
 local function stage(p, o, slice)
   local room = utils.get_smem_capacity_in_bytes(o.arch)
-  -- if these can share out their sums, and registers do
+  -- if they can divide their sums, and registers suffice
   local busy = p.NT == 1 and p.warps[1] == 1 and p.MT <= 4 and p.MT ~= 3
   local along = o.warps and o.warps[2]
     or math.max(1, (busy and 2 or 1) * WARPS // p.warps[1])
@@ -428,22 +430,22 @@ local function stage(p, o, slice)
   return p.stages > 1 or p.each == 1
 end
 
--- Tiles along K: short ones where all have a stage of their own and a warp has
--- columns enough to be busy with them, else as long as leaves two.
+-- Chooses tiles along K: short ones if all get a stage of their own and a warp
+-- has enough columns to be busy with them, else as long as allows two stages.
 local function tile_of(p, o)
   if o.slice then return stage(p, o, o.slice) end
   if p.MT > 1 and stage(p, o, UNIT) and p.stages == p.each then return end
   if not stage(p, o, math.min(2 * UNIT, o.k)) then stage(p, o, UNIT) end
 end
 
--- Of the blocks that could run at once, the share that there is.
+-- Returns the fraction of the blocks that could run at once.
 local function fill(o, m, rows)
   local across, columns = spread(o, m, rows)
   local blocks = tiles.count(o.n, 16 * across * columns) * tiles.count(m, rows)
   return blocks / (tiles.count(blocks, BLOCKS) * BLOCKS)
 end
 
--- Rows of a tile: 64 at most, fewer where blocks would be few otherwise.
+-- Returns the rows of a tile: 64 at most, fewer if there would be few blocks.
 local function rows_of_tile(o, m)
   if m <= 8 then return 8 end
   if m <= 16 or 2 * tiles.count(o.n, 16) <= BLOCKS then return 16 end
@@ -453,7 +455,7 @@ end
 local OPTIONS = "n k m group zeros rows columns warps slice stages splits "
   .. "cluster name arch min_blocks epilogue gated pdl ahead"
 
--- How a problem is spread over warps and blocks.
+-- Plans the distribution of a problem over warps and blocks.
 local function plan(o)
   options("gemm_int4", o, OPTIONS)
   local m = o.m or 16
@@ -485,7 +487,7 @@ end
 
 local gemm_int4 = {pack = pack}
 
---- Weight (n, k) of packed ones in memory of the host, k of all: 0 to 15.
+--- Returns weight (n, k) of packed weights in host memory, k of all: 0 to 15.
 ---@param words any a buffer
 ---@param along integer K
 function gemm_int4.weight(words, along, n, k)
@@ -495,19 +497,19 @@ function gemm_int4.weight(words, along, n, k)
   return words[block * 4 + k // 16 % 4] >> shift & 15
 end
 
---- A kernel of (A, W, S, [Z,] C, [work, turns,] ...) for n columns and k: see
--- join.launches.
+--- Returns a kernel of (A, W, S, [Z,] C, [work, turns,] ...) for n columns and
+-- k: see join.launches.
 ---@param o table {n: integer, k: integer, m: integer?, group: integer?,
 -- zeros: boolean?, rows: integer?, columns: integer?, warps: integer[]?,
 -- slice: integer?, stages: integer?, splits: integer?, cluster: boolean?,
 -- name: string?, arch: string?, min_blocks: integer?, epilogue: function?,
 -- gated: boolean?, pdl: boolean?, ahead: boolean?}
--- m: the rows that it is meant for (16), which decide `rows`, those of a tile;
+-- m: the intended number of rows (16), which decides `rows`, those of a tile;
 -- columns: 16-column blocks of a warp; warps: along N and along K; slice: of K,
 -- that a warp multiplies of a tile; splits: blocks that share K, cluster:
--- through their shared memory (sm_90); arch: whose
--- shared memory the stages may fill (sm_90a); epilogue: as gemm_sm80 has it, of
--- the product turned around, C^T (N,M); gated: as there, n is of W; pdl: for
+-- through their shared memory (sm_90); arch: the target whose shared memory the
+-- stages may fill (sm_90a); epilogue: like that of gemm_sm80, for the
+-- transposed product, C^T (N,M); gated: as there, n is that of W; pdl: for
 -- dependent launches
 setmetatable(gemm_int4, {__call = function(_, o)
   local p = plan(o)

@@ -1,29 +1,30 @@
---- A GEMM without tensor cores: C = alpha A B^T + beta C on FMA units, of f32
--- and of whatever else can be multiplied and added.
+--- A GEMM without tensor cores: C = alpha A B^T + beta C on FMA units, for f32
+-- and any other type with products and sums.
 --
 --     local k = gemm_simt {tile = {128, 128, 8}}
 --     k.kernel(A, B, C):launch {grid = k.grid(m, n), block = k.block}
 --
--- kernels/gemm_sm80.lua with another atom: its arguments, its options. 128
--- threads have 8x16 of C each of a tile of 128x128, in registers; what limits
--- that is shared memory, which gives a multiprocessor 128 bytes a clock, for
--- 128 multiply-adds: a thread with 8x8 reads 16 floats for 64 of them, one with
--- 8x16 24 for 128.
---   - M and N are contiguous in shared memory: 4 neighbours come in one load,
+-- It is kernels/gemm_sm80.lua with another atom, and has its arguments and
+-- options. 128 threads each compute 8x16 of a tile of C of 128x128, in
+-- registers. Shared memory limits the speed: it delivers 128 bytes a clock to a
+-- multiprocessor, for 128 multiply-adds. A thread with 8x8 reads 16 floats for
+-- 64 multiply-adds, one with 8x16 reads 24 for 128.
+--   - M and N are contiguous in shared memory: one load reads 4 neighbours,
 --     and a step of K needs 24 registers, not 96.
 --   - A 16-byte load of a warp takes two passes instead of four when lanes l
---     and l+1 (for A) or l and l+2 (for B) read the same address: the layout
---     of the threads below sees to that.
--- A and B lie so in memory already where M and N are contiguous. Else they are
--- turned on their way, from 16 bytes of K in registers. Tiles of 8 in K, since
--- they are unrolled: 16 take longer to compile and are no faster, 4 wait too
--- often.
+--     and l+1 (for A) or l and l+2 (for B) read the same address. The layout
+--     of the threads below ensures that.
+-- A and B have this order already if M and N are contiguous. Else they are
+-- transposed during the copy, from 16 bytes of K in registers. Tiles have 8 in
+-- K, since they are unrolled: 16 take longer to compile and are no faster, 4
+-- wait too often.
 local check = require "kernels.check"
 local cute = require "cute"
 local _ = cute._
 
 -- (M,N) -> thread, 16x8: M takes bits 1, 2 and 4 of the lane and one of the
--- warp, N bits 0 and 3 of the lane and the other of the warp. Of 8 warps 16x16.
+-- warp, N bits 0 and 3 of the lane and the other of the warp. With 8 warps
+-- 16x16.
 local THREADS = {
   [4] = cute.make_layout({{4, 2, 2}, {2, 2, 2}, 1},
                          {{2, 16, 32}, {1, 8, 64}, 0}),
@@ -35,19 +36,19 @@ local NAMES = {f32 = "float", f64 = "double", i32 = "int32_t", f16 = "half_t",
                bf16 = "bfloat16_t", e4m3 = "float_e4m3_t",
                e5m2 = "float_e5m2_t", i8 = "int8_t", u8 = "uint8_t"}
 
---- A kernel as kernels.gemm_sm80 makes it.
----@param o? {sums: any, a_dtype: any, b_dtype: any, warps: integer?} and what
--- gemm_sm80 takes
--- sums: the type of products and sums (f32); a_dtype, b_dtype: of A and B,
--- where they are of others and converted; warps: 4, or 8, of whose threads each
--- has 8x8
+--- Returns a kernel as kernels.gemm_sm80 makes it.
+---@param o? {sums: any, a_dtype: any, b_dtype: any, warps: integer?} and the
+-- options of gemm_sm80
+-- sums: the type of products and accumulators (f32); a_dtype, b_dtype: the
+-- types of A and B, if they differ and are converted; warps: 4, or 8, whose
+-- threads compute 8x8 each
 return function(o)
   local p = {name = "gemm_simt", tile = {128, 128, 8}, stages = 6,
     min_blocks = 2, warps = 4,
     lead = 0,
-    plain = true,  -- no swizzle: addresses are sums, known offsets
+    plain = true,  -- no swizzle: addresses are sums with known offsets
     halves = true,
-    slots = 2}  -- fragments of two steps of K: one is used, one is filled
+    slots = 2}  -- fragments of two steps of K: one in use, one being filled
   check.options("gemm_simt", o or {}, check.SIMT)
   for k, v in pairs(o or {}) do p[k] = v end
   check.need(THREADS[p.warps], "gemm_simt", "warps = %s; 4 or 8 are needed",

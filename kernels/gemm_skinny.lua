@@ -1,31 +1,31 @@
---- D = A B^T of 16-bit floats for few rows of A: what takes time is reading B,
--- the weights.
+--- D = A B^T with 16-bit floats for few rows of A: reading B, the weights,
+-- dominates the time.
 --
 --     local k = gemm_skinny {m = 8, n = 4096, k = 4096}
 --     k.kernel(A, B, D):launch {grid = k.grid(m), block = k.block}
 --
 -- A (M,K) and B (N,K) have rows at multiples of 16 bytes, K a multiple of 8; D
--- (M,N) is any. Batches are a third mode, as gemm_sm80 has them. B may have 8
--- bits, whole numbers or floats (K: a multiple of 16), which are converted in
--- registers, and factors S (N,K/group) behind it, of any type: those of a group
--- multiply its sums.
+-- (M,N) has any layout. Batches are a third mode, as in gemm_sm80. B can have 8
+-- bits, integers or floats (K: a multiple of 16), which are converted in
+-- registers. Factors S (N,K/group), of any type, can follow B: each multiplies
+-- the sums of a group.
 --
--- Nothing goes through shared memory but sums. A thread loads 16 bytes of a row
--- of B, and so do its neighbours in the fragment: 4 threads have a run of 32
--- elements, or 64, which MMAs of mma.sync take, each two pairs of every thread.
--- That this is not the order of K does not matter, for A and B are permuted
--- alike. B is the first operand of the MMA (side = "a": 16 rows at once, the
--- result is D^T) or the second one ("b": 8 rows).
+-- Only sums go through shared memory. A thread loads 16 bytes of a row of B,
+-- and so do its neighbours in the fragment: 4 threads have a run of 32
+-- elements, or 64, for MMAs of mma.sync, each with two pairs of every thread.
+-- This is not the order of K, but that does not matter, since A and B are
+-- permuted alike. B is the first operand of the MMA (side = "a": 16 rows at
+-- once, the result is D^T) or the second one ("b": 8 rows).
 --
--- A warp has a chunk of `unroll` runs under way. Chunks of K are shared out in
--- turn to the warps of a block, and of blocks (z). A run is half of a line of
--- memory: loads of B bring the other half to L2, too (`prefetch`).
+-- A warp has a chunk of `unroll` runs in flight. Chunks of K are distributed in
+-- turn over the warps of a block, and over blocks (z). A run is half of a cache
+-- line: loads of B prefetch the other half into L2, too (`prefetch`).
 --
--- The order of sums: a warp's, MMA by MMA as K goes on, MMA s of a run having
--- elements 8 t + 4 s + {0, 1, 2, 3} of threads t = 0 to 3 (of 8 bits: 16 t +
--- 4 s; with factors each run is a sum of its own); then those of a
--- block's warps, the first first; then those of blocks, by z. It does not
--- depend on M, nor on a row's place.
+-- The order of sums: first those of a warp, MMA by MMA along K, where MMA s of
+-- a run has elements 8 t + 4 s + {0, 1, 2, 3} of threads t = 0 to 3 (for 8
+-- bits: 16 t + 4 s; with factors each run is a separate sum). Then those of a
+-- block's warps, in order; then those of blocks, by z. The order does not
+-- depend on M, nor on the position of a row.
 local cute = require "cute"
 local check = require "kernels.check"
 local join = require "kernels.join"
@@ -41,7 +41,7 @@ local ATOMS = {f16 = "SM80_16x8x16_F32F16F16F32_TN",
 -- Operands
 ---------------------------------------------------------------------------
 
--- Four bytes of type t as two words of dtype.
+-- Converts four bytes of type t to two words of dtype.
 local function converted(word, t, dtype)
   if t.is_integer then
     return cute.arch[("cvt_%sx4_to_%sx4"):format(t.name, dtype.name)](word)
@@ -54,18 +54,18 @@ local function converted(word, t, dtype)
   return words(0), words(1)
 end
 
--- Which of n rows a thread has of an operand: of each of its tiles that of this
--- lane, and of the MMA's first operand the one 8 rows on, false where no lane's
--- is there. o:
--- {first: is it that? count: of its tiles, across: those that lie beside each
--- other in a block, row(i): the first of tile i, prefetch: what comes to L2}.
+-- Returns the rows of n that a thread has of an operand: in each of its tiles
+-- that of this lane and, for the MMA's first operand, the one 8 rows below. A
+-- row is false if no lane has it. o: {first: whether it is the first operand,
+-- count: number of its tiles, across: tiles side by side in a block, row(i):
+-- the first row of tile i, prefetch: bytes to prefetch into L2}.
 local function rows_of(n, o)
   local rows, last, lane = {}, n - 1, cute.arch.lane_idx()
   local few = math.type(last) == "integer" and last < 8
   for i = 0, o.count - 1 do
     for h = 0, o.first and 1 or 0 do
       local row = o.row(i) + lane // 4 + 8 * h
-      -- rows behind the last are read as the last one: nobody takes their sums
+      -- rows after the last are read as the last one: their sums are not stored
       if not tiles.divides((o.first and 16 or 8) * o.across, n) then
         row = cute.min(row, last)
       end
@@ -75,8 +75,8 @@ local function rows_of(n, o)
   return rows
 end
 
--- What a thread has of an operand: load(slot, run, guard) brings its pieces of
--- all rows, at(slot, s) is the fragment of MMA s of that run.
+-- Makes a thread's part of an operand: load(slot, run, guard) loads its pieces
+-- of all rows, at(slot, s) is the fragment of MMA s of that run.
 local function operand(p, t, o)
   local each, halves, own = p.each, o.first and 2 or 1, t.element_type
   local lane, rows = cute.arch.lane_idx(), rows_of(t.shape[1], o)
@@ -123,8 +123,8 @@ local function operand(p, t, o)
   return out
 end
 
--- Factors of B, S (N,K/group) or ((128,N/128),K/group), of the rows of this
--- thread's sums: load(slot, run), and get(slot), ((1,2),MT,1).
+-- Makes factors of B, S (N,K/group) or ((128,N/128),K/group), of the rows of
+-- this thread's accumulators: load(slot, run), and get(slot), ((1,2),MT,1).
 local function factors(p, S, o)
   local rows = rows_of(p.n, o)
   local held = cute.make_rmem_tensor({{1, 2}, p.MT, 1, p.unroll},
@@ -144,10 +144,10 @@ end
 -- The kernel
 ---------------------------------------------------------------------------
 
--- Goes through this warp's chunks of K, from number `party` on: each run of the
--- next one is asked for as soon as its like in this one is multiplied. With
--- `ahead` B's of the first chunk are under way before the launch in front is
--- waited for, and so may those of the next launch be.
+-- Iterates over this warp's chunks of K, from number `party` on. Each run of
+-- the next chunk is requested as soon as the same run of this one is
+-- multiplied. With `ahead`, B's runs of the first chunk are requested before
+-- the wait for the preceding launch, and the next launch may do the same.
 local function walk(p, party, X, W, S, sums)
   local chunk = p.run * p.unroll
   local part = S and cute.make_fragment_like(sums) or sums
@@ -196,7 +196,7 @@ local function walk(p, party, X, W, S, sums)
     each(multiply)
   end)
   local left = tiles.count(p.k % chunk, p.run)
-  if left > 0 then  -- piece by piece
+  if left > 0 then  -- run by run
     cute.when(cute.eq(party, full % step), function()
       for slot = 0, left - 1 do load(slot, full, true) end
       for slot = 0, left - 1 do multiply(slot) end
@@ -253,7 +253,7 @@ local function plan(o)
   p.b_dtype = p.b_dtype or p.dtype
   check.need(p.b_dtype == p.dtype or p.b_dtype.bits == 8, "gemm_skinny",
     "B of %s beside %s; the same or 8 bits are needed", p.b_dtype, p.dtype)
-  p.each = 128 // p.b_dtype.bits  -- elements that a thread loads of a row
+  p.each = 128 // p.b_dtype.bits  -- elements of a row in one load of a thread
   p.run = 4 * p.each
   check.need(p.k % p.each == 0, "gemm_skinny",
     "K is %d; multiples of %d are needed", p.k, p.each)
@@ -282,11 +282,11 @@ end
 local gemm_skinny = {}
 
 ---------------------------------------------------------------------------
--- What is tried
+-- Candidates
 ---------------------------------------------------------------------------
 
--- What an H200 showed: all are the best somewhere; clusters where N is small
--- and A has more rows than one or two. most: rows.
+-- Measured on an H200: each is the best for some problem; clusters are for
+-- small N and more than one or two rows of A. most: rows.
 local CHOICES = {
   {side = "a", warps = {1, 8}, unroll = 4},
   {side = "a", warps = {1, 4}, unroll = 8},
@@ -299,12 +299,12 @@ local CHOICES = {
   {side = "a", warps = {1, 16}, unroll = 8, most = 8},
 }
 
---- What there is to try for m rows of A, n and k: a list of {options, tile,
--- seconds = those that a rule expects on an H200, blocks = of a matrix, room =
--- those that a multiprocessor has room for}.
+--- Returns the candidates for m rows of A, n and k: a list of {options, tile,
+-- seconds = estimated for an H200, blocks = of a matrix, room = blocks that fit
+-- on a multiprocessor}.
 ---@param o table {dtype: any, b_dtype: any?, sms: integer, batches: integer?,
 -- clusters: boolean?, gated: boolean?, group: integer?}
--- clusters: can blocks form some?
+-- clusters: whether blocks can form clusters
 function gemm_skinny.candidates(m, n, k, o)
   local list = {}
   for _, choice in ipairs(CHOICES) do
@@ -314,7 +314,7 @@ function gemm_skinny.candidates(m, n, k, o)
         b_dtype = o.b_dtype, group = o.group, side = choice.side,
         warps = choice.warps, unroll = choice.unroll,
         splits = choice.splits or 1, cluster = choice.splits and true}
-      -- fewer runs where one has more tiles, or more of A
+      -- fewer runs for a warp with more tiles, or more of A
       if o.gated then
         options.gated, options.count = true, 2
         options.unroll = options.unroll // 2
@@ -334,23 +334,22 @@ function gemm_skinny.candidates(m, n, k, o)
   return list
 end
 
---- A kernel of (A, B, [S,] D, [work, turns,] ...) for n columns and k: see
--- join.launches.
+--- Returns a kernel of (A, B, [S,] D, [work, turns,] ...) for n columns and k:
+-- see join.launches.
 ---@param o table {n: integer, k: integer, m: integer?, dtype: any?,
 -- b_dtype: any?, group: integer?, side: string?, count: integer?,
 -- rows: integer?, warps: integer[]?, unroll: integer?, splits: integer?,
 -- name: string?, min_blocks: integer?, cluster: boolean?, epilogue: function?,
 -- gated: boolean?, prefetch: string?, pdl: boolean?, ahead: boolean?}
--- m: the rows that it is meant for; dtype: of A, and of B, if b_dtype does not
--- say another; group: elements of K that share a factor of a row of B, with
--- side "a"; rows: of A, that a block has; count: tiles
--- of B's rows, 16 or 8, of a warp; warps: along N and along K;
--- splits: blocks that share K,
--- cluster: through their shared memory (sm_90);
--- epilogue: as gemm_sm80 has it, with side "a" of the product turned around;
--- gated: as gemm_sm80 has it, n is of B; prefetch: level_prefetch_size of loads
--- of B; pdl: for dependent launches; ahead: B, and its factors, are written by
--- nobody who may still run, and read before the launch in front is waited for
+-- m: the intended number of rows; dtype: of A, and of B unless b_dtype differs;
+-- group: elements of K that share a factor of a row of B, with side "a"; rows:
+-- of A, in a block; count: tiles of B's rows, 16 or 8, in a warp; warps: along
+-- N and along K; splits: blocks that share K, cluster: through their shared
+-- memory (sm_90); epilogue: like that of gemm_sm80, with side "a" for the
+-- transposed product; gated: like that of gemm_sm80, n is that of B; prefetch:
+-- level_prefetch_size of loads of B; pdl: for dependent launches; ahead: no
+-- running launch writes B and its factors, so they are read before the wait for
+-- the preceding launch
 setmetatable(gemm_skinny, {__call = function(_, o)
   local p = plan(o)
   return join.launches(p, function(A, B, ...)

@@ -5,56 +5,55 @@
 --                          atoms = {2, 2, 1}, permutation = {32, 32, 16}}
 --     k.kernel(A, B, C):launch {grid = k.grid(m, n), block = k.block}
 --
--- A (M,K), B (N,K) and C (M,N) in any order of their modes, of any size and
--- alignment, modes nested or through a function (im2col): see cute.tiles.
--- Batches are a third mode, (M,K,L); operands without one, of extent 1 or of
--- stride 0 there are the same for all. cp.async fills `stages` tiles of shared
--- memory in turn; within a tile, the fragments of the next block of K are
+-- A (M,K), B (N,K) and C (M,N) have any order of modes, any size and alignment;
+-- modes can be nested or go through a function (im2col): see cute.tiles.
+-- Batches are a third mode, (M,K,L); an operand without it, or with extent 1 or
+-- stride 0 there, is the same for all. cp.async fills `stages` tiles of shared
+-- memory in turn. Within a tile, the fragments of the next block of K are
 -- loaded while one is multiplied.
 --
--- An epilogue says what becomes of the sums, and takes what else the kernel is
--- called with; part.load(t[, dtype]) is what another matrix, or a vector for
--- each column, has where the sums are:
+-- An epilogue transforms the accumulators, and takes the further arguments of
+-- the kernel. part.load(t[, dtype]) returns the values of another matrix, or of
+-- a vector with one value for each column, at the accumulators' positions:
 --
 --     epilogue = function(acc, part, bias, residual)
 --       return cute.max(acc + part.load(bias), 0) + part.load(residual)
 --     end
 --     k.kernel(A, B, C, bias, residual):launch { ... }
 --
--- gated = true: the first half of B's rows makes gates, the second what passes
--- them; the epilogue gets both, (gate, up, part, ...), and C (M,N) has half as
--- many columns as B (2N,K) rows. Threads have a gate and what passes it: groups
--- of B's rows are multiplied in turn.
+-- gated = true: the first half of B's rows makes gates, the second the gated
+-- values. The epilogue gets both, (gate, up, part, ...), and C (M,N) has half
+-- as many columns as B (2N,K) has rows. A thread holds gates and the matching
+-- gated values: groups of B's rows from both halves alternate.
 --
--- blocks = n: sums of n elements of K have factors of their own before they are
--- added up, and the kernel is one of (A, B, C, SA, SB, ...): SA (M,K/n) and SB
--- (N,K/n), whose modes may be nested with strides of 0, one factor for many;
+-- blocks = n: the accumulators of n elements of K are scaled before they are
+-- added, and the kernel takes (A, B, C, SA, SB, ...): SA (M,K/n) and SB
+-- (N,K/n), whose modes can be nested with strides of 0, one factor for many;
 -- nil: none.
 --
--- as: the type in which A and B, of others, are multiplied.
+-- as: the type to which A and B, of other types, are converted for the MMA.
 local cute = require "cute"
 local tiles = require "cute.tiles"
 local check = require "kernels.check"
 local _ = cute._
 
--- The stages of X, if a tile of C fits there in rows.
+-- Returns the stages of X if a tile of C fits there in rows.
 local function room_in(X, C, size)
   local s = X.smem
   return X.k_leads and cute.cosize(s.layout) * s.element_type.bits
     >= size * C.tensor.element_type.bits and s
 end
 
--- C through shared memory: fragments hold pairs, which would leave as 4-byte
--- stores at best; turned around they leave in 16-byte ones where rows have
--- these, whole rows at a time. The memory is that of an operand's stages, once
--- all threads have read them. each_part(f): f(part, fragment, n) of parts of C
--- beside each other.
+-- Stores C through shared memory. Fragments hold pairs, which would give 4-byte
+-- stores at best; rearranged, they give 16-byte stores of whole rows where rows
+-- allow it. The memory is that of an operand's stages, once all threads have
+-- read them. each_part(f): calls f(part, fragment, n) for adjacent parts of C.
 local function store_rows(C, mma, tile, at, stages, each_part)
   local tid, dtype = cute.arch.thread_idx(), C.tensor.element_type
   local layout = tiles.smem_layout(dtype.bits, {tile[1], tile[2]}, 1, 1)
   local sC = cute.make_tensor(cute.recast_ptr(stages.iterator, dtype),
     cute.get_nonswizzle_portion(layout))(_, _, 0)         -- (BM,BN)
-  cute.arch.sync_threads()  -- no copy is under way: all were waited for
+  cute.arch.sync_threads()  -- no copy is in flight: all were waited for
   local atom = cute.make_copy_atom("UniversalCopy", dtype,
                                    C.pair * dtype.bits)
   local r2s = cute.make_tiled_copy_C(atom, mma):get_slice(tid)
@@ -66,8 +65,8 @@ local function store_rows(C, mma, tile, at, stages, each_part)
   tiles.put_rows(sC, C.tensor, {tile[1], tile[2]}, at, mma:size())
 end
 
--- Asks for tile k of operands: cp.async into its stage, or loads into
--- registers, for arrived() to put there.
+-- Requests tile k of operands: by cp.async into its stage, or by loads into
+-- registers, which arrived() stores there.
 local function ask(list, walk, k, stage)
   cute.when(walk.has(k), function()
     if list[1].halves then list[1].take(k)
@@ -84,11 +83,11 @@ local function arrived(operands, walk, k, stage)
   end)
 end
 
--- The loop over tiles, blocks of K unrolled, from the first tile k that was not
--- asked for. Stages: `at` is multiplied, `read` comes next, `write` is free. A
--- and B are asked for between blocks, one after the other, for fetches queue
--- behind the copies before them, or `both` together; at once what goes through
--- registers.
+-- Loops over tiles with unrolled blocks of K, from the first tile k that was
+-- not requested. Stages: `at` is multiplied, `read` is next, `write` is free. A
+-- and B are requested between blocks, one after the other, since fetches queue
+-- behind earlier copies, or `both` together. Loads through registers are
+-- requested at once.
 local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
   local at, read, write = 0, 0, stages - 1
   cute.arch.cp_async_wait_group(stages - 2)
@@ -106,7 +105,7 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
     A.fetch(at, kb)
     B.fetch(at, kb)
   end
-  local function on(k_tile)  -- to the next tile; behind the last, the same
+  local function on(k_tile)  -- to the next tile; after the last, the same
     at = cute.where(cute.lt(k_tile + 1, A.k_tiles), read, at)
     cute.arch.cp_async_wait_group(stages - 2)
     cute.arch.sync_threads()
@@ -140,15 +139,16 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
   end
 end
 
--- Columns beside each other that all threads have before one has its next.
+-- Returns the columns that all threads cover together before a thread has its
+-- next.
 local function group_of(mma, tile)
   local part = mma:get_slice(0):partition_C(
     cute.make_identity_tensor {tile[1], tile[2]})
   return part(0, 0, 1)[2] - part(0, 0, 0)[2]
 end
 
--- B (2N,K) in groups of rows of either half in turn, and which rows there are
--- where N is no multiple of them.
+-- Returns B (2N,K) with alternating groups of rows from both halves, and the
+-- rows that exist if N is no multiple of a group.
 local function in_turn(mB, group)
   local n, stride = mB.shape[1] // 2, mB.stride
   local view = cute.make_tensor(mB.iterator, cute.make_layout(
@@ -164,7 +164,8 @@ local function in_turn(mB, group)
   end
 end
 
--- Sums of gates and of what passes them, as C has places for one of each.
+-- Returns the accumulators of gates and of gated values, in C's layout for one
+-- of each.
 local function halves(acc, C)
   local out, shape = {}, C.acc.shape
   for first = 0, 1 do
@@ -177,9 +178,10 @@ local function halves(acc, C)
   return table.unpack(out)
 end
 
--- f(part, sums, n) for parts of C that are so wide, but for those outside. What
--- it does stands once in the text, in a loop: behind each pass the sums move
--- up, so that those of a part come first, in registers that are known.
+-- Calls f(part, sums, n) for parts of C of that width, except those outside. It
+-- occurs once in the text, in a loop: after each pass the accumulators are
+-- shifted, so that those of the next part are first, in registers known at
+-- compile time.
 local function each_part(C, columns, sums, f)
   local tile, at = C.tile, C.at
   local count = tile[2] // columns
@@ -201,9 +203,9 @@ local function each_part(C, columns, sums, f)
   end
 end
 
--- What there is to do behind each tile of K where sums have factors: those of
--- C's accumulators go to others, in the end all of them come back. SA and SB as
--- matrices like C, of block number `at`.
+-- Returns the work after each tile of K if accumulators are scaled: adds C's
+-- accumulators, scaled, to separate sums. At the end the sums replace the
+-- accumulators. SA and SB are used as matrices like C, for block number `at`.
 local function scaler(o, C, SA, SB, from)
   local M, N = C.tensor.shape[1], C.tensor.shape[2]
   local per = o.blocks // o.tile[3]
@@ -228,7 +230,7 @@ local function scaler(o, C, SA, SB, from)
     cute.when(cute.eq((k_tile + 1) % per, 0), function()
       add(k_tile // per)
     end)
-  end, function(k_tiles)  -- what is left of a block
+  end, function(k_tiles)  -- the rest of a block
     if per > 1 then
       cute.when(cute.ne(k_tiles % per, 0), function() add(k_tiles // per) end)
     end
@@ -236,20 +238,21 @@ local function scaler(o, C, SA, SB, from)
   end
 end
 
-local FEW = 16  -- cp.async that a thread asks for of a tile, where it is wide
+local FEW = 16  -- cp.async of a thread for a tile, if accesses are wide
 
--- Are both operands waited for at once? Where elements come one by one and
--- sums leave them the registers, that is up to 1.3 times as fast.
+-- Reports whether to wait for both operands at once. If elements are copied one
+-- by one and accumulators leave enough registers, that is up to 1.3 times as
+-- fast.
 local function waits_once(mA, mB, C, async, way, o)
   return not (async or o.halves or way.at or way.from or o.gated)
     and mA.element_type.bits == 16 and mB.element_type.bits == 16
     and C.crd ~= nil and cute.size(C.acc) <= 64
 end
 
--- A and B of this block's tile {bm, bn}, as cute.tiles has operands; are all of
--- their elements asked for by cp.async, and how many stages are there? What
--- comes through registers is there a tile later: more stages than the next one
--- would stay empty, and each is text of its own.
+-- Makes A and B of this block's tile {bm, bn}, as operands of cute.tiles. Also
+-- returns whether all of their elements are copied by cp.async, and the number
+-- of stages. Loads through registers arrive one tile later: more stages than
+-- the next one would stay empty, and each adds text.
 local function operands(o, mma, mA, mB, at, way, valid_b)
   local function of(t, which, rows, i, more)
     local fetch = type(o.fetch) == "function" and o.fetch(t.element_type)
@@ -271,8 +274,8 @@ local function operands(o, mma, mA, mB, at, way, valid_b)
          async_b
 end
 
--- Asks for the first tiles, for all stages but one; the next tile of the walk.
--- As text for each, unless that is much.
+-- Requests the first tiles, for all stages but one; returns the next tile of
+-- the iteration. Unrolled, unless that is much text.
 local function ask_first(A, B, walk, stages, few)
   local k = walk.first
   local function load(stage)
@@ -288,11 +291,12 @@ local function ask_first(A, B, walk, stages, few)
   return k
 end
 
--- D leaves, through a room in shared memory where there is one. finish(C[,
--- like[, sums]]): the fragment that does.
+-- Stores D, through shared memory if there is room. finish(C[, like[, sums]])
+-- returns the fragment to store.
 local function leave(o, mma, D, acc, tile, at, room, finish)
   local columns = o.epilogue and o.columns or tile[2]
-  -- f(part, fragment, n); in_rows: a fragment in the order of sums, not of C
+  -- f(part, fragment, n); in_rows: a fragment in the order of accumulators, not
+  -- of C
   local function each(in_rows, f)
     each_part(D, columns, acc, function(part, sums, n)
       local own = part.acc
@@ -309,7 +313,7 @@ local function leave(o, mma, D, acc, tile, at, room, finish)
   end
 end
 
--- finish(C[, like]): the fragment that leaves; way: of gemm.run.
+-- finish(C[, like]): returns the fragment to store; way: see gemm.run.
 local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   local BM, BN = o.tile[1], o.tile[2]
   local block = (cute.arch.block_idx())
@@ -334,7 +338,7 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   C.acc:fill(0)
 
   local walk = tiles.walk(A, B)
-  -- what goes through registers waits in any case; both are much text
+  -- loads through registers wait in any case; both are much text
   local k = ask_first(A, B, walk, stages, stages == 2
     or async_a and async_b and A.moves + B.moves <= FEW)
   local passed, done
@@ -356,14 +360,15 @@ local DEFAULT = {stages = 3, group = 8, tile = {128, 128, 64},
   mma = "SM80_16x8x16_F32BF16BF16F32_TN", atoms = {2, 2, 1},
   permutation = {32, 32, 16}}
 
--- The matrices that this block works on, by z, if there are batches.
+-- Returns the matrices that this block works on, by z, if there are batches.
 local function of_batch(...)
   local at, out = select(3, cute.arch.block_idx()), {}
   for i, t in ipairs {...} do out[i] = tiles.batch(t, at) end
   return table.unpack(out)
 end
 
--- What leaves: alpha and beta, or the epilogue with what it takes.
+-- Returns the function that computes the fragment to store: alpha and beta, or
+-- the epilogue with its arguments.
 local function finisher(o, way, ...)
   local more = table.pack(...)
   if not o.epilogue then
@@ -392,16 +397,18 @@ local function finisher(o, way, ...)
   end
 end
 
---- A kernel of (A, B, C [, alpha, beta]), or of (A, B, C, ...) with an epilogue
--- of (acc, part, ...), and what its launch needs. With pdl it is for dependent
--- launches: it waits for the kernel before it; the next one begins when its
--- blocks are done, since earlier ones are in their way.
--- run(A, B, C, way, ...) is
--- what a block of it does, for kernels of one's own. way: {valid = which
--- elements of A there are (tiles.inside), cached = A goes through L1, at = the
--- tile {bm, bn}, from =, k_tiles = the tiles of K, meet = function(C, block):
--- what happens before C leaves, and whether this block writes it, batch(t) =
--- part.batch of an epilogue, and part.l = l, where these are not of batch z}.
+--- Returns a kernel of (A, B, C [, alpha, beta]), or of (A, B, C, ...) with an
+-- epilogue of (acc, part, ...), and its launch parameters. With pdl it is for
+-- dependent launches: it waits for the preceding kernel, and the next one
+-- begins when its blocks are done, since earlier blocks would slow it down.
+-- run(A, B, C, way, ...) is the work of one block, for use in other kernels.
+-- Fields of way:
+-- valid: the existing elements of A (tiles.inside); cached: loads A through L1;
+-- at: the tile {bm, bn}; from, k_tiles: the tiles of K;
+-- meet: function(C, block), called before C is stored; returns whether this
+--   block stores it;
+-- batch(t), l: part.batch and part.l of an epilogue, if they are not of batch
+--   z.
 ---@param o? table {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,
 -- rows: boolean?, epilogue: function?, columns: integer?, gated: boolean?,
@@ -409,10 +416,10 @@ end
 -- fetch: any?, blocks: integer?, as: any?,
 -- lead: integer?, slots: integer?, plain: boolean?, halves: boolean?,
 -- min_blocks: integer?, pdl: boolean?}
--- group: tiles of M that blocks walk together; rows: C leaves through shared
--- memory; columns: of the parts of C, of whole permutations, for which an
--- epilogue stands in the text (all of a tile); piece, fetch, lead, slots,
--- plain, halves: of cute.tiles (fetch: its atom, or a function of an operand's
+-- group: tiles of M that blocks process together; rows: stores C through shared
+-- memory; columns: width of the parts of C, in whole permutations, for which an
+-- epilogue occurs in the text (all of a tile); piece, fetch, lead, slots,
+-- plain, halves: see cute.tiles (fetch: its atom, or a function of an operand's
 -- type); min_blocks: on a multiprocessor, which limits the registers
 ---@return table {kernel: any, run: function, grid: function, tile: integer[],
 -- block: integer, mma: any}

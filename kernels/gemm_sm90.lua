@@ -1,94 +1,96 @@
---- A GEMM for Hopper: D = A B^T by TMA and wgmma, in blocks that stay.
+--- A persistent GEMM for Hopper: D = A B^T by TMA and wgmma.
 --
 --     local gemm = gemm_sm90 {tile = {128, 256, 64}, stages = 4,
 --                             cluster = {2, 1}}
 --     local run = gemm.prepare(A, B, D, {device = "gpu"})
 --     run:launch()
 --
--- A (M,K) and B (N,K) have K contiguous, or of 16 bits M and N (a_major = "m",
--- b_major = "n"), D (M,N) its rows, or its columns (d_major = "m"); rows begin
--- at multiples of 16 bytes, which TMA asks for. Any M, N, K. dtype is the type
--- of all three, a_dtype, b_dtype and d_dtype that of one: bf16 and f16; e4m3
--- and e5m2; f32, multiplied as tf32; i8 and u8, with sums and D of i32. BK is
--- 128 bytes, or more of them.
+-- A (M,K) and B (N,K) have contiguous K, or for 16-bit types M and N (a_major =
+-- "m", b_major = "n"). D (M,N) has contiguous rows, or columns (d_major = "m").
+-- Rows begin at multiples of 16 bytes, as TMA requires. Any M, N, K. dtype is
+-- the type of all three; a_dtype, b_dtype and d_dtype are the types of one:
+-- bf16 and f16; e4m3 and e5m2; f32, multiplied as tf32; i8 and u8, with
+-- accumulators and D of i32. BK is a multiple of 128 bytes.
 --
--- One thread, the producer, asks for tiles of A and B along K and is far ahead;
--- warpgroups, the consumers, multiply what has come. Between them is a ring of
--- `stages` tiles (cute.pipeline). A cluster's blocks work side by side: each
--- loads its part of what they share for all of them.
+-- One thread, the producer, requests tiles of A and B along K, far ahead.
+-- Warpgroups, the consumers, multiply the tiles that have arrived. Between them
+-- is a ring of `stages` tiles (cute.pipeline). The blocks of a cluster load
+-- shared tiles together: each loads a part and multicasts it to all.
 --
---   schedule "cooperative": the consumers share a tile, 64 rows each in turn
---            "pingpong": each has a tile of its own; while one multiplies the
---            other writes its result. Tiles follow each other in the ring.
+-- schedule "cooperative": the consumers share a tile, alternating 64 rows each
+-- "pingpong": each consumer has its own tile; while one multiplies, the other
+--   writes its result. Tiles are consecutive in the ring.
 --
--- Tiles follow each other in bands: `swizzle` of them side by side along M,
--- then the next along N; with raster_along_m along N, then the next along M.
+-- Tiles are ordered in bands: `swizzle` tiles along M, then the next along N;
+-- with raster_along_m along N, then the next along M.
 --
--- persistent = false: a block has one tile, whose place is the block's; for
--- results of no more tiles than there are multiprocessors, or twice as many
--- where min_blocks = 2 of them share one. With raster_along_m, and without
--- clusters, blocks side by side have tiles along N, else along M: in runs of so
--- many that these and the next runs read the fewest rows together.
+-- persistent = false: each block computes one tile, at its own index. Use it
+-- for results with at most as many tiles as multiprocessors, or twice as many
+-- with min_blocks = 2. With raster_along_m and without clusters, consecutive
+-- blocks have tiles along N, else along M. The length of their runs minimizes
+-- the rows that concurrent runs read together.
 --
--- ahead = "a" or "b", with pdl: that operand is written by nobody who may still
--- run: a block asks for its first tiles before it waits for the launch in
--- front, and lets the next one do so.
+-- ahead = "a" or "b", with pdl: no launch that may still be running writes that
+-- operand. A block requests its first tiles before it waits for the preceding
+-- launch, and lets the next launch do the same.
 --
--- split = 2: two blocks of a cluster have a half of K each, for few tiles and
--- much K. Each sends half of its sums to the other and stores half of the tile;
--- a block has one tile.
+-- split = 2: two blocks of a cluster each compute half of K, for few tiles and
+-- large K. Each sends half of its accumulators to the other and stores half of
+-- the tile. A block computes one tile.
 --
--- split = "stream": the last tiles are divided along K so that all blocks end
--- at the same time (cute.utils.StreamKTileScheduler). Who has not the first
--- step of such a tile leaves its sums in a workspace; the one who has loads
--- them through the ring behind its own operands. They are added in the order of
--- K: results depend on the grid, not on who came when. Parts of less than
--- `least` steps are not worth it. With equal = n only the tiles past whole
--- waves are divided, in as many equal parts as there are blocks for, n at most.
+-- split = "stream": the last tiles are split along K so that all blocks end at
+-- the same time (cute.utils.StreamKTileScheduler). A block without the first
+-- step of such a tile stores its partial sums in a workspace; the block with
+-- the first step loads them through the ring after its own operands. They are
+-- added in the order of K: results depend on the grid, not on timing. Parts of
+-- less than `least` steps are avoided. With equal = n, only the tiles after the
+-- whole waves are split, into equal parts, as many as there are blocks for, at
+-- most n.
 --
--- scheduler "static": blocks take turns at tiles; "dynamic": whoever is free
--- draws the next from a counter (cute.utils.DynamicPersistentTileScheduler).
+-- scheduler "static": blocks take tiles in turn; "dynamic": an idle block draws
+-- the next tile from a counter (cute.utils.DynamicPersistentTileScheduler).
 --
--- a_hint, b_hint, d_hint (of cpasync.CacheHint; the last is of D and of what is
--- read like it) tell L2 what is read again, l2_promotion (64, 128, 256) how
--- many bytes it reads of memory at once.
+-- a_hint, b_hint, d_hint (of cpasync.CacheHint; the last is for D and for the
+-- sources) tell L2 which data is read again. l2_promotion (64, 128, 256) is the
+-- number of bytes that L2 reads from memory at once.
 --
--- Tensor cores keep sums of 8-bit floats with fewer bits than f32 has: with
--- promote = n these are added to others, in f32, every n tiles along K, those
--- of 64 rows at a time. While one warpgroup adds, the other multiplies; with
--- turns nobody does.
+-- Tensor cores accumulate 8-bit floats with fewer bits than f32 has. With
+-- promote = n, the accumulators are added to f32 sums every n tiles along K, 64
+-- rows at a time. While one warpgroup adds, the other multiplies; if the
+-- warpgroups alternate, the tensor cores wait.
 --
--- blocks = 1 or 128, of 8-bit floats: sums of a tile along K, 128 elements,
--- have factors before they are added up: SA (M,K/128) and SB (N,K/128), whose
--- modes may be nested with strides of 0; a factor of SB is of so many columns.
--- They are the first of the epilogue's arguments; false: none.
+-- blocks = 1 or 128, for 8-bit floats: the accumulators of a tile along K, 128
+-- elements, are scaled before they are added: SA (M,K/128) and SB (N,K/128),
+-- whose modes can be nested with strides of 0; a factor of SB covers `blocks`
+-- columns. They are the first arguments of the epilogue; false: none.
 --
 -- batches = true: A (M,K,L), B (N,K,L) and D (M,N,L), matrices of L products; a
--- stride of 0 there is one matrix for all.
+-- stride of 0 shares one matrix among all.
 --
--- groups = "rows" or "masked": of groups of rows, which the device counts
--- (kernels.groups), each with its own of B (N,K,G); A (M,K) and D (M,N), masked
--- A (M,K,G) and D (M,N,G). The last argument is {offsets =} or {counts =}.
--- "list": of problems of their own, of which arguments() is given one; the last
--- argument is what list() gives, an epilogue has the sums alone.
--- Tiles of the groups follow each other; all take the same time, also those
--- that are not full: blocks out of step read what L2 holds no more.
+-- groups = "rows" or "masked": groups of rows, counted by the device
+-- (kernels.groups), each with its own B (N,K,G); A (M,K) and D (M,N), masked A
+-- (M,K,G) and D (M,N,G). The last argument is {offsets =} or {counts =}.
+-- "list": separate problems, one of which is passed to arguments(); the last
+-- argument is the result of list(), and an epilogue gets only the accumulators.
+-- Tiles of the groups are consecutive. All take the same time, also partial
+-- ones, since blocks out of step would read data that L2 no longer holds.
 --
--- gated = true: the first half of B's rows makes gates, the second what passes
--- them; the epilogue gets both, (gate, up, part, ...), and D (M,N) has half as
--- many columns as B (2N,K) rows, a multiple of 8.
+-- gated = true: the first half of B's rows makes gates, the second the gated
+-- values. The epilogue gets both, (gate, up, part, ...). D (M,N) has half as
+-- many columns as B (2N,K) has rows, a multiple of 8.
 --
 -- sources = {{dtype =, major = "n" or "m"}, ...}: matrices like D that an
--- epilogue reads, its first arguments; place.source(i, dtype) is what one has
--- where the sums are. TMA brings them ahead of time into shared memory,
--- `source_stages` parts of each warpgroup's tile.
+-- epilogue reads, its first arguments; place.source(i, dtype) returns the
+-- values of one at the accumulators' positions. TMA loads them in advance to
+-- shared memory, `source_stages` parts of each warpgroup's tile.
 --
--- Sums leave through shared memory: stmatrix puts them into `epi_stages`
--- buffers of 64 rows a warpgroup (epi = {64, EN}: and EN columns, 128 bytes of
--- a row when absent), from which TMA stores them while the next are converted.
--- epi_loop = true: in a loop, so that an epilogue's function stands in the text
--- once; a first call takes two thirds of its time, the kernel as long as before
--- where other warpgroups multiply meanwhile for long enough.
+-- Accumulators are stored through shared memory. stmatrix writes them to
+-- `epi_stages` buffers of 64 rows for each warpgroup, and of EN columns with
+-- epi = {64, EN}, by default 128 bytes of a row. TMA stores a buffer while the
+-- next is converted. epi_loop = true: in a loop, so that the epilogue's
+-- function occurs once in the text. A first call then takes two thirds of the
+-- time; the kernel is as fast as before if other warpgroups multiply for long
+-- enough meanwhile.
 local check = require "kernels.check"
 local choice = require "kernels.gemm_sm90.choice"
 local core = require "cute.core"
@@ -107,8 +109,9 @@ local cpasync, utils = cute.nvgpu.cpasync, cute.utils
 
 local gemm_sm90 = {candidates = choice.candidates, choose = choice.choose}
 
--- B (2N,K[,L]) with 8 rows of either half in turn: a thread's sums of wgmma are
--- those of every eighth column.
+-- Returns B (2N,K[,L]) with alternating groups of 8 rows from both halves. A
+-- thread's wgmma accumulators are 8 columns apart, so it then holds the same
+-- columns of both halves.
 local function in_turn(B)
   local shape, stride = B.shape, B.stride
   local n, d = shape[1] // 2, stride[1]
@@ -116,8 +119,9 @@ local function in_turn(B)
   return cute.make_tensor(B.iterator, cute.make_layout(shape, stride))
 end
 
--- Clusters of so many blocks that run at once on `sms` multiprocessors: as the
--- driver says where operands are on a GPU, else by the table.
+-- Returns the number of clusters of `size` blocks that run at once on `sms`
+-- multiprocessors: from the driver if the operands are on a GPU, else from the
+-- table.
 local function at_once(sms, size, place)
   local most = targets.clusters(sms, size)
   local gpu = size > 1 and place and place:match "^gpu:?(%d*)$"
@@ -135,7 +139,7 @@ local function make(given)
   self.kernel = cute.kernel(given.name or "gemm_sm90",
     {block = o.block, min_blocks = o.min_blocks}, made.f)
 
-  --- TMA atoms and coordinates of A, B, D.
+  --- Makes TMA atoms and coordinates of A, B, D.
   function self.atoms(A, B, D)
     local function load(X, layout, rows, ctas)
       local kind = ctas > 1 and cpasync.CopyBulkTensorTileG2SMulticastOp()
@@ -150,7 +154,8 @@ local function make(given)
     return a, cA, b, cB, d, cD
   end
 
-  -- The first arguments of an epilogue, a list {n =}: maps of its sources.
+  -- Returns the first arguments of an epilogue, a list {n =}: maps of its
+  -- sources.
   local function with_maps(more)
     local list, out, at = o.sources or {}, {n = 0}, o.blocks and 2 or 0
     local function push(x) out.n, out[out.n + 1] = out.n + 1, x end
@@ -175,9 +180,9 @@ local function make(given)
     return (m + bm - 1) // bm, (n + bn - 1) // bn
   end
 
-  --- All arguments of the kernel: for D = A B^T, with alpha or beta for
-  -- D = alpha A B^T + beta D; more are the epilogue's. With split = "stream" a
-  -- workspace is the last.
+  --- Returns all arguments of the kernel: for D = A B^T, or with alpha or beta
+  -- for D = alpha A B^T + beta D; further arguments are the epilogue's. With
+  -- split = "stream", the last is a workspace.
   function self.arguments(A, B, D, alpha, beta, ...)
     wrong.operands(o, A, B, D)
     local why = wrong.reach(o, A, B, D)
@@ -202,8 +207,8 @@ local function make(given)
     return table.move(more, 1, more.n, 13, list)
   end
 
-  --- Arguments as these, for others of the same types and layouts, and sources:
-  -- a launch of what is known.
+  --- Returns arguments like `list` for other operands of the same types and
+  -- layouts, and other sources: a launch with a known configuration.
   function self.with(list, A, B, D, ...)
     local out = table.move(list, 1, list.n, 1, {n = list.n})
     if o.gated then B = in_turn(B) end
@@ -217,9 +222,10 @@ local function make(given)
     return out
   end
 
-  --- The last argument for a list of problems {A, B, D}, for blocks of a grid,
-  -- where operands are; the others are those of any of them. like: what was
-  -- given for problems of the same types and layouts.
+  --- Returns the last argument for a list of problems {A, B, D}, for the blocks
+  -- of a grid, on the operands' device; the other arguments are those of any of
+  -- the problems. like: an earlier result for problems of the same types and
+  -- layouts.
   function self.list(problems, grid, place, like)
     local space = {a = {}, b = {}, d = {}, shapes = like and like.shapes}
     local shapes = not like and core.buffer("i32", 3 * #problems)
@@ -244,17 +250,17 @@ local function make(given)
     return space
   end
 
-  --- Does TMA take these? Rows at multiples of 16 bytes: true, or
-  -- false and why not.
+  --- Reports whether TMA accepts these operands (rows at multiples of 16
+  -- bytes): true, or false and the reason.
   ---@return boolean, string?
   function self.takes(A, B, D)
     local why = wrong.reach(o, A, B, D)
     return not why, why
   end
 
-  --- The grid for results of (m,n), with `sms` multiprocessors; batches: how
-  -- many, or how many groups; place: where operands are, "host" when absent.
-  -- Blocks that stay are no more than run at once.
+  --- Returns the grid for results of (m,n) with `sms` multiprocessors; batches:
+  -- number of batches or groups; place: the operands' device, "host" when
+  -- absent. A persistent grid has at most as many blocks as run at once.
   function self.grid(m, n, sms, batches, place)
     check.integers("gemm_sm90", {sms = sms}, {"sms"}, 1, 1 << 20)
     local tm, tn = count(m, n)
@@ -279,11 +285,12 @@ local function make(given)
     return params:get_grid_shape(most)
   end
 
-  --- What blocks of a grid share, for one launch at a time: with split =
-  -- "stream" {sums =, turns =}, of o.acc and of i32 zeros, for parts of tiles;
-  -- with scheduler = "dynamic" {counter =}, an i32 of 0.
+  --- Allocates the data that blocks of a grid share, for one launch at a time:
+  -- with split = "stream" {sums =, turns =}, partial sums of type o.acc and i32
+  -- zeros for parts of tiles; with scheduler = "dynamic" {counter =}, an i32 of
+  -- 0.
   ---@param grid integer[]
-  ---@param place? string where operands are, "host" when absent
+  ---@param place? string the operands' device, "host" when absent
   function self.workspace(grid, place)
     local blocks = grid[1] * grid[2] * grid[3]
     local function space(n, dtype)
@@ -294,8 +301,8 @@ local function make(given)
             turns = space(blocks, cute.i32)}
   end
 
-  --- A launch made ready; opts: those of a launch, alpha, beta, sms, and the
-  -- workspace of split = "stream", its own when absent.
+  --- Prepares a launch. opts: launch options, alpha, beta, sms, and the
+  -- workspace of split = "stream", allocated when absent.
   function self.prepare(A, B, D, opts)
     opts = opts or {}
     local args = self.arguments(A, B, D, opts.alpha, opts.beta)
@@ -314,9 +321,9 @@ local function make(given)
   return self
 end
 
---- gemm_sm90(options): a GEMM with these choices; see above. Fields: kernel,
--- block, cluster, atoms(A, B, D), arguments(A, B, D), grid(m, n),
--- prepare(A, B, D, opts).
+--- gemm_sm90(options): a GEMM with these options; see above. Fields: kernel,
+-- block, cluster, atoms(A, B, D), arguments(A, B, D), grid(m, n), prepare(A, B,
+-- D, opts).
 setmetatable(gemm_sm90, {__call = function(_, given)
   return make(given)
 end})

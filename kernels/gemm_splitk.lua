@@ -1,26 +1,27 @@
---- A GEMM whose sums are split along K: for few tiles and a long K, where the
--- tiles alone would leave most multiprocessors idle.
+--- A split-K GEMM: for few tiles and a long K, where the tiles alone would
+-- leave most multiprocessors idle.
 --
 --     local k = gemm_splitk {splits = 8}
 --     local work, turns = k.scratch(m, n)
 --     k.kernel(A, B, C, work, turns):launch {grid = k.grid(m, n, K),
 --                                            block = k.block}
 --
--- Blocks (x, z) sum a part of K each, tile by tile, and put their accumulators
--- into `work`. The last of a tile's blocks, by a count in `turns`, adds them up
--- in the order of z, so that results do not depend on who was last, and goes
--- on as gemm_sm80 does. It leaves the count at 0 for the next launch.
+-- Blocks (x, z) each compute a part of K, tile by tile, and store their
+-- accumulators in `work`. The last of a tile's blocks, by a count in `turns`,
+-- adds them in the order of z, so that results do not depend on which block was
+-- last. It then continues like gemm_sm80, and resets the count to 0 for the
+-- next launch.
 local cute = require "cute"
 local check = require "kernels.check"
 local meet = require "kernels.meet"
 local tiles = require "cute.tiles"
 
---- A kernel of (A, B, C, work, turns [, alpha, beta]), or (..., turns, ...)
--- with an epilogue; scratch(m, n[, dtype]) makes work and turns of the host,
--- which may be copied to a GPU: of the type of the sums, f32 if it is not said,
--- and i32 zeros.
----@param o? {splits: integer?} and what kernels.gemm_sm80 takes
----@param base? string "gemm_simt" for what that takes
+--- Returns a kernel of (A, B, C, work, turns [, alpha, beta]), or (..., turns,
+-- ...) with an epilogue. scratch(m, n[, dtype]) makes work and turns on the
+-- host, which can be copied to a GPU: of the type of the accumulators, f32 when
+-- absent, and i32 zeros.
+---@param o? {splits: integer?} and the options of kernels.gemm_sm80
+---@param base? string "gemm_simt" for that kernel's options
 return function(o, base)
   local p, rest = check.shared("gemm_splitk", o,
     {splits = 4, name = "gemm_splitk"}, "splits",
@@ -30,7 +31,7 @@ return function(o, base)
   local BM, BN, BK = table.unpack(gemm.tile)
   local out = {tile = gemm.tile, block = gemm.block, mma = gemm.mma}
 
-  -- Tiles of K that a block sums, and how many blocks do then.
+  -- Returns the tiles of K for each block, and the number of blocks.
   local function parts(k)
     local all = tiles.count(k, BK)
     local each = tiles.count(all, p.splits)

@@ -1,18 +1,18 @@
---- Groups of rows whose numbers are read on the device, as the experts of a
--- mixture have them. How they lie is their form:
+--- Groups of rows whose sizes are read on the device, as for the experts of a
+-- mixture-of-experts layer. Their form describes their layout:
 --
---   "rows"    a matrix (M,K) holds the rows of all groups one behind the other:
---             group g has those from offsets[g] to offsets[g + 1] - 1
---   "masked"  matrices (M,K,G): of group g the first counts[g] rows
---   "list"    matrices of their own, of any extents: shapes (G,3) has M, N, K
+--   "rows"    a matrix (M,K) holds the rows of all groups consecutively:
+--             group g has rows offsets[g] to offsets[g + 1] - 1
+--   "masked"  matrices (M,K,G): group g has the first counts[g] rows
+--   "list"    separate matrices, of any extents: shapes (G,3) has M, N, K
 --
--- offsets (G+1) and counts (G) are i32 or i64. Offsets below the one before
--- count as that one, those past M as M, counts are from 0 to M: nobody leaves
--- the operands, whatever is there.
+-- offsets (G+1) and counts (G) are i32 or i64. An offset is clamped to the
+-- range from the previous one to M, a count to 0 to M: no value causes accesses
+-- outside the operands.
 --
--- Tiles of all groups are numbered one behind the other. A search counts groups
--- until a number is among theirs, and goes on where the one before ended:
--- numbers are asked for in rising order.
+-- Tiles of all groups are numbered consecutively. A search counts groups until
+-- it finds the group of a number, and continues where the previous one ended:
+-- numbers must be requested in rising order.
 --
 --     local s = groups.search("rows", offsets, M, {rows = 128, across = 4})
 --     s:find(place)
@@ -27,7 +27,7 @@ local _, cpasync = cute._, cute.nvgpu.cpasync
 
 local groups = {}
 
--- x, of either type, as an i32 from 0 to `most`.
+-- Returns x, of either type, as an i32 from 0 to `most`.
 local function bounded(x, most)
   if x.dtype == cute.i64 then
     x = cute.min(cute.max(x, 0), (1 << 31) - 1):to(cute.i32)
@@ -38,15 +38,15 @@ end
 local Search = {}
 Search.__index = Search
 
---- A search in front of all groups. Fields of what it found: group, its first
--- row (`first`, 0 where they are masked) and its `rows`, `high` tiles along
--- them; `before`: the number of its first tile, `after`: that behind its last.
--- Of a list also `columns`, `k` and `across`, tiles beside each other.
+--- Makes a search before all groups. Fields of the found group: group, its
+-- first row (`first`, 0 if masked) and its `rows`, `high` tiles along them;
+-- `before`: the number of its first tile, `after`: one past its last. For a
+-- list also `columns`, `k` and `across`, the number of tiles along N.
 ---@param form string
 ---@param where any offsets, counts or shapes
----@param most any rows of a matrix; of a list nil
+---@param most any rows of a matrix; nil for a list
 ---@param tile {rows: integer, across: any, columns: integer}
--- rows of a tile, tiles beside it; of a list its columns
+-- rows of a tile, number of tiles along N; for a list its columns
 function groups.search(form, where, most, tile)
   local s = {form = form, where = where, most = most, tile = tile,
              count = cute.size(where, 0), group = -1, before = 0, after = 0,
@@ -59,7 +59,7 @@ function groups.search(form, where, most, tile)
   return setmetatable(s, Search)
 end
 
---- Counts groups until the place is in front of the last one's end.
+--- Counts groups until the position is before the end of the last one.
 function Search:find(place)
   cute.loop(function()
     return cute.ge(place, self.after) & cute.lt(self.group + 1, self.count)
@@ -83,10 +83,10 @@ function Search:find(place)
   end)
 end
 
---- Is there a tile of this number? Of the last one that was searched.
+--- Reports whether there is a tile of this number, the last one searched.
 function Search:has(place) return cute.lt(place, self.after) end
 
---- What of a matrix (M,N), or of matrices (M,N,G), is a group's.
+--- Returns a group's part of a matrix (M,N), or of matrices (M,N,G).
 ---@param t any
 ---@param at {group: any, first: any, rows: any} such as a search
 function groups.view(t, at)
@@ -95,20 +95,21 @@ function groups.view(t, at)
     cute.make_layout({at.rows, t.shape[2]}, t.stride))
 end
 
---- A matrix, or its coordinates, from a group's first row on.
+--- Returns a matrix, or its coordinates, from a group's first row on.
 function groups.from(t, at)
   if math.type(at.first) then return t end  -- 0
   return cute.domain_offset(cute.rank(t) > 2 and {at.first, 0, 0}
     or {at.first, 0}, t)
 end
 
---- The tensor map of a group of a list, for the thread that copies by it: one
--- of many atoms' maps, which are the kernel's arguments, put where copies are
--- told to find it, once for each group. maps (16,G) of i64 are the thread's.
----@param atoms any[] of each group
+--- Selects the tensor map of a group of a list, for the thread that copies by
+-- it. The maps of all atoms are arguments of the kernel; the group's map is
+-- copied to the address where copies find it, once for each group. maps (16,G)
+-- of i64 belong to the thread.
+---@param atoms any[] the atoms of each group
 ---@param maps any
 ---@param group any
----@param new any is it another group than before?
+---@param new any whether the group differs from the previous one
 function groups.map(atoms, maps, group, new)
   local map = maps(_, group)
   cute.when(new, function()
@@ -123,7 +124,8 @@ function groups.map(atoms, maps, group, new)
   return map
 end
 
---- Coordinates of a map for matrices of any extents, from those of one of them.
+--- Returns coordinates of a map for matrices of any extents, from those of one
+-- of them.
 function groups.endless(coords)
   local shape = coords.shape
   for i, extent in ipairs(shape) do
@@ -134,8 +136,8 @@ function groups.endless(coords)
                           cute.make_layout(shape, coords.stride))
 end
 
---- Tiles of `rows` rows that groups of m rows in all ("rows"), or of m at most
--- each ("masked"), can have.
+--- Returns the maximum number of tiles of `rows` rows for groups of m rows in
+-- total ("rows"), or of m at most each ("masked").
 function groups.most(form, m, count, rows)
   if form == "rows" then return tiles.count(m, rows) + count - 1 end
   return tiles.count(m, rows) * count

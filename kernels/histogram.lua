@@ -1,14 +1,14 @@
---- How often each value, or each class of values, is there.
+--- Counts the occurrences of each value, or of each class of values.
 --
 --     local k = histogram {dtype = cute.u8, n = 1000000, bins = 256}
 --     k.kernel(X, H):launch {grid = k.grid, block = k.block}
 --
--- X has N elements side by side. H (bins), i32, is added to. `bin`, a Lua
--- function of an element, gives the index of its bin; what has none among the
--- bins is not counted.
+-- X has N contiguous elements. The counts are added to H (bins), i32. `bin`, a
+-- Lua function of an element, returns the index of its bin; elements with an
+-- index outside the bins are not counted.
 --
--- Blocks count in shared memory, in `copies` tables, of which neighbouring
--- warps take different ones, and add their tables to H in the end.
+-- Blocks count in shared memory, in `copies` tables; neighbouring warps use
+-- different tables. At the end they add their tables to H.
 local cute = require "cute"
 local check = require "kernels.check"
 
@@ -16,7 +16,7 @@ local WARP = 32
 
 local function up(a, b) return (a + b - 1) // b end
 
--- Clears or adds up the tables: f(bin) for each bin of this thread.
+-- Clears or adds up the tables: calls f(bin) for each bin of this thread.
 local function each_bin(h, count, f)
   for first = 0, count - 1, h.block do
     local b = (cute.arch.thread_idx()) + first
@@ -25,7 +25,8 @@ local function each_bin(h, count, f)
   end
 end
 
--- A bin's index as it is compared: what is no i32 has no bin, nor has a NaN.
+-- Widens a bin's index for comparison: a value that is no i32 has no bin;
+-- neither has a NaN.
 local function wide(b)
   if b.dtype.bits >= 32 then return b end
   return b:to(b.dtype.is_float and cute.f32 or cute.i32)
@@ -44,7 +45,7 @@ local function count(h, X, H)
   local v = cute.make_layout {h.width}
   for first in cute.range((cute.arch.block_idx()) * h.reach, vectors,
                           (cute.arch.grid_dim()) * h.reach) do
-    -- All of them are asked for before the first is looked at.
+    -- Load all elements before processing the first.
     local held, there = {}, {}
     for s = 1, h.steps do
       local at = first + tid + (s - 1) * h.block
@@ -76,12 +77,12 @@ local function count(h, X, H)
   end)
 end
 
---- A kernel of (X, H) and what its launch needs.
+--- Returns a kernel of (X, H) and its launch parameters.
 ---@param o table {n: integer, dtype: any, bins: integer, bin: function?,
 -- copies: integer?, steps: integer?, block: integer?, grid: integer?}
--- bin: of an element (a traced value) its bin, the element's value when absent;
--- copies: tables of a block (8, or as many as 32 KiB hold); steps: vectors of
--- a thread under way at once (4); grid: blocks (528 at most)
+-- bin: maps an element (a traced value) to its bin, by default its value;
+-- copies: tables of a block (8, or as many as 32 KiB hold); steps: vectors that
+-- a thread has in flight (4); grid: blocks (528 at most)
 ---@return {kernel: any, grid: integer, block: integer}
 return function(o)
   check.options("histogram", o, "n dtype bins bin copies steps block grid")

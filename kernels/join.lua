@@ -1,13 +1,15 @@
---- K shared out for products of few rows: to the warps of a block, and to
--- blocks beside each other (z). Their sums are put together in that order, of
--- warps in shared memory, of blocks in that of the first one of their cluster
--- or, where they form none, in memory by the last one to come (kernels.meet).
+--- Splits K for products of few rows: among the warps of a block, and among
+-- neighbouring blocks (z). Partial sums are reduced in that order: of warps in
+-- shared memory; of blocks in the shared memory of their cluster's first block
+-- or, without a cluster, in global memory by the last block to arrive
+-- (kernels.meet).
 --
--- A plan says what there is: {n, m, tile = {rows of B, of A}, warps = {along N,
--- along K}, block = threads, splits = blocks that share K, cluster = do they
--- form one?, MT, NT = MMAs of a warp, turned = is it D^T = B A^T?, epilogue,
--- gated = are the first half of the tile's rows of B, as of B itself, gates of
--- the others? Then it is turned, and MT is even}.
+-- A plan has the fields
+--   n, m; tile = {rows of B, of A}; warps = {along N, along K};
+--   block = threads; splits = blocks that share K; cluster = do they form one;
+--   MT, NT = MMAs of a warp; turned = whether it computes D^T = B A^T;
+--   epilogue; gated = whether the first half of the tile's rows of B, as of B
+--   itself, are gates of the others. Then it is turned, and MT is even.
 local check = require "kernels.check"
 local core = require "cute.core"
 local cute = require "cute"
@@ -18,29 +20,29 @@ local _ = cute._
 
 local join = {}
 
-local CLUSTER = 8  -- blocks that any device lets share memory
--- Sums lie alike in all MMAs of this size.
+local CLUSTER = 8  -- blocks in a cluster that any device supports
+-- All MMAs of this size have the same layout of accumulators.
 local ATOM = "SM80_16x8x16_F32F16F16F32_TN"
 
 ---------------------------------------------------------------------------
 -- Plans
 ---------------------------------------------------------------------------
 
--- How sums of MT x NT MMAs are shared out among `warps` of them: so many along
--- each mode.
+-- Divides the accumulators of MT x NT MMAs among `warps` warps; returns their
+-- number along each mode.
 local function shares(warps, MT, NT)
   local wm = core.gcd(MT, warps)
   return wm, core.gcd(NT, warps // wm)
 end
 
---- What follows for plan p: wm, wn, the warps that have sums in the end, and
--- `out`, their MMA; meets: do blocks meet in memory?
--- columns: of D's tile.
+--- Adds derived fields to plan p: wm, wn, the warps that hold sums at the end,
+-- and `out`, their MMA; meets: whether blocks reduce in global memory; columns:
+-- those of D's tile.
 function join.plan(p)
   local w = p.warps[1]
   p.columns = p.gated and p.tile[1] // 2 or p.tile[1]
   p.wm, p.wn = shares(p.warps[2], p.gated and p.MT // 2 or p.MT, p.NT)
-  -- warps along N are neighbours
+  -- warps along N are consecutive
   p.out = cute.make_tiled_mma(ATOM, p.turned and {w * p.wm, p.wn, 1}
     or cute.make_layout({p.wm, {w, p.wn}, 1}, {w, {1, w * p.wm}, 0}))
   p.cluster = p.cluster and p.splits > 1
@@ -49,10 +51,10 @@ function join.plan(p)
   p.meets = p.splits > 1 and not p.cluster
 end
 
---- What launches of f(A, B, ...) by plan p need: {plan, kernel, block, cluster,
--- mma, tile, turned, grid(m, batches), scratch(m, batches)}. The last gives how
--- many f32 and i32 zeros blocks share; where there are any f takes them (work,
--- turns) behind D.
+--- Returns the launch parameters of f(A, B, ...) by plan p: {plan, kernel,
+-- block, cluster, mma, tile, turned, grid(m, batches), scratch(m, batches)}.
+-- The last returns the numbers of f32 and of i32 zeros that blocks share; if
+-- there are any, f takes them (work, turns) after D.
 function join.launches(p, f)
   local function blocks(m)
     return tiles.count(p.n, p.tile[1]) * tiles.count(m or p.m, p.tile[2])
@@ -73,8 +75,9 @@ end
 -- In a kernel
 ---------------------------------------------------------------------------
 
--- Where a cluster's first block gets the sums of the others: {sums =
--- (4 i,threads,others), came = the barrier that counts them, others}.
+-- Returns the place where a cluster's first block receives the partial sums of
+-- the others: {sums = (4 i,threads,others), came = the barrier that counts
+-- them, others}.
 local function received(p, tid, z)
   local arch, others, threads = cute.arch, p.splits - 1, p.out:size()
   local each = p.MT // p.wm * (p.NT // p.wn)
@@ -91,9 +94,9 @@ local function received(p, tid, z)
   return {sums = sums, came = came, others = others}
 end
 
---- Where this thread works: its tile (bn, bm), the matrices of the batch l, its
--- warp along N and along K (wn, wk), and its index among those that have the
--- same part of K (side).
+--- Returns the position of this thread: its tile (bn, bm), the matrices of the
+-- batch l, its warp along N and along K (wn, wk), and its index among the
+-- threads with the same part of K (side).
 function join.place(p)
   local tid = (cute.arch.thread_idx())
   local block, l, z = cute.arch.block_idx()
@@ -105,9 +108,9 @@ function join.place(p)
     batch = function(t) return tiles.batch(t, l) end}
 end
 
--- Leaves in `out`, (4,MT/wm,NT/wn), this thread's share of the sums of all
--- warps, (4,MT,NT) each; of the first wm * wn of them only. s: shared memory of
--- f32, (4,block,MT*NT).
+-- Reduces the partial sums of all warps, (4,MT,NT) each, and stores this
+-- thread's share in `out`, (4,MT/wm,NT/wn), for the first wm * wn warps only.
+-- s: shared memory of f32, (4,block,MT*NT).
 local function of_warps(p, at, sums, out, s)
   if p.warps[2] == 1 then
     out:store(sums:load())
@@ -140,9 +143,9 @@ local function of_warps(p, at, sums, out, s)
   else cute.when(cute.lt(at.wk, wm * wn), reduce) end
 end
 
--- The sums of a cluster's blocks, in the order of z: those of the others are
--- sent to the first one, which has all; true there. `mine`: has this thread
--- some? nil: all have.
+-- Reduces the partial sums of a cluster's blocks, in the order of z. The other
+-- blocks send theirs to the first one; returns true there. `mine`: whether this
+-- thread has any; nil: all threads have.
 local function of_cluster(acc, at, mine)
   local parts, sums, arch = at.parts, cute.coalesce(acc), cute.arch
   local function some(f) if mine then cute.when(mine, f) else f() end end
@@ -167,7 +170,7 @@ local function of_cluster(acc, at, mine)
   return first
 end
 
--- Sums (4,M,N) of gates and of what passes them.
+-- Returns the sums (4,M,N) of gates and of gated values.
 local function halves(acc)
   local half = cute.size(acc, 1) // 2
   local function of(first)
@@ -180,14 +183,15 @@ local function halves(acc)
   return of(0), of(half)
 end
 
---- The sums of all that share K, by the epilogue or as they are, to D (M,N).
+--- Stores the sums of all warps and blocks that share K to D (M,N), optionally
+-- through the epilogue.
 ---@param p table
 ---@param at table
 ---@param sums any (4,MT,NT), those of this warp
 ---@param D any
----@param s any? shared memory of f32, (4,block,MT*NT); new, if it is nil
----@param ... any f32 and counts that blocks share, where p.meets; then what the
--- epilogue takes
+---@param s any? shared memory of f32, (4,block,MT*NT); allocated if nil
+---@param ... any f32 and counts that blocks share, if p.meets; then the
+-- epilogue's arguments
 function join.leave(p, at, sums, D, s, ...)
   local to, tile, crd = D, {p.tile[2], p.columns}, {at.bm, at.bn}
   if p.turned then

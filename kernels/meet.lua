@@ -1,16 +1,16 @@
---- Sums of several blocks, put together by the last one to come.
+--- Adds partial sums of several blocks in the last block to arrive.
 --
--- Each leaves its fragment in `work` and counts itself in `turns`; the last
--- one adds them up in the order of z, so that results do not depend on who
--- that was. It leaves the count at 0 for the next launch.
+-- Each block stores its fragment in `work` and counts itself in `turns`. The
+-- last one adds them in the order of z, so that results do not depend on which
+-- block it was. It resets the count to 0 for the next launch.
 local cute = require "cute"
 local _ = cute._
 
-local SOME = 32  -- registers of a thread's sums that are added up at a time:
-                 -- with the parts of all under way, they spill
+local SOME = 32  -- registers of a thread's sums that are added at a time:
+                 -- with all parts in flight, they would spill
 
--- The threads' fragments in `work`: (V, threads, splits, tiles), in pieces of
--- 16 bytes that lie side by side for neighbouring threads.
+-- Returns a view of the threads' fragments in `work`: (V, threads, splits,
+-- tiles), in pieces of 16 bytes, adjacent for neighbouring threads.
 local function all_sums(work, V, threads, splits)
   local n = 128 // work.element_type.bits
   return cute.make_tensor(work.iterator, cute.make_layout(
@@ -18,13 +18,14 @@ local function all_sums(work, V, threads, splits)
     {{1, n * threads}, n, V * threads, V * threads * splits}))
 end
 
---- Gathers the sums of tile `at` in acc; true in the block that has all.
+--- Gathers the sums of tile `at` in acc; returns true in the block that has
+-- all.
 ---@param acc any a fragment
 ---@param o table {work: any, turns: any, at: any, splits: integer,
 -- threads: integer, of: any?}
--- work: of acc's type, as many as all fragments of all blocks have; turns: i32,
--- one for each tile; threads: that have fragments, the first of the block; of:
--- whether this is one of them, where not all are
+-- work: elements of acc's type, for all fragments of all blocks; turns: i32,
+-- one for each tile; threads: the number of threads with fragments, the first
+-- of the block; of: whether this thread is one of them, if not all are
 return function(acc, o)
   local tid, z = cute.arch.thread_idx(), select(3, cute.arch.block_idx())
   local sums = cute.coalesce(acc)
@@ -34,7 +35,7 @@ return function(acc, o)
   mine(function() cute.autovec_copy(sums, W(_, tid, z, at)) end)
   local turn = cute.make_smem_tensor(cute.i32, cute.make_layout(1))
   cute.arch.sync_threads()
-  cute.when(cute.eq(tid, 0), function()  -- what all wrote, and others did
+  cute.when(cute.eq(tid, 0), function()  -- orders the writes of all blocks
     turn[0] = cute.arch.atomic_add(turns.iterator + at, 1,
                                    {sem = "acq_rel", scope = "gpu"})
   end)

@@ -3,22 +3,23 @@
 --     local k = norm.rms {dtype = cute.bf16, n = 4096, weight = true}
 --     k.kernel(X, W, Y, 1e-6):launch {grid = k.grid(m), block = k.block}
 --
--- Forward, of rows h = x + r (r and h with residual = true, else h = x):
+-- Forward, for rows h = x + r (r and h with residual = true, else h = x):
 --   rms    y = h rstd w          rstd = 1 / sqrt(mean(h^2) + eps)
 --   layer  y = (h - mean) rstd w + b, rstd of the variance
--- Arguments in this order, those that are not asked for left out: X, R, W, B,
+-- Arguments in this order, without those that were not requested: X, R, W, B,
 -- Y, H, Mean, Rstd, eps. X, R, Y, H are (M,N); W (weight = true) and B (bias =
--- true) are (N); Mean and Rstd (save = true, Mean of layer) are f32 (M).
+-- true) are (N); Mean and Rstd (save = true, Mean for layer) are f32 (M).
 --
--- Backward (norm.rms_backward, norm.layer_backward) of X (h of above), W, dY,
--- Mean, Rstd, dH (residual = true: what comes to h past the norm), dX, and with
--- weight = true Part, (k.parts(m), N) or with bias = true twice as many rows,
--- f32: sums of dW, then of dB, over the rows that one block walked. Columns of
--- kernels/reduce.lua add them up, always in the same order. Where k.states(m)
--- is not 0 (rows of more than 16384 elements) the last argument is State, so
--- many words of u64: 0 before the first launch, and left so by each.
+-- Backward (norm.rms_backward, norm.layer_backward) takes X (h above), W, dY,
+-- Mean, Rstd, dH (residual = true: the gradient of h that bypasses the norm),
+-- dX. With weight = true it also takes Part, f32, (k.parts(m), N), or twice as
+-- many rows with bias = true: sums of dW, then of dB, over the rows that one
+-- block processed. reduce.columns of kernels/reduce.lua adds them, always in
+-- the same order. If k.states(m) is not 0 (rows of more than 16384 elements),
+-- the last argument is State, that many words of u64: 0 before the first launch
+-- and after each.
 --
--- Sums are f32. The variance is that of differences from the mean.
+-- Sums are f32. The variance is computed from differences to the mean.
 local cute = require "cute"
 local check = require "kernels.check"
 local rows = require "kernels.rows"
@@ -27,7 +28,8 @@ local sign = require "cute.lang.sign"
 
 local norm = {}
 
--- Names of a kernel's arguments, in order: {"X", true, "W", o.weight, ...}.
+-- Returns the names of a kernel's arguments, in order: {"X", true, "W",
+-- o.weight, ...}.
 local function names(list)
   local out = {}
   for i = 1, #list, 2 do
@@ -36,7 +38,7 @@ local function names(list)
   return out
 end
 
--- Which of them are rows, or one row.
+-- The arguments that consist of rows, or of one row.
 local ROWS = {X = true, R = true, W = true, B = true, Y = true, H = true,
               dY = true, dH = true, dX = true, Part = true}
 
@@ -56,12 +58,12 @@ end
 -- Forward
 ---------------------------------------------------------------------------
 
--- Differences from the mean, zero where there is no element.
+-- Returns the differences from the mean, zero where there is no element.
 local function centred(plan, h, mean, chunk)
   return plan:only(h - mean, 0, chunk)
 end
 
--- W and B of a chunk.
+-- Loads W and B of a chunk.
 local function weights(plan, a, chunk)
   return {W = a.W and plan:load(a.W, nil, 0, chunk),
           B = a.B and plan:load(a.B, nil, 0, chunk)}
@@ -73,16 +75,16 @@ local function scaled(y, by)
   return y
 end
 
--- x / n, 0 where there are none.
+-- Computes x / n, or 0 if n is 0.
 local function over(n, x)
   return type(n) == "number" and x * (1 / n) or x / cute.max(n, 1)
 end
 
--- Sets of numbers in one pass (Chan, Golub and LeVeque, 1979): how many they
--- are, `n`, their mean, and `m2`, the sum of the squares of their differences
--- from it. No digits are lost where the mean is large.
+-- Sets of numbers in one pass (Chan, Golub and LeVeque, 1979): their count `n`,
+-- their mean, and `m2`, the sum of squared differences from the mean. No digits
+-- are lost if the mean is large.
 
--- A thread's set of a row: m2 by differences from its first number.
+-- Returns a thread's set of a row: m2 from differences to its first number.
 local function set_of(plan, h)
   local first = h(0)[{0, 0}]
   local sum, squares = cute.var(0, cute.f32), cute.var(0, cute.f32)
@@ -96,14 +98,15 @@ local function set_of(plan, h)
   return {n = n, mean = first + mean, m2 = squares.value - sum.value * mean}
 end
 
--- A set of a lane each, together n numbers; add(x): a sum over the lanes.
+-- Merges the sets of all lanes, together n numbers; add(x): a sum over the
+-- lanes.
 local function united(set, n, add)
   local mean = over(n, add(set.mean * set.n))
   local d = set.mean - mean
   return {n = n, mean = mean, m2 = add(set.m2 + d * d * set.n)}
 end
 
--- The threads' sets of a row as one.
+-- Merges the threads' sets of a row.
 local function set_of_row(plan, at, set)
   local function add(x) return plan:warp(x, rows.add) end
   local fixed = type(set.n) == "number"
@@ -115,7 +118,7 @@ local function set_of_row(plan, at, set)
     function(x) return cute.arch.warp_reduction(x, rows.add, warps) end)
 end
 
--- This thread's sum of the squares of a row.
+-- Returns this thread's sum of the squares of a row.
 local function squares_of(plan, h)
   local sum = cute.var(0, cute.f32)
   plan:chunk(function(chunk)
@@ -133,7 +136,8 @@ local function forward(plan, layer, a)
       return a.R and x + sources[2]:get(at, chunk, last) or x
     end
     local own = layer and set_of(plan, h) or squares_of(plan, h)
-    -- of a staged row, the first ones are asked for before the threads meet
+    -- for a staged row, the first weights are loaded before the threads
+    -- synchronize
     local early = plan.staged and weights(plan, a, 0)
     local mean, square
     if layer then
@@ -158,11 +162,11 @@ local function forward(plan, layer, a)
   end)
 end
 
--- How rows are spread, otherwise than those of a softmax, which has more to
--- compute. On an H200, bf16: staged ones of 32768 with half as many threads
--- (RMSNorm 0.97 of a copy instead of 0.95); LayerNorm stages from 8192 on
--- (16384: 0.99 instead of 0.61), and where there is room for one block of 1024
--- threads takes twice as many elements at a time (65536: 0.96 instead of 0.94).
+-- Distributes rows differently from softmax, which computes more. On an H200,
+-- bf16: staged rows of 32768 use half as many threads (RMSNorm 0.97 of a copy
+-- instead of 0.95). LayerNorm stages from 8192 on (16384: 0.99 instead of
+-- 0.61); if only one block of 1024 threads fits, it processes twice as many
+-- elements at a time (65536: 0.96 instead of 0.94).
 local function spread(o, layer)
   local function plan(more)
     more.sources = o.residual and 2 or 1
@@ -197,9 +201,9 @@ local function maker(layer)
   end
 end
 
---- Kernels and what their launch needs; args: names of the arguments.
+--- Returns kernels and their launch parameters; args: names of the arguments.
 ---@param o table {n: integer, dtype: any, weight: boolean?, bias: boolean?,
--- residual: boolean?, save: boolean?} and what kernels/rows.lua takes
+-- residual: boolean?, save: boolean?} and the options of kernels/rows.lua
 norm.rms = maker(false)
 norm.layer = maker(true)
 
@@ -207,15 +211,15 @@ norm.layer = maker(true)
 -- Backward
 ---------------------------------------------------------------------------
 
--- The gradients of rows: with g = dY w and xhat = (x - mean) rstd,
--- dX = rstd (g - mean(g) - xhat mean(g xhat)), rms without both means of layer.
--- add(chunk, dy xhat, dy) takes what a row adds to dW and dB.
+-- Computes the gradients of rows: with g = dY w and xhat = (x - mean) rstd, dX
+-- = rstd (g - mean(g) - xhat mean(g xhat)), for rms without the two means of
+-- layer. add(chunk, dy xhat, dy) receives a row's contribution to dW and dB.
 local function gradients(plan, a, w, add)
   local sources = plan:sources({a.X, a.dY}, 0)
   local function of(t, at)
     return t and t[at.inside and cute.where(at.inside, at.row, 0) or at.row]
   end
-  -- x - mean, dY and g of a chunk.
+  -- Returns x - mean, dY and g of a chunk.
   local function operands(at, mean, chunk, last)
     local x = sources[1]:get(at, chunk, last)
     if mean then x = centred(plan, x, mean, chunk) end
@@ -249,9 +253,9 @@ local function gradients(plan, a, w, add)
   share.sweep(plan, a.X.shape[1], sources, a.Mean and 2 or 1, part, use)
 end
 
--- Sums over the rows of this thread, which end in a row of Part: add(chunk,
--- vector), and leave() at the end. In registers, or where these are too few in
--- Part itself.
+-- Makes sums over the rows of this thread, which are stored in a row of Part:
+-- add(chunk, vector), and leave() at the end. They are kept in registers, or in
+-- Part itself if there are too few.
 local function sums_in(plan, Part, row)
   local at = {row = row}
   if not plan:fits() then
@@ -295,15 +299,16 @@ local function backward(plan, a, bias)
   if db then db.leave() end
 end
 
--- How rows are spread whose sums down the columns are kept, too: blocks walk,
--- and have about 48 KiB of rows on their way to each multiprocessor. Rows of
--- more elements than a block has sums for are shared by several, 32 KiB each.
+-- Distributes rows whose sums down the columns are also kept: blocks are
+-- persistent, with about 48 KiB of rows in flight on each multiprocessor.
+-- Several blocks share rows with more elements than a block can sum, 32 KiB
+-- each.
 local SMS, ON_THE_WAY, SHARE = 132, 48 << 10, 32 << 10
 
 local function blocks_for(o)
   local bits = o.dtype.bits
   local blocks = (o.n * bits // 8 + SHARE - 1) // SHARE
-  local narrow = check.widest(bits, o.n) * bits < 32  -- than a copy
+  local narrow = check.widest(bits, o.n) * bits < 32  -- narrower than a copy
   if o.n <= rows.KEPT or narrow or blocks > share.MOST then return 1 end
   return blocks
 end

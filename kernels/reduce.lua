@@ -7,15 +7,15 @@
 --     local k = reduce.columns {op = "sum", dtype = cute.f32, m = 64, n = 4096}
 --     k.kernel(X, Y):launch {grid = k.grid, block = k.block}
 --
--- op: one of fold.OPS, "sum" "max" ..., or a table {of = function(a, b),
--- init = x, map = function(x), after = function(x, count)}: `of` of f32 vectors
--- and values, in any order, with init among them; `map`, if any, of what is
--- loaded, `after` of the result. X is of any type, Y is f32 or another float;
--- numbers are f32 in between. max and min pass NaNs by.
+-- op: one of fold.OPS, "sum" "max" ..., or a table {of = function(a, b), init =
+-- x, map = function(x), after = function(x, count)}: `of` combines f32 vectors
+-- and values, in any order, including init; `map`, if any, is applied to loaded
+-- values, `after` to the result. X has any type, Y is f32 or another float;
+-- intermediate values are f32. max and min ignore NaNs.
 --
--- all: Y is (1), Parts (k.grid) of f32, Tickets (1) of u32, which holds 0, and
--- does so again afterwards: the block that is last adds up what each block
--- left, in the order of the blocks. So the same numbers give the same sum.
+-- all: Y is (1), Parts (k.grid) of f32, Tickets (1) of u32, which is 0 before
+-- and after the launch. The last block reduces the partial results of all
+-- blocks, in the order of the blocks, so equal inputs give equal results.
 local cute = require "cute"
 local check = require "kernels.check"
 local fold = require "kernels.fold"
@@ -24,7 +24,7 @@ local sign = require "cute.lang.sign"
 
 local reduce = {}
 
--- A list folded pair by pair.
+-- Reduces a list pair by pair.
 local function folded(op, list)
   while #list > 1 do
     local half = {}
@@ -36,7 +36,7 @@ local function folded(op, list)
   return list[1]
 end
 
--- The elements of a vector, folded.
+-- Reduces the elements of a vector.
 local function whole(op, vector)
   local list = {}
   for i = 0, #vector - 1 do list[i + 1] = vector[i] end
@@ -54,8 +54,9 @@ local function finish(op, x, n) return op.after and op.after(x, n) or x end
 -- Along rows
 ---------------------------------------------------------------------------
 
---- Y (M) of the rows of X (M,N).
----@param o {op: any, n: integer, dtype: any} and what kernels/rows.lua takes
+--- Makes Y (M), the reduction of the rows of X (M,N).
+---@param o {op: any, n: integer, dtype: any} and the options of
+-- kernels/rows.lua
 function reduce.rows(o)
   check.options("reduce.rows", o, "op " .. rows.OPTIONS)
   local op, plan = fold.op(o.op), rows.plan(o)
@@ -80,14 +81,14 @@ function reduce.rows(o)
 end
 
 ---------------------------------------------------------------------------
--- Of all
+-- Of all elements
 ---------------------------------------------------------------------------
 
 local STEPS, BLOCK = 8, 512
-local SPREAD = 132  -- blocks that a GPU should get, at least
+local SPREAD = 132  -- minimum number of blocks for a GPU
 
--- A block's share: `steps` vectors of each thread are asked for at once, folded
--- into one, and that into the thread's.
+-- Reduces a block's share: loads `steps` vectors of each thread at once,
+-- reduces them to one, and reduces that with the thread's.
 local function share(o, op, X, width)
   local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
   local reach, x = o.block * width, X.iterator
@@ -106,7 +107,7 @@ local function share(o, op, X, width)
     acc:store(op.of(acc:load(), folded(op, list)))
   end
   local value = whole(op, acc:load())
-  local rest = o.n - o.n % tile  -- what fills no tile, an element a thread
+  local rest = o.n - o.n % tile  -- elements that fill no tile, one a thread
   local most = o.n - rest
   if most > 0 then
     local v = cute.var(value)
@@ -121,7 +122,7 @@ local function share(o, op, X, width)
   return value
 end
 
--- The last of the blocks folds what all left.
+-- Reduces the partial results of all blocks in the last block.
 local function last_of(o, plan, op, Y, Parts, Tickets, value)
   local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
   local last = cute.make_smem_tensor(cute.i32, cute.make_layout({1}))
@@ -145,7 +146,7 @@ local function last_of(o, plan, op, Y, Parts, Tickets, value)
   end)
 end
 
---- Y (1) of all n elements of X, which lie side by side, in any shape.
+--- Makes Y (1), the reduction of all n contiguous elements of X, in any shape.
 ---@param o table {op: any, n: integer, dtype: any, grid: integer?,
 -- block: integer?, steps: integer?}
 function reduce.all(o)
@@ -176,7 +177,8 @@ end
 -- Along columns
 ---------------------------------------------------------------------------
 
--- Elements of a lane: as many as 16 bytes hold, if there are blocks enough.
+-- Returns the elements of a lane: as many as 16 bytes hold, if there are enough
+-- blocks.
 local function columns_width(o)
   local width = 128 // o.dtype.bits
   while o.n % width ~= 0 or width > 1 and o.n < 32 * width * SPREAD do
@@ -185,8 +187,8 @@ local function columns_width(o)
   return width
 end
 
---- Y (N) of the columns of X (M,N): each lane walks down its columns; warps of
--- a block share the rows.
+--- Makes Y (N), the reduction of the columns of X (M,N): each lane walks down
+-- its columns; warps of a block share the rows.
 ---@param o {op: any, m: integer, n: integer, dtype: any, warps: integer?}
 function reduce.columns(o)
   check.options("reduce.columns", o, "op m n dtype warps")

@@ -1,15 +1,15 @@
---- Rotary position embedding: pairs of elements of each head, turned by angles
+--- Rotary position embedding: rotates pairs of elements of each head by angles
 -- that grow with the position.
 --
 --     local k = rope {dtype = cute.bf16, m = tokens, heads = 32, d = 128,
 --                     positions = 4096}
 --     k.kernel(X, Cos, Sin, Y):launch {grid = k.grid, block = k.block}
 --
--- X and Y are (M,H,D), row-major, Cos and Sin (positions, D/2) of f32 or of
--- X's type; token m is at position m % positions, or with at = true at P[m],
--- i32, the kernel's last argument. Element i is paired with i + D/2, or with
--- interleaved = true 2i with 2i + 1: y = (a c - b s, b c + a s). inverse =
--- true turns back, which is the gradient.
+-- X and Y are (M,H,D), row-major, Cos and Sin (positions, D/2) of f32 or of X's
+-- type. Token m is at position m % positions, or with at = true at P[m], i32,
+-- the kernel's last argument. Element i is paired with i + D/2, or with
+-- interleaved = true 2i with 2i + 1: y = (a c - b s, b c + a s). inverse = true
+-- rotates back, which is the gradient.
 local cute = require "cute"
 local check = require "kernels.check"
 
@@ -28,7 +28,7 @@ local function put(t, at, value)
                                            cute.make_layout({width})))
 end
 
--- `width` pairs of the halves: element j and j + D/2.
+-- Rotates `width` pairs of the halves: elements j and j + D/2.
 local function halves(o, X, Y, from, j, width, c, s)
   local a = vector(X, from + j, width)
   local b = vector(X, from + j + o.d // 2, width)
@@ -36,7 +36,7 @@ local function halves(o, X, Y, from, j, width, c, s)
   put(Y, from + j + o.d // 2, b * c + a * s)
 end
 
--- `width` pairs of neighbours, from pair j on.
+-- Rotates `width` pairs of neighbours, from pair j on.
 local function neighbours(_, X, Y, from, j, width, c, s)
   local x = vector(X, from + 2 * j, 2 * width)
   local y = cute.make_rmem_tensor({2 * width}, cute.f32)
@@ -48,7 +48,7 @@ local function neighbours(_, X, Y, from, j, width, c, s)
   put(Y, from + 2 * j, y:load())
 end
 
---- A kernel of (X, Cos, Sin, Y[, P]) and what its launch needs.
+--- Returns a kernel of (X, Cos, Sin, Y[, P]) and its launch parameters.
 ---@param o table {dtype: any, m: integer, heads: integer, d: integer,
 -- positions: integer, interleaved: boolean?, inverse: boolean?, at: boolean?,
 -- block: integer?}

@@ -1,15 +1,16 @@
---- Rows of a matrix over threads: what kernels share whose every row is one
--- piece of work (softmax, norms, sums along rows).
+--- Distributes rows of a matrix over threads, for kernels that process each row
+-- as a unit (softmax, norms, sums along rows).
 --
--- A row belongs to `threads` neighbours, a power of two; `rows` rows to a
--- block. It is cut into `chunks`; of each a thread has `steps` vectors of
--- `width` elements, vector s of thread t at (s * threads + t) * width: (W,S).
--- Where the elements are between the passes over a row depends on its length:
+-- A row is processed by `threads` neighbouring threads, a power of two; a block
+-- has `rows` rows. A row is split into `chunks`. Of each chunk a thread has
+-- `steps` vectors of `width` elements, vector s of thread t at (s * threads +
+-- t) * width: (W,S). The length of a row decides where its elements are kept
+-- between the passes over it:
 --   held    one chunk, in registers
---   staged  in shared memory, where cp.async puts them; each thread reads what
---           it asked for itself, so no barrier is needed
+--   staged  in shared memory, written by cp.async; each thread reads only its
+--           own copies, so no barrier is needed
 --   walked  nowhere: each pass reads the row again
--- Several blocks may share a row: kernels/share.lua.
+-- Several blocks can share a row: kernels/share.lua.
 local core = require "cute.core"
 local cute = require "cute"
 local check = require "kernels.check"
@@ -21,8 +22,8 @@ local Plan, Source = {}, {}
 Plan.__index, Source.__index = Plan, Source
 
 local WARP, MOST = 32, 1024
-rows.KEPT = 1 << 14  -- elements of a row of which a block can keep sums
-local SMEM = 226 << 10  -- of an sm_90 multiprocessor, for blocks' rows
+rows.KEPT = 1 << 14  -- elements of a row for which a block can keep sums
+local SMEM = 226 << 10  -- per sm_90 multiprocessor, for the blocks' rows
 
 local function up(a, b) return (a + b - 1) // b end
 
@@ -30,7 +31,8 @@ local function up(a, b) return (a + b - 1) // b end
 -- Plans
 ---------------------------------------------------------------------------
 
--- Threads of a row, a power of two: few vectors each, and enough for all.
+-- Returns the threads of a row, a power of two: few vectors each, and enough
+-- for all.
 local function threads_for(vectors, steps)
   local threads = 1
   while threads < MOST and threads * steps < vectors do
@@ -39,17 +41,17 @@ local function threads_for(vectors, steps)
   return threads
 end
 
--- Bytes of shared memory for the chunks of a staged plan.
+-- Returns the bytes of shared memory for the chunks of a staged plan.
 local function stage_bytes(p, o)
   return p.chunks * p.steps * p.block * p.width * (o.dtype.bits // 8)
     * (o.sources or 1) * p.stages
 end
 
--- The numbers of a plan whose threads hold `steps` vectors of a chunk.
+-- Computes the numbers of a plan whose threads hold `steps` vectors of a chunk.
 local function spread(p, o, steps)
   local vectors = up(o.n, p.width)
   p.threads = o.threads or threads_for(up(vectors, p.blocks), steps)
-  p.all = p.threads * p.blocks  -- of a row
+  p.all = p.threads * p.blocks  -- threads of a row
   p.steps = math.min(steps, up(vectors, p.all))
   p.chunks = up(vectors, p.steps * p.all)
   p.block = p.blocks > 1 and p.threads or math.max(p.threads, o.block or 128)
@@ -57,19 +59,22 @@ local function spread(p, o, steps)
   return p
 end
 
---- What makers of kernels of rows take besides their own.
+--- The options of functions that make row kernels, in addition to their own.
 rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
   .. "persistent blocks stages resident"
 
---- How rows of n elements are spread over threads. What is best on an H200
--- follows from n, `dtype` and `sources`, how many rows a kernel reads more than
--- once; to be told in its place: `values` of a chunk for a thread, `threads` of
--- a row, `block`, `width` of its vectors (where rows begin at any element: 1),
--- staged (true or false), `min_blocks` on a multiprocessor, and `smem`, its
--- bytes of shared memory where it is none of sm_90;
--- persistent: blocks walk the rows, and stage the next one while they write;
--- `blocks` that share a row (1), each with `threads` of its own and some of
--- `stages` rows (2).
+--- Plans the distribution of rows of n elements over threads. n, `dtype` and
+-- `sources` (the number of rows that a kernel reads more than once) determine
+-- the best plan on an H200. These options override it:
+-- `values` of a chunk for a thread; `threads` of a row; `block`;
+-- `width` of its vectors (1 if rows begin at any element); staged (true or
+--   false);
+-- `min_blocks` on a multiprocessor; `smem`, its bytes of shared memory if it is
+--   not an sm_90;
+-- persistent: blocks iterate over rows, and stage the next one while they
+--   write;
+-- `blocks` that share a row (1), each with `threads` of its own and `stages`
+--   rows (2) in flight.
 ---@param o table {n: integer, dtype: any, sources: integer?, values: integer?,
 -- threads: integer?, block: integer?, staged: boolean?, min_blocks: any?,
 -- smem: integer?, persistent: boolean?, width: integer?, blocks: integer?,
@@ -106,13 +111,15 @@ function rows.plan(o)
   return p
 end
 
---- Can the threads of a row keep a sum for each of its elements in registers?
+--- Reports whether the threads of a row can keep a sum for each of its elements
+-- in registers.
 function Plan:fits()
   return (self.chunks == 1 or self.staged)
     and self.n <= rows.KEPT * self.blocks
 end
 
---- Blocks for m rows: all, or of persistent ones `resident`.
+--- Returns the number of blocks for m rows: for all rows, or of persistent
+-- blocks `resident`.
 ---@param m integer
 ---@param resident? integer
 function Plan:grid(m, resident)
@@ -121,14 +128,16 @@ function Plan:grid(m, resident)
   return (self.persistent and math.min(tiles, most) or tiles) * self.blocks
 end
 
---- The first row of this thread, and how many rows all blocks take at once.
+--- Returns the first row of this thread, and the number of rows that all blocks
+-- process at once.
 function Plan:walk()
   if self.blocks > 1 then return self.first, self.walking end
   return (cute.arch.block_idx()) * self.rows + self:row(),
     (cute.arch.grid_dim()) * self.rows
 end
 
---- Which of the block's rows is this thread's; its place in the row.
+--- Returns the block's row of this thread; Plan:lane returns its position in
+-- the row.
 function Plan:row()
   if self.rows == 1 then return 0 end
   return (cute.arch.thread_idx()) // self.threads
@@ -144,9 +153,9 @@ function Plan:lane()
   return self.rows == 1 and tid or tid % self.threads
 end
 
---- Calls f(at) for each row of this thread, of m: at.row, at.inside (whether it
--- is one; nil: it is), at.turn (0 or 1 in turn, of blocks that walk). `sources`
--- are what f reads.
+--- Calls f(at) for each row of this thread, of m rows: at.row, at.inside
+-- (whether the row exists; nil: it does), at.turn (alternately 0 and 1, for
+-- persistent blocks). `sources` are the tensors that f reads.
 ---@param m any
 ---@param sources table[]
 ---@param f function
@@ -179,7 +188,7 @@ function Plan:each(m, sources, f)
   end
 end
 
---- Calls f(chunk) for each chunk of a row; f() where there is one.
+--- Calls f(chunk) for each chunk of a row; f() if there is only one.
 function Plan:chunk(f)
   if self.chunks == 1 then return f() end
   if self.staged then
@@ -193,21 +202,22 @@ end
 -- Vectors
 ---------------------------------------------------------------------------
 
---- This thread's vectors of a row, (W,S), of chunk `chunk`. `t` is (M,N), or
--- (N) where there is no row.
+--- Returns this thread's vectors of a row, (W,S), of chunk `chunk`. `t` is
+-- (M,N), or (N) without a row.
 function Plan:part(t, row, chunk)
   local of = row and t(row, _) or t
   return cute.make_tensor(of.iterator + self:index(0, chunk), cute.make_layout(
     {self.width, self.steps}, {1, self.all * self.width}))
 end
 
---- The row's element that this thread's vector s of a chunk begins with.
+--- Returns the index in the row at which this thread's vector s of a chunk
+-- begins.
 function Plan:index(s, chunk)
   local of_chunk = (chunk or 0) * (self.all * self.steps)
   return (self:lane() + s * self.all + of_chunk) * self.width
 end
 
---- Does the row have that vector? nil: it has, of all threads.
+--- Reports whether the row has that vector; nil: it has, for all threads.
 function Plan:has(s, chunk)
   local last = math.type(chunk or 0) and chunk or self.chunks - 1
   local reach = ((last or 0) * self.steps + s + 1) * self.all * self.width
@@ -215,7 +225,7 @@ function Plan:has(s, chunk)
   return cute.lt(self:index(s, chunk), self.n)
 end
 
---- How many elements of a row this thread has.
+--- Returns the number of elements of a row that this thread has.
 function Plan:count()
   local vectors = self.n // self.width
   if vectors % self.all == 0 then return vectors // self.all * self.width end
@@ -223,7 +233,7 @@ function Plan:count()
     :to(cute.f32)
 end
 
--- Which vectors of a row lie inside of it: (1,S), or nil where all do.
+-- Returns which vectors of a row are inside it: (1,S), or nil if all are.
 function Plan:inside(inside, chunk)
   local list, all = {}, not inside
   for s = 0, self.steps - 1 do
@@ -241,7 +251,7 @@ function Plan:fragment(dtype)
   return cute.make_rmem_tensor({self.width, self.steps}, dtype)
 end
 
--- Copies the vectors that lie inside.
+-- Copies the vectors that are inside the row.
 local function copy(plan, from, to, pred, name)
   local t = from.element_type
   cute.copy(cute.make_copy_atom(name or "UniversalCopy", t,
@@ -255,8 +265,8 @@ local function to_registers(plan, from, pred, other)
   return held:load()
 end
 
---- This thread's elements of a row (of `t` itself without one) as a vector
--- (W,S) of its type; `other` where there are none.
+--- Loads this thread's elements of a row (of `t` itself without one) as a
+-- vector (W,S) of its type; `other` where there are none.
 function Plan:load(t, at, other, chunk)
   return to_registers(self, self:part(t, at and at.row, chunk),
                       self:inside(at and at.inside, chunk), other)
@@ -269,7 +279,7 @@ function Plan:store(t, at, vector, chunk)
   copy(self, held, self:part(t, at.row, chunk), self:inside(at.inside, chunk))
 end
 
---- A vector (W,S) with `other` where the row has no element.
+--- Returns a vector (W,S) with `other` where the row has no element.
 function Plan:only(vector, other, chunk)
   local pred = self:inside(nil, chunk)
   if not pred then return vector end
@@ -282,7 +292,7 @@ function Plan:only(vector, other, chunk)
   return held:load()
 end
 
---- Runs f in one thread of each row that is one.
+--- Runs f in one thread of each existing row.
 function Plan:first(at, f)
   local first = cute.eq(self:lane(), 0)
   cute.when(at.inside and first & at.inside or first, f)
@@ -292,9 +302,9 @@ end
 -- Sources: rows that are read more than once
 ---------------------------------------------------------------------------
 
---- Rows of tensors, to be read chunk by chunk: source:get(at, chunk[, "last"])
--- is an f32 vector (W,S), `other` where there are no elements. All sources of
--- a kernel are made at once, in one list.
+--- Makes sources: rows of tensors that are read chunk by chunk. source:get(at,
+-- chunk[, "last"]) returns an f32 vector (W,S), with `other` where there are no
+-- elements. All sources of a kernel are made at once, in one list.
 ---@param tensors any[]
 ---@param other number
 ---@return table[]
@@ -319,7 +329,7 @@ function Source:slot(at, chunk)
   return self.slots(_, _, (cute.arch.thread_idx()), chunk, at.slot or 0)
 end
 
--- Asks for a chunk of a row: a group of copies for all sources together.
+-- Starts the copy of a chunk of a row: one group for all sources together.
 function Source:ask(at, chunk)
   local plan, t = self.plan, self.t
   local wide = plan.width * t.element_type.bits == 128
@@ -329,7 +339,7 @@ function Source:ask(at, chunk)
   if self.place == #self.all then cute.arch.cp_async_commit_group() end
 end
 
--- Asks for a row, where its sources are staged or held.
+-- Starts the copy of a row whose sources are staged or held.
 function Source:open(at)
   local plan = self.plan
   if plan.staged then
@@ -351,7 +361,7 @@ function Source:get(at, chunk, last)
   chunk = chunk or 0
   if not (at.arrived or at.seen[chunk]) then
     at.seen[chunk] = true
-    local later = math.max(0, plan.stages - 2)  -- rows that may still come
+    local later = math.max(0, plan.stages - 2)  -- rows possibly in flight
     local groups = later * plan.chunks + plan.chunks - 1 - chunk
     cute.arch.cp_async_wait_group(groups)
   end
@@ -365,25 +375,27 @@ end
 -- Reductions
 ---------------------------------------------------------------------------
 
---- A vector (W,S) folded by "add", "max", ...: lanes of a vector side by side,
--- so that no sum waits for the one before it.
+--- Reduces a vector (W,S) by "add", "max", ...: lanes of a vector in parallel,
+-- to avoid a chain of dependent sums.
 function rows.fold(vector, op, init)
   return vector:reduce(op, init, {_, 1}):reduce(op, init)
 end
 
---- How many lanes of a warp share a row; f over these.
+--- Returns the number of lanes of a warp that share a row; Plan:warp reduces
+-- with f over these.
 function Plan:lanes() return math.min(self.threads, WARP) end
 
 function Plan:warp(value, f)
   return cute.arch.warp_reduction(value, f, self:lanes())
 end
 
---- Values of each warp of a row, handed to all its threads: of warp
--- lane % warps. Folding them over `warps` lanes gives what all have.
----@param values any[] of a warp: all its lanes have them
----@param turn? any 0 or 1, in turn: the values before are still being read
+--- Exchanges values of the warps of a row: each thread gets those of warp lane
+-- % warps. Reducing them over `warps` lanes gives all threads the result.
+---@param values any[] of a warp: equal on all its lanes
+---@param turn? any alternately 0 and 1, since the previous values may still be
+-- read
 ---@return any[] values
----@return integer warps 1: the values given
+---@return integer warps 1: returns the given values
 function Plan:exchange(values, turn)
   local warps = self.threads // WARP
   if warps <= 1 then return values, 1 end
@@ -399,7 +411,7 @@ function Plan:exchange(values, turn)
   return out, warps
 end
 
---- f over all threads of a row; all get the result.
+--- Reduces with f over all threads of a row; all get the result.
 function Plan:reduce(value, f, turn)
   local out, warps = self:exchange({self:warp(value, f)}, turn)
   return cute.arch.warp_reduction(out[1], f, warps)
@@ -407,8 +419,8 @@ end
 
 function rows.add(a, b) return a + b end
 
---- Sums over all threads of a row; all get them.
----@param values any[] of this thread
+--- Sums over all threads of a row; all get the sums.
+---@param values any[] values of this thread
 function Plan:sums(values, turn)
   local parts = {}
   for i, v in ipairs(values) do parts[i] = self:warp(v, rows.add) end
@@ -419,8 +431,8 @@ function Plan:sums(values, turn)
   return out
 end
 
---- Tensors of rows, or of one row, are row-major and n wide, their rows apart
--- by whole vectors.
+--- Checks that tensors of rows, or of one row, are row-major and n wide, with a
+-- row pitch of whole vectors.
 ---@param plan {n: integer, width: integer}
 ---@param what string the kernel
 function rows.check(plan, what, ...)

@@ -1,26 +1,28 @@
---- Running sums, products, maxima: along rows, or of one long row in one pass.
+--- Prefix sums, products and maxima: along rows, or of one long row in one
+-- pass.
 --
 --     local k = scan {dtype = cute.f32, n = 4096}
 --     k.kernel(X, Y):launch {grid = k.grid(m), block = k.block}
 --
 -- Y[i,j] = X[i,0] + ... + X[i,j], (M,N) and row-major, in f32 or in the
--- integers' own type. A block takes a row, a tile after the other.
+-- integers' own type. A block processes a row, one tile after the other.
 --
 --     local k = scan {dtype = cute.f32, n = 1 << 28, one_pass = true}
 --     local state = cute.zeros({k.states}, cute.u64)
 --     k.kernel(X, Y, state):launch {grid = k.grid(), block = k.block}
 --
--- scans N elements, one row, by all blocks at once: each reads its tiles, says
--- their totals, looks back at what others said, and writes (after Merrill and
--- Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016).
--- `state` is zero before the first launch, and then serves any launches that
--- come one after the other. Sums of floats are rounded as blocks come by.
+-- scans N elements, one row, with all blocks at once: each reads its tiles,
+-- publishes their totals, looks back at the totals of others, and writes (after
+-- Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled
+-- Look-back, 2016). `state` is zero before the first launch, and can then be
+-- used for any sequence of launches. The rounding of float sums depends on
+-- timing.
 local cute = require "cute"
 local check = require "kernels.check"
 local rows = require "kernels.rows"
 
 local WARP = 32
-local HELD = 16384  -- elements of a multiprocessor, in one pass
+local HELD = 16384  -- elements held by a multiprocessor, in one pass
 
 local OPS = {
   add = {f = function(a, b) return a + b end, none = function() return 0 end},
@@ -41,10 +43,11 @@ local Scan = {}
 Scan.__index = Scan
 
 ---------------------------------------------------------------------------
--- A tile: warp w has `steps` times 32 vectors side by side, a vector a lane
+-- A tile: warp w has `steps` times 32 adjacent vectors, one for each lane
 ---------------------------------------------------------------------------
 
--- This thread's vectors of a tile that begins at element `first`: (W,S).
+-- Returns this thread's vectors of a tile that begins at element `first`:
+-- (W,S).
 function Scan:part(t, first)
   local tid = (cute.arch.thread_idx())
   local at = (tid // WARP * (WARP * self.steps) + tid % WARP) * self.width
@@ -52,7 +55,8 @@ function Scan:part(t, first)
     {self.width, self.steps}, {1, WARP * self.width})), at
 end
 
--- Which of them lie among the `left` elements: (1,S); nil for whole tiles.
+-- Returns which of them are among the `left` elements: (1,S); nil for whole
+-- tiles.
 function Scan:inside(at, left)
   if type(left) == "number" and left >= self.tile then return nil end
   local pred = cute.make_rmem_tensor({1, self.steps}, cute.boolean)
@@ -88,7 +92,8 @@ end
 -- Lanes, warps
 ---------------------------------------------------------------------------
 
--- Of the lanes up to this one, and of those before it; groups of `width`.
+-- Returns the results up to this lane, and before it; in groups of `width`
+-- lanes.
 function Scan:lanes(x, width)
   local lane, f, d = cute.arch.lane_idx() % width, self.op.f, 1
   while d < width do
@@ -100,8 +105,8 @@ function Scan:lanes(x, width)
   return x, cute.where(cute.eq(lane, 0), self.none, before)
 end
 
--- The tile's vectors (W,S), each element with all that come before it in this
--- warp; and what all of the warp come to.
+-- Returns the tile's vectors (W,S), each element combined with all previous
+-- ones in this warp; and the result of the whole warp.
 function Scan:warp_of(x)
   local f = self.op.f
   local r = cute.make_rmem_tensor({self.width, self.steps}, self.type)
@@ -122,8 +127,8 @@ function Scan:warp_of(x)
   return r, sum
 end
 
--- Of the warps' sums: what comes before this warp, and all of the block. Two
--- tiles with no other barrier in between take turns.
+-- Combines the warps' results: returns the result before this warp, and that of
+-- the block. Two tiles without another barrier in between alternate `turn`.
 function Scan:block_of(sum, turn)
   local tid, warps = (cute.arch.thread_idx()), self.block // WARP
   if warps == 1 then return self.none, sum end
@@ -137,7 +142,7 @@ function Scan:block_of(sum, turn)
     cute.arch.shuffle_sync(all, warps - 1)
 end
 
--- Of a tile: the vectors, what comes before the warp, and all.
+-- Returns a tile's vectors, the result before the warp, and that of the tile.
 function Scan:tile_of(x, turn)
   local r, sum = self:warp_of(x)
   return r, self:block_of(sum, turn)
@@ -183,17 +188,17 @@ end
 -- One pass
 ---------------------------------------------------------------------------
 
--- Words of `state`: the number of the next tile, with that of the launches
--- before this one above 32 bits; and one for each tile, the launch (its round)
--- above 32 bits of the total. Blocks draw their tiles in order, so those before
--- a tile have begun, whichever blocks there is room for. A block asks for all
--- tiles since its own last one: up to there it knows the sum.
+-- Words of `state`. The first is the number of the next tile, with that of the
+-- previous launches above 32 bits. Then there is one for each tile: the launch
+-- (its round) above the 32 bits of the total. Blocks draw their tiles in order,
+-- so all earlier tiles have begun, whichever blocks fit on the device. A block
+-- reads all tiles since its own last one, up to which it knows the sum.
 local FIRST = 1
-local AHEAD = 2  -- tiles that a block has drawn and not begun with
+local AHEAD = 2  -- tiles that a block has drawn but not begun
 local ROOM = 132  -- multiprocessors of an H200
 local RELAXED = {sem = "relaxed", scope = "gpu"}
 
--- The next tile. The last that is drawn, behind all tiles, begins a new round.
+-- Draws the next tile. The last draw, after all tiles, begins a new round.
 local function draw(state, tiles)
   local drawn = cute.arch.atomic_add(state.iterator, 1)
   local last = tiles + AHEAD * (cute.arch.grid_dim()) - 1
@@ -209,7 +214,8 @@ local function say(state, at, round, x)
     high | x:bitcast(cute.u32):to(cute.u64), RELAXED)
 end
 
--- What tiles `from` to `at` - 1 come to, when all of them have said it.
+-- Returns the result of tiles `from` to `at` - 1, when all of them have
+-- published it.
 function Scan:between(state, from, at, round)
   local f, tid, sum = self.op.f, (cute.arch.thread_idx()), self.none
   local warps = self.block // WARP
@@ -233,10 +239,11 @@ function Scan:between(state, from, at, round)
   return sum
 end
 
--- Three tiles are under way: `last` is said and not written, `at` comes from
--- memory, `next` is drawn. When a tile has come its total is said at once, the
--- next one is asked for, and then the last one written: by now all others have
--- said what comes before it, so that nobody waits.
+-- Keeps three tiles in flight: `last` is published but not written, `at` is
+-- being loaded, `next` is drawn. When a tile has arrived, its total is
+-- published at once, the next tile is requested, and then the last one is
+-- written. By then all others have published the totals before it, so waits are
+-- short.
 local function one_pass(s, X, Y, state)
   local n, f, tid = s.n, s.op.f, (cute.arch.thread_idx())
   check.dense("scan", "X", X, n)
@@ -293,13 +300,13 @@ local function accumulator(t)
   return t
 end
 
---- A kernel of (X, Y), or with one_pass of (X, Y, state), and what its launch
--- needs. X and Y may differ in type.
+--- Returns a kernel of (X, Y), or with one_pass of (X, Y, state), and its
+-- launch parameters. X and Y can differ in type.
 ---@param o table {dtype: any, n: integer, op: string?, exclusive: boolean?,
 -- one_pass: boolean?, values: integer?, block: integer?}
 -- dtype: the widest of the operands; n: elements of a row; op: "add" "mul"
--- "max" "min"; exclusive: Y[j] has what comes before X[j]; values: elements of
--- a thread (16); block: threads, a power of two, in one pass at least 64 (512)
+-- "max" "min"; exclusive: Y[j] excludes X[j]; values: elements of a thread
+-- (16); block: threads, a power of two, in one pass at least 64 (512)
 ---@return table {kernel: any, grid: fun(m: integer?): integer, block: integer,
 -- states: integer?}
 return function(o)
@@ -327,7 +334,7 @@ return function(o)
       kernel = cute.kernel("scan", function(X, Y) by_rows(s, X, Y) end)}
   end
   local tiles, held = up(o.n, s.tile), HELD
-  if s.width * o.dtype.bits < 128 then held = HELD // 2 end  -- predicates
+  if s.width * o.dtype.bits < 128 then held = HELD // 2 end  -- for predicates
   local blocks = math.max(1, math.min(held // s.tile, 1024 // s.block))
   return {block = s.block, states = tiles + FIRST,
     grid = function() return math.min(tiles, ROOM * blocks) end,

@@ -1,28 +1,28 @@
---- Mamba's selective scan, forward, with the states carried in and out.
+--- Mamba's selective scan, forward, with states as input and output.
 --
 --     local k = selective_scan {dtype = cute.bf16, states = 16}
 --     k.kernel(u, delta, A, B, C, y, z, D, bias, h0, h1):launch {
 --       grid = k.grid(batch, channels), block = k.block}
 --
--- h[n] = exp(dt A[n]) h[n] + dt B[n] u; y = sum over n of C[n] h[n], + D u,
+-- h[n] = exp(dt A[n]) h[n] + dt B[n] u; y = sum over n of C[n] h[n], plus D u,
 -- times silu(z), at each time of each channel; dt = delta, or with softplus
 -- log(1 + exp(delta + bias)). u, delta, z, y are (batch, channels, time), B and
 -- C (batch, states, time), A (channels, states), D and bias (channels), h0 and
 -- h1 (batch, channels, states), the states before and after. A, D, bias, h0, h1
--- are f32; z, D, bias, h0, h1 may be nil.
+-- are f32; z, D, bias, h0, h1 can be nil.
 --
--- `lanes` threads share a channel, a few states each, and walk through time by
--- groups of four steps a lane. Each lane makes dt and dt u of its own four and
--- finishes their y; in between all of them go through all steps of the group.
--- Tiles of time come by cp.async, the next one while one is computed. (Gu and
--- Dao, Mamba, 2023, section 3.3.)
+-- `lanes` threads share a channel, with a few states each, and advance in time
+-- by groups of four steps for each lane. Each lane computes dt and dt u of its
+-- own four steps and finishes their y; in between, all lanes process all steps
+-- of the group. cp.async loads tiles of time, the next one while one is
+-- processed. (Gu and Dao, Mamba, 2023, section 3.3.)
 local cute = require "cute"
 local check = require "kernels.check"
 local tiles = require "cute.tiles"
 local _ = cute._
 
 local WARP, STEPS = 32, 4
-local THREADS = 512  -- of a multiprocessor, with 128 registers each
+local THREADS = 512  -- per multiprocessor, with 128 registers each
 local LN2, LOG2E = math.log(2), 1 / math.log(2)
 
 local Scan = {}
@@ -32,10 +32,10 @@ Scan.__index = Scan
 -- Tiles of time
 ---------------------------------------------------------------------------
 
--- Tiles (rows, time) of t, which begin at row tile `at`, through `stages` of
--- shared memory: smem (rows,time,stages), load(k, stage). What lies outside is
--- zero. Rows are a piece apart from the banks' turn, so that lanes which read
--- a column of pieces do not meet.
+-- Makes tiles (rows, time) of t, beginning at row tile `at`, through `stages`
+-- of shared memory: smem (rows,time,stages), load(k, stage). Elements outside
+-- are zero. Rows are padded by one piece, so that lanes that read a column of
+-- pieces have no bank conflicts.
 function Scan:input(t, rows, at)
   local T, dtype = self.time, t.element_type
   local width = math.min(check.widest(dtype.bits, t.shape[2]), T // self.lanes)
@@ -64,18 +64,19 @@ function Scan:input(t, rows, at)
   end}
 end
 
--- f32 in shared memory, (rows,time), rows a piece apart as well.
+-- Allocates f32 in shared memory, (rows,time), with rows padded by a piece,
+-- too.
 local function wide(rows, time)
   return cute.make_smem_tensor(cute.f32, cute.make_layout({rows, time},
     {time + STEPS, 1}), 16)
 end
 
--- Four steps of t, (rows,time), in shared memory.
+-- Returns four steps of t, (rows,time), in shared memory.
 local function steps_of(t, row, time)
   return cute.make_tensor(t(row, _).iterator + time, cute.make_layout {STEPS})
 end
 
--- They are read as f32.
+-- Reads four steps as f32.
 local function read(t, row, time)
   local r = cute.make_rmem_tensor({STEPS}, t.element_type)
   cute.autovec_copy(steps_of(t, row, time), r)
@@ -88,7 +89,7 @@ local function write(t, row, time, v)
   cute.autovec_copy(r, steps_of(t, row, time))
 end
 
--- Calls f(row, time) for each four steps of a tile that are this thread's.
+-- Calls f(row, time) for each four steps of a tile that belong to this thread.
 function Scan:each(rows, f)
   local along = self.time // STEPS
   local all = rows * along
@@ -100,7 +101,7 @@ function Scan:each(rows, f)
   end
 end
 
--- B and C of a tile as f32, for all channels of the block.
+-- Converts B and C of a tile to f32, for all channels of the block.
 function Scan:widen(g, stage)
   self:each(self.states, function(n, t)
     write(g.wide.B, n, t, read(g.B.smem(_, _, stage), n, t))
@@ -108,7 +109,7 @@ function Scan:widen(g, stage)
   end)
 end
 
--- This thread's four steps of y, (channels,time), at `time`.
+-- Stores this thread's four steps of y, (channels,time), at `time`.
 local function store(g, time, v)
   local y, dtype = g.y, g.y.element_type
   local width = math.min(check.widest(dtype.bits, y.shape[2]), STEPS)
@@ -129,11 +130,11 @@ end
 -- Steps
 ---------------------------------------------------------------------------
 
--- Subnormals count as zero here: each exponential is one instruction then.
+-- Treats subnormals as zero: each exponential is then one instruction.
 local function exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 
--- log2(1 + 2^x): softplus of x ln 2, over ln 2. Where 1 + 2^x loses bits of
--- 2^x it is the series of log2(1 + t), within 2e-7 below t = 2^-5.
+-- Computes log2(1 + 2^x): softplus of x ln 2, divided by ln 2. If 1 + 2^x loses
+-- bits of 2^x, it uses the series of log2(1 + t), within 2e-7 below t = 2^-5.
 local function softplus2(x)
   local t = exp2(x)
   local grown = cute.arch.approx("lg2.approx.ftz.f32", 1 + t)
@@ -147,9 +148,9 @@ local function silu(x)
   return x * cute.arch.approx("rcp.approx.ftz.f32", 1 + exp2(x * -LOG2E))
 end
 
--- Sums over the lanes of a channel, `apart` lanes of the warp from each other,
--- of v[1..n]: lane j ends with n / lanes of them, from j * n / lanes on. Halves
--- are exchanged: what a lane gives away it need not add.
+-- Sums v[1..n] over the lanes of a channel, which are `apart` lanes of the warp
+-- from each other: lane j ends with n / lanes sums, from j * n / lanes on.
+-- Lanes exchange halves: a lane does not add the part that it gives away.
 local function spread_sum(v, lanes, lane, apart)
   local n, d = #v, lanes // 2
   while d > 0 do
@@ -164,8 +165,9 @@ local function spread_sum(v, lanes, lane, apart)
   return v
 end
 
--- log2(e) dt, dt u and u of this lane's four steps, from t on in the tile;
--- time that has ended, `left` steps from the tile's beginning, adds nothing.
+-- Returns log2(e) dt, dt u and u of this lane's four steps, from t on in the
+-- tile. Steps after the end of time, `left` steps from the tile's beginning,
+-- add nothing.
 function Scan:prepare(g, t, left, stage)
   local delta = read(g.delta.smem(_, _, stage), g.c, t)
   local u = read(g.u.smem(_, _, stage), g.c, t)
@@ -179,8 +181,8 @@ function Scan:prepare(g, t, left, stage)
   return dt, du, u
 end
 
--- Four steps of this thread's states from time t on: its part of their y goes
--- behind what y holds.
+-- Advances this thread's states by four steps from time t on; appends its part
+-- of their y to y.
 function Scan:advance(g, dt, du, t, stage, y)
   local first = #y
   for i = 0, self.each_lane - 1 do
@@ -229,14 +231,15 @@ end
 -- The kernel
 ---------------------------------------------------------------------------
 
--- A channel's number, of a list (channels), 0 behind its end.
+-- Loads a channel's number from a list (channels), 0 after its end.
 local function of_channel(t, at)
   local out = cute.var(0, cute.f32)
   cute.when(cute.lt(at, cute.size(t)), function() out.value = t[at] end)
   return out.value
 end
 
--- This thread's states: of a tensor (channels, states), or 0; back into one.
+-- Loads this thread's states from a tensor (channels, states), or 0; or stores
+-- them.
 function Scan:states_of(t, at, lane, f)
   for i = 0, self.each_lane - 1 do
     local n = i * self.lanes + lane
@@ -248,7 +251,7 @@ end
 function Scan:run(u, delta, A, B, C, y, more)
   local of, batch = cute.arch.block_idx()
   local tid, T, lanes = (cute.arch.thread_idx()), self.time, self.lanes
-  -- Neighbours in the warp are channels: they read the same B and C.
+  -- Neighbouring lanes are different channels: they read the same B and C.
   local apart = WARP // lanes
   local function tile(t)
     return self:input(t(batch, _, _), self.channels, of)
@@ -304,13 +307,13 @@ function Scan:run(u, delta, A, B, C, y, more)
   end
 end
 
---- A kernel of (u, delta, A, B, C, y [, z, D, bias, h0, h1]) and what its
--- launch needs.
+--- Returns a kernel of (u, delta, A, B, C, y [, z, D, bias, h0, h1]) and its
+-- launch parameters.
 ---@param o table {dtype: any, states: integer?, softplus: boolean?,
 -- lanes: integer?, channels: integer?, time: integer?}
 -- dtype: of u, delta, z, B, C, y; states: 16; softplus: of delta + bias; lanes:
--- 1, 2 or 4 threads a channel (4); channels: of a block (32); time: steps of a
--- tile (32)
+-- 1, 2 or 4 threads for a channel (4); channels: of a block (32); time: steps
+-- of a tile (32)
 ---@return table {kernel: any, block: integer,
 -- grid: fun(batch: integer, channels: integer): integer[]}
 return function(o)

@@ -1,10 +1,10 @@
---- Rows that several blocks share: long ones, whose sums down the columns have
--- no room in one.
+--- Rows that several blocks share: long rows, whose sums down the columns do
+-- not fit in one block.
 --
--- Each block has a piece of every row that its group walks. Sums along a row
--- are put together through words of global memory: a block says its sums to all
--- blocks of the row, and hears theirs. It says those of the next row before it
--- hears those of this one, so that nobody waits for long.
+-- Each block has a part of every row of its group. Sums along a row are
+-- combined through words of global memory: a block sends its sums to all blocks
+-- of the row, and receives theirs. It sends the sums of the next row before it
+-- receives those of the current one, so that waits are short.
 local cute = require "cute"
 local rows = require "kernels.rows"
 local sign = require "cute.lang.sign"
@@ -12,15 +12,16 @@ local sign = require "cute.lang.sign"
 local share = {}
 
 local WARP = 32
-share.MOST = WARP  -- blocks of a row: a lane hears one
+share.MOST = WARP  -- blocks of a row: one lane receives from one block
 
--- `state` is words of u64 that are 0 before and after a launch: how many blocks
--- have begun, and for each row what blocks say to each other, (sum, from, to):
--- SAID and the bits of an f32. Whoever takes a word leaves 0.
+-- `state` is words of u64 that are 0 before and after a launch: the number of
+-- blocks that have begun, and for each row the messages between blocks, (sum,
+-- from, to): SAID and the bits of an f32. The receiver resets a word to 0.
 local RELAXED = {sem = "relaxed", scope = "gpu"}
 local SAID = 1 << 32
 
---- Words of `state` for m rows with so many sums each; 0: none is needed.
+--- Returns the number of words of `state` for m rows with `sums` sums each; 0:
+-- none are needed.
 ---@param plan table
 ---@param m integer
 ---@param sums integer
@@ -30,8 +31,9 @@ function share.states(plan, m, sums)
   return 1 + m * sums * plan.blocks * plan.blocks
 end
 
---- The plan of this block. Blocks that share rows are numbered as they begin:
--- those that a block waits for have begun, or are the next to.
+--- Returns the plan of this block. Blocks that share rows are numbered in the
+-- order in which they begin, so a block only waits for blocks that have begun
+-- or are the next to begin.
 ---@param plan table
 ---@param state any
 ---@return table plan
@@ -41,7 +43,7 @@ function share.join(plan, state)
   local blocks = (cute.arch.grid_dim())
   cute.when(cute.eq((cute.arch.thread_idx()), 0), function()
     local at = cute.arch.atomic_add(state.iterator, 1):to(cute.i32)
-    cute.when(cute.eq(at, blocks - 1), function()  -- all have
+    cute.when(cute.eq(at, blocks - 1), function()  -- all have begun
       cute.arch.store(state.iterator, 0, RELAXED)
     end)
     taken[0] = at
@@ -53,14 +55,15 @@ function share.join(plan, state)
     {__index = plan})
 end
 
--- Where block `from` says sum i of `sums` of a row to block `to`.
+-- Returns the word in which block `from` sends sum i of `sums` of a row to
+-- block `to`.
 local function word(plan, row, sums, i, to, from)
   local at = (row * plan.blocks + to) * plan.blocks + from
   return plan.state.iterator + (1 + at * sums + (i - 1))
 end
 
--- Says this block's sums of row `at`, if it is one (`there`), to all blocks of
--- it, itself among them. `values`: this thread's parts of them.
+-- Sends this block's sums of row `at`, if it exists (`there`), to all blocks of
+-- the row, including itself. `values`: this thread's parts of the sums.
 local function say(plan, at, there, values)
   local tid, parts = (cute.arch.thread_idx()), {}
   for i, v in ipairs(values) do parts[i] = plan:warp(v, rows.add) end
@@ -76,8 +79,8 @@ local function say(plan, at, there, values)
   end)
 end
 
--- Asks what the blocks of row `at` said: a word of each in a lane, 0 if it has
--- not said it yet.
+-- Loads the words of the blocks of row `at`: one block for each lane, 0 if it
+-- has not sent yet.
 local function ask(plan, at, sums)
   local tid, words = (cute.arch.thread_idx()), {}
   for i = 1, sums do
@@ -91,8 +94,8 @@ local function ask(plan, at, sums)
   return words
 end
 
--- Waits for the words that were asked for, and leaves their sums in `heard`,
--- (SUM,TURN), for all threads after the next barrier.
+-- Waits for the loaded words, and stores their sums in `heard`, (SUM,TURN), for
+-- all threads after the next barrier.
 local function hear(plan, words, heard, turn)
   local tid = (cute.arch.thread_idx())
   cute.when(cute.lt(tid, WARP), function()
@@ -117,7 +120,7 @@ local function relay(plan, m, sources, sums, part, use)
     at.inside = cute.lt(row, m)
     return at
   end
-  -- This thread's parts of a row's sums, where it is one.
+  -- Returns this thread's parts of a row's sums, if the row exists.
   local function parts(at, there)
     local values = {}
     for i = 1, sums do values[i] = cute.var(0, cute.f32) end
@@ -151,9 +154,9 @@ local function relay(plan, m, sources, sums, part, use)
   end
 end
 
---- Goes over each row of this block, of m, twice: part(at) gives a list of this
--- thread's parts of `sums` sums along the row, use(at, list) gets these; `at`
--- as Plan:each has it.
+--- Iterates over the rows of this block, of m, with two passes: part(at)
+-- returns a list of this thread's parts of `sums` sums along the row, use(at,
+-- list) gets the sums; `at` as in Plan:each.
 ---@param plan table
 ---@param m any
 ---@param sources table[]

@@ -3,9 +3,9 @@
 --     local k = softmax {dtype = cute.bf16, n = 4096}
 --     k.kernel(X, Y):launch {grid = k.grid(m), block = k.block}
 --
--- Y = softmax(X), both (M,N) and row-major. With backward = true the kernel is
--- one of (Y, dY, dX): dX = Y (dY - sum(Y dY)). Sums are f32. What is to count
--- for nothing is -inf.
+-- Y = softmax(X), both (M,N) and row-major. With backward = true the kernel
+-- takes (Y, dY, dX): dX = Y (dY - sum(Y dY)). Sums are f32. Mask elements with
+-- -inf.
 local cute = require "cute"
 local check = require "kernels.check"
 local rows = require "kernels.rows"
@@ -13,29 +13,30 @@ local rows = require "kernels.rows"
 local LOG2E = math.log(math.exp(1), 2)
 local LEAST = -math.huge
 
--- Beyond this the product with log2 e is rounded by 128 or more, which powers
--- of 2 cannot take. Numbers that differ there differ by 256: any factor does.
+-- Beyond this limit the product with log2 e has a rounding error of 128 or
+-- more, too large for powers of 2. Numbers that differ there differ by 256, so
+-- any factor is correct.
 local FAR = 2.0 ^ 31
 
 local function scale(m)
   return cute.where(cute.gt(cute.abs(m), FAR), 1, LOG2E)
 end
 
--- What is taken from the exponents of a row whose maximum is m: one of nothing
--- but -inf is none. It is rounded once, and the same everywhere: hence no sum
--- that becomes an FMA by itself (fmad = false).
+-- Returns the number to subtract from the exponents of a row with maximum m; 0
+-- for a row of only -inf. It is rounded once, in the same way everywhere: so no
+-- sum may become an FMA (fmad = false).
 local function base(m)
   return cute.where(cute.eq(m, LEAST), 0, m * scale(m))
 end
 
--- e^(x - m): of elements, and of a smaller maximum.
+-- Computes e^(x - m): for elements, and for a smaller maximum.
 local function powers(x, m)
   return cute.exp2(cute.fma(x, scale(m), -base(m)))
 end
 local function power(x, m) return cute.exp2(x * scale(x) - base(m)) end
 
--- The largest of a row and its sum of e^(x - largest), of those of a thread's
--- warp.
+-- Returns the maximum of a row and its sum of e^(x - maximum), from those of a
+-- thread's warp.
 local function of_row(plan, m, s, turn)
   local all, warps = plan:exchange({m, s}, turn)
   if warps == 1 then return m, s end
@@ -44,8 +45,8 @@ local function of_row(plan, m, s, turn)
     all[2] * power(all[1], most), warps)
 end
 
--- The row in registers: each warp's exponentials are of its own maximum, so
--- that the row's warps meet once.
+-- Processes a row in registers. Each warp's exponentials use its own maximum,
+-- so the row's warps synchronize once.
 local function held(plan, X, Y)
   local sources = plan:sources({X}, LEAST)
   plan:each(X.shape[1], sources, function(at)
@@ -58,7 +59,7 @@ local function held(plan, X, Y)
   end)
 end
 
--- The row in pieces: maximum and sum go along together.
+-- Processes a row in chunks: maximum and sum are updated together.
 local function pieces(plan, X, Y)
   local sources = plan:sources({X}, LEAST)
   plan:each(X.shape[1], sources, function(at)
@@ -80,7 +81,7 @@ local function pieces(plan, X, Y)
   end)
 end
 
--- dX = Y (dY - sum(Y dY)).
+-- Computes dX = Y (dY - sum(Y dY)).
 local function backward(plan, Y, dY, dX)
   local sources = plan:sources({Y, dY}, 0)
   local y, dy = sources[1], sources[2]
@@ -98,7 +99,7 @@ local function backward(plan, Y, dY, dX)
   end)
 end
 
---- A kernel of (X, Y), or of (Y, dY, dX), and what its launch needs.
+--- Returns a kernel of (X, Y), or of (Y, dY, dX), and its launch parameters.
 ---@param o table {n: integer, dtype: any, backward: boolean?, values: integer?,
 -- threads: integer?, block: integer?, persistent: boolean?}
 -- dtype: the widest of the operands; the rest: see kernels/rows.lua

@@ -1,16 +1,17 @@
---- The k largest (or smallest) elements of each row, in order, and their place.
+--- Finds the k largest (or smallest) elements of each row, sorted, with their
+-- indices.
 --
 --     local k = topk {dtype = cute.bf16, n = 4096, k = 8}
 --     k.kernel(X, Y, I):launch {grid = k.grid(m), block = k.block}
 --
--- X is (M,N), Y (M,k) of X's type, I (M,k) i32; k up to 64. Of equal elements
--- the first counts as larger (with smallest = true: as smaller). NaN is larger
--- than all numbers.
+-- X is (M,N), Y (M,k) of X's type, I (M,k) i32; k up to 64. Among equal
+-- elements the first counts as larger (with smallest = true: as smaller). NaN
+-- is larger than all numbers.
 --
--- A warp keeps the best 32 or 64 that it has seen, sorted over its lanes. What
--- is better than the k-th of them waits in a queue, and 32 at a time are sorted
--- and merged: on random data k log(n / k) elements of a row come that far.
--- Several warps may share a row, and merge what they have in the end.
+-- A warp keeps the best 32 or 64 elements so far, sorted over its lanes.
+-- Elements better than the k-th of them wait in a queue; 32 at a time are
+-- sorted and merged. On random data, k log(n / k) elements of a row reach the
+-- queue. Several warps can share a row; they merge their lists at the end.
 local cute = require "cute"
 local check = require "kernels.check"
 local rows = require "kernels.rows"
@@ -21,7 +22,7 @@ local Top = {}
 Top.__index = Top
 
 ---------------------------------------------------------------------------
--- Keys: an element and its place as one number, larger if better, never 0
+-- Keys: an element and its index as one number, larger if better, never 0
 ---------------------------------------------------------------------------
 
 function Top:key(x, at)
@@ -45,7 +46,8 @@ end
 -- Bitonic sorting over the lanes of a warp
 ---------------------------------------------------------------------------
 
--- One step: of two lanes d apart, who takes the larger.
+-- Exchanges values of two lanes d apart; `larger` selects the lane that keeps
+-- the larger.
 local function exchange(x, d, larger)
   local y = cute.arch.shuffle_sync_bfly(x, d)
   return cute.where(cute.eq(larger, cute.gt(y, x)), y, x)
@@ -53,13 +55,13 @@ end
 
 local function bit(lane, d) return cute.eq(lane & d, 0) end
 
--- A bitonic sequence, made descending.
+-- Sorts a bitonic sequence in descending order.
 local function merged(x, lane)
   for _, d in ipairs {16, 8, 4, 2, 1} do x = exchange(x, d, bit(lane, d)) end
   return x
 end
 
--- Any sequence, made ascending.
+-- Sorts any sequence in ascending order.
 local function ascending(x, lane)
   local n = 2
   while n <= WARP do
@@ -74,8 +76,8 @@ local function ascending(x, lane)
   return x
 end
 
--- Takes 32 keys, ascending over the lanes, into the list: what is too much
--- falls off its end. List r has the r-th 32, each descending.
+-- Merges 32 keys, ascending over the lanes, into the list; surplus keys are
+-- dropped from its end. List r has the r-th 32, each descending.
 function Top:take(list, keys, lane)
   local m = merged(cute.max(list[self.lists], keys), lane)
   for r = self.lists - 1, 1, -1 do
@@ -86,7 +88,7 @@ function Top:take(list, keys, lane)
   list[1] = m
 end
 
--- The k-th key so far: what is not better than it is of no use.
+-- Returns the k-th key so far: only better keys are useful.
 function Top:bar(list)
   return cute.arch.shuffle_sync(list[(self.k - 1) // WARP + 1],
                                 (self.k - 1) % WARP)
@@ -96,8 +98,8 @@ end
 -- The kernel
 ---------------------------------------------------------------------------
 
--- Keys of a warp that wait to be taken: {count, slots, bar}. bar: the k-th key
--- so far; what is not better is of no use.
+-- Makes a warp's queue of keys: {count, slots, bar}. bar: the k-th key so far;
+-- only better keys are useful.
 function Top:queue(warp, none)
   local slots = cute.make_smem_tensor(self.type, cute.make_layout(
     {2 * WARP, self.block // WARP}))
@@ -105,7 +107,7 @@ function Top:queue(warp, none)
 end
 
 -- Puts the keys that are better than the bar into the queue, and takes 32 of
--- them as soon as there are so many. The whole warp comes here.
+-- them as soon as there are enough. The whole warp must call it.
 function Top:offer(queue, list, key, lane)
   local better = cute.gt(key, queue.bar)
   local who = cute.arch.vote_ballot_sync(better)
@@ -125,7 +127,7 @@ function Top:offer(queue, list, key, lane)
   end)
 end
 
--- Takes what waits.
+-- Takes the remaining keys of the queue.
 function Top:drain(queue, list, lane)
   cute.arch.sync_warp()
   local key = cute.var(list[1] * 0, self.type)
@@ -135,7 +137,7 @@ function Top:drain(queue, list, lane)
   self:take(list, ascending(key.value, lane), lane)
 end
 
--- The best of a row, of which the row's warps take vectors in turn.
+-- Finds the best keys of a row, whose vectors its warps take in turn.
 function Top:search(x, list, lane, warp)
   local none = list[1]
   local atom = cute.make_copy_atom("UniversalCopy", x.element_type,
@@ -165,7 +167,7 @@ function Top:search(x, list, lane, warp)
   self:drain(queue, list, lane)
 end
 
--- What the row's other warps found, for its first one.
+-- Collects the lists of the row's other warps, in its first warp.
 function Top:gather(list, lane, warp)
   local found = cute.make_smem_tensor(self.type, cute.make_layout(
     {WARP, self.lists, self.block // WARP}))
@@ -203,11 +205,11 @@ function Top:run(X, Y, I)
   end)
 end
 
---- A kernel of (X, Y, I) and what its launch needs.
+--- Returns a kernel of (X, Y, I) and its launch parameters.
 ---@param o table {n: integer, dtype: any, k: integer, smallest: boolean?,
 -- warps: integer?, block: integer?}
--- dtype: bf16, f16 (n up to 65535) or f32; warps: of a row (as many as have
--- 1024 elements each, at most 8); block: threads (128)
+-- dtype: bf16, f16 (n up to 65535) or f32; warps: for each row (one per 1024
+-- elements, at most 8); block: threads (128)
 ---@return table {kernel: any, grid: fun(m: integer): integer, block: integer}
 return function(o)
   check.options("topk", o, "n dtype k smallest warps block")

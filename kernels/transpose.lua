@@ -1,40 +1,41 @@
---- Matrices with rows and columns exchanged, whose rows begin anywhere.
+--- Transposes matrices whose rows begin at any element.
 --
 --     local k = transpose {dtype = cute.u16, extents = {B, A, L},
 --                          from = {A, 1, B * A}, to = {1, B, B * A},
 --                          tile = {128, 128}}
 --     k.kernel(X, Z):launch {grid = k.grid, block = k.block}
 --
--- X and Z are (B,A) matrices, L of them and more modes behind; `from` and `to`
--- are their strides. A is contiguous in X, B in Z; both tensors begin on 16
--- bytes, their rows on any element.
+-- X and Z are (B,A) matrices, L of them and further modes; `from` and `to` are
+-- their strides. A is contiguous in X, B in Z. Both tensors begin at multiples
+-- of 16 bytes, their rows at any element.
 --
--- A sector of 32 bytes that is written in part costs as two, and tiles of B x A
--- would cut a sector at each end of their rows. So each row of Z has its own
--- window of a tile, which begins where `whole` bytes of memory do, less than
--- that in front of the tile. A block brings the rows of X that its windows
--- touch, the 16 bytes of memory around them as they are, a row below the other;
--- a thread reads elements one by one from where each row has them, and stores
--- 16 bytes. What is around a tile's rows is theirs, or of other tiles: where it
--- would be another's memory, elements come by themselves.
+-- A sector of 32 bytes that is written in part costs as much as two, and tiles
+-- of B x A would split a sector at each end of their rows. So each row of Z has
+-- its own window in a tile. It begins at a multiple of `whole` bytes in memory,
+-- less than `whole` before the tile. A block loads the rows of X that its
+-- windows touch, in the 16-byte chunks around them, row by row. A thread reads
+-- single elements from the position of each row, and stores 16 bytes. Elements
+-- around a tile's rows belong to other tiles; where they could be outside the
+-- tensor, elements are loaded one by one.
 --
--- With maps = true (Hopper) TMA brings them. Rows begin on any element, and
--- tensor maps know multiples of 16 bytes; but of V rows, as many as 16 bytes
--- have elements, each has the same place in these as the row V below. So X is V
--- matrices, of every Vth row, with a map each. L's modes are multiples of 16
--- bytes apart then; k.arguments(X, Z) are all arguments of the kernel.
+-- With maps = true (Hopper), TMA loads the rows. Rows begin at any element, but
+-- tensor maps need multiples of 16 bytes. Of V rows, V being the elements in 16
+-- bytes, each has the same offset in a chunk as the row V below. So X is
+-- treated as V matrices, of every Vth row, with a map each. L's modes must then
+-- be multiples of 16 bytes apart; k.arguments(X, Z) returns all arguments of
+-- the kernel.
 local cute = require "cute"
 local check = require "kernels.check"
 
 local cpasync = cute.nvgpu.cpasync
 
-local LANES = 8  -- along B; the others of a warp, and warps, lie along A
+local LANES = 8  -- along B; the warp's other lanes, and warps, are along A
 
 local function up(a, b) return (a + b - 1) // b end
 
--- What tiles are made of, in elements: V in 16 bytes, HALO in front of a tile,
--- ROWS of it, CHUNKS of 16 bytes of each. A thread has a coordinate along A
--- every STEP, whose windows begin alike: those that are HALO apart do.
+-- Computes the sizes of tiles, in elements: V in 16 bytes, HALO before a tile,
+-- its ROWS, and CHUNKS of 16 bytes of each. A thread has a coordinate along A
+-- every STEP. Their windows begin at equal offsets, as those HALO apart do.
 local function sizes(o)
   local s, bits = {TB = o.tile[1], TA = o.tile[2]}, o.dtype.bits
   s.V = 128 // bits
@@ -57,7 +58,7 @@ local function sizes(o)
   return s
 end
 
--- B, A and the modes behind, as one, of an operand.
+-- Returns B, A and the further modes, as one, of an operand.
 local function matrices(o, stride)
   local shape, strides = {1}, {0}
   for i = 3, #o.extents do
@@ -67,7 +68,8 @@ local function matrices(o, stride)
                           {stride[1], stride[2], strides})
 end
 
--- All of a tensor's memory, (V,CHUNKS), and where its elements are.
+-- Returns all of a tensor's memory, (V,CHUNKS), and the positions of its
+-- elements.
 local function memory(o, s, t, stride)
   local l = matrices(o, stride)
   local count = cute.cosize(l)
@@ -81,14 +83,15 @@ end
 
 local function narrow(x) return x:to(cute.i32) end
 
--- A tile's rows of X that are V apart: ROWS // V boxes of a map.
+-- Returns the layout of a tile's rows of X that are V apart: ROWS // V boxes of
+-- a map.
 local function box(s)
   return cute.make_layout({s.ROWS // s.V, s.pitch, 1}, {s.pitch, 1, 0})
 end
 
--- A map for each of V rows and those V, 2 V ... behind, which begin alike in 16
--- bytes: {atom, coordinates (ROWS,A,L)}, whose first element is that of the 16
--- bytes that row v begins in.
+-- Makes a map for each of V rows with those V, 2 V ... below, which have the
+-- same offset in 16 bytes: {atom, coordinates (ROWS,A,L)}. Its first element is
+-- that of the 16 bytes in which row v begins.
 local function maps_of(o, s, X)
   local list, l = {}, matrices(o, o.from)
   for v = 0, s.V - 1 do
@@ -102,7 +105,7 @@ local function maps_of(o, s, X)
   return list
 end
 
--- Asks for a tile's rows by maps, whose bytes come to the barrier `full`.
+-- Requests a tile's rows by maps; the barrier `full` counts their bytes.
 local function load_boxes(s, S, maps, full, at)
   cute.arch.mbarrier_init(full, 1)
   cute.arch.mbarrier_init_fence()
@@ -119,9 +122,10 @@ local function load_boxes(s, S, maps, full, at)
   end
 end
 
--- Asks for the rows of X. Lanes that have vectors below each other, V rows
--- apart, have them an odd number of 16 bytes apart, and meet no conflict. Gives
--- all of it, where row r has the tile's first element, and what waits for it.
+-- Loads the rows of X. Lanes with vectors in rows V apart have them an odd
+-- number of 16-byte units apart, without bank conflicts. Returns all rows, the
+-- position of the tile's first element in row r, and the function that waits
+-- for them.
 local function bring(o, s, X, at, maps)
   local V, B, A = s.V, o.extents[1], o.extents[2]
   local all, place = memory(o, s, X, o.from)
@@ -140,7 +144,7 @@ local function bring(o, s, X, at, maps)
       local function copy()
         cute.copy(atom, all(cute._, first // V + j), chunks(cute._, j, r))
       end
-      if not guard then  -- of the last chunk a row may have nothing
+      if not guard then  -- a row may have no data in the last chunk
         return cute.when(cute.gt(skew, 0) | cute.lt(j, s.CHUNKS - 1), copy)
       end
       local a = at.a - skew + j * V  -- the chunk's first element, along A
@@ -160,7 +164,7 @@ local function bring(o, s, X, at, maps)
     end
   end
   local full = maps and cute.arch.alloc_smem(cute.i64, 1)
-  if maps then  -- what is in front of a row's first element is another's
+  if maps then  -- data before a row's first element is not part of the row
     cute.when(cute.gt(at.a, 0), function()
       cute.when(cute.eq(tid, 0), function()
         load_boxes(s, S, maps, full, at)
@@ -186,9 +190,10 @@ local function bring(o, s, X, at, maps)
   end
 end
 
--- Lanes that are further along A read their vectors from a later element on,
--- around them, so that they meet in no bank: by so many words of 32 bits for
--- each. The least for which fewest rows of a warp are in one.
+-- Returns the rotation that avoids bank conflicts: lanes further along A read
+-- their vectors from a later element on, cyclically, by that many words of 32
+-- bits for each lane. It is the smallest with the fewest rows of a warp in one
+-- bank.
 local function turn_of(o, s)
   if s.V < 4 then return 0 end
   local N, M, bits = o.from[1], o.to[2], o.dtype.bits
@@ -212,8 +217,8 @@ local function turn_of(o, s)
   return best
 end
 
--- Puts elements in their place that a lane has `turn` words too early for each
--- group in front of its own.
+-- Rotates elements back to their position: a lane has them `turn` words too
+-- early for each group before its own.
 local function turn_back(held, turn, nth)
   local words = cute.recast_tensor(held, cute.u32)
   for _, bit in ipairs {1, 2} do
@@ -269,11 +274,11 @@ local function body(o, s, X, Z, maps)
   end
 end
 
---- A kernel of X and Z, and what its launch needs.
+--- Returns a kernel of X and Z, and its launch parameters.
 ---@param o table {dtype = of unsigned integers, extents: integer[], from:
 -- integer[], to: integer[], tile: integer[], block: integer?, whole: integer?,
 -- name: string?, pdl: boolean?, maps: boolean?}
--- tile: along B, and along A; whole: bytes that windows begin on, 32 when
+-- tile: along B, and along A; whole: alignment of windows in bytes, 32 when
 -- absent; pdl: for dependent launches
 ---@return {kernel: any, grid: integer, block: integer, arguments: function}
 return function(o)

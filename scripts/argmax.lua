@@ -1,9 +1,10 @@
--- Where the largest element of each row is: two numbers that travel together.
+-- Argmax: the index of each row's largest element travels with its value.
 --
--- A maximum alone is one instruction; its place must go along with it through
--- every exchange of lanes and warps. Numbers become integers that are ordered
--- as they are, so that NaN (above all) and -0 (as 0) cost no branch, and of
--- equal ones the smaller place wins: the same answer however a row is spread.
+-- A maximum alone is one instruction, but its index must go along through every
+-- exchange of lanes and warps. Numbers are mapped to integers with the same
+-- order, so that NaN (above all) and -0 (equal to 0) cost no branch. Among
+-- equal elements the smallest index wins, so the result does not depend on the
+-- distribution of a row.
 --   cutelua scripts/argmax.lua --help
 local cute = require "cute"
 local argmax = require "kernels.argmax"

@@ -1,11 +1,11 @@
 -- Attention: the scores never leave the registers.
 --
--- Scores are a matrix as large as the square of the sequence; written out and
--- read again they would cost more than their products. A block keeps those of
--- 128 rows and 64 keys at a time, and three numbers a row: what powers are
--- counted from, their sum, and (in the accumulators) the sum of their values.
--- The accumulators of one product lie in a warp as the left operand of the
--- next wants them, so powers go from one to the other without shared memory.
+-- The scores are a matrix as large as the square of the sequence: writing and
+-- reading it would cost more than the products. A block keeps the scores of 128
+-- rows and 64 keys at a time, and per row the base of the powers, their sum,
+-- and (in the accumulators) the weighted sum of the values. A warp holds the
+-- accumulators of one product in the layout of the next product's left operand,
+-- so powers need no shared memory in between.
 --   cutelua scripts/attention.lua --help
 local oracle = require "cute.bench.oracle"
 local attention = require "kernels.attention"

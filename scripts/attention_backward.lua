@@ -1,15 +1,15 @@
--- The gradients of attention: what was not kept is computed once more.
+-- The gradients of attention: intermediate results are recomputed.
 --
--- The forward keeps one number of each row, the logarithm of its sum, and from
--- it and the scores the weights are there again: P = e^(QK^T scale - lse). Then
--- dV = P^T dO, dS = P (dO V^T - delta), dQ = dS K, dK = dS^T Q. dQ sums over
--- keys, dK and dV over rows: a kernel each, so that every sum has one owner,
--- no atomics are needed, and results are the same each time.
+-- The forward pass stores one number for each row, the logarithm of its sum of
+-- powers. The weights follow from it and the scores: P = e^(QK^T scale - lse).
+-- Then dV = P^T dO, dS = P (dO V^T - delta), dQ = dS K, dK = dS^T Q. dQ sums
+-- over keys, dK and dV over rows: with a kernel for each, every sum has one
+-- owner, no atomics are needed, and results are the same each time.
 --   cutelua scripts/attention_backward.lua --help
 local attention_bwd = require "kernels.attention_bwd"
 
--- The weight P and dS of row i of head h and key j, with O and lse as given;
--- where the row lies in q, and the key in k.
+-- Returns the weight P and dS of row i of head h and key j, with O and lse as
+-- given; also the position of the row in q and of the key in k.
 local function pair(p, b, h, i, j)
   local row = ((b * p.s + i) * p.h + h) * p.d
   local key = ((b * p.t + j) * p.g + h // (p.h // p.g)) * p.d
@@ -35,7 +35,8 @@ local function zeros(p, at)
   return list
 end
 
--- dq of a row, or dk and dv of a key: sums over the rows of all its heads.
+-- Returns dq of a row, or dk and dv of a key: sums over the rows of all its
+-- heads.
 local function of_query(p, n)
   local b, h, i = n // (p.h * p.s), n // p.s % p.h, n % p.s
   local dq = zeros(p, ((b * p.s + i) * p.h + h) * p.d)
@@ -60,7 +61,7 @@ local function of_key(p, n)
   return dk, dv
 end
 
--- About the sum of the powers of t scores.
+-- Approximates the logarithm of the sum of t powers.
 local function like_lse(p)
   return function(b) return b:fill(math.log(p.t) + 0.5) end
 end

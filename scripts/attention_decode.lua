@@ -1,15 +1,15 @@
--- Attention of one query a sequence, as it is when text is generated.
+-- Attention with one query for each sequence, as in text generation.
 --
--- There is next to nothing to compute: reading the keys and values is all. One
--- block for each head would leave most of a GPU idle, so the keys of a head are
--- split among blocks, each of which ends with a sum and how large its powers
--- are; a second kernel puts these together. Heads that share keys are rows of
--- one tile, so that what they share is read once.
+-- There is almost nothing to compute: reading the keys and values takes all the
+-- time. One block for each head would leave most of a GPU idle, so the keys of
+-- a head are split among blocks. Each block ends with a sum and the scale of
+-- its powers; a second kernel combines these. Heads that share keys are rows of
+-- one tile, so that shared keys are read once.
 --   cutelua scripts/attention_decode.lua --help
 local oracle = require "cute.bench.oracle"
 local decode = require "kernels.attention_decode"
 
--- The kernels, and in how many parts the keys are split.
+-- Makes the kernels; also returns the number of parts of the keys.
 local function made(p)
   local k = decode {head = p.d, group = p.h // p.g}
   return k, k.splits(p.t, p.g, p.b)

@@ -1,11 +1,12 @@
 -- Convolution as a matrix product: im2col as a layout, not as a copy.
 --
--- A pixel (q,p,n) of the output is a row, a tap (c,s,r) of the filter a column:
--- what stands there in the input is at strides, ((Q,P,N),(C,S,R)), so a GEMM
--- reads it in place. A tap outside of the input is a 0 that cp.async fills in
--- where its predicate is false. With C a multiple of the tile's columns, a tile
--- has one tap, and its rows are runs of memory as a plain operand's are; taps
--- of the same channels follow each other while L1 has what they share.
+-- A pixel (q,p,n) of the output is a row, a tap (c,s,r) of the filter a column.
+-- The input element of each pair is at strides, ((Q,P,N),(C,S,R)), so a GEMM
+-- reads it in place. A tap outside the input is a 0, which cp.async writes
+-- where its predicate is false. If C is a multiple of the tile's columns, a
+-- tile has one tap, and its rows are contiguous like those of a plain operand.
+-- Taps of the same channels are consecutive, so that L1 still holds the data
+-- they share.
 --   cutelua scripts/conv2d.lua --help
 local conv2d = require "kernels.conv2d"
 
@@ -19,12 +20,12 @@ local function of(p)
                 padding = o.padding or taps // 2}
 end
 
--- Where there are enough of them, twice for 132 multiprocessors, and more than
--- one tap: larger tiles, which read a fourth less.
+-- Larger tiles, which read a quarter less, for more than one tap and enough
+-- tiles: two for each of 132 multiprocessors.
 local LARGE = {tile = {256, 128, 64}, atoms = {4, 2, 1},
                permutation = {64, 32, 16}}
 
--- Rows and columns of the output.
+-- Returns the rows and columns of the output.
 local function out(p)
   local taps, o = of(p)
   local function extent(n)
@@ -67,7 +68,7 @@ require "cute.bench.harness".run(arg, {
     return 2.0 * p.n * P * Q * p.k * p.c * taps * taps
   end,
   look = 1 << 13,
-  pieces = function(p)  -- pixels of y
+  pieces = function(p)  -- the pixels of y
     local P, Q = out(p)
     return p.n * P * Q
   end,

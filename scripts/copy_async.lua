@@ -1,11 +1,11 @@
--- copy_vector.lua with cp.async: the way in passes by the registers.
+-- copy_vector.lua with cp.async: the loads bypass registers.
 --
--- A thread asks for its vectors, and the memory system puts them into shared
--- memory by itself, past L1; the thread is free until it waits. Here it has
--- nothing else to do, and enough other blocks hide its waiting: 0.97 of the
--- driver's copy stay 0.97 (1 GiB on an H200). What is gained is half of the
--- instructions of the way in. (A GEMM has something else to do: see
--- gemm3stage.lua. A ring of stages is no gain here either: 0.81 to 0.93.)
+-- A thread requests its vectors, and the memory system writes them to shared
+-- memory, bypassing L1; the thread is free until it waits. Here it has no other
+-- work, and enough other blocks hide its waiting: 0.97 of the driver's copy
+-- stays 0.97 (1 GiB on an H200). It saves half of the load instructions. (A
+-- GEMM has other work: see gemm3stage.lua. A ring of stages does not help here
+-- either: 0.81 to 0.93.)
 --   cutelua scripts/copy_async.lua --help
 local cute = require "cute"
 local copytile = require "kernels.copytile"
@@ -40,8 +40,8 @@ local copy_async = cute.kernel("copy_async", function(mA, mB)
 
   cute.copy(copy_in, tAgA, tAsA, {pred = in_A})
   cute.arch.cp_async_commit_group()
-  cute.arch.cp_async_wait_group(0)   -- what this thread asked for has landed
-  cute.arch.sync_threads()           -- and what the others did
+  cute.arch.cp_async_wait_group(0)   -- this thread's copies are complete
+  cute.arch.sync_threads()           -- and those of the others
   cute.copy(copy_out, tBsA, tBgB, {pred = in_B})
 end)
 

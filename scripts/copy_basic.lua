@@ -1,10 +1,10 @@
--- Copies a bf16 matrix through shared memory, one element a thread at a time:
+-- Copies a bf16 matrix through shared memory, one element at a time per thread:
 -- global memory -> shared memory -> global memory, in tiles of 128 x 64.
 --
--- A warp takes 32 neighbours of a row, so the 64 bytes of a request lie side
--- by side: two whole sectors, and nothing is moved in vain. That alone gives
--- 0.80 of the driver's copy (1 GiB on an H200); what is lost is lost to the
--- number of instructions, four for every 64 bytes (see copy_vector.lua).
+-- A warp reads 32 neighbours of a row, so the 64 bytes of a request are
+-- contiguous: two whole sectors, and no byte is wasted. That alone gives 0.80
+-- of the driver's copy (1 GiB on an H200). The rest is lost to the number of
+-- instructions, four for every 64 bytes (see copy_vector.lua).
 --   cutelua scripts/copy_basic.lua --help
 local cute = require "cute"
 local copytile = require "kernels.copytile"
@@ -14,8 +14,8 @@ local TILE, THREADS = {128, 64}, 256
 local atom = cute.make_copy_atom("UniversalCopy", cute.bf16, 16)
 local threads = cute.make_layout({8, 32}, {32, 1})        -- a warp, a row
 local copy_in = cute.make_tiled_copy(atom, threads, cute.make_layout({1, 1}))
--- On the way out a thread has 16 rows, one under the other: it writes what
--- other warps have read, so a barrier has to stand between.
+-- For the stores a thread has 16 rows below each other. It stores data that
+-- other warps loaded, so a barrier is needed in between.
 local copy_out = cute.make_tiled_copy(atom, threads, cute.make_layout({16, 1}))
 local sA_layout = cute.make_layout(TILE, {64, 1})                  -- (BM,BN)
 
@@ -31,7 +31,7 @@ local copy_basic = cute.kernel("copy_basic", function(mA, mB)
   local tAsA = thr_in:partition_D(sA)                     -- (CPY,CPY_M,CPY_N)
   local tBsA = thr_out:partition_S(sA)                    -- (CPY,CPY_M,CPY_N)
   local tBgB = thr_out:partition_D(gB)                    -- (CPY,CPY_M,CPY_N)
-  -- Predicates of tiles that hang over; nil when all tiles are whole.
+  -- Predicates of partial tiles; nil when all tiles are whole.
   local in_A = copytile.inside(thr_in, mA, TILE, at)    -- (atoms,CPY_M,CPY_N)
   local in_B = copytile.inside(thr_out, mB, TILE, at)   -- (atoms,CPY_M,CPY_N)
 

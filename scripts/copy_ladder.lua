@@ -1,15 +1,15 @@
--- The copy ladder: every rung in one process, each against the one before and
--- against the driver's own copy.
+-- The copy ladder: every rung in one process, compared with the previous rung
+-- and with the driver's own copy.
 --
 --   cutelua scripts/copy_ladder.lua
 --   cutelua scripts/copy_ladder.lua --m 65536 --n 8192 --record copies.tsv
--- On a GPU: TB/s, all rungs interleaved. On the simulator: what each asks of
--- memory.
+-- On a GPU: TB/s, all rungs interleaved. In the simulator: the memory accesses
+-- of each rung.
 local copylesson = require "cute.bench.copylesson"
 local lib = require "cute.bench.lessonlib"
 
--- Script, its kernel's name or that of one it is compared with, and what this
--- adds to the one before it.
+-- Script, the name of its kernel or of its comparison, and what it adds to the
+-- previous rung.
 local RUNGS = {
   {"copy_basic", "copy_basic", "an element a thread, through shared memory"},
   {"copy_vector", "copy_vector", "16 bytes a thread"},
@@ -21,7 +21,7 @@ local RUNGS = {
   {"copy_tma", "multicast", "two blocks of a cluster share what is loaded"},
 }
 
--- A rung: what the case says, or else its lesson.
+-- Makes a rung from the case, or else from its lesson.
 local function rung(script, name, gain)
   local spec = lib.must({name = "copy_ladder"}, lib.script_spec(
     lib.folder() .. script .. ".lua", "cute.bench.copylesson", "run"))

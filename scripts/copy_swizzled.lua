@@ -1,16 +1,16 @@
--- copy_async.lua with another way out, and the swizzle that it needs.
+-- copy_async.lua with another store pattern, and the swizzle that it needs.
 --
--- On the way out two threads stand side by side and 128 below each other:
--- whole sectors for global memory, but the eight threads that shared memory
--- serves in one pass want two vectors of each of four rows. Rows of 128 bytes
--- put all four into the same banks, and a pass becomes four ("conflicts" in
--- the simulator's table). A swizzle gives each of four rows other banks:
---   BITS  2  four places, M = 4  pairs of vectors stay together (16 elements),
+-- For the stores two threads are side by side and 128 below each other: whole
+-- sectors for global memory. But the eight threads that shared memory serves in
+-- one pass then need two vectors of each of four rows. Rows of 128 bytes put
+-- all four in the same banks, and one pass becomes four ("conflicts" in the
+-- simulator's table). A swizzle gives each of the four rows other banks:
+--   BITS  2  four places, M = 4: pairs of vectors stay together: 16 elements,
 --   SHIFT 2  from the row's bits (6 and 7: 64 elements) to the place's (4, 5).
--- At the speed of DRAM the conflicts hide behind it: 0.95 of the driver's copy
--- with and without the swizzle at 1 GiB on an H200, 0.92 against 0.90 at 64 MiB
--- (and 0.97 for the way out of copy_async.lua, whose requests write whole lines
--- of DRAM). In transpose.lua they cost up to 29 % of the speed.
+-- At the speed of DRAM the conflicts are hidden: 0.95 of the driver's copy with
+-- and without the swizzle at 1 GiB on an H200, 0.92 against 0.90 at 64 MiB (and
+-- 0.97 with the stores of copy_async.lua, whose requests write whole lines of
+-- DRAM). In transpose.lua conflicts cost up to 29 % of the speed.
 --   cutelua scripts/copy_swizzled.lua --help
 local cute = require "cute"
 local copytile = require "kernels.copytile"

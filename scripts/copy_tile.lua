@@ -1,12 +1,12 @@
--- The fastest copy: one 16-byte vector a thread, through a register.
+-- The fastest copy: one 16-byte vector for each thread, through a register.
 --
--- Nobody but the thread that loads a vector needs it, so shared memory and
--- the barrier go. What is left to choose is who takes what: blocks of 256
--- threads with one vector each start and end all the time, so loads and stores
--- of many blocks overlap without a pipeline of our own, and DRAM sees them in
--- the order of the rows: 0.97 of the driver's copy (copy_async.lua) become 1.01
--- (1 GiB on an H200). Two vectors a thread give 1.00, four 0.99, eight 0.97;
--- blocks in the order of the columns 0.93.
+-- Only the thread that loads a vector needs it, so shared memory and the
+-- barrier are unnecessary. What remains is the distribution of the work. Blocks
+-- of 256 threads with one vector each start and end all the time. So loads and
+-- stores of many blocks overlap without a pipeline of our own, and DRAM sees
+-- them in the order of the rows. 0.97 of the driver's copy (copy_async.lua)
+-- becomes 1.01 (1 GiB on an H200). Two vectors for each thread give 1.00, four
+-- 0.99, eight 0.97; blocks in the order of the columns 0.93.
 --   cutelua scripts/copy_tile.lua --help
 local cute = require "cute"
 local copytile = require "kernels.copytile"

@@ -1,16 +1,17 @@
--- A copy that no thread moves a byte of: TMA in, TMA out (sm_90).
+-- A copy in which threads move no data: TMA loads, TMA stores (sm_90).
 --
--- One thread of a block tells the copy engine of a box of A, through a tensor
--- map that the host made, and waits on an mbarrier for its bytes; then it tells
--- of the box of B that they go to. Nothing passes through registers, no address
--- is computed, and what of a box lies outside of the matrix is neither read nor
--- written: there are no predicates.
+-- One thread of a block passes a box of A to the copy engine, through a tensor
+-- map that the host made, and waits on an mbarrier for its bytes; then it
+-- passes the box of B to store them to. No data goes through registers, no
+-- address is computed, and parts of a box outside the matrix are neither read
+-- nor written, so there are no predicates.
 --
--- A block for each box of 2 KiB: 1.00 of the driver's copy (1 GiB on an H200).
--- Many small blocks overlap by themselves, as copy_tile's do: boxes of 1 KiB
--- give 0.79, of 4 to 64 KiB 0.97 to 0.98; a ring of stages in blocks that live
--- longer 0.96 to 0.98. Sharing tiles in a cluster gives 0.84: here nobody needs
--- what another block loads, and all wait for each other.
+-- One block for each box of 2 KiB: 1.00 of the driver's copy (1 GiB on an
+-- H200). Many small blocks overlap by themselves, as in copy_tile.lua. Boxes of
+-- 1 KiB give 0.79, of 4 to 64 KiB 0.97 to 0.98; a ring of stages in
+-- longer-running blocks 0.96 to 0.98. Sharing tiles in a cluster gives 0.84:
+-- here no block needs data that another block loads, and all wait for each
+-- other.
 --   cutelua scripts/copy_tma.lua --help
 local copylesson = require "cute.bench.copylesson"
 local copytile = require "kernels.copytile"
@@ -22,14 +23,14 @@ local tiles = require "cute.tiles"
 
 local _, arch, cpasync = cute._, cute.arch, cute.nvgpu.cpasync
 local TILE, THREADS, TILES, STAGES = {4, 256}, 32, 1, 1
-local WIDE = {32, 256}  -- of those beside it
+local WIDE = {32, 256}  -- for the other cases
 
 local LOAD = cpasync.CopyBulkTensorTileG2SOp()
 local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
 local STORE = cpasync.CopyBulkTensorTileS2GOp()
 
--- A ring of so many tiles in shared memory, each with its mbarrier; a block has
--- n tiles side by side to copy.
+-- Makes a ring of `stages` tiles in shared memory, each with its mbarrier; a
+-- block copies n adjacent tiles.
 local function ring(tile, n, stages)
   local sA_layout = cute.make_ordered_layout({tile[1], tile[2], stages},
                                              {1, 0, 2})         -- (BM,BN,PIPE)
@@ -76,8 +77,8 @@ local function ring(tile, n, stages)
   end)
 end
 
--- Two blocks of a cluster share a tile: each loads one half of its rows, into
--- the shared memory of both, and stores the other.
+-- Two blocks of a cluster share a tile: each loads one half of its rows to the
+-- shared memory of both, and stores the other half.
 local function shared(tile)
   local half = {tile[1] // 2, tile[2]}
   local sA_layout = cute.make_ordered_layout(tile, {1, 0})          -- (BM,BN)
@@ -113,8 +114,8 @@ local function shared(tile)
   end)
 end
 
--- What a launch on matrices A and B is given: of each its atom, and the tensor
--- of its coordinates.
+-- Returns the arguments of a launch on matrices A and B: for each its atom, and
+-- the tensor of its coordinates.
 local function arguments(load, store, tile, half, ctas)
   local list = {}
   for i, of in ipairs {{"A", load, tile, ctas}, {"B", store, half, 1}} do
@@ -143,7 +144,8 @@ local function multicast_case(tile)
           end}
 end
 
--- Why TMA cannot copy a problem: the device has none, or a rule of tensor maps.
+-- Returns why TMA cannot copy a problem: the device lacks it, or a rule of
+-- tensor maps.
 local function refuses(p)
   if p.sm and not core.has(p.sm, "a bulk copy") then
     return ("sm_%d has no TMA, sm_90 has"):format(p.sm)

@@ -1,9 +1,9 @@
 -- copy_basic.lua with vectors: every access of a thread moves 16 bytes.
 --
 -- A request of a warp is now 512 bytes, 16 sectors instead of 2, so the same
--- bytes take an eighth of the accesses: 0.80 of the driver's copy become 0.97
--- (1 GiB on an H200). The four vectors that a thread loads before it stores
--- the first are in flight together.
+-- bytes need an eighth of the accesses: 0.80 of the driver's copy becomes 0.97
+-- (1 GiB on an H200). The four vectors that a thread loads before its first
+-- store are in flight together.
 --   cutelua scripts/copy_vector.lua --help
 local cute = require "cute"
 local copytile = require "kernels.copytile"
@@ -14,7 +14,7 @@ local threads = cute.make_layout({32, 8}, {8, 1})    -- a warp, four whole rows
 local sA_layout = cute.make_layout(TILE, {64, 1})                  -- (BM,BN)
 
 local copy_vector = cute.kernel("copy_vector", function(mA, mB)
-  -- 16 bytes, or what rows of this length can be cut into.
+  -- 16 bytes, or a width that divides rows of this length.
   local atom = cute.make_copy_atom("UniversalCopy", cute.bf16,
     copytile.bits(cute.bf16, cute.size(mA, 1)))
   local copy_in = cute.make_tiled_copy(atom, threads, cute.make_layout({1, 8}))

@@ -1,17 +1,17 @@
--- Two stages: the next tile is on its way while this one is multiplied.
+-- Two stages: the next tile is loaded while this one is multiplied.
 --
 -- Shared memory holds two tiles of A and of B. cp.async returns at once, so a
--- block asks for tile k+1 before it multiplies tile k, and waits for it only
--- when it comes back to it. One barrier a tile is enough: behind it, all have
--- read the tile that the next copies overwrite. The copies are asked for when
--- the first fragments are there: a multiprocessor takes its requests to memory
--- in turn, and in front they would keep ldmatrix waiting (0.58 of cuBLAS at
--- 2048 becomes 0.53).
+-- block requests tile k+1 before it multiplies tile k, and waits only when it
+-- needs it. One barrier for each tile is enough: after it, all threads have
+-- read the tile that the next copies overwrite. The copies are requested after
+-- the first fragments: a multiprocessor handles its memory requests in order,
+-- and earlier copies would delay ldmatrix (0.58 of cuBLAS at 2048 becomes
+-- 0.53).
 --
--- What gemm_base.lua writes out is behind three names from here on. Of an
--- operand (cute.tiles) A.load is its copy of a tile into a stage, A.fetch that
--- of a block of fragments, A.frag; for operands of any size and order it
--- chooses atoms and layouts, and adds predicates. C is the result: C.acc its
+-- From here on, three names replace the code of gemm_base.lua. For an operand
+-- (cute.tiles), A.load copies a tile into a stage, A.fetch loads a block of
+-- fragments, and A.frag are the fragments. For operands of any size and order
+-- it chooses atoms and layouts, and adds predicates. C is the result: C.acc its
 -- accumulators, C.store the axpby.
 --   cutelua scripts/gemm2stage.lua --help
 local cute = require "cute"
@@ -40,15 +40,15 @@ local gemm = cute.kernel("gemm2stage", function(mA, mB, mC, alpha, beta)
   local stage = 0
   for k_tile in cute.range(A.k_tiles) do
     cute.arch.cp_async_wait_group(0)
-    cute.arch.sync_threads()  -- tile k is there, tile k-1 was read by all
+    cute.arch.sync_threads()  -- tile k has arrived, tile k-1 was read by all
     A.fetch(stage, 0)
     B.fetch(stage, 0)
     for kb = 0, A.k_blocks - 1 do
-      if kb + 1 < A.k_blocks then  -- fragments, too, a block ahead
+      if kb + 1 < A.k_blocks then  -- load fragments one block ahead, too
         A.fetch(stage, kb + 1)
         B.fetch(stage, kb + 1)
       end
-      if kb == 0 then  -- behind the first fragments, not before them
+      if kb == 0 then  -- after the first fragments, not before them
         cute.when(cute.lt(k_tile + 1, A.k_tiles), function()
           A.load(k_tile + 1, 1 - stage)
           B.load(k_tile + 1, 1 - stage)

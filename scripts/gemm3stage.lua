@@ -1,8 +1,8 @@
 -- A 3-stage pipelined GEMM on Ampere's tensor cores: C = A B^T in bf16.
 --
--- While the tensor cores work on one tile of A and B, cp.async brings the
--- next two into shared memory; within a tile, ldmatrix loads the registers of
--- one 16-wide block of K while the one before is multiplied.
+-- While the tensor cores work on one tile of A and B, cp.async loads the next
+-- two into shared memory. Within a tile, ldmatrix loads the registers of one
+-- 16-wide block of K while the previous one is multiplied.
 --   cutelua scripts/gemm3stage.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -18,9 +18,9 @@ local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
 local s2r_A = cute.make_tiled_copy_A(ldsm, mma)
 local s2r_B = cute.make_tiled_copy_B(ldsm, mma)
 
--- rows: 8 rows of shared memory, swizzled in pieces of 16 bytes, so that those
--- that ldmatrix reads together, and those that cp.async writes, lie in
--- different banks; and the cp.async that suits them.
+-- rows: 8 rows of shared memory, swizzled in pieces of 16 bytes, so that pieces
+-- that ldmatrix reads together, and those that cp.async writes, are in
+-- different banks; and the matching cp.async.
 local function gemm3stage(rows, cp_async)
   local atom = cute.composition(cute.make_swizzle(3, 3, 3), rows)
   local sA_layout = cute.tile_to_shape(atom, {BM, BK, STAGES})  -- (BM,BK,PIPE)
@@ -57,7 +57,7 @@ local function gemm3stage(rows, cp_async)
                                                              -- (CPY,M,K,PIPE)
     local tXrA, tXrB = thr_A:retile(tCrA), thr_B:retile(tCrB)   -- (CPY,M,K)
 
-    -- Prologue: all stages but one are on their way.
+    -- Prologue: request all stages but one.
     local k_tiles, K_BLOCKS = cute.size(tAgA, 3), cute.size(tCrA, 2)
     for stage = 0, STAGES - 2 do
       cute.when(cute.lt(stage, k_tiles), function()
@@ -75,7 +75,7 @@ local function gemm3stage(rows, cp_async)
 
     for k_tile in cute.range(k_tiles) do
       for kb = 0, K_BLOCKS - 1 do
-        if kb == K_BLOCKS - 1 then  -- turn to the next tile; the last stays
+        if kb == K_BLOCKS - 1 then  -- switch to the next tile; the last stays
           local stage = cute.where(cute.lt(k_tile + 1, k_tiles), smem_read,
                                    smem_write)
           tXsA_p, tXsB_p = tXsA(_, _, _, stage), tXsB(_, _, _, stage)

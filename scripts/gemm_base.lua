@@ -1,13 +1,13 @@
--- Tensor cores, one stage: C = A B^T in bf16, and nothing hidden.
+-- Tensor cores with one stage: C = A B^T in bf16, without overlap.
 --
--- A block computes a 128x128 tile of C. It brings a tile of A and of B into
--- shared memory, waits for it, multiplies it, and only then asks for the
--- next: the tensor cores are idle while the copies are under way, and other
--- blocks of the same multiprocessor are all that fills the gap.
+-- A block computes a 128x128 tile of C. It loads a tile of A and of B into
+-- shared memory, waits for it, multiplies it, and only then requests the next.
+-- The tensor cores are idle during the copies; only other blocks on the same
+-- multiprocessor fill the gap.
 --
--- Names say who owns what: gA is A in global memory, sA in shared memory, rA
--- in registers; tA, tB are the parts of a thread as it copies in, tX as it
--- loads fragments, tC as it multiplies.
+-- Names show the owner: gA is A in global memory, sA in shared memory, rA in
+-- registers; tA, tB are a thread's parts for the copies, tX for loads of
+-- fragments, tC for the multiplication.
 --   cutelua scripts/gemm_base.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -17,20 +17,20 @@ local _, X = cute._, cute.X
 local BM, BN, BK = 128, 128, 64
 
 -- 8 rows of 64 elements, swizzled: 8 pieces of 16 bytes below each other, as
--- ldmatrix reads them, lie in different banks, as do those of a row.
+-- ldmatrix reads them, are in different banks, and so are those of a row.
 local atom = cute.composition(cute.make_swizzle(3, 3, 3),
                               cute.make_layout({8, 64}, {64, 1}))
 local sA_layout = cute.tile_to_shape(atom, {BM, BK})            -- (BM,BK)
 local sB_layout = cute.tile_to_shape(atom, {BN, BK})            -- (BN,BK)
 
--- Global to shared memory: 8 threads a row, 16 bytes each, past registers.
+-- Global to shared memory: 8 threads a row, 16 bytes each, bypassing registers.
 local g2s = cute.make_tiled_copy(
   cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", cute.bf16, 128),
   cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 8})
--- Four warps, 2x2, on 32x32x16 at a time.
+-- Four warps, 2x2, compute 32x32x16 at a time.
 local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
   {2, 2, 1}, {32, 32, 16})
--- Shared memory to the registers in which that MMA wants A and B.
+-- Shared memory to registers, in the MMA's layout of A and B.
 local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
 local s2r_A = cute.make_tiled_copy_A(ldsm, mma)
 local s2r_B = cute.make_tiled_copy_B(ldsm, mma)
@@ -66,13 +66,13 @@ local gemm = cute.kernel("gemm_base", function(mA, mB, mC, alpha, beta)
     cute.copy(g2s, tBgB(_, _, _, k_tile), tBsB)
     cute.arch.cp_async_commit_group()
     cute.arch.cp_async_wait_group(0)
-    cute.arch.sync_threads()  -- the tile is there, for all threads
+    cute.arch.sync_threads()  -- the tile has arrived, for all threads
     for kb = 0, cute.size(tCrA, 2) - 1 do
       cute.copy(s2r_A, tXsA(_, _, kb), tXrA(_, _, kb))
       cute.copy(s2r_B, tXsB(_, _, kb), tXrB(_, _, kb))
       cute.gemm(mma, tCrC, tCrA(_, _, kb), tCrB(_, _, kb), tCrC)
     end
-    cute.arch.sync_threads()  -- all have read it: the next may come
+    cute.arch.sync_threads()  -- all have read it: the next may be loaded
   end
 
   -- C = alpha A B^T + beta C

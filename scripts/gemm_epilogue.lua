@@ -1,9 +1,10 @@
--- A GEMM with an end of its own: C = gelu(A B^T + bias) + residual.
+-- A GEMM with a custom epilogue: C = gelu(A B^T + bias) + residual.
 --
--- The sums are in registers when the product is done, as f32: what a kernel for
--- each of bias, gelu and residual would write and read again, rounded each
--- time, is a Lua function of them here. It is traced into the kernel;
--- part.load(t) is what another tensor has where a thread's sums are.
+-- After the product the accumulators are in registers, as f32. Separate kernels
+-- for bias, gelu and residual would write and read them again, rounded each
+-- time; here a Lua function does all of it. It is traced into the kernel;
+-- part.load(t) returns another tensor's values at the positions of a thread's
+-- accumulators.
 --   cutelua scripts/gemm_epilogue.lua --help
 local cute = require "cute"
 local oracle = require "cute.bench.oracle"

@@ -1,9 +1,9 @@
 -- Double precision on tensor cores: C = A B^T in f64.
 --
 -- The atom is small, 8x8x4, and an element is 8 bytes, which ldmatrix cannot
--- place: the fragments come by plain 8-byte loads. Half a warp, 16 lanes, then
--- reads 4 rows of 32 bytes, so shared memory is swizzled in pieces of 32
--- bytes, not of 16.
+-- distribute: fragments are loaded by plain 8-byte loads. Half a warp, 16
+-- lanes, then reads 4 rows of 32 bytes, so shared memory is swizzled in pieces
+-- of 32 bytes, not of 16.
 --   cutelua scripts/gemm_f64.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cute.bench.lesson"

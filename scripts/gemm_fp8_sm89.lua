@@ -1,11 +1,11 @@
--- 8-bit floats: C = A B^T of e4m3, summed in f32, stored as bf16 (sm_89).
+-- 8-bit floats: C = A B^T of e4m3, accumulated in f32, stored as bf16 (sm_89).
 --
--- The layout of the fragments is that of int8, so the pipeline is too. Tensor
--- cores cut the sum of 32 products to a few bits behind the point of the
--- largest: the error is that of the simulator to the bit, and larger than
--- that of bf16 operands. On Hopper mma.sync of e4m3 is made of f16 ones, in
--- registers: 8 warps of 64x32 leave room for that, 4 of 64x64 spill and are
--- yet 8 % faster, but take twice as long to compile.
+-- The layout of the fragments is that of int8, so the pipeline is the same.
+-- Tensor cores truncate the sum of 32 products to a few bits below the leading
+-- bit of the largest. The error equals the simulator's to the bit, and is
+-- larger than that of bf16 operands. On Hopper, mma.sync of e4m3 is emulated by
+-- f16 MMAs, in registers: 8 warps of 64x32 have enough; 4 of 64x64 spill but
+-- are 8 % faster, and take twice as long to compile.
 --   cutelua scripts/gemm_fp8_sm89.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cute.bench.lesson"

@@ -1,10 +1,9 @@
--- GEMMs of any number of rows each in one launch, as a mixture of experts has.
+-- GEMMs with any number of rows each in one launch, as in a mixture of experts.
 --
--- How many rows each expert got is known on the device alone, in `offsets`. The
--- grid is the most that it can be, for all rows and a tile that is not full for
--- each group; a block walks over `offsets` until it knows which group's tile it
--- is, and those that are too many leave. There is no launch for each expert,
--- and no row is padded.
+-- Only the device knows the number of rows of each expert, in `offsets`. The
+-- grid is the maximum: all rows, plus one partial tile for each group. A block
+-- reads `offsets` until it knows the group of its tile; surplus blocks exit.
+-- There is no launch for each expert, and no row is padded.
 --   cutelua scripts/gemm_grouped.lua --help
 local cute = require "cute"
 local oracle = require "cute.bench.oracle"
@@ -13,8 +12,8 @@ local gemm_grouped = require "kernels.gemm_grouped"
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
--- Where groups begin, and the last one's end: twice as many rows for the last
--- as on the average, none for the first.
+-- Makes the begins of groups, and the end of the last: the last group has twice
+-- the average number of rows, the first none.
 local function uneven(p)
   return function(b)
     b[0] = 0

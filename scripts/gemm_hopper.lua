@@ -1,20 +1,20 @@
--- What a Hopper GEMM is made of: C = A B^T by blocks that stay, a
--- thread that loads, warpgroups that multiply, clusters that share.
+-- The parts of a Hopper GEMM: C = A B^T with persistent blocks, a thread that
+-- loads, warpgroups that multiply, and clusters that share loads.
 --
--- kernels/gemm_sm90.lua has it with every choice a parameter; which of them
--- suit the size and type, kernels/gemm_sm90/choice.lua knows. On top of
--- gemm_ws.lua, where matrices are large: a block for each multiprocessor takes
--- tile after tile, so that loads of the next tile run under the end of this
--- one; two blocks of a cluster load B once for both; tiles go round in groups
--- of 8 that share what they read in L2; sums leave by stmatrix and TMA while
--- the next tile is multiplied.
+-- kernels/gemm_sm90.lua implements it with all options as parameters;
+-- kernels/gemm_sm90/choice.lua chooses them by size and type. It extends
+-- gemm_ws.lua for large matrices. A block on each multiprocessor processes tile
+-- after tile, so that loads of the next tile overlap with the epilogue of this
+-- one. Two blocks of a cluster load B once for both. Tiles are ordered in
+-- groups of 8 that share their reads in L2. Accumulators are stored by stmatrix
+-- and TMA while the next tile is multiplied.
 --   cutelua scripts/gemm_hopper.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local lesson = require "cute.bench.lesson"
 
--- What a lesson asks of gemm_sm90 with these choices.
+-- Makes the launch of a lesson from gemm_sm90 with these options.
 local function rung(choices)
   choices.name = "gemm_hopper"
   local k = gemm_sm90(choices)
@@ -27,7 +27,7 @@ local function rung(choices)
           end}
 end
 
--- Another type, with the choices that suit the size.
+-- Makes a variant for another type, with the options that suit the size.
 local function typed(word, types, o, mma, more)
   local v = {"--dtype", word, types = types,
     general = gemm_sm80 {tile = {128, 128, 1024 // o.dtype.bits}, mma = mma,

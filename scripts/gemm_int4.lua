@@ -1,13 +1,13 @@
 -- 4-bit weights: C = A W^T at a quarter of the bytes.
 --
--- A few rows of A times a large W take as long as W takes to be read, so that
--- it lies in memory as the tensor cores will want it: a thread's 16 bytes are
--- its part of four fragments in a row along K. cp.async puts them where this
--- thread alone reads them again, as many tiles ahead as shared memory holds;
--- eight weights of a word are floats after 9 instructions (f16; 11 of bf16),
--- their bits put into those of 1024 and 64, or 128. A group's scale multiplies
--- its sum, not its weights. Warps share out K, and wait for one another only
--- to add up their sums.
+-- For a few rows of A and a large W, reading W dominates the time. So W is
+-- stored in the order of the tensor cores: 16 bytes of a thread are its part of
+-- four consecutive fragments along K. cp.async writes them to the place where
+-- only this thread reads them again, as many tiles ahead as shared memory
+-- holds. Eight weights of a word become floats in 9 instructions (f16; 11 for
+-- bf16): their bits are inserted into those of 1024 and 64, or 128. A group's
+-- scale multiplies its sum, not its weights. Warps divide K, and synchronize
+-- only to add their partial sums.
 --   cutelua scripts/gemm_int4.lua --help
 local gemm_int4 = require "kernels.gemm_int4"
 
@@ -21,13 +21,13 @@ local function made(p)
     splits = o.splits, cluster = o.cluster, min_blocks = o.blocks}
 end
 
--- Rows of scales of a problem.
+-- Returns the rows of scales of a problem.
 local function groups(p)
   local group = p.opt.group or 128
   return group > 0 and p.k // group or 1
 end
 
-local RUN = 16  -- elements of C that are looked at together
+local RUN = 16  -- elements of C that are checked together
 
 require "cute.bench.harness".run(arg, {
   about = "C = A W^T of 16-bit floats and 4-bit weights.",

@@ -1,9 +1,9 @@
--- Integers: C = A B^T of int8, summed exactly in int32.
+-- Integers: C = A B^T of int8, accumulated exactly in int32.
 --
--- The same pipeline with another atom: 16x8x32 multiplies twice the bytes of
--- K an instruction that bf16 does, from the same ldmatrix, which moves rows of
--- 16 bytes whatever they mean. Integer sums do not round: the result is
--- compared for equality.
+-- It is the same pipeline with another atom: an instruction of 16x8x32 has
+-- twice the K of bf16 in the same number of bytes, from the same ldmatrix,
+-- which moves rows of 16 bytes regardless of type. Integer sums do not round:
+-- results are compared for equality.
 --   cutelua scripts/gemm_int8.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cute.bench.lesson"

@@ -1,10 +1,10 @@
 -- The order of the blocks: tiles that are multiplied together share L2.
 --
--- The kernel is that of gemm2stage.lua. What changes is which tile of C a
--- block takes. The 132 blocks that an H200 runs at a time are, by columns of
--- C, a strip: few tiles of B, but nearly all of A, which comes from memory
+-- The kernel is that of gemm2stage.lua; only the mapping of blocks to tiles of
+-- C changes. The 132 blocks that an H200 runs at a time are, in column order of
+-- C, a strip: few tiles of B, but nearly all of A, which is read from memory
 -- again for every strip. In groups of 8 tiles of M they are nearly a square,
--- whose A and B are least.
+-- which minimizes the reads of A and B.
 --   cutelua scripts/gemm_l2swizzle.lua --help
 local cute = require "cute"
 local lesson = require "cute.bench.lesson"
@@ -15,11 +15,11 @@ local BM, BN, BK, STAGES, GROUP = 128, 128, 64, 2, 8
 local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
   {2, 2, 1}, {32, 32, 16})
 
--- Block to tile: 8 tiles down, then the next 8 to the right.
+-- Maps a block to a tile: 8 tiles down, then the next 8 to the right.
 local function tile_of(block, m_tiles, n_tiles)
   local first = block // (GROUP * n_tiles) * GROUP
   local rest = block % (GROUP * n_tiles)
-  local height = cute.min(GROUP, m_tiles - first)  -- of the last group
+  local height = cute.min(GROUP, m_tiles - first)  -- height of the last group
   return first + rest % height, rest // height
 end
 

@@ -1,11 +1,11 @@
 -- The first GEMM: 256 threads, each 4x4 of C, and no shared memory.
 --
--- What CuTe says in three partitions is what CUDA says in index arithmetic:
--- look at both, with
+-- CuTe's three partitions express the same as CUDA's index arithmetic. Compare
+-- both with
 --   cutelua scripts/gemm_simt.lua --emit cu
--- A tiled MMA of 16x16 threads, each with one multiply-add; the permutation
--- gives a thread 4 neighbours of M and of N, (16,4):(4,1), so that it reads
--- them together.
+-- It is a tiled MMA of 16x16 threads, each with one multiply-add. The
+-- permutation gives a thread 4 neighbours of M and of N, (16,4):(4,1), so that
+-- it reads them together.
 --   cutelua scripts/gemm_simt.lua --help
 local cute = require "cute"
 local lesson = require "cute.bench.lesson"
@@ -30,7 +30,7 @@ local gemm = cute.kernel("gemm_simt", function(mA, mB, mC, alpha, beta)
   local tCrB = thr:make_fragment_B(tCgB(_, _, _, 0))           -- (MMA,N,K)
   local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
   C.acc:fill(0)
-  -- At the edges zeros take the place of what lies outside of A and B.
+  -- At the edges, elements outside A and B are replaced by zeros.
   local load_A = tiles.loader(tCgA, thr, "A", mA, {BM, BK}, bm)
   local load_B = tiles.loader(tCgB, thr, "B", mB, {BN, BK}, bn)
 

@@ -1,9 +1,9 @@
--- mma.sync at its best: C = A B^T in bf16 with 128x256 tiles.
+-- The best mma.sync kernel: C = A B^T in bf16 with 128x256 tiles.
 --
--- What is left after three stages is traffic: of a 128x128 tile every byte
--- that comes from L2 is used for 64 multiply-adds, of a 128x256 tile for 85.
--- Eight warps of 64x64 share it, two on every tensor core, so that one
--- multiplies while the other loads its fragments. C leaves through shared
+-- After three stages, traffic is the remaining limit: each byte from L2 is used
+-- for 64 multiply-adds in a 128x128 tile, and for 85 in a 128x256 tile. Eight
+-- warps of 64x64 share the tile, two on every tensor core, so that one
+-- multiplies while the other loads its fragments. C is stored through shared
 -- memory in rows of 16-byte stores.
 --   cutelua scripts/gemm_sm80_best.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"

@@ -1,9 +1,9 @@
--- f32 operands on tensor cores: TF32 keeps 10 bits behind the point.
+-- f32 operands on tensor cores: TF32 keeps 10 bits of fraction.
 --
 -- A and B are f32 in memory; the tensor core reads the upper 19 bits of a
--- register. ldmatrix does not know of 32-bit elements, but a row of 16 bytes
--- is 4 of them, and its 8x8 matrix of 16 bits puts each where the atom wants
--- it. What is gained in speed is lost in accuracy: 1e-3 instead of 1e-7.
+-- register. ldmatrix does not support 32-bit elements, but a row of 16 bytes
+-- holds 4 of them, and its 8x8 matrix of 16 bits puts each where the atom needs
+-- it. The speed costs accuracy: 1e-3 instead of 1e-7.
 --   cutelua scripts/gemm_tf32.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cute.bench.lesson"

@@ -1,17 +1,17 @@
--- TMA brings the tiles: C = A B^T in bf16 by one thread that asks and a
--- warpgroup that multiplies.
+-- TMA loads the tiles: C = A B^T in bf16 with one thread that requests tiles
+-- and a warpgroup that multiplies.
 --
--- cp.async took 128 threads, 16 instructions each a tile, and addresses for all
--- of them. A tensor map tells the copy engine of a whole matrix: one thread
--- names a tile by its coordinates, and the engine writes it to shared memory,
--- swizzled as wgmma wants it, with zeros beyond the edges. So any M, N and K
--- will do, as long as rows begin at multiples of 16 bytes.
+-- cp.async took 128 threads, 16 instructions each for a tile, and addresses for
+-- all of them. A tensor map describes a whole matrix to the copy engine. One
+-- thread names a tile by its coordinates, and the engine writes it to shared
+-- memory, swizzled for wgmma, with zeros beyond the edges. So any M, N and K
+-- work if rows begin at multiples of 16 bytes.
 --
--- What has come is told by mbarriers, which count bytes: a ring of STAGES with
--- one that is full and one that is empty each (PipelineTmaAsync). The thread
--- that asks is one of those that multiply: it asks for tile k + STAGES - 1 when
--- tile k - 1 was read. Three stages are 96 KiB: two blocks on a multiprocessor,
--- one of which multiplies while the other writes its result.
+-- mbarriers, which count bytes, signal arrival: a ring of STAGES with one full
+-- and one empty barrier each (PipelineTmaAsync). The thread that requests tiles
+-- also multiplies: it requests tile k + STAGES - 1 when tile k - 1 has been
+-- read. Three stages are 96 KiB: two blocks fit on a multiprocessor, and one
+-- multiplies while the other writes its result.
 --   cutelua scripts/gemm_tma.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -42,7 +42,7 @@ local gemm = cute.kernel("gemm_tma", function(tma_a, cA, tma_b, cB, mC, alpha,
     producer_group = Group(pipeline.Agent.Thread),
     consumer_group = Group(pipeline.Agent.Warp, 4)}
 
-  -- Tiles as the atoms copy them: (TMA,PIPE) and (TMA,k).
+  -- Partitions tiles as the atoms copy them: (TMA,PIPE) and (TMA,k).
   local function partition(tma, s, g)
     return cpasync.tma_partition(tma, 0, cute.make_layout(1),
       cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
@@ -88,7 +88,7 @@ local gemm = cute.kernel("gemm_tma", function(tma_a, cA, tma_b, cB, mC, alpha,
   C.store(alpha or 1, beta or 0)
 end)
 
--- Atoms and coordinates of A and B.
+-- Makes atoms and coordinates of A and B.
 local function load(X, layout, rows)
   return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), X,
                                      layout(_, _, 0), {rows, BK})

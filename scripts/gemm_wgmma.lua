@@ -2,14 +2,14 @@
 --
 -- mma.sync takes its operands from registers, so every byte of shared memory
 -- goes through ldmatrix, and warps that multiply have no time to load. wgmma
--- reads A and B from shared memory itself, by descriptors, and a warpgroup of
--- four warps starts 64x128x16 products with one instruction that returns at
--- once: while the tensor cores work on tile k, the same threads ask for tile
--- k + STAGES - 1. Half of the registers are accumulators, none is an operand.
+-- reads A and B from shared memory itself, by descriptors. A warpgroup of four
+-- warps starts 64x128x16 products with one instruction that returns at once:
+-- while the tensor cores work on tile k, the same threads request tile k +
+-- STAGES - 1. Half of the registers are accumulators, none is an operand.
 --
--- The layouts that wgmma reads are its own (8 rows of 128 bytes, swizzled by
--- address); cp.async writes them as any other. It writes as threads do, and
--- wgmma reads as another agent: fence_view_async_shared stands between.
+-- wgmma reads its own layouts (8 rows of 128 bytes, swizzled by address);
+-- cp.async writes them like any other. It writes through the generic proxy and
+-- wgmma reads through the async proxy: fence_view_async_shared orders them.
 --   cutelua scripts/gemm_wgmma.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -28,7 +28,7 @@ local sB_layout = cute.tile_to_shape(atom, {BN, BK, STAGES})  -- (BN,BK,PIPE)
 local g2s = cute.make_tiled_copy(
   cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", cute.bf16, 128),
   cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 8})
--- One warpgroup, 64x128x16 at a time; A and B from shared memory.
+-- One warpgroup computes 64x128x16 at a time; A and B are in shared memory.
 local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
   {64, BN, 16}, warpgroup.OperandSource.SMEM))
 
@@ -67,7 +67,7 @@ local gemm = cute.kernel("gemm_wgmma", function(mA, mB, mC, alpha, beta)
   for k_tile in cute.range(k_tiles) do
     cute.arch.cp_async_wait_group(STAGES - 2)
     cute.arch.fence_view_async_shared()
-    cute.arch.sync_threads()  -- tile k is there, and wgmma may read it
+    cute.arch.sync_threads()  -- tile k has arrived, and wgmma may read it
     warpgroup.fence()
     mma:set(warpgroup.Field.ACCUMULATE, cute.gt(k_tile, 0))
     cute.gemm(mma, acc, tCrA(_, _, _, read), tCrB(_, _, _, read), acc)

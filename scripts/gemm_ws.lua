@@ -1,13 +1,13 @@
--- Warps with roles: C = A B^T in bf16, one that loads and eight that multiply.
+-- Warp roles: C = A B^T in bf16, one warp loads and eight multiply.
 --
--- In gemm_tma.lua the thread that asks for tiles multiplies as well, so it asks
--- when it comes by. Here a ninth warp does nothing else: it runs ahead as far
--- as the ring has room. Those that multiply only wait for what is full, and two
--- warpgroups of them share a tile of 128 x 256, whose bytes a product are three
--- quarters of a square of 128.
+-- In gemm_tma.lua the thread that requests tiles also multiplies, so it must
+-- interrupt that. Here a ninth warp only requests tiles, as far ahead as the
+-- ring has room. The multiplying warps only wait for full stages. Two
+-- warpgroups of them share a tile of 128 x 256, which needs three quarters of
+-- the bytes per product of a square of 128.
 --
--- Full and empty are mbarriers (PipelineTmaAsync): the copy engine's bytes fill
--- a stage, one lane of each warp that has read it empties it.
+-- mbarriers signal full and empty stages (PipelineTmaAsync): the copy engine's
+-- bytes fill a stage, one lane of each warp that has read it empties it.
 --   cutelua scripts/gemm_ws.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -23,11 +23,11 @@ local BM, BN, BK, STAGES, WARPGROUPS = 128, 256, 64, 4, 2
 local atom = warpgroup.make_smem_layout_atom("K_SW128", cute.bf16)
 local sA_layout = cute.tile_to_shape(atom, {BM, BK, STAGES})  -- (BM,BK,PIPE)
 local sB_layout = cute.tile_to_shape(atom, {BN, BK, STAGES})  -- (BN,BK,PIPE)
--- 64 rows each of two warpgroups.
+-- Two warpgroups with 64 rows each.
 local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
   {64, BN, 16}, "SMEM"), cute.make_layout {WARPGROUPS, 1, 1})
 
--- A tile's copies: (TMA,PIPE) of shared memory and (TMA,k) of coordinates.
+-- Returns a tile's copies: (TMA,PIPE) of smem and (TMA,k) of coordinates.
 local function copies(tma, s, coords, rows, at)
   local g = cute.local_tile(coords, {rows, BK}, {at, _})        -- (rows,BK,k)
   local into, from = cpasync.tma_partition(tma, 0, cute.make_layout(1),
@@ -95,7 +95,7 @@ local gemm = cute.kernel("gemm_ws", function(tma_a, cA, tma_b, cB, mC, alpha,
   end)
 end)
 
--- Atom and coordinates of A or B.
+-- Makes the atom and coordinates of A or B.
 local function map(X, layout, rows)
   return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), X,
                                      layout(_, _, 0), {rows, BK})

@@ -1,7 +1,7 @@
--- A histogram: blocks count in shared memory, and add up in the end.
+-- A histogram: blocks count in shared memory, and add their counts at the end.
 --
--- Atomics on one address wait for each other. So each block has tables of its
--- own, several of them, and only their sums go to global memory.
+-- Atomics on one address serialize. So each block has several tables of its
+-- own, and only their sums go to global memory.
 --   cutelua scripts/histogram.lua --help
 local cute = require "cute"
 local histogram = require "kernels.histogram"

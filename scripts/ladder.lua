@@ -1,11 +1,11 @@
--- The GEMM ladder: every rung at chosen sizes, each against the one before
--- and against cuBLAS, in one table.
+-- The GEMM ladder: every rung at chosen sizes, compared with the previous rung
+-- and with cuBLAS, in one table.
 --
 --   cutelua scripts/ladder.lua                      all rungs
 --   cutelua scripts/ladder.lua gemm_base gemm3stage --sizes 2048,4096
 --   cutelua scripts/ladder.lua --svg ladder.svg --record ladder.tsv
 -- On a GPU: TFLOP/s and ratios to cuBLAS, all rungs of a kind interleaved in
--- one process. On the simulator: what each asks of memory.
+-- one process. In the simulator: the memory accesses of each rung.
 local core = require "cute.core"
 local chart = require "cute.bench.chart"
 local cli = require "cute.program.cli"
@@ -15,8 +15,8 @@ local say = lib.say
 
 local job = {name = "ladder"}
 
--- script, its variant (and the name as which that is a rung), what it adds to
--- the rung before it of its kind.
+-- Script, its variant (and its name as a rung), and what it adds to the
+-- previous rung of its kind.
 local RUNGS = {
   {"gemm_simt", gain = "a multiply-add a thread, from global memory"},
   {"sgemm", gain = "shared memory, 8x16 of C in registers, cp.async"},
@@ -44,7 +44,7 @@ local RUNGS = {
   {"gemm_hopper", flag = "--dtype i8", as = "gemm_hopper_i8", gain = "wgmma"},
 }
 
--- What a script gives to cute.bench.lesson, as a rung.
+-- Converts a script's parameters for cute.bench.lesson to a rung.
 local function load_rung(entry)
   local rung = lesson.rung(lib.must(job, lib.script_spec(
     lib.folder() .. entry[1] .. ".lua", "cute.bench.lesson", "gemm")),
@@ -96,8 +96,8 @@ end
 -- Simulator
 ---------------------------------------------------------------------------
 
--- size, accesses of warps, passes, conflicts, sectors, multiplications, bytes
--- of shared memory
+-- Returns size, accesses of warps, passes, conflicts, sectors, multiplications,
+-- bytes of shared memory.
 local function counts(n, r, run)
   return {n, r:total "count", r:total "wavefronts", r:total "conflicts",
           r:total "sectors", r.mmas, run.program.info.smem}
@@ -136,7 +136,7 @@ end
 -- GPU
 ---------------------------------------------------------------------------
 
--- Rungs of one kind and order of operands share their matrices.
+-- Groups rungs of one kind and order of operands, which share their matrices.
 local function kinds(rungs)
   local list = {}
   for _, rung in ipairs(rungs) do
@@ -150,8 +150,8 @@ local function kinds(rungs)
   return list
 end
 
--- One kind at one size: {rung =, size =, error =, ok =, r = its result,
--- rival = cuBLAS's, before = the rung before it}, ...
+-- Measures one kind at one size: {rung =, size =, error =, ok =, r = its
+-- result, rival = cuBLAS's, before = the previous rung}, ...
 local function bench(list, n, device)
   local out = lesson.bench(job, list, {n, n, n}, device)
   for i, o in ipairs(out) do
@@ -190,7 +190,7 @@ local function gpu_record(o)
           ("%.1e"):format(o.error), o.rung.gain}
 end
 
--- A bar: the ratio to cuBLAS, by rung and size.
+-- Makes a bar: the ratio to cuBLAS, by rung and size.
 local function gpu_bar(o)
   return {o.rung.name, tostring(o.size),
           o.rival and o.rival.hot.median / o.r.hot.median or 0}

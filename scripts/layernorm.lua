@@ -1,9 +1,9 @@
 -- LayerNorm of rows: y = (x - mean) / sqrt(variance + eps) * w + b.
 --
--- The variance as mean(x^2) - mean^2 loses all digits where the mean is large.
--- Each thread sums differences from its first number, and their squares; the
--- threads' means and squares are then united, which loses none. One pass, in
--- which memory is still all that it costs.
+-- The variance as mean(x^2) - mean^2 loses all digits if the mean is large.
+-- Here each thread sums differences from its first number, and their squares.
+-- Then the threads' means and squares are merged without loss of digits. It
+-- takes one pass, and memory traffic still dominates the time.
 --   cutelua scripts/layernorm.lua --help
 local cute = require "cute"
 local norm = require "kernels.norm"

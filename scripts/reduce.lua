@@ -1,11 +1,10 @@
--- The sum of all elements, the same every time.
+-- The sum of all elements, reproducible to the bit.
 --
--- As many blocks as the GPU holds walk the tensor with 16-byte loads, several
--- on their way at once, and leave one number each. Which block is last, a
--- ticket says: an atomic that hands over with a release and takes with an
--- acquire, so that the last block sees all numbers. It adds them up in the
--- order of the blocks: no sum depends on who came first. 1.07 of the driver's
--- copy on an H200, which writes, too.
+-- As many blocks as the GPU holds read the tensor with 16-byte loads, several
+-- in flight at once, and store one number each. A ticket determines the last
+-- block: an atomic that releases and acquires, so that the last block sees all
+-- numbers. It adds them in the order of the blocks, so the sum does not depend
+-- on timing. 1.07 of the driver's copy on an H200, which also writes.
 --   cutelua scripts/reduce.lua --help
 local core = require "cute.core"
 local cute = require "cute"
@@ -15,7 +14,8 @@ local function sum(p)
   return reduce.all {op = "sum", n = p.n, dtype = cute[p.dtype]}
 end
 
--- The sum in double precision: a piece is a matrix, times a vector of ones.
+-- Computes the sum in double precision: a piece is a matrix, times a vector of
+-- ones.
 local function in_double(x)
   local m, k, total = 1024, 4096, 0
   local piece, ones = core.buffer(x.dtype, m * k), core.buffer(x.dtype, k)
@@ -41,7 +41,8 @@ require "cute.bench.harness".run(arg, {
             {"tickets", {1}, dtype = "u32", scratch = true, fill = "zero"}}
   end,
   make = sum,
-  -- The sum of n normal numbers is about sqrt(n): little of what was added up.
+  -- The sum of n normal numbers is about sqrt(n), a small part of the
+  -- magnitudes added.
   tolerance = {f32 = 1e-3},
   reference = function(p)
     p.sum = p.sum or in_double(p.x)

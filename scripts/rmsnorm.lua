@@ -1,9 +1,9 @@
 -- RMSNorm of rows: y = x / sqrt(mean(x^2) + eps) * w.
 --
--- One sum a row, so the threads of a row meet once; then each has what it
--- needs. The weights are the same for all rows: after the first ones they come
--- from L1 and L2, and only x and y are seen by DRAM: 0.95 to 1.00 of the
--- driver's copy on an H200.
+-- Each row has one sum, so the threads of a row synchronize once. The weights
+-- are the same for all rows: after the first rows they are read from L1 and L2,
+-- and only x and y cause DRAM traffic: 0.95 to 1.00 of the driver's copy on an
+-- H200.
 --   cutelua scripts/rmsnorm.lua --help
 local cute = require "cute"
 local norm = require "kernels.norm"

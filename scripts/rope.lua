@@ -1,15 +1,16 @@
--- Rotary position embedding: pairs of each head's elements, turned by angles
+-- Rotary position embedding: rotates pairs of each head's elements by angles
 -- that grow with the token's position.
 --
--- A thread turns a vector of pairs: 16 bytes from either half of a head (or of
--- neighbours, --interleaved), and the angles' cosines and sines. These are a
--- small table that all heads share, so they come from the caches; which vector
--- is whose is arithmetic with numbers that are known when it is traced.
+-- A thread rotates a vector of pairs: 16 bytes from either half of a head (or
+-- of neighbours, --interleaved), with the angles' cosines and sines. These are
+-- a small table that all heads share, so it is read from the caches. The
+-- assignment of vectors to threads is arithmetic with numbers known at trace
+-- time.
 --   cutelua scripts/rope.lua --help
 local cute = require "cute"
 local rope = require "kernels.rope"
 
--- f(angle) of every position and pair.
+-- Computes f(angle) for every position and pair.
 local function table_of(p, f)
   local half = p.d // 2
   return function(b)

@@ -1,17 +1,18 @@
--- Running sums along rows, and of one long row in a single pass.
+-- Prefix sums along rows, and of one long row in a single pass.
 --
--- A row is read once and written once. Lanes and warps of a block hand each
--- other their sums; one row alone is for all blocks at once: each says its
--- total in a word of memory as soon as it has it, and looks back until it
--- meets one that knows all before it. That nobody waits in vain is because
--- blocks take their tiles by a counter, not by their number.
+-- A row is read once and written once. Lanes and warps of a block pass their
+-- sums to each other. All blocks process a single row at once. Each publishes
+-- its total in a word of memory as soon as it has it, and looks back until it
+-- finds a block that knows the sum of everything before it. Blocks take their
+-- tiles by a counter, not by their index, so no block waits for one that has
+-- not started.
 --   cutelua scripts/scan.lua --help
 local cute = require "cute"
 local scan = require "kernels.scan"
 
 local PIECE = 4096
 
--- The sum of a row's elements before piece i, by its pieces' sums.
+-- Returns the sum of a row's elements before piece i, by its pieces' sums.
 local function before(p, row, i)
   p.sums = p.sums or {}
   local sums = p.sums[row] or {[0] = 0}

@@ -1,15 +1,16 @@
--- Mamba's selective scan: a recurrence that is different at each step.
+-- Mamba's selective scan: a recurrence with new factors at each step.
 --
--- States stay in registers and walk through time; tiles of time come into
--- shared memory ahead of them. Four lanes share a channel's 16 states, and sum
--- what they add to y by exchanging halves, so that each ends with its own time.
+-- States stay in registers and advance in time; tiles of time are loaded to
+-- shared memory ahead of them. Four lanes share a channel's 16 states. They sum
+-- their contributions to y by exchanging halves, so that each ends with the
+-- sums of its own times.
 --   cutelua scripts/selective_scan.lua --help
 local cute = require "cute"
 local selective_scan = require "kernels.selective_scan"
 
 local N = 16
 
--- What a channel is, of operands' lists: y and the states at the end.
+-- Computes a channel from the operands: y and the final states.
 local function channel(p, b, d)
   local L, D, y, h = p.time, p.channels, {}, {}
   for n = 0, N - 1 do h[n] = p.h0[(b * D + d) * N + n] end

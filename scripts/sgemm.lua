@@ -1,13 +1,12 @@
--- f32 without tensor cores: C = A B^T, as fast as the FMA units go.
+-- f32 without tensor cores: C = A B^T, at the limit of the FMA units.
 --
--- What the hand-written ladders climb, at its top: 128x128 of C a block, in
--- shared memory by cp.async in six stages, 8x16 of C a thread in registers.
--- kernels/gemm_simt.lua has it, and says why the threads lie as they do: with
--- 8x8 a thread waits for shared memory. On an H200 8x8 is 0.87 of cuBLAS, 8x16
--- 0.98.
--- A and B lie as the kernel wants them already with --layout nt. With tn they
--- are turned on their way, from 16 bytes of K in registers: 0.91 (4 bytes a
--- cp.async: 0.88).
+-- It is the top rung of hand-written ladders: 128x128 of C for each block, in
+-- shared memory by cp.async in six stages, 8x16 of C for each thread in
+-- registers. kernels/gemm_simt.lua implements it, and explains the layout of
+-- the threads: with 8x8 a thread waits for shared memory. On an H200 8x8 is
+-- 0.87 of cuBLAS, 8x16 0.98. With --layout nt, A and B already have the order
+-- that the kernel needs. With tn they are transposed during the copy, from 16
+-- bytes of K in registers: 0.91 (with 4-byte cp.async: 0.88).
 --   cutelua scripts/sgemm.lua --help
 local gemm_simt = require "kernels.gemm_simt"
 local lesson = require "cute.bench.lesson"

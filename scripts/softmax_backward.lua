@@ -1,8 +1,8 @@
 -- Softmax backward: dx = y (dy - sum(y dy)), from the result, not from x.
 --
--- Each y depends on all x of its row, and yet the gradient needs no matrix: one
--- sum along the row says what all of them share. Two tensors are read and one
--- is written, each once: both rows stay in registers until the sum is there.
+-- Each y depends on all x of its row, yet the gradient needs no matrix: one sum
+-- along the row holds the common part. Two tensors are read and one is written,
+-- each once: both rows stay in registers until the sum is complete.
 --   cutelua scripts/softmax_backward.lua --help
 local cute = require "cute"
 local softmax = require "kernels.softmax"

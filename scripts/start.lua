@@ -1,6 +1,6 @@
 -- Start here: a kernel that reverses each piece of a vector.
--- Run it, then change it. Without its barrier, for one, the
--- simulator tells of a race.
+-- Run it, then change it. For example, remove its barrier: the
+-- simulator then reports a race.
 local cute = require "cute"
 
 local N, BLOCK = 1024, 128  -- elements, threads of a block
@@ -13,18 +13,18 @@ local turn = cute.kernel("turn", function(x, y)
   local gY = cute.local_tile(y, {BLOCK}, {bid})
   local piece = cute.make_layout {BLOCK}
   local sX = cute.make_smem_tensor(cute.f32, piece)
-  sX[tid] = gX[tid]              -- a thread brings one,
+  sX[tid] = gX[tid]              -- each thread loads one element,
   cute.arch.sync_threads()       -- waits for all of them,
-  gY[tid] = sX[BLOCK - 1 - tid]  -- and takes another's
+  gY[tid] = sX[BLOCK - 1 - tid]  -- and stores another one
 end)
 
 local x, y = cute.zeros({N}, cute.f32), cute.zeros({N}, cute.f32)
 for i = 0, N - 1 do x[i] = i end
 turn(x, y):launch {grid = N // BLOCK, block = BLOCK}
 
-for i = 0, N - 1 do  -- the last element of a piece is first
+for i = 0, N - 1 do  -- the last element of a piece comes first
   local first = i // BLOCK * BLOCK
   assert(y[i] == first + BLOCK - 1 - i % BLOCK, "y is wrong")
 end
 print(("y begins with %g, %g: ok"):format(y[0], y[1]))
-cute.draw "(8,4):(4,1)"  -- where (row, column) of a layout is
+cute.draw "(8,4):(4,1)"  -- the address of each (row, column) of a layout

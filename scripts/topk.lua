@@ -1,8 +1,8 @@
 -- The largest elements of rows: a sorted list over the lanes of a warp.
 --
--- Most elements are none of the largest, and one comparison with the k-th so
--- far sends them away. The others are sorted, 32 at a time, by exchanges among
--- lanes, and merged into the list: no memory is needed for it.
+-- Most elements are not among the largest, and one comparison with the k-th so
+-- far rejects them. The others are sorted, 32 at a time, by exchanges among
+-- lanes, and merged into the list, without memory.
 --   cutelua scripts/topk.lua --help
 local cute = require "cute"
 local topk = require "kernels.topk"

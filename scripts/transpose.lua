@@ -1,15 +1,15 @@
 -- B = A^T through swizzled shared memory, bf16 and f32, 16-byte accesses to
 -- global memory on both sides.
 --
--- The transposition is a layout: the tile is written into shared memory by
--- rows, and read through a view of the same memory with its modes exchanged.
--- A thread reads the values of one of B's vectors one by one, down a column of
--- the tile; eight threads side by side read as many vectors' worth of rows.
--- Unswizzled, these rows lie in the same banks. The swizzle moves the 16-byte
+-- The transposition is a layout: the tile is written to shared memory by rows,
+-- and read through a view of the same memory with its modes exchanged. A thread
+-- reads the values of one of B's vectors one by one, down a column of the tile;
+-- eight neighbouring threads read as many vectors' worth of rows. Without a
+-- swizzle, these rows are in the same banks. The swizzle moves the 16-byte
 -- chunks of W rows (a vector's values) together, each of 8 such groups to
--- another place, and both sides are free of conflicts:
+-- another position, and neither side has bank conflicts:
 --   BITS 3, M = log2 W: chunks stay whole, SHIFT = log2 BN: from chunk to row.
--- That takes 8192 x 8192 from 0.68 of the driver's copy to 0.96 in bf16, and
+-- This takes 8192 x 8192 from 0.68 of the driver's copy to 0.96 in bf16, and
 -- from 0.92 to 0.97 in f32 (H200). Blocks go down the columns of A, so that B
 -- is written in long runs; along the rows it is 0.90 and 0.93.
 --   cutelua scripts/transpose.lua --help

@@ -11,7 +11,7 @@ root=$work/root
 gzip -9n "$root/usr/share/man/man1/cutelua.1"
 mv "$root/usr/share/doc/cutelua/LICENSE" \
   "$root/usr/share/doc/cutelua/copyright"
-version=$(sed -n 's/^#define CUTE_VERSION "\(.*\)"/\1/p' core/base/base.h)
+version=$(cat VERSION)
 arch=$(dpkg --print-architecture)
 # dpkg-shlibdeps reads a control file of a source package
 printf 'Source: cutelua\n\nPackage: cutelua\nArchitecture: any\n' \

@@ -73,7 +73,7 @@ for i = 2, #arg do
 end
 table.sort(files, function(a, b) return a.name < b.name end)
 
-local out = {'#include "bind/program.h"\n'}
+local out = {'#include "program/program.h"\n'}
 for i, f in ipairs(files) do
   out[#out + 1] = ("static const char packed%d[] =\n%s;\n")
     :format(i, c_bytes(f.packed))

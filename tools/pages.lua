@@ -1,6 +1,6 @@
--- pages.lua FOLDER FILE.md...: the documents as pages of HTML that link to one
--- another; README.md is index.html, tutorial.html is what tutorial.lua writes.
--- `make docs` runs it by the program.
+-- pages.lua FOLDER FILE.md...: writes the documents as pages of HTML that link
+-- to one another. README.md becomes index.html, docs/README.md contents.html.
+-- tutorial.lua writes tutorial.html. `make docs` runs it by the program.
 local html = require "cute.html"
 local link = require "cute.page.link"
 local markdown = require "cute.markdown"
@@ -18,10 +18,15 @@ local function write(path, text)
   assert(f:write(text))
 end
 
--- A document's page: docs/explain.md is explain.html.
+local NAMES = {["README.md"] = "index.html",
+               ["docs/README.md"] = "contents.html",
+               ["docs/measured/README.md"] = "measured.html"}
+
+-- Returns a document's page: docs/explain.md is explain.html,
+-- docs/measured/gemm.md measured-gemm.html.
 local function page_of(path)
-  local name = path:match "([^/]+)%.md$"
-  return name == "README" and "index.html" or name .. ".html"
+  return NAMES[path]
+    or path:gsub("^docs/", ""):gsub("/", "-"):gsub("%.md$", ".html")
 end
 
 local STYLE = [[
@@ -36,13 +41,15 @@ nav { display: flex; flex-wrap: wrap; gap: 2px 14px; font-size: 13px;
   padding: 10px 0; border-bottom: 1px solid var(--rule); }
 ]]
 
--- What a page is called that links to it; and the links at its head.
+-- The page of each document; the links at the head of all pages.
 local pages, nav = {}, {}
 for i = 2, #arg do
   local page = page_of(arg[i])
-  pages[arg[i]:match "[^/]+$"] = page
-  nav[#nav + 1] = ('<a href="%s">%s</a>'):format(page,
-    e(page:match "^(.*)%.html$"))
+  pages[arg[i]] = page
+  if not arg[i]:find "/measured/." or NAMES[arg[i]] then
+    nav[#nav + 1] = ('<a href="%s">%s</a>'):format(page,
+      e(page:match "^(.*)%.html$"))
+  end
 end
 nav[#nav + 1] = '<a href="reference.html">reference</a>'
 nav[#nav + 1] = ('<a href="%s">the workshop itself</a>'):format(
@@ -55,16 +62,26 @@ local function inside(path)
   end)
 end
 
--- Links of a document: to others' pages; to what has none, up in the tree.
+-- Returns the path of a link in a document of `room`: "docs/measured/" and
+-- "../ops.md" are docs/ops.md.
+local function resolve(room, file)
+  local path = room .. file
+  local n
+  repeat path, n = path:gsub("[^/]+/%.%./", "", 1) until n == 0
+  return path
+end
+
+-- Returns the function from a document's links to addresses: those of other
+-- documents' pages, or of files in the tree.
 local function address(path)
   local room = path:match "^(.*/)" or ""
   return function(href, picture)
     if picture then return inside(room .. href) end
     local file, rest = href:match "^([^#]*)(.*)$"
-    local page = pages[file:match "[^/]+$" or ""]
-    if page then return page .. rest end
     if file == "" or file:find "^%a+:" then return href end
-    return "../../" .. room .. href
+    local target = resolve(room, file)
+    if pages[target] then return pages[target] .. rest end
+    return "../../" .. target .. rest
   end
 end
 

@@ -11,13 +11,13 @@ tree=$(cd "$tree" && pwd)
 # the build happens in a copy, as the first one of all
 copy=$tree/source
 mkdir -p "$copy"
-cp -r core lua kernels tools Makefile cutelua-scm-1.rockspec "$copy"
+cp -r core lua kernels tools Makefile VERSION ./*.rockspec "$copy"
 cd "$copy"
 level=-O1
 [ -z "$rocks" ] || level=-O2
 set -- luarocks --lua-version=5.4 --tree="$tree"
 "$@" make --deps-mode=none CFLAGS="$level -fPIC -std=c11" LUA_INCDIR="${LUA_INC:-/usr/include/lua5.4}" \
-  cutelua-scm-1.rockspec
+  "cutelua-$(cat VERSION)-1.rockspec"
 cd /
 LUA_PATH="$tree/share/lua/5.4/?.lua;$tree/share/lua/5.4/?/init.lua" \
 LUA_CPATH="$tree/lib/lua/5.4/?.so" lua5.4 -e '

@@ -1,6 +1,8 @@
--- rockspec.lua [write]: the rockspec's module list against the files that
--- there are; with `write`, puts the list in order. Prints what differs.
-local PATH = "cutelua-scm-1.rockspec"
+-- rockspec.lua [write]: compares the rockspec's version with VERSION and its
+-- modules with the files, and prints the differences; `write` corrects them.
+local version_file <close> = assert(io.open "VERSION")
+local VERSION = version_file:read "l" .. "-1"
+local PATH = ("cutelua-%s.rockspec"):format(VERSION)
 
 local function list(pattern)
   local out = {}
@@ -22,10 +24,15 @@ local function module_list()
   return table.concat(out, "\n") .. "\n"
 end
 
-local f <close> = assert(io.open(PATH))
+local f <close> = io.open(PATH)
+if not f then
+  print(PATH .. " is missing: VERSION and the rockspec's name differ")
+  os.exit(false)
+end
 local text = f:read "a"
 local from = text:find("    lua = {", 1, true)
-local new = text:sub(1, from - 1) .. module_list() .. "  },\n}\n"
+local new = text:sub(1, from - 1):gsub('\nversion = "[^"]*"',
+  '\nversion = "' .. VERSION .. '"') .. module_list() .. "  },\n}\n"
 if arg[1] == "write" then
   local g <close> = assert(io.open(PATH, "w"))
   g:write(new)
@@ -34,6 +41,9 @@ else
   local function complain(what)
     wrong = true
     print(("%s: %s"):format(PATH, what))
+  end
+  if not text:find('\nversion = "' .. VERSION .. '"', 1, true) then
+    complain("has another version than " .. VERSION)
   end
   for path in text:gmatch '"([^"\n]+%.lua)"' do have[path] = true end
   for path in new:gmatch '"([^"\n]+%.lua)"' do

@@ -9,7 +9,7 @@
 #            Lua that checks how its C API is used
 #   rules    the rules of the house that need no build: tools/check.lua,
 #            luacheck, tools/annotations.lua
-#   check    the rules, -Werror under gcc and clang, the rock
+#   check    the rules, circles of files, -Werror under gcc and clang, the rock
 #   web      the workshop: WebAssembly under node, its page in a Chromium
 #   memerr   a script, with allocation 1, 2, 3, ... failing
 # SPECS="spec/layout/swizzle_spec.lua ..." narrows all of them.
@@ -147,6 +147,8 @@ run_rules() {
 
 run_check() {
   run_rules
+  count "names in documents" "$build/cutelua" tools/docs.lua
+  count "circles of files, exported names" lua5.4 tools/circles.lua "$build"
   [ -n "$BUILT_WERROR" ] ||  # that is what $build is
     count "gcc -Werror" clean_build "$build-gcc" CC=gcc WERROR=1 all
   count "clang -Werror" clean_build "$build-clang" CC=clang WERROR=1 \

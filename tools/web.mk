@@ -46,14 +46,14 @@ $(THEIRS): $(BUILD)/theirs/%.o: %.c tools/web.mk
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -DLUA_USE_POSIX -DLUA_COMPAT_5_3 -c $< -o $@
 
-WEB_OBJ := $(OBJ) $(filter-out %/linelib.o,$(POBJ)) $(BUILD)/bind/weblib.o \
+WEB_OBJ := $(OBJ) $(filter-out %/linelib.o,$(POBJ)) $(BUILD)/program/weblib.o \
              $(THEIRS)
 $(PROGRAM_JS): $(WEB_OBJ) tools/web.mk | $(WEB)
 	$(CC) $(CFLAGS) -o $@ $(WEB_OBJ) -lm $(POOL) -sALLOW_MEMORY_GROWTH=1 \
 	  -sMODULARIZE=1 -sEXPORT_NAME=cutelua -sEXIT_RUNTIME=1 \
 	  -sEXPORTED_FUNCTIONS=_main,_malloc,_free \
 	  -sEXPORTED_RUNTIME_METHODS=FS,ccall,UTF8ToString,stringToUTF8,lengthBytesUTF8
--include $(BUILD)/bind/weblib.d
+-include $(BUILD)/program/weblib.d
 endif
 
 # ---- the page ----
@@ -76,7 +76,7 @@ $(WEB)/codemirror.css: $(EDITOR_CSS) tools/web.mk | $(WEB)
 $(WEB)/codemirror-LICENSE.txt: /usr/share/doc/libjs-codemirror/copyright | $(WEB)
 	cp $< $@
 
-PAGE := $(patsubst web/%,$(WEB)/%,$(wildcard web/*))
+PAGE := $(patsubst web/%,$(WEB)/%,$(filter-out %.md,$(wildcard web/*)))
 $(PAGE): $(WEB)/%: web/% | $(WEB)
 	cp $< $@
 

@@ -1,4 +1,4 @@
-// The list of all atoms: families expanded by name or by id.
+// The list of all atoms: expands families by name or by id.
 #include "atoms/inside.h"
 
 #include <stdatomic.h>
@@ -10,16 +10,16 @@
 
 enum { CHOICES = 8, NAME = 160, IDS = 65536 };
 
-// ---- patterns of names ----
+// ---- name patterns ----
 
-// The choices a name makes of its pattern: index, text and (for letters) the
-// number of each.
+// The choices of a pattern that yield a name: number of choices, and for each
+// its index, alternatives, text, letter and value.
 typedef struct Pick {
   int n;
   int which[CHOICES], of[CHOICES];
   char text[CHOICES][64];
-  char letter[CHOICES];  // of {N=...}; 'T': a type; 0: none
-  long value[CHOICES];   // the number, or the type's bits
+  char letter[CHOICES];  // letter of {N=...}; 'T': a type; 0: none
+  long value[CHOICES];   // value of a number, or bits of a type
 } Pick;
 
 // The alternatives of {T}.
@@ -28,10 +28,10 @@ static const char TYPE_NAMES[] =
   "float|tfloat32_t|uint64_t|int64_t|double|uint128_t|float_e4m3_t|"
   "float_e5m2_t|uint4_t|int4_t|uint256_t";
 
-// A choice: "{...}" at p. Its body, without letter, and where it ends.
+// A choice: the "{...}" at p, with its letter, body and end.
 typedef struct Choice {
   char letter;
-  const char *body, *end;  // end: at the '}'
+  const char *body, *end;  // end: the '}'
   long lo, hi, step;       // a range if step > 0
 } Choice;
 
@@ -56,7 +56,8 @@ static Choice choice_at(const char *p) {
   return c;
 }
 
-// Alternative i of c: its length, *s at its first character; -1: no more.
+// Returns the length of alternative i and sets *s to its first character; -1:
+// there is no alternative i.
 static int choice_alt(const Choice *c, int i, const char **s) {
   const char *end = c->body == TYPE_NAMES ? c->body + strlen(c->body) : c->end;
   const char *p = c->body;
@@ -91,7 +92,7 @@ static void pick_set(Pick *k, int at, const Choice *c, int i, const char *s,
   else if (c->letter) k->value[at] = strtol(k->text[at], NULL, 10);
 }
 
-// Does s match the pattern? Fills k from choice `at` on.
+// Reports whether s matches the pattern; fills k from choice `at` on.
 static bool match(const char *p, const char *s, Pick *k, int at) {
   for (; *p && *p != '{'; p++, s++)
     if (*p != *s) return false;
@@ -118,7 +119,7 @@ static bool match(const char *p, const char *s, Pick *k, int at) {
   return false;
 }
 
-// Number of names of a pattern.
+// Returns the number of names of a pattern.
 static int pattern_count(const char *p) {
   int n = 1;
   for (; (p = strchr(p, '{')) != NULL; p++) {
@@ -134,7 +135,7 @@ static int pick_index(const Pick *k) {
   return i;
 }
 
-// Name number `index` of the pattern, and its choices.
+// Writes the pattern's name number `index` and its choices.
 static void expand(const char *p, int index, char out[NAME], Pick *k) {
   int rest = pattern_count(p);
   size_t n = 0;
@@ -187,7 +188,8 @@ static const struct TypeName {
   {"U256", "uint256_t", "b256", DT_NONE, 256}};
 enum { NTYPES = sizeof types / sizeof types[0] };
 
-// The type that *s begins with, either spelling; moves *s past it.
+// Returns the type at the start of *s, in either spelling, and moves *s past
+// it.
 static const struct TypeName *type_read(const char **s) {
   const struct TypeName *best = NULL;
   size_t len = 0;
@@ -210,7 +212,8 @@ static long type_bits(const char *s) {
 
 // ---- rows ----
 
-// Template s with $0.. replaced by choices and [16N], [N/2], [C-1] computed.
+// Fills in a template: replaces $0.. by choices and computes [16N], [N/2],
+// [C-1].
 static void fill(const char *s, const Pick *k, char *out, size_t cap) {
   size_t n = 0;
   out[0] = '\0';
@@ -236,7 +239,7 @@ static void fill(const char *s, const Pick *k, char *out, size_t cap) {
   }
 }
 
-// One block: a row and its strings.
+// An allocation for one row and its strings.
 typedef struct Block {
   union { AtomMma mma; AtomCopy copy; } row;
   size_t used;
@@ -257,7 +260,7 @@ static const char *keep_filled(Block *b, const char *s, const Pick *k) {
   return s ? keep(b, text) : NULL;
 }
 
-// PTX text of a row whose shape, flags and types are set.
+// Returns the PTX text of a row whose shape, flags and types are set.
 static const char *row_ptx(Block *b, const char *s,
                            const struct TypeName *const t[4]) {
   static const char order[] = "DABC";
@@ -283,7 +286,7 @@ static const char *row_ptx(Block *b, const char *s,
   return keep(b, out);
 }
 
-// Registers of operand i (D A B C), `all` bits a thread.
+// Sets the registers of operand i (D A B C), which has `all` bits a thread.
 static void row_regs(AtomMma *r, int i, DType t, int all) {
   bool desc = r->kind == MK_WGMMA &&
               (i == 2 || (i == 1 && r->flags & AMF_SMEM_A));
@@ -294,8 +297,9 @@ static void row_regs(AtomMma *r, int i, DType t, int all) {
                          : all < bits ? 1 : all / bits);
 }
 
-// The majors in a warpgroup's name, "..._SS<K,MN>"; K without any. Sparse:
-// which lanes have metadata, "..._SS<K,K,One>", "..._SS_TN<One>".
+// Reads a warpgroup MMA's majors from its name, "..._SS<K,MN>" (default: K). A
+// sparse name also selects the lanes with metadata: "..._SS<K,K,One>",
+// "..._SS_TN<One>".
 static void row_majors(AtomMma *r) {
   const char *s = strchr(r->name, '<');
   if (r->kind != MK_WGMMA || !s) return;
@@ -305,7 +309,7 @@ static void row_majors(AtomMma *r) {
   r->selector = strstr(s, "One>") != NULL;
 }
 
-// Scales and metadata: one 32-bit register each.
+// Appends the scale and metadata operands: one 32-bit register each.
 static void row_extras(AtomMma *r) {
   r->nop = 4;
   if (r->kind == MK_TCGEN05) return;
@@ -321,7 +325,7 @@ DType atom_mma_type(const AtomMma *a, int i) {
   return byte && dtype_bits(t[i]) < 8 ? DT_U8 : t[i];
 }
 
-// Places of a layout: the product of the numbers of its shape.
+// Returns the size of a layout: the product of the numbers in its shape.
 static int layout_size(const char *s) {
   int n = 1;
   for (char *end; *s && *s != ':'; s = end) {
@@ -363,8 +367,8 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
   for (int i = 0; i < 4; i++) {
     bool byte = r->flags & AMF_BYTE && (i == 1 || i == 2);
     int bits = byte && t[i]->bits < 8 ? 8 : t[i]->bits, halves = 1;
-    // A value of a sparse A is half a one, which CuTe counts in bits of the
-    // type even where registers hold bytes.
+    // A sparse A counts half a value for each element. CuTe takes the type's
+    // bits for this even where registers hold bytes.
     if (i == 1 && r->flags & AMF_SPARSE) halves = 2;
     r->bits[i] = (uint8_t)(halves == 2 ? t[i]->bits / 2 : bits);
     row_regs(r, i, t[i]->t, size[i] / threads * bits / halves);
@@ -395,10 +399,11 @@ static void copy_row(Block *b, const AtomCopyFam *f, const Pick *k,
 
 // ---- ids ----
 
-// An id counts names: those of the families before, and then the choices of
-// its own, the last one fastest (pick_index, expand).
+// An id numbers the names: first those of the preceding families, then the
+// combinations of its own choices, the last choice varying fastest (pick_index,
+// expand).
 
-// Rows made so far, by id: a cache of constants, the same whoever fills it.
+// Expanded rows by id: a cache of constants, equal whichever thread fills it.
 static _Atomic(Block *) made[2][IDS];
 
 static const AtomMmaFam *const mma_tables[] = {
@@ -408,11 +413,11 @@ static const AtomCopyFam *const copy_tables[] = {
   atom_copies, atom_copies_sm100};
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
-// Walks the families in order of ids.
+// Iterates over the families in order of their ids.
 typedef struct Walk {
   bool mma;
-  int table, row, base;  // the next family, and ids before it
-  const AtomMmaFam *m;   // the current one
+  int table, row, base;  // next family; number of ids before it
+  const AtomMmaFam *m;   // current family
   const AtomCopyFam *c;
   const char *name;
   int first, count;
@@ -462,7 +467,7 @@ static Block *row_of(bool mma, int id) {
   else copy_row(b, w.c, &k, name);
   Block *old = NULL;
   if (atomic_compare_exchange_strong(&made[mma][id], &old, b)) return b;
-  base_free(b);  // another thread was first
+  base_free(b);  // another thread stored its row first
   return old;
 }
 
@@ -479,17 +484,17 @@ const AtomCopy *atom_copy(int id) {
 int atom_mma_count(void) { return count_all(true); }
 int atom_copy_count(void) { return count_all(false); }
 
-// Who spells names that begin with `prefix`, up to the next "_" behind it.
+// State of atom_each: the name spelt so far.
 typedef struct Speller {
   const char *prefix;
-  size_t known;  // characters of it
+  size_t known;  // length of the prefix
   void (*each)(void *ud, const char *name, size_t n);
   void *ud;
   char name[NAME];
 } Speller;
 
-// Puts n characters behind the first `at`; where the name goes on, 0: it ended
-// or does not begin with the prefix.
+// Appends n characters to the first `at`. Returns the new length, or 0 if the
+// name does not have the prefix or was cut at a "_" and reported.
 static size_t spell_text(Speller *s, size_t at, const char *text, int n) {
   for (int i = 0; i < n && at < NAME - 1; i++) {
     if (at < s->known && text[i] != s->prefix[at]) return 0;
@@ -529,7 +534,7 @@ void atom_each(bool mma, const char *prefix,
   while (walk(&w)) spell(&s, w.name, 0);
 }
 
-// name without spaces and without the namespaces that users copy along.
+// Copies name without spaces and without namespaces (cute::, cutlass::).
 static void clean_name(const char *name, char out[NAME]) {
   size_t n = 0;
   while (*name && n < NAME - 1) {
@@ -566,7 +571,8 @@ const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
   Walk w = {.mma = mma};
   Pick k;
   while (walk(&w)) {
-    // The tens of thousands of names of tensor memory only where meant.
+    // Skip the tens of thousands of tensor memory names unless the name has a
+    // "100".
     if (mma && w.m->kind == MK_TCGEN05 && !strstr(s, "100")) continue;
     for (int i = 0; i < w.count; i++) {
       expand(w.name, i, cand, &k);
@@ -586,7 +592,7 @@ const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
                       best[2]);
 }
 
-// ---- by types ----
+// ---- atoms by type ----
 
 static const char *type_token(DType t) {
   for (int i = 0; i < NTYPES; i++)

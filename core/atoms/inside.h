@@ -1,14 +1,14 @@
-// Families of atoms: the const tables behind atom.h, one file an
+// Families of atoms: the constant tables behind atom.h, one file an
 // architecture. A row describes every atom whose name its pattern matches.
 //
-// Patterns of names: literal text, and choices {a|b|c}. {N=8..256+8} is a
-// number of that range, {R=1|2|4} one of these; both are known as N and R in
-// the layouts. {T} is any element type, T its bits. Choices are numbered $0,
-// $1 ... from the left.
+// A name pattern is literal text with choices {a|b|c}. {N=8..256+8} is a number
+// of that range, {R=1|2|4} one of the list; layouts refer to them as N and R.
+// {T} is any element type, and T is its number of bits. Choices are numbered
+// $0, $1 ... from the left.
 //
-// Layouts are CuTe notation in which [16N], [N/2], [C-1] are computed.
-// MMA: (thread,value) -> coordinate of the column-major MxK, NxK, MxN tile.
-// Copies: (thread,value) -> bit.
+// Layouts are in CuTe notation, with computed numbers [16N], [N/2], [C-1].
+//   MMA:    (thread,value) -> coordinate of the column-major MxK, NxK, MxN tile
+//   Copies: (thread,value) -> bit
 #ifndef CUTE_ATOMFAM_H
 #define CUTE_ATOMFAM_H
 
@@ -17,20 +17,20 @@
 typedef struct AtomMmaFam {
   const char *name;
   const char *shape;   // "16,8,[K]"
-  const char *types;   // of D A B C as in names ("F32BF16BF16F32", "$0");
-                       // of A B D where a ~ stands in front;
-                       // C is D's where only three are given
+  const char *types;   // types of D A B C as spelt in names ("F32BF16BF16F32",
+                       // "$0"); of A B D after a "~"; C has D's type if only
+                       // three are given
   const char *thr, *a, *b, *c;
-  // AMF_SPARSE: the half of A that is there, of a MxK/2 tile; its metadata,
-  // 16 bits a value: those of four groups of a row
+  // AMF_SPARSE: layouts of the stored half of A, an MxK/2 tile, and of its
+  // metadata, one 16-bit value for four groups of a row
   const char *stored, *meta;
-  short group;         // elements of one, of which half are there
-  const char *ptx;     // $S shape "m16n8k16"; $D $A $B $C types as PTX has
-                       // them; $s ".satfinite" with AMF_SAT
+  short group;         // elements of a group, half of which are stored
+  const char *ptx;     // $S: shape "m16n8k16"; $D $A $B $C: PTX types; $s:
+                       // ".satfinite" with AMF_SAT
   MmaKind kind;
   short sm_min, sm_max;
   bool specific;       // needs sm_XXa
-  short vs;            // AMF_SCALE: elements of K to a scale, and its type
+  short vs;            // AMF_SCALE: elements of K per scale
   DType sf_type;
   unsigned flags;      // AMF_*
 } AtomMmaFam;
@@ -39,7 +39,7 @@ typedef struct AtomCopyFam {
   const char *name;
   CopyOp op;
   const char *thr, *src, *dst, *ref;
-  const char *bits;    // moved per thread: "[T]", "128"
+  const char *bits;    // bits moved per thread: "[T]", "128"
   int num;
   bool trans;
   unsigned flags;      // CPF_*

@@ -1,18 +1,18 @@
 // Warp-wide MMA atoms of Turing, Ampere and Ada.
 //
-// All follow one plan: lane 4i+j has row (A, C) or column (B) i; a 32-bit
-// register holds 32/bits neighbours of K, the four lanes of a row hold
-// neighbouring registers; then rows i+8 (m16), then the next half of K.
+// All follow one scheme. Lane 4i+j holds row (A, C) or column (B) i. A 32-bit
+// register holds 32/bits adjacent elements of K, and the four lanes of a row
+// hold adjacent registers. Rows i+8 (m16) follow, then the next half of K.
 #include "atoms/inside.h"
 
 #define MMA(...) {.thr = "32:1", .kind = MK_MMA, __VA_ARGS__}
 #define PTX(maj) "mma.sync.aligned.$S." maj "$s.$D.$A.$B.$C"
 #define TN PTX("row.col")
 
-// C: (4,8) lanes; two neighbours along N, then rows 8 apart.
+// C: (4,8) lanes; two adjacent elements along N, then rows 8 apart.
 #define C8 "((4,8),2):((16,1),8)"
 #define C16 "((4,8),(2,2)):((32,1),(16,8))"
-// A of 16 rows, B of 8, by bits of an element and K.
+// A with 16 rows and B with 8, named by element bits and K.
 #define A16_K8 "((4,8),(2,2)):((32,1),(16,8))"
 #define B16_K8 "((4,8),2):((16,1),8)"
 #define A16_K16 "((4,8),(2,2,2)):((32,1),(16,8,128))"
@@ -21,15 +21,15 @@
 #define B32_K4 "((4,8),1):((8,1),0)"
 #define A32_K8 "((4,8),(2,2)):((16,1),(8,64))"
 #define B32_K8 "((4,8),2):((8,1),32)"
-#define B8_K16 "((4,8),4):((32,1),8)"            // also A of 8 rows
+#define B8_K16 "((4,8),4):((32,1),8)"            // also A with 8 rows
 #define A8_K16 "((4,8),(4,2)):((64,1),(16,8))"
 #define A8_K32 "((4,8),(4,2,2)):((64,1),(16,8,256))"
 #define B8_K32 "((4,8),(4,2)):((32,1),(8,128))"
-#define B4_K32 "((4,8),(8)):((64,1),(8))"        // also A of 8 rows
+#define B4_K32 "((4,8),(8)):((64,1),(8))"        // also A with 8 rows
 #define A4_K32 "((4,8),(8,2)):((128,1),(16,8))"
 #define A4_K64 "((4,8),(8,2,2)):((128,1),(16,8,512))"
 #define B4_K64 "((4,8),(8,2)):((64,1),(8,256))"
-#define B1_K128 "((4,8),32):((256,1),8)"         // also A of 8 rows
+#define B1_K128 "((4,8),32):((256,1),8)"         // also A with 8 rows
 #define A1_K128 "((4,8),(32,2)):((512,1),(16,8))"
 #define A1_K256 "((4,8),(32,2,2)):((512,1),(16,8,2048))"
 #define B1_K256 "((4,8),(32,2)):((256,1),(8,1024))"
@@ -74,8 +74,8 @@ const AtomMmaFam atom_sm80[] = {
   MMA(.name = "SM80_8x8x4_F64F64F64F64_TN", .shape = "8,8,4",
       .types = "F64F64F64F64", .a = B32_K4, .b = B32_K4, .c = C8, .ptx = TN,
       .sm_min = 80),
-  // Complex: four real ones on the parts. (GC64: three on sums of them; its
-  // accumulator of three doubles is no element type.)
+  // Complex: four real MMAs on the parts. (GC64: three on their sums; its
+  // accumulator of three doubles is not an element type.)
   MMA(.name = "SM80_8x8x4_C64C64C64C64_TN", .shape = "8,8,4",
       .types = "C64C64C64C64", .a = B32_K4, .b = B32_K4, .c = C8,
       .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", .sm_min = 80),
@@ -103,9 +103,9 @@ const AtomMmaFam atom_sm89[] = {
       .c = C16, .ptx = TN, .sm_min = 89),
   {0}};
 
-// GeForce Blackwell: 8, 6 and 4 bits mixed (a byte each), sparse and
-// block-scaled forms. The stored half of a sparse A lies as a dense A of half
-// the K does.
+// GeForce Blackwell: mixed 8-, 6- and 4-bit forms (a byte each), sparse and
+// block-scaled forms. The stored half of a sparse A has the layout of a dense A
+// with half the K.
 #define F8F6F4 \
   "{float_e4m3_t|float_e5m2_t|float_e3m2_t|float_e2m3_t|float_e2m1_t}"
 #define KIND(k) "mma.sync.aligned.kind::" k ".$S.row.col.$D.$A.$B.$C"

@@ -17,7 +17,7 @@
    .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", \
    .kind = MK_MMA, .sm_min = 90, .flags = AMF_TABLE}
 
-// Warpgroup: 128 threads, B (and A of SS) in shared memory; N by eights.
+// Warpgroup: 128 threads, B (and A of SS) in shared memory; N in steps of 8.
 #define N8 "{N=8..256+8}"
 #define NINT "{N=8|16|24|32|48|64|80|96|112|128|144|160|176|192|208|" \
   "224|240|256}"
@@ -33,7 +33,7 @@
    .a = A, .b = BSS(k_), .c = CWG, \
    .ptx = "wgmma.mma_async.sync.aligned.$S$s.$D.$A.$B", .kind = MK_WGMMA, \
    .sm_min = 90, .sm_max = 90, .specific = true, .flags = flags_}
-// Two of four elements of A (tf32: one of two) are there: K is twice as long.
+// A stores two of four elements (tf32: one of two), so K is twice as long.
 #define SPARSE(n, k_, types_, A, stored_, meta_, group_, flags_) \
   {.name = "SM90::GMMA::SPARSE::GMMA_64x" n, .shape = "64,[N]," #k_, \
    .types = types_, .thr = "128:1", .a = A, .stored = stored_, \
@@ -86,8 +86,8 @@ const AtomMmaFam atom_sm90[] = {
          4, RS | AMF_SAT),
   {0}};
 
-// Tensor memory: one thread issues for a CTA (or a pair of CTAs); a layout's
-// thread mode is the CTA.
+// Tensor memory: one thread issues for a CTA (or a pair of CTAs); the thread
+// mode of a layout is the CTA.
 #define N1SM "{N=8..256+8}"
 #define N2SM "{N=32..256+16}"
 #define MM "{K|MN},{K|MN}>"

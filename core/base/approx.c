@@ -1,10 +1,12 @@
-// The approximate functions of the special function unit: a quadratic between
-// the rows of a table, and what the compiler of PTX writes around it.
+// Computes the approximate functions of the special function unit: a quadratic
+// for each table row, and the code that the PTX compiler emits around the
+// hardware instruction.
 //
-// An argument's upper bits choose a row, its lower 17 bits are x, and
+// The upper bits of the argument choose a row; its lower 17 bits are x. The
+// result is the fixed-point number
 //   c0 * 2^s0 + c1 * x + c2 * square(x) * 2^s2 + bias
-// is the result as a fixed-point number, cut off (Oberman and Siu, "A
-// High-Performance Area-Efficient Multifunction Interpolator", 2005).
+// truncated (Oberman and Siu, "A High-Performance Area-Efficient Multifunction
+// Interpolator", 2005).
 #include "base/approx.h"
 
 #include <math.h>
@@ -18,8 +20,8 @@ enum {
 };
 #define SIGN_BIT 0x80000000u
 
-// Products of two numbers of 3 bits without the columns of weight 1 and 2,
-// divided by 4.
+// Products of two 3-bit numbers without the columns of weight 1 and 2, divided
+// by 4.
 static const uint8_t corner[8][8] = {
   {0, 0, 0, 0, 0, 0, 0, 0},
   {0, 0, 0, 0, 1, 1, 1, 1},
@@ -31,9 +33,9 @@ static const uint8_t corner[8][8] = {
   {0, 1, 3, 4, 7, 8, 10, 11}
 };
 
-// x * x / 2^19 of 17 bits, by a squarer without the columns below 2^18. Of
-// x = 512 h + l, h * h is whole and l * l gone; of h * l the columns from 2^9
-// on are left, which is one product of 4 bits and two corners.
+// Returns x * x / 2^19 of a 17-bit x, as a squarer without the columns below
+// 2^18 computes it. With x = 512 h + l, h * h is exact and l * l vanishes. The
+// columns of h * l from 2^9 up remain: one 4-bit product and two corners.
 static uint32_t square(uint32_t x) {
   uint32_t h = x >> 9, a = x >> 10, b = x >> 2 & 127;
   return h * h / 2 + (a >> 3) * (b >> 3) + corner[a >> 4][b & 7] +
@@ -49,7 +51,7 @@ static int exponent(uint32_t x) { return (int)(x >> 23 & 255); }
 static bool is_nan(uint32_t x) { return (x & ~SIGN_BIT) > INF_BITS; }
 static bool is_tiny(uint32_t x) { return (x & ~SIGN_BIT) < ONE_BITS; }
 
-// u / 2^point, cut off to 24 bits.
+// Returns u / 2^point as the bits of an f32, truncated to 24 bits.
 static uint32_t cut(uint32_t sign, uint64_t u, int point) {
   if (u == 0) return sign;
   int top = 63 - __builtin_clzll(u);
@@ -58,7 +60,7 @@ static uint32_t cut(uint32_t sign, uint64_t u, int point) {
          ((uint32_t)m & FRACTION);
 }
 
-// ---- what the unit itself computes: subnormals are zeros ----
+// ---- the functions of the unit itself: subnormals count as zeros ----
 
 static uint32_t unit_rcp(uint32_t a) {
   uint32_t sign = a & SIGN_BIT, f = a & FRACTION;
@@ -99,8 +101,8 @@ static uint32_t unit_sqrt(uint32_t a) {
   return ((uint32_t)e << 23) + (uint32_t)(r >> 16) - ONE_BITS;
 }
 
-// The argument as a number of 23 bits behind the point, cut off toward zero,
-// and below zero by the complement of its bits.
+// The argument is reduced to 23 fractional bits, truncated toward zero. A
+// negative argument uses the complement of its fraction.
 static uint32_t unit_ex2(uint32_t a) {
   if (is_nan(a)) return NAN_BITS;
   int e = exponent(a), shift = BIAS - e;
@@ -133,7 +135,8 @@ static uint32_t unit_lg2(uint32_t a) {
   return r < 0 ? cut(SIGN_BIT, (uint64_t)~r, 36) : cut(0, (uint64_t)r, 36);
 }
 
-// Of the bits of a number of turns; 23 bits behind the point of a quarter.
+// Takes the bits of an angle in turns, and computes with 23 fractional bits of
+// a quarter turn.
 static uint32_t unit_sin(uint32_t turns, bool cosine) {
   int e = exponent(turns), shift = e - BIAS + 2;
   if (e == 255) return NAN_BITS;
@@ -147,8 +150,8 @@ static uint32_t unit_sin(uint32_t turns, bool cosine) {
   return cut(sign, (uint64_t)r, 37);
 }
 
-// Of each exponent from -8 to 2, where its rows start, and how many bits of
-// the fraction choose one; the bits behind x count for nothing.
+// First row for each exponent from -8 to 2, and the number of fraction bits
+// that choose a row there. The bits below x are ignored.
 static const struct { uint8_t start, bits; } tanh_pieces[] = {
   {0, 0}, {1, 0}, {2, 0}, {3, 1}, {5, 1}, {7, 2}, {11, 2}, {15, 2}, {19, 3},
   {27, 4}, {43, 3}
@@ -203,7 +206,7 @@ uint32_t approx_rsqrt(uint32_t x, bool ftz) {
   return times(unit_rsqrt(times(x, 0x1p24f)), 0x1p12f);
 }
 
-// Turns of an angle: its product with 1 / 2 pi, cut off.
+// Returns an angle in turns: its product with 1 / 2 pi, truncated.
 static uint32_t turns(uint32_t x) {
   double p = (double)bits_float(x) * (double)0x1.45f306p-3f;  // exact
   float t = (float)p;
@@ -221,9 +224,9 @@ uint32_t approx_div(uint32_t x, uint32_t y) {
   return times(r, bits_float(times(x, scale)));
 }
 
-// ---- two to a register ----
+// ---- 16-bit results ----
 
-// An f32 as f16 or bf16, cut off.
+// Returns an f32 converted to f16 by truncation.
 static uint32_t cut_f16(uint32_t u) {
   uint32_t sign = u >> 16 & 0x8000, v = u & ~SIGN_BIT;
   if (is_nan(u)) return 0x7fff;

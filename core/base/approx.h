@@ -1,14 +1,14 @@
-// The approximate functions of the special function unit, bit for bit as an
-// H200 computes them (docs/simulator.md has the rule and its proof).
+// The approximate functions of the special function unit, bit-exact with an
+// H200. docs/simulator.md describes the rule and its proof.
 #ifndef CUTE_APPROX_H
 #define CUTE_APPROX_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// PTX's {ex2 lg2 rcp sqrt rsqrt sin cos tanh}.approx.f32 on the bits of an
-// f32; with `ftz`, the instruction of that name, which takes and gives zeros
-// of the same sign for subnormals. A NaN is 0x7fffffff.
+// PTX's {ex2 lg2 rcp sqrt rsqrt sin cos tanh}.approx.f32 on the bits of an f32.
+// With `ftz`, the .ftz instruction, which treats subnormal inputs and outputs
+// as zeros of the same sign. A NaN result is 0x7fffffff.
 uint32_t approx_ex2(uint32_t x, bool ftz);
 uint32_t approx_lg2(uint32_t x, bool ftz);
 uint32_t approx_rcp(uint32_t x, bool ftz);

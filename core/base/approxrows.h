@@ -1,8 +1,9 @@
-// The tables of the special function unit: of each piece of a function's range
-// its value c0, slope c1 and half its curvature c2, as integers (approx.c says
-// of what). Those of 1 / x, 1 / sqrt(x), 2^x, log2(x) and sine are as envytools
-// read them out of a G80; sqrt(x) and tanh(x) are the one solution of an H200's
-// results. That all of them are an H200's: docs/simulator.md.
+// The interpolation tables of the special function unit. A row holds the value
+// c0, slope c1 and half the curvature c2 of one piece of a function's range, as
+// integers (approx.c gives the formula). envytools read the tables of 1 / x, 1
+// / sqrt(x), 2^x, log2(x) and sine out of a G80. Those of sqrt(x) and tanh(x)
+// are the only solution that fits an H200's results. docs/simulator.md proves
+// that an H200 uses all of them.
 #ifndef CUTE_APPROXROWS_H
 #define CUTE_APPROXROWS_H
 
@@ -231,8 +232,8 @@ static const ApproxRow approx_sin_rows[64] = {
   {67088652, 632, -1265},
 };
 
-// tanh(x) from 2^-8 to 8: 1 piece of [2^-8, 2^-7), of the exponents above it
-// 1, 1, 2, 2, 4, 4, 4, 8, 16 and 8
+// tanh(x) from 2^-8 to 8: one piece for [2^-8, 2^-7), then 1, 1, 2, 2, 4, 4, 4,
+// 8, 16 and 8 pieces for the exponents above
 static const ApproxRow approx_tanh_rows[51] = {
   {65536, 16384, -2}, {131070, 32766, -12}, {262124, 65524, -104},
   {524118, 65476, -164}, {785858, 65394, -220}, {1047212, 130584, -1272},

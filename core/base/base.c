@@ -1,4 +1,4 @@
-// Arenas, growing buffers, the heap behind them, and how a failure is told.
+// Arenas, growing buffers, heap allocation and error reporting.
 #define _POSIX_C_SOURCE 200809L
 #include "base/base.h"
 
@@ -200,7 +200,7 @@ void buf_free(Buf *b) {
   b->n = b->cap = 0;
 }
 
-// ---- odds and ends ----
+// ---- miscellaneous ----
 
 bool base_debug(const char *what) {
   const char *s = getenv("CUTELUA_DEBUG");

@@ -1,5 +1,5 @@
-// Ground floor: the context every fallible function takes, arenas, growing
-// buffers. Nothing here knows of Lua, layouts or GPUs.
+// The foundation: the context of every function that can fail, arenas, and
+// growing buffers. Nothing here knows of Lua, layouts or GPUs.
 #ifndef CUTE_BASE_H
 #define CUTE_BASE_H
 
@@ -8,17 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CUTE_VERSION "0.1.0"
-
 #if defined(__GNUC__)
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 #else
 #define PRINTF_LIKE(f, a)
 #endif
 
-// Error kinds: the short stable names that stand in brackets at the end of
-// the first line of a message, e.g. "... [inadmissible]". docs/errors.md
-// lists each with a wrong and a mended example.
+// Error kinds: the short stable names in brackets at the end of a message's
+// first line, e.g. "... [inadmissible]". docs/errors.md lists each with a wrong
+// and a corrected example.
 typedef enum ErrKind {
 #define ERR(id, name, summary) ERR_##id,
 #include "base/errors.h"
@@ -30,9 +28,9 @@ typedef enum ErrKind {
 const char *err_name(ErrKind kind);
 const char *err_summary(ErrKind kind);
 
-// What went wrong in the world outside (no driver, NVRTC refused, ...).
-// Functions that take a Why return false (or NULL) and fill it in; their
-// faces return nil, "msg [kind]".
+// An error of the environment (no driver, NVRTC rejected the source, ...). A
+// function that takes a Why returns false (or NULL) and fills it in; its Lua
+// binding returns nil, "msg [kind]".
 typedef struct Why {
   ErrKind kind;
   char msg[1400];
@@ -41,46 +39,48 @@ typedef struct Why {
 // Fills w (which may be NULL) and returns false.
 bool why(Why *w, ErrKind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-// Bump allocator. Blocks live until the arena is reset or freed; nothing in
-// an arena is freed singly.
+// Bump allocator. Memory lives until the arena is reset or freed; single
+// allocations are never freed.
 typedef struct ArenaChunk ArenaChunk;
 typedef struct Arena {
   ArenaChunk *head;  // newest chunk
   char *at, *end;    // free part of the newest chunk
 } Arena;
 
-// The context: `Ctx *cx` as first parameter means "may fail". A failure
-// calls `fail`, which never returns (a Lua face raises a Lua error), so a
-// function holds resources only in arenas or in objects owned elsewhere.
+// The context: `Ctx *cx` as first parameter means "may fail". A failure calls
+// `fail`, which never returns (the Lua bindings raise a Lua error). A function
+// therefore holds resources only in arenas or in objects owned elsewhere.
 typedef struct Ctx Ctx;
 struct Ctx {
   void (*fail)(Ctx *cx, ErrKind kind, const char *msg);  // never returns
-  void *ud;       // the owner's: a lua_State for the Lua faces
-  Arena scratch;  // results of one outermost call; reset at its start
-  struct Work *work;  // what the rooms above are at (ir/ir.h); NULL: nothing
+  void *ud;       // owner's data: a lua_State in the Lua bindings
+  Arena scratch;  // results of one outermost call; reset when it starts
+  struct Work *work;  // current trace of the rooms above (ir/ir.h), or NULL
 };
 
-// Raises kind with a printf-style message (without position; the face adds
-// "file:line: " in front and " [kind]" behind the first line).
+// Raises an error of `kind` with a printf-style message. The message has no
+// position; the binding adds "file:line: " before it and " [kind]" after its
+// first line.
 _Noreturn void ctx_fail(Ctx *cx, ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(3, 4);
 
-// All heap memory goes through these, so that a spec can fail the Nth
-// allocation (CUTELUA_MEMERR=N in the environment of a `make memerr` build).
+// All heap memory goes through these functions, so that a spec can make the Nth
+// allocation fail (CUTELUA_MEMERR=N in the environment of a `make memerr`
+// build).
 void *base_realloc(void *p, size_t n);  // NULL when out of memory
-// Room for n elements of `size` bytes in a growing array *p, which has *max;
-// false: out of memory, and nothing changed.
+// Grows the array *p of *max elements of `size` bytes to hold n elements.
+// Returns false, with nothing changed, when memory is exhausted.
 bool base_room(void **p, uint32_t *max, uint32_t n, size_t size);
-void *base_zeros(size_t n);  // the same, zeros; large ones cost no memory yet
+void *base_zeros(size_t n);  // zeroed; untouched pages cost no memory
 void base_free(void *p);
-// Bytes of n elements of `size` each; where no size_t can say how many, as
-// many as no memory has.
+// Returns the bytes of n elements of `size` each, or a size that no allocation
+// can satisfy if the product overflows.
 static inline size_t base_bytes(uint64_t n, size_t size) {
   return n > (SIZE_MAX >> 1) / size ? SIZE_MAX >> 1 : (size_t)n * size;
 }
 void *ctx_realloc(Ctx *cx, void *p, size_t n);  // fails with ERR_MEMORY
 
-// n zero-initialised / uninitialised bytes aligned to 16.
+// Returns n bytes aligned to 16: uninitialised (alloc) or zeroed (zero).
 void *arena_alloc(Ctx *cx, Arena *a, size_t n);
 void *arena_zero(Ctx *cx, Arena *a, size_t n);
 char *arena_printf(Ctx *cx, Arena *a, const char *fmt, ...) PRINTF_LIKE(3, 4);
@@ -109,13 +109,14 @@ void buf_puts(Ctx *cx, Buf *b, const char *s);
 void buf_printf(Ctx *cx, Buf *b, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void buf_free(Buf *b);
 
-// Is `what` one of the words, with commas between, of CUTELUA_DEBUG?
+// Reports whether `what` is one of the comma-separated words of CUTELUA_DEBUG.
 bool base_debug(const char *what);
 
-// Greatest common divisor, not negative; 1 where that is no int64_t.
+// Returns the non-negative greatest common divisor, or 1 if it does not fit in
+// an int64_t.
 int64_t base_gcd(int64_t a, int64_t b);
 
-// Division that rounds down, as the language's // and %; b is not 0, and the
+// Division and remainder that round down, like Lua's // and %. b is not 0; the
 // quotient wraps.
 static inline int64_t base_floor_div(int64_t a, int64_t b) {
   if (b == -1) return (int64_t)(0 - (uint64_t)a);
@@ -132,7 +133,8 @@ static inline int64_t base_floor_mod(int64_t a, int64_t b) {
 #define HASH_INIT 14695981039346656037ull
 uint64_t base_hash(uint64_t h, const void *p, size_t n);
 
-// xorshift-multiply generator; seed 0 is as good as any other.
+// Returns the next number of a splitmix64 generator; every seed is equally
+// good, 0 included.
 uint64_t base_random(uint64_t *state);
 
 // Monotonic clock, nanoseconds.

@@ -1,4 +1,4 @@
-// Arrays of elements filled, converted, turned, compared and multiplied whole.
+// Fills, converts, transposes, compares and multiplies whole arrays.
 #define _POSIX_C_SOURCE 200809L
 #include "base/bulk.h"
 
@@ -10,9 +10,9 @@
 #include "base/platform.h"
 // ---- loads and stores of runs ----
 
-#define RUN 256  // elements that stand in a local array at a time
+#define RUN 256  // elements in a local buffer at a time
 
-// Types whose values are all exact in f32.
+// Reports whether all values of type t are exact in f32.
 static bool fits_f32(DType t) {
   return dtype_is_float(t) ? dtype_bits(t) <= 32 : dtype_bits(t) <= 16;
 }
@@ -33,7 +33,7 @@ static void load_f32(DType t, const void *p, size_t at, size_t n, float *out) {
   }
 }
 
-// Rounds to nearest even; NaN is dtype_from_float's business.
+// Rounds to nearest even; dtype_from_float converts NaNs.
 static uint16_t bf16_bits(float x) {
   uint32_t w = float_bits(x);
   if ((w & 0x7fffffff) > 0x7f800000) return (uint16_t)dtype_from_float(
@@ -112,7 +112,7 @@ void bulk_cut(void *p, size_t n, int bits) {
 
 // ---- filling ----
 
-// One tile, rows [i, i + n) and columns [j, j + m).
+// Transposes one tile, rows [i, i + n) and columns [j, j + m).
 static void turn_tile(size_t size, char *dst, const char *src, size_t rows,
                       size_t cols, size_t i, size_t n, size_t j, size_t m) {
   for (size_t c = j; c < j + m; c++)
@@ -152,9 +152,9 @@ void bulk_fill(DType t, void *p, size_t at, size_t n, uint64_t bits) {
   }
 }
 
-// The normal density cut into 256 layers of equal area v; layer i is x[i]
-// wide (layer 0 with the tail that begins at r), and the share ratio[i] of it
-// lies wholly under the curve.
+// Ziggurat of the normal density: 256 layers of equal area v. Layer i is x[i]
+// wide (layer 0 includes the tail beyond r), and the fraction ratio[i] of it is
+// entirely under the curve.
 #define LAYERS 256
 typedef struct Zig {
   double x[LAYERS + 1], ratio[LAYERS];
@@ -173,7 +173,7 @@ static void zig_init(Zig *z) {
   for (int i = 0; i < LAYERS; i++) z->ratio[i] = z->x[i + 1] / z->x[i];
 }
 
-// Uniform in (0, 1).
+// Returns a uniform number in (0, 1).
 static double uniform(uint64_t *seed) {
   return ((double)(base_random(seed) >> 11) + 0.5) * 0x1p-53;
 }
@@ -219,7 +219,7 @@ void bulk_normal(DType t, void *p, size_t n, uint64_t seed, double mean,
   }
 }
 
-// Bits of 1 - 2^-k that type t holds.
+// Returns the largest k for which type t holds 1 - 2^-k exactly.
 static int precision(DType t) {
   int k = 1;
   while (k < 53) {
@@ -238,7 +238,7 @@ void bulk_uniform(DType t, void *p, size_t n, uint64_t seed) {
   }
 }
 
-// The high half of a * b.
+// Returns the high 64 bits of a * b.
 static uint64_t high_product(uint64_t a, uint64_t b) {
   uint64_t a0 = a & 0xffffffff, a1 = a >> 32;
   uint64_t b0 = b & 0xffffffff, b1 = b >> 32;
@@ -253,7 +253,7 @@ static uint64_t of_int(DType t, int64_t x) {
 void bulk_ints(DType t, void *p, size_t n, uint64_t seed, int64_t lo,
                int64_t hi) {
   uint64_t first = (uint64_t)lo, table[1024];
-  uint64_t span = (uint64_t)hi - first + 1;  // 0: all that there are
+  uint64_t span = (uint64_t)hi - first + 1;  // 0: all 2^64
   bool small = span - 1 < 1024, few = span - 1 < (uint64_t)1 << 53;
   for (uint64_t i = 0; small && i < span; i++)
     table[i] = of_int(t, (int64_t)(first + i));
@@ -312,7 +312,7 @@ BulkDiff bulk_diff(DType ta, const void *a, DType tb, const void *b,
 size_t bulk_difference(DType t, const void *a, const void *b, size_t n) {
   size_t bits = (size_t)dtype_bits(t), i = 0;
   const unsigned char *x = a, *y = b;
-  size_t bytes = n * bits / 8;  // whole bytes; the rest bit by bit
+  size_t bytes = n * bits / 8;  // whole bytes; the rest is compared bit by bit
   if (memcmp(x, y, bytes) == 0) {
     i = bytes * 8 / bits;
   } else {
@@ -349,7 +349,7 @@ void bulk_parallel(void (*run)(void *arg), void *arg) {
 
 // ---- reference matrix product ----
 
-#define COLS 64  // columns of d a thread takes at a time
+#define COLS 64  // columns of d that a thread computes at a time
 typedef double V4 __attribute__((vector_size(32)));
 
 typedef struct GemmJob {
@@ -367,7 +367,7 @@ void bulk_row(const BulkMat *x, size_t i, size_t from, size_t n,
     for (size_t q = 0; q < n; q++) out[q] = value(x->t, x->p, at + q * s);
 }
 
-// Row `i` of a matrix, k elements, as doubles with step `step`.
+// Loads row i of a matrix, k elements, as doubles `step` apart.
 static void load_row(const BulkMat *x, size_t i, size_t k, double *out,
                      size_t step) {
   double run[RUN];
@@ -378,7 +378,8 @@ static void load_row(const BulkMat *x, size_t i, size_t k, double *out,
   }
 }
 
-// sum[r] (4 columns) = rows r = 0..3 of a, each k long, times panel b (k,4).
+// Computes sum[r] (4 columns) = row r of a (r = 0..3, k elements) times panel b
+// (k,4).
 static void kernel_4x4(const double *a, const double *b, size_t k,
                        V4 sum[4]) {
   V4 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
@@ -393,7 +394,8 @@ static void kernel_4x4(const double *a, const double *b, size_t k,
   sum[0] = s0, sum[1] = s1, sum[2] = s2, sum[3] = s3;
 }
 
-// Columns [n0, n0 + cols) of d; rows: 4*k doubles, panels: COLS*k doubles.
+// Computes columns [n0, n0 + cols) of d. Scratch: 4*k doubles in rows, COLS*k
+// in panels.
 static void gemm_block(const GemmJob *g, size_t n0, size_t cols, double *rows,
                        double *panels) {
   const BulkMat *d = g->d;

@@ -1,24 +1,25 @@
-// Whole arrays of elements at once: filling, converting, comparing, and the
-// CPU's own matrix product that results are verified against.
+// Operations on whole arrays: filling, converting, comparing, and the CPU
+// matrix product that results are verified against.
 #ifndef CUTE_BULK_H
 #define CUTE_BULK_H
 
 #include "base/dtype.h"
 
 // Host memory: `count` packed elements of type t, the C side of MT_BUFFER.
-// Sub-byte types are packed, low bits first, so bytes = (count * bits + 7) /
-// 8. A face looks at hostbuf_open before it touches the memory.
+// Sub-byte types are packed, low bits first, so bytes = (count * bits + 7) / 8.
+// A binding checks hostbuf_open before it accesses the memory.
 typedef struct HostBuf HostBuf;
 struct HostBuf {
   DType t;
   size_t count, bytes;
   void *p;       // first element, aligned to HOSTBUF_ALIGN; NULL when closed
-  void *raw;     // what base_realloc gave
+  void *raw;     // allocation returned by base_realloc
   bool closed;
   bool defined;  // the whole buffer was written at least once (fills, copies,
-                 // strings); the simulator poisons buffers that were not
-  void (*unpin)(HostBuf *b);  // of pinned memory: before it is freed
-  struct Gpu *gpu;            // that it is pinned for, and its context then
+                 // strings); the simulator marks other buffers as undefined
+  void (*unpin)(HostBuf *b);  // unpins pinned memory before it is freed
+  struct Gpu *gpu;            // GPU that the memory is pinned for; `epoch` is
+                              // its context's
   unsigned epoch;
 };
 
@@ -31,29 +32,30 @@ static inline bool hostbuf_open(const HostBuf *b) { return !b->closed; }
 void bulk_convert(DType t, void *dst, size_t at, DType s, const void *src,
                   size_t from, size_t n);
 
-// dst[j * rows + i] = src[i * cols + j]: a row-major matrix turned.
+// Transposes a row-major matrix: dst[j * rows + i] = src[i * cols + j].
 void bulk_transpose(DType t, void *dst, const void *src, size_t rows,
                     size_t cols);
 void bulk_fill(DType t, void *p, size_t at, size_t n, uint64_t bits);
 
-// Samples of N(mean, sd): the same seed gives the same samples in every type,
-// whole in f64, rounded to f32 and then to t in the others.
+// Fills p with samples of N(mean, sd). One seed yields the same samples in
+// every type: exact in f64, rounded to f32 and then to t in the others.
 void bulk_normal(DType t, void *p, size_t n, uint64_t seed, double mean,
                  double sd);
 
-// Numbers of [0, 1), uniformly: the same in every type of floats, cut off.
+// Fills p with uniform numbers in [0, 1): the same in every float type,
+// truncated to its precision.
 void bulk_uniform(DType t, void *p, size_t n, uint64_t seed);
 
-// Integers lo .. hi, uniformly; hi - lo < 2^53.
+// Fills p with uniform integers in lo .. hi.
 void bulk_ints(DType t, void *p, size_t n, uint64_t seed, int64_t lo,
                int64_t hi);
 
-// Clears the lowest bits of n words: what tensor cores take of an f32 as a
-// tf32 (13 bits).
+// Clears the lowest bits of n words. Tensor cores read an f32 as a tf32 in this
+// way (13 bits).
 void bulk_cut(void *p, size_t n, int bits);
 
-// How far a is from b, elementwise. A NaN on either side makes every measure
-// infinite, so that no tolerance accepts it.
+// The elementwise difference of a and b. A NaN on either side makes every
+// measure infinite, so that no tolerance accepts it.
 typedef struct BulkDiff {
   double max_abs;    // max |a - b|
   double max_rel;    // max |a - b| / |b|
@@ -66,26 +68,26 @@ typedef struct BulkDiff {
 } BulkDiff;
 BulkDiff bulk_diff(DType ta, const void *a, DType tb, const void *b, size_t n);
 
-// First index where the bits differ, or n.
+// Returns the first index whose bits differ, or n.
 size_t bulk_difference(DType t, const void *a, const void *b, size_t n);
 
-// Element (i, j) of a matrix stands at p[i * stride[0] + j * stride[1]].
+// A strided matrix: element (i, j) is p[i * stride[0] + j * stride[1]].
 typedef struct BulkMat {
   DType t;
   void *p;
   size_t stride[2];
 } BulkMat;
 
-// d[m,n] = sum over k of a[m,k] * b[n,k], summed in double in the order of k,
-// then rounded once to d's type; on all of the host's cores. False when
-// memory ran out.
+// Computes d[m,n] = sum over k of a[m,k] * b[n,k] on all host cores, summed in
+// double in the order of k, then rounded once to d's type. Returns false when
+// memory is exhausted.
 bool bulk_gemm(const BulkMat *a, const BulkMat *b, const BulkMat *d, size_t m,
                size_t n, size_t k);
 
-// Elements [from, from + n) of row i, as doubles.
+// Reads elements [from, from + n) of row i as doubles.
 void bulk_row(const BulkMat *x, size_t i, size_t from, size_t n, double *out);
 
-// Calls run(arg) on all of the host's cores at once, and waits for all.
+// Calls run(arg) on all host cores at once and waits for all calls.
 void bulk_parallel(void (*run)(void *arg), void *arg);
 
 #endif

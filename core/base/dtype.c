@@ -1,4 +1,4 @@
-// Element types: the table's facts, and conversions that are exact to the bit.
+// Element types: the table of their properties and bit-exact conversions.
 #include "base/dtype.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ const char *dtype_cuda(DType t) { return facts[t].cuda; }
 int dtype_bits(DType t) { return facts[t].bits; }
 char dtype_class(DType t) { return facts[t].cls; }
 
-// Names of the Python DSL, of CUTLASS C++, of C and of NumPy.
+// Type names of the Python DSL, CUTLASS C++, C and NumPy.
 static const struct { const char *name; DType t; } aliases[] = {
   {"Boolean", DT_BOOL}, {"bool", DT_BOOL}, {"pred", DT_BOOL},
   {"Int8", DT_I8}, {"int8", DT_I8}, {"int8_t", DT_I8}, {"s8", DT_I8},
@@ -91,14 +91,14 @@ DType dtype_find(const char *name) {
 
 // ---- small floats ----
 
-// `top` is the largest finite code without sign; a code above it is an
-// infinity or NaN (ieee), NaN (e4m3) or does not exist.
+// A small float format. `top` is the largest finite code without sign. A code
+// above it is an infinity or NaN (ieee), NaN (e4m3) or nonexistent.
 typedef struct Format {
   int mbits, bias;
   uint32_t sign, top;
   bool ieee;       // codes above top: infinity, then NaNs
-  bool saturate;   // conversions stop at top
-  uint32_t nan;    // what cvt gives for NaN
+  bool saturate;   // conversions saturate at top
+  uint32_t nan;    // cvt's result for NaN
 } Format;
 
 static const Format f16 = {10, 15, 0x8000, 0x7bff, true, false, 0x7fff};
@@ -131,7 +131,7 @@ static uint32_t encode(const Format *f, double x) {
   uint32_t sign = u >> 63 ? f->sign : 0;
   uint32_t past = sign | (f->saturate ? f->top : f->top + 1);
   if (e == 0x7ff) return past;
-  if (e == 0) return sign;  // below every format's half quantum
+  if (e == 0) return sign;  // below half of every format's smallest number
   int emin = 1 - f->bias;
   e -= 1023;
   int base = e > emin ? e : emin;
@@ -157,8 +157,8 @@ static const Format *format(DType t) {
   }
 }
 
-// Powers of two only: the sign is dropped, zero and all below become 2^-127;
-// half way between two (1.5 * 2^e) goes to the even code.
+// Converts to a power of two. The sign is dropped; zero and smaller values
+// become 2^-127. A tie between two powers (1.5 * 2^e) rounds to the even code.
 static uint64_t to_ue8m0(double x) {
   if (isnan(x)) return 0xff;
   if (isinf(x)) return 0xfe;
@@ -170,7 +170,7 @@ static uint64_t to_ue8m0(double x) {
   return (uint64_t)(code < 0 ? 0 : code > 0xfe ? 0xfe : code);
 }
 
-// The fast paths: f16 and bf16 against f32 in a few integer operations.
+// Fast paths: f16 and bf16 to and from f32 in a few integer operations.
 
 static inline float f16_float(uint32_t u) {
   uint32_t sign = (u & 0x8000) << 16, code = u & 0x7fff;
@@ -207,7 +207,7 @@ static uint64_t low_bits(uint64_t u, int bits) {
   return bits >= 64 ? u : u & ((1ull << bits) - 1);
 }
 
-// Bits of a number that is less than all of int64_t; else 0.
+// Returns the bits of an integer or boolean type narrower than 64 bits, else 0.
 static int short_bits(DType t) {
   if (t == DT_BOOL) return 1;
   return dtype_is_int(t) && dtype_bits(t) < 64 ? dtype_bits(t) : 0;
@@ -233,7 +233,7 @@ int64_t dtype_int(DType t, uint64_t u) {
                                : (int64_t)low_bits(u, bits);
 }
 
-// Toward zero, saturating; x is no NaN.
+// Truncates toward zero and saturates; x is not NaN.
 static uint64_t to_integer(DType t, double x) {
   int bits = dtype_bits(t) > 64 ? 64 : dtype_bits(t);
   bool is_signed = dtype_class(t) == 'I';
@@ -245,8 +245,9 @@ static uint64_t to_integer(DType t, double x) {
   return low_bits((uint64_t)(int64_t)x, bits);
 }
 
-// cvt from f64, or to 64 bits, makes the top bit alone of a NaN; else 0.
-// Unsigned types below 32 bits get what i32 has, clamped.
+// Returns the integer for NaN. cvt from f64, or to 64 bits, sets only the top
+// bit; other conversions yield 0. Unsigned types below 32 bits get i32's
+// result, clamped.
 static uint64_t nan_integer(DType t, bool from_f64) {
   int bits = dtype_bits(t) > 64 ? 64 : dtype_bits(t);
   if (bits < 32 && dtype_class(t) != 'I') return 0;
@@ -303,7 +304,7 @@ float dtype_to_float(DType t, uint64_t u) {
     case DT_F32: return bits_float((uint32_t)u);
     case DT_BF16: return bits_float((uint32_t)u << 16);
     case DT_F16: return f16_float((uint32_t)u & 0xffff);
-    case DT_TF32:  // what the tensor core sees
+    case DT_TF32:  // as the tensor core reads it
       return bits_float((uint32_t)u & 0xffffe000);
     case DT_I64: return (float)(int64_t)u;  // one rounding
     case DT_U64: case DT_U128: return (float)u;

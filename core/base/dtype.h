@@ -1,4 +1,4 @@
-// Element types: one table of facts, and bit-exact conversions.
+// Element types: one table of their properties, and bit-exact conversions.
 #ifndef CUTE_DTYPE_H
 #define CUTE_DTYPE_H
 
@@ -6,14 +6,14 @@
 
 #include "base/base.h"
 
-// An f32 or f64 as its bits, and back.
+// Convert an f32 or f64 to its bits and back.
 static inline uint32_t float_bits(float x) {
   uint32_t u;
   memcpy(&u, &x, 4);
   return u;
 }
 
-// What f32 arithmetic gives: NaNs have lost sign and payload.
+// Returns the bits of an f32 arithmetic result: NaNs lose sign and payload.
 static inline uint32_t float_result(float x) {
   return x == x ? float_bits(x) : 0x7fffffff;
 }
@@ -35,9 +35,10 @@ static inline double bits_double(uint64_t u) {
   return x;
 }
 
-// DT(id, name, bits, class, cuda): `name` is the Lua name (cute.bf16); class
-// is P pred, I signed, U unsigned, F float; `cuda` is how emitted C spells
-// storage of one element (16-bit and smaller floats are kept as raw bits).
+// DT(id, name, bits, class, cuda): `name` is the Lua name (cute.bf16). The
+// class is P predicate, I signed, U unsigned or F float. `cuda` is the C type
+// that emitted code stores one element in (floats of 16 bits or less are kept
+// as raw bits).
 #define DTYPES(DT) \
   DT(BOOL, "boolean", 8, P, "bool") \
   DT(I8, "i8", 8, I, "signed char") \
@@ -88,27 +89,29 @@ static inline bool dtype_is_int(DType t) {
   return c == 'I' || c == 'U';
 }
 
-// The numbers that an integer type or a boolean holds, and the one that raw
-// bits are; of u64 and of what is no integer: all of int64_t, the bits.
+// Least and largest number of an integer type or boolean, and the number that
+// raw bits encode. For u64 and non-integers: the range of int64_t, and the bits
+// themselves.
 int64_t dtype_least(DType t);
 int64_t dtype_most(DType t);
 int64_t dtype_int(DType t, uint64_t u);
 
-// Type that values of types a and b meet in: the wider; a float wins over an
-// integer, anything over a boolean or DT_NONE; f16 with bf16 is f32.
+// Returns the common type of a and b: the wider one. A float wins over an
+// integer, any type over a boolean or DT_NONE; f16 with bf16 yields f32.
 DType dtype_common(DType a, DType b);
 
-// The value of one element's raw bits (low bits of u) as a double, exactly;
-// NaN and infinities included. 64-bit integers lose low bits as C does.
+// Returns the value of one element's raw bits (low bits of u) as a double,
+// exactly, including NaN and infinities. 64-bit integers lose low bits, as in
+// C.
 double dtype_to_double(DType t, uint64_t u);
 
-// Raw bits of x in type t: floats round to nearest even (e4m3, e5m2 and the
-// smaller ones saturate to the largest finite value, as cvt.rn.satfinite
-// does; NaN becomes the canonical NaN that the hardware's cvt gives);
-// integers truncate toward zero and saturate, as cvt.rzi does.
+// Returns the raw bits of x in type t. Floats round to nearest even; e4m3, e5m2
+// and smaller types saturate to the largest finite value, as cvt.rn.satfinite
+// does. NaN becomes the canonical NaN of the hardware's cvt. Integers truncate
+// toward zero and saturate, as cvt.rzi does.
 uint64_t dtype_from_double(DType t, double x);
 
-// The same from f32 (bulk paths: one rounding, float to t).
+// The same conversions for f32 (bulk paths: one rounding from float to t).
 float dtype_to_float(DType t, uint64_t u);
 uint64_t dtype_from_float(DType t, float x);
 

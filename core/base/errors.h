@@ -1,5 +1,5 @@
-// Error kinds, one a row: ERR(ID, "stable-name", "what it means").
-// Misuse (raised with the script's line)
+// Error kinds: ERR(ID, "stable-name", "meaning"). Misuse (raised with the
+// script's line)
 ERR(ARG, "bad-argument", "an argument has the wrong type or value")
 ERR(PARSE, "bad-notation", "a string is not CuTe notation")
 ERR(PTX, "bad-ptx", "PTX is malformed, or uses what is not modelled")
@@ -32,8 +32,8 @@ ERR(CAPTURE, "in-graph", "not possible while a graph is captured")
 ERR(CLOSED, "closed", "the object was closed")
 ERR(KERNEL, "kernel-fault", "the simulator found a fault in the kernel")
 ERR(LUA, "lua", "an error of Lua itself, or one that the script raised")
-// The world (nil, message where it was asked for something; raised where it
-// was to do something: bind/gpulib.c)
+// The environment: a query returns nil and a message, an action raises an error
+// (bind/gpulib.c)
 ERR(IO, "io", "a file could not be read or written")
 ERR(NOGPU, "no-gpu", "no usable GPU or driver")
 ERR(NONVRTC, "no-nvrtc", "the NVRTC library was not found")

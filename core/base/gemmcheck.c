@@ -1,4 +1,4 @@
-// Holds a product against its sum in f64, within the bound of gemmcheck.h.
+// Compares a product with its f64 reference, within the bound of gemmcheck.h.
 #include "base/gemmcheck.h"
 
 #include <float.h>
@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define PIECE 256  // elements of a row that stand in a local array
-#define ROWS 16    // rows that a thread takes at a time
+#define PIECE 256  // elements of a row in a local buffer
+#define ROWS 16    // rows that a thread checks at a time
 
 // ---- types ----
 
@@ -33,7 +33,7 @@ bool gemmcheck_type(DType t) {
 
 typedef struct Rules {
   const GemmCheck *g;
-  double gamma, floor;  // gamma_n, n least numbers
+  double gamma, floor;  // gamma_n, n smallest subnormals
   Format out, sum;
 } Rules;
 
@@ -45,7 +45,8 @@ static Rules rules_of(const GemmCheck *g) {
   return r;
 }
 
-// The error of an element by its bound: at most 1 where it is right.
+// Returns an element's error divided by its bound: at most 1 if the element is
+// correct.
 static double measure(const Rules *r, double got, double want, double norms,
                       double c0, double *bound) {
   double size = fabs(r->g->alpha) * norms + fabs(r->g->beta * c0);
@@ -54,7 +55,7 @@ static double measure(const Rules *r, double got, double want, double norms,
   if (isnan(want)) return isnan(got) ? 0 : INFINITY;
   if (isinf(want)) return got == want ? 0 : INFINITY;
   if (isnan(got) || isinf(got)) {
-    if (size + e > r->sum.most) return 0;  // so may a partial sum
+    if (size + e > r->sum.most) return 0;  // a partial sum may overflow too
     bool over = fabs(want) + *bound > r->out.most;
     return over && isinf(got) && (got > 0) == (want > 0) ? 0 : INFINITY;
   }
@@ -62,7 +63,7 @@ static double measure(const Rules *r, double got, double want, double norms,
   return x == 0 ? 0 : x / *bound;
 }
 
-// ---- a part of the elements ----
+// ---- a part of the matrix ----
 
 typedef struct Part {
   double worst, sum_d, sum_w;
@@ -89,7 +90,7 @@ static void add(Part *p, const Rules *r, size_t i, size_t j, double got,
   p->v.got = got, p->v.want = want, p->v.bound = bound;
 }
 
-// Parts come in order of their elements.
+// Merges a part into the total; parts come in order of their elements.
 static void join(Part *all, const Part *p) {
   GemmVerdict keep = all->v;
   if (!keep.count || p->worst > all->worst) {
@@ -139,7 +140,7 @@ static void run_samples(const GemmCheck *g, Part *p) {
 typedef struct Job {
   const GemmCheck *g;
   double *row, *col;  // norms of A's and B's rows
-  Part *part;         // one for ROWS rows of D
+  Part *part;         // one for each ROWS rows of D
   atomic_size_t next, next_a, next_b;
 } Job;
 
@@ -151,7 +152,7 @@ static void norms_of(const BulkMat *x, size_t rows, size_t k, double *out,
       for (size_t i = at; i < at + n; i++) out[i] = sqrt(dot(x, i, x, i, k));
       continue;
     }
-    BulkMat t = *x;  // a column at a time, as they lie in memory
+    BulkMat t = *x;  // one column at a time, in memory order
     t.stride[0] = x->stride[1], t.stride[1] = x->stride[0];
     double sum[PIECE] = {0}, v[PIECE];
     for (size_t c = 0; c < k; c++) {

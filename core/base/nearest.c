@@ -1,4 +1,4 @@
-// The edit distance of names, and the nearest of a list.
+// Edit distance between names, and the nearest name of a list.
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
@@ -38,7 +38,7 @@ Nearest nearest_of(const char *name) {
   return (Nearest){.name = name, .name_len = strlen(name), .edits = INT_MAX};
 }
 
-// Does a candidate stand before the best one in a dictionary?
+// Reports whether the candidate precedes the best name in alphabetical order.
 static bool before(const char *s, size_t n, const Nearest *to) {
   size_t both = n < to->best_len ? n : to->best_len;
   int order = memcmp(s, to->best, both);

@@ -1,28 +1,28 @@
-// Which of the names that there are was meant by one that is not there.
+// Suggests the existing name that a misspelt name most likely means.
 #ifndef BASE_NEAREST_H
 #define BASE_NEAREST_H
 
 #include <stddef.h>
 
-// Edits (insert, delete, change, swap of neighbours) between two names,
-// letters' case counting nothing. Of longer names the first LONGEST bytes.
+// Returns the number of edits (insert, delete, change, swap of neighbours)
+// between two names, ignoring case. Only the first NEAREST_LONGEST bytes count.
 enum { NEAREST_LONGEST = 160 };
 int nearest_edits(const char *a, size_t na, const char *b, size_t nb);
 
 typedef struct Nearest {
-  const char *name;  // that is not there
+  const char *name;  // unknown name
   size_t name_len;
-  const char *best;  // NULL while none is near
+  const char *best;  // NULL while no candidate is near
   size_t best_len;
   int edits;
 } Nearest;
 
 Nearest nearest_of(const char *name);
-// Offers a candidate, which is kept by its address. Near is what is a third of
-// the name away, or goes on where it ends; of several the first by the
-// alphabet, whatever their order.
+// Offers a candidate, whose address is kept. A candidate is near if at most a
+// third of the name's letters differ, or if the name is a prefix of it. Among
+// equally near candidates the alphabetically first wins, whatever their order.
 void nearest_offer(Nearest *to, const char *s, size_t n);
-// Offers each word of a list, separated by spaces.
+// Offers each word of a space-separated list.
 void nearest_offer_words(Nearest *to, const char *list);
 
 #endif

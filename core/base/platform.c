@@ -1,4 +1,4 @@
-// Libraries and threads, where there are some and where there are none.
+// Shared libraries and threads, with stubs for systems that have none.
 #define _GNU_SOURCE
 #include "base/platform.h"
 
@@ -30,7 +30,8 @@ const char *platform_no_libraries(void) {
 
 int platform_glob_folders(void) { return 0; }
 
-// Who starts the program with threads says how many, and has them ready.
+// The page that starts a threaded program states the number of threads and
+// creates them beforehand.
 EM_JS(int, module_threads, (void), { return Module.threads || 1; });
 
 int platform_cores(void) { return module_threads(); }

@@ -1,4 +1,4 @@
-// Ctrl-C and termination, held back around the calls of libraries.
+// Blocks Ctrl-C and termination signals during calls into libraries.
 #define _POSIX_C_SOURCE 200809L
 #include "base/signals.h"
 

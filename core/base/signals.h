@@ -1,7 +1,7 @@
-// Ctrl-C around code that is not ours. A library that is being compiled with
-// or loaded may have handlers of its own for SIGINT and SIGTERM, holds locks
-// in the middle of malloc, and starts threads that a signal could come to:
-// within its calls both wait, and are answered when they are over.
+// Defers Ctrl-C during calls into libraries. The compiler and other libraries
+// may have handlers of their own for SIGINT and SIGTERM, hold malloc's locks,
+// or start threads that would receive a signal. During such calls both signals
+// stay pending; they are handled afterwards.
 //
 // Files that include this define _POSIX_C_SOURCE.
 #ifndef CUTE_SIGNALS_H
@@ -9,18 +9,19 @@
 
 #include <signal.h>
 
-// Times of Ctrl-C that the program has not answered yet (bind/stop.h): what
-// takes long looks at it and gives up. Always 0 outside of the program.
+// Number of Ctrl-C presses not handled yet (bind/interrupt.h). Long
+// computations poll it and give up. Always 0 outside of the program.
 extern volatile sig_atomic_t signals_asked;
 
 typedef struct SigHold {
-  sigset_t mask;  // of the thread, as it was
+  sigset_t mask;  // thread's previous mask
   struct sigaction interrupt, terminate;
 } SigHold;
 
-// Blocks both in this thread, and in those it starts from now on.
+// Blocks both signals in this thread and in threads that it starts from now on.
 void signals_hold(SigHold *h);
-// Puts back what was: a signal that waited is delivered before this returns.
+// Restores the previous state; a pending signal is delivered before this
+// returns.
 void signals_release(const SigHold *h);
 
 #endif

@@ -1,4 +1,4 @@
-// Tensor maps: what the driver demands of their parameters, and its encoding.
+// Tensor maps: the driver's rules for their parameters, and its encoding.
 #include "base/tensormap.h"
 
 #include <inttypes.h>
@@ -43,15 +43,15 @@ static int64_t row_bytes(const TensorMap *m) {
   return (m->im2col ? m->channels : m->box[0]) * element_bytes(m);
 }
 
-// Spatial modes, and how many bits each of their corners has.
+// Number of spatial modes, and bits of each corner coordinate.
 static int corners(const TensorMap *m) { return (int)m->rank - 2; }
 static int corner_bits(const TensorMap *m) {
   static const int bits[] = {16, 8, 5};
   return bits[corners(m) - 1];
 }
 
-// What the driver takes for the bytes of a copy: it rounds down where a step
-// leaves part of one.
+// Returns the bytes of a copy as the driver computes them: a traversal stride
+// that does not divide the box rounds down.
 static int64_t encoded_bytes(const TensorMap *m) {
   if (m->im2col) return row_bytes(m) * m->pixels;
   int64_t n = element_bytes(m);
@@ -94,7 +94,7 @@ static bool check_rank(const TensorMap *m, Why *w) {
              m->rank);
 }
 
-// Addresses and strides are multiples of so many bytes.
+// Returns the alignment of addresses and strides in bytes.
 static int64_t grain(const TensorMap *m) {
   return m->interleave == TENSORMAP_32B ? 32 : 16;
 }
@@ -147,8 +147,8 @@ static bool check_corner(const TensorMap *m, const char *which, int i,
              " can be told", which, i, v, corners(m), half, half - 1);
 }
 
-// With an interleave the driver counts spatial modes from mode 0 on, and
-// what the corners leave in 32 bits.
+// With an interleave, the driver counts spatial modes from mode 0, and computes
+// the remaining extent between the corners in 32 bits.
 static bool check_im2col(const TensorMap *m, Why *w) {
   if (m->channels < 1 || m->channels > 256)
     return why(w, ERR_LIMIT, "tensor map: %" PRId64 " channels: a copy takes "
@@ -169,7 +169,7 @@ static bool check_im2col(const TensorMap *m, Why *w) {
   return true;
 }
 
-// Shared memory that a multiprocessor has.
+// Shared memory of a multiprocessor.
 enum { MOST_BYTES = 228 * 1024 };
 
 static bool check_rows(const TensorMap *m, Why *w) {
@@ -195,13 +195,13 @@ bool tensormap_check(const TensorMap *m, Why *w) {
 
 // ---- the encoding ----
 
-// Bits [at, at + bits) of the whole, which are 0; none crosses a word.
+// Sets bits [at, at + bits), which must be 0; no field crosses a word.
 static void set(uint64_t words[TENSORMAP_WORDS], int at, int bits, int64_t v) {
   uint64_t mask = bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1;
   words[at / 64] |= ((uint64_t)v & mask) << at % 64;
 }
 
-// Bits 64 to 82: what kind of map it is.
+// Encodes bits 64 to 82: the kind of map.
 static void encode_kind(const TensorMap *m, uint64_t *words) {
   set(words, 64, 1, m->im2col);
   set(words, 68, 3, m->rank - 1);
@@ -213,8 +213,8 @@ static void encode_kind(const TensorMap *m, uint64_t *words) {
   set(words, 81, 2, m->l2);
 }
 
-// Strides stand as 32 bits of their units of 16 bytes from bit 96 on, 4 more
-// bits of each from 224 on; extents from 256 on; steps from 416 on.
+// Encodes strides in units of 16 bytes: 32 bits each from bit 96, and 4 more
+// bits each from bit 224. Extents start at bit 256, element strides at bit 416.
 static void encode_tensor(const TensorMap *m, uint64_t *words) {
   for (int i = 0; i < m->rank - 1; i++) {
     set(words, 96 + 32 * i, 32, m->stride[i] >> 4);
@@ -226,8 +226,8 @@ static void encode_tensor(const TensorMap *m, uint64_t *words) {
   }
 }
 
-// The box from bit 440 on, a byte a mode; of im2col the channels there, the
-// corners behind it and the pixels in 480.
+// Encodes the box from bit 440, one byte a mode. An im2col map has the channels
+// there, the corners after them and the pixels at bit 480.
 static void encode_box(const TensorMap *m, uint64_t *words) {
   if (!m->im2col) {
     for (int i = 0; i < m->rank; i++)
@@ -253,7 +253,7 @@ void tensormap_encode(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]) {
   set(words, 576, 32, m->swizzle ? 0x80 << m->swizzle : 0x10);
 }
 
-// ---- maps that are there ----
+// ---- encoded maps ----
 
 static int64_t get(const uint64_t words[TENSORMAP_WORDS], int at, int bits) {
   return (int64_t)(words[at / 64] >> at % 64 & (((uint64_t)1 << bits) - 1));

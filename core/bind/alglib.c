@@ -1,5 +1,5 @@
-// Lua face of the layout algebra: functions on layouts, which take tensors
-// too where the operation only changes how a tensor is looked at.
+// Lua bindings of the layout algebra: functions on layouts. They accept
+// tensors, too, if the operation only changes the layout of a tensor.
 #include "bind/row.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "layout/composed.h"
 #include "layout/notation.h"
 
-// ---- making ----
+// ---- construction ----
 
 static Layout from_shape(Ctx *cx, lua_State *L, Tup shape) {
   if (laylib_is(L, 2, CONST_RIGHT)) return layout_compact_right(cx, shape);
@@ -39,7 +39,7 @@ static int l_make_layout(lua_State *L) {
   return 1;
 }
 
-// The offset at idx: an integer, or coordinates.
+// Returns the offset at idx: an integer, or coordinates.
 static Tup offset_arg(Ctx *cx, lua_State *L, int idx) {
   Dim d;
   if (!lua_istable(L, idx) && !face_test_dim(cx, L, idx, &d))
@@ -52,8 +52,8 @@ static Tup offset_arg(Ctx *cx, lua_State *L, int idx) {
   return o;
 }
 
-// The swizzle, layout or function at 1 o the offset at 2 o the layout or
-// tensor at 3; 4: options of a function.
+// composed(f, offset, layout or tensor [, options]): f o offset o layout, where
+// f is a swizzle, layout or function; options are a function's.
 static int l_composed(lua_State *L) {
   Ctx *cx = face_enter(L);
   Outer f = {.kind = OUTER_LAYOUT};
@@ -64,7 +64,7 @@ static int l_composed(lua_State *L) {
     face_argerror(L, 1, "swizzle, layout or function");
   Tup o = offset_arg(cx, L, 2);
   LayoutOperand x = laylib_operand(L, 3);
-  if (f.kind == OUTER_FN) f.fn = leftlib_make(L, 1, 4);
+  if (f.kind == OUTER_FN) f.fn = layoutfn_make(L, 1, 4);
   else if (!lua_isnoneornil(L, 4)) face_argerror(L, 4, "nothing");
   if (f.kind == OUTER_SWIZZLE && tup_is_leaf(o))
     return laylib_push_operand(L, &x, layout_swizzled(cx, f.sw, *o, x.l));
@@ -81,8 +81,8 @@ static int l_layout_tv(lua_State *L) {
   return 2;
 }
 
-// make_layout_image_mask(l, coord, mode): a bit for every offset that l
-// reaches from coord along that mode (multicast masks).
+// make_layout_image_mask(l, coord, mode): a mask with a bit for every offset
+// that l reaches from coord along that mode (multicast masks).
 static int l_image_mask(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = face_check_layout(L, 1);
@@ -105,7 +105,7 @@ static int l_image_mask(lua_State *L) {
   return 1;
 }
 
-// ---- looking ----
+// ---- queries ----
 
 static Tup same(Tup t) { return t; }
 
@@ -114,7 +114,8 @@ static int64_t swizzle_alignment(Ctx *cx, Swizzle sw) {
   return (int64_t)1 << sw.m;
 }
 
-// The layout that values go through last is a swizzle: that, and the rest.
+// Returns the last layout that values pass through if it is a swizzle, and the
+// rest; else NULL.
 static const Swizzle *last_swizzle(Ctx *cx, Layout l, Layout *rest) {
   const Outer *f = layout_last(cx, l, rest);
   return f && f->kind == OUTER_SWIZZLE ? &f->sw : NULL;
@@ -164,8 +165,8 @@ static bool is_source(lua_State *L, int idx) {
   return laylib_test_operand(L, idx, &o);
 }
 
-// The coordinate and the source of a slice, in either order: the source is
-// the layout or tensor; of two tuples the coordinate is the one with `_`.
+// Finds the coordinate and the source of a slice, in either order. The source
+// is the layout or tensor; of two tuples, the coordinate is the one with `_`.
 static void slice_args(Ctx *cx, lua_State *L, int *src, Tup *coord) {
   *src = 1;
   if (is_source(L, 2) ||
@@ -204,7 +205,7 @@ static int l_dice(lua_State *L) {
   return 1;
 }
 
-// slice_and_offset(coord, layout): the slice and where it begins
+// slice_and_offset(coord, layout): the slice and its offset
 static int l_slice_and_offset(lua_State *L) {
   Ctx *cx = face_enter(L);
   int src;
@@ -220,7 +221,7 @@ static Tensor offset_tensor(Ctx *cx, Tup coord, Tensor t) {
   return tensor_domain_offset(cx, t, coord);
 }
 
-// domain_offset(coord, layout): the layout and where it begins
+// domain_offset(coord, layout): the layout and its offset
 static int l_domain_offset(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tup off, c = face_check_tup(cx, L, 1);
@@ -230,7 +231,7 @@ static int l_domain_offset(lua_State *L) {
   return 2;
 }
 
-// A swizzle is its own inverse.
+// Inverse of a swizzle, which is the swizzle itself.
 static int l_first(lua_State *L) {
   lua_settop(L, 1);
   return 1;
@@ -238,7 +239,7 @@ static int l_first(lua_State *L) {
 
 // ---- composition, divides, products ----
 
-// Of two layouts, most often: so these are looked at first.
+// Tests first for two layouts, the most frequent arguments.
 static int l_composition(lua_State *L) {
   Ctx *cx = face_enter(L);
   LayoutOperand o;
@@ -262,8 +263,8 @@ static int l_composition(lua_State *L) {
   return laylib_push_operand(L, &o, b);
 }
 
-// Pushes a layout whose modes `order` arranges; says so once at a line where
-// modes of equal order overlap, as CuTe has them.
+// Pushes a layout whose modes `order` arranges. Warns once per line if modes of
+// equal order overlap, as they do in CuTe.
 static int push_ordered(lua_State *L, Ctx *cx, const char *op, Tup shape,
                         Tup order, Layout made) {
   bool ties = order && tup_order_ties(cx, shape, order);
@@ -302,7 +303,7 @@ static int l_tile_to_shape(lua_State *L) {
   return push_ordered(L, cx, "tile_to_shape", times, order, made);
 }
 
-// Is it a layout, or a list with one in it?
+// Reports whether the argument is a layout, or a list that contains one.
 static bool has_layout(lua_State *L, int idx) {
   if (laylib_box(L, idx)) return true;
   if (lua_type(L, idx) != LUA_TTABLE || lua_gettop(L) > TUP_DEPTH_MAX)
@@ -329,14 +330,14 @@ static int l_ceil_div(lua_State *L) {
   return 1;
 }
 
-// ---- widths ----
+// ---- recasts ----
 
 static int64_t bits_arg(lua_State *L, int idx) {
   DType t = face_test_dtype(L, idx);
   return t == DT_NONE ? face_checkint(L, idx) : dtype_bits(t);
 }
 
-// recast_layout(new, old, layout), or (layout, old, new) as in C++; widths in
+// recast_layout(new, old, layout), or (layout, old, new) as in C++; widths are
 // bits or element types
 static int l_recast_layout(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -367,7 +368,7 @@ static void push_tiler(lua_State *L, Tiler t) {
   }
 }
 
-// layout "(8,8):(8,1)"; a layout stays as it is.
+// layout "(8,8):(8,1)": parses notation; returns a layout unchanged.
 static int l_layout(lua_State *L) {
   Ctx *cx = face_enter(L);
   size_t n;
@@ -381,7 +382,7 @@ static int l_layout(lua_State *L) {
   return 1;
 }
 
-// parse(s): whatever s is: integer, tuple, layout, tiler, swizzle.
+// parse(s): parses an integer, tuple, layout, tiler or swizzle.
 static int l_parse(lua_State *L) {
   Ctx *cx = face_enter(L);
   size_t n;

@@ -1,333 +1,20 @@
-// The arguments of public functions: how many there are, what is wrong with
-// one, and what the function is called.
-//
-// A public function has a signature, "size(layout, modes...)": parameters
-// that may be left out end in `?`, one in `...` takes the rest. Of a C
-// function it is the name in its luaL_Reg row, of a function of lua/cute
-// (see lua/cute/lang/sign.lua) there are types too: "wait(state: table, n?:
-// integer|value)"; of a table of options "{limit unroll}", the keys that it may
-// have; "dtype|string" is an element type or the name of one.
-// Registry["cute.names"] has it by function, with the name as users write it:
-// "gpu.open(...)". A C function keeps its own, with "cute." or "tensor:" in
-// front; a row without parentheses is a primitive for lua/cute, and nameless.
-#include <assert.h>
+// Checks the arguments of public functions: their number and types. public.c
+// parses signatures.
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bind/row.h"
-#include "bind/tensorlib.h"
-
-#define NAMES "cute.names"
-
-// ---- signatures ----
-
-typedef struct Param {
-  const char *name, *type;  // type: NULL for any
-  size_t name_len, type_len;
-  bool optional, rest;
-} Param;
-
-// The parameter that begins at *s, which moves to the next; false: none.
-static bool next_param(const char **s, Param *p) {
-  const char *at = *s + strspn(*s, " ,(");
-  if (*at == ')' || !*at) return false;
-  size_t n = strcspn(at, ",)"), name = strcspn(at, "?:.,) ");
-  const char *colon = memchr(at, ':', n);
-  memset(p, 0, sizeof *p);
-  p->name = at;
-  p->name_len = name;
-  p->optional = at[name] == '?';
-  p->rest = n - name >= 3 && memcmp(at + name, "...", 3) == 0;
-  if (colon) {
-    p->type = colon + 1 + strspn(colon + 1, " ");
-    p->type_len = (size_t)(at + n - p->type);
-  }
-  *s = at + n;
-  return true;
-}
-
-static int count_params(const char *sig) {
-  const char *s = strchr(sig, '(');
-  Param p;
-  int n = 0;
-  while (next_param(&s, &p)) {
-    if (p.rest) return INT_MAX - 1;
-    n++;
-  }
-  return n;
-}
-
-static bool has_colon(const char *sig) {
-  return memchr(sig, ':', strcspn(sig, "(")) != NULL;
-}
-
-// ---- what users called ----
-
-// A public function of C: upvalue 2 of its closure.
-typedef struct Entry {
-  const char *prefix, *sig;  // "cute.", "size(x, modes...)"
-  lua_CFunction f;           // or NULL, and
-  const FnRow *rows;         // n alternatives
-  int n;
-  int most;                  // arguments, a receiver counted
-  int method;                // 1: there is one
-} Entry;
-
-static int call_entry(lua_State *L);
-
-// A public function at work.
-typedef struct Public {
-  lua_Debug ar;
-  int level;
-  const char *prefix, *sig;
-  char name[96];
-  bool own;         // a method by its signature: x is not in it
-  bool method;      // called as x:f(...)
-  bool colon;       // called as cute:f(...)
-} Public;
-
-// The signature of the function on top, which is popped; false: none.
-static bool pop_signature(lua_State *L, const char **prefix,
-                          const char **sig) {
-  if (lua_tocfunction(L, -1) == call_entry) {
-    lua_getupvalue(L, -1, 2);
-    const Entry *e = lua_touserdata(L, -1);
-    lua_pop(L, 2);
-    *prefix = e->prefix;
-    *sig = e->sig;
-    return strchr(e->sig, '(') != NULL;
-  }
-  lua_getfield(L, LUA_REGISTRYINDEX, NAMES);
-  lua_insert(L, -2);
-  lua_rawget(L, -2);
-  *prefix = "";
-  *sig = lua_tostring(L, -1);  // kept alive by the table
-  lua_pop(L, 2);
-  return *sig != NULL;
-}
-
-// Is the value on top the table that has function p under that name?
-static bool holds_it(lua_State *L, Public *p, const char *name) {
-  if (!lua_istable(L, -1)) return false;
-  lua_pushstring(L, name);
-  lua_rawget(L, -2);
-  lua_getinfo(L, "f", &p->ar);
-  bool same = lua_rawequal(L, -1, -2);
-  lua_pop(L, 2);
-  return same;
-}
-
-// The public function that the innermost code of a user called: the outermost
-// one above that code.
-static bool find_public(lua_State *L, Public *p) {
-  lua_Debug ar;
-  const char *prefix, *sig;
-  p->sig = NULL;
-  p->colon = false;
-  for (int level = 0; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Slnf", &ar);
-    if (pop_signature(L, &prefix, &sig)) {
-      p->prefix = prefix;
-      p->sig = sig;
-      p->ar = ar;
-      p->level = level;
-    }
-    if (ar.currentline > 0 && !face_own_source(ar.source)) break;
-  }
-  if (!p->sig) return false;
-  const char *what = p->ar.namewhat;
-  p->own = p->method = strchr(p->prefix, ':') || has_colon(p->sig);
-  snprintf(p->name, sizeof p->name, "%s%.*s", p->prefix,
-           (int)strcspn(p->sig, "("), p->sig);
-  if (p->method || !what || strcmp(what, "method") != 0) return true;
-  p->method = true;  // cute.size as layout:size
-  if (lua_getlocal(L, &p->ar, *p->ar.what == 'C' ? 1 : -1)) {
-    char base[sizeof p->name];
-    const char *dot = strrchr(p->name, '.');
-    snprintf(base, sizeof base, "%s", dot ? dot + 1 : p->name);
-    p->colon = holds_it(L, p, base);
-    p->method = !p->colon;
-    if (p->method)
-      snprintf(p->name, sizeof p->name, "%.40s:%.50s", face_typename(L, -1),
-               base);
-    lua_pop(L, 1);
-  }
-  return true;
-}
-
-// How it is to be called.
-static void usage(const Public *p, char *out, size_t size) {
-  const char *s = strchr(p->sig, '(');
-  Param q;
-  if (p->method && !p->own) next_param(&s, &q);  // self
-  size_t at = (size_t)snprintf(out, size, "%s(", p->name);
-  for (int n = 0; next_param(&s, &q) && at + q.name_len + 8 < size; n++)
-    at += (size_t)snprintf(out + at, size - at, "%s%.*s%s%s", n ? ", " : "",
-                           (int)q.name_len, q.name, q.optional ? "?" : "",
-                           q.rest ? "..." : "");
-  snprintf(out + at, size - at, ")");
-}
-
-// The place of the value at idx among the arguments of p; 0: it is none.
-static int argument_of(lua_State *L, const Public *p, int idx) {
-  int step = *p->ar.what == 'C' ? 1 : -1, most = count_params(p->sig);
-  bool none = lua_isnoneornil(L, idx);
-  if (none) lua_pushnil(L);
-  else lua_pushvalue(L, idx);
-  for (int n = 1; n <= most + 1; n++) {
-    bool has = lua_getlocal(L, &p->ar, step * n) != NULL;
-    bool same = has ? lua_rawequal(L, -1, -2) : none && n <= most;
-    if (has) lua_pop(L, 1);
-    if (same) return lua_pop(L, 1), n;
-    if (!has) break;
-  }
-  lua_pop(L, 1);
-  return 0;
-}
-
-// ---- values in messages ----
-
-enum { SHOWN = 60, GIVEN = 6 };  // characters of a value, values of a call
-
-typedef struct Shown {
-  char p[SHOWN + 16];
-  size_t n;
-} Shown;
-
-static void put(Shown *out, const char *s, size_t n) {
-  for (size_t i = 0; i < n && out->n < SHOWN; i++) {
-    unsigned char c = (unsigned char)s[i];
-    if (c >= 32 && c != 127)
-      out->p[out->n++] = (char)c;
-    else
-      out->n += (size_t)snprintf(out->p + out->n, 8, "\\%d", c);
-    if (out->n >= SHOWN && i + 1 < n)
-      out->n += (size_t)snprintf(out->p + out->n, 4, "...");
-  }
-  out->p[out->n] = '\0';
-}
-
-static void puts_(Shown *out, const char *s) { put(out, s, strlen(s)); }
-
-static void put_value(lua_State *L, int idx, Shown *out, int depth);
-
-// {8, {4, 2}}, {block = 32}: as users write it.
-static void put_table(lua_State *L, int idx, Shown *out, int depth) {
-  lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
-  const char *key = NULL;  // the first name
-  luaL_checkstack(L, 4, "table");
-  puts_(out, "{");
-  for (lua_Integer i = 1; i <= n && out->n < SHOWN; i++) {
-    if (i > 1) puts_(out, ", ");
-    lua_rawgeti(L, idx, i);
-    put_value(L, lua_gettop(L), out, depth + 1);
-    lua_pop(L, 1);
-  }
-  lua_pushnil(L);
-  while (lua_next(L, idx)) {
-    lua_pop(L, 1);
-    if (lua_type(L, -1) != LUA_TSTRING) continue;
-    const char *k = lua_tostring(L, -1);
-    if (!key || strcmp(k, key) < 0) key = k;
-  }
-  if (key) {
-    lua_pushstring(L, key);
-    lua_rawget(L, idx);
-    puts_(out, n ? ", " : "");
-    puts_(out, key);
-    puts_(out, " = ");
-    put_value(L, lua_gettop(L), out, depth + 1);
-    lua_pop(L, 1);
-  }
-  puts_(out, "}");
-}
-
-// An object of ours by its own text, behind the word for what it is.
-static void put_object(lua_State *L, int idx, Shown *out) {
-  const char *what = face_typename(L, idx);
-  int top = lua_gettop(L);
-  bool text = luaL_getmetafield(L, idx, "__tostring") != LUA_TNIL;
-  if (text && lua_type(L, idx) == LUA_TUSERDATA)  // others print addresses
-    text = luaL_getmetafield(L, idx, "__name") == LUA_TSTRING &&
-           strncmp(lua_tostring(L, -1), "cute.", 5) == 0;
-  lua_settop(L, top);
-  if (!text) {
-    puts_(out, "a ");
-    puts_(out, what);
-    return;
-  }
-  size_t n;
-  const char *s = luaL_tolstring(L, idx, &n);
-  if (strncmp(s, what, strlen(what)) != 0 && strcmp(what, "table") != 0 &&
-      strcmp(what, "value") != 0 && strcmp(what, "dtype") != 0) {
-    puts_(out, what);
-    puts_(out, " ");
-  }
-  put(out, s, n);
-  lua_pop(L, 1);
-}
-
-static void put_value(lua_State *L, int idx, Shown *out, int depth) {
-  size_t n;
-  const char *s;
-  switch (lua_type(L, idx)) {
-  case LUA_TNONE: puts_(out, "no value"); return;
-  case LUA_TSTRING:
-    s = lua_tolstring(L, idx, &n);
-    puts_(out, "\"");
-    put(out, s, n);
-    if (out->n < SHOWN) puts_(out, "\"");
-    return;
-  case LUA_TFUNCTION: puts_(out, "a function"); return;
-  case LUA_TTHREAD: puts_(out, "a coroutine"); return;
-  case LUA_TLIGHTUSERDATA: puts_(out, "a light userdata"); return;
-  case LUA_TUSERDATA: put_object(L, idx, out); return;
-  case LUA_TTABLE:
-    if (luaL_getmetafield(L, idx, "__tostring") != LUA_TNIL) {
-      lua_pop(L, 1);
-      put_object(L, idx, out);
-    } else if (depth > 3) {
-      puts_(out, "{...}");
-    } else {
-      put_table(L, idx, out, depth);
-    }
-    return;
-  default:
-    luaL_tolstring(L, idx, NULL);
-    puts_(out, lua_tostring(L, -1));
-    lua_pop(L, 1);
-  }
-}
-
-const char *face_show(lua_State *L, int idx) {
-  Shown out = {.n = 0};
-  luaL_checkstack(L, LUA_MINSTACK, "value");
-  put_value(L, lua_absindex(L, idx), &out, 0);
-  return lua_pushlstring(L, out.p, out.n);
-}
+#include "bind/public.h"
 
 // ---- messages ----
 
-bool face_colon(lua_State *L) {
-  Public p;
-  return find_public(L, &p) && p.colon;
-}
-
-const char *face_public(lua_State *L, char name[96]) {
-  Public p;
-  if (!find_public(L, &p)) return NULL;
-  snprintf(name, 96, "%s", p.name);
-  return name;
-}
-
-// arg counts from the receiver of a method on; 0, or one that counts from the
-// top of the stack, as fields of options do: which one is not known.
+// Raises the error for argument `arg`, counted from the receiver of a method
+// on; 0 or negative (fields of options): unknown.
 static _Noreturn void complain(lua_State *L, const Public *p, int arg,
                                const char *want, const char *got) {
   char use[512], at[16] = "";
-  usage(p, use, sizeof use);
+  public_usage(p, use, sizeof use);
   if (p->method && arg == 1)
     face_error(L, ERR_ARG, "'%s' was called on %s (%s expected)\n  use %s",
                p->name, got, want, use);
@@ -336,7 +23,8 @@ static _Noreturn void complain(lua_State *L, const Public *p, int arg,
              "  use %s", at, p->name, want, got, use);
 }
 
-// Operators call by names of their own: t[c] = x is 'newindex'.
+// Raises the error of an operator, which has a name of its own: t[c] = x is
+// 'newindex'.
 static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
                                     const char *want) {
   bool set = strcmp(name, "newindex") == 0;
@@ -350,16 +38,16 @@ static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
              name, want, got);
 }
 
-// The function at `level` has a bad argument: told as that of the public
-// function it works for.
+// Raises the error for an argument of the function at `level`, as an argument
+// of the public function that called it.
 static _Noreturn void bad_argument(lua_State *L, int level, int arg,
                                    const char *want) {
   Public p;
   luaL_checkstack(L, 16, "error message");
-  if (!find_public(L, &p))
+  if (!public_find(L, &p))
     face_error(L, ERR_ARG, "bad argument #%d (%s expected, got %s)", arg, want,
                face_show(L, arg));
-  complain(L, &p, p.level == level ? arg : argument_of(L, &p, arg), want,
+  complain(L, &p, p.level == level ? arg : public_argument(L, &p, arg), want,
            face_show(L, arg));
 }
 
@@ -368,12 +56,12 @@ void face_argerror(lua_State *L, int arg, const char *want) {
   Public p;
   if (lua_getstack(L, 0, &ar)) lua_getinfo(L, "n", &ar);
   if (ar.namewhat && strcmp(ar.namewhat, "metamethod") == 0 &&
-      !find_public(L, &p))
+      !public_find(L, &p))
     operand_error(L, arg, ar.name, want);
   bad_argument(L, 0, arg, want);
 }
 
-// More arguments than `most`: an error, but for nil.
+// Raises an error for more than `most` arguments, except nil.
 static void too_many(lua_State *L, int level, int most, int method) {
   char want[48];
   int n = lua_gettop(L);
@@ -385,7 +73,11 @@ static void too_many(lua_State *L, int level, int most, int method) {
   bad_argument(L, level, most + 1, want);
 }
 
-// ---- names that are not there ----
+void arglib_check_count(lua_State *L, const Entry *e) {
+  if (lua_gettop(L) > e->most) too_many(L, 0, e->most, e->method);
+}
+
+// ---- unknown names ----
 
 const char *face_meant(lua_State *L, const Nearest *n) {
   if (!n->best) return "";
@@ -422,14 +114,14 @@ void face_check_options(lua_State *L, int idx, const char *names) {
   }
 }
 
-// check_options(table, names): for a table that a type cannot find
+// check_options(table, names): for tables whose type is not in the signature
 static int l_check_options(lua_State *L) {
   face_check_options(L, 1, face_checkstr(L, 2));
   return 0;
 }
 
-// nearest(name, list) -> the one of a list of names that is nearest to name,
-// or nil when none is near
+// nearest(name, list) -> the most similar name of the list; nil: none is
+// similar
 static int l_nearest(lua_State *L) {
   Nearest n = nearest_of(face_checkstr(L, 1));
   face_checktype(L, 2, LUA_TTABLE);
@@ -447,13 +139,7 @@ static int l_nearest(lua_State *L) {
 
 // ---- C functions ----
 
-static int call_entry(lua_State *L) {
-  const Entry *e = lua_touserdata(L, lua_upvalueindex(2));
-  if (lua_gettop(L) > e->most) too_many(L, 0, e->most, e->method);
-  return e->f ? e->f(L) : rowlib_call(L, e->rows, e->n);
-}
-
-// Pushes "cute." or "tensor:", for the functions of the table on top.
+// Pushes "cute." or "tensor:", the prefix for functions of the table on top.
 static const char *push_prefix(lua_State *L) {
   lua_pushliteral(L, "__name");
   if (lua_rawget(L, -2) != LUA_TSTRING) {
@@ -466,14 +152,7 @@ static const char *push_prefix(lua_State *L) {
   return lua_tostring(L, -1);
 }
 
-// Functions that are being set into the table on top.
-typedef struct Setting {
-  void *cx;
-  const char *prefix;
-  Entry *next;   // as many as there are functions, kept by the registry
-} Setting;
-
-static Setting begin_setting(lua_State *L, size_t n) {
+Setting arglib_setting(lua_State *L, size_t n) {
   Setting s;
   s.prefix = push_prefix(L);
   s.next = lua_newuserdatauv(L, n * sizeof *s.next, 1);
@@ -486,52 +165,42 @@ static Setting begin_setting(lua_State *L, size_t n) {
   return s;
 }
 
-static void set(lua_State *L, Setting *s, Entry e) {
+void arglib_set(lua_State *L, Setting *s, Entry e) {
   size_t n = strcspn(e.sig, "(");
   lua_pushlstring(L, e.sig, n);
-  lua_pushlightuserdata(L, s->cx);
   if (!e.sig[n] && e.f) {
+    lua_pushlightuserdata(L, s->cx);
     lua_pushcclosure(L, e.f, 1);
   } else {
     e.prefix = s->prefix;
     e.method = strchr(e.prefix, ':') != NULL;
-    e.most = e.sig[n] ? count_params(e.sig) + e.method : INT_MAX;
+    e.most = e.sig[n] ? public_count(e.sig) + e.method : INT_MAX;
     *s->next = e;
-    lua_pushlightuserdata(L, s->next++);
-    lua_pushcclosure(L, call_entry, 2);
+    public_push(L, s->cx, s->next++);
   }
   lua_rawset(L, -3);
+}
+
+static int enter_function(lua_State *L, const Entry *e) {
+  arglib_check_count(L, e);
+  return e->f(L);
 }
 
 void face_setfuncs(lua_State *L, const luaL_Reg *regs) {
   size_t n = 0;
   while (regs[n].name) n++;
-  Setting s = begin_setting(L, n);
+  Setting s = arglib_setting(L, n);
   for (; regs->name; regs++)
-    set(L, &s, (Entry){.sig = regs->name, .f = regs->func});
+    arglib_set(L, &s, (Entry){.sig = regs->name, .enter = enter_function,
+                              .f = regs->func});
 }
 
-void face_setrows(lua_State *L, const FnRow *rows) {
-  size_t count = 0;
-  while (rows[count].sig) count++;
-  Setting s = begin_setting(L, count);
-  while (rows->sig) {
-    int n = 0;
-    do assert(rowlib_consistent(&rows[n]));
-    while (rows[++n].sig && strcmp(rows[n].sig, OR) == 0);
-    Entry e = {.sig = rows->sig, .rows = rows, .n = n};
-    if (n == 1 && rows->shape == SHAPE_FACE) e.f = (lua_CFunction)rows->f;
-    set(L, &s, e);
-    rows += n;
-  }
-}
+// ---- types of Lua functions ----
 
-// ---- types: of Lua's functions ----
-
-// Is the value at idx of the type that a word names?
+// Reports whether the value at idx has the type that a word names.
 static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
-  const char *t = tensorlib_box(L, idx) ? "tensor" : face_typename(L, idx);
-  if (lua_type(L, idx) == LUA_TTABLE) {  // objects of lua/cute are no tables
+  const char *t = face_typename(L, idx);
+  if (lua_type(L, idx) == LUA_TTABLE) {  // objects of lua/cute are not tables
     int what = luaL_getmetafield(L, idx, "__name");
     if (what == LUA_TSTRING && !strstr(lua_tostring(L, -1), "cute."))
       t = lua_tostring(L, -1);  // kept alive by the metatable
@@ -542,7 +211,7 @@ static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
   return n == 3 && memcmp(word, "any", n) == 0;
 }
 
-// The next word of "integer|value"; false: none.
+// Returns the next word of "integer|value"; false: none.
 static bool next_word(const char **at, const char *end, const char **word,
                       size_t *n) {
   if (*at >= end) return false;
@@ -553,7 +222,7 @@ static bool next_word(const char **at, const char *end, const char **word,
   return true;
 }
 
-// Does a parameter take an element type or the name of one?
+// Reports whether a parameter accepts an element type or its name.
 static bool names_dtype(const Param *p) {
   static const char both[] = "dtype|string";
   return p->type_len >= sizeof both - 1 &&
@@ -579,7 +248,7 @@ static bool fits(lua_State *L, int idx, const Param *p) {
   return false;
 }
 
-// What a parameter takes: "integer or traced value", or its name.
+// Writes what a parameter accepts: "integer or traced value", or its name.
 static void wanted(const Param *p, char *out, size_t size) {
   static const char *const said[][2] = {
     {"value", "traced value"}, {"dtype", "element type"},
@@ -605,11 +274,11 @@ static void wanted(const Param *p, char *out, size_t size) {
   }
 }
 
-// What a check looks at: the parameters of a signature behind a receiver.
+// Data of a check: the parameters of a signature, without the receiver.
 typedef struct Checks {
-  int most, method;  // arguments; 1: there is a receiver
+  int most, method;  // maximum number of arguments; method: has a receiver
   int n;
-  Param param[];     // of which the last may take the rest
+  Param param[];     // the last one may be variadic
 } Checks;
 
 static void check_argument(lua_State *L, int arg, const Param *p) {
@@ -619,9 +288,10 @@ static void check_argument(lua_State *L, int arg, const Param *p) {
   bad_argument(L, 1, arg, want);
 }
 
-// check(...), made by checker(signature [, class]): raises unless the
-// arguments fit the signature; the first of a method has metatable `class`.
-// Its caller is the public function. Upvalues: signature, Checks, class.
+// check(...), created by checker(signature [, class]): raises an error unless
+// the arguments match the signature. The receiver of a method has metatable
+// `class`. Its caller is the public function. Upvalues: signature, Checks,
+// class.
 static int check_call(lua_State *L) {
   const Checks *c = lua_touserdata(L, lua_upvalueindex(2));
   int n = lua_gettop(L), arg = 1;
@@ -649,39 +319,41 @@ static int l_checker(lua_State *L) {
   Param p;
   int n = 0;
   lua_settop(L, 2);
-  while (next_param(&s, &p)) n++;
+  while (public_param(&s, &p)) n++;
   lua_pushvalue(L, 1);
   Checks *c = lua_newuserdatauv(L, sizeof *c + (size_t)n * sizeof p, 0);
-  c->method = has_colon(sig);
-  c->most = count_params(sig) + c->method;
+  c->method = public_has_colon(sig);
+  c->most = public_count(sig) + c->method;
   c->n = n;
   s = strchr(sig, '(');
-  for (int i = 0; i < n; i++) next_param(&s, &c->param[i]);
+  for (int i = 0; i < n; i++) public_param(&s, &c->param[i]);
   lua_pushvalue(L, 2);
   lua_pushcclosure(L, check_call, 3);
   return 1;
 }
 
-// bad_argument(n, want, value): raises, for a check that types do not say, of
-// argument n of the public function at work (a receiver is not counted).
+// bad_argument(n, want, value): raises an error about argument n of the active
+// public function (without the receiver), for checks beyond types.
 static int l_bad_argument(lua_State *L) {
   Public p;
   int n = (int)face_checkint(L, 1);
   const char *want = face_checkstr(L, 2);
-  if (!find_public(L, &p))
+  if (!public_find(L, &p))
     face_error(L, ERR_ARG, "%s expected, got %s", want, face_show(L, 3));
   complain(L, &p, n + p.method, want, face_show(L, 3));
 }
 
-// usage() -> the name of the public function at work, what it was given and how
-// it is called: "given (1, \"x\")", "use cute.size(x, modes...)"; nil: none is.
+enum { GIVEN = 6 };  // arguments that messages quote
+
+// usage() -> name of the active public function, its arguments, and its usage:
+// "given (1, \"x\")", "use cute.size(x, modes...)"; nil: none is active.
 static int l_usage(lua_State *L) {
   Public p;
   char use[512];
   luaL_checkstack(L, LUA_MINSTACK, "error message");
-  if (!find_public(L, &p)) return 0;
+  if (!public_find(L, &p)) return 0;
   int step = *p.ar.what == 'C' ? 1 : -1, first = 1 + p.method;
-  usage(&p, use, sizeof use);
+  public_usage(&p, use, sizeof use);
   lua_settop(L, 0);
   lua_pushliteral(L, "");
   for (int n = first; n < first + GIVEN && lua_getlocal(L, &p.ar, step * n);
@@ -702,11 +374,11 @@ static int l_usage(lua_State *L) {
   return 3;
 }
 
-// name(function, signature): what its users know it as; gives the function.
+// name(function, signature): registers a public name; returns the function.
 static int l_name(lua_State *L) {
   const char *sig = luaL_checkstring(L, 2);
   lua_settop(L, 2);
-  lua_getfield(L, LUA_REGISTRYINDEX, NAMES);
+  lua_getfield(L, LUA_REGISTRYINDEX, PUBLIC_NAMES);
   lua_pushvalue(L, 1);
   lua_pushstring(L, sig);
   lua_rawset(L, -3);
@@ -718,7 +390,7 @@ static int l_name(lua_State *L) {
 static int l_signature(lua_State *L) {
   lua_settop(L, 1);
   const char *prefix, *sig;
-  if (pop_signature(L, &prefix, &sig)) lua_pushfstring(L, "%s%s", prefix, sig);
+  if (public_pop(L, &prefix, &sig)) lua_pushfstring(L, "%s%s", prefix, sig);
   else lua_pushnil(L);
   return 1;
 }
@@ -754,7 +426,7 @@ const char *face_checklstr(lua_State *L, int idx, size_t *n) {
   return lua_tolstring(L, idx, n);
 }
 
-// The type is told as the metatable's name tells it, without "cute.".
+// Reports the type by the metatable's name, without "cute.".
 void *face_checkudata(lua_State *L, int idx, const char *tname) {
   void *p = luaL_testudata(L, idx, tname);
   if (!p) face_argerror(L, idx, tname + 5);
@@ -781,18 +453,59 @@ const char *face_optstr(lua_State *L, int idx, const char *otherwise) {
   return lua_isnoneornil(L, idx) ? otherwise : face_checkstr(L, idx);
 }
 
-// ---- what types have not ----
+// ---- fields of tables, userdata ----
 
-// Events, and what is written for them.
+int64_t face_get_int(lua_State *L, int t, const char *k, int64_t otherwise) {
+  lua_getfield(L, t, k);
+  int64_t v = face_optint(L, -1, otherwise);
+  lua_pop(L, 1);
+  return v;
+}
+
+double face_get_num(lua_State *L, int t, const char *k, double otherwise) {
+  lua_getfield(L, t, k);
+  double v = face_optnum(L, -1, otherwise);
+  lua_pop(L, 1);
+  return v;
+}
+
+bool face_get_bool(lua_State *L, int t, const char *k) {
+  int type = lua_getfield(L, t, k);
+  bool v = lua_toboolean(L, -1);
+  if (type != LUA_TNIL && type != LUA_TBOOLEAN)
+    face_error(L, ERR_ARG, "%s = %s: true or false expected", k,
+               face_show(L, -1));
+  lua_pop(L, 1);
+  return v;
+}
+
+void *face_check(lua_State *L, int idx, const char *tname, const char *want) {
+  void *p = luaL_testudata(L, idx, tname);
+  if (!p) face_argerror(L, idx, want);
+  return p;
+}
+
+DType face_check_dtype(lua_State *L, int idx) {
+  DType t = face_test_dtype(L, idx);
+  if (t == DT_NONE && lua_type(L, idx) == LUA_TSTRING)
+    t = dtype_find(lua_tostring(L, idx));
+  if (t == DT_NONE) face_argerror(L, idx, "element type such as cute.bf16");
+  return t;
+}
+
+// ---- missing operators and fields ----
+
+// Metamethods and their operators.
 static const char *const signs[][2] = {
   {"__add", "+"}, {"__sub", "-"}, {"__mul", "*"}, {"__div", "/"},
   {"__idiv", "//"}, {"__mod", "%"}, {"__pow", "^"}, {"__band", "&"},
   {"__bor", "|"}, {"__bxor", "~"}, {"__shl", "<<"}, {"__shr", ">>"},
   {"__concat", ".."}, {"__lt", "<"}, {"__le", "<="},
   {"__unm", "-"}, {"__bnot", "~"}, {"__len", "#"}, {"__call", NULL}};
-enum { BINARY = 15 };  // of them
+enum { BINARY = 15 };  // binary operators
 
-// Upvalue 1: the sign's place. What the other operand knows to do is done.
+// Upvalue 1: index of the operator. Calls the other operand's metamethod if
+// any.
 static int no_operator(lua_State *L) {
   int k = (int)lua_tointeger(L, lua_upvalueindex(1));
   luaL_checkstack(L, 8, "operands");
@@ -815,7 +528,7 @@ static int no_operator(lua_State *L) {
   face_error(L, ERR_ARG, "%s %s %s has no meaning", a, signs[k][1], b);
 }
 
-// Offers the methods of the table at idx: functions whose names users write.
+// Offers the methods of the table at idx: functions without a leading "__".
 static void offer_methods(lua_State *L, int idx, Nearest *to) {
   for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING || !lua_isfunction(L, -1)) continue;
@@ -824,7 +537,7 @@ static void offer_methods(lua_State *L, int idx, Nearest *to) {
   }
 }
 
-// What is called `what` has no field k (2 on the stack).
+// Raises the error that `what` has no field k (at 2).
 static _Noreturn void no_field(lua_State *L, const char *what, int methods,
                                const char *fields) {
   luaL_checkstack(L, 8, "error message");
@@ -860,7 +573,7 @@ static int no_method(lua_State *L) {
 void face_complete(lua_State *L) {
   lua_pushliteral(L, "__name");
   lua_rawget(L, -2);
-  const char *name = lua_tostring(L, -1);  // Lua knows a tuple's length
+  const char *name = lua_tostring(L, -1);  // Lua computes a tuple's length
   bool no_len = strcmp(name, "cute.tuple") == 0 || strcmp(name, MT_VALUE) == 0;
   lua_pop(L, 1);
   for (size_t k = 0; k < sizeof signs / sizeof *signs; k++) {
@@ -880,7 +593,20 @@ void face_complete(lua_State *L) {
   lua_setmetatable(L, -2);
 }
 
-// ---- opening ----
+void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs) {
+  luaL_newmetatable(L, tname);
+  face_setfuncs(L, regs);
+  lua_getfield(L, -1, "__index");
+  bool own = !lua_isnil(L, -1);
+  lua_pop(L, 1);
+  if (!own) {
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+  }
+  face_complete(L);
+}
+
+// ---- module ----
 
 void arglib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
@@ -893,6 +619,6 @@ void arglib_open(lua_State *L) {
   lua_pushliteral(L, "k");
   lua_setfield(L, -2, "__mode");
   lua_setmetatable(L, -2);
-  lua_setfield(L, LUA_REGISTRYINDEX, NAMES);
+  lua_setfield(L, LUA_REGISTRYINDEX, PUBLIC_NAMES);
   face_setfuncs(L, funcs);
 }

@@ -1,4 +1,4 @@
-// The Lua face of atoms and tiled operations: make_*, get_slice, partition,
+// Lua bindings of atoms and tiled operations: make_*, get_slice, partition,
 // retile, copy, gemm.
 #include <string.h>
 
@@ -53,11 +53,12 @@ static void push_copy(lua_State *L, TiledCopy c) {
   push_box(L, (AtomBox){.kind = BOX_COPY, .tiled = true, .copy = c});
 }
 
-// A tiled operation or its slice (thread 0 if not) of this kind.
+// Returns the tiled operation of this kind at idx, and its thread: that of a
+// slice, or 0.
 static const AtomBox *check_tiled(Ctx *cx, lua_State *L, int idx, BoxKind kind,
                                   Dim *thr) {
   *thr = dim_int(cx, 0);
-  const AtomBox *b = boxlib_slice(cx, L, idx, thr);
+  const AtomBox *b = fields_slice(cx, L, idx, thr);
   if (!b) b = luaL_testudata(L, idx, MT_TILED);
   if (!b || b->kind != kind)
     face_argerror(L, idx, kind == BOX_MMA ? "tiled MMA or its slice"
@@ -65,12 +66,13 @@ static const AtomBox *check_tiled(Ctx *cx, lua_State *L, int idx, BoxKind kind,
   return b;
 }
 
-// An atom, tiled operation or slice of this kind: what copy and gemm take.
+// Returns the atom, tiled operation or slice of this kind that copy and gemm
+// accept, or NULL.
 static const AtomBox *test_any(Ctx *cx, lua_State *L, int idx, BoxKind kind) {
   Dim thr;
   const AtomBox *b = luaL_testudata(L, idx, MT_ATOM);
   if (!b) b = luaL_testudata(L, idx, MT_TILED);
-  if (!b) b = boxlib_slice(cx, L, idx, &thr);
+  if (!b) b = fields_slice(cx, L, idx, &thr);
   return b && b->kind == kind ? b : NULL;
 }
 
@@ -90,7 +92,7 @@ static CopyAtom check_copy_atom(Ctx *cx, lua_State *L, int idx) {
 
 // ---- arguments ----
 
-// A tensor, or a layout standing for one (answers are layouts then).
+// A tensor, or a layout in its place (then results are layouts).
 typedef struct Subject {
   Tensor t;
   bool layout;
@@ -107,7 +109,7 @@ static Subject check_subject(Ctx *cx, lua_State *L, int idx) {
   return s;
 }
 
-// The view of a subject: a tensor, or a layout and its offset.
+// Pushes the view of a subject: a tensor, or a layout and its offset.
 static int push_view(lua_State *L, const Subject *s, const Tensor *t, int src) {
   if (s->layout) {
     face_push_layout(L, t->l);
@@ -139,7 +141,7 @@ static TiledPerm check_perm(Ctx *cx, lua_State *L, int idx) {
   return p;
 }
 
-// ---- making ----
+// ---- construction ----
 
 static int l_make_mma_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -152,7 +154,8 @@ static int l_make_mma_atom(lua_State *L) {
 // make_copy_atom(name, type [, bits | {num_bits_per_copy = n, ...}])
 static int l_make_copy_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
-  if (lua_istable(L, 1)) {  // an operation: its atom's name, or a bulk copy
+  if (lua_istable(L, 1)) {  // an operation: with the name of its atom, or a
+                            // bulk copy
     if (lua_getfield(L, 1, "atom") == LUA_TNIL) {
       lua_pop(L, 1);
       return tmalib_bulk_atom(L);
@@ -218,8 +221,8 @@ static int l_make_tiled_copy_tv(lua_State *L) {
   return 1;
 }
 
-// make_tiled_copy(atom, thr_layout, val_layout), or with a tiler (a table) in
-// the third place: (atom, layout_tv, tiler)
+// make_tiled_copy(atom, thr_layout, val_layout), or, if the third argument is a
+// tiler (a table): (atom, layout_tv, tiler)
 static int l_make_tiled_copy(lua_State *L) {
   if (!lua_istable(L, 3)) return l_make_tiled_copy_tv(L);
   Ctx *cx = face_enter(L);
@@ -237,7 +240,7 @@ static int l_make_cotiled_copy(lua_State *L) {
   return 1;
 }
 
-// which: 'A', 'B', 'C', or 0 for that of C by atoms.
+// which: 'A', 'B', 'C', or 0 for C by atoms.
 static int copy_of_mma(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
@@ -264,7 +267,8 @@ static int64_t threads_of(Ctx *cx, const AtomBox *b) {
                             : tiled_copy_size(cx, &b->copy);
 }
 
-// Is thr the thread's own index, and every thread of the block here?
+// Reports whether thr is the thread's own index, and all threads of the block
+// execute the line.
 static bool whole_block(const Fn *fn, Dim thr) {
   const Ins *i = ir_get(fn, dim_getref(thr));
   for (size_t k = 0; k < fn->region.n; k++)
@@ -273,8 +277,8 @@ static bool whole_block(const Fn *fn, Dim thr) {
          fn->block[1] == 1 && fn->block[2] == 1;
 }
 
-// A block of fewer threads would leave part of every tile undone; one of
-// more would go past its end.
+// Checks the block size: a smaller block would leave a part of every tile
+// undone, and a larger one would go past its end.
 static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
   const int32_t *block = ir_fn(cx)->block;
   int64_t have = (int64_t)block[0] * block[1] * block[2];
@@ -321,8 +325,8 @@ static int tiled_get_slice(lua_State *L) {
   return 1;
 }
 
-// which: 'A', 'B', 'C', 'E' of an MMA ('E': metadata of a sparse A), 'S', 'D'
-// of a copy, here and below.
+// Returns the kind of operation for `which`: 'A', 'B', 'C' or 'E' (metadata of
+// a sparse A) of an MMA, 'S' or 'D' of a copy. The same letters are used below.
 static BoxKind kind_of(int which) {
   return which <= 'C' || which == 'E' ? BOX_MMA : BOX_COPY;
 }
@@ -333,7 +337,8 @@ static void check_metadata(lua_State *L, const AtomMma *row, int which) {
                row->name);
 }
 
-// The slice (or tiled operation) at 1 and what it takes its part of, at 2.
+// Returns the slice (or tiled operation) at 1, and the subject to partition at
+// 2.
 static const AtomBox *check_part(Ctx *cx, lua_State *L, int which, Dim *thr,
                                  Subject *s) {
   const AtomBox *b = check_tiled(cx, L, 1, kind_of(which), thr);
@@ -363,7 +368,7 @@ static int slice_retile(lua_State *L) {
   return push_view(L, &s, &t, 2);
 }
 
-// A fragment of layout l in registers, or the layout when asked with one.
+// Pushes a register fragment of layout l; for a layout, l itself.
 static int push_fragment(Ctx *cx, lua_State *L, const Subject *s, DType type,
                          Layout l) {
   if (s->layout && !ir_fn(cx)) {
@@ -385,8 +390,9 @@ static int partition_fragment(lua_State *L, int which) {
                        tiled_mma_fragment(cx, &b->mma, (char)which, s.t.l));
 }
 
-// The tensor of descriptors of a partition in shared memory; of a layout, that
-// of the descriptors and their bits beyond the address.
+// Pushes the tensor of descriptors for a partition in shared memory. For a
+// layout, pushes the layout of the descriptors and their bits beyond the
+// address.
 static int push_descriptors(Ctx *cx, lua_State *L, const MmaAtom *a, int which,
                             const Subject *s) {
   uint64_t bits = 0;
@@ -436,15 +442,15 @@ static int thrfrg(lua_State *L, int which) {
   return 1;
 }
 
-// ---- fields of a warpgroup's MMA ----
+// ---- fields of a warpgroup MMA ----
 
-// ACCUMULATE, whether products are added to the accumulators that are there,
-// is kept for the trace: TRACE_STATE.accumulate[number][number], the numbers in
-// TRACE_STATE.tiled[tiled MMA]. So loops and branches see that it changes, and
-// what it was where they began, though it is asked for inside.
+// ACCUMULATE (add to the existing accumulators) is kept for the trace, in
+// TRACE_STATE.accumulate[number][number], with numbers from
+// TRACE_STATE.tiled[tiled MMA]. So loops and branches detect that it changes,
+// and can restore its former value, even if it is first used inside.
 
-// Pushes the table of the tiled MMA (or slice) at idx, which has one from now
-// on: its number.
+// Pushes the table of the tiled MMA (or slice) at idx, and returns its number,
+// which is assigned on first use.
 static lua_Integer push_accumulate(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
@@ -503,7 +509,7 @@ static int mma_get(lua_State *L) {
   return 1;
 }
 
-// What the tiled MMA at idx is to do with its accumulators; 0: add to them.
+// Returns the ACCUMULATE value of the tiled MMA at idx; 0: it accumulates.
 static Ref accumulates(Ctx *cx, lua_State *L, int idx) {
   bool set = luaL_testudata(L, idx, MT_TILED) ||
              luaL_testudata(L, idx, MT_SLICE);
@@ -515,7 +521,7 @@ static Ref accumulates(Ctx *cx, lua_State *L, int idx) {
   return r;
 }
 
-// ---- looking ----
+// ---- queries ----
 
 int atomlib_size(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -536,7 +542,7 @@ static int mma_get_tile_size(lua_State *L) {
 
 // ---- copy and gemm ----
 
-// The predicate: argument idx, or its field pred. A tensor or nothing.
+// Returns the predicate: argument idx, or its field pred. A tensor, or NULL.
 static const Tensor *check_pred(lua_State *L, int idx, Tensor *p) {
   if (lua_isnoneornil(L, idx)) return NULL;
   if (lua_istable(L, idx)) {
@@ -565,7 +571,7 @@ static int l_copy(lua_State *L) {
   return 0;
 }
 
-// Of plain copies: with a predicate in front; by the widest moves there are.
+// Flags of plain copies: a predicate comes first; use the widest moves.
 enum { PRED = 1, WIDE = 2 };
 
 // [pred,] src, dst
@@ -592,7 +598,8 @@ static int l_copy_if(lua_State *L) {
   return l_copy(L);
 }
 
-// Operand idx: a tensor, or a table {tensor, more...} whose others go to more.
+// Returns operand idx: a tensor, or a table {tensor, more...} whose other
+// tensors are added to `more`.
 static Tensor check_operand(lua_State *L, int idx, Tensor *more, int *n,
                             int most) {
   if (lua_type(L, idx) != LUA_TTABLE) return face_check_tensor(L, idx);
@@ -605,8 +612,8 @@ static Tensor check_operand(lua_State *L, int idx, Tensor *more, int *n,
   return t;
 }
 
-// gemm(mma, d, a, b, c); block-scaled: a = {A, scales}, b = {B, scales};
-// sparse: a = {A, metadata} or {A, scales, metadata}
+// gemm(mma, d, a, b, c). Block-scaled: a = {A, scales}, b = {B, scales}.
+// Sparse: a = {A, metadata} or {A, scales, metadata}.
 static int l_gemm(lua_State *L) {
   Ctx *cx = face_enter(L);
   MmaAtom a = check_mma_atom(cx, L, 1);
@@ -625,9 +632,9 @@ static int l_gemm(lua_State *L) {
   return 0;
 }
 
-// ---- the tables ----
+// ---- tables ----
 
-// atom_name("mma" | "copy", i): the name of atom i; nil past the last.
+// atom_name("mma" | "copy", i): the name of atom i; nil after the last one.
 static int l_atom_name(lua_State *L) {
   bool mma = strcmp(face_checkstr(L, 1), "mma") == 0;
   lua_Integer i = face_checkint(L, 2);
@@ -638,7 +645,7 @@ static int l_atom_name(lua_State *L) {
   return 1;
 }
 
-// fn:check_arch(sm [, "sm_90a"]): raises when fn uses what sm lacks.
+// fn:check_arch(sm [, "sm_90a"]): raises if fn uses a feature that sm lacks.
 static int fn_check_arch(lua_State *L) {
   Ctx *cx = face_enter(L);
   target_check(cx, face_check_fn(L, 1), (int)face_checkint(L, 2),
@@ -646,7 +653,7 @@ static int fn_check_arch(lua_State *L) {
   return 0;
 }
 
-// fn:warnings(): what is likely to be a mistake, a list of sentences.
+// fn:warnings(): a list of sentences about likely mistakes.
 static int fn_warnings(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -696,7 +703,7 @@ static const FnRow rows[] = {
   LAST_ROW};
 
 static const luaL_Reg box_meta[] = {
-  {"__index", boxlib_index}, {"__tostring", boxlib_tostring}, {NULL, NULL}};
+  {"__index", fields_index}, {"__tostring", fields_tostring}, {NULL, NULL}};
 
 static const FnRow atom_rows[] = {
   {"make_fragment_A(part)", "", NUMBERED(make_fragment, 'A')},
@@ -705,7 +712,7 @@ static const FnRow atom_rows[] = {
   {"make_fragment_E(part)", "", NUMBERED(make_fragment, 'E')},
   LAST_ROW};
 
-// Of tiled operations and their slices alike; the kind is checked.
+// Methods of tiled operations and their slices; each checks the kind.
 static const FnRow tiled_rows[] = {
   {"size()", "", FN(atomlib_size)},
   {"get_slice(thread, yz...)", "", FN(tiled_get_slice)},
@@ -746,10 +753,11 @@ void atomlib_open(lua_State *L) {
                                      {NULL, NULL}};
   static const char *const types[] = {MT_ATOM, MT_TILED, MT_SLICE};
   face_setrows(L, rows);
-  luaL_newmetatable(L, MT_FN);  // tracelib.c made it
+  luaL_newmetatable(L, MT_FN);  // created by tracelib.c
   face_setfuncs(L, fn_meta);
   lua_pop(L, 1);
-  for (int i = 0; i < 3; i++) {  // each has what those before it have
+  // Each type includes the methods of those before it.
+  for (int i = 0; i < 3; i++) {
     face_newtype(L, types[i], box_meta);
     face_setrows(L, atom_rows);
     if (i >= 1) face_setrows(L, tiled_rows);

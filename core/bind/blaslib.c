@@ -1,10 +1,11 @@
-// The Lua face of products by cuBLAS and cublasLt.
+// Lua bindings of matrix products by cuBLAS and cublasLt.
 #include <string.h>
 
 #include "bind/gpulib.h"
 #include "gpu/cublas.h"
 
-// Device buffer in field `name` of table 2, of at least rows*cols elements.
+// Returns the device buffer in field `name` of table 2; it has at least rows *
+// cols elements.
 static DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
                                   size_t cols) {
   lua_getfield(L, 2, name);
@@ -19,8 +20,7 @@ static DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
   return b;
 }
 
-// The same of one f32, or NULL where there is none: what 8-bit floats are
-// multiplied by.
+// Returns the buffer of one f32 that scales an 8-bit float operand; NULL: none.
 static DevBuf *field_scale(lua_State *L, const char *name, DType t) {
   if (lua_getfield(L, 2, name) == LUA_TNIL) return lua_pop(L, 1), NULL;
   lua_pop(L, 1);
@@ -43,8 +43,9 @@ static int field_extent(lua_State *L, const char *name) {
   return (int)v;
 }
 
-// Elements from one matrix of `name` to the next: field step_NAME, that of
-// whole matrices when absent; b, if any, has room for all of them.
+// Returns the distance between matrices of `name` in elements: field step_NAME,
+// by default that of contiguous matrices. Checks that b, if any, has room for
+// all.
 static int64_t field_step(lua_State *L, const char *name, int batches,
                           size_t elements, const DevBuf *b) {
   char step[] = {'s', 't', 'e', 'p', '_', *name, 0};
@@ -60,7 +61,7 @@ static int64_t field_step(lua_State *L, const char *name, int batches,
   return v;
 }
 
-// What cublasLt does with the sums: fields bias, of D's type, and epilogue.
+// Reads the epilogue of cublasLt: fields bias, of D's type, and epilogue.
 static void check_epilogue(lua_State *L, BlasSpec *s) {
   if (lua_getfield(L, 2, "bias") != LUA_TNIL) {
     s->bias = field_buffer(L, "bias", 1, (size_t)s->n);
@@ -77,7 +78,8 @@ static void check_epilogue(lua_State *L, BlasSpec *s) {
   lua_pop(L, 2);
 }
 
-// The type of an operand, with its buffer; with NULL for that, a type.
+// Returns the type of an operand, and its buffer in *b; if b is NULL, the field
+// is a type.
 static DType field_operand(lua_State *L, const char *name, size_t rows,
                            size_t cols, DevBuf **b) {
   if (b) return (*b = field_buffer(L, name, rows, cols))->t;
@@ -87,7 +89,7 @@ static DType field_operand(lua_State *L, const char *name, size_t rows,
   return t;
 }
 
-// A product of buffers, or of types: only asked for.
+// Reads a product of buffers, or (asked) of types, for queries.
 static BlasSpec check_spec(lua_State *L, bool asked) {
   BlasSpec s;
   face_checktype(L, 2, LUA_TTABLE);
@@ -134,8 +136,8 @@ static BlasSpec check_spec(lua_State *L, bool asked) {
   return s;
 }
 
-// A closed product that keeps its gpu, buffers (copied from table 2, which
-// the user may change) and workspace alive.
+// Creates a closed product that keeps its gpu, workspace and buffers alive
+// (copied from table 2, which the user may change).
 static BlasGemm *new_blas(lua_State *L, int workspace) {
   BlasGemm *g = gpulib_handle(L, 1, sizeof *g, MT_BLAS);
   static const char *const keep[] = {"A", "B", "D", "scale_A", "scale_B",
@@ -178,12 +180,12 @@ int blaslib_cublaslt(lua_State *L) {
   lua_Integer bytes = face_get_int(L, 2, "workspace", 64 << 20);
   if (max < 1 || max > MAX_ALGOS || bytes < 0)
     face_error(L, ERR_ARG, "1 to %d algorithms, and a workspace", MAX_ALGOS);
-  DevBuf *ws = devlib_new(L, 1, DT_U8, (size_t)bytes, &w);  // 3
+  DevBuf *ws = devlib_new(L, 1, DT_U8, (size_t)bytes, &w);  // stack index 3
   if (!ws) return gpulib_failed(L, &w);
   cublasLtMatmulHeuristicResult_t algos[MAX_ALGOS];
   int n = blas_lt_algos(gpu, &s, ws->bytes, algos, (int)max, &w);
   if (n < 0) return gpulib_failed(L, &w);
-  lua_createtable(L, n, 0);  // 4
+  lua_createtable(L, n, 0);  // stack index 4
   int kept = 0;
   for (int i = 0; i < n; i++) {
     if (algos[i].state != CUBLAS_STATUS_SUCCESS) continue;
@@ -195,8 +197,8 @@ int blaslib_cublaslt(lua_State *L) {
   return 1;
 }
 
-// gpu:cublaslt_first{... like cublaslt, A, B, D types}: what its heuristics
-// propose first, {algorithm =, tile =, split =, reduction =, workspace =}.
+// gpu:cublaslt_first{... like cublaslt; A, B, D are types}: the first proposal
+// of its heuristics, {algorithm =, tile =, split =, reduction =, workspace =}.
 int blaslib_first(lua_State *L) {
   Gpu *gpu = gpulib_check(L, 1);
   BlasSpec s = check_spec(L, true);

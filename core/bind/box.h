@@ -5,21 +5,21 @@
 #include "bind/face.h"
 #include "tensor/tiled.h"
 
-// An atom or a tiled operation, its layouts' words behind it.
+// An atom or a tiled operation; the words of its layouts follow.
 typedef enum BoxKind { BOX_MMA, BOX_COPY } BoxKind;
 typedef struct AtomBox {
   BoxKind kind;
   bool tiled;
-  TiledMma mma;    // .atom alone when it is not tiled
+  TiledMma mma;    // only .atom is set if not tiled
   TiledCopy copy;
 } AtomBox;
 
-// The tiled operation and the thread of a slice (uservalues 1 and 2); NULL:
-// it is none.
-const AtomBox *boxlib_slice(Ctx *cx, lua_State *L, int idx, Dim *thr);
+// Returns the tiled operation and the thread of a slice (uservalues 1 and 2);
+// NULL: not a slice.
+const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr);
 
 // __index and __tostring of atoms, tiled operations and slices.
-int boxlib_index(lua_State *L);
-int boxlib_tostring(lua_State *L);
+int fields_index(lua_State *L);
+int fields_tostring(lua_State *L);
 
 #endif

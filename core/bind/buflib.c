@@ -1,12 +1,13 @@
-// The Lua face of host buffers: their elements, whole arrays of them at once,
-// and the products that results are held against.
+// Lua bindings of host buffers: elements, bulk operations, and reference
+// products.
 #include "bind/gpulib.h"
+#include "bind/trace.h"
 
 #include <string.h>
 
 #include "base/gemmcheck.h"
 
-// ---- life ----
+// ---- lifetime ----
 
 static void buffer_free(HostBuf *b) {
   if (b->unpin) b->unpin(b);
@@ -16,7 +17,7 @@ static void buffer_free(HostBuf *b) {
   b->closed = true;
 }
 
-// Zeros, in whole units of `align` bytes.
+// Allocates zeros, in whole units of `align` bytes.
 static void *aligned(HostBuf *b, size_t bytes, size_t align) {
   b->raw = base_zeros(bytes + 2 * align);
   if (!b->raw) return NULL;
@@ -34,7 +35,7 @@ static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
   size_t bits = (size_t)dtype_bits(t);
   if (bits > 64)
     face_error(L, ERR_TYPE, "buffers do not hold %s", dtype_name(t));
-  if (count > (SIZE_MAX >> 1) / bits)  // differences of bits fit, too
+  if (count > (SIZE_MAX >> 1) / bits)  // so that differences of bits fit, too
     face_error(L, ERR_LIMIT, "%zu elements of %s are too many", count,
                dtype_name(t));
   HostBuf *b = lua_newuserdatauv(L, sizeof *b, 0);
@@ -89,7 +90,7 @@ static size_t opt_count(lua_State *L, int idx, size_t def) {
   return lua_isnoneornil(L, idx) ? def : buflib_count(L, idx);
 }
 
-// Fails unless [at, at + n) lies in 0 .. count.
+// Raises an error unless [at, at + n) is in 0 .. count.
 static void check_range(lua_State *L, size_t at, size_t n, size_t count) {
   if (at > count || n > count - at)
     face_error(L, ERR_ARG, "elements %zu to %zu of a buffer of %zu", at,
@@ -101,12 +102,12 @@ static int buffer_gc(lua_State *L) {
   return 0;
 }
 
-// What is recorded may need it.
+// Keeps the buffer open if a recorded graph may need it.
 static int buffer_close(lua_State *L) {
-  return gpulib_recording(L) ? 0 : buffer_gc(L);
+  return recordlib_recording(L) ? 0 : buffer_gc(L);
 }
 
-// buffer(dtype, count): zeros, not yet `defined`.
+// buffer(dtype, count): a buffer of zeros that is not yet `defined`.
 static int l_buffer(lua_State *L) {
   face_outside(L);
   DType t = face_check_dtype(L, 1);
@@ -137,7 +138,7 @@ static int buffer_get(lua_State *L) {
   size_t i = check_index(L, 2, b);
   if (ir_fn(face_ctx(L))) {
     lua_pushvalue(L, 1);
-    kernlib_note(L, b->t, i);
+    buflib_note(L, b->t, i);
   }
   face_push_bits(L, b->t, dtype_load(b->t, b->p, i));
   return 1;
@@ -176,7 +177,7 @@ int buflib_text(lua_State *L, DType t, size_t count, bool closed) {
   return 1;
 }
 
-// b[i] is an element, b.dtype and so on a field, else a method.
+// b[i] is an element; b.dtype etc. are fields; other keys are methods.
 static int buffer_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TNUMBER) return buffer_get(L);
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
@@ -199,7 +200,7 @@ static int buffer_tostring(lua_State *L) {
 
 // ---- addresses ----
 
-static const char ADDRESSED = 0;  // registry: a set of buffers, weak
+static const char ADDRESSED = 0;  // registry: a weak set of buffers
 
 lua_Integer buflib_address(lua_State *L, int idx) {
   const HostBuf *b = buflib_check(L, idx);
@@ -229,7 +230,7 @@ size_t buflib_addressed(lua_State *L) {
       const HostBuf *b = luaL_testudata(L, -2, MT_BUFFER);
       if (!b || !hostbuf_open(b)) continue;
       lua_Integer at = (lua_Integer)++n;
-      for (; at > 1; at--) {  // in order of their places
+      for (; at > 1; at--) {  // sorted by address
         lua_rawgeti(L, -4, at - 1);
         const HostBuf *other = lua_touserdata(L, -1);
         if ((uintptr_t)other->p < (uintptr_t)b->p) break;
@@ -243,13 +244,35 @@ size_t buflib_addressed(lua_State *L) {
   return n;
 }
 
-// addressed_buffers() -> those of which the address was asked
+// addressed_buffers() -> buffers whose address was requested
 static int l_addressed(lua_State *L) {
   buflib_addressed(L);
   return 1;
 }
 
-// ---- filling and copying ----
+// ---- reads while a kernel is traced ----
+
+// Appends {buffer, type, index, bits, ...} to the list in the trace's state.
+void buflib_note(lua_State *L, DType t, size_t i) {
+  const HostBuf *b = lua_touserdata(L, -1);
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "elements");
+  lua_getfield(L, -1, "n");
+  lua_Integer n = lua_tointeger(L, -1);
+  lua_pushvalue(L, -4);
+  lua_rawseti(L, -3, n + 1);
+  lua_pushinteger(L, t);
+  lua_rawseti(L, -3, n + 2);
+  lua_pushinteger(L, (lua_Integer)i);
+  lua_rawseti(L, -3, n + 3);
+  lua_pushinteger(L, (lua_Integer)dtype_load(t, b->p, i));
+  lua_rawseti(L, -3, n + 4);
+  lua_pop(L, 1);
+  face_set_int(L, "n", n + 4);
+  lua_pop(L, 3);
+}
+
+// ---- fill and copy ----
 
 static int self(lua_State *L) {
   lua_settop(L, 1);
@@ -292,14 +315,14 @@ static int buffer_fill_int(lua_State *L) {
   return self(L);
 }
 
-// Elements [at, at + n) were written. What was written in part counts as
-// defined, as it does for kernels that write a part.
+// Records a write of elements [at, at + n). A partly written buffer counts as
+// defined, as after kernels that write a part.
 static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
   if (defined || (at == 0 && n == b->count)) b->defined = defined;
 }
 
-// b:copy(src [, at [, from [, n]]]): n elements of src from `from` to b from
-// `at`, converted.
+// b:copy(src [, at [, from [, n]]]): copies n elements of src from `from` on to
+// b from `at` on, with conversion.
 static int buffer_copy(lua_State *L) {
   face_outside(L);
   HostBuf *b = buflib_check(L, 1), *s = buflib_check(L, 2);
@@ -335,8 +358,7 @@ static int buffer_cut(lua_State *L) {
   return self(L);
 }
 
-// b:transpose(rows, cols): a copy with the columns of what was row-major
-// contiguous.
+// b:transpose(rows, cols): a copy of row-major data with contiguous columns.
 static int buffer_transpose(lua_State *L) {
   face_outside(L);
   HostBuf *s = buflib_check(L, 1);
@@ -351,7 +373,8 @@ static int buffer_transpose(lua_State *L) {
   return 1;
 }
 
-// Byte range of elements [at, at + n); sub-byte types only whole.
+// Returns the byte range of elements [at, at + n); whole buffers only for types
+// narrower than a byte.
 static size_t byte_range(lua_State *L, const HostBuf *b, size_t at, size_t n,
                          size_t *bytes) {
   size_t bits = (size_t)dtype_bits(b->t);
@@ -374,7 +397,7 @@ static int buffer_bytes(lua_State *L) {
   return 1;
 }
 
-// b:set_bytes(string [, at]): whole elements from raw bytes.
+// b:set_bytes(string [, at]): sets whole elements from raw bytes.
 static int buffer_set_bytes(lua_State *L) {
   face_outside(L);
   HostBuf *b = buflib_check(L, 1);
@@ -421,7 +444,7 @@ static int l_buffer_from(lua_State *L) {
   return 1;
 }
 
-// ---- comparing ----
+// ---- comparison ----
 
 static int push_diff(lua_State *L, const BulkDiff *d) {
   lua_createtable(L, 0, 7);
@@ -443,7 +466,7 @@ static HostBuf *check_peer(lua_State *L, const HostBuf *a, int idx) {
   return b;
 }
 
-// b:diff(reference): how far apart, in any two types.
+// b:diff(reference): differences, between any two types.
 static int buffer_diff(lua_State *L) {
   HostBuf *a = buflib_check(L, 1), *b = check_peer(L, a, 2);
   BulkDiff d = bulk_diff(a->t, a->p, b->t, b->p, a->count);
@@ -465,7 +488,7 @@ static int buffer_equal(lua_State *L) {
 
 // ---- the CPU's matrix product ----
 
-// Field `name` of the table at `idx`: {row stride, column stride}.
+// Reads field `name` of the table at `idx`: {row stride, column stride}.
 static BulkMat check_mat(lua_State *L, int arg, int opts, const char *name,
                          size_t rows, size_t cols) {
   HostBuf *b = buflib_check(L, arg);
@@ -507,7 +530,8 @@ static int l_gemm_reference(lua_State *L) {
   return 1;
 }
 
-// A row-major (m, n) buffer in field `name` of the options; false: none.
+// Reads a row-major (m, n) buffer from field `name` of the options; false:
+// none.
 static bool opt_mat(lua_State *L, const char *name, size_t m, size_t n,
                     BulkMat *out) {
   if (lua_getfield(L, 7, name) == LUA_TNIL) {
@@ -519,7 +543,7 @@ static bool opt_mat(lua_State *L, const char *name, size_t m, size_t n,
     face_error(L, ERR_SHAPE, "%s has %zu elements, %zu by %zu needed", name,
                b->count, m, n);
   *out = (BulkMat){b->t, b->p, {n, 1}};
-  lua_pop(L, 1);  // the table keeps it
+  lua_pop(L, 1);  // the table keeps it alive
   return true;
 }
 
@@ -540,7 +564,7 @@ static int push_verdict(lua_State *L, const GemmVerdict *v) {
 
 // gemm_check(A, B, D, m, n, k, {ref = A B^T in f64 | samples =, seed =, unit =,
 // sums = dtype, alpha =, beta =, c0 =, a=, b=, d= strides}): whether every
-// element of D is alpha A B^T + beta c0 as far as rounding goes; the worst one
+// element of D is alpha A B^T + beta c0 up to rounding; the worst element
 // (base/gemmcheck.h).
 static int l_gemm_check(lua_State *L) {
   size_t m = buflib_count(L, 4), n = buflib_count(L, 5);
@@ -568,7 +592,7 @@ static int l_gemm_check(lua_State *L) {
   return push_verdict(L, &v);
 }
 
-// ---- opening ----
+// ---- module ----
 
 void buflib_open(lua_State *L) {
   static const luaL_Reg buffer[] = {

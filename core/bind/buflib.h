@@ -1,29 +1,36 @@
-// What other faces need of host buffers (MT_BUFFER).
+// Host buffers (MT_BUFFER) for other bindings.
 #ifndef CUTE_BUFLIB_H
 #define CUTE_BUFLIB_H
 
 #include "bind/face.h"
 
-// A new host buffer, pushed; an open one given as argument; a count >= 0.
+// buflib_new pushes a new host buffer. buflib_check returns an open one from an
+// argument, buflib_count a count >= 0.
 HostBuf *buflib_new(lua_State *L, DType t, size_t count);
 HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count);
 HostBuf *buflib_check(lua_State *L, int idx);
 size_t buflib_count(lua_State *L, int idx);
-// n elements, which are not too many for any memory here.
+// Returns a number of elements n that does not exceed any memory.
 size_t buflib_size(lua_State *L, int64_t n);
 
-// Field 2 of a buffer of the host or a GPU at 1: what both have, its methods,
+// Implements field 2 of a host or GPU buffer at 1: common fields and methods,
 // or an error; and its text.
 int buflib_field(lua_State *L, DType t, size_t count, size_t bytes,
                  bool closed);
 int buflib_text(lua_State *L, DType t, size_t count, bool closed);
 
-// Where an open buffer at idx is: from now on kernels may have the number.
+// Returns the address of an open buffer at idx, which kernels may use from now
+// on.
 lua_Integer buflib_address(lua_State *L, int idx);
-// Pushes a list of the open buffers of which that was asked; how many.
+// Pushes a list of the open buffers whose address was requested; returns its
+// length.
 size_t buflib_addressed(lua_State *L);
 
-// Tells the garbage collector of memory it cannot see.
+// The traced function uses element i, as type t, of the host buffer on top as a
+// constant. Pops the buffer.
+void buflib_note(lua_State *L, DType t, size_t i);
+
+// Reports memory to the garbage collector that it cannot see.
 void buflib_grew(lua_State *L, size_t bytes);
 
 #endif

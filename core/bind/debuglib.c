@@ -1,8 +1,9 @@
-// A debugger's Lua face: sim_run's option `debug`, and what it sees in a stop.
+// Lua bindings of the debugger: sim_run's option `debug`, and the methods of a
+// stop.
 //
-// A goal is {until = step, recall =, faults =, points = {{cta =, warp =,
-// file =, line =, every =}...}, changes = {{mem =, element =, cta =, warp =,
-// lane =}...}}, see sim/debug.h; what is absent is any, or not asked for.
+// A goal is {until = step, recall =, faults =, points = {{cta =, warp =, file
+// =, line =, every =}...}, changes = {{mem =, element =, cta =, warp =, lane
+// =}...}}, see sim/debug.h. Absent fields match anything, or request nothing.
 #include "bind/debug.h"
 
 #include <string.h>
@@ -14,15 +15,15 @@
 
 enum { MAX_GOALS = 64 };
 
-// Uservalues: 1 the function, 2 the goal, whose strings are in use.
+// Uservalues: 1: the function; 2: the goal, whose strings are in use.
 typedef struct DebugBox {
   SimDebug d;
   SimPoint point[MAX_GOALS];
   SimElement change[MAX_GOALS];
   lua_State *L;
   const Fn *fn;
-  int at;                  // stack index of itself
-  bool failed, looking;    // the function raised; a stop
+  int at;                  // its own stack index
+  bool failed, looking;    // the function raised an error; a stop is active
 } DebugBox;
 
 static DebugBox *check_box(lua_State *L) {
@@ -40,7 +41,7 @@ static SimPoint point_at(lua_State *L, int t) {
                 .line = (uint32_t)face_get_int(L, t, "line", 0),
                 .every = face_get_bool(L, t, "every")};
   lua_getfield(L, t, "file");
-  p.file = luaL_optstring(L, -1, "");  // kept by the goal
+  p.file = luaL_optstring(L, -1, "");  // kept alive by the goal
   lua_pop(L, 1);
   return p;
 }
@@ -53,7 +54,7 @@ static SimElement element_at(lua_State *L, int t) {
                       .lane = (int)face_get_int(L, t, "lane", 0)};
 }
 
-// Pushes list k of the goal at t; how many of it count.
+// Pushes list k of the goal at t; returns its length.
 static int push_list(lua_State *L, int t, const char *k) {
   if (lua_getfield(L, t, k) != LUA_TTABLE) return 0;
   lua_Unsigned n = lua_rawlen(L, -1);
@@ -63,7 +64,7 @@ static int push_list(lua_State *L, int t, const char *k) {
   return (int)n;
 }
 
-// Takes the goal on top, and pops it.
+// Reads the goal on top, and pops it.
 static void set_goal(lua_State *L, DebugBox *b) {
   SimDebug *d = &b->d;
   int t = lua_gettop(L);
@@ -86,13 +87,13 @@ static void set_goal(lua_State *L, DebugBox *b) {
   }
   d->point = b->point;
   d->change = b->change;
-  simdebug_free(d);        // elements are looked at anew
+  simdebug_free(d);        // new elements are watched
   lua_settop(L, t);
   lua_setiuservalue(L, b->at, 2);
 }
 
-// In protected mode: the function is called with the box, and its goal taken;
-// false: it gives up.
+// Called in protected mode: calls the function with the box, and reads its
+// goal; false: it ends the run.
 static int call_stop(lua_State *L) {
   DebugBox *b = lua_touserdata(L, 1);
   lua_getiuservalue(L, 1, 1);
@@ -152,7 +153,7 @@ static int l_gc(lua_State *L) {
   return 0;
 }
 
-// ---- where it is ----
+// ---- position ----
 
 static void set_line(lua_State *L, const Fn *fn, uint32_t src) {
   if (!src) return;
@@ -232,7 +233,7 @@ static int l_warps(lua_State *L) {
 }
 
 // stop:bars() -> {{cta=, name=, element=, phase=, arrived=, expected=,
-// bytes=}...}; those without a name are the blocks' barriers
+// bytes=}...}; those without a name are barriers of the blocks
 static int l_bars(lua_State *L) {
   enum { MOST = 512 };
   const DebugBox *b = check_box(L);
@@ -257,7 +258,7 @@ static int l_bars(lua_State *L) {
 
 // ---- values ----
 
-// Who looks: arguments from idx on are a CTA, its warp, a lane.
+// The viewpoint: arguments from idx on are a CTA, its warp, and a lane.
 typedef struct Eye { const DebugBox *b; int warp, lane; } Eye;
 
 static Eye check_eye(lua_State *L, int idx) {
@@ -282,8 +283,8 @@ static int64_t value_of(lua_State *L, const Eye *e, Ref r) {
   return dtype_int(t, u);
 }
 
-// stop:value(value, cta, warp, lane) -> number or boolean; nil: nothing
-// computes it
+// stop:value(value, cta, warp, lane) -> number or boolean; nil: it is not
+// computed
 static int l_value(lua_State *L) {
   Eye e = check_eye(L, 3);
   const Value *v = trace_value(L, 2);
@@ -295,8 +296,8 @@ static int l_value(lua_State *L) {
   return 1;
 }
 
-// stop:vector(vector, cta, warp, lane) -> {numbers}; false: nothing computes
-// that one
+// stop:vector(vector, cta, warp, lane) -> {numbers}; false: an element that is
+// not computed
 static int l_vector(lua_State *L) {
   Eye e = check_eye(L, 3);
   const Vector *v = veclib_check(L, 2);
@@ -312,7 +313,7 @@ static int l_vector(lua_State *L) {
   return 1;
 }
 
-// The tensor at 2 with all that is traced of it as the eye sees it.
+// Returns the tensor at 2, with its traced numbers as that lane sees them.
 static Tensor seen(lua_State *L, Ctx *cx, const Eye *e) {
   const Tensor *p = face_peek_tensor(L, 2);
   if (!p || !p->mem) face_argerror(L, 2, "tensor of a kernel");
@@ -370,8 +371,8 @@ static int l_view(lua_State *L) {
   return 3;
 }
 
-// stop:writer(mem, element, cta, warp, lane) -> as where(), of who wrote it
-// last in this cluster (warp -1: an agent); nil: it is not known
+// stop:writer(mem, element, cta, warp, lane) -> the last writer in this
+// cluster, as in where() (warp -1: an agent); nil: unknown
 static int l_writer(lua_State *L) {
   Eye e = check_eye(L, 4);
   SimAt a = simdebug_writer(&e.b->d, (Ref)face_checkint(L, 2),

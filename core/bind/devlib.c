@@ -1,5 +1,5 @@
-// Device buffers, and where the data of tensors lives: on the host or on a GPU,
-// and copies between these.
+// Device buffers; the device of a tensor's data, on the host or on a GPU;
+// copies between devices.
 #include "bind/gpulib.h"
 
 #include <limits.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bind/kind.h"
+#include "bind/argkey.h"
 #include "bind/tensorlib.h"
 #include "layout/composed.h"
 
@@ -21,8 +21,9 @@ DevBuf *devlib_check(lua_State *L, int idx) {
   return b;
 }
 
-// Garbage is looked for where the pool has nothing that fits, whenever a part
-// of the GPU's memory was asked for since.
+// Creates a device buffer. If the pool has no block that fits, the garbage
+// collector runs once a certain part of the GPU's memory was requested since
+// its last run.
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   DevBuf *b = gpulib_handle(L, gpu, sizeof *b, MT_DEVBUF);
   Gpu *g = b->own.gpu;
@@ -39,7 +40,7 @@ DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   return devbuf_alloc(b, g, t, count, w) ? b : NULL;
 }
 
-// gpu:buffer(dtype, count), contents undefined; gpu:buffer(host buffer): its
+// gpu:buffer(dtype, count): undefined contents; gpu:buffer(host buffer): its
 // copy.
 int devlib_buffer(lua_State *L) {
   gpulib_check(L, 1);
@@ -76,7 +77,7 @@ static int devbuf_l_upload(lua_State *L) {
   return gpulib_done(L, devbuf_upload(b, 0, h->p, h->bytes, &w), &w);
 }
 
-// d:download([host buffer]): into it, or into a new one; gives it back.
+// d:download([host buffer]): copies into it, or into a new one; returns it.
 static int devbuf_l_download(lua_State *L) {
   face_outside(L);
   DevBuf *b = devlib_check(L, 1);
@@ -104,7 +105,8 @@ static int devbuf_l_memset(lua_State *L) {
   return gpulib_done(L, ok, &w);
 }
 
-// d:copy(device buffer [, stream]): the driver's copy of one as large.
+// d:copy(device buffer [, stream]): copies a buffer of the same size by the
+// driver.
 static int devbuf_l_copy(lua_State *L) {
   face_outside(L);
   DevBuf *b = devlib_check(L, 1), *src = devlib_check(L, 2);
@@ -121,7 +123,7 @@ static int devbuf_index(lua_State *L) {
   const char *k = face_checkstr(L, 2);
   char name[16];
   if (strcmp(k, "device") == 0)
-    lua_pushstring(L, devlib_name(b->own.gpu, name));
+    lua_pushstring(L, gpulib_name(b->own.gpu, name));
   else if (strcmp(k, "address") == 0)
     lua_pushinteger(L, (lua_Integer)b->ptr);
   else
@@ -134,15 +136,9 @@ static int devbuf_tostring(lua_State *L) {
   return buflib_text(L, b->t, b->count, !gpu_owns(&b->own));
 }
 
-// ---- places ----
+// ---- devices ----
 
-const char *devlib_name(const Gpu *g, char name[16]) {
-  if (g->ordinal) snprintf(name, 16, "gpu:%d", g->ordinal);
-  else snprintf(name, 16, "gpu");
-  return name;
-}
-
-// The number of the GPU that a text names, -1 for the host, -2: neither.
+// Returns the number of the GPU that a text names; -1: the host; -2: neither.
 static lua_Integer ordinal_of(const char *s) {
   if (strcmp(s, "host") == 0 || strcmp(s, "cpu") == 0 ||
       strcmp(s, "sim") == 0 || strncmp(s, "sim:", 4) == 0)
@@ -156,7 +152,7 @@ static lua_Integer ordinal_of(const char *s) {
 Gpu *devlib_place(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   Why w;
-  if (lua_istable(L, idx)) {  // a device: of the simulator or a GPU
+  if (lua_istable(L, idx)) {  // a device: the simulator or a GPU
     lua_pushliteral(L, "kind");
     if (lua_rawget(L, idx) == LUA_TSTRING) {
       bool sim = strcmp(lua_tostring(L, -1), "sim") == 0;
@@ -183,25 +179,25 @@ Gpu *devlib_place(lua_State *L, int idx) {
 
 // ---- memory of tensors ----
 
-// What of its buffer the tensor at an index spans: bytes [at, at + bytes). A
-// copy of these is aligned as they are.
+// The part of its buffer that the tensor at an index spans: bytes [at, at +
+// bytes). A copy of it has the same alignment.
 typedef struct Span {
   int64_t at, bytes;
-  Tensor t;       // counted from `at` on
-  HostBuf *host;  // one of them
+  Tensor t;       // with offsets from `at` on
+  HostBuf *host;  // host or dev
   DevBuf *dev;
 } Span;
 
 static Span span_of(Ctx *cx, lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   const TensorBox *box = tensorlib_box(L, idx);
-  Walk w = kind_begin(cx, L, 0);
-  kind_add(&w, idx);
+  Walk w = argkey_begin(cx, L, 0);
+  argkey_add(&w, idx);
   const Leaf *l = w.nleaf ? w.leaf : NULL;
   if (!l || !l->pointer || (!l->host && !l->dev))
     face_error(L, ERR_ARG, "the tensor has no memory of the host or a GPU");
   Span s = {.t = box->t};
-  lua_getiuservalue(L, idx, 1);  // the tensor keeps it
+  lua_getiuservalue(L, idx, 1);  // the tensor keeps it alive
   if (l->dev) s.dev = devlib_check(L, -1);
   else s.host = buflib_check(L, -1);
   lua_pop(L, 1);
@@ -222,12 +218,12 @@ static Span span_of(Ctx *cx, lua_State *L, int idx) {
 void devlib_push_device(lua_State *L, int idx) {
   const TensorBox *b = tensorlib_box(L, idx);
   char name[16];
-  if (b->dev) lua_pushstring(L, devlib_name(b->dev->own.gpu, name));
+  if (b->dev) lua_pushstring(L, gpulib_name(b->dev->own.gpu, name));
   else if (b->host) lua_pushliteral(L, "host");
   else lua_pushnil(L);
 }
 
-// Pushes s.t over the buffer on top, which is replaced, with the marks of the
+// Pushes s.t on the buffer on top, which it replaces, with the marks of the
 // tensor at `like`.
 static void push_twin(lua_State *L, const Span *s, int like) {
   face_push_tensor(L, &s->t, -1);
@@ -241,13 +237,13 @@ static size_t span_count(const Span *s) {
                   dtype_bits(s->t.type));
 }
 
-// How a copy is to be done.
+// Options of a copy.
 typedef struct Way {
   GpuStream *stream;
-  bool queued;  // it is not waited for
+  bool queued;  // asynchronous
 } Way;
 
-// Options at idx: {stream =}.
+// Reads the options at idx: {stream =}.
 static Way way_of(lua_State *L, int idx) {
   Way w = {0};
   face_check_options(L, idx, "stream");
@@ -266,7 +262,7 @@ static void must(lua_State *L, bool ok, const Why *w) {
   if (!ok) face_error(L, w->kind, "%s", w->msg);
 }
 
-// A copy that is queued needs memory that stays where it is.
+// Raises an error: an asynchronous copy needs memory that is not moved.
 void devlib_refuse_copy(lua_State *L) {
   face_error(L, ERR_CAPTURE, "a copy in a graph needs pinned memory of the "
              "host: cute.empty(shape, dtype, {pinned = true})");
@@ -304,7 +300,7 @@ static void copy_out(lua_State *L, HostBuf *h, int64_t at, DevBuf *b,
   h->defined = true;
 }
 
-// Copies the bytes of s to `at` in the other's buffer, one of h and d.
+// Copies the bytes of s to `at` in h or d, one of which is set.
 static void copy_span(lua_State *L, const Span *s, HostBuf *h, DevBuf *d,
                       int64_t at, Way way) {
   Why w;
@@ -331,8 +327,8 @@ void devlib_pin(lua_State *L, int idx, Gpu *g) {
   b->unpin = unpin;
 }
 
-// Pushes the same view of a copy of what the tensor at idx spans, on the GPU
-// at `gpu`, or on the host where that is nil.
+// Pushes the same view of a copy of the memory that the tensor at idx spans, on
+// the GPU at `gpu`, or (nil) on the host.
 static void push_copy(Ctx *cx, lua_State *L, int idx, int gpu, Way way) {
   Span s = span_of(cx, L, idx);
   DType t = s.t.type;
@@ -368,15 +364,15 @@ static Tensor check_outside(Ctx *cx, lua_State *L, int idx) {
   return face_check_tensor(L, idx);
 }
 
-// t:to(device [, {stream =}]): t, where it is there already, else the same
-// view of a copy of the memory that it spans.
+// t:to(device [, {stream =}]): t if it is already there, else the same view of
+// a copy of the memory that it spans.
 static int tensor_to(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = check_outside(cx, L, 1);
   Way way = way_of(L, 3);
   lua_settop(L, 3);
   if (lua_isnil(L, 2)) face_argerror(L, 2, "device");
-  Gpu *g = devlib_place(L, 2);  // 4
+  Gpu *g = devlib_place(L, 2);  // stack index 4
   const TensorBox *b = tensorlib_box(L, 1);
   bool there = g ? b->dev && b->dev->own.gpu == g : b->host != NULL;
   if (there || t.space == SP_COORD) lua_pushvalue(L, 1);
@@ -384,7 +380,7 @@ static int tensor_to(lua_State *L) {
   return 1;
 }
 
-// t:clone([{stream =}]): the same view of a copy, where t is.
+// t:clone([{stream =}]): the same view of a copy, on t's device.
 static int tensor_clone(lua_State *L) {
   Ctx *cx = face_enter(L);
   check_outside(cx, L, 1);
@@ -392,17 +388,17 @@ static int tensor_clone(lua_State *L) {
   Span s = span_of(cx, L, 1);
   lua_settop(L, 2);
   if (s.dev) {
-    lua_getiuservalue(L, 1, 1);  // 3
-    lua_getiuservalue(L, 3, 1);  // 4: its GPU
+    lua_getiuservalue(L, 1, 1);  // stack index 3
+    lua_getiuservalue(L, 3, 1);  // stack index 4: its GPU
   } else {
     lua_pushnil(L), lua_pushnil(L);
     way.queued = false;
   }
   push_copy(cx, L, 1, 4, way);
-  if (s.host && gpulib_recording(L)) {
+  if (s.host && recordlib_recording(L)) {
     lua_pushvalue(L, -1);
     lua_pushvalue(L, 1);
-    gpulib_record_call(L, "copy_from", 2);
+    recordlib_call(L, "copy_from", 2);
   }
   return 1;
 }
@@ -414,7 +410,7 @@ static void check_alike(Ctx *cx, lua_State *L, const Tensor *to,
   if (to->type != from->type)
     face_error(L, ERR_TYPE, "copy_from: %s is not copied to %s: convert it "
                "first", dtype_name(from->type), dtype_name(to->type));
-  Tup a = to->l.shape, b = from->l.shape;  // 4 is (4)
+  Tup a = to->l.shape, b = from->l.shape;  // 4 matches (4)
   if (!tup_eq(a, b) && !(tup_leaves(a) == 1 && tup_leaves(b) == 1 &&
                          dim_eq(tup_size(cx, a), tup_size(cx, b))))
     face_error(L, ERR_SHAPE, "copy_from: a tensor of shape %s is not copied "
@@ -422,7 +418,7 @@ static void check_alike(Ctx *cx, lua_State *L, const Tensor *to,
                tup_text(cx, to->l.shape));
 }
 
-// Element by element, on the host.
+// Copies element by element, on the host.
 static void copy_elements(Ctx *cx, const Span *to, const Span *from) {
   DType t = to->t.type;
   int64_t n = tensor_count(cx, &to->t, "copy_from");
@@ -436,20 +432,20 @@ static void copy_elements(Ctx *cx, const Span *to, const Span *from) {
   to->host->defined = true;
 }
 
-// Do both span some of the same memory?
+// Reports whether two spans overlap.
 static bool meet(const Span *a, const Span *b) {
   return a->host == b->host && a->dev == b->dev &&
          a->at < b->at + b->bytes && b->at < a->at + a->bytes;
 }
 
-// Makes a span of its elements alone, which are dense.
+// Reduces the span of a dense tensor to its elements.
 static void narrow(Ctx *cx, Span *s) {
   int64_t bits = dtype_bits(s->t.type);
   s->at += dim_value(s->t.off) * bits / 8;
   s->bytes = tensor_count(cx, &s->t, "copy_from") * bits / 8;
 }
 
-// Replaces the tensor at idx by a copy, where it is; opts: of copy_from.
+// Replaces the tensor at idx by a copy on its device; opts: of copy_from.
 static void clone_at(lua_State *L, int idx, int opts) {
   lua_getfield(L, idx, "clone");
   lua_pushvalue(L, idx);
@@ -458,7 +454,7 @@ static void clone_at(lua_State *L, int idx, int opts) {
   lua_replace(L, idx);
 }
 
-// Replaces the tensor at idx by its copy on the host, where it is on a GPU.
+// Replaces a GPU tensor at idx by a copy on the host.
 static Span to_host(Ctx *cx, lua_State *L, int idx) {
   Span s = span_of(cx, L, idx);
   if (s.host) return s;
@@ -469,17 +465,17 @@ static Span to_host(Ctx *cx, lua_State *L, int idx) {
   return span_of(cx, L, idx);
 }
 
-// mover(f): f(to, from, stream) queues the copy of one tensor to another on its
-// GPU, or gives false.
-#define MOVER "cute.mover"  // of the registry
+// mover(f): registers f(to, from, stream), which queues the copy of a tensor to
+// another on its GPU, or returns false.
+#define MOVER "cute.mover"  // key in the registry
 static int l_mover(lua_State *L) {
   lua_settop(L, 1);
   lua_setfield(L, LUA_REGISTRYINDEX, MOVER);
   return 0;
 }
 
-// Moves elements of the tensor at `from` to that at `to`, on the GPU of both;
-// false: there is nobody who can.
+// Copies the elements of the tensor at `from` to that at `to`, on their GPU;
+// false: no mover can.
 static bool move_elements(lua_State *L, int to, int from, int stream) {
   const Tensor *t = &tensorlib_box(L, to)->t;
   if (dtype_bits(t->type) % 8) return false;
@@ -496,8 +492,8 @@ static bool move_elements(lua_State *L, int to, int from, int stream) {
   return moved;
 }
 
-// Where layouts differ, or have gaps, elements are moved one by one: on the
-// GPU where the result is there, else on the host. stream: its index.
+// Copies elements one by one, for layouts that differ or have gaps: on the GPU
+// of the result, or else on the host. stream: its index.
 static void copy_general(Ctx *cx, lua_State *L, const Span *to,
                          const Span *from, int stream, Way way) {
   lua_pushvalue(L, 1);
@@ -523,8 +519,8 @@ static void copy_general(Ctx *cx, lua_State *L, const Span *to,
   if (to->dev) copy_span(L, &d, NULL, to->dev, to->at, (Way){0});
 }
 
-// t:copy_from(tensor [, {stream =}]): all elements of one of the same shape
-// and type, from wherever it is.
+// t:copy_from(tensor [, {stream =}]): copies all elements of a tensor of the
+// same shape and type, from any device.
 static int tensor_copy_from(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor to = check_outside(cx, L, 1), from = check_outside(cx, L, 2);
@@ -533,7 +529,7 @@ static int tensor_copy_from(lua_State *L) {
   check_alike(cx, L, &to, &from);
   Span d = span_of(cx, L, 1), s = span_of(cx, L, 2);
   if (tensor_count(cx, &to, "copy_from") == 0) return lua_settop(L, 1), 1;
-  if (d.host && s.host && gpulib_recorded(L)) return lua_settop(L, 1), 1;
+  if (d.host && s.host && recordlib_recorded(L)) return lua_settop(L, 1), 1;
   int64_t bits = dtype_bits(to.type);
   if (bits % 8 || !tensor_dense(cx, to.l) ||
       !layout_equals(cx, to.l, from.l)) {
@@ -561,7 +557,7 @@ static int tensor_copy_from(lua_State *L) {
 
 void devlib_set(lua_State *L, DevBuf *b, uint64_t bits) {
   int size = dtype_bits(b->t);
-  char some[192];  // a whole number of elements, and of bytes
+  char some[192];  // whole elements, and whole bytes
   Why w;
   if (size >= 8) {
     must(L, devbuf_fill(b, 0, b->count, bits, size / 8, NULL, &w), &w);
@@ -592,7 +588,7 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
          &w);
     return;
   }
-  size_t leaves = tup_leaves(t->l.shape);  // all of them the same element
+  size_t leaves = tup_leaves(t->l.shape);  // one element, repeated
   Dim *stride = NEW(cx, Dim, leaves);
   for (size_t i = 0; i < leaves; i++) stride[i] = dim_int(cx, 0);
   lua_getiuservalue(L, idx, 1);

@@ -1,16 +1,15 @@
-// What a kernel must not have done, found when its trace ends: comparisons that
-// nothing used, regions left open, registers of an MMA used too early, tokens
-// of mbarriers used as numbers.
+// Checks at the end of a trace: unused comparisons, open regions, registers of
+// an MMA used too early, mbarrier tokens used as numbers.
 #include "bind/trace.h"
 
 #include <stdio.h>
 
 #include "bind/veclib.h"
-#include "ir/flight.h"
+#include "ir/async_regs.h"
 #include "ir/opaque.h"
 
-// Raises at the line (an index into Fn.src) of a traced boolean, or a vector of
-// some, which nothing used, or that Lua tested.
+// Raises an error at the line (an index into Fn.src) of a traced boolean, or
+// vector of booleans, that is unused or was tested by Lua.
 static _Noreturn void unused_error(Ctx *cx, lua_State *L, uint32_t src,
                                    const char *what) {
   const Src *s = &ir_fn(cx)->src.p[src];
@@ -39,7 +38,7 @@ static void find_unused(Ctx *cx, lua_State *L) {
   lua_pop(L, 2);
 }
 
-// A coroutine may have left a region open.
+// Reports a region that a coroutine left open.
 static void find_open(Ctx *cx, lua_State *L) {
   Fn *fn = ir_fn(cx);
   if (!fn->region.n) return;
@@ -50,13 +49,14 @@ static void find_open(Ctx *cx, lua_State *L) {
                 "branches of the kernel");
 }
 
-// Registers that a warpgroup's MMA has are left alone until its wait_group.
+// Checks that registers of a warpgroup's MMA are not accessed before its
+// wait_group.
 static void check_flight(Ctx *cx, lua_State *L) {
   static const char *const how[] = {
     [FLIGHT_READ] = "used", [FLIGHT_WRITE] = "written",
     [FLIGHT_SHAPE] = "accumulated into by an MMA of another shape"};
   const Fn *fn = ir_fn(cx);
-  Flight f = flight_run(cx, fn, NULL, NULL);
+  Flight f = async_regs_run(cx, fn, NULL, NULL);
   if (!f.kind) return;
   const Src *s = &fn->src.p[ir_get(fn, f.at)->src];
   unsigned line = f.other ? fn->src.p[ir_get(fn, f.other)->src].line : 0;
@@ -78,7 +78,7 @@ static void check_flight(Ctx *cx, lua_State *L) {
                 how[f.kind], line);
 }
 
-// Tokens of mbarriers are kept, chosen and waited for, and no more.
+// Checks that mbarrier tokens are only kept, selected and waited for.
 static void check_tokens(Ctx *cx, lua_State *L) {
   static const char *const what[] = {
     [OPAQUE_USED] = "the token of an mbarrier is used as a number: it is opaque"

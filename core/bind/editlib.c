@@ -1,5 +1,5 @@
-// What the surgeon (lua/cute/check/surgeon.lua) sees of a function, and its
-// changes of one: sim_sites(fn), and edits of sim_run.
+// Lua bindings for `cutelua check`, which proposes patches: sim_sites(fn) and
+// other queries of a function, and the patches of sim_run.
 #include "bind/edit.h"
 
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "ir/operands.h"
 #include "ir/rows.h"
 
-// Ops that may stand where nothing did: they have no operands, or those that
-// `mem` gives (sim/edit.h).
+// Ops that a patch may insert. They have no operands, or operands that `mem`
+// gives (sim/edit.h).
 static const Op put[] = {OP_BAR, OP_BARARRIVE, OP_SYNCWARP, OP_CPCOMMIT,
                          OP_CPWAIT, OP_WGFENCE, OP_WGCOMMIT, OP_WGWAIT,
                          OP_BULKCOMMIT, OP_BULKWAIT, OP_FENCE,
@@ -35,7 +35,8 @@ static void set_hint(lua_State *L, const Ins *i, HintId h) {
   if (v) face_set_str(L, hint_field(h)->name, hint_field(h)->value[v].name);
 }
 
-// What a thread says with the last operand of BAR and MBAR*, where it is known.
+// Returns the last operand of BAR and MBAR* (a number of threads, arrivals or
+// bytes); 0: none.
 static Ref amount_of(const Ins *i) {
   switch (i->op) {
     case OP_BAR: case OP_BARARRIVE: return i->a[0];
@@ -44,8 +45,9 @@ static Ref amount_of(const Ins *i) {
   }
 }
 
-// The object of the mbarrier among the operands, and whether that is the
-// first; the place where a copy's tensor map is in memory. 0: there is none.
+// mbar_of returns the object of the mbarrier among the operands, and whether it
+// is the first operand. map_of returns the address of a copy's tensor map in
+// memory. 0: there is none.
 static Ref mbar_of(const Fn *fn, const Ins *i, bool *first) {
   Operand o;
   *first = true;
@@ -61,57 +63,46 @@ static Ref map_of(const Fn *fn, const Ins *i) {
   return 0;
 }
 
-// What an operand is to an instruction of synchronisation, as the surgeon
-// changes it; NULL: it does not.
-static const char *role_of(const Ins *i, const Operand *o, uint32_t at) {
-  if (o->kind == OPERAND_MEM) {
-    if (o->barrier) return "slot";
-    return o->space == SP_RMEM ? NULL : "place";
-  }
-  switch (i->op) {
-    case OP_MBARINIT: return at == 2 ? "arrivals" : NULL;
-    case OP_MBARARRIVE: return at == 2 ? "each" : at == 3 ? "rank" : NULL;
-    case OP_MBARTX: return at == 2 ? "bytes" : at == 3 ? "rank" : NULL;
-    case OP_MBARWAIT: case OP_MBARTRY: return at == 2 ? "parity" : NULL;
-    case OP_STASYNC: return at == 4 ? "rank" : NULL;
-    case OP_BULKSEND: return at == 6 ? "rank" : NULL;
-    case OP_TMALOAD: return at == 5 ? "mask" : NULL;
-    case OP_BULKLOAD: return at == 6 ? "mask" : NULL;
-    case OP_BAR: case OP_BARARRIVE: return at == 0 ? "threads" : NULL;
-    case OP_DSMEM: return at == 1 ? "rank" : NULL;
-    default: return NULL;
-  }
+// Returns the role of an operand in a synchronisation instruction, for patches;
+// NULL: it has none.
+static const char *role_of(const Operand *o) {
+  static const char *const roles[] = {
+    ['n'] = "arrivals", ['e'] = "each", ['y'] = "bytes", ['q'] = "parity",
+    ['t'] = "threads", ['k'] = "rank", ['c'] = "mask"};
+  if (o->kind != OPERAND_MEM) return o->role ? roles[(int)o->role] : NULL;
+  if (o->barrier) return "slot";
+  return o->space == SP_RMEM ? NULL : "place";
 }
 
-// An operand with a role, while they are walked over.
+// An operand with a role, during a walk over operands.
 typedef struct Role {
   Operand o;
   const char *name;
-  Ref v;         // the value there
-  uint32_t at;   // which of the instruction's Refs it is
+  Ref v;         // its value
+  uint32_t at;   // its index among the instruction's Refs
   uint32_t next;
 } Role;
 
-static bool next_role(const Ins *i, Operands *w, Role *r) {
+static bool next_role(Operands *w, Role *r) {
   for (r->name = NULL; !r->name;) {
     if (!operands_next(w, &r->o)) return false;
     bool mem = r->o.kind == OPERAND_MEM;
     r->at = r->next + mem;
     r->next = r->at + 1;
     r->v = mem ? r->o.off : r->o.ref;
-    if (r->v) r->name = role_of(i, &r->o, r->at);
+    if (r->v) r->name = role_of(&r->o);
   }
   return true;
 }
 
-// operands = {{role =, at =, ref =, type =, value =, mem =}}: those with a
-// role; at, ref: see Role; value: its number, where that is known; lo, hi: its
-// bounds; own: it is the block's rank; mem: the object.
+// operands = {{role =, at =, ref =, type =, value =, mem =}}: operands with a
+// role. at, ref: see Role; value: its number, if known; lo, hi: its bounds;
+// own: it is the block's rank; mem: the object.
 static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
   Role role = {0};
   lua_Integer n = 0;
   lua_createtable(L, 0, 0);
-  for (Operands w = operands_of(fn, i); next_role(i, &w, &role);) {
+  for (Operands w = operands_of(fn, i); next_role(&w, &role);) {
     bool mem = role.o.kind == OPERAND_MEM;
     if (mem && ir_memof(fn, role.o.ref)->space != SP_SMEM) continue;
     Ref v = role.v;
@@ -136,7 +127,7 @@ static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
   lua_setfield(L, -2, "operands");
 }
 
-// What there is to say of an instruction besides its numbers.
+// Sets the fields of an instruction that are not numbers.
 static void set_words(lua_State *L, const Fn *fn, const Ins *i) {
   bool first;
   Ref mbar = mbar_of(fn, i, &first);
@@ -157,11 +148,11 @@ static void set_words(lua_State *L, const Fn *fn, const Ins *i) {
     face_set_bool(L, "relaxed", i->flags & CLF_RELAXED);
 }
 
-// sim_sites(fn) -> {{ref =, op =, class =, file =, line =, imm =, flags =}}, a
-// list of what does something, in its order; last: the ref of the end. Where
-// they have it: sem, scope, fence (names), read, relaxed (booleans), count (of
-// threads, arrivals or bytes, where it is known), mem (of an mbarrier), map (of
-// a copy); operands: set_operands.
+// sim_sites(fn) -> {{ref =, op =, class =, file =, line =, imm =, flags =}}:
+// the instructions with effects, in order; last: ref of the end. Optional
+// fields: sem, scope, fence (names), read, relaxed (booleans), count (of
+// threads, arrivals or bytes, if known), mem (of an mbarrier), map (of a copy),
+// operands: see set_operands.
 static int l_sim_sites(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_Integer n = 0;
@@ -185,10 +176,10 @@ static int l_sim_sites(lua_State *L) {
   return 1;
 }
 
-// ---- numbers that synchronisation is computed from ----
+// ---- numbers in synchronisation ----
 
-// Notes in `on` what the operands are computed from that have a role, of
-// copies, mbarriers and barriers; through variables, too.
+// Marks in `on` the values from which operands with a role are computed, in
+// copies, mbarriers and barriers, also through variables.
 static void note_sources(const Fn *fn, uint8_t *on) {
   bool more = true;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -198,7 +189,7 @@ static void note_sources(const Fn *fn, uint8_t *on) {
     if (!(op_effect((Op)i->op) & EF_LATER) && !mbar_of(fn, i, &first) &&
         i->op != OP_DSMEM)
       continue;
-    for (Operands w = operands_of(fn, i); next_role(i, &w, &role);)
+    for (Operands w = operands_of(fn, i); next_role(&w, &role);)
       on[role.v] = 1;
   }
   while (more) {
@@ -213,7 +204,7 @@ static void note_sources(const Fn *fn, uint8_t *on) {
   }
 }
 
-// Which operand of i is a number that may be another one; -1: none.
+// Returns the operand of i that is a constant to vary; -1: none.
 static int number_of(const Fn *fn, const Ins *i) {
   int64_t k;
   switch (i->op) {
@@ -227,7 +218,7 @@ static int number_of(const Fn *fn, const Ins *i) {
 }
 
 // sim_numbers(fn) -> {{ref =, at =, op =, value =, name =, file =, line =}}:
-// integers that parities, stages, ranks and masks are computed with.
+// integers from which parities, stages, ranks and masks are computed.
 static int l_sim_numbers(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -253,8 +244,8 @@ static int l_sim_numbers(lua_State *L) {
   return 1;
 }
 
-// The read of registers that a value comes of, through what is computed of it;
-// NULL: none of its first operands is one.
+// Returns the load of registers that a value is computed from, along first
+// operands; NULL: there is none.
 static const Ins *read_of(const Fn *fn, Ref r) {
   for (;;) {
     const Ins *i = ir_get(fn, r);
@@ -264,8 +255,8 @@ static const Ins *read_of(const Fn *fn, Ref r) {
   }
 }
 
-// sim_value(fn, ref) -> of the registers that instruction ref stores: their
-// name, the first element, how many; nil: it stores none that are known.
+// sim_value(fn, ref) -> name, first element and count of the registers that
+// instruction ref stores; nil: none are known.
 static int l_sim_value(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_Integer r = face_checkint(L, 2);
@@ -284,7 +275,7 @@ static int l_sim_value(lua_State *L) {
   return 3;
 }
 
-// Functions of floats that are the same bits on every card; some of f32 alone.
+// Float functions with the same bits on every card; some in f32 only.
 static const MathFn exact[] = {MF_SQRT, MF_RCP, MF_FLOOR, MF_CEIL, MF_TRUNC,
                                MF_ROUND, MF_RINT, MF_COPYSIGN, MF_FMOD};
 
@@ -298,7 +289,7 @@ static bool is_exact(const Fn *fn, const Ins *i) {
 }
 
 // sim_inexact(fn) -> name, file, line of the first function that a card may
-// round in another way; nil: there is none.
+// round differently; nil: there is none.
 static int l_sim_inexact(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -312,11 +303,11 @@ static int l_sim_inexact(lua_State *L) {
   return 0;
 }
 
-// Field `name` of the table at t, a string; "": it has none.
+// Returns field `name` of the table at t, a string, or "".
 static const char *word(lua_State *L, int t, const char *name) {
   lua_getfield(L, t, name);
   const char *s = luaL_optstring(L, -1, "");
-  lua_pop(L, 1);  // the table holds it
+  lua_pop(L, 1);  // the table keeps it alive
   return s;
 }
 
@@ -324,8 +315,8 @@ static const char *word(lua_State *L, int t, const char *name) {
 
 enum { FILLED = 1, USED = 2 };
 
-// What an instruction does with shared objects, at how (by Mem); the one that
-// it fills, or -1.
+// Marks in `how` (by Mem) how an instruction uses shared objects. Returns the
+// object that it fills, or -1.
 static int64_t note_shared(const Fn *fn, const Ins *i, uint8_t *how) {
   int64_t filled = -1;
   Operand o;
@@ -341,7 +332,7 @@ static int64_t note_shared(const Fn *fn, const Ins *i, uint8_t *how) {
 }
 
 // sim_unread(fn) -> {{name =, file =, line =}, ...}: shared tensors that are
-// filled and that nothing reads, and where they are filled first.
+// filled and never read, with the line that fills them first.
 static int l_sim_unread(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -354,7 +345,7 @@ static int l_sim_unread(lua_State *L) {
     const Ins *i = ir_get(fn, r);
     int64_t at = note_shared(fn, i, again);
     if (at < 0 || how[at] != FILLED || !i->src) continue;
-    how[at] = 0;  // told
+    how[at] = 0;  // reported
     lua_createtable(L, 0, 3);
     face_set_str(L, "name", ir_str(fn, fn->mem.p[at].name));
     face_set_str(L, "file", ir_str(fn, fn->src.p[i->src].file));
@@ -364,7 +355,7 @@ static int l_sim_unread(lua_State *L) {
   return 1;
 }
 
-// ---- edits ----
+// ---- patches ----
 
 static Op find_op(const char *name) {
   for (size_t k = 0; k < sizeof put / sizeof *put; k++)
@@ -380,13 +371,13 @@ static uint8_t find_hint(HintId h, const char *name) {
   return 0;
 }
 
-// Does it go from one mbarrier of a ring to the next?
+// Reports whether the operation uses a ring of mbarriers.
 static bool at_ring(const SimEdit *e) {
   return e->op == OP_MBARWAIT || e->op == OP_MBARARRIVE ||
          e->op == OP_MBARTX || e->op == OP_MBARCPASYNC;
 }
 
-// Is what `mem` says there, and what its operation needs?
+// Reports whether `mem` is what the operation needs.
 static bool has_object(const Fn *fn, const SimEdit *e) {
   bool ring = at_ring(e);
   if (!ring && e->op != OP_MAPACQUIRE) return !e->mem;
@@ -401,12 +392,13 @@ static bool has_object(const Fn *fn, const SimEdit *e) {
          e->count >= 1 && e->base >= 0 && e->base + e->count <= m->count;
 }
 
-// Is r a value that is known before instruction `at`?
+// Reports whether r is a value defined before instruction `at`.
 static bool is_before(const Fn *fn, Ref r, Ref at) {
   return r > 0 && r < at && ir_type(fn, r) != DT_NONE && !ir_is_mem(fn, r);
 }
 
-// Are they integers of one type, and the operations of two?
+// Reports whether the replaced operand and its replacement are integers of one
+// type, or objects of one type.
 static bool has_value(const Fn *fn, const SimEdit *e) {
   const Ins *i = ir_get(fn, e->ref);
   Operand o;
@@ -417,7 +409,7 @@ static bool has_value(const Fn *fn, const SimEdit *e) {
     if (o.kind == OPERAND_MEM && at++ == e->operand) object = o.ref;
     if (at == e->operand) was = o.kind == OPERAND_MEM ? o.off : o.ref;
   }
-  if (object) {  // another one in its place
+  if (object) {  // replaces the object
     const Mem *m = ir_memof(fn, object);
     return e->from == FROM_REF && !e->nstep && e->mem && e->mem < fn->ins.n &&
            ir_is_mem(fn, e->mem) && ir_memof(fn, e->mem)->space == m->space &&
@@ -440,7 +432,7 @@ static bool has_value(const Fn *fn, const SimEdit *e) {
 
 static bool is_edit(const Fn *fn, const SimEdit *e) {
   bool needs = e->how == EDIT_AS || e->how == EDIT_BEFORE;
-  if (e->ref == fn->ins.n && e->how == EDIT_BEFORE)  // the end
+  if (e->ref == fn->ins.n && e->how == EDIT_BEFORE)  // the end of the function
     return e->op != OP_NOP && has_object(fn, e);
   if (e->ref < 1 || e->ref >= fn->ins.n) return false;
   const Ins *i = ir_get(fn, e->ref);
@@ -449,7 +441,7 @@ static bool is_edit(const Fn *fn, const SimEdit *e) {
   return has_object(fn, e);
 }
 
-// Operations of two integers that a step may be.
+// Returns an operation on two integers that a step may use.
 static Op find_step(const char *name) {
   static const Op ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD, OP_AND,
                            OP_OR, OP_XOR, OP_SHL, OP_SHR};
@@ -482,7 +474,7 @@ static void get_steps(lua_State *L, int t, SimEdit *e) {
   lua_pop(L, 1);
 }
 
-// The edit that the table at t says.
+// Reads the patch in the table at t.
 static SimEdit get_edit(lua_State *L, int t) {
   static const char *const how[] = {"drop", "as", "before", "sem", "value",
                                     NULL};
@@ -537,7 +529,7 @@ size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
   return n;
 }
 
-// The IR as an edit makes it: nothing is put in.
+// Returns a patched instruction; insertions are not made.
 static Ins edited(lua_State *L, const Ins *was, const SimEdit *e) {
   Ins i = *was;
   unsigned shift = hint_field(HINT_SEM)->shift;
@@ -551,8 +543,8 @@ static Ins edited(lua_State *L, const Ins *was, const SimEdit *e) {
   return i;
 }
 
-// with_edits(fn, {edits =}, f): calls f while the function is changed; what f
-// gives.
+// with_edits(fn, {edits =}, f): calls f while the function is patched; returns
+// f's results.
 static int l_with_edits(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);

@@ -1,6 +1,5 @@
-// Files that a program is told to read and write, and text that comes from
-// outside: what Lua's io library does not know of pipes, links, modes and
-// terminals.
+// Reads and writes files given by the user, and makes external text visible:
+// support for pipes, links, modes and terminals that Lua's io library lacks.
 #define _GNU_SOURCE
 #include "bind/face.h"
 
@@ -22,7 +21,7 @@ static int stream_close(lua_State *L) {
   return luaL_fileresult(L, fclose(s->f) == 0, NULL);
 }
 
-// A closed handle on top; an error from here on leaves nothing open.
+// Pushes a closed handle; errors from here on leave nothing open.
 static luaL_Stream *push_stream(lua_State *L) {
   luaL_Stream *s = lua_newuserdatauv(L, sizeof *s, 0);
   *s = (luaL_Stream){0};
@@ -30,7 +29,7 @@ static luaL_Stream *push_stream(lua_State *L) {
   return s;
 }
 
-// Hands fd to the stream on top; false, with fd closed, when memory ran out.
+// Gives fd to the stream on top; false, with fd closed: out of memory.
 static bool stream_take(luaL_Stream *s, int fd, const char *mode) {
   s->f = fdopen(fd, mode);
   if (!s->f) {
@@ -43,7 +42,7 @@ static bool stream_take(luaL_Stream *s, int fd, const char *mode) {
   return true;
 }
 
-// nil and the reason in the system's words.
+// Returns nil and the system's reason.
 static int failed(lua_State *L, int e) {
   lua_pushnil(L);
   lua_pushstring(L, strerror(e));
@@ -52,8 +51,9 @@ static int failed(lua_State *L, int e) {
 
 // ---- reading ----
 
-// The file that a link of this user's (or root's) leads to; others could
-// lead to any file of ours. False, with errno, for those and broken ones.
+// Resolves links that belong to this user (or root); other users' links could
+// lead to any file of this user. False, with errno, for those and for broken
+// ones.
 static bool resolve(const char *path, char out[PATH_MAX]) {
   struct stat st;
   if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
@@ -64,10 +64,10 @@ static bool resolve(const char *path, char out[PATH_MAX]) {
   return (size_t)snprintf(out, PATH_MAX, "%s", path) < PATH_MAX;
 }
 
-// open_input(path[, how]) -> file | nil, reason. Pipes and devices are read as
-// they come; with a `how` only a plain file is opened, without waiting: with
-// "own" one that is no link, with "private" this user's, and one that others
-// can read is mended.
+// open_input(path[, how]) -> file | nil, reason. By default pipes and devices
+// are read, too. With `how`, only a plain file is opened, without waiting.
+// "own": no link. "private": owned by this user; removes the permissions of
+// others.
 static int l_open_input(lua_State *L) {
   static const char *const hows[] = {"any", "plain", "own", "private", NULL};
   enum { ANY, PLAIN, OWN, PRIVATE };
@@ -96,8 +96,8 @@ static int l_open_input(lua_State *L) {
   return 1;
 }
 
-// file_kind(path) -> "file", "folder", "pipe" (or socket) or "device", links
-// followed; nil, reason
+// file_kind(path) -> "file", "folder", "pipe" (or socket) or "device", after
+// following links; nil, reason
 static int l_file_kind(lua_State *L) {
   struct stat st;
   if (stat(face_checkstr(L, 1), &st) != 0) return failed(L, errno);
@@ -111,7 +111,8 @@ static int l_file_kind(lua_State *L) {
 
 typedef struct Aside { char s[PATH_MAX + 32]; } Aside;
 
-// The next of 8 names beside a file that another may have; false: no more.
+// Returns the next of 8 names beside a file, which may be taken; false: no
+// more.
 static bool next_aside(Aside *a, const char *target, uint64_t *seed, int *n) {
   if (!*n) *seed = base_nanotime() ^ (uint64_t)getpid() << 32;
   snprintf(a->s, sizeof a->s, "%s.%016llx.new", target,
@@ -119,8 +120,8 @@ static bool next_aside(Aside *a, const char *target, uint64_t *seed, int *n) {
   return (*n)++ < 8;
 }
 
-// A file without a name in the target's folder, which is gone with whoever
-// writes it; -1 where there is no such thing.
+// Opens a file without a name in the target's folder, which disappears with its
+// writer; -1: not supported.
 static int open_unnamed(const char *target, mode_t mode) {
   char folder[PATH_MAX];
   const char *slash = strrchr(target, '/');
@@ -142,9 +143,9 @@ static int open_named(const char *target, mode_t mode, Aside *a) {
   return fd;
 }
 
-// open_aside(path[, private]) -> file, its name or false where it has none,
-// name to put it in place of | nil, reason. The new file has the mode of the
-// one it is to replace; `private`: 0600.
+// open_aside(path[, private]) -> file, its name or false if it has none, name
+// of the file to replace | nil, reason. The new file has the mode of the one
+// that it replaces; `private`: 0600.
 static int l_open_aside(lua_State *L) {
   const char *path = face_checkstr(L, 1);
   bool private = lua_toboolean(L, 2), named;
@@ -184,8 +185,9 @@ static bool name_unnamed(int fd, const char *target, Aside *a) {
   return false;
 }
 
-// put_in_place(file, name, target) -> true | nil, reason: what open_aside gave,
-// written; no signal comes between the file's having a name and the target's.
+// put_in_place(file, name, target) -> true | nil, reason: replaces the target
+// by the file of open_aside. Signals are blocked between naming the file and
+// replacing the target.
 static int l_put_in_place(lua_State *L) {
   luaL_Stream *s = face_checkudata(L, 1, LUA_FILEHANDLE);
   const char *name = lua_tostring(L, 2), *target = face_checkstr(L, 3);
@@ -205,92 +207,7 @@ static int l_put_in_place(lua_State *L) {
   return 1;
 }
 
-// ---- text from outside ----
-
-// Length of the UTF-8 sequence at s (n bytes left) and its code point; 0 when
-// it is none.
-static size_t sequence(const unsigned char *s, size_t n, uint32_t *code) {
-  static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
-  size_t k = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3
-           : s[0] >> 3 == 30 ? 4 : 0;
-  if (k == 0 || k > n) return 0;
-  uint32_t c = k == 1 ? s[0] : s[0] & (0x7fu >> k);
-  for (size_t i = 1; i < k; i++) {
-    if (s[i] >> 6 != 2) return 0;
-    c = c << 6 | (s[i] & 0x3f);
-  }
-  *code = c;
-  bool surrogate = c >= 0xd800 && c <= 0xdfff;
-  return c < least[k] || c > 0x10ffff || surrogate ? 0 : k;
-}
-
-// What a terminal obeys instead of showing it, or that reorders a line.
-static bool commands(uint32_t c) {
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
-         c == 0x061c || (c >= 0x2028 && c <= 0x202e) ||
-         (c >= 0x2066 && c <= 0x2069);
-}
-
-static void add_visible(luaL_Buffer *b, const char *s, size_t k, uint32_t c) {
-  char text[16];
-  if (c == '\n') luaL_addstring(b, "\\n");
-  else if (c == '\t') luaL_addstring(b, "\\t");
-  else if (c == '\r') luaL_addstring(b, "\\r");
-  else {
-    if (k == 0 || c < 0x80)
-      snprintf(text, sizeof text, "\\x%02x", (unsigned char)*s);
-    else
-      snprintf(text, sizeof text, "\\u{%x}", (unsigned)c);
-    luaL_addstring(b, text);
-  }
-}
-
-void face_push_visible(lua_State *L, const char *s, size_t n, bool lines) {
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  for (const char *end = s + n; s < end;) {
-    uint32_t c = 0;
-    size_t k = sequence((const unsigned char *)s, (size_t)(end - s), &c);
-    bool plain = k && (!commands(c) || (lines && (c == '\n' || c == '\t')));
-    if (plain) luaL_addlstring(&b, s, k);
-    else add_visible(&b, s, k, c);
-    s += k ? k : 1;
-  }
-  luaL_pushresult(&b);
-}
-
-// Bytes of a line of a message; what is shown of a longer one in front and at
-// its end.
-enum { LINE_MOST = 2000, LINE_HEAD = 1500, LINE_TAIL = 400 };
-
-// Where the UTF-8 sequence begins that s[i] belongs to.
-static size_t letter_at(const char *s, size_t i) {
-  while (i > 0 && (s[i] & 0xc0) == 0x80) i--;
-  return i;
-}
-
-void face_push_message(lua_State *L, const char *s, size_t n) {
-  luaL_Buffer b;
-  face_push_visible(L, s, n, true);
-  const char *text = lua_tolstring(L, -1, &n), *end = text + n;
-  if (n <= LINE_MOST) return;
-  luaL_buffinit(L, &b);
-  while (text < end) {
-    const char *nl = memchr(text, '\n', (size_t)(end - text));
-    size_t len = (size_t)((nl ? nl : end) - text);
-    if (len <= LINE_MOST) luaL_addlstring(&b, text, len);
-    else {
-      size_t tail = letter_at(text, len - LINE_TAIL);
-      luaL_addlstring(&b, text, letter_at(text, LINE_HEAD));
-      luaL_addstring(&b, " ... ");
-      luaL_addlstring(&b, text + tail, len - tail);
-    }
-    if (nl) luaL_addchar(&b, '\n');
-    text += len + (nl != NULL);
-  }
-  luaL_pushresult(&b);
-  lua_remove(L, -2);
-}
+// ---- external text ----
 
 // message(text): see face_push_message.
 static int l_message(lua_State *L) {
@@ -323,7 +240,7 @@ int face_terminal_columns(int fd) {
   return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// terminal_columns(fd): characters in a line there; nil: nobody says.
+// terminal_columns(fd): characters per line; nil: unknown.
 static int l_terminal_columns(lua_State *L) {
   int n = face_terminal_columns((int)face_checkint(L, 1));
   if (n > 0) lua_pushinteger(L, n);

@@ -1,7 +1,7 @@
-// The Lua face of the GPU: streams, events, kernels, prepared launches. Where
-// the driver refuses what is asked for (a GPU, a buffer, an answer) that gives
-// nil, message; where it refuses what is done (a launch, a copy, a wait) it
-// raises, as misuse does.
+// Lua bindings of the GPU: streams, events, kernels, prepared launches. If the
+// driver cannot provide something (a GPU, a buffer, an answer), the result is
+// nil, message. If it fails to do something (a launch, a copy, a wait), an
+// error is raised, as for misuse.
 #include "bind/gpulib.h"
 #include "bind/tma.h"
 
@@ -9,72 +9,15 @@
 
 #include "gpu/dl.h"
 
-
-#define MAX_ARGS 1024  // of a kernel
-#define FIRST_WORLD ERR_IO  // kinds from here on are no misuse
-
-int gpulib_failed(lua_State *L, const Why *w) {
-  if (w->kind < FIRST_WORLD) face_error(L, w->kind, "%s", w->msg);
-  return face_fail2(L, w->kind, "%s", w->msg);
-}
-
-int gpulib_done(lua_State *L, bool ok, const Why *w) {
-  if (!ok) face_error(L, w->kind, "%s", w->msg);
-  lua_pushboolean(L, 1);
-  return 1;
-}
-
+#define MAX_ARGS 1024  // maximum arguments of a kernel
 // ---- the device ----
 
-Gpu *gpulib_check(lua_State *L, int idx) {
-  return face_check(L, idx, MT_GPU, "gpu");
-}
-
-bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w) {
-  int top = lua_gettop(L);
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, "cute.gpus");
-  if (lua_rawgeti(L, -1, ordinal + 1) != LUA_TUSERDATA) {
-    Gpu *g = lua_newuserdatauv(L, sizeof *g, 1);
-    memset(g, 0, sizeof *g);
-    luaL_setmetatable(L, MT_GPU);
-    if (!gpu_init(g, (int)ordinal, w)) {
-      lua_settop(L, top);
-      return false;
-    }
-    lua_pushvalue(L, -1);
-    lua_rawseti(L, top + 1, ordinal + 1);
-  }
-  lua_replace(L, top + 1);
-  lua_settop(L, top + 1);
-  return true;
-}
-
-// gpu_open([ordinal]): the one object of that GPU, or nil, message.
+// gpu_open([ordinal]): the single object of that GPU, or nil, message.
 static int l_gpu_open(lua_State *L) {
   lua_Integer n = face_optint(L, 1, 0);
   Why w;
   if (n < 0 || n > 1023) face_argerror(L, 1, "number of a GPU");
   return gpulib_open_gpu(L, n, &w) ? 1 : gpulib_failed(L, &w);
-}
-
-void gpulib_ran(lua_State *L, Gpu *g, const char *who) {
-  face_outside(L);
-  char at[64];
-  if (gpu_ran(g, who)) return;
-  gpu_runs(g, who, face_line(L, at) ? at : NULL, 0);
-}
-
-void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname) {
-  face_outside(L);
-  gpu = lua_absindex(L, gpu);
-  GpuOwned *o = lua_newuserdatauv(L, size, 2);
-  memset(o, 0, size);
-  o->gpu = lua_touserdata(L, gpu);
-  o->closed = true;
-  luaL_setmetatable(L, tname);
-  lua_pushvalue(L, gpu);
-  lua_setiuservalue(L, -2, 1);
-  return o;
 }
 
 static int gpu_gc(lua_State *L) {
@@ -107,8 +50,8 @@ static int gpu_l_sync(lua_State *L) {
   return gpulib_done(L, gpu_sync(gpulib_check(L, 1), &w), &w);
 }
 
-// gpu:alive(): true, or nil, message once a kernel's fault cost the process
-// its GPU.
+// gpu:alive(): true, or nil, message after a kernel's fault made the GPU
+// unusable for this process.
 static int gpu_alive(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   Why w;
@@ -116,9 +59,9 @@ static int gpu_alive(lua_State *L) {
                                          : gpulib_failed(L, &w);
 }
 
-// gpu:memory(): bytes of buffers (used), the most there ever were (peak), those
-// that the pool holds of the driver's (pool), how many blocks came from it
-// (hits) and from the driver (misses), what the driver has left and has at all.
+// gpu:memory(): bytes of buffers (used), their maximum (peak), bytes that the
+// pool holds (pool), number of blocks from the pool (hits) and from the driver
+// (misses), the driver's free and total bytes.
 static int gpu_memory(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   static const GpuPool none;
@@ -137,7 +80,8 @@ static int gpu_memory(lua_State *L) {
   return 1;
 }
 
-// gpu:trim(): gives the driver what of the pool is not in use; bytes.
+// gpu:trim(): returns the pool's unused memory to the driver; returns the
+// bytes.
 static int gpu_trim(lua_State *L) {
   size_t bytes;
   Why w;
@@ -152,8 +96,8 @@ static int gpu_capturing(lua_State *L) {
   return 1;
 }
 
-// gpu:use_stream(stream or nil): the current one from here on; gives the one
-// before.
+// gpu:use_stream(stream or nil): sets the current stream; returns the previous
+// one.
 static int gpu_use_stream(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   GpuStream *s = gpulib_stream(L, 2);
@@ -173,8 +117,8 @@ static int gpu_use_stream(lua_State *L) {
   return 1;
 }
 
-// gpu:stream_number([stream]): that of the stream where work goes, 0: the
-// driver's own.
+// gpu:stream_number([stream]): number of the stream that work is queued on; 0:
+// the driver's default stream.
 static int gpu_stream_number(lua_State *L) {
   const Gpu *g = gpulib_check(L, 1);
   const GpuStream *s = gpulib_stream(L, 2);
@@ -193,19 +137,6 @@ static int gpu_l_free(lua_State *L) {
 }
 
 // ---- streams and events ----
-
-int gpulib_times(lua_State *L, int idx) {
-  lua_Integer n = face_checkint(L, idx);
-  if (n < 0 || n > INT32_MAX)
-    face_error(L, ERR_LAUNCH, "%lld launches: 0 to %d are possible",
-               (long long)n, INT32_MAX);
-  return (int)n;
-}
-
-GpuStream *gpulib_stream(lua_State *L, int idx) {
-  if (lua_isnoneornil(L, idx)) return NULL;
-  return face_check(L, idx, MT_STREAM, "stream");
-}
 
 static GpuStream *check_stream(lua_State *L, int idx) {
   face_outside(L);
@@ -227,8 +158,7 @@ static int stream_close(lua_State *L) {
   return 0;
 }
 
-// stream:wait(event or stream): what it is given from here on begins when that
-// is done.
+// stream:wait(event or stream): later work of the stream waits for it.
 static int stream_wait(lua_State *L) {
   GpuStream *s = check_stream(L, 1), *other = face_test(L, 2, MT_STREAM);
   Why w;
@@ -252,7 +182,7 @@ static int stream_index(lua_State *L) {
   const char *k = face_checkstr(L, 2);
   char name[16];
   if (strcmp(k, "device") == 0)
-    lua_pushstring(L, devlib_name(s->own.gpu, name));
+    lua_pushstring(L, gpulib_name(s->own.gpu, name));
   else if (luaL_getmetafield(L, 1, k) == LUA_TNIL)
     face_nofield(L, 0, "device");
   return 1;
@@ -286,7 +216,7 @@ static int event_record(lua_State *L) {
   return gpulib_done(L, ok, &w);
 }
 
-// stream:record([event]): an event behind all that the stream was given.
+// stream:record([event]): an event after all work queued so far.
 static int stream_record(lua_State *L) {
   GpuStream *s = check_stream(L, 1);
   Why w;
@@ -327,8 +257,8 @@ static int event_elapsed(lua_State *L) {
 
 // ---- kernels ----
 
-// gpu:load(cubin, name [, parameters]): how many the kernel has, for those who
-// know; else a launch asks the driver.
+// gpu:load(cubin, name [, parameters]): parameters is the number of the
+// kernel's parameters, if known; otherwise a launch asks the driver.
 static int gpu_load(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   size_t n;
@@ -359,7 +289,7 @@ static int fn_usable(lua_State *L) {
   return 1;
 }
 
-// f:attributes(): what the driver says of it.
+// f:attributes(): the driver's attributes of the kernel.
 static int fn_attributes(lua_State *L) {
   GpuFn *f = check_kernel(L, 1);
   lua_createtable(L, 0, 6);
@@ -379,7 +309,7 @@ static void get_extents(lua_State *L, const char *name, unsigned v[3],
   v[0] = def;
   v[1] = v[2] = 1;
   int type = lua_getfield(L, 2, name);
-  bool grid = strcmp(name, "grid") == 0;  // which may have no blocks
+  bool grid = strcmp(name, "grid") == 0;  // which may be empty
   if (type == LUA_TNUMBER) {
     v[0] = (unsigned)lua_tointeger(L, -1);
     if (lua_tointeger(L, -1) < !grid || lua_tointeger(L, -1) > INT32_MAX)
@@ -402,7 +332,7 @@ static void get_extents(lua_State *L, const char *name, unsigned v[3],
 }
 
 // Packs the address p, or the tensor map of the atom in field `tma` of the
-// table at idx for a tensor there; its size.
+// table at idx for a tensor there; returns the size.
 static size_t pack_address(lua_State *L, int idx, uint64_t p, char *to) {
   lua_getfield(L, idx, "tma");
   const TmaBox *b = tmalib_box(L, -1);
@@ -417,9 +347,9 @@ static size_t pack_address(lua_State *L, int idx, uint64_t p, char *to) {
   return n;
 }
 
-// An argument on top of the stack: its size; with `to`, packs it. A device
-// buffer (its address), {buffer, byte offset, tma =}, {dtype, number} or a
-// string of raw bytes. A buffer is stored at *buf.
+// Packs the argument on top, if `to` is given, and returns its size. An
+// argument is a device buffer (its address), {buffer, byte offset, tma =},
+// {dtype, number} or a string of raw bytes. A buffer is stored in *buf.
 static size_t pack(lua_State *L, lua_Integer i, char *to, DevBuf **buf) {
   int at = lua_gettop(L), type = lua_type(L, at);
   *buf = NULL;
@@ -457,7 +387,7 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, DevBuf **buf) {
   return size;
 }
 
-// The kernel's own idea of its parameters, where the driver tells it.
+// Compares the parameters with the kernel's own, if the driver reports them.
 static void check_params(lua_State *L, GpuFn *f, const size_t *sizes, int n) {
   int size = 0, m = 0;
   while (m < n && (size = gpufn_param(f, m)) > 0) {
@@ -475,8 +405,8 @@ static void check_params(lua_State *L, GpuFn *f, const size_t *sizes, int n) {
                f->nparam, n);
 }
 
-// A launch with the arguments in the list at index 3. Behind the struct are
-// nargs pointers, the buffers, the packed arguments.
+// Creates a launch with the arguments in the list at index 3. Behind the struct
+// are nargs pointers, the buffers and the packed arguments.
 static GpuLaunch *new_prepared(lua_State *L, GpuFn *f) {
   lua_Integer n = luaL_len(L, 3);
   size_t sizes[MAX_ARGS], bytes = 0;
@@ -509,8 +439,8 @@ static GpuLaunch *new_prepared(lua_State *L, GpuFn *f) {
   return l;
 }
 
-// f:prepare{args = {...}, grid =, block =, smem =, stream =, cluster =,
-// pdl =, cooperative =}: everything checked and packed, so that launch is one
+// f:prepare{args = {...}, grid =, block =, smem =, stream =, cluster =, pdl =,
+// cooperative =}: checks and packs everything, so that a launch is one driver
 // call.
 static int fn_prepare(lua_State *L) {
   GpuFn *f = check_kernel(L, 1);
@@ -521,7 +451,7 @@ static int fn_prepare(lua_State *L) {
     lua_replace(L, 3);
   }
   face_checktype(L, 3, LUA_TTABLE);
-  lua_newtable(L);  // 4: keeps the arguments, whatever becomes of args
+  lua_newtable(L);  // stack index 4: keeps the arguments alive
   for (lua_Integer i = luaL_len(L, 3); i > 0; i--) {
     lua_geti(L, 3, i);
     if (lua_istable(L, -1)) lua_geti(L, -1, 1), lua_remove(L, -2);
@@ -530,7 +460,7 @@ static int fn_prepare(lua_State *L) {
   Why w;
   if (!gpu_usable(&f->own, "kernel", &w))
     return gpulib_failed(L, &w);
-  GpuLaunch *l = new_prepared(L, f);  // 5
+  GpuLaunch *l = new_prepared(L, f);  // stack index 5
   l->fn = f;
   get_extents(L, "grid", l->grid, 0);
   get_extents(L, "block", l->block, 0);
@@ -555,7 +485,7 @@ static int fn_prepare(lua_State *L) {
   return gpulaunch_prepare(l, &w) ? 1 : gpulib_failed(L, &w);
 }
 
-// Launches n times, on the stream at `at` where there is one.
+// Launches n times, on the stream at `at` if there is one.
 static int launch_on(lua_State *L, int n, int at) {
   const GpuLaunch *l = face_checkudata(L, 1, MT_LAUNCH);
   const GpuStream *stream = gpulib_stream(L, at);
@@ -577,8 +507,8 @@ static int launch_n(lua_State *L) {
   return launch_on(L, gpulib_times(L, 2), 3);
 }
 
-// launch:max_active_clusters() -> how many of its clusters the GPU holds at a
-// time
+// launch:max_active_clusters() -> the number of its clusters that the GPU runs
+// at once
 static int launch_clusters(lua_State *L) {
   int n = 0;
   Why w;
@@ -590,8 +520,8 @@ static int launch_clusters(lua_State *L) {
 
 // ---- tensor maps ----
 
-// driver_tensor_map(parameters) -> the words that the driver makes of those
-// of a tiled map; nil where it refuses.
+// driver_tensor_map(parameters) -> the driver's words for a tiled map; nil:
+// rejected.
 static int l_driver_tensor_map(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
@@ -623,10 +553,9 @@ static int l_driver_tensor_map(lua_State *L) {
   return 1;
 }
 
-// ---- opening ----
+// ---- module ----
 
-// The types of handles: those with a `close` have it as method, at the end of
-// a block and when they are collected, too.
+// The types of handles. A `close` is also their __close and __gc.
 static const struct Handle {
   const char *name;
   lua_CFunction close;
@@ -675,6 +604,4 @@ void gpulib_open(lua_State *L) {
     lua_pop(L, 1);
   }
   face_setfuncs(L, funcs);
-  devlib_open(L);
-  graphlib_open(L);
 }

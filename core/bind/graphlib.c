@@ -1,59 +1,33 @@
-// The Lua face of graphs: what a function launches and copies, recorded once
-// and launched as one.
+// Lua bindings of CUDA graphs: the launches and copies of a function, recorded
+// once and launched as one.
 #include "bind/gpulib.h"
 
 #include <string.h>
 
-#define MT_CAPTURE "cute.capture"  // a capture under way
-#define KEPT "cute.kept"  // of the registry: objects that its graph keeps
+#define MT_CAPTURE "cute.capture"  // a capture in progress
 
 static GpuGraph *check_graph(lua_State *L, int idx) {
   return face_check(L, idx, MT_GRAPH, "graph");
 }
 
-#define BRANCHES "streams"  // in it: streams that are part of the capture
-
-void gpulib_joins(lua_State *L, const Gpu *g, int idx) {
-  if (!g->capture) return;
-  lua_getfield(L, LUA_REGISTRYINDEX, KEPT);
-  if (lua_getfield(L, -1, BRANCHES) == LUA_TNIL) {
-    lua_pop(L, 1);
-    lua_newtable(L);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -3, BRANCHES);
-  }
-  lua_pushvalue(L, idx);
-  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
-  lua_pop(L, 2);
-}
-
-void gpulib_keep(lua_State *L, const Gpu *g, int idx) {
-  if (!g->capture) return;
-  lua_pushvalue(L, idx);
-  lua_getfield(L, LUA_REGISTRYINDEX, KEPT);
-  lua_insert(L, -2);
-  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
-  lua_pop(L, 1);
-}
-
-// However the function ends, its capture does: of the graph in the userdata.
+// Ends the capture of the graph in the userdata, however the function ends.
 static int capture_close(lua_State *L) {
   GpuGraph *x = *(GpuGraph **)lua_touserdata(L, 1);
   if (x->own.gpu->capture == x) graph_abandon(x);
   lua_pushnil(L);
-  lua_setfield(L, LUA_REGISTRYINDEX, KEPT);
+  lua_setfield(L, LUA_REGISTRYINDEX, GPULIB_KEPT);
   return 0;
 }
 
-// Pushes a graph of the GPU at `gpu`: what the function at f launches, on the
-// stream at `stream`, where it names none. old: see graph_end.
+// Pushes a graph of the GPU at `gpu` with the launches of the function at f, by
+// default on the stream at `stream`. old: see graph_end.
 static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
                          GpuGraph *old) {
   GpuGraph *x = gpulib_handle(L, gpu, sizeof *x, MT_GRAPH);
   int at = lua_gettop(L);
   Gpu *g = x->own.gpu;
   Why w;
-  if (lua_getfield(L, LUA_REGISTRYINDEX, KEPT) != LUA_TNIL)
+  if (lua_getfield(L, LUA_REGISTRYINDEX, GPULIB_KEPT) != LUA_TNIL)
     face_error(L, ERR_CAPTURE, "a graph is captured inside the capture of "
                "another");
   lua_pop(L, 1);
@@ -61,7 +35,7 @@ static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
   lua_newtable(L);
   lua_pushvalue(L, -1);
   lua_setiuservalue(L, at, 2);
-  lua_setfield(L, LUA_REGISTRYINDEX, KEPT);
+  lua_setfield(L, LUA_REGISTRYINDEX, GPULIB_KEPT);
   *(GpuGraph **)lua_newuserdatauv(L, sizeof x, 0) = x;
   luaL_setmetatable(L, MT_CAPTURE);
   lua_toclose(L, -1);
@@ -73,7 +47,7 @@ static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
   gpulib_done(L, graph_end(x, old, &w), &w);
   lua_getiuservalue(L, at, 2);
   lua_pushnil(L);
-  lua_setfield(L, -2, BRANCHES);
+  lua_setfield(L, -2, GPULIB_BRANCHES);
   lua_settop(L, at);
   return x;
 }
@@ -87,17 +61,18 @@ static int gpu_capture(lua_State *L) {
   return 1;
 }
 
-// graph:update(f): becomes what f launches; cheap where only arguments differ.
+// graph:update(f): replaces it by what f launches; cheap if only arguments
+// differ.
 static int l_update(lua_State *L) {
   GpuGraph *x = check_graph(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);
   lua_settop(L, 2);
-  lua_pushnil(L);            // 3: no stream
-  lua_getiuservalue(L, 1, 1);  // 4: its GPU
-  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // 5
+  lua_pushnil(L);            // stack index 3: no stream
+  lua_getiuservalue(L, 1, 1);  // stack index 4: its GPU
+  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // stack index 5
   *x = *y, *y = was;
   lua_getiuservalue(L, 5, 2);
-  lua_setiuservalue(L, 1, 2);  // y, which still has the old ones, ends here
+  lua_setiuservalue(L, 1, 2);  // y, which now has the old objects, ends here
   graph_close(y);
   lua_settop(L, 1);
   return 1;
@@ -124,7 +99,7 @@ static int l_close(lua_State *L) {
   return 0;
 }
 
-// graph.nodes: how many launches, copies and fills; graph.device
+// graph.nodes: number of launches, copies and fills; graph.device
 static int l_index(lua_State *L) {
   const GpuGraph *x = check_graph(L, 1);
   const char *k = face_checkstr(L, 2);
@@ -132,7 +107,7 @@ static int l_index(lua_State *L) {
   if (strcmp(k, "nodes") == 0)
     lua_pushinteger(L, (lua_Integer)x->nodes);
   else if (strcmp(k, "device") == 0)
-    lua_pushstring(L, devlib_name(x->own.gpu, name));
+    lua_pushstring(L, gpulib_name(x->own.gpu, name));
   else if (luaL_getmetafield(L, 1, k) == LUA_TNIL)
     face_nofield(L, 0, "nodes device");
   return 1;
@@ -145,88 +120,16 @@ static int l_tostring(lua_State *L) {
   return 1;
 }
 
-// ---- the simulator's ----
-
-#define RECORDING "cute.recording"  // of the registry: a list of calls
-
-// record(list, f): calls of f go there and are not done, from here on; it
-// cannot yield. record(nil): they are done again.
-static int l_record(lua_State *L) {
-  lua_settop(L, 2);
-  lua_pushvalue(L, 1);
-  lua_setfield(L, LUA_REGISTRYINDEX, RECORDING);
-  if (!lua_isnil(L, 2)) lua_call(L, 0, 0);
-  return 0;
-}
-
-// recording() -> that list, or nil
-static int l_recording(lua_State *L) {
-  lua_getfield(L, LUA_REGISTRYINDEX, RECORDING);
-  return 1;
-}
-
-// capturing(): is a graph of a GPU captured?
+// capturing(): whether a graph of a GPU is being captured
 static int l_capturing(lua_State *L) {
-  lua_pushboolean(L, lua_getfield(L, LUA_REGISTRYINDEX, KEPT)
+  lua_pushboolean(L, lua_getfield(L, LUA_REGISTRYINDEX, GPULIB_KEPT)
                        != LUA_TNIL);
   return 1;
 }
 
-// Adds the values from `first` on, a function and its arguments, to the list;
-// false: there is none.
-static bool record(lua_State *L, int first) {
-  int top = lua_gettop(L);
-  if (lua_getfield(L, LUA_REGISTRYINDEX, RECORDING) != LUA_TTABLE) {
-    lua_settop(L, top);
-    return false;
-  }
-  lua_createtable(L, top - first + 1, 1);
-  for (int i = first; i <= top; i++) {
-    lua_pushvalue(L, i);
-    lua_rawseti(L, -2, i - first + 1);
-  }
-  face_set_int(L, "n", top - first + 1);
-  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
-  lua_settop(L, top);
-  return true;
-}
-
-// recorded(f, arguments...) -> is it part of the list now?
-static int l_recorded(lua_State *L) {
-  lua_pushboolean(L, record(L, 1));
-  return 1;
-}
-
-bool gpulib_recording(lua_State *L) {
-  bool is = lua_getfield(L, LUA_REGISTRYINDEX, RECORDING) == LUA_TTABLE;
-  lua_pop(L, 1);
-  return is;
-}
-
-void gpulib_record_call(lua_State *L, const char *method, int n) {
-  int first = lua_gettop(L) - n + 1;
-  lua_getfield(L, first, method);
-  lua_insert(L, first);
-  record(L, first);
-  lua_settop(L, first - 1);
-}
-
-bool gpulib_recorded(lua_State *L) {
-  lua_Debug ar;
-  int top = lua_gettop(L);
-  lua_getstack(L, 0, &ar);
-  lua_getinfo(L, "f", &ar);
-  lua_insert(L, 1);
-  bool is = record(L, 1);
-  lua_remove(L, 1);
-  lua_settop(L, top);
-  return is;
-}
-
 void graphlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"record", l_record}, {"recording", l_recording},
-    {"recorded", l_recorded}, {"capturing", l_capturing}, {NULL, NULL}};
+    {"capturing", l_capturing}, {NULL, NULL}};
   static const luaL_Reg graph[] = {
     {"launch(stream?)", l_launch}, {"launch_n(n, stream?)", l_launch_n},
     {"update(f)", l_update}, {"close()", l_close}, {"__gc", l_close},

@@ -1,41 +1,43 @@
-// The hook of a trace. At lines and returns it names values by the locals that
-// hold them; it runs at every line of the user's code, so what it knows of the
-// running function is kept from line to line. At every instruction it finds
-// `==`, `~=` and `t[k]` with traced values, which Lua does not let through: by
-// their operands, so that neither names nor text nor lines are needed.
+// Debug hook of a trace. At lines and returns it names values after the locals
+// that hold them. It runs at every line of the user's code, so its knowledge of
+// the running function is kept from line to line. At every instruction it
+// detects `==`, `~=` and `t[k]` with traced values, which Lua does not pass to
+// metamethods. It examines the operands of instructions, so it needs no names,
+// text or lines.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ir/fold.h"
-#include "bind/stop.h"
+#include "bind/interrupt.h"
 #include "bind/trace.h"
 
-// What is known of the user's function whose line ran last: a userdata in the
-// registry, with the names that each of its lines assigns as uservalue 1.
-// Uservalue 2 is where writes to tables are noted (writelib.c).
+// State of the user function whose line ran last: a userdata in the registry.
+// Uservalue 1: the names that each of its lines assigns. Uservalue 2: recorded
+// writes to tables (table_writes.c).
 typedef struct Hook {
   Ctx *cx;
   const void *func;
-  const void *skip;  // a function of cutelua's own: left alone
-  int named;         // locals seen before the current line
-  int line;          // the line that ran last
-  bool counts;       // are instructions looked at?
-  bool notes;        // are writes to tables noted, in uservalue 2?
-  bool records;      // is somebody told of every line?
-  bool undefined;    // are there undefined values?
-  int born;          // the register that a table is being made in
-  const void *tested, *made;  // the last test of a traced value, its value's
-  bool sound;  // origin, and whether that may be absent
+  const void *skip;  // a function of cutelua, which is ignored
+  int named;         // number of locals named before the current line
+  int line;          // last line executed
+  bool counts;       // instructions are examined
+  bool notes;        // writes to tables are recorded, in uservalue 2
+  bool records;      // every line is recorded
+  bool undefined;    // undefined values exist
+  int born;          // register in which a table is being created
+  const void *tested, *made;  // last test of a traced value; where that was
+                              // made;
+  bool sound;  // result of state.truth for it
   Writers writers;
   Readers readers;
 } Hook;
 
-#define MAX_FIELDS 64  // of a table, looked at for names
+#define MAX_FIELDS 64  // fields of a table that are searched for names
 
-static const char hook_key = 0;  // its address keys the registry
+static const char hook_key = 0;  // its address is the key in the registry
 
-// Names the variable of a cute.var (a table with it at 1) on top.
+// Names the variable of a cute.var (a table with the value at 1) on top.
 static void name_var(lua_State *L, Ctx *cx, const char *name) {
   lua_rawgeti(L, -1, 1);
   Value *v = trace_value(L, -1);
@@ -46,8 +48,8 @@ static void name_var(lua_State *L, Ctx *cx, const char *name) {
   if (i->birth == v->birth && i->op == OP_VAR) ir_name(cx, fn, v->r, name);
 }
 
-// Names a traced value or a tensor's registers / shared memory by the local
-// that holds it.
+// Names a traced value, or a tensor's registers or shared memory, after the
+// local that holds it.
 static void name_local(lua_State *L, Ctx *cx, const char *name) {
   Fn *fn = ir_fn(cx);
   Value *v = trace_value(L, -1);
@@ -66,8 +68,8 @@ static int by_text(const void *a, const void *b) {
 }
 
 // Names the tensors in the fields of the plain table on top: A.smem becomes
-// A_smem. In the order of their keys: a table's own differs between processes,
-// and of several fields with one memory object the first gives its name.
+// A_smem. Fields are sorted by key, since the order of a table differs between
+// processes, and the first of several fields with one memory object names it.
 static void name_fields(lua_State *L, Ctx *cx, const char *name) {
   const char *keys[MAX_FIELDS];
   char full[80];
@@ -91,7 +93,7 @@ static void name_fields(lua_State *L, Ctx *cx, const char *name) {
   }
 }
 
-// Names the mbarriers of the array of them (cute.pipe.sync) on top.
+// Names the mbarriers of the mbarrier array (cute.pipe.sync) on top.
 static void name_array(lua_State *L, Ctx *cx, const char *name) {
   lua_pushliteral(L, "storage");
   lua_rawget(L, -2);
@@ -100,7 +102,7 @@ static void name_array(lua_State *L, Ctx *cx, const char *name) {
   lua_pop(L, 1);
 }
 
-// The same of a pipeline's arrays: pipe.full become pipe_full.
+// Names the mbarriers of a pipeline's arrays: pipe.full become pipe_full.
 static void name_arrays(lua_State *L, Ctx *cx, const char *name) {
   static const struct { const char *field, *suffix; } parts[] = {
     {"full", "_full"}, {"empty", "_empty"}, {"array", ""}};
@@ -125,13 +127,13 @@ static void name_table(lua_State *L, Ctx *cx, const char *name) {
   name_arrays(L, cx, name);
 }
 
-// Pushes the variable `name` of the running function, without asking any
-// metamethod; false if there is none.
+// Pushes the variable `name` of the running function, without metamethods;
+// false: there is none.
 static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
   const char *s;
   int found = 0;
   for (int n = 1; (s = lua_getlocal(L, ar, n)); n++) {
-    if (strcmp(s, name) == 0) found = n;  // the innermost of that name
+    if (strcmp(s, name) == 0) found = n;  // the innermost one
     lua_pop(L, 1);
   }
   if (found) return lua_getlocal(L, ar, found) != NULL;
@@ -153,10 +155,10 @@ static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
   return false;
 }
 
-// ---- what Lua does not let through ----
+// ---- operations without metamethods ----
 
-// Does a value stand for one of the device: a scalar, a vector, a cute.var (a
-// table with its variable at 1)?
+// Reports whether a value is traced: a scalar, a vector, or a cute.var (a table
+// with its variable at 1).
 static bool is_traced(lua_State *L, int idx) {
   if (trace_value(L, idx) || luaL_testudata(L, idx, MT_VECTOR)) return true;
   if (!lua_istable(L, idx) || !luaL_getmetafield(L, idx, "__index"))
@@ -167,7 +169,7 @@ static bool is_traced(lua_State *L, int idx) {
   return var;
 }
 
-// "the traced value 'k'": by the local's name, or what the value is called.
+// Returns "the traced value 'k'", with the name of the local or of the value.
 static const char *say_traced(lua_State *L, Ctx *cx, const char *name,
                               int idx) {
   const Value *v = trace_value(L, idx);
@@ -179,7 +181,7 @@ static const char *say_traced(lua_State *L, Ctx *cx, const char *name,
               : lua_pushliteral(L, "a traced value");
 }
 
-// Is the running function the user's? Its line is in ar then.
+// Reports whether the running function is the user's; sets its line in ar.
 static bool of_user(lua_State *L, lua_Debug *ar) {
   lua_getinfo(L, "Sl", ar);
   return !face_own_source(ar->source);
@@ -214,21 +216,21 @@ static void push_constant(lua_State *L, lua_Debug *ar, int i) {
   lua_remove(L, -2);
 }
 
-// Is a traced value's comparison with this one meant for the device? (With
-// nil, a string, a layout, it is false as it should be. Where both are
-// userdata or both tables, Lua asks __eq.)
+// Reports whether a comparison of a traced value with this value is meant for
+// the device. (With nil, a string or a layout, it is false, as in Lua. If both
+// are userdata or both tables, Lua calls __eq.)
 static bool is_for_device(lua_State *L, int traced, int idx) {
   int t = lua_type(L, idx);
   return t == LUA_TNUMBER || t == LUA_TBOOLEAN ||
          (t != lua_type(L, traced) && is_traced(L, idx));
 }
 
-// `==` or `~=` is about to be done.
+// Called before an `==` or `~=`.
 static void check_compared(lua_State *L, Ctx *cx, lua_Debug *ar, VmIns in) {
-  const char *name = vmlib_register(L, ar, in.a);
+  const char *name = bytecode_register(L, ar, in.a);
   int traced = lua_gettop(L), other = traced + 1;
   if (in.op == VM_EQ) {
-    const char *name_b = vmlib_register(L, ar, in.b);
+    const char *name_b = bytecode_register(L, ar, in.b);
     if (!is_traced(L, traced)) {
       name = name_b;
       traced = other;
@@ -241,15 +243,15 @@ static void check_compared(lua_State *L, Ctx *cx, lua_Debug *ar, VmIns in) {
     compare_error(L, cx, ar, name, traced);
 }
 
-// A table is about to be indexed by a register.
+// Called before a table is indexed by a register.
 static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
                       int key) {
-  const char *name = vmlib_register(L, ar, key);
+  const char *name = bytecode_register(L, ar, key);
   int at = lua_gettop(L);
   if (!is_traced(L, at)) return;
   const Value *v = trace_value(L, at);
   if (v && v->undefined) trace_own(cx, v);
-  const char *base = vmlib_register(L, ar, table);
+  const char *base = bytecode_register(L, ar, table);
   if (!lua_istable(L, -1) || lua_getmetatable(L, -1) || !of_user(L, ar))
     return;
   const char *what = say_traced(L, cx, name, at);
@@ -260,27 +262,28 @@ static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
   raise_here(L, ar, ERR_DYNAMIC);
 }
 
-// A call of three results is made in the frame `ar`, all of which the call
-// behind it takes: does that want them? The function is on top.
+// Called when the results of a call with three results all become arguments of
+// the next call, in frame `ar`; checks that it accepts them. The function is on
+// top.
 static void check_spread(lua_State *L, lua_Debug *ar, int first) {
-  VmIns next = vmlib_behind(ar);
+  VmIns next = bytecode_behind(ar);
   if ((next.op != VM_CALL && next.op != VM_TAILCALL) || next.b) return;
   int inner = lua_gettop(L);
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_getfield(L, -1, "surplus");
-  vmlib_register(L, ar, next.a);
+  bytecode_register(L, ar, next.a);
   lua_pushinteger(L, first - next.a - 1);
   lua_pushvalue(L, inner);
   lua_call(L, 3, 1);
   if (!lua_isnil(L, -1) && of_user(L, ar)) raise_here(L, ar, ERR_ARG);
 }
 
-// A call hands on all its results: to another call, or to the caller, which
-// may do so.
+// Handles a call that passes on all its results: to another call, or to the
+// caller, which may do the same.
 static void see_spread(lua_State *L, lua_Debug *ar, VmIns in) {
   lua_Debug up;
   if (in.op == VM_CALL && in.c) return;
-  vmlib_register(L, ar, in.a);
+  bytecode_register(L, ar, in.a);
   if (in.op == VM_CALL) {
     check_spread(L, ar, in.a);
     return;
@@ -288,7 +291,7 @@ static void see_spread(lua_State *L, lua_Debug *ar, VmIns in) {
   if (!lua_getstack(L, 1, &up)) return;
   lua_getinfo(L, "S", &up);
   if (*up.what == 'C') return;
-  in = vmlib_at(&up);
+  in = bytecode_at(&up);
   if (in.op == VM_CALL && !in.c) check_spread(L, &up, in.a);
 }
 
@@ -298,9 +301,10 @@ static int hook_mask(const Hook *h) {
   return LUA_MASKLINE | LUA_MASKRET | (h->counts ? LUA_MASKCOUNT : 0);
 }
 
-// The hook up to the instruction behind one that makes a table.
+// Hook until the instruction after one that creates a table.
 static void hook_born(lua_State *L, lua_Debug *ar) {
-  if (ar->event != LUA_HOOKCOUNT) {  // its own line: not made yet
+  // A line event: the table does not exist yet.
+  if (ar->event != LUA_HOOKCOUNT) {
     hooklib_event(L, ar);
     return;
   }
@@ -308,35 +312,36 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
   luaL_checkstack(L, LUA_MINSTACK, "hook");
   lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
   const Hook *h = lua_touserdata(L, -1);
-  stop_sethook(L, hooklib_event, hook_mask(h), 1);
+  interrupt_sethook(L, hooklib_event, hook_mask(h), 1);
   if (h->notes) {
     lua_getiuservalue(L, -1, 2);
-    writelib_born(L, ar, h->born, top + 2);
+    table_writes_born(L, ar, h->born, top + 2);
   }
   lua_settop(L, top);
   hooklib_event(L, ar);
 }
 
-// state.truth: may the traced value that Lua tests be absent? If not, what is
-// wrong is on top. A loop asks once.
+// Calls state.truth: may the traced value that Lua tests be absent? Otherwise
+// the error message is on top. Asks once per loop.
 static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
                      const Value *v) {
-  if (h->tested == vmlib_place(ar) && h->made == v->made) return h->sound;
+  if (h->tested == bytecode_place(ar) && h->made == v->made) return h->sound;
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_getfield(L, -1, "truth");
   lua_pushinteger(L, reg);
   lua_pushvalue(L, -3);
   lua_call(L, 2, 1);
-  h->tested = vmlib_place(ar);
+  h->tested = bytecode_place(ar);
   h->made = v->made;
   return h->sound = lua_isnil(L, -1);
 }
 
-// Lua's `if` and the like test a register: a traced number is always true. A
-// boolean may still be one that nothing else uses, which is found at the end.
+// Handles tests of a register, as by Lua's `if`: a traced number is always
+// true. A boolean may be one that nothing else uses, which is detected at the
+// end.
 static void see_test(lua_State *L, Hook *h, lua_Debug *ar, VmIns in) {
   int reg = in.op == VM_TEST ? in.a : in.b;
-  vmlib_register(L, ar, reg);
+  bytecode_register(L, ar, reg);
   Value *v = trace_value(L, -1);
   if (!v || v->undefined) return;
   v->lazy = false;
@@ -362,10 +367,10 @@ static void push_undefined(lua_State *L, const char *name) {
   lua_pop(L, 1);
 }
 
-// Lua tests or compares a register: where it holds an undefined value, it gets
-// what that is in this pass.
+// Handles a test or comparison of a register: replaces an undefined value by
+// its value in this pass.
 static void test_undefined(lua_State *L, lua_Debug *ar, int reg) {
-  vmlib_register(L, ar, reg);
+  bytecode_register(L, ar, reg);
   const Value *v = trace_value(L, -1);
   if (v && v->undefined) {
     push_undefined(L, "tested");
@@ -376,8 +381,9 @@ static void test_undefined(lua_State *L, lua_Debug *ar, int reg) {
   lua_pop(L, 1);
 }
 
-// A register is read as a list, or by a function of Lua's library that looks at
-// what it gets: fails where that is, or has, an undefined value. Pops it.
+// Handles a read of a register as a list, or by a library function that
+// examines its arguments: raises an error if it is, or contains, an undefined
+// value. Pops it.
 static void read_undefined(lua_State *L, Ctx *cx) {
   const Value *v = trace_value(L, -1);
   if (v && v->undefined) trace_own(cx, v);
@@ -396,23 +402,23 @@ static void read_undefined(lua_State *L, Ctx *cx) {
 
 static void call_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
                            VmIns in) {
-  vmlib_register(L, ar, in.a);
+  bytecode_register(L, ar, in.a);
   lua_CFunction f = lua_tocfunction(L, -1);
   lua_pop(L, 1);
-  if (!f || !writelib_reads(&h->readers, f)) return;
+  if (!f || !table_writes_reads(&h->readers, f)) return;
   int n = in.op == VM_TFORCALL ? 2 : in.b ? in.b - 1 : 255;
   for (int i = 1; i <= n && lua_getlocal(L, ar, in.a + i + 1); i++)
     read_undefined(L, h->cx);
 }
 
-// A register is stored to a field of the table in another: where it holds an
-// undefined value, the table is known to have one.
+// Handles a store of a register to a field of the table in another one: records
+// that the table contains an undefined value.
 static void store_undefined(lua_State *L, lua_Debug *ar, int table, int reg) {
-  vmlib_register(L, ar, reg);
+  bytecode_register(L, ar, reg);
   const Value *v = trace_value(L, -1);
   if (v && v->undefined) {
     push_undefined(L, "holders");
-    vmlib_register(L, ar, table);
+    bytecode_register(L, ar, table);
     lua_pushboolean(L, 1);
     if (lua_istable(L, -2)) lua_rawset(L, -3);
     else lua_pop(L, 2);
@@ -433,12 +439,12 @@ static void check_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
       test_undefined(L, ar, in.b);
       break;
     case VM_LEN:
-      vmlib_register(L, ar, in.b);
+      bytecode_register(L, ar, in.b);
       read_undefined(L, h->cx);
       break;
     case VM_FORPREP:
       for (int i = 0; i < 3; i++) {
-        vmlib_register(L, ar, in.a + i);
+        bytecode_register(L, ar, in.a + i);
         read_undefined(L, h->cx);
       }
       break;
@@ -456,15 +462,16 @@ static void check_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
   }
 }
 
-// An instruction writes a table, makes one, or calls; hook userdata at `at`.
+// Handles an instruction that writes a table, creates one, or calls; the hook
+// userdata is at `at`.
 static void see_write(lua_State *L, Hook *h, int at, lua_Debug *ar, VmIns in) {
   lua_getiuservalue(L, at, 2);
-  if (!writelib_see(L, &h->writers, ar, in, at + 1)) return;
+  if (!table_writes_see(L, &h->writers, ar, in, at + 1)) return;
   h->born = in.a;
-  stop_sethook(L, hook_born, hook_mask(h), 1);
+  interrupt_sethook(L, hook_born, hook_mask(h), 1);
 }
 
-// Instructions to look at, by what for.
+// Reasons to examine an instruction.
 enum { COMPARES = 1, INDEXES = 2, WRITES = 4, TESTS = 8, READS = 16,
        CALLS = 32 };
 static const uint8_t looked_at[128] = {
@@ -477,9 +484,9 @@ static const uint8_t looked_at[128] = {
   [VM_NOT] = TESTS, [VM_TEST] = TESTS, [VM_TESTSET] = TESTS,
   [VM_LEN] = READS, [VM_SETLIST] = READS, [VM_FORPREP] = READS};
 
-// An instruction is about to run.
+// Called before every instruction.
 static void check_instruction(lua_State *L, lua_Debug *ar) {
-  VmIns in = vmlib_at(ar);
+  VmIns in = bytecode_at(ar);
   int what = looked_at[in.op];
   if (!what) return;
   int top = lua_gettop(L);
@@ -512,7 +519,7 @@ static const char *local_at(lua_State *L, lua_Debug *ar, int n) {
   return NULL;
 }
 
-// Names what the locals hold that came since the last line.
+// Names the values of locals that are new since the last line.
 static void name_locals(lua_State *L, Hook *h, lua_Debug *ar) {
   const char *name;
   while (h->named > 0 && !local_at(L, ar, h->named)) h->named--;
@@ -525,7 +532,7 @@ static void name_locals(lua_State *L, Hook *h, lua_Debug *ar) {
   }
 }
 
-// Pushes state.lines[source]; a source is lexed when first met.
+// Pushes state.lines[source]; a source is lexed on first use.
 static void push_lines(lua_State *L, const char *source) {
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_getfield(L, -1, "lines");
@@ -539,7 +546,8 @@ static void push_lines(lua_State *L, const char *source) {
   }
 }
 
-// Another function runs than at the last line; hook userdata at `at`.
+// Called when another function runs than at the last line; the hook userdata is
+// at `at`.
 static void enter_function(lua_State *L, Hook *h, int at, lua_Debug *ar,
                            const void *func) {
   lua_getinfo(L, "S", ar);
@@ -559,7 +567,7 @@ static void enter_function(lua_State *L, Hook *h, int at, lua_Debug *ar,
   lua_rawset(L, -3);
 }
 
-// The line that ran last assigned the names in the list at `list`.
+// Names the variables that the last line assigned, from the list at `list`.
 static void name_assigned(lua_State *L, Hook *h, lua_Debug *ar, int list) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, list);
   for (lua_Integer i = 1; i <= n; i++) {
@@ -573,8 +581,8 @@ static void name_assigned(lua_State *L, Hook *h, lua_Debug *ar, int list) {
   }
 }
 
-// state.record(n): what the running function's locals hold, after n
-// instructions.
+// Calls state.record(n) with the number of IR instructions, to record the
+// locals of the running function.
 static void tell_line(lua_State *L, const Hook *h) {
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_getfield(L, -1, "record");
@@ -583,7 +591,7 @@ static void tell_line(lua_State *L, const Hook *h) {
   lua_pop(L, 1);
 }
 
-// A line of func, or its end, is reached; hook userdata at `at`.
+// Called at a line of func, or its end; the hook userdata is at `at`.
 static void look(lua_State *L, Hook *h, int at, lua_Debug *ar) {
   if (ar->event == LUA_HOOKRET) h->named = 0;  // tables may have grown
   name_locals(L, h, ar);
@@ -621,7 +629,7 @@ void hooklib_on(lua_State *L, bool on) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
   const Hook *h = lua_touserdata(L, -1);
   lua_pop(L, 1);
-  stop_sethook(L, on ? hooklib_event : NULL, on ? hook_mask(h) : 0, 1);
+  interrupt_sethook(L, on ? hooklib_event : NULL, on ? hook_mask(h) : 0, 1);
 }
 
 void hooklib_note(lua_State *L) {
@@ -640,7 +648,7 @@ void hooklib_wrote(lua_State *L, int idx) {
   const Hook *h = lua_touserdata(L, -1);
   lua_getiuservalue(L, -1, 2);
   lua_pushvalue(L, t);
-  if (h->notes) writelib_note(L, t + 2);
+  if (h->notes) table_writes_note(L, t + 2);
   lua_settop(L, t - 1);
 }
 
@@ -660,7 +668,7 @@ void hooklib_start(lua_State *L) {
   h->counts = lua_toboolean(L, -1);
   lua_getfield(L, -2, "record");
   h->records = lua_toboolean(L, -1);
-  writelib_find(L, &h->writers, &h->readers);
+  table_writes_find(L, &h->writers, &h->readers);
   lua_pop(L, 4);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &hook_key);
   hooklib_on(L, true);

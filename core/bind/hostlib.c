@@ -1,5 +1,5 @@
-// Host tensors: their memory, elements, constructors, and what of their
-// layout is marked as dynamic for kernels.
+// Host tensors: memory, elements, constructors, and marks of dynamic modes for
+// kernels.
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 // ---- elements ----
 
-// The open host buffer behind the tensor at idx, or an error.
+// Returns the open host buffer of the tensor at idx, or raises an error.
 static HostBuf *buffer_of(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   lua_getiuservalue(L, idx, 1);
@@ -25,7 +25,7 @@ static HostBuf *buffer_of(lua_State *L, int idx) {
   return b;
 }
 
-// Index into b of offset off, checked.
+// Returns the checked index into b of offset off.
 static size_t host_index(Ctx *cx, lua_State *L, const HostBuf *b,
                          const Tensor *t, Dim off) {
   if (!dim_static(off))
@@ -33,7 +33,7 @@ static size_t host_index(Ctx *cx, lua_State *L, const HostBuf *b,
                "  %s\n  give the tensor to the kernel as an argument to read "
                "it there", tensor_show(cx, t));
   int64_t i = dim_value(off);
-  uint64_t n = t->type == b->t  // else recast
+  uint64_t n = t->type == b->t  // otherwise recast
     ? b->count : b->bytes * 8 / (uint64_t)dtype_bits(t->type);
   if (i < 0 || (uint64_t)i >= n)
     face_error(L, ERR_ARG, "element %lld is outside of the buffer of %lld\n"
@@ -56,7 +56,7 @@ void hostlib_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off) {
   size_t i = host_index(cx, L, b, t, off);
   if (ir_fn(cx)) {
     lua_getiuservalue(L, idx, 1);
-    kernlib_note(L, t->type, i);
+    buflib_note(L, t->type, i);
   }
   face_push_bits(L, t->type, dtype_load(t->type, b->p, i));
 }
@@ -92,7 +92,7 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
     size_t first = host_index(cx, L, b, t, t->off);
     host_index(cx, L, b, t, dim_add(cx, t->off, dim_int(cx, n - 1)));
     bulk_fill(t->type, b->p, first, (size_t)n, bits);
-  } else {  // nothing is written where one of them is not there
+  } else {  // nothing is written if an element is out of bounds
     for (int write = 0; write < 2; write++)
       for (int64_t i = 0; i < n; i++) {
         size_t at = host_index(cx, L, b, t, tensor_at(cx, *t, dim_int(cx, i)));
@@ -104,7 +104,8 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
 
 // ---- constructors ----
 
-// A tensor that just holds l, over memory of *n elements that is to come.
+// Returns a tensor with layout l, for memory of *n elements that the caller
+// allocates.
 static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
                          size_t *n) {
   if (ir_fn(cx))
@@ -125,16 +126,17 @@ static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
   return dim_is(below, 0) ? t : tensor_offset(cx, t, below);
 }
 
-// Where a new tensor is to be.
+// Where a new tensor is allocated.
 typedef struct Place {
   Gpu *gpu;     // NULL: on the host
   int at;       // stack index of the GPU
-  bool pinned;  // its memory of the host
-  bool named;   // a device is
+  bool pinned;  // pinned host memory
+  bool named;   // a device is given
   bool sim;     // it is the simulator, not the host
 } Place;
 
-// The options at idx: {device =, pinned =, seed =}; leaves the GPU there.
+// Reads the options at idx: {device =, pinned =, seed =}; leaves the GPU on the
+// stack.
 static Place place_of(lua_State *L, int idx) {
   Place p = {0};
   face_check_options(L, idx, "device pinned seed");
@@ -148,7 +150,7 @@ static Place place_of(lua_State *L, int idx) {
   return p;
 }
 
-// Pins the host buffer on top, where there is a GPU to copy to.
+// Pins the host buffer on top, if there is a GPU to copy to.
 static void pin(lua_State *L) {
   Why w;
   if (gpulib_open_gpu(L, 0, &w)) {
@@ -157,7 +159,7 @@ static void pin(lua_State *L) {
   }
 }
 
-// A new tensor over a new host buffer that just holds l; pushed.
+// Pushes a new tensor on a new host buffer of the size of l.
 static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
                           bool pinned) {
   size_t n;
@@ -169,20 +171,21 @@ static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
   return b;
 }
 
-// A new tensor by the options at opts, all elements *bits, or undefined
-// where that is NULL; pushed.
+// Pushes a new tensor by the options at opts, with all elements *bits, or
+// (NULL) undefined.
 static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
                        const uint64_t *bits) {
   Place p = place_of(L, opts);
   if (!p.gpu) {
     HostBuf *b = push_host(cx, L, type, l, p.pinned);
     if (!bits) return 1;
-    if (*bits) bulk_fill(type, b->p, 0, b->count, *bits);  // it came as zeros
+    // New buffers are zero.
+    if (*bits) bulk_fill(type, b->p, 0, b->count, *bits);
     b->defined = true;
-    if (p.named && gpulib_recording(L)) {
+    if (p.named && recordlib_recording(L)) {
       lua_pushvalue(L, -1);
       face_push_bits(L, type, *bits);
-      gpulib_record_call(L, "fill", 2);
+      recordlib_call(L, "fill", 2);
     }
     return 1;
   }
@@ -196,23 +199,23 @@ static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
   return 1;
 }
 
-// Moves the tensor on top to where the options say; a graph on the simulator
-// refuses the copy as one on a GPU does.
+// Moves the tensor on top to the device of the options. A graph on the
+// simulator rejects the copy as one on a GPU does.
 static int push_moved(Ctx *cx, lua_State *L, Place p) {
-  if (p.sim && gpulib_recording(L)) devlib_refuse_copy(L);
+  if (p.sim && recordlib_recording(L)) devlib_refuse_copy(L);
   if (p.gpu) devlib_move(cx, L, lua_gettop(L), p.at);
   return 1;
 }
 
-// A layout, or a shape laid out with its last mode fastest.
+// Returns a layout, or a row-major one for a shape.
 static Layout check_layout(Ctx *cx, lua_State *L, int idx) {
   Layout l;
   return face_test_layout(L, idx, &l)
            ? l : layout_compact_right(cx, face_check_tup(cx, L, idx));
 }
 
-// zeros(shape or layout, dtype [, opts]); a shape is laid out with the last
-// mode fastest, as numpy and torch do.
+// zeros(shape or layout, dtype [, opts]); a shape is row-major, as in numpy and
+// torch.
 static int l_zeros(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, 1);
@@ -220,8 +223,7 @@ static int l_zeros(lua_State *L) {
   return push_filled(cx, L, face_check_dtype(L, 2), l, 3, &none);
 }
 
-// empty(shape or layout, dtype): reading it before writing is reported by
-// the simulator.
+// empty(shape or layout, dtype): the simulator reports reads before writes.
 static int l_empty(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, 1);
@@ -245,7 +247,8 @@ int hostlib_full(lua_State *L) {
   return push_filled(cx, L, t, l, 4, &bits);
 }
 
-// full_like(t, x[, dtype]): compact, in the order of t's strides, where t is.
+// full_like(t, x[, dtype]): compact, in the order of t's strides, on t's
+// device.
 int hostlib_like(lua_State *L, int xi, int number, int ti) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -263,7 +266,7 @@ int hostlib_like(lua_State *L, int xi, int number, int ti) {
 
 // ---- random elements ----
 
-#define SEED "cute.seed"  // of the registry: the next one, where none is said
+#define SEED "cute.seed"  // key in the registry: the next default seed
 
 static uint64_t next_seed(lua_State *L) {
   lua_getfield(L, LUA_REGISTRYINDEX, SEED);
@@ -274,7 +277,7 @@ static uint64_t next_seed(lua_State *L) {
   return seed;
 }
 
-// manual_seed(n): what is drawn from here on depends on n alone.
+// manual_seed(n): makes later random numbers depend on n alone.
 static int l_manual_seed(lua_State *L) {
   face_outside(L);
   lua_pushinteger(L, face_checkint(L, 1));
@@ -282,8 +285,9 @@ static int l_manual_seed(lua_State *L) {
   return 0;
 }
 
-// Draws the elements of a new tensor of arguments `at` (shape), `at` + 1 (type)
-// and `at` + 2 (options): on the host, the same bits for every device.
+// Pushes a tensor of random elements, from arguments `at` (shape), `at` + 1
+// (type) and `at` + 2 (options). They are drawn on the host: the same bits for
+// every device.
 static int push_random(lua_State *L, int at, char how) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, at);
@@ -309,12 +313,12 @@ static int push_random(lua_State *L, int at, char how) {
   return push_moved(cx, L, p);
 }
 
-// rand, randn(shape, dtype [, {seed =, device =, pinned =}]): numbers of
-// [0, 1), of N(0, 1)
+// rand, randn(shape, dtype [, {seed =, device =, pinned =}]): numbers in [0,
+// 1); from N(0, 1)
 static int l_rand(lua_State *L) { return push_random(L, 1, 'u'); }
 static int l_randn(lua_State *L) { return push_random(L, 1, 'n'); }
 
-// randint(lo, hi, shape, dtype [, opts]): integers from lo on, below hi
+// randint(lo, hi, shape, dtype [, opts]): integers from lo to hi - 1
 static int l_randint(lua_State *L) {
   int64_t lo = face_checkint(L, 1), hi = face_checkint(L, 2);
   DType t = face_check_dtype(L, 4);
@@ -330,7 +334,7 @@ static int l_randint(lua_State *L) {
   return push_random(L, 3, 'i');
 }
 
-// The shape of nested tables: the first entry of each level tells.
+// Returns the shape of nested tables, by the first entry of each level.
 static Tup nested_shape(Ctx *cx, lua_State *L, int idx) {
   Dim extent[8];
   size_t n = 0;
@@ -354,8 +358,8 @@ typedef struct Nest {
   size_t levels, at;
 } Nest;
 
-// Fails where the table on top has more than the entries 1 to n, which a list
-// has in one piece: behind the last of them come the other keys.
+// Raises an error if the table on top has keys other than 1 to n. lua_next
+// returns those after the array part.
 static void check_rest(lua_State *L, int64_t n) {
   if (n) lua_pushinteger(L, n);
   else lua_pushnil(L);
@@ -368,7 +372,7 @@ static void check_rest(lua_State *L, int64_t n) {
   }
 }
 
-// Copies the table on top, of level `level`, in row-major order.
+// Copies the table on top, at nesting `level`, in row-major order.
 static void read_nested(Nest *n, size_t level) {
   lua_State *L = n->L;
   int64_t want = dim_value(n->extent[level]);
@@ -387,7 +391,7 @@ static void read_nested(Nest *n, size_t level) {
   check_rest(L, want);
 }
 
-// tensor(nested tables [, dtype [, opts]]): f32 unless told otherwise.
+// tensor(nested tables [, dtype [, opts]]): f32 by default.
 static int l_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   Place p = place_of(L, 3);
@@ -404,16 +408,9 @@ static int l_tensor(lua_State *L) {
   return push_moved(cx, L, p);
 }
 
-// ---- marks ----
+// ---- marks of dynamic modes ----
 
-const TensorMarks *tensor_marks(lua_State *L, int idx) {
-  lua_getiuservalue(L, idx, 2);
-  const TensorMarks *m = lua_touserdata(L, -1);
-  lua_pop(L, 1);
-  return m;
-}
-
-// The tensor's marks, made (all static) when it has none.
+// Returns the tensor's marks; creates them (all static) if it has none.
 static TensorMarks *edit_marks(lua_State *L, const Tensor *t) {
   size_t n = tup_leaves(t->l.shape);
   bool has = t->space == SP_HOST || t->space == SP_COORD;
@@ -460,7 +457,8 @@ static void check_divides(lua_State *L, const char *what, int mode,
                (long long)v, mode, (long long)div);
 }
 
-// Option `key` of the table at 2: an integer, or by mode; def without one.
+// Returns option `key` of the table at 2: an integer, or one by mode; def:
+// absent.
 static int64_t option_of(lua_State *L, const char *key, int mode,
                          int64_t def) {
   if (!lua_istable(L, 2)) return def;
@@ -475,7 +473,7 @@ static int64_t option_of(lua_State *L, const char *key, int mode,
   return v;
 }
 
-// The leaf whose stride is 1, when there is just one of more than 1 element.
+// Returns the leaf with stride 1, if only one with more than 1 element has it.
 static int deduce_leading(lua_State *L, const Leaves *v) {
   int found = -1, any = -1;
   for (int i = 0; i < v->n; i++) {
@@ -490,8 +488,8 @@ static int deduce_leading(lua_State *L, const Leaves *v) {
   return found >= 0 ? found : any;
 }
 
-// What divides stride i at least, from the marks of the faster modes, when
-// the strides are compact; else 1.
+// Returns a divisor of stride i, from the marks of the faster modes, if the
+// strides are compact; else 1.
 static int64_t compact_div(const Leaves *v, const TensorMarks *m, int i) {
   int64_t cur = 1, div = 1;
   for (int steps = 0; steps <= v->n && cur < v->stride[i]; steps++) {
@@ -505,7 +503,7 @@ static int64_t compact_div(const Leaves *v, const TensorMarks *m, int i) {
   return cur == v->stride[i] && div > 0 ? div : 1;
 }
 
-// What is to be marked: the tensor at 1, or a copy of the layout there.
+// Returns the tensor to mark, at 1, or a copy of the layout there.
 static Tensor check_subject(lua_State *L) {
   if (!laylib_box(L, 1)) return face_check_tensor(L, 1);
   Tensor t = {.space = SP_HOST, .l = face_check_layout(L, 1)};
@@ -515,8 +513,9 @@ static Tensor check_subject(lua_State *L) {
 }
 
 // mark_layout_dynamic{leading_dim =, divisibility =, stride_divisibility =}:
-// every extent and every stride but the leading one (1) become dynamic.
-int hostlib_mark_layout(lua_State *L) {
+// makes all extents dynamic, and all strides except the leading one (1). For
+// tensors and layouts.
+static int mark_layout(lua_State *L) {
   face_enter(L);
   Tensor t = check_subject(L);
   face_check_options(L, 2, "leading_dim divisibility stride_divisibility");
@@ -543,8 +542,8 @@ int hostlib_mark_layout(lua_State *L) {
   return 1;
 }
 
-// mark_compact_shape_dynamic{mode =, divisibility =}: one extent becomes
-// dynamic, and with it the strides of the modes slower than it.
+// mark_compact_shape_dynamic{mode =, divisibility =}: makes one extent dynamic,
+// and the strides of all slower modes.
 static int tensor_mark_compact(lua_State *L) {
   face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -571,7 +570,7 @@ static int tensor_mark_compact(lua_State *L) {
 }
 
 const luaL_Reg hostlib_methods[] = {
-  {"mark_layout_dynamic(opts?)", hostlib_mark_layout},
+  {"mark_layout_dynamic(opts?)", mark_layout},
   {"mark_compact_shape_dynamic(opts)", tensor_mark_compact}, {NULL, NULL}};
 
 void hostlib_open(lua_State *L) {
@@ -584,5 +583,10 @@ void hostlib_open(lua_State *L) {
     {"randn(shape, dtype, opts?)", l_randn},
     {"randint(lo, hi, shape, dtype, opts?)", l_randint},
     {"manual_seed(seed)", l_manual_seed}, {NULL, NULL}};
+  static const luaL_Reg of_layouts[] = {
+    {"mark_layout_dynamic(opts?)", mark_layout}, {NULL, NULL}};
   face_setfuncs(L, funcs);
+  luaL_getmetatable(L, MT_LAYOUT);
+  face_setfuncs(L, of_layouts);
+  lua_pop(L, 1);
 }

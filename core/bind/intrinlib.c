@@ -1,5 +1,5 @@
-// The face of what lua/cute/arch/*.lua is made of: intrinsics, atomics, memory
-// accesses with hints, assertions and inline PTX.
+// Lua bindings for lua/cute/arch/*.lua: intrinsics, atomics, memory accesses
+// with hints, assertions and inline PTX.
 #include "ir/intrin.h"
 #include "ir/operands.h"
 
@@ -68,8 +68,8 @@ typedef struct Place {
   DType type;
 } Place;
 
-// The first element of the tensor (or iterator) at idx, as elements of t
-// where that is given.
+// Returns the first element of the tensor (or iterator) at idx, as an element
+// of type t if t is given.
 static Place check_place(Ctx *cx, lua_State *L, int idx, DType t) {
   Tensor x = face_check_tensor(L, idx);
   if (x.space != SP_GMEM && x.space != SP_SMEM && x.space != SP_DSMEM)
@@ -88,13 +88,13 @@ static Place check_place(Ctx *cx, lua_State *L, int idx, DType t) {
   return (Place){x.mem, dim_asref(cx, off), t};
 }
 
-// An integer type as wide as t, for bits that are only moved or compared.
+// Returns an integer type as wide as t, for bits that are moved or compared.
 static DType bits_type(DType t) {
   return dtype_bits(t) == 64 ? DT_U64 : dtype_bits(t) == 32 ? DT_U32 : DT_U16;
 }
 
-// Swapping floats is done on their bits (f32 can be exchanged as it is, without
-// hints), and so is what 16 bits are compared with.
+// Reports whether an atomic works on bits: exchanges of floats (except f32
+// without hints), and compare-and-swap of floats and i16.
 static bool as_bits(AtomicKind kind, DType t, int64_t flags) {
   if (kind == AT_CAS) return dtype_is_float(t) || t == DT_I16;
   return kind == AT_EXCH && dtype_is_float(t) && (t != DT_F32 || flags);
@@ -111,7 +111,7 @@ static void check_atomic(lua_State *L, AtomicKind kind, DType t, DType as) {
                "bits", atomic_row(kind)->name, dtype_name(t));
 }
 
-// atomic(kind, tensor, value[, compare], flags) -> what was there
+// atomic(kind, tensor, value[, compare], flags) -> the previous value
 static int l_atomic(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "an atomic");
@@ -138,7 +138,7 @@ static int l_atomic(lua_State *L) {
   return 1;
 }
 
-// Hints are of instructions, which move bytes.
+// Reads hints. Instructions with hints move whole bytes.
 static uint16_t check_flags(lua_State *L, int idx, DType t) {
   int64_t flags = face_optint(L, idx, 0);
   if (flags && dtype_bits(t) < 8)
@@ -159,7 +159,7 @@ static int l_access_load(lua_State *L) {
   return 1;
 }
 
-// access_store(tensor, value, flags): as the value's type when it is traced.
+// access_store(tensor, value, flags): stores the value in the tensor's type.
 static int l_access_store(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "store");
@@ -173,7 +173,7 @@ static int l_access_store(lua_State *L) {
 
 // ---- mbarriers ----
 
-// A block of the cluster: its rank.
+// Returns the rank of a block of the cluster.
 static Ref check_rank(Ctx *cx, lua_State *L, int idx) {
   Fn *fn = ir_fn(cx);
   const int32_t *c = fn->cluster;
@@ -187,8 +187,8 @@ static Ref check_rank(Ctx *cx, lua_State *L, int idx) {
   return r;
 }
 
-// The barrier at idx: 64 bits of shared memory, where it may be `far` of
-// another CTA's.
+// Returns the mbarrier at idx: 64 bits of shared memory, or (far) of another
+// CTA's.
 static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
   Place p = check_place(cx, L, idx, DT_NONE);
   Space space = ir_memof(ir_fn(cx), p.mem)->space;
@@ -201,8 +201,8 @@ static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
              "them", far ? "" : "this block's ", tensor_show(cx, &x));
 }
 
-// Of a barrier in another CTA's memory: it becomes this CTA's own at that
-// place; gives the rank of the CTA, 0 where it is this one's.
+// Replaces a barrier in another CTA's memory by this CTA's own at the same
+// offset. Returns the rank of the owner; 0: this CTA.
 static Ref take_peer(Ctx *cx, Place *p) {
   Fn *fn = ir_fn(cx);
   const Ins *i = ir_get(fn, p->mem);
@@ -210,7 +210,7 @@ static Ref take_peer(Ctx *cx, Place *p) {
   Ref rank = i->a[1];
   Ins own = *ir_get(fn, i->a[0]);
   p->mem = i->a[0];
-  if (own.type != p->type) {  // known there by another type
+  if (own.type != p->type) {  // it has another type there
     own.type = (uint8_t)p->type;
     own.src = 0;
     p->mem = ir_emit(cx, fn, own);
@@ -219,8 +219,8 @@ static Ref take_peer(Ctx *cx, Place *p) {
 }
 
 // mbarrier(op, pointer, hints, count, bytes, parity or token[, CTA of the
-// cluster; of "try_wait" nanoseconds]) -> of "try_wait" and "test_wait" whether
-// it was complete, of "arrive_token" the token
+// cluster; "try_wait": nanoseconds]) -> "try_wait", "test_wait": whether the
+// phase was complete; "arrive_token": the token
 static int l_mbarrier(lua_State *L) {
   static const struct { const char *name; Op op; uint16_t flags; } ops[] = {
     {"init", OP_MBARINIT, 0}, {"arrive", OP_MBARARRIVE, 0},
@@ -267,7 +267,7 @@ static int l_mbarrier(lua_State *L) {
 
 // ---- shared memory of other CTAs ----
 
-// peer(tensor in shared memory, rank) -> the same of that CTA of the cluster
+// peer(tensor in shared memory, rank) -> the tensor in that CTA of the cluster
 static int l_peer(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "map_dsmem_ptr");
@@ -281,7 +281,7 @@ static int l_peer(lua_State *L) {
   return 1;
 }
 
-// ptr_at(dtype, address, align) -> iterator: global memory at an i64
+// ptr_at(dtype, address, align) -> iterator: global memory at an i64 address
 static int l_ptr_at(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "make_ptr of an address");
@@ -308,7 +308,8 @@ static int l_ptr_at(lua_State *L) {
   return 1;
 }
 
-// st_async(destination, mbarrier, rank, values...): 1, 2 or 4 of one type.
+// st_async(destination, mbarrier, rank, values...): 1, 2 or 4 values of one
+// type.
 static int l_st_async(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "store_async_dsmem");
@@ -346,7 +347,7 @@ static int l_st_async(lua_State *L) {
 
 // ---- assertions ----
 
-// trap(condition, text): stops the kernel where the condition is false.
+// trap(condition, text): stops the kernel if the condition is false.
 static int l_trap(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "assert_");
@@ -361,7 +362,7 @@ static int l_trap(lua_State *L) {
 
 // ---- inline PTX ----
 
-// inline_ptx(text with %0 ..., outs, variables that it writes..., values...)
+// inline_ptx(text with %0 ..., outs, written variables..., values...)
 static int l_inline_ptx(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "inline_ptx");
@@ -380,7 +381,7 @@ static int l_inline_ptx(lua_State *L) {
   return 0;
 }
 
-// hints() -> {sem = {relaxed = bits, ...}, ...}: the flags of accesses
+// hints() -> {sem = {relaxed = bits, ...}, ...}: flags of accesses
 static int l_hints(lua_State *L) {
   lua_createtable(L, 0, HINT_COUNT);
   for (int f = 0; f < HINT_COUNT; f++) {
@@ -403,7 +404,7 @@ unsigned intrinlib_prefetch(lua_State *L, int idx) {
              h->value[1].name, h->value[2].name, h->value[3].name);
 }
 
-// smem_budget(sm) -> bytes of shared memory that a block may have
+// smem_budget(sm) -> maximum bytes of shared memory per block
 static int l_smem_budget(lua_State *L) {
   lua_pushinteger(L, target_smem((int)face_checkint(L, 1)));
   return 1;
@@ -419,7 +420,7 @@ static int l_has(lua_State *L) {
   return 1;
 }
 
-// archs() -> {"sm_70", ..., sm_70 = 70, ...}: the targets, oldest first
+// archs() -> {"sm_70", ..., sm_70 = 70, ...}: targets, oldest first
 static int l_archs(lua_State *L) {
   lua_newtable(L);
   lua_Integer n = 0;
@@ -436,7 +437,7 @@ static int l_archs(lua_State *L) {
   return 1;
 }
 
-// ---- the tables ----
+// ---- tables ----
 
 // ops() -> {{name=, effect=, who=}, ...}: rows of ir/ops.h, "who" as there
 static int l_ops(lua_State *L) {

@@ -1,4 +1,4 @@
-// The Lua face of the compiler: CUDA C in, a CUBIN and its log out.
+// Lua bindings of the compiler: from CUDA C to a CUBIN and a log.
 #include <string.h>
 
 #include "bind/face.h"
@@ -21,7 +21,7 @@ static void set_bytes(lua_State *L, const char *name, const char *p,
 
 // jit_compile(source, arch [, options [, no_cache [, waiting, patience]]]):
 // {cubin=, ptx=, log=, cached=, seconds=, nvrtc=, note=}, or nil, message, log.
-// waiting: told on stderr when it takes longer than `patience` seconds.
+// waiting: text for stderr if it takes longer than `patience` seconds.
 static int l_jit_compile(lua_State *L) {
   uint64_t start = base_nanotime();
   const char *options[32];

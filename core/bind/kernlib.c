@@ -1,8 +1,8 @@
-// The arguments of kernels: what the kernel sees in their place while it is
-// traced, whether a program still stands, and where their bytes are.
+// Arguments of kernels: what the kernel sees for them while it is traced,
+// whether a program is still valid, and where their bytes are.
 #include "bind/buflib.h"
 #include "bind/trace.h"
-#include "bind/kind.h"
+#include "bind/argkey.h"
 #include "tensor/place.h"
 
 #include <string.h>
@@ -12,10 +12,10 @@
 #include "bind/tma.h"
 #include "layout/composed.h"
 
-// ---- does a program still stand? ----
+// ---- validity of a program ----
 
-// Are two values the same for a trace? Numbers of one type and sign, layouts
-// that are equal, and else one object.
+// Reports whether two values are the same for a trace: numbers of one type and
+// sign, equal layouts, or one object.
 static bool same_value(lua_State *L, int a, int b) {
   if (lua_type(L, a) == LUA_TNUMBER && lua_type(L, b) == LUA_TNUMBER) {
     if (lua_isinteger(L, a) != lua_isinteger(L, b)) return false;
@@ -28,7 +28,7 @@ static bool same_value(lua_State *L, int a, int b) {
          lua_compare(L, a, b, LUA_OPEQ);
 }
 
-// Is the value on top, which is popped, entry i of the list on the next place?
+// Pops the value on top, and reports whether it is entry i of the list below.
 static bool is_entry(lua_State *L, lua_Integer i) {
   lua_rawgeti(L, -2, i);
   bool same = same_value(L, -1, -2);
@@ -36,7 +36,7 @@ static bool is_entry(lua_State *L, lua_Integer i) {
   return same;
 }
 
-// Pushes list `name` of the table at `read`; the count of its entries.
+// Pushes list `name` of the table at `read`; returns its length.
 static lua_Integer push_list(lua_State *L, int read, const char *name) {
   lua_getfield(L, read, name);
   face_checktype(L, -1, LUA_TTABLE);
@@ -62,15 +62,15 @@ static bool same_upvalues(lua_State *L, int read) {
   return true;
 }
 
-// Replaces the key on top by what the table below holds under it, itself or
-// through tables that are its __index; both are popped.
+// Replaces the table and the key on top by the value of the key, looked up in
+// the table and in tables that are its __index.
 static void get_field(lua_State *L) {
-  for (int level = 0; level < 8; level++) {  // table key
+  for (int level = 0; level < 8; level++) {  // stack: table key
     lua_pushvalue(L, -1);
     if (lua_rawget(L, -3) != LUA_TNIL || !lua_getmetatable(L, -3)) break;
     lua_pushliteral(L, "__index");
     if (lua_rawget(L, -2) != LUA_TTABLE) {
-      lua_pop(L, 2);  // table key nil
+      lua_pop(L, 2);  // stack: table key nil
       break;
     }
     lua_copy(L, -1, -5);
@@ -93,7 +93,7 @@ static bool same_keys(lua_State *L, int read) {
   return true;
 }
 
-// Does the table on top hold just the n fields of the table below?
+// Reports whether the table on top has exactly the n fields of the table below.
 static bool same_fields(lua_State *L, lua_Integer n) {
   int table = lua_gettop(L);
   for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
@@ -124,26 +124,6 @@ static bool same_tables(lua_State *L, int read) {
     if (!is_entry(L, i + 3)) return false;
   }
   return true;
-}
-
-// Lists {buffer, type, index, bits, ...} in the trace's state.
-void kernlib_note(lua_State *L, DType t, size_t i) {
-  const HostBuf *b = lua_touserdata(L, -1);
-  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
-  lua_getfield(L, -1, "elements");
-  lua_getfield(L, -1, "n");
-  lua_Integer n = lua_tointeger(L, -1);
-  lua_pushvalue(L, -4);
-  lua_rawseti(L, -3, n + 1);
-  lua_pushinteger(L, t);
-  lua_rawseti(L, -3, n + 2);
-  lua_pushinteger(L, (lua_Integer)i);
-  lua_rawseti(L, -3, n + 3);
-  lua_pushinteger(L, (lua_Integer)dtype_load(t, b->p, i));
-  lua_rawseti(L, -3, n + 4);
-  lua_pop(L, 1);
-  face_set_int(L, "n", n + 4);
-  lua_pop(L, 3);
 }
 
 static lua_Integer entry(lua_State *L, int list, lua_Integer i) {
@@ -183,7 +163,7 @@ bool kernlib_unchanged(lua_State *L, int idx) {
   return all;
 }
 
-// unchanged(read) -> bool: is all that cute.reach noted as it was?
+// unchanged(read) -> bool: whether all values that the trace read are unchanged
 static int l_unchanged(lua_State *L) {
   lua_settop(L, 1);
   lua_pushboolean(L, kernlib_unchanged(L, 1));
@@ -192,7 +172,7 @@ static int l_unchanged(lua_State *L) {
 
 // ---- what the kernel sees ----
 
-// What the script calls a leaf: "cfg.scale[3]", in CUDA C cfg_scale_3.
+// Returns the script's name for a leaf: "cfg.scale[3]", in CUDA C cfg_scale_3.
 static uint32_t leaf_name(const Walk *w, const char *more, int leaf) {
   lua_State *L = w->L;
   Buf b = {0};
@@ -222,12 +202,12 @@ static Ref new_arg(Ctx *cx, Arg a) {
   return ir_append(cx, fn, i, fold_full(a.type));
 }
 
-void kernlib_see_number(const Walk *w, DType type) {
+static void see_number(const Walk *w, DType type) {
   Arg a = {.name = leaf_name(w, NULL, 0), .type = type};
   trace_push(w->L, w->cx, new_arg(w->cx, a));
 }
 
-// A dynamic leaf of a layout becomes a scalar argument.
+// Adds a scalar argument for a dynamic leaf of a layout.
 static Dim dynamic_leaf(const Walk *w, bool shape, int leaf, int64_t div,
                         bool wide) {
   Fn *fn = ir_fn(w->cx);
@@ -258,13 +238,13 @@ static Layout dynamic_layout(const Walk *w, Layout l, const TensorMarks *m,
   return l;
 }
 
-void kernlib_see_layout(const Walk *w, Layout l, const TensorMarks *m,
-                        bool wide) {
+static void see_layout(const Walk *w, Layout l, const TensorMarks *m,
+                       bool wide) {
   face_push_layout(w->L, dynamic_layout(w, l, m, wide));
 }
 
-void kernlib_see_tensor(const Walk *w, Tensor t, const TensorMarks *m,
-                        bool wide, int64_t count) {
+static void see_tensor(const Walk *w, Tensor t, const TensorMarks *m,
+                       bool wide, int64_t count) {
   Ctx *cx = w->cx;
   Fn *fn = ir_fn(cx);
   if (t.space == SP_COORD) {
@@ -291,7 +271,7 @@ void kernlib_see_tensor(const Walk *w, Tensor t, const TensorMarks *m,
   face_push_tensor(w->L, &k, 0);
 }
 
-// What of a box a dump tells.
+// Returns the text of a box for dumps.
 static const char *box_text(Ctx *cx, const TensorMap *m) {
   Buf b = {0};
   for (int i = 0; i < m->rank; i++)
@@ -303,7 +283,7 @@ static const char *box_text(Ctx *cx, const TensorMap *m) {
   return s;
 }
 
-void kernlib_see_tma(const Walk *w, const TmaBox *b) {
+static void see_tma(const Walk *w, const TmaBox *b) {
   Ctx *cx = w->cx;
   Fn *fn = ir_fn(cx);
   Arg a = {.name = leaf_name(w, NULL, 0), .type = b->a.type, .pointer = true,
@@ -317,29 +297,32 @@ void kernlib_see_tma(const Walk *w, const TmaBox *b) {
   tmalib_push_traced(w->L, b, &m);
 }
 
+static const Seen seen = {see_number, see_layout, see_tensor, see_tma};
+
 void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n) {
   lua_newtable(L);
-  Walk w = kind_begin(cx, L, 0);
+  Walk w = argkey_begin(cx, L, 0);
+  w.see = &seen;
   w.func = func;
   w.copies = lua_gettop(L);
-  for (int i = 0; i < n; i++) kind_add(&w, first + i);
+  for (int i = 0; i < n; i++) argkey_add(&w, first + i);
   lua_pop(L, 1);
 }
 
-// ---- where its bytes are ----
+// ---- location of its bytes ----
 
-// param_memory(tensor, or a TMA atom: of its tensor) -> buffer, byte offset,
-// bytes that the layout spans
+// param_memory(tensor, or a TMA atom: its tensor) -> buffer, byte offset, bytes
+// that the layout spans
 static int l_param_memory(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (!tmalib_box(L, 1)) face_check_tensor(L, 1);
   lua_newtable(L);
-  Walk w = kind_begin(cx, L, 0);
+  Walk w = argkey_begin(cx, L, 0);
   w.buffers = lua_gettop(L);
-  kind_add(&w, 1);
+  argkey_add(&w, 1);
   if (!w.nleaf || !w.leaf->pointer)
     face_error(L, ERR_ARG, "the tensor has no memory of the host or a GPU");
-  LeafMemory m = kind_memory(cx, w.leaf);
+  LeafMemory m = argkey_memory(cx, w.leaf);
   lua_rawgeti(L, -1, 1);
   lua_pushinteger(L, m.offset);
   lua_pushinteger(L, m.bytes);
@@ -365,7 +348,7 @@ void kernlib_push_address(lua_State *L) {
   lua_pushinteger(L, address + offset);
 }
 
-// on_device(tensor, device buffer) -> the same view over the GPU's memory
+// on_device(tensor, device buffer) -> the same view of the GPU's memory
 static int l_on_device(lua_State *L) {
   face_enter(L);
   Tensor t = face_check_tensor(L, 1);

@@ -1,9 +1,9 @@
-// Launches whose program is there: a call of a kernel finds it by the kind of
-// its arguments and by what its trace read, a prepared launch has it. On a GPU
-// either is one call of the driver, and nothing is allocated for it.
+// Launches of compiled programs. A call of a kernel finds its program by the
+// kind of its arguments, and by the values that the trace read; a prepared
+// launch already has it. On a GPU, each is one driver call without allocation.
 #include "bind/trace.h"
 #include "bind/gpulib.h"
-#include "bind/kind.h"
+#include "bind/argkey.h"
 #include "bind/tma.h"
 
 #include <limits.h>
@@ -29,14 +29,14 @@ static void walk_list(Walk *w, int idx) {
   lua_pop(L, 1);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, idx, i);
-    kind_add(w, lua_gettop(L));
+    argkey_add(w, lua_gettop(L));
     lua_pop(L, 1);
   }
 }
 
-// Pushes what a launch hands over as a list: {buffer, byte offset, bytes} (and
-// tma = atom, whose tensor map tells of it) or {dtype, number}, with argument =
-// its number; of the buffers there is a list at `buffers`.
+// Pushes the values that a launch passes: {buffer, byte offset, bytes} (with
+// tma = atom, if a tensor map describes it) or {dtype, number}, with argument =
+// its number. The list of buffers is at `buffers`.
 static void push_values(lua_State *L, Ctx *cx, const Leaf *l, size_t n,
                         int buffers) {
   lua_createtable(L, (int)n, 0);
@@ -44,7 +44,7 @@ static void push_values(lua_State *L, Ctx *cx, const Leaf *l, size_t n,
     lua_createtable(L, 3, 1);
     face_set_int(L, "argument", l[i].argument);
     if (l[i].pointer) {
-      LeafMemory m = kind_memory(cx, &l[i]);
+      LeafMemory m = argkey_memory(cx, &l[i]);
       lua_rawgeti(L, buffers, (lua_Integer)l[i].place);
       lua_rawseti(L, -2, 1);
       lua_pushinteger(L, m.offset);
@@ -63,69 +63,71 @@ static void push_values(lua_State *L, Ctx *cx, const Leaf *l, size_t n,
   }
 }
 
-// launch_values{arguments, n =} -> what their launch hands over: see above
+// launch_values{arguments, n =} -> the values that their launch passes: see
+// above
 static int l_launch_values(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
   lua_newtable(L);
-  Walk w = kind_begin(cx, L, 0);
+  Walk w = argkey_begin(cx, L, 0);
   w.buffers = 2;
   walk_list(&w, 1);
   push_values(L, cx, w.leaf, w.nleaf, 2);
   return 1;
 }
 
-// launch_fit(kind, arguments...) -> the same for a program of that kind;
-// raises where they do not fit it.
+// launch_fit(kind, arguments...) -> the same for a program of that kind; raises
+// an error if they do not fit it.
 static int l_launch_fit(lua_State *L) {
   Ctx *cx = face_enter(L);
-  const KindBox *k = kind_box(L, 1);
+  const ArgKey *k = argkey_box(L, 1);
   int n = lua_gettop(L);
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a kernel");
   lua_newtable(L);
-  Walk w = kind_begin(cx, L, k->w[0]);
+  Walk w = argkey_begin(cx, L, k->w[0]);
   w.buffers = n + 1;
-  for (int i = 2; i <= n; i++) kind_add(&w, i);
-  kind_end(&w);
-  const Leaf *leaf = kind_fit(&w, k);
+  for (int i = 2; i <= n; i++) argkey_add(&w, i);
+  argkey_end(&w);
+  const Leaf *leaf = argmatch_fit(&w, k);
   push_values(L, cx, leaf, k->nleaf, n + 1);
   return 1;
 }
 
-// ---- kinds that are kept ----
+// ---- kinds ----
 
-// kind({arguments, n =}, launch) -> kind, hash, list of what it names by
-// address, and where memory of some is that of others: their numbers as a
-// list (0: alone, else alike for all that are connected). The kind keeps what
-// it names alive. launch: an integer for what else the program is for.
+// kind({arguments, n =}, launch) -> kind, hash, list of the objects it
+// identifies by address, and, if memory of some arguments overlaps, their
+// groups as a list (0: alone; else equal for all connected ones). The kind
+// keeps the objects alive. launch: an integer for other properties of the
+// program.
 static int l_kind(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
   lua_Integer launch = face_optint(L, 2, 0);
   lua_settop(L, 2);
-  lua_newtable(L);  // 3
-  Walk w = kind_begin(cx, L, (uint64_t)launch);
+  lua_newtable(L);  // stack index 3
+  Walk w = argkey_begin(cx, L, (uint64_t)launch);
   w.hold = 3;
   walk_list(&w, 1);
-  kind_end(&w);
-  uint64_t hash = kind_hash(&w);
+  argkey_end(&w);
+  uint64_t hash = argkey_hash(&w);
   size_t words = w.n * sizeof *w.w;
   size_t each = sizeof(uint32_t) + sizeof(int);
-  KindBox *k = lua_newuserdatauv(L, sizeof *k + words + w.nleaf * each, 1);
-  *k = (KindBox){.arguments = w.argument, .n = w.n,
-                 .symbolic = w.symbolic, .numbers = w.numbers,
-                 .in_table = w.in_table, .nleaf = w.nleaf};
+  ArgKey *k = lua_newuserdatauv(L, sizeof *k + words + w.nleaf * each, 1);
+  *k = (ArgKey){.arguments = w.argument, .n = w.n,
+                .symbolic = w.symbolic, .numbers = w.numbers,
+                .in_table = w.in_table, .nleaf = w.nleaf};
   k->w = memcpy(k + 1, w.w, words);
   k->symbol = (uint32_t *)(void *)((char *)k->w + words);
   k->group = (int *)(void *)(k->symbol + w.nleaf);
   for (size_t i = 0; i < w.nleaf; i++) k->symbol[i] = w.leaf[i].symbol;
-  bool overlap = kind_overlaps(cx, w.leaf, w.nleaf, k->group);
+  bool overlap = argkey_overlaps(cx, w.leaf, w.nleaf, k->group);
   luaL_setmetatable(L, MT_KIND);
   lua_pushvalue(L, 3);
   lua_setiuservalue(L, -2, 1);
-  if (kind_name(L, 1)) {  // kept as what words name is
-    k->name = lua_pushstring(L, kind_name(L, 1));
+  if (argkey_name(L, 1)) {  // kept alive like named objects
+    k->name = lua_pushstring(L, argkey_name(L, 1));
     lua_rawseti(L, 3, (lua_Integer)lua_rawlen(L, 3) + 1);
   }
   lua_pushinteger(L, (lua_Integer)hash);
@@ -139,22 +141,22 @@ static int l_kind(lua_State *L) {
   return 4;
 }
 
-// kind_text(arguments...) -> the same for arguments of one kind alone
+// kind_text(arguments...) -> the words of the arguments' kind as a string
 static int l_kind_text(lua_State *L) {
   Ctx *cx = face_enter(L);
   int n = lua_gettop(L);
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a kernel");
-  Walk w = kind_begin(cx, L, 0);
-  for (int i = 1; i <= n; i++) kind_add(&w, i);
-  kind_end(&w);
+  Walk w = argkey_begin(cx, L, 0);
+  for (int i = 1; i <= n; i++) argkey_add(&w, i);
+  argkey_end(&w);
   lua_pushlstring(L, (const char *)w.w, w.n * sizeof *w.w);
   return 1;
 }
 
-// kind.symbolic: is some argument not there yet? kind.numbers: are there
-// numbers, in_table: in tables? kind.arguments: their count.
+// kind.symbolic: some argument is symbolic. kind.numbers: some are numbers;
+// in_table: in tables. kind.arguments: their count.
 static int kind_index(lua_State *L) {
-  const KindBox *k = kind_box(L, 1);
+  const ArgKey *k = argkey_box(L, 1);
   const char *name = face_checkstr(L, 2);
   if (strcmp(name, "symbolic") == 0) lua_pushboolean(L, k->symbolic);
   else if (strcmp(name, "numbers") == 0) lua_pushboolean(L, k->numbers);
@@ -164,15 +166,15 @@ static int kind_index(lua_State *L) {
   return 1;
 }
 
-// ---- finding programs ----
+// ---- search for programs ----
 
-// Pushes the program of this kind among those of the table at `programs`, by
-// hash, with all that its trace read as it was; false: none, nothing. It
-// becomes the first of its list.
+// Pushes the program of this kind from the table at `programs`, which is
+// indexed by hash; all values that its trace read must be unchanged. Moves it
+// to the front of its list. false: none, and nothing is pushed.
 static bool find_program(Walk *w, int programs) {
   lua_State *L = w->L;
-  kind_end(w);
-  uint64_t hash = kind_hash(w);
+  argkey_end(w);
+  uint64_t hash = argkey_hash(w);
   int list = lua_gettop(L) + 1;
   bool found = lua_rawgeti(L, programs, (lua_Integer)hash) == LUA_TTABLE;
   lua_Integer n = found ? (lua_Integer)lua_rawlen(L, list) : 0;
@@ -181,7 +183,7 @@ static bool find_program(Walk *w, int programs) {
     lua_rawgeti(L, list, i);
     lua_pushliteral(L, "kind");
     lua_rawget(L, -2);
-    const KindBox *k = face_test(L, -1, MT_KIND);
+    const ArgKey *k = face_test(L, -1, MT_KIND);
     if (!k || k->n != w->n || memcmp(k->w, w->w, w->n * sizeof *w->w) != 0)
       continue;
     lua_pushliteral(L, "read");
@@ -204,26 +206,27 @@ static int l_find_program(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
   face_checktype(L, 2, LUA_TTABLE);
-  Walk w = kind_begin(cx, L, (uint64_t)face_checkint(L, 3));
+  Walk w = argkey_begin(cx, L, (uint64_t)face_checkint(L, 3));
   walk_list(&w, 2);
   return find_program(&w, 1);
 }
 
 // ---- launch options ----
 
-// What a plain launch says. Whatever else there is, or is wrong, Lua looks at.
+// Options of a plain launch. Launches with other options, and invalid ones, are
+// handled in Lua.
 typedef struct Plain {
-  unsigned grid[3], block[3];  // grid[0], block[0] = 0: not said
-  unsigned cluster[3];         // cluster[0] = 0: not said
+  unsigned grid[3], block[3];  // grid[0], block[0] = 0: absent
+  unsigned cluster[3];         // cluster[0] = 0: absent
   int device;                  // stack index, or 0
-  int gpu;                     // the number of a GPU from 1 on, 0: not said
-  int fmad, fastmath, pdl;     // -1: not said
+  int gpu;                     // number of a GPU from 1 on; 0: absent
+  int fmad, fastmath, pdl;     // -1: absent
   const GpuStream *stream;
 } Plain;
 
 #define PLAIN {.fmad = -1, .fastmath = -1, .pdl = -1}
 
-// The value on top as extents; all but a grid or block as it should be: false.
+// Reads the value on top as extents; false: not a valid grid or block.
 static bool plain_extents(lua_State *L, unsigned v[3], bool grid) {
   static const lua_Integer most[2][3] = {{1024, 1024, 64},
                                          {INT_MAX, 65535, 65535}};
@@ -251,8 +254,8 @@ static bool plain_extents(lua_State *L, unsigned v[3], bool grid) {
   return grid || n[0] * n[1] * n[2] <= 1024;
 }
 
-// The value on top as a device: that of an object goes below the options, at
-// idx + 1.
+// Reads the value on top as a device. An object is inserted after the options,
+// at idx + 1.
 static bool plain_device(lua_State *L, int idx, Plain *p) {
   if (lua_type(L, -1) == LUA_TSTRING) {
     const char *s = lua_tostring(L, -1);
@@ -265,7 +268,7 @@ static bool plain_device(lua_State *L, int idx, Plain *p) {
   return lua_istable(L, -1);
 }
 
-// Option k, whose value is on top.
+// Reads option k, whose value is on top.
 static bool plain_option(lua_State *L, int idx, const char *k, Plain *p) {
   if (strcmp(k, "grid") == 0) return plain_extents(L, p->grid, true);
   if (strcmp(k, "block") == 0) return plain_extents(L, p->block, false);
@@ -284,7 +287,8 @@ static bool plain_option(lua_State *L, int idx, const char *k, Plain *p) {
   return flag && lua_isboolean(L, -1);
 }
 
-// Options at idx (nil: none); false: not plain. A device is left on the stack.
+// Reads the options at idx (nil: none); false: not plain. A device stays on the
+// stack.
 static bool plain_options(lua_State *L, int idx, Plain *p) {
   if (lua_isnoneornil(L, idx)) return true;
   if (!lua_istable(L, idx)) return false;
@@ -300,16 +304,16 @@ static bool plain_options(lua_State *L, int idx, Plain *p) {
 
 // ---- launching ----
 
-// The words of a leaf on the GPU: its address, or its tensor map.
+// Returns the parameter of a leaf on the GPU: its address, or its tensor map.
 static void *pack_memory(Ctx *cx, const Leaf *leaf) {
-  uint64_t at = leaf->dev->ptr + (uint64_t)kind_memory(cx, leaf).offset;
+  uint64_t at = leaf->dev->ptr + (uint64_t)argkey_memory(cx, leaf).offset;
   uint64_t *w = NEW(cx, uint64_t, leaf->tma ? TENSORMAP_WORDS : 1);
   if (leaf->tma) tmalib_encode(cx, &leaf->tma->a, leaf->t, at, w);
   else *w = at;
   return w;
 }
 
-// Runs `l` with these leaves; false where some memory is not a GPU's.
+// Launches `l` with these leaves; false: some memory is not on its GPU.
 static bool run_leaves(lua_State *L, Ctx *cx, GpuLaunch l, const Leaf *leaf,
                        size_t n) {
   uint64_t *value = NEW(cx, uint64_t, n + 1);
@@ -331,19 +335,20 @@ static bool run_leaves(lua_State *L, Ctx *cx, GpuLaunch l, const Leaf *leaf,
   return true;
 }
 
-// Is there a kernel that this can launch?
+// Reports whether the launch has an open kernel.
 static bool can_launch(const GpuLaunch *l) {
   return l && gpu_owns(&l->fn->own);
 }
 
-// The number from 1 on of the GPU where some memory is; 0: it is on the host.
+// Returns the number, from 1 on, of a GPU that holds some memory; 0: host
+// memory.
 static int on_gpu(const Walk *w) {
   for (size_t i = 0; i < w->nleaf; i++)
     if (w->leaf[i].dev) return w->leaf[i].dev->own.gpu->ordinal + 1;
   return 0;
 }
 
-// A boolean of the kernel, or what there is without one.
+// Returns a boolean field of the kernel, or `none`.
 static bool own_flag(lua_State *L, int kernel, const char *name, bool none) {
   lua_pushvalue(L, kernel);
   bool flag = pop_field(L, name) == LUA_TNIL ? none : lua_toboolean(L, -1);
@@ -351,8 +356,8 @@ static bool own_flag(lua_State *L, int kernel, const char *name, bool none) {
   return flag;
 }
 
-// fmad and fastmath as two bits: what the launch says, else its kernel; what
-// is fast contracts, too, where nobody says otherwise.
+// Returns fmad and fastmath as two bits: from the launch, else from its kernel.
+// fastmath implies fmad by default.
 static lua_Integer numerics(lua_State *L, int kernel, const Plain *p) {
   bool fast = p->fastmath >= 0 ? p->fastmath
                                : own_flag(L, kernel, "fastmath", false);
@@ -360,15 +365,15 @@ static lua_Integer numerics(lua_State *L, int kernel, const Plain *p) {
   return fmad | fast << 1;
 }
 
-// Is the grid one of whole clusters?
+// Reports whether the grid consists of whole clusters.
 static bool whole_clusters(const GpuLaunch *l) {
   for (int i = 0; i < 3; i++)
     if (l->grid[i] % l->cluster[i]) return false;
   return true;
 }
 
-// The block, cluster and numerics of a launch as one number; -1: not to be
-// said here.
+// Returns the block, cluster and numerics of a launch as one number; -1: not
+// representable here.
 static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
   unsigned own[3] = {0};
   lua_pushvalue(L, kernel);
@@ -384,15 +389,14 @@ static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
          (lua_Integer)c[1] << 39 | (lua_Integer)c[2] << 44;
 }
 
-// launch_known(call, options, Device, gpus) -> true: launched. Nothing: it is
-// no plain launch on a GPU of a program that is there. call: {arguments, n =,
-// kernel =}; Device: the metatable of devices; gpus: those that were opened, by
-// their numbers from 0 on.
+// launch_known(call, options, Device, gpus) -> true: launched. Nothing: not a
+// plain launch of a known program on a GPU. call: {arguments, n =, kernel =};
+// Device: the metatable of devices; gpus: the opened ones, by number from 0 on.
 static int l_launch_known(lua_State *L) {
   Ctx *cx = face_enter(L);
   Plain p = PLAIN;
   lua_settop(L, 4);
-  lua_rotate(L, 2, -1);  // call Device gpu options [device]
+  lua_rotate(L, 2, -1);  // stack: call Device gpu options [device]
   if (ir_fn(cx) || !lua_istable(L, 1) || !plain_options(L, 4, &p) ||
       !p.grid[0])
     return 0;
@@ -407,7 +411,7 @@ static int l_launch_known(lua_State *L) {
   if (launch < 0) return 0;
   lua_settop(L, kernel);
   if (pop_field(L, "programs") != LUA_TTABLE) return 0;
-  Walk w = kind_begin(cx, L, (uint64_t)launch);
+  Walk w = argkey_begin(cx, L, (uint64_t)launch);
   walk_list(&w, 1);
   if (!find_program(&w, kernel)) return 0;
   if (pop_field(L, "launches") != LUA_TTABLE) return 0;
@@ -423,7 +427,7 @@ static int l_launch_known(lua_State *L) {
   memcpy(l.grid, p.grid, sizeof l.grid);
   l.stream = p.stream;
   l.pdl = p.pdl > 0;
-  l.cooperative = false;  // those that are go through Lua
+  l.cooperative = false;  // cooperative launches go through Lua
   if (!whole_clusters(&l) || (l.pdl && l.fn->own.gpu->major < 9)) return 0;
   gpulib_keep(L, l.fn->own.gpu, -1);
   if (!run_leaves(L, cx, l, w.leaf, w.nleaf)) return 0;
@@ -431,11 +435,12 @@ static int l_launch_known(lua_State *L) {
   return 1;
 }
 
-// Runs arguments 2.. with the launch and kind in the upvalues; see launcher.
+// Launches with arguments 2.. and the launch and kind in the upvalues; see
+// launcher.
 static int launch_again(lua_State *L) {
   Ctx *cx = face_enter(L);
   GpuLaunch l = *(const GpuLaunch *)lua_touserdata(L, lua_upvalueindex(2));
-  const KindBox *k = lua_touserdata(L, lua_upvalueindex(3));
+  const ArgKey *k = lua_touserdata(L, lua_upvalueindex(3));
   int n = lua_gettop(L);
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a kernel");
   if (ir_fn(cx) || !can_launch(&l)) return 0;
@@ -448,24 +453,24 @@ static int launch_again(lua_State *L) {
     if (p.stream) l.stream = p.stream;
     n--;
   }
-  Walk w = kind_begin(cx, L, k->w[0]);
-  for (int i = 2; i <= n; i++) kind_add(&w, i);
-  kind_end(&w);
+  Walk w = argkey_begin(cx, L, k->w[0]);
+  for (int i = 2; i <= n; i++) argkey_add(&w, i);
+  argkey_end(&w);
   if (!l.grid[0] || n != k->arguments + 1 || !whole_clusters(&l)) return 0;
   gpulib_keep(L, l.fn->own.gpu, lua_upvalueindex(2));
-  if (!run_leaves(L, cx, l, kind_fit(&w, k), k->nleaf)) return 0;
+  if (!run_leaves(L, cx, l, argmatch_fit(&w, k), k->nleaf)) return 0;
   lua_pushboolean(L, 1);
   return 1;
 }
 
 // launcher(launch, kind, grid) -> f(prepared, arguments...) -> true: launched
-// on its GPU, with arguments that fit the kind. Nothing: Lua has to look. A
-// last table with grid, stream are the launch's options; grid = false: each
-// launch has to say it.
+// on its GPU, with arguments that fit the kind. Nothing: Lua must handle it. A
+// last table with grid or stream is the launch's options; grid = false: each
+// launch must give one.
 static int l_launcher(lua_State *L) {
   Ctx *cx = face_enter(L);
   GpuLaunch *l = face_check(L, 1, MT_LAUNCH, "launch");
-  kind_box(L, 2);
+  argkey_box(L, 2);
   if (!lua_toboolean(L, 3)) l->grid[0] = 0;
   lua_pushlightuserdata(L, cx);
   lua_pushvalue(L, 1);

@@ -1,16 +1,16 @@
-// Shared by the Lua faces of layouts: layoutlib.c (values), alglib.c
-// (operations on layouts), tuplelib.c (operations on IntTuples).
+// Layouts, constants and IntTuples as values of Lua (laylib.c), and as
+// arguments (operands.c). layoutlib.c, alglib.c and tuplelib.c use them.
 #ifndef CUTE_LAYLIB_H
 #define CUTE_LAYLIB_H
 
 #include "bind/face.h"
 
-// First words of our userdata: a mark (the address of a constant of this
-// program) tells the type more cheaply than a metatable does.
+// First word of the userdata: a mark (the address of a constant of this
+// program), which identifies the type faster than a metatable.
 typedef struct LayoutBox {
   const void *mark;
   uint32_t serial, born;  // of the Fn that traced extents belong to; 0: none
-  Layout l;               // points into what follows
+  Layout l;               // points into the data that follows
 } LayoutBox;
 
 // cute._, cute.X, LayoutLeft, LayoutRight, bases and swizzles.
@@ -21,25 +21,35 @@ typedef enum ConstKind {
 typedef struct ConstBox {
   const void *mark;
   ConstKind kind;
-  uint32_t serial;        // CONST_BASIS of a traced value
+  uint32_t serial;        // CONST_BASIS with a traced value
   Dim d;
   Swizzle sw;
 } ConstBox;
 
+// Registry: the metatables of layouts, constants and tuples.
+extern const char laylib_layout_key;
+extern const char laylib_const_key;
+extern const char laylib_tuple_key;
+
 ConstBox *laylib_const(lua_State *L, int idx);  // NULL: none
+ConstBox *laylib_push_const(lua_State *L, ConstKind kind);
+// Returns the value of a basis; raises an error if it is another kernel's.
+Dim laylib_basis(lua_State *L, const ConstBox *b);
 bool laylib_is(lua_State *L, int idx, ConstKind kind);
-LayoutBox *laylib_box(lua_State *L, int idx);   // unchecked traced extents
-// A plain layout with room for marks, as tensors have it: uservalue 2.
+// Traced extents are not checked.
+LayoutBox *laylib_box(lua_State *L, int idx);
+// Pushes a plain layout with room for marks, like a tensor: uservalue 2.
 void laylib_push_markable(lua_State *L, Layout l);
 void laylib_push_swizzle(lua_State *L, Swizzle sw);
 bool laylib_test_swizzle(lua_State *L, int idx, Swizzle *sw);
 void laylib_push_truth(lua_State *L, Dim d);    // boolean or traced predicate
-// A tuple leaf is pushed as what it is, not as a table.
+// Pushes a tuple; a leaf is pushed as its value, not as a table.
 void laylib_push_any(lua_State *L, Tup t);
 
-void laylib_set_tuple(lua_State *L);  // the table at -1 prints as a tuple
+void laylib_set_tuple(lua_State *L);  // makes the table on top print as a tuple
 
-// What most functions take first: a layout, or a tensor with one.
+// operands.c: the first operand of most functions: a layout, or a tensor with
+// one.
 typedef struct LayoutOperand {
   Layout l;
   Tensor t;
@@ -47,39 +57,36 @@ typedef struct LayoutOperand {
 } LayoutOperand;
 bool laylib_test_operand(lua_State *L, int idx, LayoutOperand *o);
 LayoutOperand laylib_operand(lua_State *L, int idx);
-int laylib_push_operand(lua_State *L, const LayoutOperand *o, Layout l);  // 1
-// A tuple, or the shape of a layout or tensor; a layout, or a compact one of
-// a tuple.
+// Returns 1.
+int laylib_push_operand(lua_State *L, const LayoutOperand *o, Layout l);
+// laylib_shape: a tuple, or the shape of a layout or tensor. laylib_layout: a
+// layout, or a compact one for a tuple.
 Tup laylib_shape(Ctx *cx, lua_State *L, int idx);
-// A tuple whose leaves may be layouts (DIM_LAYOUT), or a layout alone: a
-// tiler, whose modes are moved about as any tuple's.
+// A tuple whose leaves may be layouts (DIM_LAYOUT), or a single layout: a
+// tiler, whose modes are rearranged like those of any tuple.
 Tup laylib_tree(Ctx *cx, lua_State *L, int idx);
 Layout laylib_layout(Ctx *cx, lua_State *L, int idx);
-// As layout_stride; fails where values go through another layout.
+// As layout_stride; raises an error if values go through another layout.
 Tup laylib_stride(Ctx *cx, lua_State *L, Layout l);
 Tiler laylib_tiler(Ctx *cx, lua_State *L, int idx);
 int laylib_mode(lua_State *L, int idx);
 // Modes from arguments first.., or from one table: {0, 2}.
 int *laylib_modes(Ctx *cx, lua_State *L, int first, int *n);
-// Arguments first..top as one coordinate: a lone one as it stands.
+// Arguments first..top as one coordinate; a single one is unchanged.
 Tup laylib_coord(Ctx *cx, lua_State *L, int first);
-// The order argument of ordered layouts: a tuple; NULL for LayoutLeft. For
-// LayoutRight that of shape.
+// The order argument of ordered layouts: a tuple; NULL: LayoutLeft. For
+// LayoutRight, computed from shape.
 Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape);
 
-// leftlib.c: Lua functions that layouts go through. make: of the function at
-// f, with the options at opts or none; pushes what holds it.
-const LayoutFn *leftlib_make(lua_State *L, int f, int opts);
-void leftlib_push(lua_State *L, const LayoutFn *fn);  // the Lua function
-int leftlib_count(Layout l);  // of its functions
-// The userdata on top holds them, in its uservalues from `first` on.
-void leftlib_hold(lua_State *L, Layout l, int first);
-void leftlib_open(lua_State *L);
+// layoutfn.c: Lua functions in composed layouts. Creates one from the function
+// at f, with the options at opts, if any; pushes its owner.
+const LayoutFn *layoutfn_make(lua_State *L, int f, int opts);
+void layoutfn_push(lua_State *L, const LayoutFn *fn);  // the Lua function
+int layoutfn_count(Layout l);  // number of its functions
+// Stores the owners in the userdata on top, in its uservalues from `first` on.
+void layoutfn_hold(lua_State *L, Layout l, int first);
 
-// t[k] where the table of a tuple has no k: nil, but an error below 1.
+// Handles t[k] where the table of a tuple has no k: nil, or an error below 1.
 int tuplelib_index(lua_State *L);
-
-void alglib_open(lua_State *L);
-void tuplelib_open(lua_State *L);
 
 #endif

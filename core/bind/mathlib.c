@@ -1,5 +1,5 @@
-// Element-wise functions of vectors, traced scalars and plain Lua numbers
-// alike: the float functions of ir/ir.h, max, min, where and their kin.
+// Element-wise functions of vectors, traced scalars and plain Lua numbers: the
+// float functions of ir/ir.h, max, min, where and others.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 static double m_rsqrt(double x) { return 1 / sqrt(x); }
 static double m_rcp(double x) { return 1 / x; }
 
-// The functions of one argument and of two: of users, of ir/ir.h, and that by
-// which plain Lua numbers are computed (NULL: as the hardware does it in f32).
-// OPT(name): those whose calls may say {fastmath = ...}.
+// Functions of one and of two arguments: the user's name, the function of
+// ir/ir.h, and the C function for plain Lua numbers (NULL: computed as by the
+// hardware, in f32). OPT(name): calls may pass {fastmath = ...}.
 #define OPT(name) name "(x, opts?)"
 #define MATHS1(F) \
   F(OPT("sqrt"), SQRT, sqrt) F(OPT("rsqrt"), RSQRT, m_rsqrt) \
@@ -54,7 +54,8 @@ static const OfNumbers of_numbers[MF_COUNT] = {
 #undef F2
 };
 
-// {fastmath = true} at idx: for this call, whatever the kernel says.
+// Reads {fastmath = true} at idx, which overrides the kernel's option for this
+// call.
 static bool check_fastmath(lua_State *L, int idx, bool otherwise) {
   if (lua_isnoneornil(L, idx)) return otherwise;
   face_check_options(L, idx, "fastmath");
@@ -78,7 +79,7 @@ static int map_math(lua_State *L, Ctx *cx, const Elements *a, DType t,
   return n;
 }
 
-// Narrow floats compute in f32 and come back.
+// Maps f over traced arguments; narrow floats are computed in f32.
 static int math_traced(lua_State *L, Ctx *cx, MathFn f, int n) {
   Elements a = veclib_operands(cx, L, 1, n);
   bool fast = check_fastmath(L, n + 1, ir_fn(cx)->fastmath);
@@ -107,7 +108,7 @@ static int l_math(lua_State *L, int id) {
   return 1;
 }
 
-// Arguments at indices a and b: pushes the smaller (larger) one.
+// Pushes the smaller (larger) one of the arguments at a and b.
 static void pick(lua_State *L, Ctx *cx, int a, int b, Op op) {
   a = lua_absindex(L, a);
   b = lua_absindex(L, b);
@@ -141,7 +142,7 @@ static int l_abs(lua_State *L) {
     return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_ABS);
   }
   if (lua_isinteger(L, 1)) {
-    lua_Integer v = lua_tointeger(L, 1);  // that of mininteger is itself
+    lua_Integer v = lua_tointeger(L, 1);  // of math.mininteger: itself
     lua_pushinteger(L, v < 0 ? (lua_Integer)(0u - (lua_Unsigned)v) : v);
   } else {
     lua_pushnumber(L, fabs(face_checknum(L, 1)));
@@ -165,11 +166,11 @@ static int l_fma(lua_State *L) {
   return 1;
 }
 
-// where(cond, a, b): a where cond is true, else b; of two numbers it takes the
-// type that it meets.
+// where(cond, a, b): a if cond is true, else b; a number takes the type of the
+// other operand.
 static int l_where(lua_State *L) {
   int all = 0;
-  for (int i = 1; i <= 3; i++) all |= rowlib_kind(L, i);
+  for (int i = 1; i <= 3; i++) all |= dispatch_kind(L, i);
   bool vector = all & KIND_VECTOR;
   face_checkany(L, 3);
   if (!vector && lua_isboolean(L, 1)) {
@@ -212,7 +213,7 @@ static int fold_bool(lua_State *L, int op) {
   return 1;
 }
 
-// ---- opening ----
+// ---- module ----
 
 static const FnRow rows[] = {
   {"abs(x)", "", FN(l_abs)},

@@ -1,13 +1,13 @@
-// Operators and comparisons of traced values and of register vectors: the same
-// functions for both. Comparisons know plain numbers, too, since a local may
-// hold a number in one pass and a traced value in the next.
+// Operators and comparisons of traced values and of register vectors.
+// Comparisons accept plain numbers, too, because a local may hold a number in
+// one pass and a traced value in the next.
 #include <string.h>
 
 #include "bind/row.h"
 #include "bind/trace.h"
 #include "bind/veclib.h"
 
-// Lua's name, op; and: are the operands swapped?
+// Lua's name, op, and whether the operands are swapped.
 #define ARITHMETIC(A) \
   A(add, OP_ADD) A(sub, OP_SUB) A(mul, OP_MUL) A(idiv, OP_DIV) \
   A(mod, OP_MOD) A(band, OP_AND) A(bor, OP_OR) A(bxor, OP_XOR) \
@@ -37,10 +37,10 @@ enum {
 #undef COMPARISON
 };
 
-// Other operands that know the operation take it over: bases, tables.
+// Calls the other operand's metamethod if it has one: bases, tables.
 static bool other_takes(lua_State *L, const char *event) {
   for (int i = 1; i <= 2; i++) {
-    int kind = rowlib_kind(L, i);
+    int kind = dispatch_kind(L, i);
     if (!(kind & (KIND_TABLE | KIND_CONSTANT))) continue;
     if (luaL_getmetafield(L, i, event) == LUA_TNIL) return false;
     lua_insert(L, 1);
@@ -52,7 +52,7 @@ static bool other_takes(lua_State *L, const char *event) {
 
 // ---- operators ----
 
-// Lua's // of floats.
+// Computes Lua's // of floats.
 static Ref floor_of_quotient(Ctx *cx, int how, const Ref *a) {
   Ref q = veclib_apply2(cx, how, a);
   return veclib_apply_math(cx, MF_FLOOR, &q);
@@ -82,7 +82,7 @@ static int arithmetic(lua_State *L, int sign) {
                     floors ? floor_of_quotient : veclib_apply2, (int)op);
 }
 
-// `/` and `^` give floats, as in Lua.
+// `/` and `^` return floats, as in Lua.
 static int op_div(lua_State *L) {
   if (other_takes(L, "__div")) return 1;
   Ctx *cx = face_enter(L);
@@ -140,13 +140,13 @@ static int compare(lua_State *L, int sign) {
   return veclib_map(L, cx, &a, a.type, veclib_apply2, (int)s->op);
 }
 
-// ---- those whose answer Lua would need now ----
+// ---- comparisons that need the result at trace time ----
 
 static _Noreturn void needs_now(lua_State *L, const char *sign,
                                 const char *method) {
   lua_Debug ar;
-  bool vector = rowlib_kind(L, 1) == KIND_VECTOR ||
-                rowlib_kind(L, 2) == KIND_VECTOR;
+  bool vector = dispatch_kind(L, 1) == KIND_VECTOR ||
+                dispatch_kind(L, 2) == KIND_VECTOR;
   const char *what = vector ? "vector" : "traced value";
   if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sn", &ar) && ar.name &&
       strcmp(ar.what, "C") == 0) {
@@ -172,14 +172,14 @@ static int op_eq(lua_State *L) {
     lua_pushboolean(L, 1);
     return 1;
   }
-  if ((rowlib_kind(L, 1) & traced && rowlib_kind(L, 2) & traced) ||
+  if ((dispatch_kind(L, 1) & traced && dispatch_kind(L, 2) & traced) ||
       !(a || b))
     needs_now(L, "==", "eq");
-  lua_pushboolean(L, 0);  // a layout, say: it is none
+  lua_pushboolean(L, 0);  // a layout, for example, is not equal
   return 1;
 }
 
-// ---- opening ----
+// ---- module ----
 
 static const FnRow events[] = {
 #define EVENT(name, op) {"__" #name, "", NUMBERED(arithmetic, SIGN_##name)},
@@ -208,7 +208,7 @@ static const FnRow functions[] = {
 #undef FUNCTION
   LAST_ROW};
 
-// Booleans of the host know & | ~ too.
+// Implements & | ~ for booleans of the host.
 static int host_bits(lua_State *L, int sign) {
   if (veclib_any_traced(L, 1, 2)) return arithmetic(L, sign);
   bool a = lua_toboolean(L, 1), b = lua_toboolean(L, 2);

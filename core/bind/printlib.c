@@ -1,5 +1,5 @@
-// The face of what lua/cute/lang/printing.lua is made of: a device printf of
-// scalars, and the text of layouts and tensors with their traced numbers.
+// Lua bindings for lua/cute/lang/printing.lua: a device printf of scalars, and
+// the text of layouts and tensors with traced numbers.
 #include <stdio.h>
 #include <string.h>
 
@@ -7,19 +7,20 @@
 #include "ir/operands.h"
 
 enum { MAX_TEXT = 4096, MAX_VALUES = 32 };
-#define BY_TYPE '\1'  // a conversion's letter: its value's type chooses
+#define BY_TYPE '\1'  // a conversion letter chosen by the value's type
 
 // ---- printf ----
 
-// At most n characters of those in set.
+// Returns the length of the prefix of s that consists of characters in set, at
+// most n.
 static size_t span(const char *s, const char *set, size_t n) {
   size_t k = strspn(s, set);
   return k < n ? k : n;
 }
 
-// Where a conversion's letter stands, behind its %: flags, a width and a
-// precision of at most three digits, a length. What is more than that ends up
-// as the letter, which it is not.
+// Returns the letter of the conversion after a %: skips flags, a width and a
+// precision of at most three digits, and a length. Anything else is returned as
+// the letter, and rejected by the caller.
 static const char *conversion_letter(const char *s) {
   static const char digits[] = "0123456789";
   s += span(s, "-+ #0", 5);
@@ -32,9 +33,9 @@ static char own_letter(DType t) {
   return t == DT_BOOL ? 's' : dtype_is_float(t) ? 'g' : 'd';
 }
 
-// Puts length and letter of the conversion for *v where c is asked for:
-// printf's own is undefined where they do not fit, and simulator and GPU have
-// to agree. Integers become floats, as in Lua; floats are no integers, and
+// Writes length and letter of the conversion of *v, where c is requested. C's
+// printf is undefined for mismatches, and simulator and GPU must agree.
+// Integers are converted to floats, as in Lua; floats for integer conversions
 // print as %g; booleans are words (%s) or 0 and 1.
 static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
   Fn *fn = ir_fn(cx);
@@ -44,7 +45,7 @@ static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
     *v = ir_cvt(cx, fn, t = DT_I32, *v);
   bool f = strchr("eEfFgGaA", c) != NULL;
   if (t == DT_BOOL) {
-    // a word
+    // printed as a word
   } else if (dtype_is_float(t)) {
     if (!f) c = 'g';
   } else if (f) {
@@ -68,7 +69,7 @@ static void check_letter(lua_State *L, const char *s, const char *e,
                (int)(e - s + (*e != 0)), s);
 }
 
-// Makes C's format of s, for emitter and simulator: lengths follow from the
+// Builds the C format for emitter and simulator from s. Lengths follow from the
 // types (ll or none).
 static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
                    char *out) {
@@ -94,8 +95,8 @@ static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
   if (*s) face_error(L, ERR_LIMIT, "printf: a format of over 4000 bytes");
 }
 
-// printf(format, values...): scalars, by C's conversions, or by their types
-// where the letter of one is BY_TYPE.
+// printf(format, values...): scalars, by C's conversions, or by their types for
+// BY_TYPE.
 static int l_printf(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.printf");
@@ -113,8 +114,7 @@ static int l_printf(lua_State *L) {
 
 // ---- layouts and tensors ----
 
-// Pushes the traced ones of n words onto the list at the top of the stack, in
-// their order.
+// Appends the traced ones of n words to the list on top, in order.
 static void add_words(lua_State *L, const Dim *d, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (!dim_dynamic(d[i])) continue;
@@ -128,7 +128,8 @@ static void add_plain(lua_State *L, Layout l) {
   add_words(L, l.stride, tup_leaves(l.shape));
 }
 
-// The functions that l goes through, as layout_print writes them.
+// Appends those of the functions that l is composed with, as layout_print
+// prints them.
 static void add_outer(lua_State *L, Layout l) {
   const Outer *f = l.outer;
   if (!f) return;
@@ -138,8 +139,8 @@ static void add_outer(lua_State *L, Layout l) {
   else add_words(L, &l.offset, 1);
 }
 
-// traced_numbers(layout or tensor) -> those that its text has as `?`, in
-// their order
+// traced_numbers(layout or tensor) -> the values for each `?` in its text, in
+// order
 static int l_traced_numbers(lua_State *L) {
   face_enter(L);
   Layout l;

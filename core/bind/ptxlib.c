@@ -62,12 +62,57 @@ static int l_entry(lua_State *L) {
     face_set_int(L, "bits", v->type.bits);
     face_set_int(L, "count", v->count);
     face_set_int(L, "offset", v->offset);
+    face_set_bool(L, "array", v->array);
     lua_rawseti(L, -2, (lua_Integer)k + 1);
   }
   lua_setfield(L, -2, "parameters");
   push_extent(L, f->reqntid, "reqntid");
   push_extent(L, f->maxntid, "maxntid");
   push_extent(L, f->reqnctapercluster, "cluster");
+  return 1;
+}
+
+// Pushes the first bytes of a variable as its initialiser has them, a string.
+static void push_contents(Ctx *cx, lua_State *L, const PtxModule *m,
+                          const PtxVar *v) {
+  luaL_Buffer text;
+  size_t each = v->type.bits / 8u;
+  luaL_buffinit(L, &text);
+  for (uint32_t k = 0; k < v->inits; k++) {
+    const PtxInit *e = &m->inits.p[v->init + k];
+    if (e->symbol) {
+      ctx_fail(cx, ERR_PTX, "line %u: variable %s holds the address of %s, "
+               "which is not modelled", (unsigned)v->line, v->name, e->symbol);
+    }
+    luaL_addlstring(&text, (const char *)&e->value, each);
+  }
+  luaL_pushresult(&text);
+}
+
+// ptx_variables(module, entry) -> {{index, name, bytes, contents, constant}}
+static int l_variables(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const PtxModule *m = check_module(L, 1);
+  const PtxFunc *f = ptx_entry(cx, m, face_checkstr(L, 2));
+  PtxVars used = {0};
+  ptx_variables(cx, m, f, &used);
+  size_t n = used.n;
+  uint32_t *list = NEW(cx, uint32_t, n + 1);
+  if (n) memcpy(list, used.p, n * sizeof *list);
+  vec_free(used);
+  lua_createtable(L, (int)n, 0);
+  for (size_t k = 0; k < n; k++) {
+    const PtxVar *v = &m->vars.p[list[k]];
+    lua_createtable(L, 0, 5);
+    face_set_int(L, "index", list[k] + 1);
+    lua_pushstring(L, v->name);
+    lua_setfield(L, -2, "name");
+    face_set_int(L, "bytes", v->type.bits / 8 * v->type.lanes * v->count);
+    face_set_bool(L, "constant", v->space == PTX_CONST);
+    push_contents(cx, L, m, v);
+    lua_setfield(L, -2, "contents");
+    lua_rawseti(L, -2, (lua_Integer)k + 1);
+  }
   return 1;
 }
 
@@ -84,8 +129,46 @@ static int l_entries(lua_State *L) {
   return 1;
 }
 
-// ptx_translate(module, entry, {{offset, value or tensor, kind, bits}, ...},
-// bytes of dynamic shared memory, file)
+// One argument, a list at idx: {offset, tensor, TMA atom or bytes} or {offset,
+// value, kind, bits}; kind "": as the value's own type.
+static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
+  Fn *fn = ir_fn(cx);
+  for (int k = 1; k <= 4; k++) lua_rawgeti(L, idx, k);
+  int at = lua_gettop(L) - 3;
+  PtxBound b = {.offset = (uint32_t)face_checkint(L, at)};
+  if (lua_type(L, at + 2) == LUA_TSTRING &&
+      strcmp(face_checkstr(L, at + 2), "variable") == 0) {
+    b.var = b.offset;
+    b.offset = UINT32_MAX;
+  }
+  const TmaBox *box = tmalib_box(L, at + 1);
+  if (box && box->a.ref) {
+    const TensorMap *map = &box->a.map;
+    b.mem = box->a.ref;
+    b.box = dtype_bits(box->a.type);
+    for (int q = 0; q < map->rank; q++) b.box *= map->box[q];
+  } else if (luaL_testudata(L, at + 1, MT_TENSOR)) {
+    b.mem = face_check_tensor(L, at + 1).mem;
+  } else if (lua_type(L, at + 1) == LUA_TSTRING) {
+    size_t n;
+    b.bytes = face_checklstr(L, at + 1, &n);  // the caller's table keeps it
+    b.size = (uint32_t)n;
+  } else {
+    const char *kind = face_checkstr(L, at + 2);
+    int64_t bits = face_checkint(L, at + 3);
+    DType t = strcmp(kind, "f") == 0 ? (bits == 64 ? DT_F64 : DT_F32)
+              : bits == 64 ? DT_I64 : bits == 32 ? DT_I32
+              : bits == 16 ? DT_U16 : bits == 8 ? DT_U8 : DT_NONE;
+    bool traced = luaL_testudata(L, at + 1, MT_VALUE);
+    Ref v = face_check_value(cx, L, at + 1, traced ? DT_NONE : t);
+    b.value = t == DT_NONE || ir_type(fn, v) == t ? v : ir_cvt(cx, fn, t, v);
+  }
+  lua_settop(L, at - 1);
+  return b;
+}
+
+// ptx_translate(module, entry, list of arguments, bytes of dynamic shared
+// memory, chunk name)
 static int l_translate(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "ptx");
@@ -96,30 +179,8 @@ static int l_translate(lua_State *L) {
   PtxBound *bound = NEW(cx, PtxBound, n + 1);
   for (size_t k = 0; k < n; k++) {
     lua_rawgeti(L, 3, (lua_Integer)k + 1);
-    int at = lua_gettop(L);
-    lua_rawgeti(L, at, 1);
-    lua_rawgeti(L, at, 2);
-    lua_rawgeti(L, at, 3);
-    lua_rawgeti(L, at, 4);
-    bound[k] = (PtxBound){.offset = (uint32_t)face_checkint(L, at + 1)};
-    const TmaBox *box = tmalib_box(L, at + 2);
-    if (box && box->a.ref) {
-      const TensorMap *map = &box->a.map;
-      bound[k].mem = box->a.ref;
-      bound[k].box = dtype_bits(box->a.type);
-      for (int q = 0; q < map->rank; q++) bound[k].box *= map->box[q];
-    } else if (luaL_testudata(L, at + 2, MT_TENSOR)) {
-      bound[k].mem = face_check_tensor(L, at + 2).mem;
-    } else {
-      bool flt = strcmp(face_checkstr(L, at + 3), "f") == 0;
-      int64_t bits = face_checkint(L, at + 4);
-      DType t = bits == 64 ? (flt ? DT_F64 : DT_I64)
-                : bits == 32 ? (flt ? DT_F32 : DT_I32)
-                : bits == 16 ? DT_U16 : DT_U8;
-      Ref v = face_check_value(cx, L, at + 2, t);
-      bound[k].value = ir_type(fn, v) == t ? v : ir_cvt(cx, fn, t, v);
-    }
-    lua_settop(L, at - 1);
+    bound[k] = bound_of(cx, L, lua_gettop(L));
+    lua_pop(L, 1);
   }
   ptx_translate(cx, fn, m, f, bound, n, face_checkint(L, 4),
                 face_checkstr(L, 5));
@@ -129,7 +190,8 @@ static int l_translate(lua_State *L) {
 void ptxlib_open(lua_State *L) {
   static const luaL_Reg fns[] = {{"ptx_parse", l_parse},
     {"ptx_entry", l_entry}, {"ptx_entries", l_entries},
-    {"ptx_translate", l_translate}, {NULL, NULL}};
+    {"ptx_translate", l_translate},
+    {"ptx_variables", l_variables}, {NULL, NULL}};
   static const luaL_Reg methods[] = {{"__gc", l_gc}, {NULL, NULL}};
   face_newtype(L, MT_PTX, methods);
   lua_pop(L, 1);

@@ -1,4 +1,5 @@
-// Recorded requests to shared memory, and what they would cost elsewhere.
+// Lua bindings of recorded accesses to shared memory, and of their cost with
+// other layouts.
 #include <string.h>
 
 #include "bind/laylib.h"
@@ -33,16 +34,16 @@ static int requests_len(lua_State *L) {
   return 1;
 }
 
-// requests:lost(): how many there were beyond those that are kept
+// requests:lost(): number of requests that were not recorded
 static int requests_lost(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)check_requests(L)->lost);
   return 1;
 }
 
-// ---- one of them ----
+// ---- one request ----
 
-// requests:add {kind=, width=, line=, lanes = {byte, or false: not there}}:
-// of object 0. cp.async.cg: its sources follow each other.
+// requests:add {kind=, width=, line=, lanes = {byte, or false: inactive}}: a
+// request to object 0. cp.async.cg: its sources are contiguous.
 static int requests_add(lua_State *L) {
   SimRequests *all = check_requests(L);
   SimRequest r = {.width = (int)face_get_int(L, 2, "width", 4),
@@ -64,7 +65,7 @@ static int requests_add(lua_State *L) {
   return 0;
 }
 
-// The lanes that take part: {lane=, at=, group=, pass=}.
+// Pushes the active lanes: {lane=, at=, group=, pass=}.
 static void push_lanes(lua_State *L, const SimRequest *r) {
   SimTurns turns;
   simrequests_passes(r, r->addr, &turns);
@@ -110,8 +111,8 @@ static int requests_get(lua_State *L) {
   return 1;
 }
 
-// requests:worst(lines) -> {number or false}: of each line that one which
-// takes the most passes beyond the fewest, false where none does
+// requests:worst(lines) -> {number or false}: for each line, the request with
+// the most passes beyond the minimum; false: there is none
 static int requests_worst(lua_State *L) {
   const SimRequests *all = check_requests(L);
   lua_Integer lines = face_checkint(L, 2);
@@ -132,17 +133,19 @@ static int requests_worst(lua_State *L) {
   return 1;
 }
 
-// ---- the same elsewhere ----
+// ---- cost with other layouts ----
 
-// Where the elements of an object go: element e, which layout `was` has at
-// coordinate i, to what a plain layout has there; -1: it is at none.
+// The move of an object's elements: from element e, which layout `was` has at a
+// coordinate, to the element that a plain layout has there; -1: in no
+// coordinate.
 typedef struct Move {
   int64_t count;
-  int bits;            // of an element
+  int bits;            // bits of an element
   int32_t *to;
 } Move;
 
-// Offsets of a plain static layout, in the order of its coordinates.
+// Returns the offsets of a plain static layout, in the order of its
+// coordinates.
 static int64_t offsets(Ctx *cx, lua_State *L, Layout l, int32_t **out) {
   if (!layout_static(l))
     face_error(L, ERR_STATIC, "only static layouts, not %s",
@@ -196,8 +199,8 @@ static Move move_of(Ctx *cx, lua_State *L, Layout was, Layout plain, int bits) {
   return m;
 }
 
-// Lane l's bytes of r after the move and sw; false: they are not together, or
-// not on their width, or no elements of the layout.
+// Returns the address of lane l's bytes of r after the move and sw; false: they
+// are not contiguous, not aligned, or not elements of the layout.
 static bool moved(const Move *m, Swizzle sw, const SimRequest *r, int l,
                   uint32_t *addr) {
   int64_t first = (int64_t)r->addr[l] * 8 / m->bits;
@@ -222,17 +225,17 @@ static bool cost(const Move *m, Swizzle sw, const SimRequest *r,
   return true;
 }
 
-// Arguments 2 to 5: the object's number, its layout, a plain one, the bits of
-// an element.
+// Reads arguments 2 to 5: the object's number, its layout, a plain one, the
+// bits of an element.
 static Move check_move(Ctx *cx, lua_State *L, int32_t *mem) {
   *mem = (int32_t)face_checkint(L, 2) - 1;
   Layout was = face_check_layout(L, 3), plain = face_check_layout(L, 4);
   return move_of(cx, L, was, plain, (int)face_checkint(L, 5));
 }
 
-// requests:search(mem, was, plain, bits, {b, m, s, b, m, s ...}) -> {passes of
-// all requests to the object, were it plain under that swizzle; false: they
-// would not be the same requests}
+// requests:search(mem, was, plain, bits, {b, m, s, b, m, s ...}) -> {for each
+// swizzle, passes of all requests to the object with the plain layout under it;
+// false: the requests would differ}
 static int requests_search(lua_State *L) {
   Ctx *cx = face_enter(L);
   const SimRequests *all = check_requests(L);
@@ -272,7 +275,7 @@ static void add_to(lua_State *L, int t, int32_t line, lua_Integer n) {
 }
 
 // requests:cost(mem, was, plain, bits, swizzle or nil) -> {passes by line},
-// {passes beyond the fewest by line}
+// {passes beyond the minimum by line}
 static int requests_cost(lua_State *L) {
   Ctx *cx = face_enter(L);
   const SimRequests *all = check_requests(L);

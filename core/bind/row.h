@@ -1,40 +1,40 @@
-// Functions of Lua as rows: what users call it, what its arguments and its
-// result are, and the function of core/ that answers (rowlib.c converts).
+// Lua functions as rows: the user's name, the types of arguments and result,
+// and the function of core/ that computes it (dispatch.c converts).
 //
 //   {"logical_divide(layout, tiler)", "LT>L", FN(layout_logical_divide)}
 //
-// Types: a letter an argument, `>`, a letter for the result.
+// Types: one letter per argument, `>`, a letter for the result.
 //   L  layout, or tensor with one      l  layout
 //   V  layout, or tuple: compact       T  tiler
-//   W  as L; a tensor's elements keep their places (tensor.h)
-//   S  tuple, or what has a shape      Y  the same, its modes as they are
+//   W  as L; a tensor's elements keep their coordinates (tensor.h)
+//   S  tuple, or object with a shape   Y  the same, with its modes unchanged
 //   R  tuple whose leaves may be layouts
 //   P  tuple                           p  the same, or NULL
 //   s  as S, or NULL                   X  tensor
-//   d  integer, static or traced       i  integer known now
+//   d  integer, static or traced       i  integer known while tracing
 //   m  mode    b  mode, or 0    e  mode, or -1    t  element type
-//   O  order of the tuple before it; NULL: as it stands (LayoutLeft)
+//   O  order of the preceding tuple; NULL: LayoutLeft
 //   Z  swizzle
-// that take all that is left:
+// all remaining arguments:
 //   *  coordinate    M  modes    H  as S, by modes    K  as L, by modes
-// of the row, not of the call:
+// from the row, not from the call:
 //   k  its number
-// and that only choose among alternatives, for faces that read for themselves:
+// only for choosing among alternatives, which read their arguments themselves:
 //   A  anything but nil   N  number, traced value, vector
 //   B  tiled operation    F  `_` or a swizzle
-// Results: L a layout, seen as the first argument is; X a view of the tensor
-// given; l, P, d, i, Z as above; q truth (static or traced); Q the same of C.
+// Results: L a layout, in the form of the first argument; X a view of the given
+// tensor; l, P, d, i, Z as above; q truth (static or traced); Q a C boolean.
 //
-// Rows that follow with OR for a name are alternatives: the first whose
-// letters fit the kinds of the arguments, and are as many, is taken, else the
-// last one, whose complaint is what users see.
+// Rows named OR are alternatives to the row before. The first alternative whose
+// letters match the kinds and number of the arguments is called, otherwise the
+// last one, whose error users see.
 #ifndef CUTE_ROW_H
 #define CUTE_ROW_H
 
 #include "bind/face.h"
 
-// Name (what is given, then what is taken; `_`: without a context), what it
-// gives, the field of an argument that holds it, what it takes, and from what.
+// Name (result, then arguments; `_`: without a context), result type, the field
+// of a slot that holds it, parameter types, and where the arguments come from.
 #define SHAPES(S) \
   S(L_L, Layout, l, (Ctx *, Layout), (cx, a[0].l)) \
   S(L_LL, Layout, l, (Ctx *, Layout, Layout), (cx, a[0].l, a[1].l)) \
@@ -94,8 +94,8 @@ SHAPES(DEFINE)
 #undef DEFINE
 
 typedef enum Shape {
-  SHAPE_FACE,      // a lua_CFunction, which reads its own arguments
-  SHAPE_NUMBERED,  // the same, told the row's number
+  SHAPE_FACE,      // a lua_CFunction that reads its own arguments
+  SHAPE_NUMBERED,  // the same, with the row's number
 #define NAME(name, type, field, takes, from) SHAPE_##name,
   SHAPES(NAME)
 #undef NAME
@@ -105,10 +105,10 @@ typedef int NumberedFace(lua_State *L, int number);
 typedef void AnyFn(void);
 
 typedef struct FnRow {
-  const char *sig;    // as in luaL_Reg; OR: an alternative to the row before
+  const char *sig;    // as in luaL_Reg; OR: alternative to the row before
   const char *types;
   Shape shape;
-  AnyFn *f;           // called as what its shape says
+  AnyFn *f;           // called with the type of its shape
   int number;
 } FnRow;
 #define OR "|"
@@ -121,26 +121,19 @@ typedef struct FnRow {
            SHAPES(SHAPE_CASE)), (AnyFn *)(f), number
 #define FN(f) NUMBERED(f, 0)
 
-// Kinds of arguments, by which alternatives are told apart: bits.
+// Kinds of arguments as bits, for choosing among alternatives.
 enum {
   KIND_NONE = 1, KIND_NIL = 2, KIND_NUMBER = 4, KIND_TABLE = 8,
   KIND_LAYOUT = 16, KIND_TENSOR = 32, KIND_SWIZZLE = 64, KIND_ANY = 128,
   KIND_BASIS = 256, KIND_VALUE = 512, KIND_VECTOR = 1024, KIND_TILED = 2048,
   KIND_OTHER = 4096,
-  KIND_REST = 8192,  // of a letter: it takes all that is left
+  KIND_REST = 8192,  // of a letter: all remaining arguments
   KIND_ABSENT = KIND_NONE | KIND_NIL,
   KIND_CONSTANT = KIND_SWIZZLE | KIND_ANY | KIND_BASIS,
   KIND_DIM = KIND_NUMBER | KIND_ANY | KIND_BASIS | KIND_VALUE,
   KIND_TUPLE = KIND_DIM | KIND_TABLE,
   KIND_SHAPE = KIND_TUPLE | KIND_LAYOUT | KIND_TENSOR
 };
-int rowlib_kind(lua_State *L, int idx);
-
-// Calls the one of n alternatives that fits: arglib.c does, which registers
-// rows (face_setrows) and checks how many arguments there are.
-int rowlib_call(lua_State *L, const FnRow *rows, int n);
-// Do the letters of a row say what its function takes and gives?
-bool rowlib_consistent(const FnRow *row);
-void rowlib_open(lua_State *L);  // after all types are open
+int dispatch_kind(lua_State *L, int idx);
 
 #endif

@@ -1,4 +1,4 @@
-// The simulator's Lua face: sim_run(fn, options) -> report.
+// Lua bindings of the simulator: sim_run(fn, options) -> report.
 #include "bind/buflib.h"
 #include "bind/debug.h"
 #include "bind/gpulib.h"
@@ -12,15 +12,14 @@
 #include "layout/notation.h"
 #include "sim/sim.h"
 
-// Everything a run owns, so that an error in between leaves nothing behind.
-// The context is its own: `progress` may call back into other faces, which
-// empty theirs.
+// Owns everything of a run, so that an error leaks nothing. It has a context of
+// its own, because `progress` may call other bindings, which empty theirs.
 typedef struct SimBox {
   Ctx cx;
   SimResult *result;
   lua_State *L;
   int progress;       // stack index of the function, or 0
-  bool failed;        // progress raised: its error is on top of the stack
+  bool failed;        // progress raised an error, which is on top
 } SimBox;
 
 static void box_free(SimBox *b) {
@@ -75,7 +74,7 @@ static void get_extents(lua_State *L, int t, const char *name, int32_t *out) {
   lua_pop(L, 1);
 }
 
-// A buffer nobody wrote starts undefined: one bit a byte, shared by all
+// An unwritten buffer starts undefined: one bit per byte, shared by all
 // arguments in the same buffer.
 typedef struct Track {
   HostBuf *buf;
@@ -91,10 +90,10 @@ static uint8_t *track(SimBox *b, Track *all, size_t *n, HostBuf *buf) {
   return all[(*n)++].bits;
 }
 
-// ---- the launch in front ----
+// ---- the preceding launch ----
 
-// Its buffers, which it reads or writes, and those of launches farther in front
-// (LaunchArg's before), weakly: a table of the registry.
+// registry: a weak table of its buffers, with its uses of them and those of
+// earlier launches (LaunchArg.before).
 static const char FRONT = 0;
 
 static uint8_t front_of(lua_State *L, int buf) {
@@ -109,7 +108,8 @@ static uint8_t front_of(lua_State *L, int buf) {
   return how;
 }
 
-// Into the table on top: what was in front is farther in front now.
+// Moves the uses of the preceding launch to those of earlier ones, in the table
+// on top.
 static void push_back(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TTABLE) {
     for (lua_pushnil(L); lua_next(L, -2);) {
@@ -123,8 +123,9 @@ static void push_back(lua_State *L) {
   lua_pop(L, 1);
 }
 
-// Now it is the launch of fn, options at t. Where all of its blocks let the
-// next one begin ahead of their own wait, that in front may run still.
+// Makes the launch of fn, with options at t, the preceding one. If all its
+// blocks let the next launch start before their own wait, the one before it may
+// still run.
 static void set_front(lua_State *L, const Fn *fn, int t, const SimResult *r) {
   lua_createtable(L, 0, (int)fn->arg.n);
   lua_createtable(L, 0, 1);
@@ -178,7 +179,7 @@ static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
                      .before = before};
 }
 
-// The memory of the buffer on top, which is popped.
+// Pops a buffer, and returns its memory.
 static LaunchArg known_memory(lua_State *L, SimBox *b, Track *all, size_t *n) {
   HostBuf *buf = buflib_check(L, -1);
   LaunchArg a = {.p = buf->p, .bytes = buf->bytes,
@@ -188,7 +189,7 @@ static LaunchArg known_memory(lua_State *L, SimBox *b, Track *all, size_t *n) {
   return a;
 }
 
-// The tensor map of the argument on top, whose memory is at p.
+// Returns the tensor map of the argument on top, whose memory is at p.
 static const TensorMap *map_arg(lua_State *L, SimBox *b, const void *p) {
   lua_getfield(L, -1, "tma");
   const TmaBox *t = tmalib_box(L, -1);
@@ -196,14 +197,14 @@ static const TensorMap *map_arg(lua_State *L, SimBox *b, const void *p) {
   lua_getiuservalue(L, -1, 1);
   Tensor x = face_check_tensor(L, -1);
   uint64_t at = (uint64_t)(uintptr_t)p, words[TENSORMAP_WORDS];
-  tmalib_encode(&b->cx, &t->a, &x, at, words);  // is it one?
+  tmalib_encode(&b->cx, &t->a, &x, at, words);  // checks that it is valid
   TensorMap *m = NEW(&b->cx, TensorMap, 1);
   *m = tma_map(&b->cx, &t->a, &x, at);
   lua_pop(L, 2);
   return m;
 }
 
-// args: {buffer, offset, bytes} for pointers, {dtype, value} for scalars.
+// Reads args: {buffer, offset, bytes} for pointers, {dtype, value} for scalars.
 static LaunchArg *get_args(lua_State *L, SimBox *b, const Fn *fn, int t,
                            Track *all, size_t *n) {
   LaunchArg *a = arena_zero(&b->cx, &b->cx.scratch,
@@ -229,7 +230,7 @@ static LaunchArg *get_args(lua_State *L, SimBox *b, const Fn *fn, int t,
   return a;
 }
 
-// What a kernel wrote part of counts as defined from then on.
+// Marks partly written buffers as defined.
 static void settle(const Track *all, size_t n) {
   for (size_t k = 0; k < n; k++)
     for (size_t i = 0; i <= all[k].buf->bytes / 8; i++)
@@ -239,9 +240,9 @@ static void settle(const Track *all, size_t n) {
       }
 }
 
-// ---- launches that leave no trace (cute.lang.memory) ----
+// ---- launches without effects (cute.lang.memory) ----
 
-// A buffer as it was; uservalue 1: the buffer.
+// A saved buffer; uservalue 1: the buffer.
 typedef struct Kept {
   size_t bytes;
   bool defined;
@@ -259,7 +260,7 @@ static int l_keep(lua_State *L) {
   return 1;
 }
 
-// buffer_restore(kept): the bytes are there again
+// buffer_restore(kept): restores the bytes
 static int l_restore(lua_State *L) {
   const Kept *k = lua_touserdata(L, 1);
   lua_getiuservalue(L, 1, 1);
@@ -269,7 +270,7 @@ static int l_restore(lua_State *L) {
   return 0;
 }
 
-// buffer_sum(buffer, sum) -> a number that stands for sum and what it holds
+// buffer_sum(buffer, sum) -> a hash of sum and the buffer's bytes
 static int l_sum(lua_State *L) {
   const HostBuf *b = buflib_check(L, 1);
   uint64_t h = (uint64_t)face_checkint(L, 2);
@@ -284,20 +285,21 @@ static int l_sum(lua_State *L) {
   return 1;
 }
 
-// sim_front([front]) -> what stands for the launch in front, which that is now
+// sim_front([front]) -> state of the preceding launch, which it also sets
 static int l_front(lua_State *L) {
   lua_settop(L, 1);
   bool set = !lua_isnil(L, 1);
   if (set) lua_rawsetp(L, LUA_REGISTRYINDEX, &FRONT);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TNIL)
-    lua_pushboolean(L, 0);  // there was none
+    lua_pushboolean(L, 0);  // none
   return 1;
 }
 
 // ---- coordinates ----
 
-// Coordinate of a plain layout's element at idx, the mode of the largest
-// stride first, which may run over. NULL: idx is no element of l.
+// Returns the coordinate of a plain layout's element at idx, mode with the
+// largest stride first; that mode may exceed its extent. NULL: idx is no
+// element of l.
 static Tup coord_at(Ctx *cx, Layout l, int64_t idx) {
   size_t n = tup_leaves(l.shape);
   Dim *shape = NEW(cx, Dim, n), *coord = NEW(cx, Dim, n);
@@ -324,7 +326,7 @@ static Tup coord_at(Ctx *cx, Layout l, int64_t idx) {
   }
 }
 
-// That of a composed layout, by looking.
+// Finds the coordinate in a composed layout by search.
 static Tup coord_found(Ctx *cx, Layout l, int64_t idx) {
   int64_t n = dim_value(layout_size(cx, l));
   for (Dim i = {0}; i.w < n && n <= 1 << 16; i.w++)
@@ -333,18 +335,19 @@ static Tup coord_found(Ctx *cx, Layout l, int64_t idx) {
   return NULL;
 }
 
-// Coordinate of an element in the layout that text says; NULL: it has none.
+// Returns the coordinate of an element in a layout given as text; NULL: none.
 static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
   if (!*text || strchr(text, '?') || strchr(text, '_') || idx < 0) return NULL;
   Layout l = layout_parse(cx, text, strlen(text));
   const Swizzle *sw = layout_swizzle(l);
-  if (sw) idx = swizzle_bits(*sw, idx) - dim_value(l.offset);  // its inverse
+  // The inverse of the swizzle.
+  if (sw) idx = swizzle_bits(*sw, idx) - dim_value(l.offset);
   Tup c = l.outer && !sw ? coord_found(cx, l, idx)
           : idx >= 0     ? coord_at(cx, l, idx) : NULL;
   return c ? tup_text(cx, c) : NULL;
 }
 
-// The coordinate that was asked for.
+// Returns the requested coordinate.
 static const char *asked_text(Ctx *cx, const SimReport *r) {
   const char *s = "(";
   for (int k = 0; k < r->modes; k++)
@@ -435,7 +438,7 @@ static void push_line(lua_State *L, const Fn *fn, const SimLine *s) {
   face_set_int(L, "bytes", (int64_t)n->bytes);
 }
 
-// Turns as a string of 64-bit words, which sim_run takes.
+// Pushes scheduling steps as a string of 64-bit words, which sim_run accepts.
 static void push_turns(lua_State *L, const uint64_t *turn, size_t n) {
   lua_pushlstring(L, n ? (const char *)turn : "", n * sizeof *turn);
 }
@@ -460,8 +463,7 @@ static void push_path(lua_State *L, const Fn *fn, const SimOrders *o) {
   }
 }
 
-// What could have come in another order.
-// few: a grid that is too small for an output, as a table of the report.
+// Pushes a grid that is too small for an output, as the report's table `few`.
 static void push_few(lua_State *L, const Fn *fn, const SimShort *s) {
   const Mem *m = &fn->mem.p[s->mem];
   const char *name = ir_str(fn, m->name);
@@ -547,19 +549,21 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   lua_setfield(L, -2, "output");
 }
 
-// ---- a model of time ----
+// ---- cost model ----
 
-// machine: a table of the numbers of SimMachine.
+// machine: a table of the fields of SimMachine.
 static const struct { const char *name; size_t at; } RATES[] = {
 #define RATE(name) {#name, offsetof(SimMachine, name)}
+#define FENCE(name, field) {"fence" name, offsetof(SimMachine, fence.field)}
   RATE(mma), RATE(wgmma), RATE(mma_again), RATE(f64), RATE(integer),
   RATE(special), RATE(l2), RATE(bulk), RATE(store), RATE(fill), RATE(atomic),
   RATE(copy), RATE(peer), RATE(cas), RATE(alu), RATE(shared), RATE(matrix),
   RATE(tensor), RATE(l1_hit), RATE(global), RATE(tma), RATE(far_shared),
   RATE(swapped), RATE(barrier), RATE(start), RATE(meet), RATE(round),
-  RATE(cluster), RATE(loop), RATE(fence_cta), RATE(fence_cta_each),
-  RATE(fence), RATE(fence_each), RATE(fence_sys), RATE(fence_sys_each),
-  RATE(fence_async), RATE(cluster_each)
+  RATE(cluster), RATE(loop), FENCE("_cta", cta), FENCE("_cta_each", cta_each),
+  FENCE("", gpu), FENCE("_each", gpu_each), FENCE("_sys", sys),
+  FENCE("_sys_each", sys_each), FENCE("_async", async), RATE(cluster_each)
+#undef FENCE
 #undef RATE
 };
 enum { NRATE = sizeof RATES / sizeof *RATES };
@@ -632,9 +636,9 @@ static void push_timing(lua_State *L, const Fn *fn, const SimTiming *t) {
 
 // sim_run(fn, {grid=, block=, cluster=, args=, sm=, seed=, threads=, reports=,
 // budget=, progress=, pdl=, debug=, goal=, record=, decided=, turns=, unit=,
-// all=, tries=, edits=, strict=}) -> report. cluster: where the trace did not
-// fix it; debug, goal: see debuglib.c; record: report.requests are what
-// requestlib.c has; edits: editlib.c
+// all=, tries=, edits=, strict=}) -> report. cluster: unless the trace fixed
+// it; debug, goal: see debuglib.c; record: report.requests are those of
+// requestlib.c; edits: see editlib.c
 static int l_sim_run(lua_State *L) {
   face_outside(L);
   Ctx *cx = face_enter(L);
@@ -653,7 +657,7 @@ static int l_sim_run(lua_State *L) {
   if (lua_getfield(L, 2, "cluster") != LUA_TNIL)
     get_extents(L, 2, "cluster", l.cluster);
   size_t nknown = ir_has_addresses(fn) ? buflib_addressed(L) : 0;
-  int list = lua_gettop(L);  // they stay for the run
+  int list = lua_gettop(L);  // keeps them alive for the run
   LaunchArg *known = arena_zero(&b->cx, &b->cx.scratch,
                                 (nknown + 1) * sizeof *known);
   Track *all = arena_zero(&b->cx, &b->cx.scratch,
@@ -709,7 +713,7 @@ static int l_sim_run(lua_State *L) {
     push_timing(L, fn, &b->result->timing);
     lua_setfield(L, -2, "timing");
   }
-  box_free(b);  // megabytes, of which the collector does not know
+  box_free(b);  // megabytes that the collector does not know of
   return 1;
 }
 
@@ -721,7 +725,7 @@ static int l_layout_coord(lua_State *L) {
   return 1;
 }
 
-// report_kinds: {name = what it is}, of the simulator's reports.
+// report_kinds: {name = description} of the simulator's reports.
 static void kinds_open(lua_State *L) {
   lua_createtable(L, 0, SIM_KIND_COUNT);
   for (int k = 0; k < SIM_KIND_COUNT; k++)

@@ -1,6 +1,6 @@
-// What stands in arguments for something else: constants of a trace, and what
-// a launch will tell (symbolic integers and tensors).
-#include "bind/kind.h"
+// Placeholders in arguments: constants of a trace, and values that are known
+// only at the launch (symbolic integers and tensors).
+#include "bind/argkey.h"
 
 #include <string.h>
 
@@ -9,8 +9,8 @@
 
 // ---- constants ----
 
-// constexpr(x): in the arguments of a kernel x as it is, a constant. In a
-// kernel x itself.
+// constexpr(x): among a kernel's arguments, x is passed unchanged as a
+// constant. Inside a kernel, returns x.
 static int l_constexpr(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checkany(L, 1);
@@ -46,7 +46,7 @@ static int constexpr_tostring(lua_State *L) {
 
 // ---- symbols ----
 
-// symbol(id, bits, divides): those of one id are one number.
+// symbol(id, bits, divides): symbols with one id are the same number.
 static int l_symbol(lua_State *L) {
   face_enter(L);
   Symbol s = {.id = (uint32_t)face_checkint(L, 1),
@@ -97,9 +97,10 @@ static void read_marks(lua_State *L, TensorMarks *m, int n) {
   }
 }
 
-// Dynamic leaves are `_`: nobody takes them for numbers.
+// Replaces dynamic leaves by `_`, so that they are not used as numbers.
 static void hide_numbers(Tensor *t, const TensorMarks *m) {
-  Dim *shape = (Dim *)t->l.shape, *stride = (Dim *)t->l.stride;  // its own
+  // Owned by the tensor.
+  Dim *shape = (Dim *)t->l.shape, *stride = (Dim *)t->l.stride;
   for (size_t i = 0, leaf = 0, n = tup_words(shape); i < n; i++) {
     if (!tup_is_leaf(shape + i)) continue;
     if (m->shape[leaf]) shape[i] = dim_any();
@@ -108,9 +109,9 @@ static void hide_numbers(Tensor *t, const TensorMarks *m) {
   }
 }
 
-// symbolic_tensor(dtype, shape, stride, {shape = {...}, ...}): lists by leaf
-// of what divides the dynamic ones, 0 where they are static, and of symbols;
-// align, wide.
+// symbolic_tensor(dtype, shape, stride, {shape = {...}, ...}): for each leaf,
+// lists of the divisors of dynamic ones (0: static), and of symbols; align,
+// wide.
 static int l_symbolic_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 4);
@@ -133,7 +134,7 @@ static int l_symbolic_tensor(lua_State *L) {
   return 1;
 }
 
-// ---- opening ----
+// ---- module ----
 
 void symlib_open(lua_State *L) {
   static const luaL_Reg constant[] = {

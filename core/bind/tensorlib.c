@@ -1,5 +1,5 @@
-// The Lua face of tensors: t(coord) loads or slices, t[coord] reads and
-// writes, methods, and the functions that make tensors.
+// Lua bindings of tensors: t(coord) loads or slices, t[coord] reads and writes;
+// methods and constructors.
 #include "bind/row.h"
 
 #include <string.h>
@@ -11,144 +11,11 @@
 #include "layout/composed.h"
 #include "tensor/place.h"
 
-// ---- userdata ----
-
-static const char tensor_mark = 'T';
-
-static size_t words_bytes(Tup t) { return t ? tup_words(t) * sizeof(Dim) : 0; }
-
-static TensorBox *push_box(lua_State *L, const Tensor *t) {
-  Ctx *cx = face_state(L);
-  size_t lb = (layout_bytes(t->l) + 7) & ~(size_t)7;
-  size_t bb = words_bytes(t->base);
-  TensorBox *b =
-    lua_newuserdatauv(L, sizeof *b + lb + bb + place_bytes(t->place),
-                      2 + leftlib_count(t->l));
-  leftlib_hold(L, t->l, 3);
-  b->mark = &tensor_mark;
-  b->t = *t;
-  b->host = NULL;
-  b->dev = NULL;
-  b->serial = 0;
-  b->t.l = layout_copy(b + 1, t->l);
-  if (t->base) {
-    Dim *base = (Dim *)(void *)((char *)(b + 1) + lb);
-    memcpy(base, t->base, words_bytes(t->base));
-    b->t.base = base;
-  }
-  if (t->place) b->t.place = place_copy((char *)(b + 1) + lb + bb, t->place);
-  if (tensor_traced(t)) {
-    b->serial = ir_fn(cx) ? ir_fn(cx)->serial : UINT32_MAX;
-    b->born = ir_fn(cx) ? ir_fn(cx)->births : 0;
-  }
-  luaL_setmetatable(L, MT_TENSOR);
-  return b;
-}
-
-void face_push_tensor(lua_State *L, const Tensor *t, int owner) {
-  if (owner) owner = lua_absindex(L, owner);
-  TensorBox *b = push_box(L, t);
-  if (!owner) return;
-  b->host = face_test(L, owner, MT_BUFFER);
-  if (!b->host) b->dev = face_test(L, owner, MT_DEVBUF);
-  lua_pushvalue(L, owner);
-  lua_setiuservalue(L, -2, 1);
-}
-
-void tensorlib_push_of(lua_State *L, const Tensor *t, DevBuf *dev, int owner) {
-  owner = lua_absindex(L, owner);
-  push_box(L, t)->dev = dev;
-  lua_pushvalue(L, owner);
-  lua_setiuservalue(L, -2, 1);
-}
-
-void tensorlib_push_view(lua_State *L, const Tensor *t, int src) {
-  src = lua_absindex(L, src);
-  TensorBox *b = push_box(L, t);
-  const TensorBox *from = tensorlib_box(L, src);
-  if (from) b->host = from->host, b->dev = from->dev;
-  lua_getiuservalue(L, src, 1);
-  lua_setiuservalue(L, -2, 1);
-}
-
-TensorBox *tensorlib_box(lua_State *L, int idx) {
-  TensorBox *b = lua_touserdata(L, idx);
-  if (!b || lua_rawlen(L, idx) < sizeof *b || b->mark != &tensor_mark)
-    return NULL;
-  return b;
-}
-
-const Tensor *face_peek_tensor(lua_State *L, int idx) {
-  TensorBox *b = tensorlib_box(L, idx);
-  return b ? &b->t : NULL;
-}
-
-const Tensor *face_live_tensor(lua_State *L, int idx) {
-  TensorBox *b = tensorlib_box(L, idx);
-  if (!b || b->serial == 0) return b ? &b->t : NULL;
-  Ctx *cx = face_state(L);
-  if (!ir_fn(cx) || ir_fn(cx)->serial != b->serial) return NULL;
-  return tensor_usable(cx, &b->t, b->born) ? &b->t : NULL;
-}
-
-void tensorlib_outside(lua_State *L) {
-  face_error(L, ERR_FOREIGN, "a tensor of a kernel was used outside of it\n"
-             "  it stands for memory that exists only while the kernel runs");
-}
-
-// Fails unless b can be used now.
-static void own_box(lua_State *L, const TensorBox *b) {
-  if (b->serial == 0) return;
-  Ctx *cx = face_state(L);
-  if (!ir_fn(cx)) tensorlib_outside(L);
-  if (b->serial != ir_fn(cx)->serial)
-    face_error(L, ERR_FOREIGN, "a tensor of another kernel was used in '%s'",
-               ir_str(ir_fn(cx), ir_fn(cx)->name));
-  tensor_use(cx, &b->t, b->born);
-}
-
-bool face_test_tensor(lua_State *L, int idx, Tensor *t) {
-  TensorBox *b = tensorlib_box(L, idx);
-  if (!b) return false;
-  own_box(L, b);
-  *t = b->t;
-  if (t->place && !tensor_usable(face_state(L), &t->place->at, b->born))
-    t->place = NULL;  // of a region that has ended
-  return true;
-}
-
-Tensor face_check_tensor(lua_State *L, int idx) {
-  Tensor t;
-  if (!face_test_tensor(L, idx, &t)) face_argerror(L, idx, "tensor");
-  return t;
-}
-
-// ---- arguments ----
-
-Tup tensorlib_coord(Ctx *cx, lua_State *L, int first) {
-  int top = lua_gettop(L);
-  if (top < first) face_error(L, ERR_ARG, "a coordinate is missing");
-  if (top == first) return face_check_tup(cx, L, first);
-  TupB b = {0};
-  tupb_open(cx, &b);
-  for (int i = first; i <= top; i++) {
-    Dim d;
-    if (lua_isnil(L, i))
-      face_error(L, ERR_ARG, "mode %d of the coordinate is nil", i - first);
-    if (face_test_dim(cx, L, i, &d))
-      tupb_leaf(cx, &b, d);
-    else
-      tupb_put(cx, &b, face_check_tup(cx, L, i));
-  }
-  tupb_close(cx, &b);
-  return tupb_done(cx, &b);
-}
-
 // ---- elements ----
 
-// Where t(i, j, ..) lies, of n coordinates from `first` on that are integers
-// within modes, each of one extent and one stride: what loops of the host ask,
-// without an IntTuple for each element. Anything else: false.
+// Computes the offset of t(i, j, ..) for n coordinates from `first` on:
+// integers inside modes that have one extent and one stride each. This serves
+// loops on the host, without an IntTuple per element. false: anything else.
 static bool plain_offset(Ctx *cx, lua_State *L, const Tensor *t, int first,
                          int n, Dim *off) {
   if (t->mem || t->space == SP_COORD || t->l.outer || t->l.at ||
@@ -278,7 +145,7 @@ static int tensor_set(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
   if (lua_gettop(L) < 3) face_error(L, ERR_ARG, "set(coord, value)");
-  lua_rotate(L, 2, 1);  // the value becomes argument 2
+  lua_rotate(L, 2, 1);  // makes the value argument 2
   Tup c = tensorlib_coord(cx, L, 3);
   set_element(cx, L, t, c, 2);
   return 0;
@@ -317,13 +184,14 @@ static int tensor_add(lua_State *L) {
   return 1;
 }
 
-// fill(x): every element.
+// fill(x): sets every element.
 static int tensor_lfill(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
   if (t.space == SP_COORD)
     face_error(L, ERR_ARG, "a coordinate tensor cannot be written");
-  if (!t.mem && !ir_fn(cx) && tensorlib_box(L, 1)->host && gpulib_recorded(L))
+  if (!t.mem && !ir_fn(cx) && tensorlib_box(L, 1)->host &&
+      recordlib_recorded(L))
     return lua_settop(L, 1), 1;
   if (t.mem)
     tensor_fill(cx, t, face_check_value(cx, L, 2, t.type));
@@ -333,7 +201,7 @@ static int tensor_lfill(lua_State *L) {
   return 1;
 }
 
-// elements(): for i, x in t:elements() do, i being the 1-D coordinate.
+// elements(): for i, x in t:elements() do; i is the 1-D coordinate.
 static int next_element(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -353,7 +221,7 @@ static int tensor_elements(lua_State *L) {
   return 3;
 }
 
-// ---- making ----
+// ---- construction ----
 
 static void check_offsets(Ctx *cx, lua_State *L, Layout l) {
   if (layout_has_basis(l) && !l.outer)
@@ -364,7 +232,7 @@ static void check_offsets(Ctx *cx, lua_State *L, Layout l) {
 static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
   l = layout_linear(cx, l);
   check_offsets(cx, L, l);
-  if (layout_has_fn(l)) return l;  // each access is looked at
+  if (layout_has_fn(l)) return l;  // each access is checked
   Dim need = layout_cosize(cx, l), below = layout_below(cx, l);
   if (!dim_is(below, 0))
     face_error(L, ERR_SHAPE, "make_tensor: %s goes %lld elements below the "
@@ -377,7 +245,8 @@ static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
   return l;
 }
 
-// Counting from a coordinate on: (1,2) o (4,4):(1@0,1@1), or 5 o 4:2.
+// Returns a coordinate tensor that counts from a coordinate: (1,2) o
+// (4,4):(1@0,1@1), or 5 o 4:2.
 static Tensor counting(Ctx *cx, lua_State *L, Layout l) {
   Tensor t = {.space = SP_COORD, .type = DT_I32, .l = l, .align = 1,
               .base = face_check_tup(cx, L, 1)};
@@ -436,7 +305,7 @@ static int l_make_smem_tensor(lua_State *L) {
   return 1;
 }
 
-// make_fragment_like(t or layout, dtype): registers
+// make_fragment_like(t or layout, dtype): a tensor in registers
 int tensorlib_fragment_like(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t;
@@ -486,7 +355,7 @@ static int l_local_partition(lua_State *L) {
   return 1;
 }
 
-// ---- as the Python DSL's MemRange has them ----
+// ---- methods of the Python DSL's MemRange ----
 
 static int tensor_data_ptr(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -495,7 +364,8 @@ static int tensor_data_ptr(lua_State *L) {
   return 1;
 }
 
-// t:get_tensor(layout [, swizzle [, dtype]]): what it points to under a layout
+// t:get_tensor(layout [, swizzle [, dtype]]): a tensor at t's pointer with that
+// layout
 static int tensor_get_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 4);
@@ -520,7 +390,7 @@ static int tensor_get_tensor(lua_State *L) {
   return 1;
 }
 
-// ---- opening ----
+// ---- module ----
 
 static void methods_open(lua_State *L) {
   static const luaL_Reg meta[] = {
@@ -555,7 +425,7 @@ static const FnRow rows[] = {
   {"recast(tensor, dtype)", "Xt>X", FN(tensor_recast)},
   LAST_ROW};
 
-// unswizzled(tensor) -> the place before its swizzle, which it has no more
+// unswizzled(tensor) -> the address before its swizzle, which is removed
 static int l_unswizzled(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = tensor_unswizzled(cx, face_check_tensor(L, 1));
@@ -568,6 +438,4 @@ void tensorlib_open(lua_State *L) {
   face_setfuncs(L, funcs);
   methods_open(L);
   face_setrows(L, rows);
-  hostlib_open(L);
-  veclib_open(L);
 }

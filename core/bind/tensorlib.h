@@ -1,44 +1,47 @@
-// Between tensorlib.c (traced and host tensors) and hostlib.c (host
-// memory behind a tensor, what is marked dynamic).
+// Tensors as values of Lua (tensorbox.c), and what tensorlib.c (their methods)
+// and hostlib.c (host memory behind them) offer to other faces.
 #ifndef CUTE_TENSORLIB_H
 #define CUTE_TENSORLIB_H
 
 #include "bind/face.h"
 
-// What a tensor userdata holds, in one block with the layout's words behind
-// it. Uservalue 1: the host or device buffer; 2: TensorMarks or nil.
+// The tensor userdata, one block with the words of its layout. Uservalue 1: the
+// host or device buffer; 2: TensorMarks or nil.
 typedef struct TensorBox {
-  const void *mark;  // tells the type, as that of a LayoutBox does
+  const void *mark;  // identifies the type, as in a LayoutBox
   Tensor t;
-  const HostBuf *host;        // that buffer, or NULL
-  struct DevBuf *dev;     // that one, or NULL
-  uint32_t serial;  // of the Fn whose values t names; 0: none
-  uint32_t born;    // that Fn's births when t was made
+  const HostBuf *host;        // the host buffer, or NULL
+  struct DevBuf *dev;     // the device buffer, or NULL
+  uint32_t serial;  // of the Fn whose values t uses; 0: none
+  uint32_t born;    // that Fn's `births` when t was created
 } TensorBox;
 
-TensorBox *tensorlib_box(lua_State *L, int idx);  // unchecked; NULL: none
-_Noreturn void tensorlib_outside(lua_State *L);  // of a kernel, on the host
-// The arguments first..top as one coordinate: a lone one as it stands.
+// tensorbox.c
+// Not checked; NULL: no tensor.
+TensorBox *tensorlib_box(lua_State *L, int idx);
+// A kernel's tensor on the host.
+_Noreturn void tensorlib_outside(lua_State *L);
+// Returns the arguments first..top as one coordinate; a single one is
+// unchanged.
 Tup tensorlib_coord(Ctx *cx, lua_State *L, int first);
 // Pushes a tensor of the device buffer at a stack index.
 void tensorlib_push_of(lua_State *L, const Tensor *t, struct DevBuf *dev,
                        int owner);
-// Pushes a view of the tensor at src: the same buffer behind it.
+// Pushes a view of the tensor at src, with the same buffer.
 void tensorlib_push_view(lua_State *L, const Tensor *t, int src);
 
-// Element of the host tensor at idx; pushed, or taken from value.
+// hostlib.c
+// Pushes the element of the host tensor at idx, or sets it to the value at
+// `value`.
 void hostlib_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off);
 void hostlib_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
                  int value);
-// Every element of the host tensor at idx.
+// Sets every element of the host tensor at idx.
 void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t, int value);
-// Adds the constructors and the methods.
-void hostlib_open(lua_State *L);
-// full, full_like and its kin make host tensors outside of kernels: x and type
-// are arguments, x 0 standing for the number.
+// full, full_like etc., which create host tensors outside kernels. x and type
+// are argument indices; x 0: use the number.
 int hostlib_full(lua_State *L);
 int hostlib_like(lua_State *L, int x, int number, int type);
-int hostlib_mark_layout(lua_State *L);  // of tensors and layouts
 extern const luaL_Reg hostlib_methods[];
 
 int tensorlib_fragment_like(lua_State *L);  // make_fragment_like in kernels

@@ -1,4 +1,4 @@
-// The Lua face of tensor maps and of the copy atoms that go through them.
+// Lua bindings of tensor maps, and of copy atoms that use them.
 #include "bind/tma.h"
 
 #include <string.h>
@@ -7,9 +7,10 @@
 #include "bind/tensorlib.h"
 #include "ir/operands.h"
 
-// ---- parameters by the driver's numbers ----
+// ---- parameters as numbers of the driver ----
 
-// Up to n integers of list k of the table at 1; what is missing stays.
+// Reads up to n integers of list k of the table at 1; missing ones stay
+// unchanged.
 static void read_list(lua_State *L, const char *k, int64_t *out, int n) {
   lua_getfield(L, 1, k);
   for (int i = 0; i < n && lua_istable(L, -1); i++) {
@@ -49,7 +50,7 @@ void tmalib_push_words(lua_State *L, const uint64_t *words) {
 }
 
 // encode_tensor_map(parameters) -> its 16 words; the fields are those of
-// TensorMap (base/tensormap.h). Raises the rule that they break.
+// TensorMap (base/tensormap.h). Raises the rule that they violate.
 static int l_encode_tensor_map(lua_State *L) {
   face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
@@ -89,7 +90,7 @@ void tmalib_push_traced(lua_State *L, const TmaBox *b, const Mem *m) {
   lua_setiuservalue(L, -2, 1);
 }
 
-// The atom at idx where it may be used: in the kernel that was given it.
+// Returns the atom at idx if it is usable: in the kernel that it was passed to.
 static const TmaAtom *check_traced(lua_State *L, int idx, const char *what) {
   const TmaBox *b = check_atom(L, idx);
   if (b->a.runs) return &b->a;
@@ -97,7 +98,7 @@ static const TmaAtom *check_traced(lua_State *L, int idx, const char *what) {
     face_error(L, ERR_ARG, "%s: a TMA atom is an argument of the kernel: give "
                "it, and the coordinate tensor, at the launch", what);
   lua_getiuservalue(L, idx, 1);
-  face_check_tensor(L, -1);  // of this kernel
+  face_check_tensor(L, -1);  // checks that it is of this kernel
   lua_pop(L, 1);
   return &b->a;
 }
@@ -111,7 +112,7 @@ void tmalib_encode(Ctx *cx, const TmaAtom *a, const Tensor *t,
   tensormap_encode(&m, words);
 }
 
-// ---- making ----
+// ---- construction ----
 
 static void read_leaves(lua_State *L, TmaAtom *a) {
   int64_t leaf[TENSORMAP_RANK] = {0};
@@ -135,7 +136,7 @@ static uint16_t read_flags(lua_State *L) {
   return (uint16_t)flags;
 }
 
-// The element type of the map: the tensor's, or one of as many bits.
+// Returns the element type of the map: the tensor's, or one of the same width.
 static DType read_internal(lua_State *L, DType own) {
   DType t = own;
   lua_getfield(L, 1, "internal");
@@ -147,7 +148,7 @@ static DType read_internal(lua_State *L, DType own) {
   return t;
 }
 
-// The atom, whose map can be made, with its tensor, that at 2.
+// Pushes the atom, after checking its map, with its tensor, which is at 2.
 static int push_of(lua_State *L, Ctx *cx, const TmaAtom *a, const Tensor *t) {
   uint64_t words[TENSORMAP_WORDS];
   int64_t at = dim_value(t->off) * dtype_bits(t->type) / 8;
@@ -158,8 +159,8 @@ static int push_of(lua_State *L, Ctx *cx, const TmaAtom *a, const Tensor *t) {
   return 1;
 }
 
-// Sums and bits of i64 are those of u64, whose map has instructions for them.
-// Raises where the hardware has no such reduction.
+// Checks the reduction; raises an error if the hardware has no such one. Sums
+// and bit operations of i64 use u64, whose map has instructions for them.
 static void check_reduction(lua_State *L, TmaAtom *a, DType in) {
   if (!(a->flags & BKF_REDUCES)) return;
   const char *kind = atomic_row((AtomicKind)(a->flags & BKF_ATOMIC))->name;
@@ -183,7 +184,7 @@ static int l_tma_atom(lua_State *L) {
   lua_getfield(L, 1, "tensor");
   Tensor t = face_check_tensor(L, 2);
   TmaAtom a;
-  memset(&a, 0, sizeof a);  // it is compared by its bytes
+  memset(&a, 0, sizeof a);  // it is compared bytewise
   a.type = t.type;
   a.store = face_get_bool(L, 1, "store");
   a.multicast = face_get_bool(L, 1, "multicast");
@@ -205,8 +206,8 @@ static int l_tma_atom(lua_State *L) {
   return push_of(L, cx, &a, &t);
 }
 
-// tma_rebind(atom, tensor) -> the atom for another tensor of that layout and
-// type.
+// tma_rebind(atom, tensor) -> the atom for another tensor of the same layout
+// and type.
 static int l_tma_rebind(lua_State *L) {
   Ctx *cx = face_enter(L);
   const TmaBox *b = tmalib_box(L, 1);
@@ -243,8 +244,8 @@ int tmalib_bulk_atom(lua_State *L) {
   return 1;
 }
 
-// tma_leaves(tensor): of each leaf of its layout {extent, stride, is it 1 at
-// every launch?}, in their order.
+// tma_leaves(tensor): for each leaf of its layout, {extent, stride, is it 1 at
+// every launch?}, in order.
 static int l_tma_leaves(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -263,8 +264,8 @@ static int l_tma_leaves(lua_State *L) {
   return 1;
 }
 
-// tma_coordinates(tensor, layout, zeros): the tensor of coordinates whose
-// layout is that, with the extents that are dynamic of the tensor.
+// tma_coordinates(tensor, layout, zeros): the coordinate tensor with that
+// layout, and the dynamic extents of the tensor.
 static int l_tma_coordinates(lua_State *L) {
   Ctx *cx = face_enter(L);
   const TensorMarks *m = tensor_marks(L, 1);
@@ -280,9 +281,10 @@ static int l_tma_coordinates(lua_State *L) {
   return 1;
 }
 
-// ---- looking ----
+// ---- queries ----
 
-// tma_words(atom, address): the words of its map for the tensor there.
+// tma_words(atom, address): the words of its map for its tensor at that
+// address.
 static int l_tma_words(lua_State *L) {
   Ctx *cx = face_enter(L);
   const TmaBox *b = check_atom(L, 1);
@@ -294,7 +296,7 @@ static int l_tma_words(lua_State *L) {
   return 1;
 }
 
-// Extents of a box; of im2col its channels and pixels.
+// Returns the rank and extents of a box; for im2col, channels and pixels.
 static int box_of(const TensorMap *m, int64_t *box) {
   int n = m->im2col ? 2 : (int)m->rank;
   for (int i = 0; i < n; i++) box[i] = m->box[i];
@@ -356,7 +358,7 @@ static int atom_tostring(lua_State *L) {
 
 // ---- copies ----
 
-// The mbarrier in field k of the table at 4.
+// Reads the mbarrier in field k of the table at 4.
 static void read_barrier(Ctx *cx, lua_State *L, const char *k, TmaCall *o) {
   if (lua_getfield(L, 4, k) == LUA_TNIL) return;
   Tensor t = face_check_tensor(L, -1);
@@ -375,7 +377,7 @@ static Ref read_value(Ctx *cx, lua_State *L, const char *k, DType type) {
   return r;
 }
 
-// 16 elements side by side, or a pointer.
+// Reports whether a tensor is 16 contiguous elements, or a pointer.
 static bool is_run(Ctx *cx, const Tensor *t) {
   Layout l = layout_coalesce(cx, t->l);
   return dim_is(layout_size(cx, l), 1) ||
@@ -383,7 +385,7 @@ static bool is_run(Ctx *cx, const Tensor *t) {
           dim_is(l.stride[0], 1));
 }
 
-// A tensor map in memory: 16 elements of 64 bits.
+// Reads a tensor map in memory: 16 elements of 64 bits.
 static MapPlace check_map(Ctx *cx, lua_State *L, int idx) {
   Tensor t = face_check_tensor(L, idx);
   bool memory = t.space == SP_GMEM || t.space == SP_SMEM;
@@ -432,8 +434,9 @@ int tmalib_copy(lua_State *L) {
 
 // ---- tensor maps in memory ----
 
-// tma_map(operation, place[, atom or place[, tensor]]): "copy" of the atom's,
-// "update" to the tensor, "acquire", "publish" what stands in shared memory.
+// tma_map(operation, address[, atom or address[, tensor]]): "copy" the atom's
+// map, "update" it for the tensor, "acquire" it, "publish" the one in shared
+// memory.
 static int l_tma_map(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "a tensor map");
@@ -466,7 +469,8 @@ static int l_tma_map(lua_State *L) {
   return 0;
 }
 
-// tma_prefetch(atom[, coordinates]): into L2; without them the map itself.
+// tma_prefetch(atom[, coordinates]): prefetches the box into L2; without
+// coordinates, the map.
 static int l_tma_prefetch(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "prefetch");
@@ -478,7 +482,7 @@ static int l_tma_prefetch(lua_State *L) {
   return 0;
 }
 
-// tma_tensor(atom): the tensor that it was made for.
+// tma_tensor(atom): the tensor of the atom.
 static int l_tma_tensor(lua_State *L) {
   face_check(L, 1, MT_TMA, "TMA atom");
   lua_getiuservalue(L, 1, 1);

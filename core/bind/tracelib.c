@@ -1,12 +1,12 @@
-// Tracing: runs a Lua function as a kernel once and appends what it does to
-// an Fn. Loops and branches are lua/cute/lang/trace.lua's, over the primitives
-// here; the line hook is hooklib.c's.
+// Tracing: runs a Lua function once as a kernel, and appends its operations to
+// an Fn. Loops and branches are in lua/cute/lang/trace.lua, built on the
+// primitives here; hooklib.c has the line hook.
 #include "bind/trace.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "bind/stop.h"
+#include "bind/interrupt.h"
 #include "bind/veclib.h"
 #include "emit/emit.h"
 #include "ir/fold.h"
@@ -44,7 +44,7 @@ static int emit_gc(lua_State *L) {
 }
 
 // fn:emit(sm) -> text, lines, name, options: lines[i] is {file, line} of text
-// line i, name what the function is called there, options the compiler's.
+// line i, name the function's name in the text, options the compiler's.
 static int fn_emit(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
@@ -72,7 +72,8 @@ static int fn_emit(lua_State *L) {
   return 4;
 }
 
-// fn:check_smem(sm): raises with the budget's table when over it.
+// fn:check_smem(sm): raises an error with a table of the shared memory if over
+// budget.
 static int fn_check_smem(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
@@ -133,7 +134,7 @@ static int fn_info(lua_State *L) {
   return 1;
 }
 
-// fn:lines() -> {{file, line}...} of its instructions, in their order
+// fn:lines() -> {{file, line}...} of its instructions, in order
 static int fn_lines(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_createtable(L, (int)fn->src.n, 0);
@@ -152,8 +153,8 @@ static int fn_lines(lua_State *L) {
   return 1;
 }
 
-// What but threads reaches shared object `mem`: "wgmma" before "tma" before
-// "bulk"; NULL: nothing.
+// Returns the agent that accesses shared object `mem`: "wgmma" before "tma"
+// before "bulk"; NULL: threads only.
 static const char *agent_of(const Fn *fn, size_t mem) {
   const char *who = NULL;
   Operand o;
@@ -174,8 +175,8 @@ static const char *agent_of(const Fn *fn, size_t mem) {
 }
 
 // fn:shared() -> its shared objects: as in info().mems, with index= (from 1
-// on), file=, line=, bytes=, view= (the layout that it is seen through), views=
-// (and others of another swizzle), agent=
+// on), file=, line=, bytes=, view= (the layout through which it is accessed),
+// views= (and others with another swizzle), agent=
 static int fn_shared(lua_State *L) {
   Fn *fn = face_check_fn(L, 1);
   lua_newtable(L);
@@ -197,7 +198,7 @@ static int fn_shared(lua_State *L) {
   return 1;
 }
 
-// Notes a need of source line src in the list at 2, once by its name (3).
+// Records a need of source line src in the list at 2, once per name (at 3).
 static void note_need(lua_State *L, const Fn *fn, Need n, uint32_t src) {
   if (lua_getfield(L, 3, n.name) == LUA_TTABLE) {
     face_set_int(L, "count", face_get_int(L, lua_gettop(L), "count", 0) + 1);
@@ -220,8 +221,8 @@ static void note_need(lua_State *L, const Fn *fn, Need n, uint32_t src) {
   lua_rawseti(L, 2, (lua_Integer)lua_rawlen(L, 2) + 1);
 }
 
-// fn:needs() -> what it uses that not all targets have: {{name=, least=, most=
-// (of sm; 0: no end), specific=, count=, file=, line=}, ...}
+// fn:needs() -> features that not all targets have: {{name=, least=, most= (of
+// sm; 0: no maximum), specific=, count=, file=, line=}, ...}
 static int fn_needs(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   const int32_t *c = fn->cluster;
@@ -247,9 +248,8 @@ static int fn_tostring(lua_State *L) {
 
 // ---- the trace ----
 
-// Runs protected: upvalues none; stack: ctx, func, args...
-// What a kernel returns is nobody's: are there values of it at `first` and
-// above?
+// Reports whether a kernel returns traced values, at `first` and above; they
+// are not usable.
 static bool returns(lua_State *L, int first) {
   for (int i = first; i <= lua_gettop(L); i++)
     if (trace_value(L, i) || veclib_test(L, i)) return true;
@@ -277,7 +277,7 @@ static int run_traced(lua_State *L) {
   return 0;
 }
 
-// opts.overlap: a number for each argument (see kind).
+// Reads opts.overlap: a number for each argument (see kind).
 static void set_overlap(lua_State *L, Fn *fn, int opts) {
   bool any = lua_getfield(L, opts, "overlap") == LUA_TTABLE;
   for (size_t k = 0; any && k < fn->arg.n; k++) {
@@ -289,7 +289,7 @@ static void set_overlap(lua_State *L, Fn *fn, int opts) {
   lua_pop(L, 1);
 }
 
-// The extents `name` of the options, where they are said.
+// Reads the extents `name` of the options, if present.
 static void set_extents(lua_State *L, int opts, const char *name,
                         int32_t out[3]) {
   if (lua_getfield(L, opts, name) == LUA_TTABLE)
@@ -318,10 +318,10 @@ static void set_options(lua_State *L, Fn *fn, int opts) {
   lua_pop(L, 3);
 }
 
-// trace(name, func, opts, handler, args...) -> fn. opts: block =
-// {x, y, z}, cluster = {x, y, z}, min_blocks, fmad, fastmath, overlap, state
-// (the table kept as TRACE_STATE). A failure is passed through handler
-// (message -> message) and raised anew.
+// trace(name, func, opts, handler, args...) -> fn. opts: block = {x, y, z},
+// cluster = {x, y, z}, min_blocks, fmad, fastmath, overlap, state (the table
+// stored as TRACE_STATE). An error is passed through handler (message ->
+// message) and raised again.
 static int l_trace(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *name = face_checkstr(L, 1);
@@ -335,7 +335,7 @@ static int l_trace(lua_State *L) {
   FnBox *box = lua_newuserdatauv(L, sizeof *box, 0);
   memset(box, 0, sizeof *box);
   luaL_setmetatable(L, MT_FN);
-  lua_insert(L, 1);  // fn name func opts handler args...
+  lua_insert(L, 1);  // stack: fn name func opts handler args...
   ir_init(cx, &box->fn, name);
   box->fn.serial = ++cx->work->fns;
   set_options(L, &box->fn, 4);
@@ -354,7 +354,7 @@ static int l_trace(lua_State *L) {
   ir_trace(cx, &box->fn);
   hooklib_start(L);
   int status = lua_pcall(L, nargs + 2, 0, 5);
-  stop_sethook(L, hook, mask, count);
+  interrupt_sethook(L, hook, mask, count);
   ir_trace(cx, NULL);
   lua_pushnil(L);
   lua_setfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
@@ -367,13 +367,13 @@ static int l_trace(lua_State *L) {
   return 1;
 }
 
-// hook(on): cutelua's own Lua code switches the line hook off while it works.
+// hook(on): cutelua's own Lua code switches the line hook off while it runs.
 static int l_hook(lua_State *L) {
   if (ir_fn(face_ctx(L))) hooklib_on(L, lua_toboolean(L, 1));
   return 0;
 }
 
-// note(writes): a table in which writes to tables are noted, or nil.
+// note(writes): sets the table to which writes to tables are recorded, or nil.
 static int l_note(lua_State *L) {
   lua_settop(L, 1);
   if (ir_fn(face_ctx(L))) hooklib_note(L);
@@ -392,8 +392,8 @@ static int l_tracing(lua_State *L) {
 
 #define MT_MARK "cute.mark"
 
-// mark() -> where the trace is; rollback(mark) -> true, and all since then is
-// gone; false where the mark's place is gone.
+// mark() -> the current position of the trace; rollback(mark) -> true:
+// everything since is removed; false: the position no longer exists.
 static int l_mark(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.range");
@@ -411,7 +411,7 @@ static int l_rollback(lua_State *L) {
   return 1;
 }
 
-// digest(mark) -> integer: a hash of what was traced since
+// digest(mark) -> integer: a hash of the operations since the mark
 static int l_digest(lua_State *L) {
   Ctx *cx = face_enter(L);
   const IrMark *m = face_check(L, 1, MT_MARK, "mark");
@@ -453,7 +453,7 @@ static int l_vget(lua_State *L) {
   return 1;
 }
 
-// set(var, value): the value converts as it would meet the variable.
+// set(var, value): converts the value as an operation with the variable would.
 static int l_vset(lua_State *L) {
   Ctx *cx = face_enter(L);
   Ref r = check_var(cx, L);
@@ -493,7 +493,7 @@ static int l_open_loop(lua_State *L) {
   return 0;
 }
 
-// open_once(): a region that break_if may leave
+// open_once(): opens a region that break_if may leave
 static int l_open_once(lua_State *L) {
   Ctx *cx = face_enter(L);
   ir_open(cx, face_tracing(cx, L, "cute.func"), (Ins){.op = OP_ONCE});
@@ -508,7 +508,7 @@ static int l_break_unless(lua_State *L) {
   return 0;
 }
 
-// leave_if(condition, regions): leaves so many; nil: the kernel.
+// leave_if(condition, regions): leaves that many regions; nil: the kernel.
 static int l_leave_if(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.break_if");
@@ -539,7 +539,7 @@ static int l_close(lua_State *L) {
   return 0;
 }
 
-// depth() -> how many regions are open.
+// depth() -> number of open regions
 static int l_depth(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_pushinteger(L, (lua_Integer)face_tracing(cx, L, "cute.range")->region.n);
@@ -552,7 +552,7 @@ TraceLeaves trace_leaves(Ctx *cx, Layout l) {
   v.l = (Layout *)NEW(cx, Dim, bytes / sizeof(Dim));
   layout_copy(v.l, l);
   for (const Layout *p = v.l; p; p = layout_next(p)) {
-    Dim *shape = (Dim *)p->shape, *stride = (Dim *)p->stride;  // own words
+    Dim *shape = (Dim *)p->shape, *stride = (Dim *)p->stride;  // of this copy
     for (size_t i = 0, n = tup_words(shape); i < n; i++)
       if (dim_kind(shape[i]) == DIM_DYN) v.dyn[v.n++] = &shape[i];
     for (size_t i = 0, n = tup_leaves(shape); i < n; i++)
@@ -566,9 +566,8 @@ TraceLeaves trace_leaves(Ctx *cx, Layout l) {
   return v;
 }
 
-// Pushes what two tensors that differ only in scalars have in common, and a
-// table of those scalars: offset, dynamic leaves, offsets in what the layout
-// goes through.
+// Pushes the signature of a tensor without its scalars, and a table of these:
+// offset, dynamic leaves, offsets of the functions of its layout.
 static int push_tensor_parts(lua_State *L, Ctx *cx, const Tensor *t) {
   TraceLeaves v = trace_leaves(cx, t->l);
   lua_createtable(L, 2 + (int)v.n, 0);
@@ -589,7 +588,7 @@ static int push_tensor_parts(lua_State *L, Ctx *cx, const Tensor *t) {
   return 2;
 }
 
-// The next scalar of the list at 2; *at is its index.
+// Returns the next scalar of the list at 2; *at is its index.
 static Dim next_dim(Ctx *cx, lua_State *L, lua_Integer *at) {
   Dim d;
   lua_rawgeti(L, 2, (*at)++);
@@ -610,8 +609,8 @@ static int push_vector_parts(lua_State *L, Ctx *cx) {
   return 2;
 }
 
-// parts(x) -> signature, {scalars}: what a loop has to carry of x. nil when
-// x cannot be carried. Two values with one signature differ only in scalars.
+// parts(x) -> signature, {scalars}: what a loop carries of x; nil: x cannot be
+// carried. Two values with one signature differ only in scalars.
 static int l_parts(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (lua_type(L, 1) == LUA_TNUMBER || lua_type(L, 1) == LUA_TBOOLEAN ||
@@ -653,8 +652,8 @@ static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
   face_push_tensor(L, &t, 0);
 }
 
-// rebuild(x, {scalars}, at) -> like x, with the scalars from index `at` on;
-// the index behind them. x itself may be out of its region.
+// rebuild(x, {scalars}, at) -> a value like x, with the scalars from index `at`
+// on; the next index. x may be from a region that has ended.
 static int l_rebuild(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 2, LUA_TTABLE);
@@ -669,8 +668,8 @@ static int l_rebuild(lua_State *L) {
   return 2;
 }
 
-// same(a, b): do two values stand for the same thing? Then what used one of
-// them used both.
+// same(a, b): whether two values are the same one, so that a use of one is a
+// use of both.
 static int l_same(lua_State *L) {
   if (lua_rawequal(L, 1, 2)) {
     lua_pushboolean(L, lua_type(L, 1) != LUA_TNUMBER ||
@@ -685,7 +684,7 @@ static int l_same(lua_State *L) {
   return 1;
 }
 
-// dtype_of(scalar): of a traced value its type; of a number nil.
+// dtype_of(scalar): the type of a traced value; nil for a number.
 static int l_dtype_of(lua_State *L) {
   Ctx *cx = face_ctx(L);
   Value *v = trace_value(L, 1);
@@ -699,8 +698,9 @@ static int l_dtype_of(lua_State *L) {
   return 1;
 }
 
-// carried(boolean[, truth]) -> itself, which a loop carries: a body that only
-// sets it leaves it unused. truth: it is a boolean of Lua at one of its ends.
+// carried(boolean[, truth]) -> the boolean, which a loop carries: a body that
+// only sets it may leave it unused. truth: it is a Lua boolean at one of its
+// ends.
 static int l_carried(lua_State *L) {
   Value *v = face_checkudata(L, 1, MT_VALUE);
   v->lazy = true;
@@ -710,15 +710,16 @@ static int l_carried(lua_State *L) {
   return 1;
 }
 
-// truth(x) -> bool: a boolean of Lua, or one that a region made a traced one?
+// truth(x) -> bool: whether x is a Lua boolean, or one that a region made
+// traced
 static int l_truth(lua_State *L) {
   const Value *v = trace_value(L, 1);
   lua_pushboolean(L, lua_isboolean(L, 1) || (v && v->truth));
   return 1;
 }
 
-// known(value) -> the integer or boolean it is known to be, or nil; a value
-// whose number is known counts as consumed.
+// known(value) -> its integer or boolean, or nil if unknown; a known value
+// counts as used.
 static int l_known(lua_State *L) {
   Ctx *cx = face_ctx(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);
@@ -731,7 +732,7 @@ static int l_known(lua_State *L) {
   return 1;
 }
 
-// cvt(scalar, dtype) -> traced; numbers must fit.
+// cvt(scalar, dtype) -> traced value; numbers must fit.
 static int l_cvt(lua_State *L) {
   Ctx *cx = face_enter(L);
   DType t = face_check_dtype(L, 2);
@@ -754,7 +755,7 @@ static int l_sreg(lua_State *L) {
   return 1;
 }
 
-// effect(op, imm[, a[, b]]): operations without a result; nil: no operand.
+// effect(op, imm[, a[, b]]): an operation without a result; nil: no operand.
 static int l_effect(lua_State *L) {
   static const struct { const char *name; Op op; uint16_t flags; } ops[] = {
     {"bar", OP_BAR, 0}, {"bar_arrive", OP_BARARRIVE, 0},
@@ -803,7 +804,27 @@ static int l_fence(lua_State *L) {
   return 0;
 }
 
-// ---- opening ----
+// undefined(text[, value]) -> a value whose use raises an error with this text.
+// value: the traced one that it replaces; if that was computed in a region that
+// has ended, the error names it.
+static int l_undefined(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = ir_fn(cx);
+  size_t n;
+  const char *text = luaL_checklstring(L, 1, &n);
+  const Value *of = trace_value(L, 2);
+  Value *v = lua_newuserdatauv(L, sizeof *v, 0);
+  *v = (Value){.serial = fn->serial, .undefined = ir_text(cx, fn, text, n)};
+  if (of && !of->undefined && of->serial == fn->serial) {
+    v->r = of->r;
+    v->birth = of->birth;
+  }
+  luaL_setmetatable(L, MT_VALUE);
+  hooklib_undefined(L);
+  return 1;
+}
+
+// ---- module ----
 
 void tracelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
@@ -819,7 +840,7 @@ void tracelib_open(lua_State *L) {
     {"same", l_same}, {"dtype_of", l_dtype_of}, {"cvt", l_cvt},
     {"carried", l_carried}, {"truth", l_truth},
     {"known", l_known}, {"sreg", l_sreg},
-    {"effect", l_effect}, {"fence", l_fence},
+    {"effect", l_effect}, {"fence", l_fence}, {"undefined", l_undefined},
     {NULL, NULL}};
   static const luaL_Reg fnmeta[] = {
     {"__gc", fn_gc}, {"__tostring", fn_tostring}, {"dump", fn_dump},
@@ -831,5 +852,4 @@ void tracelib_open(lua_State *L) {
   face_newtype(L, MT_FN, fnmeta);
   face_newtype(L, MT_MARK, none);
   lua_pop(L, 2);
-  vmlib_open(L);
 }

@@ -1,34 +1,10 @@
-// Lua face of IntTuples, and of the functions that move modes about, which
+// Lua bindings of IntTuples, and of functions that rearrange modes, which
 // tuples, layouts and tensors share.
 #include "bind/row.h"
 
 #include <string.h>
 
 #include "bind/laylib.h"
-
-// ---- arguments ----
-
-Tup laylib_shape(Ctx *cx, lua_State *L, int idx) {
-  LayoutOperand o;
-  return laylib_test_operand(L, idx, &o)
-           ? o.l.shape
-           : tup_shape(cx, laylib_tree(cx, L, idx));
-}
-
-Layout laylib_layout(Ctx *cx, lua_State *L, int idx) {
-  Layout l;
-  if (face_test_layout(L, idx, &l)) return l;
-  return layout_compact(cx, face_check_tup(cx, L, idx));
-}
-
-Tup laylib_stride(Ctx *cx, lua_State *L, Layout l) {
-  if (l.outer && !layout_swizzle(l))
-    face_error(L, ERR_INADMISSIBLE, "the values of a composed layout do not go "
-               "by strides: %s\n  those of its right side are "
-               "get_nonswizzle_portion(l).stride or l.outer.stride",
-               layout_text(cx, l));
-  return layout_stride(cx, l);
-}
 
 static int push(lua_State *L, Tup t) {
   laylib_push_any(L, t);
@@ -54,7 +30,7 @@ static Layout whole(Ctx *cx, Layout l) {
   return l;
 }
 
-// get(t, modes...) of a tuple, whose leaves may be layouts
+// get(t, modes...) for a tuple whose leaves may be layouts
 static int l_get(lua_State *L) {
   Ctx *cx = face_enter(L);
   int n, *m = laylib_modes(cx, L, 2, &n);
@@ -72,7 +48,7 @@ static int l_get(lua_State *L) {
   return push(L, t);
 }
 
-// append(x, e[, rank]): with a rank, e as often as it takes
+// append(x, e[, rank]): with a rank, e is repeated up to that rank
 static int extend(lua_State *L, int front) {
   Ctx *cx = face_enter(L);
   LayoutOperand o;
@@ -114,13 +90,13 @@ static int l_zip(lua_State *L) {
   return push(L, tup_zip(cx, n > 1 ? tup_pack(cx, t, n) : t[0]));
 }
 
-// ---- tuples alone ----
+// ---- tuples only ----
 
 static Tup filter_zeros(Ctx *cx, Tup guide, Tup t) {
   return tup_filter_zeros(cx, guide, t ? t : guide);
 }
 
-// The first or last leaf.
+// Return the first, or the last, leaf.
 static Tup front(Ctx *cx, Tup t) {
   while (!tup_is_leaf(t)) t = tup_get(cx, t, 0);
   return t;
@@ -163,7 +139,7 @@ static int l_tuple_cat(lua_State *L) {
   return push(L, tup_cat(cx, t, n));
 }
 
-// find(t, x): the mode of t that is x, or nil
+// find(t, x): the mode of t that equals x, or nil
 static int l_find(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tup t = laylib_tree(cx, L, 1), x = laylib_tree(cx, L, 2);
@@ -214,8 +190,8 @@ static int l_is_int_tuple(lua_State *L) {
   return 1;
 }
 
-// How comparisons come from what is less: after the order, whether operands
-// change places, and whether the answer is the other one.
+// Comparisons derived from less-than: the order, whether operands are swapped,
+// and whether the result is negated.
 enum { SWAP = 4, NEGATE = 8, LESS = 0, LEQ = SWAP | NEGATE, GTR = SWAP,
        GEQ = NEGATE };
 
@@ -227,7 +203,7 @@ static Dim compare(Ctx *cx, int how, Tup a, Tup b) {
 
 // ---- coordinates and strides ----
 
-// is_major(mode, stride): is the stride of that mode (its first leaf) 1?
+// is_major(mode, stride): whether the stride of that mode (its first leaf) is 1
 static int l_is_major(lua_State *L) {
   Ctx *cx = face_enter(L);
   int mode = laylib_mode(L, 1);

@@ -1,5 +1,5 @@
-// Traced scalars: the userdata, numbers as values, conversions. Lua numbers
-// and booleans answer to the same methods. Operators are oplib.c's.
+// Traced scalars: the userdata, numbers as values, conversions. Lua numbers and
+// booleans have the same methods. oplib.c has the operators.
 #include "bind/trace.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #include "ir/fold.h"
 
-// ---- making and taking ----
+// ---- creation and access ----
 
 Value *trace_value(lua_State *L, int idx) {
   return lua_isuserdata(L, idx) ? luaL_testudata(L, idx, MT_VALUE) : NULL;
@@ -24,7 +24,7 @@ void trace_watch(lua_State *L) {
   lua_pop(L, 2);
 }
 
-// With room for n user values.
+// Pushes a value with room for n user values.
 static Value *push(lua_State *L, Ctx *cx, Ref r, int n) {
   Value *v = lua_newuserdatauv(L, sizeof *v, n);
   *v = (Value){.serial = ir_fn(cx)->serial,
@@ -58,7 +58,7 @@ void face_push_value(lua_State *L, Ref r) {
   trace_push(L, face_state(L), r);
 }
 
-// Fails with what an undefined value says; of one that was computed, with that.
+// Raises the error of an undefined value; if it was computed, of that value.
 static void use_undefined(Ctx *cx, const Value *v) {
   const Fn *fn = ir_fn(cx);
   if (v->r && v->r < fn->ins.n && ir_get(fn, v->r)->birth == v->birth)
@@ -92,21 +92,7 @@ bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r) {
   return true;
 }
 
-Fn *face_tracing(Ctx *cx, lua_State *L, const char *what) {
-  if (!ir_fn(cx))
-    face_error(L, ERR_NOTRACE, "%s is only meaningful inside a kernel", what);
-  return ir_fn(cx);
-}
-
-void face_outside(lua_State *L) {
-  const Fn *fn = ir_fn(face_ctx(L));
-  if (fn)
-    face_error(L, ERR_INTRACE, "the host does this, not kernel '%s': it would "
-               "be done once, while the kernel is traced",
-               ir_str(fn, fn->name));
-}
-
-// u32 takes the bits of negative numbers, too.
+// Reports whether an integer fits a type; u32 accepts negative numbers, too.
 static bool int_fits(DType t, lua_Integer v) {
   int64_t least = t == DT_U32 ? INT32_MIN : dtype_least(t);
   return v >= least && v <= dtype_most(t);
@@ -159,7 +145,7 @@ static Ref number_value(Ctx *cx, lua_State *L, int idx, DType t) {
   return ir_int(cx, ir_fn(cx), t, face_check_fits(L, idx, t));
 }
 
-// The choice r at idx, between numbers of type t.
+// Returns the select r at idx, between numbers of type t.
 static Ref choice_of(Ctx *cx, lua_State *L, int idx, Ref r, DType t) {
   lua_getiuservalue(L, idx, 1);
   lua_getiuservalue(L, idx, 2);
@@ -188,9 +174,9 @@ Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t) {
   face_argerror(L, idx, "number or traced value");
 }
 
-// ---- what has no meaning ----
+// ---- unsupported operations ----
 
-// An undefined value at idx says so.
+// Raises an error if the value at idx is undefined.
 static void check_defined(lua_State *L, int idx) {
   const Value *v = trace_value(L, idx);
   if (v && v->undefined) trace_own(face_enter(L), v);
@@ -212,13 +198,13 @@ static int v_call(lua_State *L) {
 static int v_to(lua_State *L) {
   Ctx *cx = face_enter(L);
   DType t = face_check_dtype(L, 2);
-  if (!ir_fn(cx) && lua_type(L, 1) == LUA_TNUMBER) {  // on the host: round
+  if (!ir_fn(cx) && lua_type(L, 1) == LUA_TNUMBER) {  // on the host: rounds
     double d = lua_tonumber(L, 1);
     if (dtype_is_float(t))
       lua_pushnumber(L, dtype_to_double(t, dtype_from_double(t, d)));
     else if (lua_isinteger(L, 1))
       lua_pushinteger(L, face_check_fits(L, 1, t));
-    else  // toward zero, and to the nearest end, as on the device
+    else  // toward zero, clamped, as on the device
       face_push_bits(L, t, dtype_from_double(t, trunc(d)));
     return 1;
   }
@@ -240,7 +226,7 @@ static int v_bitcast(lua_State *L) {
   return 1;
 }
 
-// Is it Lua's print that asks for the text?
+// Reports whether Lua's print requests the text.
 static bool is_printed(lua_State *L) {
   lua_Debug ar;
   return lua_getstack(L, 1, &ar) && lua_getinfo(L, "nS", &ar) &&
@@ -281,14 +267,14 @@ static int v_tostring(lua_State *L) {
   return 1;
 }
 
-// m[1][2] = x, where m[1] is an element.
+// Raises the error for m[1][2] = x, where m[1] is an element.
 static _Noreturn void element_indexed(lua_State *L, const char *what) {
   face_error(L, ERR_ARG, "%s was indexed like a table, by %s\n  write "
              "t[{i, j}] for an element of a tensor, t(i, _) for a part", what,
              face_show(L, 2));
 }
 
-// dtype (also element_type) is a field; methods come from upvalue 2.
+// dtype (or element_type) is a field; methods come from upvalue 2.
 static int v_index(lua_State *L) {
   check_defined(L, 1);
   lua_pushvalue(L, 2);
@@ -321,7 +307,7 @@ static int v_newindex(lua_State *L) {
   element_indexed(L, "a traced value");
 }
 
-// Is it lua/cute that asks? It looks for what may be absent.
+// Reports whether lua/cute reads the field; it tests for absent ones.
 static bool ours(lua_State *L) {
   lua_Debug ar;
   if (!lua_getstack(L, 1, &ar)) return true;
@@ -329,11 +315,12 @@ static bool ours(lua_State *L) {
   return *ar.what == 'C' || face_own_source(ar.source);
 }
 
-// Of numbers and booleans, behind their methods: Lua would have it nil.
+// __index of numbers and booleans, after their methods. Plain Lua would return
+// nil.
 static int basic_index(lua_State *L) {
   if (ours(L)) return 0;
   if (lua_type(L, 2) != LUA_TSTRING) element_indexed(L, "a number");
-  lua_pushvalue(L, 1);  // the methods, in which Lua looked for it
+  lua_pushvalue(L, 1);  // the methods, where Lua searched
   lua_pushinteger(L, 0);
   lua_replace(L, 1);
   face_nofield(L, lua_gettop(L), "");
@@ -369,7 +356,7 @@ static Fact check_fact(lua_State *L, int idx) {
   return (Fact){v[0], v[1], v[2]};
 }
 
-// fact(x) -> what is known of an integer, traced or not.
+// fact(x) -> the known facts of an integer, traced or not.
 static int l_fact(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (lua_isinteger(L, 1))
@@ -392,9 +379,9 @@ static int l_fact_within(lua_State *L) {
   return 1;
 }
 
-// assume(v, lo, hi, div[, narrow]): narrows what is known of v; for good where
-// that follows from how it was made. claim(v, lo, hi, div): the simulator is to
-// look whether that holds.
+// assume(v, lo, hi, div[, narrow]): adds facts about v, permanently if they
+// follow from its computation. claim(v, lo, hi, div): makes the simulator check
+// them.
 static int l_claim(lua_State *L) {
   Ctx *cx = face_enter(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);
@@ -405,7 +392,7 @@ static int l_claim(lua_State *L) {
   return 0;
 }
 
-// name_place(name, begins): where what has that name begins, or ends.
+// name_place(name, begins): marks the beginning, or the end, of a named range.
 static int l_name_place(lua_State *L) {
   Ctx *cx = face_enter(L);
   size_t n;
@@ -432,26 +419,6 @@ static int l_assume(lua_State *L) {
 
 // ---- undefined values ----
 
-// undefined(text[, value]) -> a value that fails with this text where it is
-// used. `value`: a traced one that it stands for; where that was computed in a
-// region that has ended, the error names it.
-static int l_undefined(lua_State *L) {
-  Ctx *cx = face_enter(L);
-  Fn *fn = ir_fn(cx);
-  size_t n;
-  const char *text = luaL_checklstring(L, 1, &n);
-  const Value *of = trace_value(L, 2);
-  Value *v = lua_newuserdatauv(L, sizeof *v, 0);
-  *v = (Value){.serial = fn->serial, .undefined = ir_text(cx, fn, text, n)};
-  if (of && !of->undefined && of->serial == fn->serial) {
-    v->r = of->r;
-    v->birth = of->birth;
-  }
-  luaL_setmetatable(L, MT_VALUE);
-  hooklib_undefined(L);
-  return 1;
-}
-
 // is_undefined(x) -> bool
 static int l_is_undefined(lua_State *L) {
   const Value *v = trace_value(L, 1);
@@ -459,13 +426,13 @@ static int l_is_undefined(lua_State *L) {
   return 1;
 }
 
-// use(value): fails where it is undefined.
+// use(value): raises an error if it is undefined.
 static int l_use(lua_State *L) {
   check_defined(L, 1);
   return 0;
 }
 
-// ---- opening ----
+// ---- module ----
 
 static const luaL_Reg methods[] = {
   {"to(dtype)", v_to}, {"bitcast(dtype)", v_bitcast}, {NULL, NULL}};
@@ -475,8 +442,8 @@ static const luaL_Reg events[] = {
   {"__newindex", v_newindex},
   {NULL, NULL}};
 
-// Gives the type of the value on top, which is popped, the methods (table at
-// idx) and a metatable if it has none; keeps what is there.
+// Pops a value, and gives its type the methods (table at idx), and a metatable
+// if it has none. Keeps existing entries.
 static void basic_type(lua_State *L, int methods_at) {
   if (!lua_getmetatable(L, -1)) lua_newtable(L);
   if (lua_getfield(L, -1, "__index") == LUA_TNIL) {
@@ -496,7 +463,7 @@ void vallib_open(lua_State *L) {
     {"claim", l_claim}, {"name_place", l_name_place},
     {"fact_join", l_fact_join},
     {"fact_widen", l_fact_widen}, {"fact_within", l_fact_within},
-    {"undefined", l_undefined}, {"is_undefined", l_is_undefined},
+    {"is_undefined", l_is_undefined},
     {"use", l_use},
     {NULL, NULL}};
   face_setfuncs(L, funcs);

@@ -1,5 +1,5 @@
 // Register vectors (the Python DSL's TensorSSA): immutable lists of traced
-// values with a shape. Functions of them are mathlib.c's.
+// values with a shape. mathlib.c has functions of them.
 #include "bind/veclib.h"
 
 #include <string.h>
@@ -87,7 +87,7 @@ static Tup common_shape(Ctx *cx, Tup a, Tup b) {
   return t;
 }
 
-// The elements r of shape `from` for each coordinate of `shape`.
+// Returns an element of r, of shape `from`, for each coordinate of `shape`.
 static const Ref *broadcast(Ctx *cx, const Ref *r, Tup from, Tup shape) {
   if (tup_eq(from, shape)) return r;
   Layout l = layout_broadcast(cx, from, shape);
@@ -113,7 +113,7 @@ void veclib_join(Ctx *cx, Elements *a, Elements *b) {
   reshape(cx, b, shape);
 }
 
-// Is any of the n arguments from `first` a vector or traced?
+// Reports whether any of the n arguments from `first` is a vector or traced.
 bool veclib_any_traced(lua_State *L, int first, int n) {
   for (int i = first; i < first + n; i++)
     if (lua_isuserdata(L, i) && (luaL_testudata(L, i, MT_VECTOR) ||
@@ -122,7 +122,7 @@ bool veclib_any_traced(lua_State *L, int first, int n) {
   return false;
 }
 
-// `exact`: a number beside a traced scalar has to fit its type.
+// Reads n operands. exact: a number beside a traced scalar must fit its type.
 static Elements operands(Ctx *cx, lua_State *L, int first, int n, bool exact) {
   Elements a = {.n = n, .count = 1};
   const Vector *v[MAX_OPERANDS];
@@ -164,7 +164,7 @@ Elements veclib_operators(Ctx *cx, lua_State *L, int first, int n) {
   return operands(cx, L, first, n, true);
 }
 
-// The shape at idx: a tuple, or a layout's.
+// Returns the shape at idx: a tuple, or a layout's.
 static Tup check_shape(Ctx *cx, lua_State *L, int idx) {
   Layout l;
   Tup t = face_test_layout(L, idx, &l) ? l.shape : face_check_tup(cx, L, idx);
@@ -237,7 +237,7 @@ static Op check_reduction(lua_State *L, int idx) {
              s ? s : face_typename(L, idx));
 }
 
-// shape with the modes that the profile reduces as 1.
+// Returns shape with 1 for the modes that the profile reduces.
 static Tup kept_shape(Ctx *cx, Tup profile, Tup shape) {
   if (tup_is_leaf(profile))
     return dim_kind(*profile) == DIM_ANY ? shape : tup_int(cx, 1);
@@ -250,8 +250,9 @@ static Tup kept_shape(Ctx *cx, Tup profile, Tup shape) {
   return tupb_done(cx, &b);
 }
 
-// reduce(op, init [, profile [, {keep = true}]]): a scalar; with a profile
-// such as {_, 1} the modes marked `_` stay. In order, from init.
+// reduce(op, init [, profile [, {keep = true}]]): a scalar; with a profile such
+// as {_, 1}, the modes marked `_` are kept. Reduces in order, starting with
+// init.
 static int vec_reduce(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Vector *v = veclib_check(L, 1);
@@ -308,7 +309,8 @@ static int vec_reshape(lua_State *L) {
   return 1;
 }
 
-// broadcast(x...): vectors brought to one shape, what is none as it is.
+// broadcast(x...): broadcasts vectors to one shape; other values stay
+// unchanged.
 static int l_broadcast(lua_State *L) {
   Ctx *cx = face_enter(L);
   int n = lua_gettop(L);
@@ -328,7 +330,7 @@ static int l_broadcast(lua_State *L) {
   return n;
 }
 
-// By way of a fragment.
+// Reads an element at a traced coordinate, through a fragment.
 static int traced_element(lua_State *L, Ctx *cx, const Vector *v, Layout l,
                           Tup c) {
   if (tup_has_any(c))
@@ -341,8 +343,8 @@ static int traced_element(lua_State *L, Ctx *cx, const Vector *v, Layout l,
   return 1;
 }
 
-// v[i], v(i, j): an element at a coordinate; with `_` in it the vector
-// of those that are left.
+// v[i], v(i, j): the element at a coordinate; with `_`, the vector of the
+// remaining modes.
 static int vec_call(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Vector *v = veclib_check(L, 1);
@@ -430,7 +432,7 @@ static int tensor_store_vector(lua_State *L) {
   return 0;
 }
 
-// ---- making ----
+// ---- construction ----
 
 static int push_full(lua_State *L, Ctx *cx, DType t, Tup shape, Ref x) {
   int64_t n = check_count(cx, shape);
@@ -449,7 +451,8 @@ static int l_full(lua_State *L) {
   return push_full(L, cx, t, shape, face_check_value(cx, L, 2, t));
 }
 
-// A vector shaped like a vector or tensor; x from argument xi, or a number.
+// Pushes a vector shaped like a vector or tensor, filled with argument xi, or
+// with a number.
 static int full_like(lua_State *L, int xi, int number, int ti) {
   Ctx *cx = face_enter(L);
   Tensor t;
@@ -472,7 +475,7 @@ static int full_like(lua_State *L, int xi, int number, int ti) {
 static int l_full_like(lua_State *L) { return full_like(L, 2, 0, 3); }
 static int l_some_like(lua_State *L, int x) { return full_like(L, 0, x, 2); }
 
-// ---- opening ----
+// ---- module ----
 
 static const FnRow vector_rows[] = {
   {"to(dtype)", "", NUMBERED(convert, false)},

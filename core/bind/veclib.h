@@ -1,25 +1,25 @@
-// Register vectors for the faces: the userdata MT_VECTOR.
+// Register vectors for the bindings: the userdata MT_VECTOR.
 #ifndef CUTE_VECLIB_H
 #define CUTE_VECLIB_H
 
 #include "bind/tensorlib.h"
 
-// An immutable list of traced values of one type with a shape, which they
-// fill in colexicographic order. One block: the shape's words come last.
+// An immutable list of traced values of one type, with a shape that they fill
+// in colexicographic order. One block of memory: the shape's words come last.
 typedef struct Vector {
   uint32_t serial, born;  // as in TensorBox
-  uint32_t src;           // where it was made: an index into Fn.src
+  uint32_t src;           // line that created it: index into Fn.src
   DType type;
-  bool consumed;          // of booleans: did anything use it?
+  bool consumed;          // booleans: it was used
   int64_t n;
   Tup shape;
   Ref r[];
 } Vector;
 
-// Copies r and shape. Result of the function being traced.
+// Pushes a vector of the traced function; copies r and shape.
 Vector *veclib_push(lua_State *L, DType type, Tup shape, const Ref *r,
                     int64_t n);
-// NULL when it is none; an error when it cannot be used here.
+// Returns NULL if it is no vector; raises an error if it cannot be used here.
 Vector *veclib_test(lua_State *L, int idx);
 
 // One operand of an element-wise function: a value for each element of the
@@ -38,29 +38,32 @@ typedef struct Elements {
   Element o[MAX_OPERANDS];
   int n;
   Tup shape;      // of the result; NULL: a scalar
-  int64_t count;  // its elements
+  int64_t count;  // elements of the result
   DType type;     // common type
 } Elements;
 
-// Arguments first .. first + n - 1 (n <= MAX_OPERANDS), not yet converted to
-// the common type. Vectors are broadcast to one shape. Numbers take the type
-// of the traced ones; those of operators have to fit it, where all are
-// scalars.
+// Reads arguments first .. first + n - 1 (n <= MAX_OPERANDS), without
+// conversion to the common type. Vectors are broadcast to one shape. Numbers
+// take the type of the traced operands. veclib_operators: if all are scalars,
+// numbers must fit it.
 Elements veclib_operands(Ctx *cx, lua_State *L, int first, int n);
 Elements veclib_operators(Ctx *cx, lua_State *L, int first, int n);
 // Broadcasts both to one shape.
 void veclib_join(Ctx *cx, Elements *a, Elements *b);
-// Is any of the n arguments from `first` a vector or a traced value?
+// Reports whether any of the n arguments from `first` is a vector or a traced
+// value.
 bool veclib_any_traced(lua_State *L, int first, int n);
-Vector *veclib_check(lua_State *L, int idx);  // or an argument error
-// The type that float functions of t compute in, and what `/` gives.
+// Raises an argument error if it is none.
+Vector *veclib_check(lua_State *L, int idx);
+// Returns the type that float functions of t compute in, and the type of `/`.
 DType veclib_float(DType t);
 
-// Pushes f over the operands, each brought to type `in` first; returns 1.
+// Maps f over the operands, each converted to type `in`, and pushes the result;
+// returns 1.
 typedef Ref Apply(Ctx *cx, int how, const Ref *a);
 int veclib_map(lua_State *L, Ctx *cx, const Elements *a, DType in, Apply *f,
                int how);
-// Pushes a->count values of one type as a's shape says; returns 1.
+// Pushes a->count values of one type in a's shape; returns 1.
 int veclib_result(lua_State *L, const Elements *a, DType type, const Ref *r);
 Ref veclib_apply1(Ctx *cx, int how, const Ref *a);      // how: Op
 Ref veclib_apply2(Ctx *cx, int how, const Ref *a);

@@ -1,5 +1,5 @@
-// Helper functions of atoms: one instruction each, registers by reference or
-// through pointers to consecutive ones.
+// Writes the helper functions of atoms: one instruction each, with registers
+// passed by reference or as pointers to consecutive ones.
 #include <string.h>
 
 #include "atoms/atom.h"
@@ -16,7 +16,7 @@ const char *atomtext_name(Emit *e, bool mma, int id) {
     if (!ok) *p = '_';
   }
   size_t n = strlen(s);
-  if (n && s[n - 1] == '_') s[n - 1] = '\0';  // a name's `>`
+  if (n && s[n - 1] == '_') s[n - 1] = '\0';  // from a name's `>`
   return s;
 }
 
@@ -34,18 +34,18 @@ const char *atomtext_reg_type(char c, DType t) {
 static const char *const names[ATOM_OPERANDS] = {"d", "a", "b", "c", "s",
                                                  "t", "e"};
 
-// Name of operand o: s and t are scales, e metadata.
+// Returns the name of operand o: s and t are scales, e is metadata.
 static const char *name_of(const AtomMma *row, int o) {
   return o >= 4 && !(row->flags & AMF_SCALE) ? "e" : names[o];
 }
 
-// Register k of an operand: `a[2]` or `a2`.
+// Returns register k of an operand: `a[2]` or `a2`.
 static const char *reg(Emit *e, bool refs, const char *name, int k) {
   return arena_printf(e->cx, &e->cx->scratch, refs ? "%s%d" : "%s[%d]", name,
                       k);
 }
 
-// Parameters for n registers called `name`: a pointer, or one by one.
+// Writes parameters for n registers called `name`: one pointer, or one by one.
 static void reg_params(Emit *e, bool refs, bool out, const char *type,
                        const char *name, int n) {
   if (!refs) {
@@ -57,7 +57,7 @@ static void reg_params(Emit *e, bool refs, bool out, const char *type,
                 k);
 }
 
-// {%4, %5}, numbered from *at on; dp4a takes its own bare.
+// Writes {%4, %5}, numbered from *at on; dp4a's operands have no braces.
 static void reg_braces(Emit *e, int n, int *at, bool bare) {
   text_puts(e, bare ? "" : "{");
   for (int k = 0; k < n; k++)
@@ -88,8 +88,8 @@ static void mma_head(Emit *e, const AtomUse *u, bool separate) {
   text_puts(e, ") {\n");
 }
 
-// D = A * B + D, or with a C of its own; then metadata and its selector, and
-// scales, each with the byte and the lanes of a quad that they come from.
+// Writes D = A * B + D, or with a separate C. Then follow metadata and its
+// selector, and scales, each with its byte and its lanes of a quad.
 static void print_plain(Emit *e, const AtomUse *u, bool separate) {
   const AtomMma *row = atom_mma(u->id);
   const uint8_t *n = row->nreg;
@@ -117,8 +117,8 @@ static void print_plain(Emit *e, const AtomUse *u, bool separate) {
   text_puts(e, ");\n");
 }
 
-// One of the four real products of a complex one: p += a.q * b.r, where p is
-// the array x or y; `c` is the array that p begins from (NULL: p itself).
+// Writes one of the four real products of a complex one: p += a.q * b.r, where
+// p is the array x or y. `c` is the initial value of p (NULL: p itself).
 static void print_part(Emit *e, const AtomUse *u, const char *c, char p,
                        char q, char r, bool minus) {
   const AtomMma *row = atom_mma(u->id);
@@ -143,7 +143,7 @@ static void print_part(Emit *e, const AtomUse *u, const char *c, char p,
   text_puts(e, ");\n");
 }
 
-// D may share registers with A and B: it is written when all is read.
+// D may share registers with A and B, so it is written after all reads.
 static void print_complex(Emit *e, const AtomUse *u, bool separate) {
   const char *c = separate ? "c" : "d";
   int n = atom_mma(u->id)->nreg[0];
@@ -157,7 +157,7 @@ static void print_complex(Emit *e, const AtomUse *u, bool separate) {
                 reg(e, u->refs, "d", k), k, k);
 }
 
-// Two multiply-adds on packed floats; a single A or B is for both.
+// Writes two multiply-adds on packed floats; a single A or B serves both.
 static void print_fma2(Emit *e, const AtomUse *u, bool separate) {
   const AtomMma *row = atom_mma(u->id);
   const char *c = separate ? "c" : "d";
@@ -176,7 +176,7 @@ static void print_fma2(Emit *e, const AtomUse *u, bool separate) {
               reg(e, u->refs, "d", 1));
 }
 
-// Two 16-bit products, as C.
+// Writes two 16-bit products as C.
 static void print_dp2a(Emit *e, const AtomUse *u, bool separate) {
   const char *a = reg(e, u->refs, "a", 0), *b = reg(e, u->refs, "b", 0);
   text_printf(e, "  %s = (short)%s * (short)%s + ((int)%s >> 16) * ((int)%s "
@@ -230,7 +230,7 @@ static void print_matrix(Emit *e, const AtomUse *u) {
   text_puts(e, "\n      : \"memory\");\n}\n");
 }
 
-// A warp's registers rearranged among its lanes.
+// Writes a permutation of a warp's registers among its lanes.
 static void print_movm(Emit *e, const AtomUse *u) {
   const AtomCopy *row = atom_copy(u->id);
   text_printf(e, FN "void %s(unsigned &d, unsigned s) {\n"
@@ -251,7 +251,7 @@ static void print_atom(Emit *e, const AtomUse *u) {
   }
 }
 
-// ---- all ----
+// ---- all atoms ----
 
 void atomtext_reserve(Emit *e) {
   for (size_t k = 0; k < e->natom; k++) {

@@ -1,5 +1,5 @@
-// Bulk copies: boxes of tensor maps and runs of bytes, each as the call of a
-// small function that is written for what the kernel asks of it.
+// Writes bulk copies: boxes of tensor maps and runs of bytes, as calls of small
+// functions generated for each form that the kernel uses.
 #include "emit/expr.h"
 
 #include <string.h>
@@ -7,24 +7,20 @@
 struct BulkCall {
   Op op;
   unsigned flags;
-  int modes, offsets;  // of a box; of those im2col's
+  int modes, offsets;  // coordinates of a box; offsets of im2col
   bool mask, policy;
 };
-
-bool bulk_is(const Ins *i) {
-  return i->op >= OP_TMALOAD && i->op <= OP_BULKSEND;
-}
 
 // ---- operands ----
 
 typedef struct Parts {
   Operand o[OPERANDS];
-  const Operand *map, *to, *from, *bar;  // NULL: it has none
+  const Operand *map, *to, *from, *bar;  // NULL: absent
   Ref mask, policy, rank;
   int first, modes;  // coordinates among the operands
 } Parts;
 
-// In the order of ops.h.
+// Finds the operands, in the order of ops.h.
 static void find_parts(const Emit *e, const Ins *i, Parts *p) {
   memset(p, 0, sizeof *p);
   int n = operands_all(e->fn, i, p->o), k = 0;
@@ -46,7 +42,8 @@ static void find_parts(const Emit *e, const Ins *i, Parts *p) {
 
 // ---- forms ----
 
-// Coordinates c and offsets of im2col, of c - 2 modes, follow each other.
+// Returns the form of a call. With im2col, c coordinates are followed by c - 2
+// offsets.
 static struct BulkCall form_of(const Emit *e, const Ins *i) {
   Parts p;
   find_parts(e, i, &p);
@@ -105,7 +102,7 @@ void bulk_reserve(Emit *e) {
 
 // ---- the functions ----
 
-// One function: its parameters, and the operands %0, %1 ... of its PTX.
+// One function: its parameters, and its PTX operands %0, %1 ...
 typedef struct Asm {
   Emit *e;
   Buf params, in;
@@ -127,7 +124,7 @@ static int map_of(Asm *a) {
   return operand(a, "const TensorMap *", "map", 'l');
 }
 
-// ", {%2, %3}": coordinates, or im2col's offsets.
+// Returns ", {%2, %3}": coordinates, or offsets of im2col.
 static const char *list_of(Asm *a, int n, char c) {
   Buf b = {0};
   Ctx *cx = a->e->cx;
@@ -143,7 +140,7 @@ static const char *list_of(Asm *a, int n, char c) {
   return s;
 }
 
-// What stands behind the operands: the mask, the policy.
+// Returns the trailing operands: the mask, the policy.
 static const char *tail_of(Asm *a, const struct BulkCall *m) {
   Ctx *cx = a->e->cx;
   const char *s = "";
@@ -156,7 +153,7 @@ static const char *tail_of(Asm *a, const struct BulkCall *m) {
   return s;
 }
 
-// A list, in lines of at most 80 columns, from column `at` on.
+// Writes a list in lines of at most 80 columns, starting at column `at`.
 static void put_list(Emit *e, const char *s, size_t at, const char *line) {
   for (size_t n; *s; s += n) {
     n = strcspn(s, ",") + 1;  // with its comma
@@ -253,7 +250,7 @@ static void print_store(Asm *a, const struct BulkCall *m) {
     "      \" [%%%d], [%%%d], %%%d%s;\"", hint_of(m), dst, src, n, t));
 }
 
-// The places of another CTA are at the same addresses there.
+// Shared objects have the same addresses in another CTA.
 static void print_send(Asm *a, const struct BulkCall *m) {
   Emit *e = a->e;
   int dst = address(a, "dst"), src = address(a, "src");
@@ -289,10 +286,6 @@ void bulk_print(Emit *e) {
 }
 
 // ---- tensor maps in memory ----
-
-bool bulk_is_map(const Ins *i) {
-  return i->op >= OP_MAPCOPY && i->op <= OP_MAPPUBLISH;
-}
 
 static Helper map_helper(const Ins *i) {
   static const Helper helpers[] = {
@@ -351,7 +344,7 @@ static void put_value(Emit *e, Ref r) {
   expr_val(e, r, PR_ANY);
 }
 
-// The order of parameters is that of print_one's functions.
+// The arguments have the order of the parameters in print_one's functions.
 void bulk_call(Emit *e, const Ins *i) {
   struct BulkCall m = form_of(e, i);
   Parts p;

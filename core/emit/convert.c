@@ -1,10 +1,10 @@
-// Conversions between element types as expressions: casts, the helpers of
-// small floats, bits as they are.
+// Conversions between element types as expressions: casts, helpers of small
+// floats, and bitcasts.
 #include "emit/expr.h"
 
 #include <string.h>
 
-// Names of the conversion functions of the small floats.
+// Return the names of the conversion functions of small floats.
 const char *convert_to_f32(Emit *e, const Ins *i, DType t) {
   switch ((int)t) {
     case DT_F16: return helper_use(e, H_F16_TO_F32);
@@ -20,8 +20,8 @@ const char *convert_to_f32(Emit *e, const Ins *i, DType t) {
   }
 }
 
-// Is i's value, inside another expression or not, stored to registers of 16
-// bits, where it becomes a half of a word?
+// Reports whether i's value, inlined or not, is stored to 16-bit registers,
+// where it becomes half of a word.
 static bool is_half(const Emit *e, const Ins *i) {
   Ref r = (Ref)(i - e->fn->ins.p), at = e->use[r].root;
   if (e->use[r].how != HOW_INLINE || !at) return false;
@@ -56,7 +56,7 @@ static Prec cast(Emit *e, DType t, Ref r) {
   return PR_UNARY;
 }
 
-// To an integer below a byte: the low bits.
+// Writes a conversion to a sub-byte integer: the low bits.
 static Prec cut(Emit *e, DType t, Ref r) {
   text_puts(e, "(unsigned char)(");
   expr_val(e, r, PR_UNARY);
@@ -64,7 +64,7 @@ static Prec cut(Emit *e, DType t, Ref r) {
   return PR_UNARY;
 }
 
-// Toward zero, saturating, as cvt.rzi does.
+// Writes a conversion toward zero, saturating, as cvt.rzi does.
 static Prec float_to_int(Emit *e, DType t, Ref r) {
   bool f64 = ir_type(e->fn, r) == DT_F64, u = dtype_class(t) == 'U';
   int bits = dtype_bits(t);
@@ -85,7 +85,8 @@ static Prec float_to_int(Emit *e, DType t, Ref r) {
   return PR_POST;
 }
 
-// To f16 or bf16 with one rounding, from what f32 cannot hold.
+// Writes a conversion to f16 or bf16 with one rounding, from a type wider than
+// f32.
 static Prec wide_to_half(Emit *e, const Ins *i, DType t, Ref r) {
   if (t == DT_F16) {
     text_printf(e, "%s(", helper_use(e, H_F64_TO_F16));

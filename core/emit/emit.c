@@ -1,9 +1,9 @@
-// Fn -> CUDA C: declarations and statements. The text is the kernel as one
-// would write it by hand; what stands in which line is uses.c's, how an
-// expression reads expr.c's, the small functions in front helper.c's.
+// Emits an Fn as CUDA C: declarations and statements. The text resembles a
+// kernel written by hand. uses.c decides which line an instruction is on,
+// expr.c writes expressions, and helper.c the helper functions.
 //
-// Contract with the compiler's caller: --fmad=false, since a product and a
-// sum that the IR keeps apart are rounded twice on every back end. Signed
+// Contract with the caller of the compiler: --fmad=false, because a product and
+// a sum that are separate in the IR are rounded twice by every back end. Signed
 // integers must not overflow, as in C; unsigned ones wrap.
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 // ---- names ----
 
-// Temporaries: by the kind of value.
+// Returns a temporary's name, by the kind of its value.
 static const char *temp_name(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   if (i->op == OP_SREG) return sreg_row((SReg)i->imm)->temp;
@@ -32,12 +32,12 @@ static const char *temp_name(const Emit *e, Ref r) {
 static void give_name(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const char *own = ir_str(e->fn, i->name);
-  if (own[strspn(own, "_")]) {  // `_` is no name
+  if (own[strspn(own, "_")]) {  // `_` is not a name
     e->use[r].name = names_new(e, own);
     return;
   }
   const char *want = temp_name(e, r);
-  if (!want[1])  // a letter: numbered
+  if (!want[1])  // one letter: append a number
     want = arena_printf(e->cx, &e->cx->scratch, "%s%u", want,
                         e->temp[want[0] - 'a']++);
   e->use[r].name = names_new(e, want);
@@ -53,21 +53,7 @@ static const char *mem_name(const Emit *e, const Mem *m) {
 
 // ---- atoms ----
 
-// A run of registers as arguments.
-void emit_regs(Emit *e, bool refs, const Operand *o, const char *type) {
-  const Ins *m = ir_get(e->fn, o->ref);
-  const Regs *g = &e->regs[m->imm];
-  bool same = strcmp(g->ctype, type) == 0;
-  int64_t bits = uses_bits((DType)m->type);
-  for (int k = 0; k < (refs ? o->n : 1); k++) {
-    text_puts(e, k ? ", " : "");
-    if (!same) text_printf(e, refs ? "(%s &)" : "(%s *)", type);
-    if (!refs) text_puts(e, "&");
-    expr_word(e, o->ref, o->reg[k] * bits);
-  }
-}
-
-// An operand of a scalar FMA; small floats as f32 unless `raw`.
+// Writes an operand of a scalar FMA; small floats as f32 unless `raw`.
 static void put_fma_operand(Emit *e, const Ins *i, const Operand *o, DType t,
                             bool raw) {
   bool small = expr_small_float(t) && !raw;
@@ -118,7 +104,7 @@ static void put_mma(Emit *e, Ref r) {
   for (int k = 0; k < n; k++) {
     if (k == 3 && same) continue;
     text_puts(e, k ? ", " : "");
-    emit_regs(e, u->refs, &o[k],
+    expr_regs(e, u->refs, &o[k],
              atomtext_reg_type(row->regs[k], atom_mma_type(row, k)));
   }
   text_puts(e, ")");
@@ -143,7 +129,7 @@ static void put_matrix(Emit *e, Ref r) {
   for (int k = 0; k < n; k++) {
     if (k) text_puts(e, ", ");
     if (o[k].kind == OPERAND_MEM) expr_address(e, o[k].ref, o[k].off);
-    else emit_regs(e, u->refs || row->op == CO_MOVM, &o[k], "unsigned");
+    else expr_regs(e, u->refs || row->op == CO_MOVM, &o[k], "unsigned");
   }
   text_puts(e, ")");
   text_end(e);
@@ -157,14 +143,14 @@ static void put_simple(Emit *e, const Ins *i, const char *text) {
   text_end(e);
 }
 
-// An instruction without operands.
+// Writes an instruction without operands.
 static void put_ptx(Emit *e, const Ins *i, const char *ptx) {
   text_begin(e, i);
   text_printf(e, "asm volatile(\"%s;\" ::: \"memory\")", ptx);
   text_end(e);
 }
 
-// Without clusters mbarriers are made for the block.
+// Without cluster support, mbarriers are initialised for the block.
 static void put_fence(Emit *e, const Ins *i) {
   bool block = i->imm == FE_MBARINIT && !target_has(e->sm, FT_CLUSTER);
   const char *text = fence_row(block ? FE_CTA : (FenceKind)i->imm)->text;
@@ -182,7 +168,7 @@ static void put_cluster(Emit *e, const Ins *i) {
                              i->flags & CLF_UNALIGNED ? "" : ".aligned"));
 }
 
-// `%0` for a traced operand of a barrier, whose number is in *n then.
+// Writes a barrier's operand: `%0` for a traced one, counting it in *n.
 static void put_bar_operand(Emit *e, Ref r, int64_t plain, int *n) {
   if (!r || ir_const(e->fn, r, &plain)) text_printf(e, "%" PRId64, plain);
   else text_printf(e, "%%%d", (*n)++);
@@ -190,7 +176,7 @@ static void put_bar_operand(Emit *e, Ref r, int64_t plain, int *n) {
 
 static void put_barrier(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  const Ref x[2] = {i->a[1], i->a[0]};  // as PTX has them: number, threads
+  const Ref x[2] = {i->a[1], i->a[0]};  // PTX order: number, threads
   int n = 0;
   int64_t k;
   text_begin(e, i);
@@ -218,7 +204,7 @@ static void put_barrier(Emit *e, Ref r) {
 
 // ---- printf ----
 
-// A string literal goes on in the next line.
+// Continues a string literal on the next line.
 static void put_line_break(Emit *e) {
   text_puts(e, "\"");
   text_newline(e);
@@ -226,7 +212,7 @@ static void put_line_break(Emit *e) {
   text_puts(e, "  \"");
 }
 
-// The format is C's already: bind/printlib.c made it fit its values.
+// The format already suits C: bind/printlib.c matched it to its values.
 static void put_printf(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   uint32_t n;
@@ -270,7 +256,7 @@ static void put_for(Emit *e, Ref r) {
   bool down = known ? step < 0 : ir_fact(e->fn, i->a[2]).hi < 0;
   text_begin(e, i);
   int64_t unroll = i->imm ? i->imm : e->use[r].rolled, limit;
-  // ptxas 13 loses passes of what it unrolls by itself down to a negated limit
+  // ptxas 13 loses iterations when it unrolls a loop down to a negated limit
   if (!unroll && !up && !ir_const(e->fn, i->a[1], &limit)) unroll = 1;
   if (unroll) {
     text_printf(e, "#pragma unroll %" PRId64, unroll);
@@ -301,15 +287,15 @@ static void put_for(Emit *e, Ref r) {
   put_open(e, r);
 }
 
-// Is there no line between an ELSE and its END?
+// Reports whether there are no lines between an ELSE and its END.
 static bool nothing_until_end(const Emit *e, Ref r) {
   for (r++; e->fn->ins.p[r].op != OP_END; r++)
     if (uses_is_line(e, r)) return false;
   return true;
 }
 
-// The BREAKIF that is the first line of the loop at r and breaks unless a
-// condition holds, or 0.
+// Returns the BREAKIF that is the first line of the loop at r and breaks unless
+// a condition holds, or 0.
 static Ref loop_test(const Emit *e, Ref r) {
   for (r++; !uses_is_line(e, r);) r++;
   const Ins *i = ir_get(e->fn, r);
@@ -332,7 +318,7 @@ static Ref put_loop(Emit *e, Ref r) {
   return test ? test : r;
 }
 
-// `if (p) break;`, `goto done;` or `return;`
+// Writes `if (p) break;`, `goto done;` or `return;`.
 static void put_leave(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   Ref out = e->use[r].leaves;
@@ -357,14 +343,14 @@ static void put_end(Emit *e) {
   text_newline(e);
 }
 
-// Is r the variable that `set` sets, read in place?
+// Reports whether r reads, in place, the variable that `set` sets.
 static bool reads_itself(const Emit *e, Ref r, const Ins *set) {
   const Ins *i = ir_get(e->fn, r);
   return i->op == OP_VGET && i->a[0] == set->a[0] &&
          e->use[r].how == HOW_INLINE;
 }
 
-// `v += x` where the new value is the old one and something.
+// Writes `v += x` if the new value is the old one plus something.
 static bool put_step(Emit *e, const Ins *set) {
   const Ins *sum = ir_get(e->fn, set->a[1]);
   DType t = (DType)sum->type;
@@ -414,7 +400,7 @@ static void put_value(Emit *e, Ref r) {
   text_end(e);
 }
 
-// `float C_acc_0, C_acc_1, ...;`
+// Writes `float C_acc_0, C_acc_1, ...;`.
 static void put_scalars_decl(Emit *e, Ref r, const char *want) {
   const Ins *i = ir_get(e->fn, r);
   const Regs *g = &e->regs[i->imm];
@@ -430,7 +416,7 @@ static void put_scalars_decl(Emit *e, Ref r, const char *want) {
 static void put_regs_decl(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
-  if (m->ref != r) {  // a view of an array declared before
+  if (m->ref != r) {  // a view of an array declared earlier
     e->use[r].name = e->use[m->ref].name;
     return;
   }
@@ -446,8 +432,8 @@ static void put_regs_decl(Emit *e, Ref r) {
   text_end(e);
 }
 
-// A pointer to the object as another CTA has it; a second name points there
-// with another type.
+// Declares a pointer to the object in another CTA. A recast view is a second
+// pointer with another type.
 static void put_peer(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
@@ -470,7 +456,7 @@ static void put_peer(Emit *e, Ref r) {
   text_end(e);
 }
 
-// A pointer to memory at an address; a second name has another type.
+// Declares a pointer to memory at an address; a recast view has another type.
 static void put_pointer(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
@@ -487,7 +473,7 @@ static void put_pointer(Emit *e, Ref r) {
 
 // ---- the one switch ----
 
-// Writes instruction r; returns the last one written with it.
+// Writes instruction r; returns the last instruction written with it.
 static Ref put(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   switch ((Op)i->op) {
@@ -507,7 +493,8 @@ static Ref put(Emit *e, Ref r) {
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:
 #include "ir/ops.h"
-    case OP_ADDRESS: case OP_SREG: case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH:
+    case OP_ADDRESS: case OP_SREG: case OP_SEL: case OP_CVT:
+    case OP_BITCAST: case OP_MATH:
     case OP_INTRIN: case OP_LD: case OP_PICK: case OP_VGET: case OP_VAR:
     case OP_ATOMIC: case OP_ASK: case OP_MBARTRY: case OP_MBARTOKEN:
       put_value(e, r);
@@ -521,7 +508,7 @@ static Ref put(Emit *e, Ref r) {
     case OP_MBARINVAL:
     case OP_MBARCPASYNC: case OP_STASYNC:
       text_begin(e, i);
-      mbar_call(e, i);
+      expr_mbar(e, i);
       text_end(e);
       break;
     case OP_TMALOAD: case OP_TMASTORE: case OP_TMAPREFETCH: case OP_BULKLOAD:
@@ -606,7 +593,7 @@ static Ref put(Emit *e, Ref r) {
   return r;
 }
 
-// ---- the kernel's head ----
+// ---- function head ----
 
 static const char **name_params(Emit *e) {
   const Fn *fn = e->fn;
@@ -623,7 +610,7 @@ static const char **name_params(Emit *e) {
   return names;
 }
 
-// Does a load read what the kernel also writes?
+// Reports whether a load reads an argument that the kernel also writes.
 static bool reads_back(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
@@ -639,7 +626,7 @@ static bool reads_back(const Fn *fn) {
   return false;
 }
 
-// May threads hand something to one another through an argument?
+// Reports whether threads may communicate through an argument.
 static bool hands_over(const Fn *fn) {
   bool both = false;
   for (size_t k = 0; k < fn->arg.n; k++)
@@ -654,21 +641,23 @@ static bool hands_over(const Fn *fn) {
   return false;
 }
 
-// Does it wait for the launch in front of it?
+// Reports whether the kernel waits for the preceding launch.
 static bool waits(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++)
     if (ir_get(fn, r)->op == OP_GRIDWAIT) return true;
   return false;
 }
 
-// __restrict__ lets the compiler keep what it has read over a store through
-// another pointer, and read constants past the coherent caches. NVRTC 13 makes
-// of `p ? constant[i] : written[j]` one such load, ahead of the stores to
-// written[j], unless the constants' pointer goes without. It also says that
-// no other thread writes there: with it on any pointer NVRTC reads ahead of a
-// barrier what others store in front of it. ptxas takes what is read past the
-// coherent caches for what nobody writes while the kernel runs, and reads it
-// ahead of the wait for the launch in front, which writes it.
+// __restrict__ lets the compiler keep loaded values across stores through
+// another pointer, and read constants through the non-coherent cache. It is
+// omitted where it breaks a kernel:
+// - NVRTC 13 merges `p ? constant[i] : written[j]` into one such load, before
+//   the stores to written[j], unless the pointer to the constants lacks it.
+// - It promises that no other thread writes there. NVRTC then moves loads above
+//   a barrier, before the stores of other threads that the barrier orders.
+// - ptxas assumes that nothing writes data of the non-coherent cache while the
+//   kernel runs. It moves such loads above the wait for the preceding launch,
+//   which writes that data.
 static void put_param(Emit *e, size_t k, const char *name, bool coherent) {
   const Arg *a = &e->fn->arg.p[k];
   const char *type = dtype_cuda(a->type);
@@ -680,8 +669,9 @@ static void put_param(Emit *e, size_t k, const char *name, bool coherent) {
                    plain ? "" : "__restrict__ ", name);
 }
 
-// Blocks that a multiprocessor shall hold, 0: nobody says. Where warpgroups
-// pass on registers the compiler has to know how many there are to begin with.
+// Returns the minimum number of blocks on a multiprocessor, or 0 if
+// unspecified. If warpgroups transfer registers, the compiler must know how
+// many there are at the start.
 static int blocks_of(const Fn *fn) {
   if (fn->min_blocks) return fn->min_blocks;
   for (Ref r = 1; r < fn->ins.n; r++)
@@ -689,9 +679,9 @@ static int blocks_of(const Fn *fn) {
   return 0;
 }
 
-// Does hardware do it in launches of clusters only, be they of one block? These
-// are illegal instructions elsewhere; other accesses to a CTA's memory are not.
-// Tried on an H200.
+// Reports whether the kernel needs a cluster launch, even if clusters have one
+// block. These operations are illegal instructions otherwise; other accesses to
+// a CTA's memory are not. Tested on an H200.
 static bool wants_clusters(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     uint8_t op = ir_get(fn, r)->op;
@@ -720,7 +710,7 @@ static void put_head(Emit *e, const char *name, const char **params) {
   text_puts(e, ") {\n");
 }
 
-// Another type's view of a pointer argument.
+// Declares a view of a pointer argument with another type.
 static void put_gmem_view(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Arg *a = &e->fn->arg.p[e->fn->mem.p[i->imm].arg];
@@ -761,7 +751,7 @@ static void put_smem(Emit *e, Ref r) {
   }
 }
 
-// Shared memory and views of arguments, which stand for the whole kernel.
+// Declares shared memory and views of arguments, for the whole kernel.
 static void put_memory(Emit *e) {
   bool shared = false, address = false;
   for (Ref r = 1; r < e->fn->ins.n; r++) {
@@ -790,7 +780,7 @@ static void put_memory(Emit *e) {
       wgmma_descriptor(e, r);
 }
 
-// Moves what stands behind `from` in front of it, down to `to`.
+// Moves the text after `from` to position `to`, before the rest.
 static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
   Buf *b = &e->out->text;
   size_t n = b->n - from, count = 0;
@@ -806,12 +796,28 @@ static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
   memset(p + lines, 0, count * sizeof *p);
 }
 
+// Records the functions that live instructions call, last instruction first.
+static void note_functions(Emit *e) {
+  for (Ref r = (Ref)e->fn->ins.n; r-- > 1;) {
+    const Ins *i = ir_get(e->fn, r);
+    bool element = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
+    if (e->use[r].how == HOW_DEAD) continue;
+    if (element) ptx_note_access(e, i);
+    if (i->op == OP_INTRIN || i->op == OP_ASK || i->op == OP_SREG)
+      ptx_note(e, i);
+    if (mbar_is(i)) mbar_note(e, i);
+    if (bulk_is(i)) bulk_note(e, i);
+    if (bulk_is_map(i)) bulk_note_map(e, i);
+  }
+}
+
 void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out) {
-  fn = pairs_run(cx, fn, sm);
+  fn = pack16_run(cx, fn, sm);
   Emit e = {.cx = cx, .fn = fn, .sm = sm, .out = out, .depth = 1};
   size_t start = out->text.n, lines = out->lines.n;
   e.open = NEW(cx, Ref, fn->ins.n);
   uses_run(&e);
+  note_functions(&e);
   known_run(&e);
   wgmma_note(&e);
   names_reserve_words(&e);

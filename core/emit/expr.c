@@ -1,5 +1,5 @@
-// Expressions: an instruction's C text, with as few parentheses as C needs
-// and as a reader wants.
+// Expressions: an instruction's C text, with the parentheses that C needs or a
+// reader expects.
 #include "emit/expr.h"
 
 #include <inttypes.h>
@@ -123,7 +123,7 @@ static Prec prefixed(Emit *e, const char *op, Ref r) {
 
 // ---- sums ----
 
-// A sum of integers, taken apart: terms, and the constant that comes last.
+// A sum of integers as a list of terms and a trailing constant.
 enum { LIN_MAX = 24, MOST_BEYOND = 1 << 26 };
 typedef struct Lin {
   Ref term[LIN_MAX];
@@ -151,7 +151,7 @@ static void lin_add(Emit *e, Lin *l, Ref r, DType t, bool minus) {
   l->minus[l->n++] = minus;
 }
 
-// A positive term first, if there is one.
+// Moves a positive term to the front, if there is one.
 static void lin_order(Lin *l) {
   for (int k = 1; k < l->n && l->minus[0]; k++) {
     if (l->minus[k]) continue;
@@ -183,7 +183,7 @@ static Lin lin_of(Emit *e, Ref r) {
   return l;
 }
 
-// The terms without the constant; nothing when there are none.
+// Writes the terms without the constant.
 static Prec lin_terms(Emit *e, const Lin *l) {
   if (l->n == 1 && !l->minus[0]) return expr_val(e, l->term[0], PR_ANY);
   if (l->minus[0]) prefixed(e, "-", l->term[0]);
@@ -222,7 +222,7 @@ static Prec sum(Emit *e, const Ins *i) {
 
 // ---- operators ----
 
-// Small floats are computed in f32.
+// Writes an infix operator; small floats are computed in f32.
 static Prec infix(Emit *e, const Ins *i, const char *op, Prec p, Prec left,
                   Prec right) {
   expr_f32(e, i->a[0], left);
@@ -231,8 +231,8 @@ static Prec infix(Emit *e, const Ins *i, const char *op, Prec p, Prec left,
   return p;
 }
 
-// Bit operators: C's precedences surprise, so their operands stand in
-// parentheses unless they are chains of the same operator.
+// Writes a bit operator. C's precedences are surprising here, so operands are
+// parenthesised unless they are chains of the same operator.
 static Prec bitwise(Emit *e, const Ins *i, const char *op, Prec p) {
   const Ins *a = ir_get(e->fn, i->a[0]);
   bool chain = a->op == i->op && a->type == i->type;
@@ -254,8 +254,8 @@ static int log2_exact(int64_t v) {
   return n;
 }
 
-// Floor division: a shift or a mask where the divisor is a power of two (of
-// negative numbers too), plain where nothing can be negative.
+// Writes floor division: a shift or a mask if the divisor is a power of two
+// (correct for negative numbers), or C's operator if nothing can be negative.
 static Prec divide(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
   int64_t v;
@@ -288,7 +288,7 @@ static Prec prefix(Emit *e, const Ins *i, const char *op) {
   return prefixed(e, op, i->a[0]);
 }
 
-// C leaves a shift by more than the width undefined, PTX's gives what is left.
+// Writes a shift. C leaves shifts beyond the width undefined; PTX defines them.
 static Prec shift(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
   bool left = i->op == OP_SHL, wide = dtype_bits(t) > 32;
@@ -328,7 +328,8 @@ static Prec int_op(Emit *e, const Ins *i) {
   text_no_way(e, i, op_name((Op)i->op));
 }
 
-// min() and max() of NVRTC take two of one type; char and short promote.
+// Writes an operation on small integers. NVRTC's min() and max() need operands
+// of one type; char and short are promoted.
 static Prec small_int_op(Emit *e, const Ins *i) {
   text_printf(e, "(%s)", dtype_cuda((DType)i->type));
   size_t at = e->out->text.n;
@@ -342,7 +343,7 @@ void expr_at_run_time(Emit *e, Ref r) {
   text_puts(e, ")");
 }
 
-// Is the function's result other bits where the compiler computes it?
+// Reports whether the function's result differs if the compiler folds it.
 static bool folds(const Ins *i) {
   if (i->op != OP_MATH || i->type == DT_F64) return false;
   MathFn f = (MathFn)i->imm;
@@ -362,7 +363,7 @@ static Prec float_call(Emit *e, const Ins *i, const char *f, int n) {
   return PR_POST;
 }
 
-// The helper of a function that the hardware approximates, or H_COUNT.
+// Returns the helper of a function that the hardware approximates, or H_COUNT.
 static Helper approximation(MathFn f) {
   switch ((int)f) {
     case MF_EX2APPROX: return H_EX2_APPROX;
@@ -394,8 +395,8 @@ static Prec math_call(Emit *e, const Ins *i, bool f64) {
   return float_call(e, i, helper_use(e, h), math_arity(f));
 }
 
-// PTX's instruction where the compiler could fold the function, which takes
-// either zero.
+// Writes min or max: PTX's instruction if the compiler could fold the function,
+// because it may choose either zero.
 static Prec extreme(Emit *e, const Ins *i, bool f64) {
   bool max = i->op == OP_MAX, known = known_is(e, i, 2);
   const char *f = f64 ? (max ? "fmax" : "fmin") : max ? "fmaxf" : "fminf";
@@ -403,7 +404,7 @@ static Prec extreme(Emit *e, const Ins *i, bool f64) {
   return float_call(e, i, known ? helper_use(e, h) : f, 2);
 }
 
-// Operands as f32 (or f64), result in the same.
+// Writes an operation on f32 (or f64) operands, with a result of that type.
 static Prec float_op(Emit *e, const Ins *i) {
   bool f64 = i->type == DT_F64;
   if (i->op == OP_MATH) return math_call(e, i, f64);
@@ -430,8 +431,8 @@ static Prec float_op(Emit *e, const Ins *i) {
   text_no_way(e, i, op_name((Op)i->op));
 }
 
-// Sign bits are changed in place; the rest is computed in f32 and rounded
-// once.
+// Writes an operation on small floats. Sign bits are changed in place; other
+// operations are computed in f32 and rounded once.
 static Prec small_float_op(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
   unsigned sign = 1u << (dtype_bits(t) - 1);
@@ -476,7 +477,7 @@ static Prec compare(Emit *e, const Ins *i, bool negate) {
   return infix(e, &j, (turn ? turned : text)[negate][k], p, PR_SHIFT, PR_SHIFT);
 }
 
-// !(a < b) is a >= b, unless there may be a NaN.
+// Writes a negation; !(a < b) becomes a >= b unless there may be a NaN.
 static Prec negation(Emit *e, const Ins *i) {
   if (i->type != DT_BOOL) return arith(e, i);
   const Ins *a = ir_get(e->fn, i->a[0]);
@@ -575,14 +576,27 @@ void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t) {
   }
 }
 
+void expr_regs(Emit *e, bool refs, const Operand *o, const char *type) {
+  const Ins *m = ir_get(e->fn, o->ref);
+  const Regs *g = &e->regs[m->imm];
+  bool same = strcmp(g->ctype, type) == 0;
+  int64_t bits = uses_bits((DType)m->type);
+  for (int k = 0; k < (refs ? o->n : 1); k++) {
+    text_puts(e, k ? ", " : "");
+    if (!same) text_printf(e, refs ? "(%s &)" : "(%s *)", type);
+    if (!refs) text_puts(e, "&");
+    expr_word(e, o->ref, o->reg[k] * bits);
+  }
+}
+
 void expr_element(Emit *e, Ref mem, Ref off) {
   text_printf(e, "%s[", e->use[mem].name);
   expr_val(e, off, PR_ANY);
   text_puts(e, "]");
 }
 
-// ` + 3 * x / 2`: bytes of an offset in elements below a byte, which is a
-// whole number of them.
+// Writes ` + 3 * x / 2`: the bytes of an offset in sub-byte elements, which is
+// a whole number of bytes.
 static void put_bytes(Emit *e, Ref off, int bits) {
   int64_t k;
   if (ir_const(e->fn, off, &k)) {
@@ -595,7 +609,7 @@ static void put_bytes(Emit *e, Ref off, int bits) {
   else text_printf(e, " / %d", 8 / bits);
 }
 
-// Pointer to mem's element l.
+// Writes a pointer to element l of mem.
 static void put_pointer(Emit *e, Ref mem, const Lin *l, Prec min) {
   size_t start = e->out->text.n;
   text_puts(e, e->use[mem].name);
@@ -671,7 +685,7 @@ void expr_place(Emit *e, Ref mem, Ref off) {
 
 // ---- elements below a byte ----
 
-// `A, x * 6ll`: where the element's bits begin.
+// Writes `A, x * 6ll`: the position of the element's bits.
 static void put_bit(Emit *e, Ref mem, Ref off, int bits) {
   text_printf(e, "%s, ", e->use[mem].name);
   size_t at = e->out->text.n;
@@ -715,8 +729,8 @@ static Prec load(Emit *e, const Ins *i) {
 
 // ---- registers at a traced index ----
 
-// Where to choose among i's registers: a pointer to words and the index; of
-// parts of words, their bits behind it. Elements wider than words have
+// Writes the choice among i's registers: a pointer to words and the index. For
+// parts of words, their number of bits follows. Elements wider than words get
 // pointers of their own type.
 void expr_choice(Emit *e, const Ins *i, Ref which) {
   const Ins *m = ir_get(e->fn, i->a[0]);
@@ -772,7 +786,7 @@ static Prec pick(Emit *e, const Ins *i) {
   return part ? PR_UNARY : PR_POST;
 }
 
-// ---- leaves and effects with a value ----
+// ---- leaves, and effects with a value ----
 
 static Prec special(Emit *e, const Ins *i) {
   const int32_t *b = e->fn->block;
@@ -788,7 +802,7 @@ static Prec special(Emit *e, const Ins *i) {
   return i->imm == SR_WARP && flat ? PR_MUL : PR_POST;
 }
 
-// The function of an atomic, by kind and type.
+// Returns the function of an atomic, by kind and type.
 static const char *atomic_name(Emit *e, const Ins *i, DType t) {
   bool add = i->imm == AT_ADD;
   bool i32 = t == DT_I32 || t == DT_U32, wide = t == DT_I64 || t == DT_U64;
@@ -804,7 +818,8 @@ static const char *atomic_name(Emit *e, const Ins *i, DType t) {
   return atomic_row((AtomicKind)i->imm)->cuda;
 }
 
-// i64 goes as u64 where only that exists: the bits are the same.
+// Writes an atomic; i64 is passed as u64 if only that exists, with the same
+// bits.
 static Prec atomic(Emit *e, const Ins *i) {
   if (i->flags) return ptx_access(e, i);
   DType t = ir_type(e->fn, i->a[2]);
@@ -826,6 +841,33 @@ static Prec atomic(Emit *e, const Ins *i) {
   expr_val(e, i->a[2], as_u64 ? PR_UNARY : PR_ANY);
   text_puts(e, ")");
   return as_u64 ? PR_UNARY : PR_POST;
+}
+
+// ---- mbarriers ----
+
+// Writes the operands: destination, barrier, CTA, values.
+static void call_store(Emit *e, const Ins *i) {
+  Operand o[OPERANDS];
+  int n = operands_all(e->fn, i, o);
+  for (int k = 0; k < n && o[k].ref; k++) {
+    text_puts(e, k ? ", " : "");
+    if (k < 2) expr_place(e, o[k].ref, o[k].off);
+    else expr_val(e, o[k].ref, PR_ANY);
+  }
+}
+
+void expr_mbar(Emit *e, const Ins *i) {
+  bool many;
+  text_printf(e, "%s(", mbar_function(e, i, &many));
+  if (i->op == OP_STASYNC) {
+    call_store(e, i);
+  } else {
+    Ref count = i->a[2], rank = operands_ref(e->fn, i, 3);
+    expr_place(e, i->a[0], i->a[1]);
+    if (count && many) text_puts(e, ", "), expr_val(e, count, PR_ANY);
+    if (rank) text_puts(e, ", "), expr_val(e, rank, PR_ANY);
+  }
+  text_puts(e, ")");
 }
 
 static Prec select(Emit *e, const Ins *i) {
@@ -860,7 +902,7 @@ Prec expr_def(Emit *e, Ref r) {
     case OP_LD: return load(e, i);
     case OP_PICK: return pick(e, i);
     case OP_ATOMIC: return atomic(e, i);
-    case OP_MBARTRY: case OP_MBARTOKEN: mbar_call(e, i); return PR_POST;
+    case OP_MBARTRY: case OP_MBARTOKEN: expr_mbar(e, i); return PR_POST;
     case OP_VGET: text_puts(e, e->use[i->a[0]].name); return PR_POST;
     case OP_ARG: case OP_DESC: case OP_GMEM: case OP_TMAP: case OP_TMAPAT:
     case OP_PTR: case OP_SMEM: case OP_DSMEM: case OP_RMEM: case OP_VAR:

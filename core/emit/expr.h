@@ -1,102 +1,117 @@
-// Expressions: what an instruction is as C text, and how tightly it binds.
+// Expressions: the C text of an instruction, and its precedence.
 #ifndef CUTE_EMITEXPR_H
 #define CUTE_EMITEXPR_H
 
 #include "emit/inside.h"
 #include "ir/intrin.h"
 
-// Precedences of C, tightest last.
+// Precedences of C; the tightest is last.
 typedef enum Prec {
   PR_ANY, PR_COND, PR_OROR, PR_ANDAND, PR_OR, PR_XOR, PR_AND, PR_EQ, PR_REL,
   PR_SHIFT, PR_ADD, PR_MUL, PR_UNARY, PR_POST
 } Prec;
 
 // ---- expr.c ----
-// Writes r's text, parenthesised when it binds looser than `min`; returns how
-// it binds then.
+// Writes r's text, parenthesised if it binds looser than `min`; returns its
+// precedence.
 Prec expr_val(Emit *e, Ref r, Prec min);
-// The expression behind r (its own definition); returns its precedence.
+// Writes the definition of r as an expression; returns its precedence.
 Prec expr_def(Emit *e, Ref r);
-// Is t kept as raw bits and computed in f32?
+// Reports whether t is kept as raw bits and computed in f32.
 bool expr_small_float(DType t);
-// A value of a small float type (or f32) as f32.
+// Writes a value of a small float type (or f32) as f32.
 void expr_f32(Emit *e, Ref r, Prec min);
-// The same where the compiler is not to see its value.
+// Writes the value so that the compiler cannot fold it.
 void expr_at_run_time(Emit *e, Ref r);
-// Pointer to element `off` of a GMEM or SMEM object: `A + x + 64`.
+// Writes a pointer to element `off` of a GMEM or SMEM object: `A + x + 64`.
 void expr_pointer(Emit *e, Ref mem, Ref off, Prec min);
-// The element itself, as an lvalue: `A[x + 64]`.
+// Writes the element as an lvalue: `A[x + 64]`.
 void expr_element(Emit *e, Ref mem, Ref off);
-void expr_choice(Emit *e, const Ins *i, Ref which);  // of PICK and PUT
-// `r[i]` where i is what a loop counts that is unrolled whole, and true.
+void expr_choice(Emit *e, const Ins *i, Ref which);  // for PICK and PUT
+// Writes `r[i]` and returns true if i is the counter of a fully unrolled loop.
 bool expr_chosen(Emit *e, const Ins *i, Ref which);
-// What an instruction takes as a constant beside a register is left out of
-// an element's pointer, `A + x`, and of its 32-bit shared address,
-// `sA_addr + x * 2u`: so many bytes.
+// Instructions add a constant to a register for free. The constant bytes of an
+// offset are therefore split off an element's pointer, `A + x`, and off its
+// 32-bit shared address, `sA_addr + x * 2u`; expr_beyond returns them.
 int64_t expr_beyond(Emit *e, Ref mem, Ref off);
 void expr_base(Emit *e, Ref mem, Ref off);
 void expr_address(Emit *e, Ref mem, Ref off);
-void expr_place(Emit *e, Ref mem, Ref off);  // the address, with that
-// A register element, offset in elements of mem's type, as a value of t.
+void expr_place(Emit *e, Ref mem, Ref off);  // the full address
+// Writes the register element at `off`, in elements of mem's type, as a value
+// of t.
 void expr_reg(Emit *e, Ref mem, int64_t off, DType t);
-// The word of registers that holds bit `bit` of the object: `tCrA[3]`, or
+// Writes the register word that holds bit `bit` of the object: `tCrA[3]`, or
 // `tCrA_3`.
 void expr_word(Emit *e, Ref mem, int64_t bit);
-// Both sides of `tCrA[3] = value`: the value goes between, binding as unary.
-// fresh: nothing else was in the word yet.
+// Writes a run of registers as arguments of this type.
+void expr_regs(Emit *e, bool refs, const Operand *o, const char *type);
+// Write the two sides of `tCrA[3] = value`; the value goes between them and
+// binds as unary. fresh: the word holds nothing yet.
 void expr_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh);
 void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t);
-// Value r as a word of registers of type t.
+// Writes value r as a register word of type t.
 void expr_as_word(Emit *e, Ref r, DType t);
-// A store of an element below a byte, without the semicolon.
+void expr_mbar(Emit *e, const Ins *i);  // "mbar_wait(bar_addr, phase)"
+// Writes a store of a sub-byte element, without the semicolon.
 void expr_store_bits(Emit *e, const Ins *i);
 
 // ---- known.c ----
-// Finds the values that the compiler may compute, where that matters.
+// Finds the values that the compiler may fold, where that matters.
 void known_run(Emit *e);
-// May it compute the first n operands of i?
+// Reports whether the compiler may fold the first n operands of i.
 bool known_is(const Emit *e, const Ins *i, int n);
+bool known_folds(IntrinId id);  // an approximation that ptxas folds
 
 // ---- convert.c ----
 Prec convert_convert(Emit *e, const Ins *i);
 Prec convert_bitcast(Emit *e, const Ins *i);
 const char *convert_bits(DType from, DType to);  // "__float_as_uint"
-// f32 of a small float: "bf16_to_f32"; and back.
+// Return the conversion functions of a small float to f32, "bf16_to_f32", and
+// back.
 const char *convert_to_f32(Emit *e, const Ins *i, DType t);
 const char *convert_from_f32(Emit *e, const Ins *i, DType t);
 
 // ---- ptx.c ----
-// What is used, noted before anything is written; names; helpers.
+// Record what is used, before anything is written; reserve names; print
+// helpers.
 void ptx_note(Emit *e, const Ins *i);
-bool ptx_folds(IntrinId id);  // an approximation that ptxas folds
 void ptx_note_access(Emit *e, const Ins *i);
-// Bytes that a load with these flags is to bring to L2; 0: no more than it has.
+// Returns the bytes that a load with these flags prefetches to L2, or 0.
 int ptx_prefetch(const Emit *e, unsigned flags);
 void ptx_reserve(Emit *e);
 void ptx_print(Emit *e);
 void ptx_asm(Emit *e, Ref r);  // ASM, a statement
 Prec ptx_value(Emit *e, const Ins *i);   // INTRIN, ASK
 Prec ptx_access(Emit *e, const Ins *i);  // LD, ST, ATOMIC with hints
-void ptx_mask(Emit *e, Ref mask);         // of lanes
-// Name of the function that reads a special register which CUDA has none for.
+void ptx_mask(Emit *e, Ref mask);         // a mask of lanes
+// Returns the name of the helper that reads a special register without a CUDA
+// name.
 const char *ptx_sreg(Emit *e, SReg r);
 
 // ---- bulk.c ----
-bool bulk_is(const Ins *i);             // a bulk copy
-void bulk_note(Emit *e, const Ins *i);  // as those of mbar.c
+static inline bool bulk_is(const Ins *i) {  // a bulk copy
+  return i->op >= OP_TMALOAD && i->op <= OP_BULKSEND;
+}
+void bulk_note(Emit *e, const Ins *i);  // as in mbar.c
 void bulk_reserve(Emit *e);
 void bulk_print(Emit *e);
 void bulk_call(Emit *e, const Ins *i);
-bool bulk_is_map(const Ins *i);  // an operation on a tensor map in memory
+// An operation on a tensor map in memory.
+static inline bool bulk_is_map(const Ins *i) {
+  return i->op >= OP_MAPCOPY && i->op <= OP_MAPPUBLISH;
+}
 void bulk_note_map(Emit *e, const Ins *i);
 void bulk_call_map(Emit *e, const Ins *i);
 void bulk_map_at(Emit *e, Ref r);  // TMAPAT, a statement
 
 // ---- mbar.c ----
-bool mbar_is(const Ins *i);             // an operation on an mbarrier
+static inline bool mbar_is(const Ins *i) {  // an operation on an mbarrier
+  return i->op >= OP_MBARINIT && i->op <= OP_STASYNC;
+}
 void mbar_note(Emit *e, const Ins *i);  // before anything is written
 void mbar_reserve(Emit *e);
 void mbar_print(Emit *e);
-void mbar_call(Emit *e, const Ins *i);  // "mbar_wait(bar_addr, phase)"
+// Returns the function that i calls; many: the call has a count.
+const char *mbar_function(Emit *e, const Ins *i, bool *many);
 
 #endif

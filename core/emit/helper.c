@@ -1,15 +1,13 @@
-// Helper functions of the emitted text: blocks of prelude.cu, of which those
-// that a kernel needs stand in front of it.
+// Helper functions of the emitted text: blocks of prelude.cu, of which the
+// needed ones precede the kernel.
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "atoms/atom.h"
 #include "emit/expr.h"
 
 typedef struct Block {
-  const char *name, *text;  // of the function, and all of it
+  const char *name, *text;  // name of the function, its whole text
 } Block;
 
 static const Block blocks[H_COUNT] = {
@@ -23,31 +21,14 @@ const char *helper_use(Emit *e, Helper h) {
   return blocks[h].name;
 }
 
-const char *helper_async(Emit *e, int64_t bits, unsigned flags, bool pred) {
-  if (bits != 32 && bits != 64 && bits != 128)
-    ctx_fail(e->cx, ERR_ARG, "cp.async moves 32, 64 or 128 bits, not %" PRId64,
-             bits);
-  bool global = flags & CPF_GLOBAL, zfill = flags & CPF_ZFILL && pred;
-  if (global && bits < 128)
-    ctx_fail(e->cx, ERR_ARG, "cp.async.cg (CACHEGLOBAL) moves 128 bits, not %"
-             PRId64, bits);
-  static const Helper ca[2][3] = {  // by bits / 64
-    {H_CP_ASYNC_CA4, H_CP_ASYNC_CA8, H_CP_ASYNC_CA16},
-    {H_CP_ASYNC_CA4_ZFILL, H_CP_ASYNC_CA8_ZFILL, H_CP_ASYNC_CA16_ZFILL}};
-  if (ptx_prefetch(e, flags))
-    return helper_use(e, global ? H_CP_ASYNC_CG_L2 : H_CP_ASYNC_CA_L2);
-  if (!global) return helper_use(e, ca[zfill][bits / 64]);
-  return helper_use(e, zfill ? H_CP_ASYNC_CG16_ZFILL : H_CP_ASYNC_CG16);
-}
-
 // ---- the text of a block for one target ----
 
 static bool starts(const char *s, const char *with) {
   return strncmp(s, with, strlen(with)) == 0;
 }
 
-// Does an #if hold for the target? -1: CUDA's compiler is to say, which knows
-// what a chip or its family alone has; below sm_100 that is nothing.
+// Evaluates an #if for the target. -1: left to the CUDA compiler, which knows
+// the chip- and family-specific features; below sm_100 there are none.
 static int holds(const char *line, int sm) {
   int arch;
   if (sscanf(line, "#if __CUDA_ARCH__ >= %d", &arch) == 1)
@@ -57,7 +38,7 @@ static int holds(const char *line, int sm) {
   return sm < 100 ? 0 : -1;
 }
 
-// Conditions do not lie in one another.
+// Conditions do not nest.
 static const char *text_for(Emit *e, const char *s) {
   char *text = NEW(e->cx, char, strlen(s) + 1), *to = text;
   bool decided = false, keep = true;
@@ -101,7 +82,7 @@ void helper_reserve(Emit *e) {
 
 void helper_print(Emit *e) {
   const char *text[H_COUNT] = {0};
-  for (int h = H_COUNT; h-- > 0;) {  // what one calls lies above it
+  for (int h = H_COUNT; h-- > 0;) {  // a callee precedes its callers
     if (!e->helper[h]) continue;
     text[h] = text_for(e, blocks[h].text);
     helper_note(e, text[h], blocks[h].name);

@@ -1,17 +1,19 @@
-// Which values the compiler can compute: those that follow from constants
-// alone, also through registers, variables and loops that it unrolls. It
-// folds approximate functions of them to the correctly rounded value, which is
-// not the hardware's, and max(-0, 0) to -0.
+// Finds values that the compiler can fold: those that depend only on constants,
+// also through registers, variables and unrolled loops. The compiler folds
+// approximate functions to the correctly rounded value, which differs from the
+// hardware's, and max(-0, 0) to -0.
 #include "emit/expr.h"
+
+#include <string.h>
 
 typedef struct Known {
   const Fn *fn;
-  bool *value;     // beside fn->ins: values; of variables what was last set
-  bool **element;  // beside fn->mem: what registers hold
+  bool *value;     // parallel to fn->ins: values; last value set of a variable
+  bool **element;  // parallel to fn->mem: contents of registers
 } Known;
 
-// The elements of a register array, as it was declared, that bits from `off`
-// on lie in; NULL: it is no such array.
+// Returns the declared elements of a register array that contain `bits` bits
+// from element `off`, or NULL if it is not one.
 static bool *elements(const Known *k, Ref mem, int64_t off, int64_t bits,
                       int64_t *n) {
   const Ins *m = ir_get(k->fn, mem);
@@ -86,8 +88,8 @@ static Ref end_of(const Fn *fn, Ref r) {
   }
 }
 
-// In program order, a loop's body twice: what a register holds at its end may
-// be what the next iteration reads.
+// Walks in program order, and a loop's body twice: a register's value at its
+// end may be read in the next iteration.
 static void walk(Known *k, Ref r, Ref end) {
   for (; r < end; r++) {
     const Ins *i = ir_get(k->fn, r);
@@ -100,9 +102,13 @@ static void walk(Known *k, Ref r, Ref end) {
   }
 }
 
+bool known_folds(IntrinId id) {
+  return strstr(intrin_row(id)->text, ".approx.ftz.f32") != NULL;
+}
+
 static bool matters(const Ins *i) {
   return i->op == OP_MATH || i->op == OP_MIN || i->op == OP_MAX ||
-         (i->op == OP_INTRIN && ptx_folds(intrin_id(i->imm)));
+         (i->op == OP_INTRIN && known_folds(intrin_id(i->imm)));
 }
 
 void known_run(Emit *e) {

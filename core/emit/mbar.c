@@ -1,7 +1,7 @@
-// mbarriers: what they do as calls of small functions. Those for which one
-// form is enough are blocks of prelude.cu; those that arrive, expect bytes or
-// wait are written here: for this CTA's barrier or that of another CTA of the
-// cluster, with what order. And stores that they count, of several types.
+// Writes mbarrier operations as calls of small functions. Operations with a
+// single form are blocks of prelude.cu. Those that arrive, expect bytes or wait
+// are generated here, for this CTA's barrier or that of another CTA of the
+// cluster, with their memory order. So are the stores that mbarriers count.
 #include "emit/expr.h"
 
 #include <string.h>
@@ -11,17 +11,13 @@
 struct MbarCall {
   Op op;
   unsigned flags;
-  bool many, far;  // operands: another count than 1; a CTA's rank
-  bool token;      // names the phase, instead of its parity
-  bool old;        // the target has what is asked for step by step
-  bool timed;      // nanoseconds are said
-  DType type;      // STASYNC: of its `values`
+  bool many, far;  // operands: a count other than 1; a CTA's rank
+  bool token;      // a token, not a parity, names the phase
+  bool old;        // the target needs several instructions
+  bool timed;      // a time limit is given
+  DType type;      // STASYNC: type of its `values`
   int values;
 };
-
-bool mbar_is(const Ins *i) {
-  return i->op >= OP_MBARINIT && i->op <= OP_STASYNC;
-}
 
 // ---- forms ----
 
@@ -53,7 +49,8 @@ static struct MbarCall form_of(const Emit *e, const Ins *i) {
   return m;
 }
 
-// What stands in the prelude; H_COUNT: it is written here.
+// Returns the block of the prelude, or H_COUNT if the function is generated
+// here.
 static Helper block_of(const struct MbarCall *m) {
   if (m->op == OP_MBARINIT) return H_MBAR_INIT;
   if (m->op == OP_MBARINVAL) return H_MBAR_INVAL;
@@ -62,7 +59,7 @@ static Helper block_of(const struct MbarCall *m) {
   return H_COUNT;
 }
 
-// ".relaxed.cluster"; "" where nothing was asked for.
+// Returns ".relaxed.cluster", or "" if no order was requested.
 static const char *order_of(Emit *e, const struct MbarCall *m) {
   const char *sem = hint_text(m->flags, HINT_SEM);
   const char *scope = hint_text(m->flags, HINT_SCOPE);
@@ -121,7 +118,7 @@ void mbar_reserve(Emit *e) {
     names_reserve(e, name_of(e, &e->mbar[k]));
 }
 
-// The barrier of another CTA is at the same address there.
+// The barrier of another CTA has the same address there.
 static void print_one(Emit *e, const struct MbarCall *m) {
   bool bytes = m->op == OP_MBARTX, sink = !bytes || m->flags & MBF_ARRIVE;
   bool loop = m->many && m->old, count = m->many && !m->old;
@@ -149,8 +146,8 @@ static void print_one(Emit *e, const struct MbarCall *m) {
               loop ? "  while (--count);\n" : "");
 }
 
-// An arrival that gives a token: of several, that of the last one, which is of
-// the same phase.
+// Writes an arrival that returns a token. Several arrivals return the token of
+// the last one, which belongs to the same phase.
 static void print_token(Emit *e, const struct MbarCall *m) {
   bool loop = m->many && m->old, count = m->many && !m->old;
   text_printf(e, "static __device__ __forceinline__ unsigned long long\n"
@@ -164,7 +161,7 @@ static void print_token(Emit *e, const struct MbarCall *m) {
               loop ? "  while (--count);\n" : "");
 }
 
-// Until the phase is complete, or whether it is.
+// Writes a wait until the phase completes, or a test whether it has.
 static void print_wait(Emit *e, const struct MbarCall *m) {
   bool loop = m->op == OP_MBARWAIT;
   const char *phase = m->token ? "token" : "parity";
@@ -188,7 +185,7 @@ static void print_wait(Emit *e, const struct MbarCall *m) {
               loop ? "" : "  return r != 0;\n");
 }
 
-// Both addresses as this CTA has them.
+// Both addresses are those of this CTA.
 static void print_store(Emit *e, const struct MbarCall *m) {
   const char *type = dtype_cuda(m->type);
   bool f = dtype_is_float(m->type), wide = dtype_bits(m->type) == 64;
@@ -221,28 +218,9 @@ void mbar_print(Emit *e) {
     else print_one(e, &e->mbar[k]);
 }
 
-// What is stored where, what counts it, in which CTA, the values.
-static void call_store(Emit *e, const Ins *i) {
-  Operand o[OPERANDS];
-  int n = operands_all(e->fn, i, o);
-  for (int k = 0; k < n && o[k].ref; k++) {
-    text_puts(e, k ? ", " : "");
-    if (k < 2) expr_place(e, o[k].ref, o[k].off);
-    else expr_val(e, o[k].ref, PR_ANY);
-  }
-}
-
-void mbar_call(Emit *e, const Ins *i) {
+const char *mbar_function(Emit *e, const Ins *i, bool *many) {
   struct MbarCall m = form_of(e, i);
   Helper h = block_of(&m);
-  text_printf(e, "%s(", h == H_COUNT ? name_of(e, &m) : helper_use(e, h));
-  if (i->op == OP_STASYNC) {
-    call_store(e, i);
-  } else {
-    Ref count = i->a[2], rank = operands_ref(e->fn, i, 3);
-    expr_place(e, i->a[0], i->a[1]);
-    if (count && m.many) text_puts(e, ", "), expr_val(e, count, PR_ANY);
-    if (rank) text_puts(e, ", "), expr_val(e, rank, PR_ANY);
-  }
-  text_puts(e, ")");
+  *many = m.many;
+  return h == H_COUNT ? name_of(e, &m) : helper_use(e, h);
 }

@@ -1,4 +1,4 @@
-// Identifiers: words that are taken, and names that are none of these.
+// Identifiers: reserved words, and unique names that avoid them.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,8 +36,8 @@ void names_reserve(Emit *e, const char *s) {
 
 enum { NAME_MAX_LENGTH = 80 };
 
-// t.x[1] is t_x_1. What begins with `__`, or `_` and a capital, is the
-// compiler's.
+// Converts t.x[1] to t_x_1. The compiler reserves names that start with `__`,
+// or with `_` and a capital letter.
 const char *names_identifier(Emit *e, const char *want) {
   char *s = arena_printf(e->cx, &e->cx->scratch, "_%.*s", NAME_MAX_LENGTH,
                          want);
@@ -96,7 +96,7 @@ const char *names_new_run(Emit *e, const char *want, int64_t n) {
   return base;
 }
 
-// ---- words of C++ and of CUDA ----
+// ---- reserved words of C++ and CUDA ----
 
 static const char *const reserved[] = {
   "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor",
@@ -138,8 +138,8 @@ void names_reserve_words(Emit *e) {
   }
 }
 
-// NVRTC declares these with C linkage, most of them with an `f` behind, too: a
-// local of such a name hides it, but a kernel cannot be called so.
+// NVRTC declares these with C linkage, most of them also with an `f` appended.
+// A local variable may hide them, but a kernel cannot have such a name.
 static const char *const declared[] = {
   "acospi", "asinpi", "clock64", "clock_t", "cospi", "cudaRoundMinInf",
   "cudaRoundNearest", "cudaRoundPosInf", "cudaRoundZero", "cyl_bessel_i0",

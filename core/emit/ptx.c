@@ -1,6 +1,6 @@
-// Intrinsics as text: rows of ir/intrin.h that are C expressions stand in
-// place, those that are PTX get a helper function; inline PTX of the script;
-// memory accesses with hints.
+// Writes intrinsics, inline PTX of the script, and memory accesses with hints.
+// Rows of ir/intrin.h that are C expressions are inlined; PTX rows get a helper
+// function.
 #include "base/soft.h"
 #include "ir/intrin.h"
 #include "ir/target.h"
@@ -18,7 +18,8 @@ typedef struct Access {
   DType type;
   bool smem, peer, atom, st, cas;
   const char *ptx, *name;
-  const char *tries;  // min and max of f32: the function whose value cas puts
+  const char *tries;  // min and max of f32: the function whose result cas
+                      // stores
 } Access;
 
 static bool is_call(const char *text) { return strchr(text, '$') &&
@@ -39,7 +40,7 @@ static const char *call_name(Emit *e, IntrinId id, int64_t imm) {
   const char *base = is_plain(r->text) ? r->text : r->name;
   const char *type = !is_plain(r->text) && intrin_arity(id)
                        ? dtype_name(intrin_operand(id, 0)) : NULL;
-  bool asks = !intrin_arity(id);  // clock is a function of CUDA C already
+  bool asks = !intrin_arity(id);  // clock is already a function of CUDA C
   char *s = arena_printf(e->cx, &e->cx->scratch, "%s%s%s%s",
                          asks ? "read_" : "", base, type ? "_" : "",
                          type ? type : "");
@@ -51,8 +52,8 @@ static const char *call_name(Emit *e, IntrinId id, int64_t imm) {
   return s;
 }
 
-// The text of a row; of shuffles, where their immediate is what a width of
-// 1 << n lanes makes, CUDA's function ($w: that width).
+// Returns the text of a row. A shuffle whose immediate encodes a width of 1 <<
+// n lanes uses CUDA's function ($w: that width).
 static const char *text_of(IntrinId id, int64_t imm) {
   static const char *const shuffles[] = {
     "__shfl_sync($2, $0, $1$w)", "__shfl_up_sync($2, $0, $1$w)",
@@ -117,7 +118,8 @@ void ptx_reserve(Emit *e) {
   for (size_t k = 0; k < e->naccess; k++) names_reserve(e, e->access[k]->name);
 }
 
-// The instruction with its operands, in the quotes of an asm statement.
+// Writes the instruction with its operands, inside the quotes of an asm
+// statement.
 static void put_ptx(Emit *e, IntrinId id, int64_t imm) {
   const char *t = intrin_row(id)->text;
   int n = intrin_arity(id);
@@ -166,13 +168,9 @@ void ptx_mask(Emit *e, Ref mask) {
   else expr_val(e, mask, PR_ANY);
 }
 
-bool ptx_folds(IntrinId id) {
-  return strstr(intrin_row(id)->text, ".approx.ftz.f32") != NULL;
-}
-
 static void put_operand(Emit *e, const Ins *i, int k) {
   IntrinId id = intrin_id(i->imm);
-  if (ptx_folds(id) && known_is(e, i, 1)) {
+  if (known_folds(id) && known_is(e, i, 1)) {
     expr_at_run_time(e, i->a[k]);
     return;
   }
@@ -207,7 +205,7 @@ Prec ptx_value(Emit *e, const Ins *i) {
   return PR_POST;
 }
 
-// ---- inline PTX: imm: text; ext: outs, the variables it writes, values ----
+// ---- inline PTX: imm: text; ext: variables that it writes, then values ----
 
 void ptx_asm(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
@@ -243,7 +241,7 @@ int ptx_prefetch(const Emit *e, unsigned flags) {
   return size && target_has(e->sm, FT_PREFETCH) ? 32 << size : 0;
 }
 
-// Type suffix of ld, st (op NULL) and atom.
+// Returns the type suffix of ld, st (op NULL) and atom.
 static const char *suffix(Emit *e, const Ins *i, DType t, const char *op) {
   int bits = dtype_bits(t);
   bool arith = op && (op[0] == 'm' || strcmp(op, "add") == 0);
@@ -265,7 +263,7 @@ static const char *suffix(Emit *e, const Ins *i, DType t, const char *op) {
   text_no_way(e, i, op ? op : "this access");
 }
 
-// Spelling of the access, and what its helper needs to know.
+// Returns the spelling of the access and the properties of its helper.
 static Access make_access(Emit *e, const Ins *i) {
   const Mem *m = ir_memof(e->fn, i->a[0]);
   DType t = i->op == OP_LD ? (DType)i->type : ir_type(e->fn, i->a[2]);
@@ -282,7 +280,7 @@ static Access make_access(Emit *e, const Ins *i) {
               .peer = m->space == SP_DSMEM, .atom = atom, .st = st,
               .cas = atom && i->imm == AT_CAS,
               .tries = !tries ? NULL : i->imm == AT_MIN ? "fminf" : "fmaxf"};
-  bool global = !a.smem && !a.peer;  // caches are for
+  bool global = !a.smem && !a.peer;  // caches apply only to global memory
   a.ptx = arena_printf(
     e->cx, &e->cx->scratch, "%s%s%s%s%s%s%s%s%s.%s",
     atom ? "atom" : st ? "st" : "ld", sem, scope,
@@ -319,7 +317,8 @@ static const char *address_of(const Access *a) {
                    : "__cvta_generic_to_global(p)";
 }
 
-// Until nobody was between the look and the exchange.
+// Writes a loop that repeats until no other thread intervened between load and
+// exchange.
 static void print_tries(Emit *e, const Access *a) {
   text_printf(e, "static __device__ __forceinline__ float %s(float *p, "
               "float x) {\n  int old = *(volatile int *)p, seen;\n  do {\n"
@@ -365,7 +364,7 @@ static void print_access(Emit *e, const Access *a) {
   text_puts(e, "}\n");
 }
 
-// LD, ST or ATOMIC with hints as a call.
+// Writes an LD, ST or ATOMIC with hints as a call.
 Prec ptx_access(Emit *e, const Ins *i) {
   Access a = make_access(e, i);
   bool view = a.type != ir_type(e->fn, i->a[0]);

@@ -1,13 +1,14 @@
-// What a text's compiler is asked for: its options.
+// Selects the compiler options for a text.
 //
-// ptxas of CUDA 13.0, at -O3 for sm_90, lets the first MMA of f64 in a loop
-// read sums that the last one of the turn before has not written yet: its
-// instruction waits for fragments, and not for the scoreboard of the sums. Of
-// products by a card 8 x 8 x 40 lost 8 of 40 products (spec/gpu/compiler_spec
-// .lua); of the machine code of 400 random loops 47 had it, all of which began
-// and ended with the same sums; at -O2 none. Sums that nobody reads are left
-// out by ptxas, and so a loop of many may be one of a single one. -O2 costs up
-// to a fifth of the speed, so only such kernels have it.
+// At -O3 for sm_90, ptxas of CUDA 13.0 has a bug in loops of f64 MMAs. The
+// first MMA of an iteration may read accumulators that the last MMA of the
+// previous iteration has not written yet: it waits for its fragments, but not
+// for the scoreboard of the accumulators. On a card, a product of 8 x 8 x 40
+// lost 8 of 40 products (spec/gpu/compiler_spec.lua). Of the machine code of
+// 400 random loops, 47 had the bug, all of which start and end with the same
+// accumulators; at -O2 none had it. ptxas also drops accumulators that are
+// never read, which may reduce a loop of many to a loop of one. -O2 costs up to
+// a fifth of the speed, so only such kernels use it.
 #include <string.h>
 
 #include "atoms/atom.h"
@@ -20,14 +21,15 @@ static bool is_f64_mma(const Ins *i) {
   return i->op == OP_MMA && atom_mma((int)i->imm)->d_type == DT_F64;
 }
 
-// The registers that element `at` of view `ref` begins in, by their array.
+// Returns the flag of the array element where element `at` of view `ref`
+// begins.
 static bool *element(const Emit *e, bool *const *of, Ref ref, int64_t at) {
   const Ins *m = ir_get(e->fn, ref);
   return of[m->imm] + at * dtype_bits((DType)m->type) /
                         dtype_bits(e->fn->mem.p[m->imm].type);
 }
 
-// Marks the elements of registers that o reads.
+// Marks the register elements that o reads.
 static void mark(const Emit *e, const Operand *o, bool *const *read) {
   if (!o->ref || !o->read || ir_get(e->fn, o->ref)->op != OP_RMEM) return;
   const Mem *mem = ir_memof(e->fn, o->ref);
@@ -46,8 +48,8 @@ static void mark(const Emit *e, const Operand *o, bool *const *read) {
   while (from < to) *from++ = true;
 }
 
-// May ptxas leave out a part of the sums? It may where nothing reads them, and
-// where what stores them is under a guard that is never true.
+// Reports whether ptxas may drop some accumulators: nothing reads them, or
+// their store is under a condition that is never true.
 static bool may_drop(const Emit *e) {
   const Fn *fn = e->fn;
   bool **read = NEW(e->cx, bool *, fn->mem.n);
@@ -79,7 +81,7 @@ static bool may_drop(const Emit *e) {
   return false;
 }
 
-// Has a loop a first and a last MMA of f64 of the same sums?
+// Reports whether a loop's first and last f64 MMA use the same accumulators.
 static bool meets_itself(const Emit *e) {
   const Fn *fn = e->fn;
   Ref *first = NEW(e->cx, Ref, fn->ins.n), *last = NEW(e->cx, Ref, fn->ins.n);

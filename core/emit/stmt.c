@@ -1,4 +1,4 @@
-// Statements that move data: stores, fills, vector copies, cp.async.
+// Writes statements that move data: stores, fills, vector copies, cp.async.
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,14 +17,14 @@ static void store_reg(Emit *e, Ref mem, int64_t off, Ref value, bool fresh) {
   text_end(e);
 }
 
-// Is r a rounding of an f32, written inside the expression?
+// Reports whether r is an inlined rounding of an f32.
 static bool rounds_f32(const Emit *e, Ref r, DType t) {
   const Ins *i = ir_get(e->fn, r);
   return i->op == OP_CVT && i->type == t && e->use[r].how == HOW_INLINE &&
          ir_type(e->fn, i->a[0]) == DT_F32;
 }
 
-// Are lo and hi the halves of one word of registers, read in place?
+// Reports whether lo and hi are the halves of one register word, read in place.
 static bool halves_of_word(const Emit *e, Ref lo, Ref hi) {
   const Ins *x = ir_get(e->fn, lo), *y = ir_get(e->fn, hi);
   if (x->op != OP_LD || y->op != OP_LD || x->a[0] != y->a[0] ||
@@ -38,7 +38,8 @@ static bool halves_of_word(const Emit *e, Ref lo, Ref hi) {
   return at % 2 == 0 && uses_int(e, y->a[1]) == at + 1;
 }
 
-// Both halves of a word at once; one conversion where both are rounded.
+// Writes both halves of a word at once, with one conversion if both are
+// rounded.
 static void store_pair(Emit *e, Ref r, Ref r2) {
   const Ins *i = ir_get(e->fn, r);
   Ref lo = i->a[2], hi = ir_get(e->fn, r2)->a[2];
@@ -67,7 +68,7 @@ static void store_pair(Emit *e, Ref r, Ref r2) {
   text_end(e);
 }
 
-// Does a store to one of many registers add a product to it?
+// Reports whether a store to one of many registers adds a product to it.
 static bool grows(const Emit *e, const Ins *i) {
   const Ins *m = ir_get(e->fn, i->a[0]), *v = ir_get(e->fn, i->a[2]);
   if (m->op != OP_RMEM || m->type != DT_F32 || !e->regs[m->imm].scalars ||
@@ -90,7 +91,7 @@ static void put_growth(Emit *e, const Ins *i) {
   text_end(e);
 }
 
-// Returns the last instruction that was written.
+// Writes a store; returns the last instruction written with it.
 Ref stmt_store(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   text_begin(e, i);
@@ -119,7 +120,7 @@ Ref stmt_store(Emit *e, Ref r) {
   }
   if (t == (DType)m->type) {
     expr_element(e, i->a[0], i->a[1]);
-  } else {  // same width, another type
+  } else {  // same width, different type
     text_printf(e, "*(%s *)", dtype_cuda(t));
     expr_pointer(e, i->a[0], i->a[1], PR_UNARY);
   }
@@ -129,7 +130,7 @@ Ref stmt_store(Emit *e, Ref r) {
   return r;
 }
 
-// A word filled with copies of the value.
+// Writes a word filled with copies of the value.
 static void splat(Emit *e, const Regs *g, Ref value, int bits) {
   const Ins *v = ir_get(e->fn, value);
   unsigned mask = bits < 32 ? (1u << bits) - 1 : ~0u, ones = ~0u / mask;
@@ -210,12 +211,12 @@ void stmt_put(Emit *e, Ref r) {
 typedef struct Side {
   Ref mem, off;
   bool regs;
-  const Regs *g;   // of a register array
-  int64_t bit;     // offset in it
-  bool fresh;      // nothing was written to its word yet
-  bool cut;        // of memory, only
-  int l2;          // bytes of memory that are to come to L2 with a load; 0
-  int64_t piece;   // this piece, counted in moves from off
+  const Regs *g;   // the register array, if regs
+  int64_t bit;     // bit offset in the register array
+  bool fresh;      // nothing has been written to its word yet
+  bool cut;        // the move is split into pieces (memory only)
+  int l2;          // bytes that a load prefetches to L2, or 0
+  int64_t piece;   // index of this piece, in moves from off
 } Side;
 
 static Side side_of(const Emit *e, const Operand *o) {
@@ -227,13 +228,13 @@ static Side side_of(const Emit *e, const Operand *o) {
   return s;
 }
 
-// What lies at a side: words of registers, elements of memory.
+// Returns the type of one side: of register words, of memory elements.
 static DType side_type(const Emit *e, const Side *s) {
   return s->regs ? s->g->type : ir_type(e->fn, s->mem);
 }
 
-// The type of a vector of `bits` whose elements are t: `float4`; of words as
-// they come where CUDA has no vector of t.
+// Returns the vector type of `bits` with elements t, e.g. `float4`, or a vector
+// of 32-bit words if CUDA has none of t.
 static const char *vector_of(Emit *e, DType t, int64_t bits) {
   static const struct { DType t; const char *name; } of[] = {
     {DT_F32, "float"}, {DT_I32, "int"}, {DT_F64, "double"},
@@ -261,7 +262,7 @@ static const char *vector_type(Emit *e, const Side *d, const Side *s,
   }
 }
 
-// A load that brings more to L2; type NULL: of the element itself.
+// Writes a load with an L2 prefetch; type NULL: of the element itself.
 static void put_hinted(Emit *e, const Side *s, const char *type) {
   text_printf(e, "%s<%d>(", helper_use(e, H_LD_L2), s->l2);
   if (type) text_printf(e, "(const %s *)", type);
@@ -270,7 +271,7 @@ static void put_hinted(Emit *e, const Side *s, const char *type) {
   text_puts(e, ")");
 }
 
-// `bits` at one side, as an lvalue of `type` (or the element itself).
+// Writes `bits` at one side as an lvalue of `type` (or the element itself).
 static void put_side(Emit *e, const Side *s, const char *type, bool src) {
   const char *own =
     s->regs ? s->g->ctype : dtype_cuda(ir_type(e->fn, s->mem));
@@ -299,7 +300,7 @@ static void put_side(Emit *e, const Side *s, const char *type, bool src) {
   expr_word(e, s->mem, s->bit);
 }
 
-// Part of a word of registers, as an integer.
+// Writes part of a register word as an integer.
 static void put_part(Emit *e, const Side *s, const char *type) {
   int64_t shift = s->bit % s->g->wbits;
   text_printf(e, "(%s)", type);
@@ -308,7 +309,7 @@ static void put_part(Emit *e, const Side *s, const char *type) {
   if (shift) text_printf(e, " >> %" PRId64 ")", shift);
 }
 
-// dst's part of a word = ..., up to the value, and behind it.
+// Writes the start of an assignment to part of dst's word, up to the value.
 static void open_part(Emit *e, const Side *d, int64_t bits) {
   unsigned mask = ((1u << bits) - 1) << (d->bit % 32);
   expr_word(e, d->mem, d->bit);
@@ -325,7 +326,7 @@ static void close_part(Emit *e, const Side *d) {
   if (d->bit % 32) text_printf(e, " << %" PRId64, d->bit % 32);
 }
 
-// Can registers be seen as one vector of `bits`?
+// Reports whether registers can be accessed as one vector of `bits`.
 static bool aligned(const Side *s, int64_t bits) {
   if (!s->regs) return true;
   if (s->g->scalars && bits != s->g->wbits) return false;
@@ -336,7 +337,7 @@ static bool partial(const Side *s, int64_t bits) {
   return s->regs && bits < s->g->wbits;
 }
 
-// One assignment; the narrowest type that fits both sides is preferred.
+// Writes one assignment, preferring the narrowest type that fits both sides.
 static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   const char *type = vector_type(e, d, s, bits);
   const char *own[2];
@@ -356,7 +357,7 @@ static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   for (int k = 0; k < 2; k++)
     w[k] = both[k]->regs ? both[k]->g->wbits
                          : dtype_bits(ir_type(e->fn, both[k]->mem));
-  // registers of exactly this width keep their own type: no address taken
+  // registers of exactly this width keep their type: no address is taken
   if (d->regs && w[0] == bits) type = own[0];
   else if (s->regs && w[1] == bits) type = own[1];
   else if (w[0] == bits && w[1] == bits && !strcmp(own[0], own[1]))
@@ -372,8 +373,9 @@ static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   text_end(e);
 }
 
-// Piece by piece, each of the width that both sides' registers allow; from
-// the end where the first pieces would go over later ones' sources.
+// Moves piece by piece, each as wide as the registers of both sides allow.
+// Starts from the end if the first pieces would overwrite sources of later
+// ones.
 static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
   int64_t step = 64;
   while (step > 8 && ((d.regs && (step > d.g->wbits || d.bit % step)) ||
@@ -394,7 +396,7 @@ static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
   }
 }
 
-// Memory to registers word by word, through a vector variable.
+// Moves memory to registers word by word, through a vector variable.
 static void move_in(Emit *e, const Side *d, const Side *s, int64_t bits) {
   const char *type = vector_of(e, d->g->type, bits), *v = names_new(e, "v");
   text_printf(e, "const %s %s = ", type, v);
@@ -421,7 +423,7 @@ static void move_out(Emit *e, const Side *d, const Side *s, int64_t bits) {
   text_end(e);
 }
 
-// Registers that cannot be seen as one vector.
+// Moves registers that cannot be accessed as one vector.
 static void move_words(Emit *e, const Side *d, const Side *s, int64_t bits) {
   const Side *r = d->regs ? d : s;
   bool words = r->g->wbits >= 32 && r->bit % r->g->wbits == 0 &&
@@ -431,7 +433,7 @@ static void move_words(Emit *e, const Side *d, const Side *s, int64_t bits) {
   else move_out(e, d, s, bits);
 }
 
-// 256 bits between global memory and eight words of registers.
+// Moves 256 bits between global memory and eight register words.
 static void move_256(Emit *e, const Side *d, const Side *s) {
   const Side *r = d->regs ? d : s, *m = d->regs ? s : d;
   text_printf(e, "%s(", helper_use(e, d->regs ? H_LD_256 : H_ST_256));
@@ -474,6 +476,25 @@ void stmt_copy(Emit *e, Ref r) {
   text_newline(e);
 }
 
+// Returns the cp.async helper for these bits and flags.
+static const char *async_helper(Emit *e, int64_t bits, unsigned flags,
+                                bool pred) {
+  if (bits != 32 && bits != 64 && bits != 128)
+    ctx_fail(e->cx, ERR_ARG, "cp.async moves 32, 64 or 128 bits, not %" PRId64,
+             bits);
+  bool global = flags & CPF_GLOBAL, zfill = flags & CPF_ZFILL && pred;
+  if (global && bits < 128)
+    ctx_fail(e->cx, ERR_ARG, "cp.async.cg (CACHEGLOBAL) moves 128 bits, not %"
+             PRId64, bits);
+  static const Helper ca[2][3] = {  // by bits / 64
+    {H_CP_ASYNC_CA4, H_CP_ASYNC_CA8, H_CP_ASYNC_CA16},
+    {H_CP_ASYNC_CA4_ZFILL, H_CP_ASYNC_CA8_ZFILL, H_CP_ASYNC_CA16_ZFILL}};
+  if (ptx_prefetch(e, flags))
+    return helper_use(e, global ? H_CP_ASYNC_CG_L2 : H_CP_ASYNC_CA_L2);
+  if (!global) return helper_use(e, ca[zfill][bits / 64]);
+  return helper_use(e, zfill ? H_CP_ASYNC_CG16_ZFILL : H_CP_ASYNC_CG16);
+}
+
 void stmt_async(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   Operand o[OPERANDS];
@@ -486,7 +507,7 @@ void stmt_async(Emit *e, Ref r) {
     expr_val(e, pred, PR_ANY);
     text_puts(e, ") ");
   }
-  text_puts(e, helper_async(e, i->imm, i->flags, pred != 0));
+  text_puts(e, async_helper(e, i->imm, i->flags, pred != 0));
   int64_t to = expr_beyond(e, o[0].ref, o[0].off);
   int64_t from = expr_beyond(e, o[1].ref, o[1].off);
   int l2 = ptx_prefetch(e, i->flags);

@@ -1,12 +1,13 @@
-// What the text is made of: appending to it, lines, what cannot be written.
+// The text being written: appending, lines, and the error for unsupported
+// operations.
 #include "emit/inside.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
-  WRAP = 66,             // lists go on in a new line behind this column
-  FILE_MAX_LENGTH = 100  // of a file's name in a comment
+  WRAP = 66,             // lists continue on a new line after this column
+  FILE_MAX_LENGTH = 100  // maximum length of a file name in a comment
 };
 
 void text_puts(Emit *e, const char *s) { buf_puts(e->cx, &e->out->text, s); }
@@ -75,7 +76,7 @@ void text_wrap(Emit *e, const char *s) {
   text_puts(e, "  ");
 }
 
-// "gemm.lua" of "@scripts/gemm.lua"; chunks that are text have no name.
+// Returns "gemm.lua" for "@scripts/gemm.lua"; chunks of text have no name.
 static const char *short_file(const char *chunk) {
   if (*chunk == '=') return chunk + 1;
   if (*chunk != '@') return "chunk";
@@ -83,7 +84,7 @@ static const char *short_file(const char *chunk) {
   return s ? s + 1 : chunk + 1;
 }
 
-// Whatever a chunk is called, it stays within its comment.
+// Writes a chunk's name so that it cannot leave its comment.
 static void put_file(Emit *e, const char *s) {
   char name[FILE_MAX_LENGTH];
   size_t n = 0;
@@ -92,7 +93,7 @@ static void put_file(Emit *e, const char *s) {
   buf_add(e->cx, &e->out->text, name, n);
 }
 
-// Starts a statement of instruction i: its script line, when that changed.
+// Starts a statement of instruction i, with its script line if that changed.
 void text_begin(Emit *e, const Ins *i) {
   e->src = i->src;
   if (i->src && i->src != e->told) {

@@ -1,7 +1,6 @@
-// What is written where: which values are live, which stand inside the
-// expressions that use them and which get a line and a name, and which
-// helpers' shapes the atoms need. One walk backwards: all users of a value
-// are decided before it is.
+// Plans the text: which values are live, which are inlined in the expressions
+// that use them, which get a line and a name, and which forms of helpers the
+// atoms need. One backward walk: all users of a value are decided before it.
 #include <string.h>
 
 #include "atoms/atom.h"
@@ -9,31 +8,32 @@
 
 enum {
   MAX_WEIGHT = 14,  // expressions in one statement
-  MANY = 1024,      // accesses to elements of registers
-  FEW = 32,         // elements below a word that are not packed ...
-  ROOM = 560,       // ... beside so many words of others
-  ROLL = 100,       // instructions of a loop's body
-  UNROLLED = 1 << 15,  // of the loops that one line of the script wrote
-  TRIPS = 16, MOST_TRIPS = 32  // of a loop that does not tell, or has more
+  MANY = 1024,      // accesses to register elements
+  FEW = 32,         // elements of subword arrays that are not packed ...
+  ROOM = 560,       // ... beside this many words of other arrays
+  ROLL = 100,       // instructions in a loop body
+  UNROLLED = 1 << 15,  // total size of the loops that one line of the script
+                       // wrote
+  TRIPS = 16, MOST_TRIPS = 32  // iterations of a loop if unknown, and at most
 };
 
 typedef struct Flow {
   Emit *e;
   const Fn *fn;
-  Ref *loop;        // of each instruction: head of its innermost loop
-  Ref *end;         // of a region head: its END
-  Ref *vset;        // of a VAR: its next VSET after the walk's place
-  Ref **regs;       // of a register array: next write of each element
-  bool **wrote;     // of a register array: was this word written yet?
-  bool *read;       // of a VAR: is it ever?
-  Ref memory;       // next instruction that touches or orders memory
+  Ref *loop;        // head of each instruction's innermost loop
+  Ref *end;         // END of each region head
+  Ref *vset;        // next VSET of each VAR after the current position
+  Ref **regs;       // next write of each element of a register array
+  bool **wrote;     // words of a register array written so far
+  bool *read;       // whether each VAR is ever read
+  Ref memory;       // next instruction that accesses or orders memory
 } Flow;
 
 int64_t uses_int(const Emit *e, Ref r) {
   return ir_get(e->fn, r)->imm;
 }
 
-// Is instruction r a line of its own?
+// Reports whether instruction r has its own line.
 bool uses_is_line(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   return e->use[r].how == HOW_NAME && i->op != OP_ARG && i->op != OP_DESC &&
@@ -41,7 +41,7 @@ bool uses_is_line(const Emit *e, Ref r) {
           !ir_is_mem(e->fn, r));
 }
 
-// Types of 6 bits have a byte each: they divide no register.
+// Returns the register bits of an element; 6-bit types use a byte each.
 int uses_bits(DType t) {
   int bits = dtype_bits(t);
   return bits == 6 ? 8 : bits;
@@ -61,7 +61,8 @@ bool uses_run_of_words(const Emit *e, const Operand *o) {
 
 // ---- writes to registers and variables ----
 
-// Base elements that bits [at, at + n) of a register array lie in.
+// Computes the base elements that contain `bits` bits of a register array from
+// element `off`.
 static void reg_range(const Flow *f, Ref mem, int64_t off, int64_t bits,
                       int64_t *lo, int64_t *hi) {
   const Ins *m = ir_get(f->fn, mem);
@@ -73,7 +74,7 @@ static void reg_range(const Flow *f, Ref mem, int64_t off, int64_t bits,
   if (*hi > count) *hi = count;
 }
 
-// Calls `tell` for every write of instruction r to registers.
+// Calls `tell` for every register write of instruction r.
 typedef void (*Tell)(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits);
 
 static void tell_write(Flow *f, Ref r, const Operand *o, Tell tell) {
@@ -99,7 +100,7 @@ static void each_write(Flow *f, Ref r, Tell tell) {
     if (o.written) tell_write(f, r, &o, tell);
 }
 
-// Backwards: r is now the next write of these elements.
+// Backward walk: r becomes the next write of these elements.
 static void next_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   int64_t lo, hi;
   reg_range(f, mem, off, bits, &lo, &hi);
@@ -114,9 +115,9 @@ static void note_set(Flow *f, Ref r) {
     if (o.kind == OPERAND_VAR && o.written) f->vset[o.ref] = r;
 }
 
-// Forwards: is this the first write to its word? Then a store to a part of
-// it need not keep the rest. In a loop around the store, but not around the
-// array, an earlier pass may have written it.
+// Forward walk: detects the first write to a word, so that a store to part of
+// it need not preserve the rest. Not in a loop that contains the store but not
+// the array: an earlier iteration may have written the word.
 static void first_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   const Ins *m = ir_get(f->fn, mem);
   int64_t wbits = f->e->regs[m->imm].wbits;
@@ -128,8 +129,8 @@ static void first_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   for (; at < end; at = (at / wbits + 1) * wbits) wrote[at / wbits] = true;
 }
 
-// Instructions that a load from memory must not move past: by their effect,
-// with an order or past the caches, and those that write memory.
+// Reports whether a load must not move past the instruction: it has an ordering
+// effect or flags (memory order, cache operators), or writes memory.
 static bool orders_memory(const Flow *f, const Ins *i) {
   unsigned effect = op_effect((Op)i->op);
   Operand o;
@@ -151,19 +152,19 @@ static void use(Flow *f, Ref r, Ref at, uint32_t times, bool cross, Ref root) {
   if (u->uses == times) u->root = root;
 }
 
-// What stands as several statements reads its operands again when a part of
-// it is written.
+// Reports whether i is written as several statements, which read operands again
+// after parts of the destination are written.
 static bool has_steps(const Ins *i) {
   return i->op == OP_FILL || i->op == OP_COPY;
 }
 
-// Does instruction `by` write only after the last statement that needs u has
-// read all?
+// Reports whether instruction `by` writes only after the last statement that
+// needs u has read all its operands.
 static bool writes_behind(const Flow *f, Ref by, const Use *u) {
   return by > u->last || (by == u->last && !has_steps(ir_get(f->fn, by)));
 }
 
-// Can a read of registers or a variable wait until its last use?
+// Reports whether a read of registers or a variable can move to its last use.
 static bool can_wait(const Flow *f, Ref r) {
   const Ins *i = ir_get(f->fn, r);
   const Use *u = &f->e->use[r];
@@ -184,7 +185,7 @@ static bool plus_constant(const Fn *fn, const Ins *i) {
          ir_const(fn, i->a[1], &v);
 }
 
-// Is `set` where the variable that has r's name becomes r?
+// Reports whether `set` assigns r to the variable that has r's name.
 static bool becomes(const Flow *f, Ref r, Ref set) {
   const Ins *s = ir_get(f->fn, set);
   return s->op == OP_VSET && s->a[1] == r &&
@@ -214,8 +215,8 @@ static How decide(Flow *f, Ref r) {
   return root->weight >= MAX_WEIGHT ? HOW_NAME : HOW_INLINE;
 }
 
-// Passes the uses of r, which was decided, on to its operands. The limit
-// and step of a loop are read until its end.
+// Propagates the uses of r to its operands. The limit and step of a loop are
+// read until its end.
 static void spread(Flow *f, Ref r) {
   const Ins *i = ir_get(f->fn, r);
   Use *u = &f->e->use[r];
@@ -234,8 +235,8 @@ static void spread(Flow *f, Ref r) {
   }
 }
 
-// Does instruction q, inside another's expression, read what the store r
-// writes to registers?
+// Reports whether instruction q, inlined in an expression, reads registers that
+// the store r writes.
 static bool reads_stored(const Flow *f, Ref q, Ref r) {
   const Ins *i = ir_get(f->fn, q), *st = ir_get(f->fn, r);
   if (i->op != OP_LD || f->e->use[q].how != HOW_INLINE) return false;
@@ -249,8 +250,8 @@ static bool reads_stored(const Flow *f, Ref q, Ref r) {
   return lo < to && from < hi;
 }
 
-// The store to the upper half of the word whose lower half r stores, if it
-// is the next line and needs nothing of the lower half.
+// Returns the store to the upper half of a word whose lower half r stores, if
+// it is the next line and does not read the lower half.
 static Ref other_half(const Flow *f, Ref r) {
   const Emit *e = f->e;
   const Ins *i = ir_get(f->fn, r), *m = ir_get(f->fn, i->a[0]);
@@ -271,8 +272,8 @@ static bool is_loop(const Ins *i) {
   return i->op == OP_FOR || i->op == OP_LOOP;
 }
 
-// The region that r leaves; C's break leaves the innermost one that is no
-// branch.
+// Sets the region that r leaves; C's break leaves only the innermost region
+// that is not a branch.
 static void note_leave(Flow *f, Ref r, const Ref *open, size_t n) {
   size_t left = (size_t)ir_get(f->fn, r)->imm;
   for (size_t k = 1; k < left; k++)
@@ -303,14 +304,14 @@ static void find_regions(Flow *f) {
   }
 }
 
-// Is it there for its result alone?
+// Reports whether an instruction only serves its result.
 static bool for_its_result(const Ins *i) {
   return op_pure((Op)i->op) || i->op == OP_VGET || i->op == OP_VAR ||
          i->op == OP_VSET || i->op == OP_LD || i->op == OP_PICK;
 }
 
-// Variables whose value somebody needs: of others, what a loop carries out of
-// a body that only sets them, and hands on to the next that nobody reads.
+// Finds the variables whose value is needed. Others are only set in a loop's
+// body and carried to an iteration or loop that does not read them.
 static void find_read(Flow *f) {
   const Fn *fn = f->fn;
   bool *needed = NEW(f->e->cx, bool, fn->ins.n), again = true;
@@ -336,7 +337,7 @@ static void find_read(Flow *f) {
 
 // ---- register arrays ----
 
-// The narrowest and widest element of all names of each array.
+// Computes the narrowest and widest element among all views of each array.
 static void name_widths(const Emit *e, int *least, int *most) {
   for (size_t k = 0; k < e->fn->mem.n; k++)
     least[k] = most[k] = uses_bits(e->fn->mem.p[k].type);
@@ -349,9 +350,10 @@ static void name_widths(const Emit *e, int *least, int *most) {
   }
 }
 
-// Arrays of FEW 8- or 16-bit elements at most that only come and go, one at a
-// time: to pack them would be work, and text. Beside many others, or of more
-// elements, they would ask for registers.
+// Finds arrays of at most FEW 8- or 16-bit elements that are only copied in and
+// out, one element at a time. Packing them would cost instructions and text.
+// Larger arrays, or such arrays beside many others, would need too many
+// registers.
 static bool *passing(const Emit *e) {
   size_t n = e->fn->mem.n;
   bool *only = NEW(e->cx, bool, n + 1);
@@ -381,8 +383,9 @@ static bool *passing(const Emit *e) {
   return only;
 }
 
-// Words have the type of the elements; elements below 32 bits are packed, and
-// what is named with several widths is kept in words that all fit.
+// Chooses the words of register arrays. Words have the element's type; elements
+// below 32 bits are packed, and an array with views of several widths uses
+// words that fit all.
 static void declare_regs(Emit *e) {
   bool *only = passing(e);
   int *least = NEW(e->cx, int, e->fn->mem.n + 1);
@@ -405,7 +408,7 @@ static void declare_regs(Emit *e) {
   }
 }
 
-// A move between o and o's other side that no word of registers holds.
+// Notes a copy that is wider than a register word.
 static void note_vector(Emit *e, const Operand *o) {
   const Ins *m = ir_get(e->fn, o->ref);
   if (m->op != OP_RMEM || o->bits <= e->regs[m->imm].wbits) return;
@@ -432,7 +435,7 @@ const AtomUse *uses_atom(const Emit *e, bool mma, int64_t id) {
   return u;
 }
 
-// Atoms that are a helper's call.
+// Reports whether the atom is called through a helper.
 static bool is_helper(const Ins *i) {
   return i->op == OP_MATRIX || i->op == OP_WGMMA ||
          (i->op == OP_MMA && atom_mma((int)i->imm)->kind != MK_FMA);
@@ -450,7 +453,8 @@ static void note_atom(Emit *e, const Ins *i) {
     *(operands_same(&o[0], &o[3]) ? &u->same : &u->separate) = true;
 }
 
-// Helpers of atoms that take pointers to registers, and traced indices.
+// Marks arrays whose address is taken: by helpers that take pointers, and by
+// traced indices.
 static void note_taken(Emit *e, const Ins *i) {
   if (i->op == OP_PICK || i->op == OP_PUT)
     e->regs[ir_get(e->fn, i->a[0])->imm].taken = true;
@@ -463,7 +467,8 @@ static void note_taken(Emit *e, const Ins *i) {
       e->regs[ir_get(e->fn, o.ref)->imm].taken = true;
 }
 
-// Places of the text where instruction i touches an element of registers.
+// Returns the number of times that instruction r accesses a register element in
+// the text.
 static size_t touches(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   if (i->op == OP_MMA && atom_mma((int)i->imm)->kind == MK_FMA) return 4;
@@ -471,11 +476,11 @@ static size_t touches(const Emit *e, Ref r) {
   return one && ir_get(e->fn, i->a[0])->op == OP_RMEM;
 }
 
-// A compiler's time goes with the square of the accesses to arrays, and
-// little more than evenly with those to scalars (NVRTC 13: 2048 fmaf on three
-// arrays 5.6 s, on scalars 1.4 s; 128 of them 0.17 and 0.14 s). So kernels
-// that touch registers one by one in many places have them as scalars; few
-// places read better as an array, which is what the script has.
+// Compile time grows with the square of the accesses to arrays, but little more
+// than linearly with those to scalars (NVRTC 13: 2048 fmaf on three arrays take
+// 5.6 s, on scalars 1.4 s; 128 of them 0.17 and 0.14 s). Kernels that access
+// register elements in many places therefore use scalars. With few places an
+// array reads better, and the script has one, too.
 static void choose_scalars(Emit *e) {
   size_t n = 0;
   for (Ref r = 1; r < e->fn->ins.n; r++) {
@@ -488,7 +493,7 @@ static void choose_scalars(Emit *e) {
     e->regs[k].scalars = n > MANY && !e->regs[k].taken;
 }
 
-// Memory is named by a pointer, but in PTX by a shared memory's address.
+// Notes the form of memory operands: a pointer, or in PTX a shared address.
 static void note_memory(Emit *e, const Ins *i) {
   bool ptx = i->op == OP_CPASYNC || i->op == OP_MATRIX || mbar_is(i) ||
              bulk_is(i);
@@ -504,16 +509,9 @@ static void note_memory(Emit *e, const Ins *i) {
 }
 
 static void note_needs(Emit *e, const Ins *i) {
-  bool element = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
   note_memory(e, i);
   note_atom(e, i);
   if (i->op == OP_DESC) e->address[i->a[0]] = true;
-  if (element) ptx_note_access(e, i);
-  if (i->op == OP_INTRIN || i->op == OP_ASK || i->op == OP_SREG)
-    ptx_note(e, i);
-  if (mbar_is(i)) mbar_note(e, i);
-  if (bulk_is(i)) bulk_note(e, i);
-  if (bulk_is_map(i)) bulk_note_map(e, i);
 }
 
 static void *zeroes(Emit *e, size_t n, size_t size) {
@@ -522,7 +520,7 @@ static void *zeroes(Emit *e, size_t n, size_t size) {
 
 // ---- loops ----
 
-// Has the loop at r a long body?
+// Reports whether the loop at r has a long body.
 static bool is_long(const Flow *f, Ref r) {
   int n = 0;
   for (Ref k = r; k <= f->end[r] && n <= ROLL; k++)
@@ -542,14 +540,15 @@ static int64_t trips(const Flow *f, Ref r) {
   return n < 1 ? 1 : n > MOST_TRIPS ? MOST_TRIPS : (int64_t)n;
 }
 
-// Which loops stay loops: those with long bodies, and those of a script's line
-// that stands in many copies (in a loop of Lua), when all of them unrolled
-// would be too much for the compiler. (NVRTC 13: 128 loops of 32 iterations
-// with 35 instructions each take 3.2 s, 0.7 s when they are not unrolled; what
-// is allowed here takes half a second.) And those that wait on an mbarrier:
-// what is in them is asm, which it takes for short, and no faster in copies. (A
-// GEMM's loop of four 64x256 wgmmas becomes 28 of them, and takes 3.5 times as
-// long.)
+// Chooses the loops that are not unrolled:
+// - Loops with long bodies.
+// - Loops from a line of the script that is traced many times (in a Lua loop),
+//   if unrolling all of them would be too much for the compiler. (NVRTC 13: 128
+//   loops of 32 iterations with 35 instructions each take 3.2 s, or 0.7 s when
+//   not unrolled; the limit here allows half a second.)
+// - Loops that wait on an mbarrier. The compiler assumes that their asm is
+//   short, but copies of it are no faster. (A GEMM's loop of four 64x256 wgmmas
+//   becomes 28 of them and takes 3.5 times as long.)
 static void choose_rolled(Flow *f) {
   const Fn *fn = f->fn;
   Emit *e = f->e;

@@ -1,20 +1,21 @@
-// A warpgroup's MMA: its statement and helper, descriptors, and the wait,
-// behind which its accumulators are read.
+// Writes a warpgroup's MMA: its statement and helper, descriptors, and the wait
+// before its accumulators are read.
 //
-// The compiler takes an asm statement to be done when the next one begins. So
-// the registers of a wgmma are named once more behind the wait that ends it,
-// by an empty statement: what reads them cannot move before that.
+// The compiler assumes that an asm statement has completed when the next one
+// starts. Therefore an empty asm statement after the wait names the registers
+// of each wgmma that the wait completes, so that reads of them cannot move
+// before it.
 #include <stdio.h>
 #include <string.h>
 
 #include "atoms/atom.h"
 #include "emit/expr.h"
 #include "emit/wgmma.h"
-#include "ir/flight.h"
+#include "ir/async_regs.h"
 
 #define FN "static __device__ __forceinline__ "
 
-// ---- what is used, before anything is written ----
+// ---- analysis, before anything is written ----
 
 static Operand accumulators(const Emit *e, Ref mma) {
   Operands w = operands_of(e->fn, ir_get(e->fn, mma));
@@ -38,7 +39,7 @@ static void note_done(void *ud, Ref wait, Ref mma) {
 }
 
 void wgmma_note(Emit *e) {
-  flight_run(e->cx, e->fn, note_done, e);
+  async_regs_run(e->cx, e->fn, note_done, e);
 }
 
 // ---- statements ----
@@ -58,14 +59,15 @@ void wgmma_mma(Emit *e, Ref r) {
       continue;
     }
     int which = atom_mma_run(row, run++);
-    emit_regs(e, u->refs, &o, atomtext_reg_type(row->regs[which],
+    expr_regs(e, u->refs, &o, atomtext_reg_type(row->regs[which],
                                                 atom_mma_type(row, which)));
   }
   text_puts(e, ")");
   text_end(e);
 }
 
-// "wgmma_retire_f32x64": of n registers with this constraint.
+// Returns "wgmma_retire_f32x64", the helper for n registers with this
+// constraint.
 static const char *retire_name(Emit *e, const AtomMma *row) {
   const char *type = row->regs[0] == 'f' ? "f32"
                      : row->d_type == DT_I32 ? "s32" : "u32";
@@ -86,18 +88,18 @@ void wgmma_wait(Emit *e, Ref r) {
     Operand o = accumulators(e, e->retire[k].mma);
     text_indent(e);
     text_printf(e, "%s(", retire_name(e, row));
-    emit_regs(e, uses_atom(e, true, mma->imm)->refs, &o,
+    expr_regs(e, uses_atom(e, true, mma->imm)->refs, &o,
               atomtext_reg_type(row->regs[0], row->d_type));
     text_puts(e, ")");
     text_end(e);
   }
 }
 
-// `const unsigned long long tCrA = smem_desc(sA_addr, ...);`
+// Writes `const unsigned long long tCrA = smem_desc(sA_addr, ...);`.
 void wgmma_descriptor(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const char *own = ir_str(e->fn, i->name), *of = e->use[i->a[0]].name;
-  for (Ref k = 1; k < r; k++) {  // the same one of another region
+  for (Ref k = 1; k < r; k++) {  // the same descriptor in another region
     const Ins *j = ir_get(e->fn, k);
     if (j->op != OP_DESC || !e->use[k].name || j->a[0] != i->a[0] ||
         j->imm != i->imm)
@@ -117,8 +119,8 @@ void wgmma_descriptor(Emit *e, Ref r) {
 
 // ---- helpers ----
 
-// One piece of a list; after the last one nothing follows. A list goes on in
-// a new line, which begins with `line`, behind column 66.
+// Writes one item of a list, followed by a comma unless it is the last. After
+// column 66 the list continues on a new line that starts with `line`.
 static void put_piece(Emit *e, size_t *from, const char *s, bool last,
                       const char *line) {
   text_puts(e, s);
@@ -129,7 +131,7 @@ static void put_piece(Emit *e, size_t *from, const char *s, bool last,
   if (full) *from = e->out->text.n;
 }
 
-// {%4, %5} inside a string, numbered from *at on.
+// Writes {%4, %5} inside a string, numbered from *at on.
 static void put_braces(Emit *e, int n, int *at) {
   size_t from = e->out->text.n;
   text_puts(e, "{");
@@ -156,7 +158,8 @@ static void put_params(Emit *e, bool refs, const char *type, const char *name,
     text_printf(e, "%s%s %s%s%d", k ? ", " : "", type, out ? "&" : "", name, k);
 }
 
-// What follows the descriptors: that of D, no signs changed, majors.
+// Returns the operands after the descriptors: whether D is accumulated,
+// unchanged signs, majors.
 static const char *tail(Emit *e, const AtomMma *row) {
   bool shared = row->flags & AMF_SMEM_A;
   if (dtype_is_int(row->d_type)) return "p";
@@ -200,7 +203,7 @@ void wgmma_helper(Emit *e, const AtomUse *u) {
   text_puts(e, ");\n}\n");
 }
 
-// One for each type and number of accumulators.
+// Writes a helper for each type and number of accumulators.
 void wgmma_print(Emit *e) {
   for (size_t k = 0; k < e->nretire; k++) {
     const Ins *i = ir_get(e->fn, e->retire[k].mma);

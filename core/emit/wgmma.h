@@ -1,17 +1,18 @@
-// A warpgroup's MMA as text (wgmma.c).
+// Emits a warpgroup's MMA (wgmma.c).
 #ifndef CUTE_EMITWGMMA_H
 #define CUTE_EMITWGMMA_H
 
 #include "emit/inside.h"
 
-// Accumulators of an MMA that may be done at a wait.
+// Accumulators of an MMA that may complete at a wait.
 typedef struct Retire {
   Ref wait, mma;
 } Retire;
 
-void wgmma_note(Emit *e);      // which waits end what, before all else
+void wgmma_note(Emit *e);      // finds the MMAs that each wait completes; runs
+                               // first
 void wgmma_reserve(Emit *e);   // names
-void wgmma_descriptor(Emit *e, Ref r);  // DESC, in front of the kernel's body
+void wgmma_descriptor(Emit *e, Ref r);  // DESC, before the kernel's body
 void wgmma_mma(Emit *e, Ref r);         // statements
 void wgmma_wait(Emit *e, Ref r);
 void wgmma_helper(Emit *e, const AtomUse *u);  // helpers

@@ -1,4 +1,5 @@
-// The folder of compiled kernels: entries read, believed, published, evicted.
+// The cache folder of compiled kernels: reads, validates, publishes and evicts
+// entries.
 #define _GNU_SOURCE
 #include "gpu/cache.h"
 
@@ -22,15 +23,15 @@ typedef struct Head {
   char magic[8];
   uint32_t version, parts;
   uint64_t key[2], text, part[CACHE_PARTS];  // lengths
-  uint64_t sum;  // of this header with sum = 0, then of all that follows
+  uint64_t sum;  // hash of this header with sum = 0, then of the rest
 } Head;
 
 static const char magic[8] = "CUTEJIT";
 
 // ---- hashes ----
 
-// Eight bytes at a time; quick, and unlike base_hash in every way that would
-// let both collide at once.
+// Hashes eight bytes at a time. It differs from base_hash so much that both are
+// unlikely to collide at once.
 static uint64_t word_hash(uint64_t h, const void *p, size_t n) {
   const unsigned char *s = p;
   for (; n; ) {
@@ -63,7 +64,7 @@ static void note(Cache *c, const char *what) {
              strerror(e));
 }
 
-// The folder and those above it; what is made is nobody else's, whatever the
+// Creates the folder and its parents, accessible only by this user whatever the
 // umask.
 static bool make_folders(char *dir) {
   for (char *s = dir + 1; ; s++) {
@@ -78,7 +79,7 @@ static bool make_folders(char *dir) {
   }
 }
 
-// A plain file or folder that nobody else can have written.
+// Reports whether only this user can have written a file or folder.
 static bool is_ours(const struct stat *st) {
   return st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
@@ -107,7 +108,7 @@ void cache_open(Cache *c) {
   const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   if (off && strcmp(off, "0") == 0) return;
   int n = 0;
-  if (xdg && xdg[0] == '/')  // a relative one is to be ignored
+  if (xdg && xdg[0] == '/')  // the XDG specification ignores a relative path
     n = snprintf(c->dir, sizeof c->dir, "%s/cutelua", xdg);
   else if (home && home[0] == '/')
     n = snprintf(c->dir, sizeof c->dir, "%s/.cache/cutelua", home);
@@ -134,8 +135,8 @@ static bool read_all(int fd, char *p, size_t n) {
   return true;
 }
 
-// Marks an entry as used, at most once an hour, so that eviction takes the
-// ones nobody asks for.
+// Marks an entry as used, at most once an hour, so that eviction removes unused
+// ones.
 static void touch(int fd, const struct stat *st) {
   if (time(NULL) - st->st_mtim.tv_sec > 3600) futimens(fd, NULL);
 }
@@ -165,7 +166,7 @@ static bool believe(const char *p, size_t size, const CacheKey *key,
                           size - sizeof h);
 }
 
-// A file to read that is ours, and its size; -1 when it is not.
+// Opens a file that belongs to this user for reading, or returns -1.
 static int open_ours(const Cache *c, const char *name, struct stat *st) {
   int fd = openat(c->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return -1;
@@ -221,7 +222,7 @@ static bool write_all(int fd, const void *data, size_t n) {
 
 typedef struct Name { char s[120]; } Name;
 
-// A new file of our own beside its final place; -1 when it cannot be made.
+// Creates a temporary file next to its final name, or returns -1.
 static int open_aside(Cache *c, const char *name, Name *tmp) {
   uint64_t seed = base_nanotime() ^ (uint64_t)getpid() << 32;
   for (int i = 0; i < 8; i++) {
@@ -282,8 +283,8 @@ static size_t size_cap(void) {
   return (size_t)(mb > 0 ? mb : 256) << 20;
 }
 
-// The entries of the folder; leftovers of dead processes (temporary files
-// and locks older than an hour) are removed on the way.
+// Lists the entries of the folder, and removes temporary files and locks of
+// dead processes (older than an hour).
 static Entry *list_entries(Cache *c, size_t *count, size_t *total) {
   int fd = openat(c->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -364,7 +365,8 @@ void cache_put(Cache *c, const CacheKey *key,
 
 // ---- locks ----
 
-// Locks fd, waiting; false when locks do not work on this file system.
+// Waits for a lock on fd; returns false if locks do not work on this file
+// system.
 static bool wait_lock(int fd) {
   for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
     if ((errno != EWOULDBLOCK && errno != EINTR) || i > 40000 ||
@@ -375,7 +377,7 @@ static bool wait_lock(int fd) {
   return true;
 }
 
-// Opens a lock file of ours; what is none goes out of the way.
+// Opens a lock file of this user; removes anything else in its place.
 static int open_lock(const Cache *c, const char *name) {
   for (int i = 0; i < 8; i++) {
     int fd = openat(c->fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
@@ -407,7 +409,8 @@ int cache_lock(Cache *c, const CacheKey *key) {
       close(fd);
       return -1;
     }
-    // The one before us removed the file: then the lock we got is on nothing.
+    // The previous holder may have removed the file; then this lock has no
+    // effect.
     struct stat a, b;
     if (fstat(fd, &a) == 0 &&
         fstatat(c->fd, name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -1,4 +1,4 @@
-// Products by cuBLAS and cublasLt: made once, run many times.
+// Products by cuBLAS and cublasLt: prepared once, run many times.
 #define _POSIX_C_SOURCE 200809L
 #include "gpu/cublas.h"
 
@@ -33,7 +33,7 @@ static bool blas_use(Gpu *g, Why *w) {
 
 static bool lt_use(Gpu *g, Why *w) {
   if (!gpu_use(g, w)) return false;
-  if (!g->blas_api) g->blas_api = dl_cublas(w);  // for the names of errors
+  if (!g->blas_api) g->blas_api = dl_cublas(w);  // for error names
   if (!g->lt_api) g->lt_api = dl_cublaslt(w);
   if (!g->lt_api) return false;
   if (g->lt) return true;
@@ -66,7 +66,7 @@ static int data_type(DType t) {
   }
 }
 
-// What a library says no to.
+// Reports a product that the library does not support.
 static bool no_such(const BlasSpec *p, bool lt, Why *w) {
   char layout[] = {p->a_m ? 'n' : 't', p->b_n ? 't' : 'n', 0};
   const char *more = "";
@@ -109,10 +109,10 @@ static bool fill_in(BlasGemm *g, Gpu *gpu, const BlasSpec *s, Why *w) {
   return true;
 }
 
-// cuBLAS is column-major: an operand with K contiguous is a K x M or K x N
-// matrix there, so the left one is transposed and the right one is not, and
-// the other way round without. D with M contiguous is op(A) * op(B); with N
-// contiguous it is its transpose, so A and B change places.
+// cuBLAS is column-major. An operand with K contiguous is a K x M or K x N
+// matrix there, so the left one is transposed and the right one is not;
+// otherwise the opposite holds. D with M contiguous is op(A) * op(B). D with N
+// contiguous is its transpose, so A and B are exchanged.
 typedef struct Operands {
   const DevBuf *a, *b, *scale_a, *scale_b;
   DType ta, tb;
@@ -325,7 +325,7 @@ bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w) {
   }
   cublasStatus_t r = CUBLAS_STATUS_SUCCESS;
   gpu_runs(gpu, "cuBLAS", NULL, n);
-  SigHold hold;  // the first one loads kernels
+  SigHold hold;  // the first call loads kernels
   signals_hold(&hold);
   for (int i = 0; i < n && r == CUBLAS_STATUS_SUCCESS; i++)
     r = g->lt ? run_lt(g, stream) : run_gemm(g, stream);

@@ -1,4 +1,4 @@
-// The driver: a GPU's context with streams, events, modules, launches.
+// The CUDA driver: a GPU's context, streams, events, modules, launches.
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static bool sticky(CUresult r) {
   }
 }
 
-// What there is only with a context.
+// Forgets everything that exists only in a context.
 static void forget(Gpu *g) {
   g->epoch++;
   g->ctx = NULL;
@@ -36,7 +36,7 @@ static void forget(Gpu *g) {
   pool_forget(g);
 }
 
-// The context is dead: everything in it goes, and epoch tells its owners.
+// Drops a dead context with all its objects; epoch informs their owners.
 static void drop_context(Gpu *g) {
   g->nran = 0;
   forget(g);
@@ -47,7 +47,7 @@ static void drop_context(Gpu *g) {
 
 enum { RAN = sizeof ((Gpu *)0)->ran / sizeof *((Gpu *)0)->ran };
 
-// Number of `who` in ran; nran where it is not there.
+// Returns the index of `who` in ran, or nran if it is not there.
 static int find_ran(const Gpu *g, const char *who) {
   int k = 0;
   while (k < g->nran && k < RAN &&
@@ -77,8 +77,8 @@ void gpu_runs(Gpu *g, const char *who, const char *at, long times) {
   if (k < RAN) g->ran[k].times += times;
 }
 
-// "kernel add (x.lua:3) or kernel mul (first at x.lua:4, 7 launches)"; "" where
-// nobody ran.
+// Writes "kernel add (x.lua:3) or kernel mul (first at x.lua:4, 7 launches)",
+// or "" if no kernel ran.
 static void culprits(const Gpu *g, char *out, size_t size) {
   size_t n = 0;
   *out = '\0';
@@ -168,11 +168,11 @@ bool gpu_init(Gpu *g, int ordinal, Why *w) {
   return ok;
 }
 
-// Behind a kernel's fault many drivers refuse the process another context:
-// the error that killed the old one comes back.
+// After a kernel's error many drivers refuse the process another context: the
+// error that ended the old one is returned again.
 bool gpu_use(Gpu *g, Why *w) {
   CUcontext c = NULL;
-  if (g->ctx) {  // current, unless another GPU was used meanwhile
+  if (g->ctx) {  // current, unless another GPU was used in between
     g->api->cuCtxGetCurrent(&c);
     return c == g->ctx || CU(cuCtxSetCurrent, (g->ctx));
   }
@@ -280,7 +280,7 @@ void gpustream_close(GpuStream *s) {
 void gpustream_end(GpuStream *s) {
   Gpu *g = s->own.gpu;
   if (g->api->cuStreamQuery(s->s) != CUDA_SUCCESS)
-    g->api->cuStreamSynchronize(s->s);  // others may take its number
+    g->api->cuStreamSynchronize(s->s);  // its number may be reused
   g->api->cuStreamDestroy_v2(s->s);
   g->stream[s->number] = NULL;
   if (g->now == s) g->now = NULL;
@@ -306,7 +306,7 @@ bool gpustream_sync(GpuStream *s, Why *w) {
          gpu_use(g, w) && CU(cuStreamSynchronize, (s->s));
 }
 
-// What the driver says of what may be done.
+// Converts the driver's answer to a query of completion.
 static bool done(Gpu *g, CUresult r, const char *what, bool *out, Why *w) {
   *out = r == CUDA_SUCCESS;
   return r == CUDA_ERROR_NOT_READY || gpu_check(g, r, what, w);
@@ -341,7 +341,7 @@ bool gpuevent_record(GpuEvent *e, const GpuStream *s, Why *w) {
          CU(cuEventRecord, (e->e, on));
 }
 
-// Of a graph, this is how another stream becomes part of it.
+// In a capture, this makes another stream part of the graph.
 bool gpuevent_wait(GpuEvent *e, const GpuStream *s, Why *w) {
   Gpu *g = s ? s->own.gpu : e->own.gpu;
   if (!s) s = g->now;
@@ -428,7 +428,7 @@ int gpufn_param(const GpuFn *f, int k) {
 
 static unsigned volume(const unsigned v[3]) { return v[0] * v[1] * v[2]; }
 
-// Does it have attributes?
+// Reports whether the launch has attributes.
 static bool extended(const GpuLaunch *l) {
   return volume(l->cluster) > 1 || l->pdl || l->cooperative;
 }
@@ -460,8 +460,8 @@ bool gpulaunch_prepare(GpuLaunch *l, Why *w) {
 
 enum { ATTRIBUTES = 3 };
 
-// The launch as the driver takes it; a: room for its attributes. Blocks alone
-// are said to be clusters of one where `all`.
+// Returns the driver's description of the launch; a: room for its attributes.
+// With `all`, a launch without clusters has clusters of one block.
 static CUlaunchConfig config_of(const GpuLaunch *l, CUstream s, bool all,
                                 CUlaunchAttribute a[ATTRIBUTES]) {
   unsigned n = 0;
@@ -501,7 +501,7 @@ bool gpulaunch_clusters(const GpuLaunch *l, int *n, Why *w) {
   return CU(cuOccupancyMaxActiveClusters, (n, f->fn, &c));
 }
 
-// What the driver says of a launch that never began.
+// Reports the error of a launch that never started.
 static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
   const GpuFn *f = l->fn;
   Why plain;
@@ -516,7 +516,7 @@ static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
                "runs at once\n  let each block do more", f->name,
                volume(l->grid), volume(l->block),
                l->smem + (unsigned)f->smem_static, f->own.gpu->name);
-  bool one = !sticky(r);  // else check names all that may be at fault
+  bool one = !sticky(r);  // otherwise gpu_check names all possible culprits
   gpu_check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
   return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",
              plain.msg);

@@ -1,12 +1,12 @@
-// One GPU through the CUDA driver: context, streams, events, modules,
-// launches. Every function that takes a Why returns false when the driver
-// refused, with the driver's own name of the error.
+// A GPU through the CUDA driver: context, streams, events, modules, launches.
+// Every function with a Why returns false if the driver reports an error, whose
+// driver name is in the message.
 //
-// After an error that leaves the context unusable (an illegal address, say)
-// the context is destroyed and `epoch` goes up; whatever belonged to it counts
-// as closed from then on, and the next use makes a new context. An error of a
-// kernel comes with a later call: the message names the kernels that may have
-// made it.
+// After an error that leaves the context unusable (such as an illegal address),
+// the context is destroyed and `epoch` is incremented. Objects of the old
+// context then count as closed, and the next use creates a new context. The
+// error of a kernel is reported by a later call; the message names the kernels
+// that may have caused it.
 #ifndef CUTE_CUDA_H
 #define CUTE_CUDA_H
 
@@ -14,7 +14,7 @@
 #include "base/dtype.h"
 
 typedef struct Gpu {
-  const CudaApi *api;  // NULL before gpu_init succeeded
+  const CudaApi *api;  // NULL before gpu_init succeeds
   const CublasApi *blas_api;
   const CublasLtApi *lt_api;
   int ordinal, driver;      // driver version, 13000 for CUDA 13.0
@@ -23,64 +23,65 @@ typedef struct Gpu {
   size_t memory;
   char name[128];
   CUdevice dev;
-  CUcontext ctx;  // NULL: made on next use
+  CUcontext ctx;  // NULL: created on next use
   unsigned epoch;
-  // Who ran since the host last waited for all of it: of these one is at
-  // fault when the driver tells of an error. And what killed the last context.
+  // Kernels that ran since the host last waited for the whole GPU: one of these
+  // caused the next error. And the error that ended the last context.
   struct {
-    char who[96], at[64];  // at: of the first of its launches; "": not known
+    char who[96], at[64];  // at: line of its first launch; "": unknown
     long times;
   } ran[4];
-  int nran;  // one more than ran holds: and others
+  int nran;  // one more than ran holds: there are others
   char lost[640];
   struct GpuPool *pool;          // memory.c; NULL: nothing allocated yet
-  size_t since;  // bytes asked for since garbage was last looked for
-  struct GpuStream *stream[64];  // by number; those that are open
-  const struct GpuStream *now;   // where work goes that names none; or NULL
-  struct GpuGraph *capture;      // that takes what would run; or NULL
-  CUevent fence;                 // NULL: made when first needed
-  unsigned syncs;                // times that all its work was waited for
-  cublasHandle_t blas;  // NULL: made on next use; dies with the context
+  size_t since;  // bytes allocated since the last garbage collection
+  struct GpuStream *stream[64];  // open streams by number
+  const struct GpuStream *now;   // current stream, or NULL
+  struct GpuGraph *capture;      // graph being captured, or NULL
+  CUevent fence;                 // NULL: created when first needed
+  unsigned syncs;                // number of waits for the whole GPU
+  cublasHandle_t blas;  // NULL: created on next use; ends with the context
   cublasLtHandle_t lt;
 } Gpu;
 
 bool gpu_init(Gpu *g, int ordinal, Why *w);  // finds driver and device
-bool gpu_use(Gpu *g, Why *w);    // makes the context, and current
+bool gpu_use(Gpu *g, Why *w);    // creates the context and makes it current
 void gpu_close(Gpu *g);
 bool gpu_sync(Gpu *g, Why *w);
 bool gpu_free_memory(Gpu *g, size_t *left, Why *w);
-// `who` ("kernel add") begins to run, so many times, from a script's line `at`
-// ("x.lua:3"; NULL: none). gpu_ran: is it known already?
+// Records that `who` ("kernel add") starts to run `times` times, from line `at`
+// of a script ("x.lua:3"; NULL: unknown). gpu_ran reports whether it is
+// recorded already.
 void gpu_runs(Gpu *g, const char *who, const char *at, long times);
 bool gpu_ran(const Gpu *g, const char *who);
 
-// What all that belongs to a context begins with: it is closed by its owner,
-// or lost with the context.
+// Common start of all objects of a context: closed by the owner, or lost with
+// the context.
 typedef struct GpuOwned {
   Gpu *gpu;
-  unsigned epoch;  // of the context
+  unsigned epoch;  // epoch of its context
   bool closed;
 } GpuOwned;
 static inline bool gpu_owns(const GpuOwned *o) {
   return !o->closed && o->epoch == o->gpu->epoch;
 }
-// The same; if not, the reason, which names it ("stream").
+// gpu_owns, but if false, sets the reason, which names the object ("stream").
 bool gpu_usable(const GpuOwned *o, const char *what, Why *w);
 
-// A stream. Where one may be NULL that is the current one, g->now; where that
-// is NULL, too, the driver's default stream, which waits for all others and
-// for which all others wait.
+// A stream. Where NULL is allowed it means the current stream, g->now. If that
+// is NULL, too, it means the driver's default stream, which synchronises with
+// all others.
 typedef struct GpuStream {
   GpuOwned own;
   CUstream s;
-  int number;  // 1 to 63, for the sets of streams of blocks
+  int number;  // 1 to 63, for the stream sets of blocks
 } GpuStream;
 bool gpustream_new(GpuStream *s, Gpu *g, unsigned flags, Why *w);
-void gpustream_close(GpuStream *s);  // waits for it; behind a capture of it
+void gpustream_close(GpuStream *s);  // waits for it; after the end of a capture
 bool gpustream_sync(GpuStream *s, Why *w);
-// s waits for all that `other` was given so far.
+// Makes s wait for all work that `other` has received so far.
 bool gpustream_wait(GpuStream *s, GpuStream *other, Why *w);
-// Is all of it, or the event, done?
+// Reports whether all of its work, or the event, has completed.
 bool gpustream_done(GpuStream *s, bool *done, Why *w);
 
 typedef struct GpuEvent {
@@ -90,12 +91,12 @@ typedef struct GpuEvent {
 bool gpuevent_new(GpuEvent *e, Gpu *g, Why *w);
 void gpuevent_close(GpuEvent *e);
 bool gpuevent_record(GpuEvent *e, const GpuStream *s, Why *w);
-bool gpuevent_wait(GpuEvent *e, const GpuStream *s, Why *w);  // s waits
+bool gpuevent_wait(GpuEvent *e, const GpuStream *s, Why *w);  // makes s wait
 bool gpuevent_sync(GpuEvent *e, Why *w);
 bool gpuevent_done(GpuEvent *e, bool *done, Why *w);
 bool gpuevent_elapsed(GpuEvent *from, GpuEvent *to, double *ms, Why *w);
 
-// One kernel of a module of its own.
+// A kernel, in a module of its own.
 typedef struct GpuFn {
   GpuOwned own;
   CUmodule mod;
@@ -103,32 +104,32 @@ typedef struct GpuFn {
   char name[80];  // "kernel add"
   int registers, local, smem_static, constant, max_threads, binary;
   int smem_dynamic;  // opted in so far
-  int nparam;        // parameters, -1: not known
+  int nparam;        // number of parameters, -1: unknown
 } GpuFn;
 bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name, Why *w);
 void gpufn_close(GpuFn *f);
-// Bytes of parameter k; 0: there is none; -1 where the driver is too old to
-// tell. (Asking for one that there is not counts as an error with those who
-// watch the driver, so do not ask past nparam.)
+// Returns the bytes of parameter k; 0: there is none; -1: the driver is too old
+// to report it. Do not ask beyond nparam: tools that watch the driver count
+// that as an error.
 int gpufn_param(const GpuFn *f, int k);
 
-// A launch with its arguments packed: `params`, which ends with NULL, points
-// into memory that lives as long as the struct. `bufs` are the buffers that
-// arguments point into.
+// A launch with packed arguments. `params` ends with NULL and points into
+// memory that lives as long as the struct. `bufs` are the buffers that the
+// arguments point to.
 typedef struct GpuLaunch {
   GpuFn *fn;
   const GpuStream *stream;  // may be NULL
   unsigned grid[3], block[3], cluster[3], smem;
   bool pdl;  // programmatic dependent launch
-  bool cooperative;  // all blocks run at once, or it is refused
+  bool cooperative;  // all blocks run at once, or the launch fails
   void **params;
   struct DevBuf **bufs;
   int nbufs;
 } GpuLaunch;
-// Opts in to dynamic shared memory over 48 KiB, checks the limits.
+// Opts in to dynamic shared memory over 48 KiB and checks the limits.
 bool gpulaunch_prepare(GpuLaunch *l, Why *w);
 bool gpulaunch_run(const GpuLaunch *l, int n, Why *w);
-// Clusters of such a launch that the GPU can hold at a time.
+// Counts the clusters of such a launch that fit on the GPU at a time.
 bool gpulaunch_clusters(const GpuLaunch *l, int *n, Why *w);
 
 #endif

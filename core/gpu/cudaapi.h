@@ -1,8 +1,8 @@
-// The CUDA declarations this project needs, in its own words: types, constants
-// and one table of functions a library. Nothing here needs the toolkit.
+// CUDA declarations that this project needs, written without the toolkit:
+// types, constants, and a table of functions for each library.
 //
-// With CUTE_TOOLKIT defined the types come from the toolkit's headers
-// (included before this one) and the assertions at the end of this file check
+// If CUTE_TOOLKIT is defined, the types come from the toolkit's headers,
+// included before this one. The assertions at the end of this file then check
 // that the tables and layouts agree with them; a spec compiles that.
 #ifndef CUTE_CUDAAPI_H
 #define CUTE_CUDAAPI_H
@@ -153,8 +153,8 @@ typedef struct {
   K(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 2) \
   K(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 3)
 
-// F(result, name, arguments) for what must be there, G for what only newer
-// libraries have (a NULL pointer otherwise).
+// F(result, name, arguments) for required functions, G for those that only
+// newer libraries have (a NULL pointer otherwise).
 #define CUDA_FUNCTIONS(F, G) \
   F(CUresult, cuInit, (unsigned)) \
   F(CUresult, cuDriverGetVersion, (int *)) \
@@ -321,7 +321,7 @@ typedef struct CublasApi { CUBLAS_FUNCTIONS(F, F) } CublasApi;
 typedef struct CublasLtApi { CUBLASLT_FUNCTIONS(F, F) } CublasLtApi;
 #undef F
 
-#else  // the agreement with the toolkit, checked where its headers are
+#else  // agreement with the toolkit, checked if its headers are present
 
 #define K(name, value) _Static_assert((int)(name) == (value), #name);
 #define F(result, name, args) \

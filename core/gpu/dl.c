@@ -1,4 +1,4 @@
-// Finds and opens the CUDA libraries, and fills their tables of functions.
+// Finds and opens the CUDA libraries, and fills their function tables.
 #define _POSIX_C_SOURCE 200809L
 #include "gpu/dl.h"
 
@@ -13,28 +13,29 @@
 
 typedef struct DlSym {
   const char *name;
-  size_t offset;  // of the function pointer in the library's table
+  size_t offset;  // offset of the function pointer in the library's table
   bool optional;
 } DlSym;
 
 typedef struct Dl {
   const char *name, *versions[8];  // tried in order; "" is lib<name>.so
-  ErrKind kind;                    // when it is not found
+  ErrKind kind;                    // error if it is not found
   const DlSym *syms;
   void *table;
-  int state;  // 0 not tried, 1 loaded, -1 not found (why holds the reason)
+  int state;  // 0: not tried, 1: loaded, -1: not found (reason in `why`)
   char path[1024];
   Why why;
 } Dl;
 
-// ---- where to look ----
+// ---- search path ----
 
 static const char *env(const char *name) {
   const char *s = getenv(name);
   return s && *s ? s : NULL;
 }
 
-// A folder: a relative one would be another one in every working directory.
+// Returns a folder. A relative path is ignored: it would depend on the working
+// directory.
 static const char *env_folder(const char *name) {
   const char *s = env(name);
   return s && *s == '/' ? s : NULL;
@@ -45,7 +46,8 @@ bool dl_disabled(void) {
   return s && strcmp(s, "0") != 0;
 }
 
-// Folder of the python3 found on PATH, without its "/bin"; false when none.
+// Finds the folder of the python3 on PATH, without "/bin"; returns false if
+// there is none.
 static bool python_prefix(char *out, size_t size) {
   const char *path = env("PATH");
   while (path) {
@@ -67,7 +69,7 @@ static bool python_prefix(char *out, size_t size) {
 
 #define MAX_PATTERNS 12
 
-// Glob patterns of folders, most wanted first.
+// Writes glob patterns of folders, in order of preference.
 static int folder_patterns(char out[MAX_PATTERNS][1024]) {
   int n = 0;
   const char *roots[] = {env_folder("CUDA_HOME"), env_folder("CUDA_PATH"),
@@ -225,8 +227,8 @@ const char *dl_nvrtc_path(void) { return nvrtc_dl.path; }
 
 const CublasLtApi *dl_cublaslt(Why *w) { return get(&cublaslt_dl, w); }
 
-// libcublas needs libcublasLt, which its own search path may not reach; the
-// loader takes one that is open already.
+// libcublas needs libcublasLt, which its own search path may not contain; the
+// loader uses one that is already open.
 const CublasApi *dl_cublas(Why *w) {
   return dl_cublaslt(w) ? get(&cublas_dl, w) : NULL;
 }

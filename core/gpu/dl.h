@@ -1,28 +1,28 @@
 // The CUDA libraries, opened with dlopen on first use and never closed.
 //
-// Searched: the loader's own path, then $CUDA_HOME, $CUDA_PATH,
+// Search order: the loader's own path, $CUDA_HOME, $CUDA_PATH,
 // /usr/local/cuda*, and the nvidia packages of the python3 on PATH. With
-// CUTELUA_NO_CUDA=1 in the environment nothing is ever found.
+// CUTELUA_NO_CUDA=1 in the environment, no library is ever found.
 #ifndef CUTE_DL_H
 #define CUTE_DL_H
 
 #include "gpu/cudaapi.h"
 #include "base/base.h"
 
-// The function table of a library, or NULL with the reason in w.
+// Return the function table of a library, or NULL with the reason in w.
 const CudaApi *dl_cuda(Why *w);          // ERR_NOGPU
 const NvrtcApi *dl_nvrtc(Why *w);        // ERR_NONVRTC
 const CublasApi *dl_cublas(Why *w);      // ERR_DRIVER
 const CublasLtApi *dl_cublaslt(Why *w);  // ERR_DRIVER
 
-bool dl_disabled(void);  // CUTELUA_NO_CUDA is set
+bool dl_disabled(void);  // reports whether CUTELUA_NO_CUDA is set
 
-// File the NVRTC table came from (after dl_nvrtc succeeded).
+// Returns the path of the NVRTC library (after dl_nvrtc succeeded).
 const char *dl_nvrtc_path(void);
 
-// Hash of everything that decides which file a search would find, short of
-// searching: the environment variables above and the times of the folders
-// and of the loader's cache.
+// Returns a hash of everything that determines which file a search finds,
+// without a search: the environment variables above, and the times of the
+// folders and of the loader's cache.
 uint64_t dl_fingerprint(void);
 
 #endif

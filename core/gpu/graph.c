@@ -1,4 +1,4 @@
-// Graphs of launches: captured, instantiated, changed, launched.
+// CUDA graphs of launches: capture, instantiation, update, launch.
 #include "gpu/graph.h"
 
 #include <stdio.h>
@@ -42,7 +42,7 @@ void graph_runs(GpuGraph *x, const char *who) {
   size_t n = strlen(x->name), more = strlen(who);
   const char *at = n ? strstr(x->name, who) : NULL;
   if (at && (!at[more] || at[more] == ',')) return;
-  if (n && x->name[n - 1] == '.') return;  // it is full
+  if (n && x->name[n - 1] == '.') return;  // already full
   bool fits = n + more + 16 < sizeof x->name;
   const char *join = n ? ", " : "graph of ";
   memcpy(x->name + n, join, strlen(join) + 1);
@@ -59,7 +59,7 @@ static void drop_blocks(GpuGraph *x) {
 
 // ---- capture ----
 
-// Everything is waited for, so that no memory is behind other streams' work.
+// Waits for all work first, so that no memory is still in use by other streams.
 bool graph_begin(GpuGraph *x, Gpu *g, const GpuStream *s, Why *w) {
   if (!g->api->cuStreamBeginCapture_v2 || !g->api->cuGraphInstantiateWithFlags)
     return why(w, ERR_DRIVER, "this driver has no graphs");
@@ -80,17 +80,18 @@ bool graph_begin(GpuGraph *x, Gpu *g, const GpuStream *s, Why *w) {
   return true;
 }
 
-// The driver's graph of what was recorded; the capture is over either way.
+// Ends the capture and returns the driver's graph; the capture ends in any
+// case.
 static bool finish(GpuGraph *x, CUgraph *out, Why *w) {
   Gpu *g = x->own.gpu;
   g->capture = NULL;
   g->now = x->before;
-  x->spare = NULL;  // x keeps them
+  x->spare = NULL;  // x keeps these blocks
   for (size_t i = 0; i < x->nblock; i++) x->block[i]->of = NULL;
   bool ok = CU(cuStreamEndCapture, (x->on->s, out));
   if (g->ctx && x->on == &x->stream) gpustream_close(&x->stream);
   enum { MOST = sizeof g->stream / sizeof *g->stream };
-  for (int k = 1; k < MOST; k++)  // closed meanwhile, while it was captured
+  for (int k = 1; k < MOST; k++)  // streams closed during their capture
     if (g->stream[k] && g->stream[k]->own.closed) gpustream_end(g->stream[k]);
   x->on = NULL;
   return ok;
@@ -105,7 +106,7 @@ void graph_abandon(GpuGraph *x) {
   drop_blocks(x);
 }
 
-// Makes x of the driver's graph; that of `old`, changed, where that works.
+// Makes x from the driver's graph, by updating `old` in place if possible.
 static bool instantiate(GpuGraph *x, CUgraph graph, GpuGraph *old, Why *w) {
   Gpu *g = x->own.gpu;
   CUgraphExecUpdateResultInfo info;

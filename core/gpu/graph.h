@@ -1,6 +1,5 @@
-// Graphs: what a function launches and copies is recorded once, by the
-// driver's stream capture, and replayed as one launch. A graph keeps the
-// memory that it works with.
+// CUDA graphs: the launches and copies of a function, recorded once by stream
+// capture and replayed as one launch. A graph keeps the memory that it uses.
 #ifndef CUTE_GRAPH_H
 #define CUTE_GRAPH_H
 
@@ -11,27 +10,29 @@ typedef struct GpuGraph {
   CUgraphExec exec;
   size_t nodes;       // launches, copies, fills
   char name[96];      // "graph of kernel a, kernel b"
-  GpuBlock **block;   // those of its memory
+  GpuBlock **block;   // blocks that it keeps
   size_t nblock, cap;
-  const GpuStream *on;  // while it is captured: the stream that is
-  const GpuStream *before;  // the current one before that
-  GpuStream stream;     // its own, where the user names none
-  GpuBlock *spare;      // memory of its own that is free again
+  const GpuStream *on;  // captured stream, during the capture
+  const GpuStream *before;  // current stream before the capture
+  GpuStream stream;     // its own, if the user names none
+  GpuBlock *spare;      // its blocks that are free again during the capture
 } GpuGraph;
 
-// From here on g's work is recorded, until it ends or is abandoned.
+// Starts recording g's work, until graph_end or graph_abandon.
 bool graph_begin(GpuGraph *x, Gpu *g, const GpuStream *s, Why *w);
-// `old`: the graph that it is another version of, whose place it takes where
-// the driver can change that in place; or NULL.
+// Ends the recording. `old`: NULL, or a previous version of the graph, which is
+// replaced in place if the driver supports that.
 bool graph_end(GpuGraph *x, GpuGraph *old, Why *w);
 void graph_abandon(GpuGraph *x);
 bool graph_launch(GpuGraph *x, const GpuStream *s, int n, Why *w);
 void graph_close(GpuGraph *x);
 
-// While it is captured: is this stream (NULL: the driver's own) part of it?
+// During the capture: checks that this stream (NULL: the default one) is part
+// of it.
 bool graph_takes(GpuGraph *x, const GpuStream *s, Why *w);
-bool graph_has(const GpuGraph *x, const GpuStream *s);  // is it part of it?
-void graph_runs(GpuGraph *x, const char *who);  // is part of it
+bool graph_has(const GpuGraph *x, const GpuStream *s);  // reports whether it is
+                                                        // part of it
+void graph_runs(GpuGraph *x, const char *who);  // adds `who` to its name
 bool graph_keeps(GpuGraph *x, GpuBlock *b, Why *w);
 
 #endif

@@ -1,26 +1,27 @@
-// What the files of this room share about the driver.
+// Shared by the files of core/gpu: calls of the driver.
 #ifndef CUTE_GPU_INSIDE_H
 #define CUTE_GPU_INSIDE_H
 
 #include "gpu/graph.h"
 
-// CU(f, (args)): calls f of g->api, checked.
+// CU(f, (args)): calls f of g->api and checks the result.
 #define CU(f, args) gpu_check(g, g->api->f args, #f, w)
 
-// True for CUDA_SUCCESS; else names the error and drops a dead context.
+// Returns true for CUDA_SUCCESS; otherwise reports the error and drops a dead
+// context.
 bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w);
-// Closes it; true where there is something that its context still holds.
+// Marks it as closed; returns whether its context still holds the object.
 bool gpu_disown(GpuOwned *o);
-// False, with the reason, while a graph is captured: what waits for the GPU.
+// Fails while a graph is captured; for operations that wait for the GPU.
 bool gpu_waits(const Gpu *g, const char *what, Why *w);
-// The driver's stream that work goes to; false where it cannot take any.
+// Returns the driver's stream for work on s; false if it cannot take work.
 bool gpustream_of(Gpu *g, const GpuStream *s, CUstream *out, Why *w);
-// Gives it back to the driver.
+// Returns the stream to the driver.
 void gpustream_end(GpuStream *s);
-// The first waits for all that the other was given so far.
+// Makes s wait for all work that `other` has received so far.
 bool gpustream_follow(Gpu *g, CUstream s, CUstream other, Why *w);
 
-// memory.c: the context was lost, or ends
+// memory.c: the context was lost, or is being closed
 void pool_forget(Gpu *g);
 void pool_close(Gpu *g);
 

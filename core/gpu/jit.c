@@ -1,4 +1,4 @@
-// Compiles through the cache; one process at a time compiles a text.
+// Compiles through the cache; only one process at a time compiles a text.
 #define _POSIX_C_SOURCE 200809L
 #include "gpu/jit.h"
 
@@ -14,10 +14,10 @@
 
 #define MAX_OPTIONS 32
 
-// ---- which NVRTC ----
+// ---- identity of NVRTC ----
 
-// What the key says of the compiler. The size of the library's file tells
-// builds of one version apart.
+// The compiler's part of the key. The size of the library file distinguishes
+// builds of one version.
 typedef struct NvrtcId {
   int major, minor;
   long long size;
@@ -34,10 +34,10 @@ static bool nvrtc_id(NvrtcId *id, Why *w) {
   return true;
 }
 
-// The cache remembers which library a search like ours found last: file
-// "nvrtc-<hash of the search>", with the library's path, time, size and
-// version. As long as the search and that file are the same, the version is
-// known without the 0.1 s of opening the library.
+// The cache remembers which library an equal search found last: file
+// "nvrtc-<hash of the search>" holds the library's path, time, size and
+// version. While the search and the library file are unchanged, this saves the
+// 0.1 s of opening the library.
 static void memo_name(char name[40]) {
   snprintf(name, 40, "nvrtc-%016llx", (unsigned long long)dl_fingerprint());
 }
@@ -73,8 +73,8 @@ static void memo_write(Cache *c, const NvrtcId *id) {
 
 // ---- key ----
 
-// Everything the CUBIN depends on, as text owned by the caller; NULL when
-// memory ran out.
+// Returns everything that the CUBIN depends on as text owned by the caller, or
+// NULL when memory is exhausted.
 static char *key_text(const JitJob *job, const NvrtcId *id, size_t *n) {
   size_t size = strlen(job->source) + strlen(job->arch) + 160;
   for (int i = 0; i < job->noptions; i++) size += strlen(job->options[i]) + 1;
@@ -94,7 +94,7 @@ static char *key_text(const JitJob *job, const NvrtcId *id, size_t *n) {
 typedef nvrtcResult SizeFn(nvrtcProgram, size_t *);
 typedef nvrtcResult TextFn(nvrtcProgram, char *);
 
-// One result of a program; memory into *mem, NULL when there is none.
+// Reads a result of a program into *mem, which is NULL if there is none.
 static const char *fetch(nvrtcProgram p, SizeFn *size, TextFn *text,
                          size_t *n, void **mem) {
   char *s = NULL;
@@ -109,14 +109,14 @@ static const char *fetch(nvrtcProgram p, SizeFn *size, TextFn *text,
   return s ? s : "";
 }
 
-// Length of a text that NVRTC counts with its NUL: behind errors of ptxas it
-// has two.
+// Returns the length of a text that NVRTC counts with its NUL; after errors of
+// ptxas it has two.
 static size_t text_n(const char *s, size_t n) {
   while (n && s[n - 1] == '\0') n--;
   return n;
 }
 
-// fewer: 0 for all of our own options, 1 without those of CUDA 12.9, 2 none.
+// fewer: 0: all of our own options, 1: without those of CUDA 12.9, 2: none.
 static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
                        nvrtcProgram *p) {
   char arch[80];
@@ -128,8 +128,8 @@ static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
     opt[n++] = "--ptxas-options=-v";
     opt[n++] = "-minimal";
   }
-  // NVRTC's own cache (used where a driver is) gives no log: no registers,
-  // no spills, no warnings.
+  // NVRTC's own cache (used where a driver is present) returns no log: no
+  // registers, no spills, no warnings.
   if (fewer < 1) opt[n++] = "--no-cache";
   for (int i = 0; i < job->noptions; i++) opt[n++] = job->options[i];
   nvrtcResult r = api->nvrtcCreateProgram(p, job->source, "k.cu", 0, NULL,
@@ -137,7 +137,7 @@ static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
   return r == NVRTC_SUCCESS ? api->nvrtcCompileProgram(*p, n, opt) : r;
 }
 
-// NVRTC does not know the architecture: which it does.
+// Reports an architecture that NVRTC does not support, with those that it does.
 static bool unknown_arch(const NvrtcApi *api, const JitJob *job, Why *w) {
   enum { MOST = 64 };
   int n = 0, major = 0, minor = 0, list[MOST];
@@ -176,7 +176,7 @@ static bool compile_held(const NvrtcApi *api, const JitJob *job, JitOut *out,
   api->nvrtcDestroyProgram(&p);
   if (r == NVRTC_ERROR_INVALID_OPTION && out->log &&
       strstr(out->log, "gpu-architecture")) {
-    out->log_n = 0;  // the sentence says it all
+    out->log_n = 0;  // the error message says it all
     return unknown_arch(api, job, w);
   }
   if (r != NVRTC_SUCCESS)
@@ -188,7 +188,7 @@ static bool compile_held(const NvrtcApi *api, const JitJob *job, JitOut *out,
   return true;
 }
 
-// ---- what is waited for ----
+// ---- message during a long compilation ----
 
 typedef struct Wait {
   const JitJob *job;
@@ -249,7 +249,7 @@ static bool compile(const JitJob *job, JitOut *out, Why *w) {
   return ok;
 }
 
-// ---- all together ----
+// ---- compilation with the cache ----
 
 static bool lookup(Cache *c, const CacheKey *key, JitOut *out) {
   CachePart parts[CACHE_PARTS];
@@ -261,12 +261,12 @@ static bool lookup(Cache *c, const CacheKey *key, JitOut *out) {
   return true;
 }
 
-// Compiles under the key's lock, unless another process just did.
+// Compiles under the key's lock, unless another process has just done so.
 static bool compile_once(Cache *c, const CacheKey *key, const JitJob *job,
                          JitOut *out, Why *w) {
   int lock = cache_lock(c, key);
   bool ok = lookup(c, key, out);
-  if (!ok && signals_asked) {  // is raised as soon as Lua runs again
+  if (!ok && signals_asked) {  // raised as soon as Lua runs again
     why(w, ERR_COMPILE, "interrupted");
   } else if (!ok && (ok = compile(job, out, w))) {
     CachePart parts[CACHE_PARTS] = {{out->log, out->log_n},
@@ -278,8 +278,8 @@ static bool compile_once(Cache *c, const CacheKey *key, const JitJob *job,
   return ok;
 }
 
-// Looks the job up under `id`, then compiles with the NVRTC that is there,
-// which may turn out to be another one than remembered.
+// Looks the job up under `id`, then compiles with the installed NVRTC, which
+// may differ from the remembered one.
 static bool with_id(Cache *c, NvrtcId *id, bool sure, const JitJob *job,
                     JitOut *out, Why *w) {
   NvrtcId real = *id;

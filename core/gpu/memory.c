@@ -1,4 +1,4 @@
-// The pool of a GPU's memory, buffers from it, copies from and to them.
+// A GPU's memory pool, buffers from it, and copies from and to them.
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 // ---- blocks ----
 
-enum { STEP = 512 };  // blocks are multiples of so many bytes
+enum { STEP = 512 };  // block sizes are multiples of this many bytes
 
 static size_t rounded(size_t bytes) {
   return bytes < STEP ? STEP : (bytes + STEP - 1) / STEP * STEP;
@@ -18,13 +18,13 @@ static int logarithm(size_t n) {
   return k;
 }
 
-// Streams that may still work with a free block.
+// Returns the streams that may still use a free block.
 static uint64_t busy(const GpuBlock *b) {
   return b->syncs == b->gpu->syncs ? b->before : 0;
 }
 
-// Takes the first block of a list of at least n bytes that wastes at most an
-// eighth, and with which none of the streams of a set works.
+// Takes the first block of a list with at least n bytes that wastes at most an
+// eighth and that no stream of the set `none` uses.
 static GpuBlock *take(GpuBlock **at, size_t n, uint64_t none) {
   for (; *at; at = &(*at)->next) {
     GpuBlock *b = *at;
@@ -35,7 +35,7 @@ static GpuBlock *take(GpuBlock **at, size_t n, uint64_t none) {
   return NULL;
 }
 
-// A free block; in a capture rather one that its graph has to itself.
+// Returns a free block; a capture prefers a spare block of its graph.
 static GpuBlock *find(Gpu *g, size_t n, uint64_t none) {
   GpuBlock *b = g->capture ? take(&g->capture->spare, n, 0) : NULL;
   for (int k = logarithm(n); !b && k <= logarithm(n + n / 8); k++)
@@ -49,7 +49,7 @@ static void put(GpuPool *p, GpuBlock *b) {
   *list = b;
 }
 
-// Takes one of the free blocks, any; NULL: there is none.
+// Takes any free block, or returns NULL.
 static GpuBlock *pop(GpuPool *p) {
   for (size_t k = 0; k < sizeof p->free / sizeof *p->free; k++) {
     GpuBlock *b = p->free[k];
@@ -61,7 +61,7 @@ static GpuBlock *pop(GpuPool *p) {
 }
 
 static void hand_out(GpuPool *p, GpuBlock *b) {
-  if (b->refs++) return;  // it is a graph's
+  if (b->refs++) return;  // a graph holds it
   p->used += b->bytes;
   if (p->used > p->peak) p->peak = p->used;
 }
@@ -70,7 +70,7 @@ void block_keep(GpuBlock *b) { b->refs++; }
 
 void block_drop(GpuBlock *b) {
   Gpu *g = b->gpu;
-  bool lost = b->epoch != g->epoch;  // died with its context
+  bool lost = b->epoch != g->epoch;  // ended with its context
   bool spare = --b->refs == 1 && !lost && g->capture && b->of == g->capture;
   if (b->refs && !spare) return;
   if (lost) {
@@ -103,7 +103,7 @@ void pool_close(Gpu *g) {
   g->pool = NULL;
 }
 
-// Waits for what still works with these: cuMemFree does.
+// cuMemFree waits for work that still uses the blocks.
 bool pool_trim(Gpu *g, size_t *bytes, Why *w) {
   *bytes = 0;
   if (!g->pool || !g->ctx) return true;
@@ -120,7 +120,7 @@ bool pool_trim(Gpu *g, size_t *bytes, Why *w) {
 
 bool block_use(GpuBlock *b, const GpuStream *s, Why *w) {
   Gpu *g = b->gpu;
-  if (!s) return true;  // the driver's own, which waits by itself
+  if (!s) return true;  // the default stream waits by itself
   uint64_t bit = (uint64_t)1 << s->number;
   if (b->used & bit) return true;
   uint64_t others = busy(b) & ~bit;
@@ -132,8 +132,8 @@ bool block_use(GpuBlock *b, const GpuStream *s, Why *w) {
   return true;
 }
 
-// A block of the driver's; where it has none left, after giving back what is
-// free.
+// Returns a new block from the driver. If memory is exhausted, first returns
+// free blocks to the driver.
 static GpuBlock *new_block(Gpu *g, size_t asked, Why *w) {
   CUdeviceptr p = 0;
   size_t freed = 0, bytes = rounded(asked);
@@ -191,7 +191,7 @@ bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count) {
   return reuse(b, g, t, count, 0);
 }
 
-// As below, of a block with which none of a set of streams works.
+// Allocates a buffer, whose block no stream of the set `none` uses.
 static bool allocate(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t none,
                      Why *w) {
   size_t bytes;
@@ -233,14 +233,15 @@ bool devbuf_work(DevBuf *b, const GpuStream *s, Why *w) {
          (!g->capture || graph_keeps(g->capture, b->block, w));
 }
 
-// Memory that the host waits for.
+// Checks a buffer for an operation that the host waits for.
 static bool usable(const DevBuf *b, const char *what, Why *w) {
   Gpu *g = b->own.gpu;
   return gpu_usable(&b->own, "device buffer", w) && gpu_waits(g, what, w) &&
          gpu_use(g, w);
 }
 
-// That which a stream works with; the driver's stream.
+// Checks a buffer for an operation in stream order, and returns the driver's
+// stream.
 static bool ready(DevBuf *b, const GpuStream *s, CUstream *out, Why *w) {
   Gpu *g = b->own.gpu;
   return gpu_usable(&b->own, "device buffer", w) && gpu_use(g, w) &&
@@ -281,7 +282,7 @@ bool devbuf_read(DevBuf *b, size_t at, void *p, size_t n, const GpuStream *s,
          (n == 0 || CU(cuMemcpyDtoHAsync_v2, (p, b->ptr + at, n, from)));
 }
 
-// Between two GPUs: what the other one has still to do is waited for.
+// Copies between two GPUs; waits for pending work of the source.
 static bool copy_peer(DevBuf *b, size_t at, DevBuf *src, size_t from, size_t n,
                       CUstream to, Why *w) {
   Gpu *g = b->own.gpu, *other = src->own.gpu;
@@ -322,7 +323,7 @@ bool devbuf_fill(DevBuf *b, size_t at, size_t n, uint64_t bits, int size,
          CU(cuMemsetD2D32Async, (p + 4, 8, high, 1, n, to));
 }
 
-// ---- the host's memory ----
+// ---- host memory ----
 
 bool gpu_pin(Gpu *g, void *p, size_t bytes, Why *w) {
   return gpu_use(g, w) &&
@@ -332,6 +333,6 @@ bool gpu_pin(Gpu *g, void *p, size_t bytes, Why *w) {
 void gpu_unpin(Gpu *g, unsigned epoch, void *p) {
   Why w;
   if (epoch != g->epoch || !g->ctx) return;
-  if (!g->capture) gpu_sync(g, &w);  // a copy may be on its way
+  if (!g->capture) gpu_sync(g, &w);  // a copy may be in progress
   if (g->ctx && gpu_use(g, &w)) g->api->cuMemHostUnregister(p);
 }

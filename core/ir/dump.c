@@ -1,5 +1,5 @@
-// An Fn as text for people: the script's names, constants where they are
-// used, operands as what they are, regions indented.
+// Writes an Fn as readable text: the script's names, constants in place, named
+// operands, indented regions.
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,10 +11,10 @@ struct Dump {
   Ctx *cx;
   const Fn *fn;
   Buf *out;
-  Ref *first;     // by text: the first value of that name
-  uint32_t *mem;  // by text: the first memory object of that name, and 1
-  uint32_t src;   // told last
-  bool bare;      // without names, and without the lines of a script
+  Ref *first;     // by text: first value of that name
+  uint32_t *mem;  // by text: first memory object of that name, plus 1
+  uint32_t src;   // source line printed last
+  bool bare;      // omit the script's names and lines
   int depth;
 };
 
@@ -34,8 +34,8 @@ Dump *dump_new(Ctx *cx, const Fn *fn, Buf *out) {
   return d;
 }
 
-// The object's name, with its number where others have the name; a recast
-// one with its type.
+// Writes an object's name, with its number if another object has the same name,
+// and with its type if it is recast.
 static void put_object(Dump *d, Ref r) {
   const Mem *m = ir_memof(d->fn, r);
   uint32_t k = (uint32_t)ir_get(d->fn, r)->imm;
@@ -65,7 +65,7 @@ static void put_value(Dump *d, Ref r) {
 
 // ---- operands ----
 
-// "0..3" of 0 1 2 3, "0..6 by 2" of 0 2 4 6, "0,1,8,9" of others.
+// Writes 0 1 2 3 as "0..3", 0 2 4 6 as "0..6 by 2", others as "0,1,8,9".
 static void put_run(Dump *d, const Operand *o) {
   uint32_t by = o->n > 1 ? o->reg[1] - o->reg[0] : 1;
   bool even = o->n > 2;
@@ -99,7 +99,7 @@ static void put_operands(Dump *d, const Ins *i) {
   }
 }
 
-// ---- what Ins.imm says ----
+// ---- Ins.imm ----
 
 static void put_text(Dump *d, const char *s) {
   PUT(d, " \"");
@@ -146,7 +146,7 @@ static void put_imm(Dump *d, const Ins *i) {
       if (i->imm) PUT(d, " unroll %" PRId64, i->imm);
       break;
     case IMM_BARRIER:
-      if (i->a[1]) break;  // it is traced
+      if (i->a[1]) break;  // traced
       PUT(d, " #%" PRId64, i->imm);
       break;
     case IMM_GROUPS: PUT(d, " #%" PRId64, i->imm); break;
@@ -193,7 +193,7 @@ static void put_flags(Dump *d, const Ins *i) {
 static void put_line(Dump *d, const Ins *i) {
   const Src *s = &d->fn->src.p[i->src];
   if (!i->src || i->src == d->src || d->bare) return;
-  const char *file = ir_str(d->fn, s->file);  // Lua's name of the chunk
+  const char *file = ir_str(d->fn, s->file);  // chunk name as in Lua
   file = *file == '@' || *file == '=' ? file + 1 : "chunk";
   PUT(d, "%*s-- %.*s:%u\n", 2 * d->depth, "", (int)strcspn(file, "\n"), file,
       s->line);

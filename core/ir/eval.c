@@ -1,5 +1,5 @@
-// What the scalars of ops.h are, for every type, as the target computes them:
-// constants are folded and lanes are simulated with the same function.
+// Evaluates the scalar ops of ops.h for every type as the target does. Constant
+// folding and the simulator use the same function.
 #include "ir/eval.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static uint64_t int_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
     case OP_SUB: return a - b;
     case OP_MUL: return a * b;
     case OP_FMA: return a * b + c;
-    case OP_DIV:  // by 0: the hardware's answers
+    case OP_DIV:  // division by 0: the hardware's result
       if (y == 0) return UINT64_MAX;
       return sign ? (uint64_t)base_floor_div(x, y) : a / b;
     case OP_MOD:
@@ -67,15 +67,15 @@ static uint64_t int_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
 #define OP(id, ...) case OP_##id:
 #define SCALAR(...)
 #include "ir/ops.h"
-      break;  // no scalar's
+      break;  // not a scalar op
   }
   return 0;
 }
 
 // ---- floats ----
 
-// A NaN loses against a number (C's fmin lets a signaling one win); -0 is
-// less than +0.
+// Minimum and maximum: a number wins over a NaN (C's fmin may return a
+// signaling one), and -0 is less than +0.
 static double min_of(double a, double b) {
   if (a == b) return signbit(a) ? a : b;
   if (isnan(a) || isnan(b)) return isnan(a) ? b : a;
@@ -88,9 +88,8 @@ static double max_of(double a, double b) {
   return a > b ? a : b;
 }
 
-// What rounds once in T, f32 or f64. Operands may be narrower than f32: the
-// result is rounded once more, which is innocuous for one operation (24 >= 2 *
-// 11 + 2).
+// Operations that round once in T, f32 or f64. Operands may be narrower than
+// f32; rounding the result a second time is then innocuous (24 >= 2 * 11 + 2).
 #define ROUNDED(NAME, T, FMOD) \
   static T NAME(Op op, T a, T b) { \
     T m; \
@@ -106,7 +105,7 @@ static double max_of(double a, double b) {
 ROUNDED(f32_op, float, fmodf)
 ROUNDED(f64_op, double, fmod)
 
-// ---- NaNs of f64: one operand's payload, quiet ----
+// ---- NaNs of f64: an operand's payload, quiet ----
 
 enum { QUIET = 51 };
 static bool is_nan64(uint64_t u) {
@@ -114,7 +113,8 @@ static bool is_nan64(uint64_t u) {
 }
 static uint64_t quiet64(uint64_t u) { return u | (uint64_t)1 << QUIET; }
 
-// The first NaN of x, y, z, quiet; of none, that of an invalid operation.
+// Returns the first NaN of x, y, z, made quiet, or else that of an invalid
+// operation.
 static uint64_t first_nan(uint64_t x, uint64_t y, uint64_t z) {
   if (is_nan64(x)) return quiet64(x);
   if (is_nan64(y)) return quiet64(y);
@@ -127,7 +127,7 @@ static uint64_t nan_of(Op op, uint64_t a, uint64_t b) {
 
 uint64_t eval_quiet(uint64_t u) { return is_nan64(u) ? quiet64(u) : u; }
 
-// The exact a * b + c of narrow types rounded to odd in double, so that the
+// Returns a * b + c of narrow types, rounded to odd in double so that the later
 // rounding to the type is the only one.
 static double fma_odd(double a, double b, double c) {
   double p = a * b;  // exact: at most 22 bits
@@ -166,9 +166,9 @@ static uint64_t rounded(Op op, DType t, uint64_t a, uint64_t b) {
                                     dtype_to_float(t, b)));
 }
 
-// NEG and ABS of f32 and f64 are additions to the hardware: a NaN of f32 comes
-// out as 7fffffff, one of f64 keeps its sign and payload. Narrower types
-// change their sign bit.
+// NEG and ABS of f32 and f64 are additions in hardware: an f32 NaN becomes
+// 7fffffff; an f64 NaN keeps its sign and payload. Narrower types change only
+// their sign bit.
 static uint64_t signed_op(Op op, DType t, uint64_t a) {
   uint64_t sign = (uint64_t)1 << (dtype_bits(t) - 1);
   if (t == DT_F64 && is_nan64(a)) return quiet64(a);
@@ -192,7 +192,7 @@ static uint64_t float_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
 #define OP(id, ...) case OP_##id:
 #define SCALAR(...)
 #include "ir/ops.h"
-      break;  // of integers, or no scalar's
+      break;  // integer ops, or not a scalar op
   }
   return 0;
 }

@@ -1,11 +1,11 @@
-// What a kernel's options make of float arithmetic while it is traced, so that
-// both back ends compute the same: fmad contracts a product and a sum into
-// one FMA, fastmath takes the hardware's approximations.
+// Applies a kernel's float options while it is traced, so that both back ends
+// compute the same. fmad contracts a product and a sum into one FMA; fastmath
+// uses the hardware's approximations.
 #include <stdio.h>
 
 #include "ir/fold.h"
 
-// CUTELUA_DEBUG=trace tells what became of what the script wrote.
+// Logs a replacement if CUTELUA_DEBUG=trace is set.
 static Ref tell(const Fn *fn, const char *from, Ref to) {
   const Ins *i = ir_get(fn, to);
   if (to && fn->tell)
@@ -19,8 +19,8 @@ static bool contracts(DType t) {
   return t == DT_F32 || t == DT_F64 || t == DT_F16 || t == DT_BF16;
 }
 
-// x * y + c of a sum one of whose operands is a product, the left one first;
-// of a difference, the product's or c's sign is turned. 0: no product.
+// Contracts a sum with a product operand (the left one first) to x * y + c; a
+// difference negates the product or c. Returns 0 if there is no product.
 static Ref contract(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   bool left = ir_get(fn, a)->op == OP_MUL;
   Ref p = left ? a : b, c = left ? b : a;

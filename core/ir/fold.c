@@ -1,5 +1,5 @@
-// Folding: constants, identities, and facts (range and divisibility of
-// integers), so that index arithmetic comes out as one would write it.
+// Folds constants, identities and facts (ranges and divisibility of integers),
+// so that index arithmetic comes out as a programmer would write it.
 #include "ir/eval.h"
 #include "ir/fold.h"
 
@@ -29,9 +29,9 @@ bool fact_within(Fact a, Fact b) {
   return a.lo >= b.lo && a.hi <= b.hi && div;
 }
 
-// Clips to the type. Signed overflow is undefined, as in C: facts assume that
-// it does not happen. Unsigned results wrap, and say nothing beyond powers of
-// two then.
+// Clips a fact to the type's range. Signed overflow is undefined, as in C:
+// facts assume that it does not happen. Unsigned results wrap; then only the
+// power of two in div is known.
 static Fact clip(DType t, __int128 lo, __int128 hi, int64_t div) {
   bool out = lo < dtype_least(t) || hi > dtype_most(t);
   if (out && dtype_class(t) != 'I') {
@@ -56,7 +56,8 @@ static Fact fact_mul(DType t, Fact a, Fact b) {
   return clip(t, lo, hi, d > INT64_MAX ? 1 : (int64_t)d);
 }
 
-// x / 0 has no value: a divisor that may be 0, as an extent may, is 1 or more.
+// Returns the fact of a / b. Division by 0 is undefined, so a divisor that may
+// be 0 (an extent may) is assumed to be at least 1.
 static Fact fact_div(DType t, Fact a, Fact b) {
   if (b.lo == 0 && b.hi > 0) b.lo = 1;
   if (b.lo != b.hi || b.lo <= 0) {
@@ -76,15 +77,15 @@ static Fact fact_mod(DType t, Fact a, Fact b) {
   return f;
 }
 
-// All bits that a value in [0, hi] can have.
+// Returns all bits that a value in [0, hi] can have.
 static int64_t mask_of(int64_t hi) {
   uint64_t m = (uint64_t)hi;
   for (int s = 1; s < 64; s *= 2) m |= m >> s;
   return (int64_t)m;
 }
 
-// The largest power of two in div; every one is in 0, and this the largest
-// that is positive.
+// Returns the largest power of two that divides div. For 0, which all powers
+// divide, it is the largest positive one.
 static int64_t low_bits(int64_t div) {
   return div == 0 ? (int64_t)1 << 62 : div & -div;
 }
@@ -102,7 +103,7 @@ static Fact fact_bits(DType t, Op op, Fact a, Fact b) {
   int64_t z = za < zb ? za : zb;
   if (a.lo < 0 || b.lo < 0)
     return (Fact){dtype_least(t), dtype_most(t), z};
-  // what one can have changes no higher bits of the other
+  // bits that one operand may have do not change higher bits of the other
   int64_t ma = mask_of(a.hi), mb = mask_of(b.hi);
   int64_t most = (a.hi | mb) < (b.hi | ma) ? a.hi | mb : b.hi | ma;
   return (Fact){0, most, z};
@@ -117,7 +118,7 @@ static Fact fact_shift(DType t, Op op, Fact a, Fact b) {
                 a.div % c == 0 ? a.div / c : 1};
 }
 
-// Of an operation that is not named here, all that its type holds is known.
+// Returns the fact of `a op b`; for ops not named here, the range of the type.
 static Fact fact_op2(DType t, Op op, Fact a, Fact b) {
   int64_t div = base_gcd(a.div, b.div);
   if (op == OP_ADD)
@@ -162,7 +163,7 @@ bool ir_unrolled(const Fn *fn, Ref r) {
   if (i->op != OP_FOR || !i->imm || !ir_const(fn, i->a[0], &lo) ||
       !ir_const(fn, i->a[1], &hi) || !ir_const(fn, i->a[2], &step))
     return false;
-  // (limits of a loop that counts so far wrap nowhere)
+  // (bounds of a loop within these limits do not wrap)
   return step > 0 && hi <= INT32_MAX && lo >= 0 && hi - lo <= i->imm * step;
 }
 
@@ -179,7 +180,7 @@ Ref ir_int(Ctx *cx, Fn *fn, DType t, int64_t v) {
   return ir_cons(cx, fn, i, fact_const(v));
 }
 
-// A NaN is the one that the emitter writes.
+// A NaN becomes the one that the emitter writes.
 Ref ir_float(Ctx *cx, Fn *fn, DType t, double v) {
   if (t == DT_F64 && isnan(v)) v = bits_double(INT64_MAX);
   Ins i = {.op = OP_CONST, .type = (uint8_t)t,
@@ -187,7 +188,7 @@ Ref ir_float(Ctx *cx, Fn *fn, DType t, double v) {
   return ir_cons(cx, fn, i, fold_full(t));
 }
 
-// What a special register is in clusters of these extents, or -1.
+// Returns the known value of a special register for this cluster shape, or -1.
 static int64_t cluster_known(const int32_t c[3], SReg r) {
   if (!c[0]) return -1;
   if (r >= SR_CLUSTER_NCTAID_X && r <= SR_CLUSTER_NCTAID_Z)
@@ -219,9 +220,9 @@ Ref ir_sreg(Ctx *cx, Fn *fn, SReg r) {
   return ir_cons(cx, fn, i, f);
 }
 
-// ---- folding two operands ----
+// ---- folding of two operands ----
 
-// Is the value of two integers the same wherever it is computed?
+// Reports whether the result of two integers is defined on every target.
 static bool defined(Op op, DType t, int64_t x, int64_t y) {
   if (op == OP_DIV || op == OP_MOD)
     return y != 0 && !(x == INT64_MIN && y == -1);
@@ -229,7 +230,7 @@ static bool defined(Op op, DType t, int64_t x, int64_t y) {
   return true;
 }
 
-// Those of floats whose result is one rounding of the exact one.
+// Folds float operations whose result is the exact one rounded once.
 static bool fold_float2(Op op, DType t, double x, double y, double *v) {
   bool rounds = op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_DIV;
   if (!rounds || (t != DT_F32 && t != DT_F64)) return false;
@@ -238,7 +239,7 @@ static bool fold_float2(Op op, DType t, double x, double y, double *v) {
   return true;
 }
 
-// Comparisons decided by ranges.
+// Decides comparisons from ranges.
 static bool fold_compare(Op op, Fact a, Fact b, bool *v) {
   if (op == OP_LT && a.hi < b.lo) return *v = true, true;
   if (op == OP_LT && a.lo >= b.hi) return *v = false, true;
@@ -257,7 +258,7 @@ static bool commutes(Op op) {
 
 static bool is_compare(Op op) { return op_rows[op].rule == RULE_CMP; }
 
-// True when the sum or product r cannot wrap.
+// Reports whether the sum or product r cannot wrap.
 static bool exact(const Fn *fn, Ref r) {
   const Ins *i = ir_get(fn, r);
   if (dtype_class((DType)i->type) == 'I') return true;
@@ -277,16 +278,16 @@ static bool exact(const Fn *fn, Ref r) {
 
 static bool divides(int64_t c, int64_t div) { return div % c == 0; }
 
-// Is b below what every multiple of a lies apart, counted round c? Then a + b
-// is in the same multiple of c as a.
+// Reports whether b is less than the distance of the multiples of a modulo c.
+// Then a + b has the same quotient by c as a.
 static bool below_step(const Fn *fn, Ref a, Ref b, int64_t c) {
   Fact f = ir_fact(fn, b);
   int64_t step = base_gcd(ir_fact(fn, a).div, c);
   return f.lo >= 0 && f.hi < step;
 }
 
-// The terms of a sum: those that c divides, and the others, which together
-// are from lo to hi; and its constant.
+// The terms of a sum: those that c divides, the others, whose sum is in lo..hi,
+// and its constant.
 typedef struct Terms {
   Ref whole[8], rest[8];
   int nwhole, nrest;
@@ -316,7 +317,8 @@ static Ref sum_of(Ctx *cx, Fn *fn, const Ref *x, int n, Ref more) {
   return n ? ir_op2(cx, fn, OP_ADD, r, more) : r;
 }
 
-// x / c and x % c of a sum of multiples of c and of what is less than c; or 0.
+// Folds x / c and x % c where x is a sum of multiples of c and of terms less
+// than c; returns 0 otherwise.
 static Ref fold_terms(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
   Terms t = {0};
   DType type = ir_type(fn, x);
@@ -331,8 +333,8 @@ static Ref fold_terms(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
                 ir_int(cx, fn, type, (int64_t)((t.k - k) / c)));
 }
 
-// x / c and x % c for a constant c > 0, looking into sums and products.
-// Returns 0 when nothing better is known.
+// Folds x / c and x % c for a constant c > 0, through sums and products.
+// Returns 0 if no simpler form is known.
 static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
   DType t = ir_type(fn, x);
   Fact f = ir_fact(fn, x);
@@ -366,7 +368,7 @@ static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
                     ir_op2(cx, fn, OP_DIV, b, ct));
     }
   }
-  // (y/k)/c = y/(k*c) and (y%k)%c = y%c where c divides k
+  // (y/k)/c = y/(k*c), and (y%k)%c = y%c if c divides k
   if (i.op == OP_DIV && op == OP_DIV && ir_const(fn, i.a[1], &k) && k > 0 &&
       k <= INT32_MAX && c <= INT32_MAX && (t == DT_I64 || k * c <= INT32_MAX))
     return ir_op2(cx, fn, OP_DIV, i.a[0], ir_int(cx, fn, t, k * c));
@@ -376,7 +378,7 @@ static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
   return 0;
 }
 
-// a * y, looking into products and sums with a constant.
+// Folds a * y, through products and sums with a constant.
 static Ref fold_product(Ctx *cx, Fn *fn, Ref a, int64_t y) {
   DType t = ir_type(fn, a);
   Ins i = *ir_get(fn, a);
@@ -391,7 +393,7 @@ static Ref fold_product(Ctx *cx, Fn *fn, Ref a, int64_t y) {
   return ir_op2(cx, fn, OP_ADD, x, ky);
 }
 
-// Identities with a constant on the right; 0 when there is none.
+// Folds identities with a constant on the right; returns 0 if there is none.
 static Ref fold_right(Ctx *cx, Fn *fn, Op op, Ref a, int64_t y) {
   DType t = ir_type(fn, a);
   Ins i = *ir_get(fn, a);
@@ -417,15 +419,16 @@ static Ref fold_right(Ctx *cx, Fn *fn, Op op, Ref a, int64_t y) {
   return 0;
 }
 
-// (x ^ c) + b is (x + b) ^ c where no bit of b is below c's highest: then the
-// places of a swizzled tile are one sum, XORed with constants.
+// Reports whether (x ^ c) + b equals (x + b) ^ c, because b has no bit at or
+// below c's highest. The offsets in a swizzled tile then share one sum and
+// differ by XORs with constants.
 static bool leaves_sum(const Fn *fn, Ins x, Ref b) {
   int64_t c;
   return x.op == OP_XOR && ir_const(fn, x.a[1], &c) && c >= 0 &&
          low_bits(ir_fact(fn, b).div) > c;
 }
 
-// Sums are kept as (everything else ^ constant) + constant.
+// Normalises sums to (everything else ^ constant) + constant.
 static Ref fold_sum(Ctx *cx, Fn *fn, Ref a, Ref b) {
   Ins x = *ir_get(fn, a), y = *ir_get(fn, b);
   int64_t k;
@@ -473,13 +476,13 @@ static void want_same(Ctx *cx, const Fn *fn, Op op, Ref a, Ref b) {
              op_name(op), dtype_name(t), dtype_name(u));
 }
 
-// The type that arithmetic on t is done in: below a byte there is none.
+// Returns the type that arithmetic on t uses: types below a byte have none.
 static DType worker(DType t) {
   return t == DT_UE8M0 ? DT_F32
          : dtype_is_int(t) && dtype_bits(t) < 8 ? DT_I32 : t;
 }
 
-// What a is shifted by, as 32 bits.
+// Checks a shift count and converts it to 32 bits.
 static Ref shift_by(Ctx *cx, Fn *fn, Ref a, Ref b) {
   int bits = dtype_bits(ir_type(fn, a));
   int64_t by;
@@ -503,8 +506,8 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   }
   bool ints = !dtype_is_float(t);
   int64_t v;
-  // A constant goes to the right, where the rules look for one; floats have
-  // no such rules, and stay as the script has them.
+  // Constants move to the right, where the rules expect them. Floats have no
+  // such rules and stay as the script wrote them.
   if (ints && commutes(op) && ir_const(fn, a, &v) && !ir_const(fn, b, &v)) {
     Ref s = a;
     a = b;
@@ -515,7 +518,7 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
     if (r) return r;
   } else {
     double x, y, z;
-    if (a == b && (op == OP_MIN || op == OP_MAX)) return a;  // a NaN, too
+    if (a == b && (op == OP_MIN || op == OP_MAX)) return a;  // also for NaN
     if (float_const(fn, a, &x) && float_const(fn, b, &y) &&
         fold_float2(op, t, x, y, &z))
       return ir_float(cx, fn, t, z);
@@ -596,7 +599,8 @@ Ref ir_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
     ctx_fail(cx, ERR_TYPE, "%s of %s: it takes f32", math_name(f),
              dtype_name(t));
   if (math_arity(f) == 2) want_same(cx, fn, OP_MATH, a, b);
-  double d;  // a power that one product is: rounded once, and far cheaper
+  double d;  // powers 1 and 2 are exact or one product: one rounding, and far
+             // cheaper
   if (f == MF_POW && float_const(fn, b, &d) && (d == 1 || d == 2))
     return d == 1 ? a : ir_op2(cx, fn, OP_MUL, a, a);
   Ref r = irfast_math(cx, fn, f, a, b);
@@ -614,7 +618,7 @@ static Ref cvt_const(Ctx *cx, Fn *fn, DType t, Ref a) {
     double y = ir_type(fn, a) == DT_U64 ? (double)(uint64_t)x : (double)x;
     if (t == DT_F64 || (x >= -(1 << 24) && x <= 1 << 24))
       return ir_float(cx, fn, t, y);
-    return 0;  // double rounding: leave it to the target
+    return 0;  // would round twice: leave it to the target
   }
   if (float_const(fn, a, &d) && dtype_is_float(t) && isfinite(d))
     return ir_float(cx, fn, t, d);
@@ -631,7 +635,7 @@ Ref ir_cvt(Ctx *cx, Fn *fn, DType t, Ref a) {
   if (!dtype_is_float(s) && !dtype_is_float(t)) {
     Fact g = ir_fact(fn, a);
     if (g.lo >= f.lo && g.hi <= f.hi) f = g;
-    else if (g.div & -g.div) f.div = g.div & -g.div;  // what wrapping keeps
+    else if (g.div & -g.div) f.div = g.div & -g.div;  // survives wrapping
     if (t == DT_BOOL) f = fold_full(t);
   }
   Ins i = {.op = OP_CVT, .type = (uint8_t)t, .a = {a, 0, 0}};
@@ -656,8 +660,8 @@ Ref ir_index(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   DType t = ta == DT_I64 || tb == DT_I64 || ta == DT_U64 || tb == DT_U64
               ? DT_I64 : DT_I32;
   if (t == DT_I32 && (op == OP_ADD || op == OP_SUB || op == OP_MUL)) {
-    // No offset into tensors of below 2^31 elements needs more; what is known
-    // of an index counts only where one has more.
+    // Offsets into tensors of less than 2^31 elements always fit in i32. Facts
+    // decide only if a tensor is larger.
     Fact x = ir_fact(fn, a), y = ir_fact(fn, b);
     __int128 top = op == OP_MUL ? (__int128)x.hi * y.hi
                                 : (__int128)x.hi + y.hi;

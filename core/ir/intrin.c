@@ -1,4 +1,4 @@
-// The table of intrinsics: types, constants, facts.
+// The table of intrinsics: their types, evaluation and facts.
 #include "ir/intrin.h"
 
 #include <fenv.h>
@@ -64,7 +64,7 @@ bool intrin_fits(IntrinId id, const DType *t, int n, bool exact) {
   for (int k = 0; k < n; k++) {
     DType want = intrin_operand(id, k);
     if (t[k] == DT_NONE || t[k] == want) continue;
-    // what counts is the value; positions, masks and lanes convert
+    // only the value must match; positions, masks and lanes convert
     if (k > 0 && want == DT_U32 && dtype_is_int(t[k])) continue;
     if (exact || !same_register(t[k], want)) return false;
   }
@@ -73,8 +73,8 @@ bool intrin_fits(IntrinId id, const DType *t, int n, bool exact) {
 
 // ---- arithmetic of one lane ----
 
-// The 32-bit instruction reads the low 8 bits of position and length, the
-// 64-bit one reads whole registers (measured on an H100).
+// Extracts a bit field. The 32-bit instruction reads the low 8 bits of position
+// and length; the 64-bit one reads whole registers (measured on an H100).
 static uint64_t field(uint64_t a, uint64_t pos, uint64_t len, int bits,
                       bool sign) {
   uint64_t mask = bits == 32 ? 255 : UINT32_MAX;
@@ -99,7 +99,7 @@ static uint64_t reverse(uint64_t a, int bits) {
   return r;
 }
 
-// Place of the highest bit, or -1 as a 32-bit word.
+// Returns the position of the highest set bit, or -1 as a 32-bit word.
 static uint64_t highest(uint64_t a) {
   return a ? (uint64_t)(63 - __builtin_clzll(a)) : 0xffffffffu;
 }
@@ -139,7 +139,8 @@ static uint64_t mulhi64(uint64_t a, uint64_t b, bool sign) {
 }
 
 
-// a and b as magnitudes where `abs`; the sign is then that of a times b.
+// Returns the minimum or maximum. With `abs`, compares magnitudes; the result's
+// sign is then that of a times b.
 static uint64_t pick(uint64_t a, uint64_t b, bool max, bool nan, bool abs) {
   uint64_t sign = abs ? (a ^ b) & 0x80000000u : 0;
   if (abs) a &= 0x7fffffffu, b &= 0x7fffffffu;
@@ -147,21 +148,22 @@ static uint64_t pick(uint64_t a, uint64_t b, bool max, bool nan, bool abs) {
   bool nb = (b & 0x7fffffffu) > 0x7f800000u;
   if ((na && nb) || (nan && (na || nb))) return 0x7fffffffu;
   if (na || nb) return (na ? b : a) | sign;
-  // as integers in the order of their values, -0 before +0
+  // compare as integers in the order of their values, -0 before +0
   int64_t x = a >> 31 ? -(int64_t)(a & 0x7fffffffu) - 1 : (int64_t)a;
   int64_t y = b >> 31 ? -(int64_t)(b & 0x7fffffffu) - 1 : (int64_t)b;
   return ((x < y) == max ? b : a) | sign;
 }
 
 // Rounds to nearest, ties away from zero. Infinities and NaNs lose their lower
-// bits: cvt.rna.tf32 makes infinity of the NaN 7f800001.
+// bits: cvt.rna.tf32 converts the NaN 7f800001 to infinity.
 static uint64_t tf32_away(uint64_t a) {
   bool special = (a & 0x7f800000u) == 0x7f800000u;
   return (special ? a : a + 0x1000u) & 0xffffe000u;
 }
 
-// Rows ADDRZ to RCPRM: six operations toward zero, up, down. The host's own
-// arithmetic does it; volatile, so that it happens between the switches.
+// Computes rows ADDRZ to RCPRM: six operations rounded toward zero, up and
+// down. It sets the host's rounding mode; volatile keeps the operations between
+// the mode changes.
 static uint64_t directed(IntrinId id, uint64_t a, uint64_t b, uint64_t c) {
   static const int modes[] = {FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
   enum { KINDS = IN_ADDRP - IN_ADDRZ };
@@ -182,7 +184,7 @@ static uint64_t directed(IntrinId id, uint64_t a, uint64_t b, uint64_t c) {
   return f != f ? 0x7fffffffu : float_bits(f);
 }
 
-// The same operation on both halves of the operands, elements of type t.
+// Applies an operation to both halves of the operands, elements of type t.
 static uint64_t halves(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
   int n = dtype_bits(t);
   uint64_t m = ((uint64_t)1 << n) - 1;
@@ -190,13 +192,13 @@ static uint64_t halves(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
          eval_scalar(op, t, a >> n & m, b >> n & m, c >> n & m) << n;
 }
 
-// Two f32, rounded to t.
+// Rounds two f32 to t and packs them.
 static uint64_t rounded2(DType t, uint64_t lo, uint64_t hi) {
   return dtype_from_float(t, bits_float((uint32_t)lo)) |
          dtype_from_float(t, bits_float((uint32_t)hi)) << dtype_bits(t);
 }
 
-// Two elements of type s, as type t.
+// Converts a pair of elements from type s to type t.
 static uint64_t converted2(DType t, DType s, uint64_t x) {
   int n = dtype_bits(s);
   uint64_t lo = x & (((uint64_t)1 << n) - 1), hi = x >> n;
@@ -204,7 +206,7 @@ static uint64_t converted2(DType t, DType s, uint64_t x) {
                   float_bits(dtype_to_float(s, hi)));
 }
 
-// Of each half of a word.
+// Applies f to each half of a word.
 static uint64_t both(uint32_t (*f)(uint32_t x), uint64_t a) {
   return f((uint32_t)a & 0xffff) | (uint64_t)f((uint32_t)a >> 16) << 16;
 }
@@ -310,7 +312,7 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
 #define NOT_M NOT_K
     INTRINS(IN)
 #undef IN
-      break;  // not of its operands alone
+      break;  // depends on more than its operands
   }
   return 0;
 }
@@ -319,7 +321,7 @@ uint64_t intrin_eval(IntrinId id, int64_t imm, const uint64_t x[3]) {
   return low(id, compute(id, imm, x[0], x[1], x[2]));
 }
 
-// ---- into the IR ----
+// ---- emission into the IR ----
 
 static Fact fact_of(const Fn *fn, IntrinId id, const Ref *a) {
   int64_t n;
@@ -336,13 +338,14 @@ static Fact fact_of(const Fn *fn, IntrinId id, const Ref *a) {
       return (Fact){0, INT32_MAX, 1};
     case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFUP: case IN_SHUFUPI:
     case IN_SHUFDOWN: case IN_SHUFDOWNI: case IN_SHUFBFLY: case IN_SHUFBFLYI:
-      return ir_fact(fn, a[0]);  // what holds for a lane holds for all
+      return ir_fact(fn, a[0]);  // a fact about one lane holds for all
     default: break;
   }
   return fold_full(intrin_result(id));
 }
 
-// Raw bits of a constant, zero-extended.
+// Reads the raw bits of a constant, zero-extended; returns false if r is not
+// one.
 static bool known(const Fn *fn, Ref r, uint64_t *v) {
   const Ins *i = ir_get(fn, r);
   int n = dtype_bits((DType)i->type);

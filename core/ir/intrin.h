@@ -1,24 +1,24 @@
-// Intrinsics: what PTX has and C has no operator for. One table of rows for
-// the IR (types, facts, constants), the emitter (text), the verifier and the
+// Intrinsics: PTX instructions without a C operator. One table serves the IR
+// (types, facts, constants), the emitter (text), the verifier and the
 // simulator.
 //
 // IN(ID, "name", "signature", class, sm, "text"): rows of one name differ in
-// their types; the first that fits the operands is taken.
+// their types; the first row that fits the operands is used.
 //
-// signature: result, colon, operands, a letter each: p boolean, s i16, w u16,
-//   i i32, u u32, I i64, U u64, f f32. A result `=` is what operand 0 was
-//   before it was converted to its letter.
-// class: what it depends on, and who must be there:
-//   P  pure: its operands alone
-//   K  pure: a number of the machine or the launch
-//   L  pure, but differs between lanes even where its operands do not
-//   A  asks the state of thread, warp or machine, each lane for itself
-//   M  what lanes do together: the last operand is a mask that names them
-// sm: the first architecture that has it.
-// text: a C expression with $0 $1 $2 for the operands; or one PTX instruction
-//   (or a block of them in braces) with %0 for the result and %1 .. for the
-//   operands; or only its mnemonic, when that is all there is to say. $i is
-//   the immediate, the upper bits of Ins.imm.
+// signature: result, colon, operands, one letter each: p boolean, s i16, w u16,
+// i i32, u u32, I i64, U u64, f f32. A result `=` has the type that operand 0
+// had before its conversion. class: dependences, and the lanes that must take
+// part:
+//   P  pure: depends on its operands alone
+//   K  pure: a constant of the GPU or the launch
+//   L  pure, but differs between lanes even if its operands do not
+//   A  reads the state of the thread, warp or GPU, each lane alone
+//   M  lanes act together: the last operand is the mask of these lanes
+// sm: the first architecture that supports it. text: a C expression with $0 $1
+// $2 for the operands; or one PTX instruction
+//   (or a block in braces) with %0 for the result and %1 .. for the operands;
+//   or only its mnemonic if the operands follow in order. $i is the immediate,
+//   the upper bits of Ins.imm.
 #ifndef CUTE_INTRIN_H
 #define CUTE_INTRIN_H
 
@@ -72,7 +72,7 @@
   IN(FMINA, "fmin.abs", "f:ff", P, 86, "min.xorsign.abs.f32") \
   IN(FMAXNA, "fmax.nan.abs", "f:ff", P, 86, "max.NaN.xorsign.abs.f32") \
   IN(FMINNA, "fmin.nan.abs", "f:ff", P, 86, "min.NaN.xorsign.abs.f32") \
-  /* rounded toward zero, up, down */ \
+  /* rounding toward zero, up, down */ \
   IN(ADDRZ, "add.rz", "f:ff", P, 0, "__fadd_rz($0, $1)") \
   IN(MULRZ, "mul.rz", "f:ff", P, 0, "__fmul_rz($0, $1)") \
   IN(DIVRZ, "div.rz", "f:ff", P, 0, "__fdiv_rz($0, $1)") \
@@ -92,7 +92,7 @@
   IN(SQRTRM, "sqrt.rm", "f:f", P, 0, "__fsqrt_rd($0)") \
   IN(RCPRM, "rcp.rm", "f:f", P, 0, "__frcp_rd($0)") \
   IN(TF32RNA, "tf32.rna", "u:f", P, 80, "cvt.rna.tf32.f32") \
-  /* two floats of 16 bits in a word, each as ops.h has the scalar's */ \
+  /* two 16-bit floats in a word; each as the scalar op of ops.h */ \
   IN(ADDBF2, "add.bf16x2", "=:uu", P, 80, "add_bf16x2($0, $1)") \
   IN(SUBBF2, "sub.bf16x2", "=:uu", P, 80, "sub_bf16x2($0, $1)") \
   IN(MULBF2, "mul.bf16x2", "=:uu", P, 80, "mul_bf16x2($0, $1)") \
@@ -107,7 +107,7 @@
   IN(FMAF162, "fma.f16x2", "=:uuu", P, 0, "fma.rn.f16x2") \
   IN(PACKBF2, "cvt.bf16x2", "u:ff", P, 0, "pack_bf16($0, $1)") \
   IN(PACKF162, "cvt.f16x2", "u:ff", P, 0, "pack_f16($0, $1)") \
-  /* two floats of 8 bits in the low half of a word */ \
+  /* two 8-bit floats in the low half of a word */ \
   IN(E4M3F16, "cvt.f16x2.e4m3x2", "u:w", P, 89, "cvt.rn.f16x2.e4m3x2") \
   IN(E5M2F16, "cvt.f16x2.e5m2x2", "u:w", P, 89, "cvt.rn.f16x2.e5m2x2") \
   IN(F16E4M3, "cvt.e4m3x2.f16x2", "w:u", P, 89, \
@@ -127,7 +127,7 @@
   IN(SUBF322, "sub.f32x2", "=:UU", P, 100, "sub.rn.f32x2") \
   IN(MULF322, "mul.f32x2", "=:UU", P, 100, "mul.rn.f32x2") \
   IN(FMAF322, "fma.f32x2", "=:UUU", P, 100, "fma.rn.f32x2") \
-  /* approximate functions; those of f32 with subnormals are OP_MATH's */ \
+  /* approximate functions; f32 ones with subnormals are OP_MATH */ \
   IN(EX2FTZ, "ex2.approx.ftz.f32", "f:f", P, 0, "ex2.approx.ftz.f32") \
   IN(LG2FTZ, "lg2.approx.ftz.f32", "f:f", P, 0, "lg2.approx.ftz.f32") \
   IN(RCPFTZ, "rcp.approx.ftz.f32", "f:f", P, 0, "rcp.approx.ftz.f32") \
@@ -231,12 +231,13 @@ static inline bool intrin_pure(IntrinId id) {
   return intrin_row(id)->class <= INTRIN_L;
 }
 DType intrin_operand(IntrinId id, int k);  // type of operand k
-DType intrin_result(IntrinId id);          // `=` is operand 0's
-// Does row `id` take operands of these types, as they are (exact) or in
-// registers of the same width? DT_NONE: a plain number, which takes any.
+DType intrin_result(IntrinId id);          // `=`: type of operand 0
+// Reports whether row `id` accepts operands of these types, unchanged (exact)
+// or in registers of the same width. DT_NONE is a plain number, which fits any
+// type.
 bool intrin_fits(IntrinId id, const DType *t, int n, bool exact);
 
-// Ins.imm: the row, and above 16 bits its immediate.
+// Packs a row and its immediate (from bit 16) into an Ins.imm.
 static inline int64_t intrin_pack(IntrinId id, int64_t imm) {
   return (int64_t)id | imm << 16;
 }
@@ -245,16 +246,16 @@ static inline IntrinId intrin_id(int64_t packed) {
 }
 static inline int64_t intrin_imm(int64_t packed) { return packed >> 16; }
 
-// Appends it (folded, when it is pure and its operands are known). Operands
-// have the row's types.
+// Appends the intrinsic, or folds it if it is pure and its operands are
+// constant. Operands have the row's types.
 Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]);
 
-// A row of class P on raw bits (zero-extended): what one lane computes.
+// Evaluates a row of class P on raw bits (zero-extended) for one lane.
 uint64_t intrin_eval(IntrinId id, int64_t imm, const uint64_t x[3]);
 
-// Shuffles: four kinds, each of three types. Their immediate is PTX's operand
-// c: the last lane of a segment that is read (of UP: the first), and above 8
-// bits which bits of a lane's number say its segment: 32 less its width.
+// Shuffles: four kinds for each of three types. The immediate is PTX's operand
+// c: bits 0-4 hold the last lane of the segment to read (for UP the first), and
+// bits 8-12 the segment mask, 32 minus the segment's width.
 typedef enum ShuffleKind { SH_IDX, SH_UP, SH_DOWN, SH_BFLY } ShuffleKind;
 static inline bool intrin_is_shuffle(IntrinId id) {
   return id >= IN_SHUFIDX && id <= IN_SHUFBFLYF;

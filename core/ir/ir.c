@@ -1,5 +1,5 @@
-// The IR: appending, interning, hash-consing, regions, rollback.
-// Folding and facts are fold.c's.
+// The IR: appending, interning, hash-consing, regions, rollback. Folding and
+// facts are in fold.c.
 #include "ir/ir.h"
 
 #include <inttypes.h>
@@ -47,7 +47,7 @@ int math_arity(MathFn f) {
   return t[f];
 }
 
-// ---- life ----
+// ---- creation ----
 
 Fn *ir_init(Ctx *cx, Fn *fn, const char *name) {
   vec_push(cx, fn->text, 0);
@@ -184,7 +184,7 @@ static void cons_put(Fn *fn, Ref r) {
   fn->ncons++;
 }
 
-// Drops what can no longer be seen; grows when that was not enough.
+// Drops instructions that are no longer visible; grows the table if needed.
 static void cons_rehash(Ctx *cx, Fn *fn) {
   size_t live = 0;
   for (size_t r = 1; r < fn->ins.n; r++)
@@ -320,7 +320,7 @@ void ir_claim(Ctx *cx, Fn *fn, Claim c) {
   vec_push(cx, fn->claim, c);
 }
 
-// Takes back what was assumed but for the first n facts; r < end.
+// Restores all narrowed facts except the first n, for refs below end.
 static void take_back(Fn *fn, size_t n, Ref end) {
   while (fn->assumed.n > n) {
     const Assumed *a = &fn->assumed.p[--fn->assumed.n];
@@ -328,7 +328,7 @@ static void take_back(Fn *fn, size_t n, Ref end) {
   }
 }
 
-// The innermost region ends, and with it what is known in it only.
+// Ends the innermost region and drops the facts that hold only in it.
 static void end_region(Fn *fn) {
   size_t n = fn->assumed.n;
   while (n && fn->assumed.p[n - 1].depth >= fn->open.n) n--;
@@ -363,8 +363,8 @@ IrMark ir_mark(const Fn *fn) {
     .smem = fn->smem_bytes};
 }
 
-// Births and scopes are given once: where the last ones are the same, all
-// before them is.
+// Births and scopes are unique: if the last ones match, so does everything
+// before.
 static bool comes_from(const Fn *fn, const IrMark *m) {
   return fn->serial == m->serial && fn->ins.n >= m->ins &&
          ir_get(fn, m->ins - 1)->birth == m->birth &&

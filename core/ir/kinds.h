@@ -1,6 +1,6 @@
 // The small enumerations of the IR as tables: special registers, atomics,
-// fences, hints of memory accesses. A row says all that Lua, dump, emitter and
-// simulator know of its kind by name or number.
+// fences, and hints of memory accesses. A row holds everything that Lua, the
+// dump, the emitter and the simulator need to know about its kind.
 #ifndef CUTE_KINDS_H
 #define CUTE_KINDS_H
 
@@ -8,9 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// SR(ID, "name", "CUDA", "name of a temporary", least, most); CUDA is NULL
-// where a helper function asks, and of WARP for blocks of one dimension. From
-// CLUSTERID_X on those of clusters, which sm_90 has.
+// SR(ID, "name", "CUDA", "name of a temporary", least, most). CUDA is NULL
+// where a helper function reads the register, and for WARP it applies to
+// one-dimensional blocks. The rows from CLUSTERID_X on describe clusters, which
+// need sm_90.
 #define SREGS(SR) \
   SR(TID_X, "tid.x", "threadIdx.x", "tid", 0, 1023) \
   SR(TID_Y, "tid.y", "threadIdx.y", "tid_y", 0, 1023) \
@@ -49,8 +50,8 @@ typedef struct SRegRow {
 } SRegRow;
 const SRegRow *sreg_row(SReg r);
 
-// AT(ID, "name in PTX", "CUDA", op): op combines what is there with the
-// operand; NOP where it is not of both.
+// AT(ID, "name in PTX", "CUDA", op): op combines the old value with the
+// operand; NOP where the new value does not depend on both.
 #define ATOMICS(AT) \
   AT(ADD, "add", "atomicAdd", ADD) AT(MIN, "min", "atomicMin", MIN) \
   AT(MAX, "max", "atomicMax", MAX) AT(AND, "and", "atomicAnd", AND) \
@@ -69,9 +70,9 @@ typedef struct AtomicRow {
 } AtomicRow;
 const AtomicRow *atomic_row(AtomicKind k);
 
-// FE(ID, "name", first sm, "CUDA or PTX"): order of memory for others, from
-// fewer to more threads; behind SYS, what is ordered with another proxy or
-// for one kind of user.
+// FE(ID, "name", first sm, "CUDA or PTX"): memory fences, from fewer to more
+// observing threads. Those after SYS order other proxies or single kinds of
+// accesses.
 #define FENCES(FE) \
   FE(CTA, "cta", 0, "__threadfence_block()") \
   FE(CLUSTER, "cluster", 90, "fence.acq_rel.cluster") \
@@ -98,36 +99,36 @@ typedef struct FenceRow {
   const char *text;
 } FenceRow;
 const FenceRow *fence_row(FenceKind k);
-// Does it order memory among threads, and not proxies?
+// Reports whether a fence orders memory among threads, not proxies.
 static inline bool fence_is_order(FenceKind k) { return k <= FE_SYS; }
 
-// The row of a name; the COUNT of the kind when there is none.
+// Return the row of a name, or the COUNT of the kind if there is none.
 SReg sreg_find(const char *name);
 AtomicKind atomic_find(const char *name);
 FenceKind fence_find(const char *name);
 
-// How an access to memory is to be done, Ins.flags of LD, ST, ATOMIC, MBAR* and
-// (PREFETCH) of COPY, CPASYNC: fields of 3 bits, 0 everywhere in a plain one.
+// Hints of a memory access, in Ins.flags of LD, ST, ATOMIC, MBAR* and
+// (PREFETCH) of COPY, CPASYNC: fields of 3 bits, all 0 in a plain access.
 // HV(ID, "name", "PTX") from 1 on; HF(ID, shift, "name", values).
-#define HINT_COPS(HV) /* how the caches are used */ \
+#define HINT_COPS(HV) /* cache operator */ \
   HV(COP_CA, "ca", ".ca") HV(COP_CG, "cg", ".cg") HV(COP_CS, "cs", ".cs") \
   HV(COP_LU, "lu", ".lu") HV(COP_CV, "cv", ".cv") HV(COP_WB, "wb", ".wb") \
   HV(COP_WT, "wt", ".wt")
-#define HINT_SEMS(HV) /* order among threads */ \
+#define HINT_SEMS(HV) /* memory order */ \
   HV(SEM_RELAXED, "relaxed", ".relaxed") \
   HV(SEM_ACQUIRE, "acquire", ".acquire") \
   HV(SEM_RELEASE, "release", ".release") \
   HV(SEM_ACQ_REL, "acq_rel", ".acq_rel")
-#define HINT_SCOPES(HV) /* for whom */ \
+#define HINT_SCOPES(HV) /* observing threads */ \
   HV(SCOPE_CTA, "cta", ".cta") HV(SCOPE_CLUSTER, "cluster", ".cluster") \
   HV(SCOPE_GPU, "gpu", ".gpu") HV(SCOPE_SYS, "sys", ".sys")
-#define HINT_EVICTS(HV) /* what L1 keeps */ \
+#define HINT_EVICTS(HV) /* L1 eviction priority */ \
   HV(EVICT_NORMAL, "evict_normal", ".L1::evict_normal") \
   HV(EVICT_FIRST, "evict_first", ".L1::evict_first") \
   HV(EVICT_LAST, "evict_last", ".L1::evict_last") \
   HV(EVICT_NONE, "evict_no_allocate", ".L1::no_allocate") \
   HV(EVICT_UNCHANGED, "evict_unchanged", ".L1::evict_unchanged")
-#define HINT_PREFETCHES(HV) /* what of memory comes to L2 together */ \
+#define HINT_PREFETCHES(HV) /* L2 prefetch size */ \
   HV(PREFETCH_64, "size_64b", ".L2::64B") \
   HV(PREFETCH_128, "size_128b", ".L2::128B") \
   HV(PREFETCH_256, "size_256b", ".L2::256B")
@@ -158,22 +159,25 @@ const HintField *hint_field(HintId f);
 static inline unsigned hint_get(unsigned flags, HintId f) {
   return flags >> hint_field(f)->shift & 7u;
 }
-// Ins.flags of some, of MBAR* where others have COP: MBARTX arrives, too;
-// MBARTRY does not wait for a while; MBARCPASYNC is one of the arrivals that
-// the barrier counts. CLUSTERARRIVE orders nothing; it or CLUSTERWAIT is not by
-// all of a warp. Lanes come to BAR, BARARRIVE one by one (here all at once).
-// SETMAXNREG takes registers, else gives them back.
+// Other bits of Ins.flags, which MBAR* keeps in the COP field. MBF: MBARTX also
+// arrives; MBARTRY does not block; MBARCPASYNC is one of the arrivals that the
+// barrier counts. CLF: CLUSTERARRIVE has no memory order; not all of a warp
+// executes it or CLUSTERWAIT. BRF: the lanes of a warp may execute BAR,
+// BARARRIVE one by one (the simulator executes them at once). RGF: SETMAXNREG
+// takes registers instead of releasing them.
 enum { MBF_ARRIVE = 1, MBF_TEST = 2, MBF_NOINC = 4 };
 enum { CLF_RELAXED = 1, CLF_UNALIGNED = 2 };
 enum { BRF_UNALIGNED = 1 };
 enum { RGF_INC = 1 };
-// TMALOAD .. TMAPREFETCH: of a map of im2col. TMASTORE, BULKSTORE: what is
-// there is combined with what comes, by the AtomicKind of the lowest bits.
-// BULKWAIT: until the sources were read.
-enum { TMF_STRIDE = 1 };  // of MAPSET
-enum { INF_ASIDE = 1 << 15 };  // of what has no effect: for claims alone
+// Flags of bulk copies. IM2COL: the map of TMALOAD .. TMAPREFETCH is an im2col
+// map. REDUCES: TMASTORE or BULKSTORE combines old and new values by the
+// AtomicKind in the lowest bits. READ: BULKWAIT waits only until the sources
+// have been read.
+enum { TMF_STRIDE = 1 };  // MAPSET
+enum { INF_ASIDE = 1 << 15 };  // instructions without an effect: they serve
+                               // only checks
 enum { BKF_ATOMIC = 7, BKF_REDUCES = 8, BKF_IM2COL = 16, BKF_READ = 32 };
-// What flags say in the field, as PTX spells it: "", ".cg", ...
+// Returns the hint in the flags as PTX spells it: "", ".cg", ...
 static inline const char *hint_text(unsigned flags, HintId f) {
   return hint_field(f)->value[hint_get(flags, f)].ptx;
 }

@@ -1,10 +1,11 @@
-// Tokens of mbarriers: see opaque.h. A value is a token if an arrival gave it,
-// or if it is a choice or a variable that may hold one. A load may give one.
+// Tracks tokens of mbarriers (opaque.h). A value is a token if it is the result
+// of an arrival, a select of tokens, or a variable that may hold one. A load
+// may return one.
 #include "ir/opaque.h"
 
 #include "ir/operands.h"
 
-// Adds what i says of values and variables; true when that is news.
+// Propagates tokens through instruction r; returns true if anything changed.
 static bool follow(const Fn *fn, bool *is, Ref r) {
   const Ins *i = ir_get(fn, r);
   Ref to = r;
@@ -22,20 +23,20 @@ static bool is_wait(const Ins *i) {
   return i->op == OP_MBARWAIT || i->op == OP_MBARTRY;
 }
 
-// May the value r be a token?
+// Reports whether the value r may be a token.
 static bool may_be(const Fn *fn, const bool *is, Ref r) {
   const Ins *i = ir_get(fn, r);
   return is[r] || i->op == OP_LD || i->op == OP_PICK;
 }
 
-// May i have a token as its value?
+// Reports whether op may have a token as its value operand.
 static bool keeps(Op op) {
   return op == OP_SEL || op == OP_VAR || op == OP_VSET || op == OP_MBARWAIT ||
          op == OP_MBARTRY || op == OP_ST || op == OP_FILL || op == OP_PUT ||
          op == OP_PRINTF;
 }
 
-// What does i do with the token that is its value?
+// Classifies the use of a token as a value of i.
 static OpaqueKind use_of(const Fn *fn, const Ins *i) {
   if (!keeps((Op)i->op)) return OPAQUE_USED;
   bool global = i->op == OP_ST && ir_memof(fn, i->a[0])->space == SP_GMEM;

@@ -1,5 +1,5 @@
-// Tokens of mbarriers: what an arrival gives is opaque. It may be kept, chosen
-// and waited for; its bits mean nothing to the kernel.
+// Checks tokens of mbarriers. The result of an arrival is opaque: a kernel may
+// store, select and wait for it, but not interpret its bits.
 #ifndef CUTE_IROPAQUE_H
 #define CUTE_IROPAQUE_H
 
@@ -9,10 +9,10 @@ typedef enum OpaqueKind {
   OPAQUE_NONE,
   OPAQUE_USED,    // a token is used as a number
   OPAQUE_STORED,  // ... or stored in global memory
-  OPAQUE_PHASE    // a wait is for 64 bits that no arrival gave
+  OPAQUE_PHASE    // a wait for a 64-bit value that no arrival returned
 } OpaqueKind;
 
-// Finds the first wrong use of a token: *at is its instruction. Scratch is in
+// Finds the first invalid use of a token, at instruction *at. Scratch is in
 // cx->scratch.
 OpaqueKind opaque_check(Ctx *cx, const Fn *fn, Ref *at);
 

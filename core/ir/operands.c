@@ -1,4 +1,4 @@
-// The rows of ops.h as a table, and the walk over an instruction's operands.
+// Iterates over an instruction's operands, as the rows of ops.h list them.
 #include "ir/operands.h"
 
 #include <string.h>
@@ -7,34 +7,7 @@
 #include "ir/fold.h"
 #include "ir/intrin.h"
 
-// ---- the table ----
-
-#define EF_NONE 0
-#define EF_KNOWN (EF_PURE | EF_FIXED)
-#define EF_MEET (EF_MEMORY | EF_ORDERED)
-#define EF_ASYNC(op) (EF_MEMORY | EF_ORDERED | EF_LATER), .done = OP_##op
-#define EF_ORDER EF_ORDERED
-#define EF_ASK EF_ORDERED
-#define EF_ACT EF_ORDERED
-#define EF_OPEN (EF_ORDERED | EF_OPENS)
-#define EF_TURN (EF_ORDERED | EF_CLOSES | EF_OPENS)
-#define EF_CLOSE (EF_ORDERED | EF_CLOSES)
-#define EF_LEAVE EF_ORDERED
-
-const OpRow op_rows[OP_COUNT] = {
-#define OP(id, text, sig, immediate, demands, does, together) \
-  {.name = text, .operands = sig, .imm = IMM_##immediate, \
-   .rule = RULE_##demands, .effect = EF_##does, .who = WHO_##together},
-#include "ir/ops.h"
-};
-
-const char *who_name(Who who) {
-  static const char *const t[] = {"", "lane", "mask", "warp", "full", "row",
-                                  "text"};
-  return t[who];
-}
-
-// ---- what rows of other tables say ----
+// ---- operands that rows of other tables specify ----
 
 static const char *intrin_operands(const Ins *i) {
   static const char *const each[] = {"", "v", "vv", "vvv"};
@@ -62,12 +35,12 @@ static const char *row_operands(const Ins *i) {
     case CO_MOVM: return "WR";
     case CO_UNIVERSAL: case CO_AUTOVEC: case CO_CPASYNC: case CO_SHUFFLE:
     case CO_LOAD: case CO_STORE: case CO_BULK: case CO_TABLE:
-      break;  // no instruction on matrices
+      break;  // not matrix instructions
   }
   return "";
 }
 
-// Run number k of an atom: how many registers, and the bits of one.
+// Sets the number and the width of the registers of an atom's run k.
 static void run_of(const Ins *i, int k, Operand *o) {
   o->bits = 32;
   if (op_rows[i->op].imm != IMM_MMA) {
@@ -107,7 +80,7 @@ Operands operands_of(const Fn *fn, const Ins *i) {
 
 static Ref take(Operands *w) { return operands_ref(w->fn, w->i, w->ref++); }
 
-// `.g`, `.s` or `.r` behind a letter.
+// Reads a suffix `.g`, `.s` or `.r`.
 static void take_space(Operands *w, Operand *o) {
   if (*w->sig != '.') return;
   o->space = w->sig[1] == 'g' ? SP_GMEM : w->sig[1] == 's' ? SP_SMEM : SP_RMEM;
@@ -129,7 +102,7 @@ static void take_run(Operands *w, Operand *o) {
   w->reg += (uint32_t)o->n;
 }
 
-// What a letter says, but for the space.
+// The meaning of each letter, without its space.
 static const Operand letters['x' + 1] = {
   ['v'] = {.kind = OPERAND_VALUE},
   ['p'] = {.kind = OPERAND_PRED},
@@ -150,7 +123,8 @@ static const Operand letters['x' + 1] = {
   ['W'] = {.kind = OPERAND_RUN, .written = true},
 };
 
-// Is one more of a list the next operand? Goes past lists that are over.
+// Reports whether the next operand is another element of a list; skips finished
+// lists.
 static bool listed(Operands *w) {
   for (; *w->sig && w->sig[1] == '*'; w->sig += 2)
     if (w->list < (*w->sig == 'X' ? w->i->flags : w->i->nx)) return true;
@@ -171,6 +145,10 @@ bool operands_next(Operands *w, Operand *o) {
   else if (o->kind == OPERAND_MEM) take_mem(w, o);
   else o->ref = take(w);
   if (o->kind == OPERAND_OBJECT) take_space(w, o);
+  if (*w->sig == '/') {
+    o->role = w->sig[1];
+    w->sig += 2;
+  }
   if (*w->sig == '?') o->optional = *w->sig++;
   return true;
 }
@@ -214,7 +192,7 @@ void ir_mark_arguments(Fn *fn) {
 Ref operands_emit(Ctx *cx, Fn *fn, Ins ins, const Ref *ref, uint32_t nref,
                   const uint32_t *reg, uint32_t nreg) {
   bool list = strchr(op_rows[ins.op].operands, '*') != NULL;
-  uint32_t n = list ? 0 : nref < 3 ? nref : 3;  // of Ins.a[]
+  uint32_t n = list ? 0 : nref < 3 ? nref : 3;  // Refs in Ins.a[]
   for (uint32_t k = 0; k < n; k++) ins.a[k] = ref[k];
   for (uint32_t k = n; k < nref; k++) ir_use(cx, fn, ref[k]);
   ins.ext = (uint32_t)fn->ext.n;

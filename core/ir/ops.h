@@ -1,67 +1,72 @@
-// Every IR operation once:
+// The table of IR operations:
 //   OP(NAME, "name", "operands", imm, rule, effect, who)
-//   LEAF(...)  the same, of what is there before the first instruction
-//   DO(...)  the same, without a result
-//   SCALAR(NAME, "name", "operands", rule)  one value of others, lane by lane,
-//            and no more than that
-// Whoever includes this defines OP, and the others where they are told apart:
-// as `case OP_##id:` they are the cases that a switch has for all.
+//   LEAF(...)  an OP that precedes the first instruction
+//   DO(...)  an OP without a result
+//   SCALAR(NAME, "name", "operands", rule)  a pure function of scalar values,
+//         computed lane by lane
+// A file that includes this one defines OP, and the other macros if it treats
+// them differently. Defined as `case OP_##id:`, they form the cases of a
+// switch.
 //
-// operands: a letter each, in their order; blanks mean nothing.
+// operands: one letter each, in order; blanks are ignored.
 //   v  a value         p  a boolean        l  a mask of lanes (u32)
-//   x  a variable that it reads            X  ... that it sets
-//   r  elements of a memory object that it reads, from an offset on (i32 or
-//      i64; in registers a constant);  w  ... writes;  a  ... both.
-//      .g .s .r behind it: of global, shared memory, registers only
-//   b  an mbarrier: an element of 64 bits of shared memory
-//   o  a memory object as a whole
-//   d  a tensor map in memory, 1024 bits that it reads, D  ... writes
-//   m  a tensor map through which it reads, M  ... writes
-//   R  a run of registers that it reads: an object and, for each register,
-//      the element where that begins, a plain number;  W  ... writes
-//   ?  behind one: it may be missing
-//   *  behind one, the last: any number of them; X*: as many as Ins.flags
-//   =  as its row of intrin.h, or of the atoms, says
-// Where they stand in an Ins, and who walks over them: operands.h.
-// imm: what Ins.imm is:
+//   x  a variable that is read             X  ... that is set
+//   r  elements of a memory object that are read, from an offset (i32 or i64;
+//      constant for registers);  w  ... written;  a  ... read and written.
+//      A suffix .g .s .r restricts it to global, shared memory, registers.
+//   b  an mbarrier: a 64-bit element of shared memory
+//   o  a whole memory object
+//   d  a tensor map in memory, 1024 bits that are read,  D  ... written
+//   m  a tensor map through which it reads,  M  ... writes
+//   R  a run of registers that is read: an object, and for each register the
+//      constant index of its first element;  W  ... written
+//   /  suffix of a synchronisation value: a letter for its role (Operand.role)
+//      n  arrivals of a phase             e  arrivals at once
+//      y  bytes        q  the phase       t  threads
+//      k  a CTA's rank in the cluster     c  a mask of CTAs
+//   ?  suffix: the operand is optional
+//   *  suffix of the last operand: any number of them; X*: Ins.flags of them
+//   =  as the row of intrin.h or of the atoms specifies
+// operands.h describes their encoding in an Ins and the walk over them.
+// imm: the meaning of Ins.imm:
 //   NONE  nothing                     RAW  a constant's bits
-//   ARG, MEM, TEXT, SREG, MATH  an index into Fn.arg, Fn.mem, Fn.text, of a
-//         SReg, of a MathFn           INTRIN  IntrinId | immediate << 16
-//   ELEMENTS, BITS  how many it moves, each lane; else it is one element
+//   ARG, MEM, TEXT, SREG, MATH  an index into Fn.arg, Fn.mem, Fn.text, an
+//         SReg, a MathFn              INTRIN  IntrinId | immediate << 16
+//   ELEMENTS, BITS  amount moved by each lane; otherwise one element
 //   MMA, COPY  id of an atom          UNROLL  #pragma unroll, 0: none
-//   BARRIER  its number               GROUPS  how many may be left pending
+//   BARRIER  its number               GROUPS  groups that may stay pending
 //   FENCE, ATOMIC  a FenceKind, an AtomicKind
-//   REGISTERS  how many a thread may have from now on    MODE  of a tensor
-//   LEVELS  how many regions it leaves, the innermost first
-// rule: type of the result and demands on the values among the operands:
+//   REGISTERS  new register limit of a thread      MODE  a mode of a tensor
+//   LEVELS  number of regions to leave, the innermost first
+// rule: type of the result and constraints on the value operands:
 //   NONE  no result                      SAME  values and result one type
 //   INT   SAME, integers (or pred)       FLT   SAME, floats
-//   CMP   values one type, result pred   SHF   of the first, which is integer
-//   SEL   as of the values               SET   no result, values and what is
-//   ANY   stated by the op's comment           written one type
-// effect: what it depends on and does:
+//   CMP   values one type, result pred   SHF   type of the first, an integer
+//   SEL   type of the values             SET   no result; values and target
+//   ANY   see the op's comment                 one type
+// effect: dependences and side effects:
 //   NONE    nothing
 //   KNOWN   a value that is known before the kernel starts
-//   PURE    of its values alone: hash-consed, folded, left out when unused
+//   PURE    depends on its values alone: hash-consed, folded, removed if unused
 //   OBJECT  declares a memory object
 //   VAR     declares, reads or sets variables
-//   REGS    reads and writes the registers that its operands say
-//   MEMORY  reads and writes what its operands say, at once
-//   MEET    the same, where lanes or threads meet: no access to memory moves
-//           past it
-//   ASYNC(OP)  the same, later: the thread starts it, OP waits until it is
-//           done; nothing moves past either
-//   ORDER   orders accesses to memory among threads: none moves past it
-//   ASK     what depends on other lanes or the machine; nothing moves past it
-//   ACT     what others see: text, a trap, whatever the script's PTX does
+//   REGS    reads and writes the registers among its operands
+//   MEMORY  reads and writes its operands at once
+//   MEET    MEMORY at a point where lanes or threads meet: no memory access
+//           moves past it
+//   ASYNC(OP)  MEMORY that completes later: the thread starts it and OP waits
+//           for it; nothing moves past either
+//   ORDER   orders memory accesses among threads: none moves past it
+//   ASK     depends on other lanes or the hardware; nothing moves past it
+//   ACT     externally visible: text, a trap, or any effect of inline PTX
 //   OPEN, TURN, CLOSE, LEAVE  begins a region, ends one and begins another,
 //           ends one, may leave some
-// who: the threads of a warp that must do it together; where others come, or
-//   not all of them, the simulator says `divergent`:
-//   LANE  each for itself           MASK  those that its last operand names
-//   WARP  all that the warp has     FULL  all 32
-//   ROW   as its row of intrin.h or of the MMA atoms says, or its flags
-//   TEXT  what the script's own text asks for: nobody looks
+// who: the threads of a warp that must execute it together; the simulator
+// reports any other set as `divergent`:
+//   LANE  each lane alone           MASK  the lanes of its last operand
+//   WARP  all lanes of the warp     FULL  all 32
+//   ROW   as its row of intrin.h or of the MMA atoms, or its flags, specify
+//   TEXT  unknown: it depends on the script's inline PTX
 #ifndef LEAF
 #define LEAF(...) OP(__VA_ARGS__)
 #endif
@@ -74,27 +79,28 @@
 #endif
 
 // leaves
-DO(NOP, "nop", "", NONE, NONE, NONE, LANE)  // index 0, rolled-back places
+DO(NOP, "nop", "", NONE, NONE, NONE, LANE)  // index 0 and rolled-back
+                                            // instructions
 LEAF(CONST, "const", "", RAW, ANY, KNOWN, LANE)
 LEAF(ARG, "arg", "", ARG, ANY, KNOWN, LANE)   // a scalar argument
 LEAF(SREG, "sreg", "", SREG, ANY, KNOWN, LANE)  // i32
-// memory objects; type: of an element
+// memory objects; type: element type
 LEAF(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE)  // a pointer argument
 // the address of its first byte -> i64
 LEAF(ADDRESS, "address", "o.g", NONE, ANY, KNOWN, LANE)
 LEAF(SMEM, "smem", "", MEM, ANY, OBJECT, LANE)  // shared memory of the CTA
-// the same of another CTA of the cluster: an object, the CTA's rank
-OP(DSMEM, "dsmem", "o.s v", MEM, ANY, OBJECT, LANE)
+// shared memory of another CTA of the cluster: an object, the CTA's rank
+OP(DSMEM, "dsmem", "o.s v/k", MEM, ANY, OBJECT, LANE)
 OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
-// of a shared object: the 64 bits by which wgmma reads a matrix that begins
-// there, imm those beyond the address; 16 bytes further on is one more
+// matrix descriptor for wgmma at the start of a shared object; imm: its bits
+// beyond the address. Adding 1 advances it by 16 bytes.
 LEAF(DESC, "desc", "v", RAW, ANY, KNOWN, LANE)
 LEAF(TMAP, "tmap", "", MEM, ANY, OBJECT, LANE)  // a tensor map, an argument
-// one that stands in memory, 16 elements of 64 bits; it tells of boxes as the
-// argument does
+// a tensor map in memory, 16 elements of 64 bits; its box is that of the map
+// argument m
 OP(TMAPAT, "tmap.at", "d m", MEM, ANY, OBJECT, LANE)
-OP(PTR, "ptr", "v", MEM, ANY, OBJECT, LANE)  // global memory at an address, i64
-// arithmetic; its meaning for every type is eval.c's
+OP(PTR, "ptr", "v", MEM, ANY, OBJECT, LANE)  // global memory at an i64 address
+// arithmetic; eval.c defines it for every type
 SCALAR(ADD, "add", "vv", SAME)
 SCALAR(SUB, "sub", "vv", SAME)
 SCALAR(MUL, "mul", "vv", SAME)
@@ -116,18 +122,18 @@ SCALAR(LE, "le", "vv", CMP)
 SCALAR(EQ, "eq", "vv", CMP)
 SCALAR(NE, "ne", "vv", CMP)
 OP(SEL, "sel", "pvv", NONE, SEL, PURE, LANE)
-OP(CVT, "cvt", "v", NONE, ANY, PURE, LANE)  // any to any: base/dtype.h
+OP(CVT, "cvt", "v", NONE, ANY, PURE, LANE)  // any type to any: base/dtype.h
 OP(BITCAST, "bitcast", "v", NONE, ANY, PURE, LANE)  // same width
 OP(MATH, "math", "vv?", MATH, FLT, PURE, LANE)
-// rows of intrin.h, which say their types
+// rows of intrin.h, which specify their types
 OP(INTRIN, "intrin", "=", INTRIN, ANY, PURE, LANE)
 OP(ASK, "ask", "=", INTRIN, ANY, ASK, ROW)
 // elements of memory objects
 OP(LD, "ld", "r", NONE, ANY, MEMORY, LANE)    // -> element; flags: HINT_*
 DO(ST, "st", "wv", NONE, NONE, MEMORY, LANE)  // flags: HINT_*
 DO(FILL, "fill", "w.r v", ELEMENTS, SET, REGS, LANE)
-// one of so many elements of registers, which one is known only now; beyond
-// them is a fault. PUT: the value, which
+// reads or writes one of several register elements by an index known only at
+// run time; an index out of range is an error. PUT: the value, the index
 OP(PICK, "pick", "r.r v", ELEMENTS, ANY, REGS, LANE)
 DO(PUT, "put", "a.r vv", ELEMENTS, NONE, REGS, LANE)
 // vector moves of 8 to 256 bits, contiguous on both sides
@@ -136,89 +142,92 @@ DO(COPY, "copy", "wrp?", BITS, NONE, MEMORY, LANE)
 DO(CPASYNC, "cp.async", "w.s r.g p?v?", BITS, NONE, ASYNC(CPWAIT), LANE)
 DO(CPCOMMIT, "cp.async.commit", "", NONE, NONE, ORDER, LANE)
 DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, ORDER, LANE)
-// atoms of the tables: D A B C ..., and destination, source
+// atoms: operands D A B C ..., or destination and source
 DO(MMA, "mma", "=", MMA, NONE, REGS, ROW)
 DO(MATRIX, "matrix", "=", COPY, NONE, MEET, FULL)  // ldmatrix, stmatrix
-// a warpgroup's: D, A (registers or a DESC), B (a DESC), whether D comes in;
-// the metadata of a sparse A
+// MMA of a warpgroup: D, A (registers or a DESC), B (a DESC), whether D is
+// accumulated; the metadata of a sparse A
 DO(WGMMA, "wgmma", "=", MMA, NONE, ASYNC(WGWAIT), FULL)
 DO(WGFENCE, "wgmma.fence", "", NONE, NONE, ORDER, FULL)
 DO(WGCOMMIT, "wgmma.commit_group", "", NONE, NONE, ORDER, FULL)
 DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, ORDER, FULL)
 // order among threads
-// threads; the number, where it is traced
-DO(BAR, "bar.sync", "v?v?", BARRIER, NONE, ORDER, WARP)
-DO(BARARRIVE, "bar.arrive", "v?v?", BARRIER, NONE, ORDER, WARP)
+// operands: the number of threads; the barrier's number if it is traced
+DO(BAR, "bar.sync", "v/t?v?", BARRIER, NONE, ORDER, WARP)
+DO(BARARRIVE, "bar.arrive", "v/t?v?", BARRIER, NONE, ORDER, WARP)
 DO(SYNCWARP, "syncwarp", "l", NONE, NONE, ORDER, MASK)
 DO(FENCE, "fence", "", FENCE, NONE, ORDER, LANE)
-// mbarriers count arrivals and bytes, phase by phase; a phase is named by its
-// parity. flags: HINT_*, MBF_*; the CTA of the cluster whose barrier it is
-// (missing: its own)
-DO(MBARINIT, "mbarrier.init", "bv", NONE, NONE, MEET, LANE)  // arrivals
-DO(MBARARRIVE, "mbarrier.arrive", "bvv?", NONE, NONE, MEET, LANE)  // so many
-                                                    // at once; CTA
-OP(MBARTOKEN, "mbarrier.arrive.token", "bv", NONE, ANY, MEET, LANE)  // so many
-                                    // at once -> the phase they are of, a u64
-DO(MBARTX, "mbarrier.expect_tx", "bvv?", NONE, NONE, MEET, LANE)  // bytes; CTA
-// the phase, a parity or a MBARTOKEN; nanoseconds -> was it complete?
-DO(MBARWAIT, "mbarrier.wait", "bv", NONE, NONE, MEET, LANE)
-OP(MBARTRY, "mbarrier.try_wait", "bvv?", NONE, ANY, MEET, LANE)
+// mbarriers count arrivals and bytes in phases; a parity names a phase. flags:
+// HINT_*, MBF_*. ARRIVE and TOKEN make `count` arrivals at once; TOKEN returns
+// their phase. CTA: the cluster CTA whose barrier it is (default: its own).
+DO(MBARINIT, "mbarrier.init", "bv/n", NONE, NONE, MEET, LANE)  // arrivals
+// count; CTA
+DO(MBARARRIVE, "mbarrier.arrive", "bv/e v/k?", NONE, NONE, MEET, LANE)
+OP(MBARTOKEN, "mbarrier.arrive.token", "bv", NONE, ANY, MEET, LANE)  // -> u64
+// bytes; CTA
+DO(MBARTX, "mbarrier.expect_tx", "bv/y v/k?", NONE, NONE, MEET, LANE)
+// the phase, as a parity or an MBARTOKEN; nanoseconds -> whether it completed
+DO(MBARWAIT, "mbarrier.wait", "bv/q", NONE, NONE, MEET, LANE)
+OP(MBARTRY, "mbarrier.try_wait", "bv/q v?", NONE, ANY, MEET, LANE)
 DO(MBARINVAL, "mbarrier.inval", "b", NONE, NONE, MEET, LANE)
-// arrives when what the thread's cp.async copied is there
+// arrives when the thread's cp.async copies have completed
 DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "b", NONE, NONE, MEET, LANE)
-// 1, 2 or 4 values to shared memory of a CTA (the first value), at the place
-// that is written; its mbarrier counts their bytes
-DO(STASYNC, "st.async", "w.s bv vv?v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
-// threads of a cluster; flags: CLF_*
+// stores 1, 2 or 4 values to shared memory of a CTA (the first value) at the
+// same offset as w; its mbarrier counts their bytes
+DO(STASYNC, "st.async", "w.s bv/k vv?v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
+// cluster barriers; flags: CLF_*
 DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, NONE, ORDER, ROW)
 DO(CLUSTERWAIT, "cluster.wait", "", NONE, NONE, ORDER, ROW)
-// registers that a warpgroup takes from its block or gives back; flags: RGF_*
+// registers that a warpgroup takes from its block or returns; flags: RGF_*
 DO(SETMAXNREG, "setmaxnreg", "", REGISTERS, NONE, ORDER, FULL)
-// kernels that overlap: waits for those before; those behind may start
+// overlapping kernels: waits for the preceding ones; lets dependents start
 DO(GRIDWAIT, "griddepcontrol.wait", "", NONE, NONE, ORDER, LANE)
 DO(GRIDLAUNCH, "griddepcontrol.launch_dependents", "", NONE, NONE, ORDER, LANE)
-// bulk copies, carried out through the async proxy; flags: BKF_*. Boxes of a
-// tensor map at coordinates, mode 0 first, behind them the offsets of im2col.
-// Of loads: the mbarrier that is told of their bytes, the CTAs of the cluster
-// that get them (a mask; missing: this one), a cache policy; of stores the
-// latter
-DO(TMALOAD, "tma.load", "w.s m b v?v? vv?v?v?v?v?v?v?", BITS, NONE,
+// Bulk copies, executed by the async proxy; flags: BKF_*. TMA: boxes of a
+// tensor map at coordinates, mode 0 first, followed by the offsets of im2col.
+// Loads take the mbarrier that counts their bytes, a mask of destination CTAs
+// of the cluster (default: this CTA), and a cache policy; stores take a cache
+// policy.
+DO(TMALOAD, "tma.load", "w.s m b v/c?v? vv?v?v?v?v?v?v?", BITS, NONE,
    ASYNC(MBARWAIT), LANE)
 DO(TMASTORE, "tma.store", "M r.s v? vv?v?v?v?v?v?v?", BITS, NONE,
    ASYNC(BULKWAIT), LANE)
-// into L2; without coordinates the map itself
+// prefetch into L2; without coordinates, the tensor map itself
 DO(TMAPREFETCH, "tma.prefetch", "m v?v?v?v?v?v?v?v?v?", NONE, NONE, ORDER,
    LANE)
-DO(BULKLOAD, "bulk.load", "w.s r.g b v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
+DO(BULKLOAD, "bulk.load", "w.s r.g b v/c?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
 DO(BULKSTORE, "bulk.store", "w.g r.s v?", BITS, NONE, ASYNC(BULKWAIT), LANE)
-// into shared memory of a CTA of the cluster, whose mbarrier is told: its rank
-DO(BULKSEND, "bulk.send", "w.s r.s b v", BITS, NONE, ASYNC(MBARWAIT), LANE)
-// groups of a thread's stores; waits until at most so many are pending
+// into shared memory of the cluster's CTA of that rank, with its mbarrier
+DO(BULKSEND, "bulk.send", "w.s r.s b v/k", BITS, NONE, ASYNC(MBARWAIT), LANE)
+// groups of a thread's stores; waits until at most imm are pending
 DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, ORDER, LANE)
 DO(BULKWAIT, "bulk.wait", "", GROUPS, NONE, ORDER, LANE)
-// tensor maps in memory: an argument's is copied there, told of another
-// tensor, which others may read and write then, and another extent or stride
-// (in bytes) of mode imm (flag: TMF_STRIDE); agents see what a fence released
-// and they acquire, or a warp copies out of shared memory
+// Tensor maps in memory: COPY copies an argument's map, ADDRESS sets the
+// tensor's address (others may then read and write it), SET sets the extent of
+// mode imm, or its stride in bytes (TMF_STRIDE). Agents see a map after a
+// release fence and ACQUIRE, or after PUBLISH, with which a warp copies it from
+// shared memory.
 DO(MAPCOPY, "tmap.copy", "D m", NONE, NONE, MEMORY, LANE)
 DO(MAPADDRESS, "tmap.address", "D a.g", NONE, NONE, MEMORY, LANE)
 DO(MAPSET, "tmap.set", "D v", MODE, NONE, MEMORY, LANE)
 DO(MAPACQUIRE, "tmap.acquire", "d", NONE, NONE, MEET, LANE)
 DO(MAPPUBLISH, "tmap.publish", "D d", NONE, NONE, MEET, FULL)
-OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE)  // value, what CAS
-                                                    // compares -> what was
+OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE)  // value, CAS: compared
+                                                         // value -> old value
 DO(PRINTF, "printf", "v*", TEXT, NONE, ACT, LANE)
 DO(ASM, "asm", "X*v*", TEXT, NONE, ACT, TEXT)  // inline PTX
-DO(TRAP, "trap", "p", TEXT, NONE, ACT, LANE)   // if p is false
+DO(TRAP, "trap", "p", TEXT, NONE, ACT, LANE)   // traps if p is false
 // structure; a variable is a mutable scalar
 OP(VAR, "var", "v", NONE, SAME, VAR, LANE)     // v: initial value
 OP(VGET, "get", "x", NONE, SAME, VAR, LANE)
 DO(VSET, "set", "Xv", NONE, SET, VAR, LANE)
 OP(FOR, "for", "vvv", UNROLL, SAME, OPEN, LANE)  // lo hi step -> i32 or i64
-DO(LOOP, "loop", "", NONE, NONE, OPEN, LANE)   // for ever, until BREAKIF
-DO(ONCE, "once", "", NONE, NONE, OPEN, LANE)   // what BREAKIF may leave
-DO(BREAKIF, "break.if", "p", LEVELS, NONE, LEAVE, LANE)  // FOR, LOOP, ONCE
-DO(EXITIF, "exit.if", "p", NONE, NONE, LEAVE, LANE)  // the thread ends
+DO(LOOP, "loop", "", NONE, NONE, OPEN, LANE)   // infinite, until BREAKIF
+DO(ONCE, "once", "", NONE, NONE, OPEN, LANE)   // a region that BREAKIF can
+                                               // leave
+DO(BREAKIF, "break.if", "p", LEVELS, NONE, LEAVE, LANE)  // leaves FOR, LOOP,
+                                                         // ONCE
+DO(EXITIF, "exit.if", "p", NONE, NONE, LEAVE, LANE)  // ends the thread
 DO(IF, "if", "p", NONE, NONE, OPEN, LANE)
 DO(ELSE, "else", "", NONE, NONE, TURN, LANE)
 DO(END, "end", "", NONE, NONE, CLOSE, LANE)

@@ -1,4 +1,4 @@
-// What operations and functions there are: the rows of ops.h and MATHS.
+// The rows of ops.h and MATHS as enumerations.
 #ifndef CUTE_IRROWS_H
 #define CUTE_IRROWS_H
 
@@ -10,7 +10,7 @@ typedef enum Op {
   OP_COUNT
 } Op;
 
-// Who does an operation together.
+// The threads that execute an operation together.
 typedef enum Who {
   WHO_LANE = 1, WHO_MASK, WHO_WARP, WHO_FULL, WHO_ROW, WHO_TEXT
 } Who;
@@ -24,8 +24,8 @@ typedef enum ImmKind {
   IMM_BARRIER, IMM_GROUPS, IMM_FENCE, IMM_ATOMIC, IMM_REGISTERS, IMM_MODE,
   IMM_LEVELS
 } ImmKind;
-// What an operation depends on and does, as bits. EF_ORDERED: no access to
-// memory moves past it, whatever its operands are.
+// Dependences and side effects of an operation, as bits. EF_ORDERED: no memory
+// access moves past it, whatever its operands are.
 enum {
   EF_PURE = 1, EF_FIXED = 2, EF_OBJECT = 4, EF_VAR = 8, EF_REGS = 16,
   EF_MEMORY = 32, EF_ORDERED = 64, EF_OPENS = 128, EF_CLOSES = 256,
@@ -34,7 +34,7 @@ enum {
 typedef struct OpRow {
   const char *name, *operands;
   uint16_t effect;   // EF_*
-  uint8_t done;      // EF_LATER: the Op that waits for its end
+  uint8_t done;      // EF_LATER: the Op that waits for it
   uint8_t imm, rule, who;
 } OpRow;
 extern const OpRow op_rows[OP_COUNT];
@@ -45,8 +45,8 @@ static inline bool op_pure(Op op) { return op_rows[op].effect & EF_PURE; }
 static inline Who op_who(Op op) { return (Who)op_rows[op].who; }
 const char *who_name(Who who);  // "lane"
 
-// MF(id, "name", operands): float functions (OP_MATH). Approximate ones of
-// the hardware, of f32 alone, have names of their own and stand last.
+// MF(id, "name", operands): float functions (OP_MATH). The hardware's
+// approximate functions, for f32 only, have their own names and come last.
 #define MATHS(MF) \
   MF(SQRT, "sqrt", 1) MF(RSQRT, "rsqrt", 1) MF(RCP, "rcp", 1) \
   MF(EXP, "exp", 1) MF(EXP2, "exp2", 1) MF(EXPM1, "expm1", 1) \

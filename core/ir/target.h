@@ -1,13 +1,13 @@
-// What architectures there are and what each has: who asks "does this target
-// have that?" asks here.
+// The architectures and their features. All queries whether a target supports
+// something go through this file.
 #ifndef CUTE_TARGET_H
 #define CUTE_TARGET_H
 
 #include "ir/ir.h"
 
-// TG(sm, KiB of shared memory that a block may have, specific): architectures,
-// oldest first. sm_90a, sm_100f: with the features of one chip, of a family;
-// `specific` are those letters.
+// TG(sm, maximum KiB of shared memory of a block, specific): architectures,
+// oldest first. sm_90a, sm_100f: with the features of one chip or one family;
+// `specific` lists these letters.
 #define TARGETS(TG) \
   TG(70, 96, "") TG(72, 96, "") TG(75, 64, "") TG(80, 163, "") \
   TG(86, 99, "") TG(87, 163, "") TG(88, 163, "") TG(89, 99, "") \
@@ -18,12 +18,13 @@ typedef struct Target {
   const char *specific;
 } Target;
 const Target *target_row(int i);  // NULL past the last
-// Bytes of shared memory that a block may have on sm_<sm>; the most that any
-// has for 0.
+// Returns the bytes of shared memory that a block may use on sm_<sm>, or for 0
+// the most that any target has.
 int64_t target_smem(int sm);
 
-// FT(ID, "name", first sm, last sm or 0, of one chip or family): what is no row
-// of its own. Atoms, intrinsics and fences say in their rows what they need.
+// FT(ID, "name", first sm, last sm or 0, chip- or family-specific): features
+// without a row of their own. Atoms, intrinsics and fences state their
+// requirements in their rows.
 #define FEATURES(FT) \
   FT(LDMATRIX, "ldmatrix", 75, 0, false) \
   FT(CPASYNC, "cp.async", 80, 0, false) \
@@ -50,22 +51,23 @@ typedef enum Feature {
 bool target_has(int sm, Feature f);
 Feature target_find(const char *name);  // FT_COUNT: no such feature
 
-// What an instruction needs; name NULL: what all targets have. Of an mbarrier
-// only what has no other text on older targets: there a wait asks again and
-// again (test_wait), arrivals come one by one, and what is relaxed is not.
+// The requirement of an instruction; name NULL: every target meets it. An
+// mbarrier operation has one only if it cannot be emitted differently for older
+// targets. There a wait polls with test_wait, arrivals are made one by one, and
+// relaxed operations are stronger.
 typedef struct Need {
   const char *name;
-  int least, most;  // sm; most 0: no end
-  bool specific;    // of one chip or family: sm_120a, sm_120f
+  int least, most;  // sm; most 0: no upper limit
+  bool specific;    // chip- or family-specific: sm_120a, sm_120f
 } Need;
 Need target_need(const Fn *fn, const Ins *i);
 Need target_feature(Feature f);
-// Is there an atomic of that kind on elements of that type, on any target?
+// Reports whether some target has an atomic of that kind on elements of type t.
 bool target_atomic(AtomicKind k, DType t);
 
-// Fails with ERR_ARCH when fn uses what sm_<sm> does not have. arch, "sm_120",
-// also says whether features of one chip or family may be used; NULL: they
-// may.
+// Fails with ERR_ARCH if fn uses a feature that sm_<sm> lacks. arch, "sm_120",
+// also says whether chip- or family-specific features are available; NULL: they
+// are.
 void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch);
 
 #endif

@@ -1,4 +1,4 @@
-// The IR verifier: what the back ends may rely on. A failure here is a
+// Verifies the IR: the guarantees that the back ends rely on. A failure is a
 // defect of cutelua, never a user's mistake.
 #include "ir/ir.h"
 
@@ -9,8 +9,8 @@
 typedef struct Check {
   Ctx *cx;
   const Fn *fn;
-  Ref at;            // the instruction being looked at
-  uint32_t *scope;   // of each instruction, recomputed
+  Ref at;            // current instruction
+  uint32_t *scope;   // recomputed scope of each instruction
   VEC(Ref) open;     // region heads
   VEC(uint32_t) serial;
   uint32_t serials;
@@ -49,7 +49,7 @@ static void check_space(Check *c, const Operand *o) {
     bad(c, "memory of another kind than it works on");
 }
 
-// `bits` from element v of mem are within its registers.
+// Checks that `bits` from element v of mem are within its registers.
 static void check_register(Check *c, Ref mem, int64_t v, int64_t bits) {
   const Mem *m = ir_memof(c->fn, mem);
   int64_t at = v * dtype_bits(ir_type(c->fn, mem));  // a view has its own type
@@ -102,9 +102,9 @@ static void check_operand(Check *c, const Operand *o) {
 // ---- types ----
 
 typedef struct Types {
-  DType value[OPERANDS];  // of values and of variables that are read
+  DType value[OPERANDS];  // types of values and of variables that are read
   int n;
-  DType to;               // of what is written
+  DType to;               // type of the written operand
 } Types;
 
 static Types check_operands(Check *c, const Ins *i) {
@@ -143,8 +143,8 @@ static void check_rule(Check *c, const Ins *i, const Types *t) {
   }
 }
 
-// What is stored has the element's type; what is swapped may have another of
-// its width. Bytes are accessed by any type.
+// A stored value has the element's type; an exchanged one may have another type
+// of the same width. Bytes are accessed with any type.
 static void check_value(Check *c, const Ins *i) {
   DType v = ir_type(c->fn, i->a[2]), t = ir_type(c->fn, i->a[0]);
   if (t == DT_U8 && ir_memof(c->fn, i->a[0])->type == DT_U8) return;
@@ -152,7 +152,7 @@ static void check_value(Check *c, const Ins *i) {
   if (i->op == OP_ATOMIC && i->imm < AT_EXCH) same(c, v, t);
 }
 
-// How many, which parity and CTA are i32; a token is u64.
+// Counts, parities and CTAs are i32; a token is u64.
 static void check_mbarrier(Check *c, const Ins *i, const Types *t) {
   bool waits = i->op == OP_MBARTRY || i->op == OP_MBARWAIT;
   for (int k = 0; k < t->n; k++)
@@ -161,7 +161,7 @@ static void check_mbarrier(Check *c, const Ins *i, const Types *t) {
   if (i->op == OP_MBARTOKEN) same(c, (DType)i->type, DT_U64);
 }
 
-// The CTA, and values of one type that fill the bits.
+// Operands are the CTA and values of one type that add up to imm bits.
 static void check_stasync(Check *c, const Ins *i, const Types *t) {
   same(c, t->value[0], DT_I32);
   for (int k = 1; k < t->n; k++) same(c, t->value[k], t->value[1]);
@@ -179,7 +179,7 @@ static void check_intrin(Check *c, const Ins *i) {
     same(c, type_of(c, i->a[k]), intrin_operand(id, k));
 }
 
-// The row that an instruction names is there.
+// Checks that the row which an instruction names exists.
 static void check_row(Check *c, const Ins *i) {
   ImmKind imm = (ImmKind)op_rows[i->op].imm;
   if (imm == IMM_INTRIN) check_intrin(c, i);
@@ -198,8 +198,8 @@ Who check_who(const Ins *i) {
   return atom_mma_alone(atom_mma((int)i->imm)) ? WHO_LANE : WHO_FULL;
 }
 
-// A pure operation is nobody else's concern: it may move to where other lanes
-// are.
+// A pure operation must not involve other lanes: it may move to where other
+// lanes are active.
 static void check_together(Check *c, const Ins *i) {
   if (check_who(i) != WHO_LANE && op_pure((Op)i->op))
     bad(c, "pure, but lanes do it together");
@@ -209,7 +209,8 @@ static void check_together(Check *c, const Ins *i) {
 
 static void enter(Check *c) { vec_push(c->cx, c->serial, ++c->serials); }
 
-// What a break leaves is there, and no branch.
+// Checks that a break leaves open regions, and a branch only with a loop around
+// it.
 static void check_leave(Check *c, const Ins *i) {
   if (i->imm < 1 || (uint64_t)i->imm > c->open.n)
     bad(c, "break.if of regions that are not there");

@@ -1,5 +1,5 @@
-// Composition of all kinds of operands, complement, and what is made of these
-// and of inverses.
+// Composition of all kinds of operands, complement, and operations derived from
+// these and from inverses.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
@@ -31,10 +31,11 @@ bool note_elements(Ctx *cx, Note *nt, Tup shape) {
   return !nt->bad;
 }
 
-// ---- composition (of plain layouts: compose.c) ----
+// ---- composition (plain layouts: compose.c) ----
 
-// a o (Sw o 0 o b) as Sw' o 0 o ab, with a swizzle Sw' of a's offsets, where
-// that is the same function of all elements (at most 2^16); ab is a o b.
+// Rewrites a o (Sw o 0 o b) as Sw' o 0 o ab, where ab is a o b and Sw' a
+// swizzle of a's offsets. Returns false unless both agree on all elements (at
+// most 2^16).
 static bool move_swizzle(Ctx *cx, Layout a, Layout b, Layout ab, Layout *r) {
   const Swizzle *sw = layout_swizzle(b);
   Swizzle w;
@@ -52,7 +53,7 @@ static bool move_swizzle(Ctx *cx, Layout a, Layout b, Layout ab, Layout *r) {
   return true;
 }
 
-// a after a composed b.
+// Composes a with a composed b.
 static Layout compose_after(Ctx *cx, Layout a, Layout b) {
   Layout r;
   Flat f = flat_coalesce(cx, flat_of(cx, layout_inner(a)), true);
@@ -72,7 +73,7 @@ Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b) {
   return layout_outer(r, a);
 }
 
-// The same as an operation of its own.
+// compose_in as an operation of its own.
 static Layout composed(Ctx *cx, Note *nt, Layout a, Layout b) {
   Layout r = compose_in(cx, nt, a, b);
   traced_claim(cx, nt, TRACED_COMPOSE, a, b, r);
@@ -130,7 +131,7 @@ static Flat coalesce_shape(Ctx *cx, Tup shape) {
   return f;
 }
 
-// Compact strides from first on, for f.n modes.
+// Sets compact strides, starting with `first`, for f.n modes.
 static void compact_from(Ctx *cx, Flat f, Dim first) {
   for (int i = 0; i < f.n; i++) {
     f.d[i] = dim_is(f.s[i], 1) ? (Dim){0} : first;
@@ -138,7 +139,7 @@ static void compact_from(Ctx *cx, Flat f, Dim first) {
   }
 }
 
-// Takes the mode of least stride out of f.
+// Removes the mode with the least stride from f.
 static Mode take_least(Flat *f) {
   int at = 0;
   for (int i = 1; i < f->n; i++)
@@ -152,7 +153,8 @@ static Mode take_least(Flat *f) {
   return r;
 }
 
-// Two coordinates of l with the same offset, in words; NULL: not found.
+// Describes two coordinates of l with the same offset, or returns NULL if none
+// are found.
 static const char *collision(Ctx *cx, Layout l) {
   if (!layout_static(l) || layout_has_basis(l)) return NULL;
   int64_t n = dim_value(layout_size(cx, l));
@@ -196,10 +198,10 @@ static void check_cotarget(Ctx *cx, Note *nt, Tup cotarget) {
                layout_text(cx, *nt->a));
 }
 
-// What lies between the modes of f, in `out`; the offset where they end, or 0
-// where they overlap.
+// Writes the gaps between the modes of f to `out`. Returns the offset where the
+// modes end, or 0 if they overlap.
 static Dim gaps(Ctx *cx, Note *nt, Layout l, Flat f, Flat *out) {
-  Dim last = {1};  // where the modes so far end
+  Dim last = {1};  // end of the modes so far
   while (f.n) {
     Mode r = take_least(&f);
     bool known = dim_static(r.d) && dim_static(last);
@@ -223,11 +225,11 @@ static Dim gaps(Ctx *cx, Note *nt, Layout l, Flat f, Flat *out) {
   return last;
 }
 
-// Of a coalesced layout with integer strides.
+// Returns the complement of a coalesced layout with integer strides.
 static Layout complement_flat(Ctx *cx, Note *nt, Layout l, Flat f,
                               Tup cotarget) {
-  // A negative stride reaches the same offsets from the other end: shifted
-  // as a whole, which does not matter to what they leave free.
+  // A negative stride reaches the same offsets from the other end. The shift
+  // does not change which offsets remain free.
   for (int i = 0; i < f.n; i++) {
     nt->trust |= !traced_positive(cx, f.d[i]);
     f.d[i] = dim_abs(cx, f.d[i]);
@@ -281,7 +283,7 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
   return complement_flat(cx, nt, l, f, cotarget);
 }
 
-// Does the ordered layout f, whose modes are apart, take x?
+// Reports whether the sorted, disjoint modes f reach the offset x.
 static bool takes(Flat f, int64_t x) {
   for (int i = f.n - 1; i >= 0; i--) {
     int64_t d = f.d[i].w ? f.d[i].w : 1, own = x / d;
@@ -291,7 +293,8 @@ static bool takes(Flat f, int64_t x) {
   return x == 0;
 }
 
-// What a composed l goes through may lead to what its right side leaves free.
+// Checks that the outer functions of l do not map elements to offsets in r,
+// which its right side leaves free.
 static void check_free(Ctx *cx, Note *nt, Layout l, Layout r) {
   Flat f = flat_of(cx, r);
   if (!layout_static(l) || !layout_static(r) || layout_has_basis(r)) return;
@@ -340,7 +343,7 @@ Layout layout_nullspace(Ctx *cx, Layout l) {
 
 // ---- common vectors ----
 
-// Mode 0 of a o inverse(b), when it is static with stride 1; else 1:0.
+// Returns mode 0 of a o inverse(b) if it is static with stride 1, else 1:0.
 static Layout common_mode(Ctx *cx, Layout a, Layout inv) {
   Note nt = {.op = "max_common_layout", .a = &a, .mode = -1, .quiet = true};
   Layout one = layout_leaf(cx, (Dim){1}, (Dim){0});
@@ -352,7 +355,8 @@ static Layout common_mode(Ctx *cx, Layout a, Layout inv) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// Elements that what l goes through keeps contiguous, wherever they begin.
+// Returns the run length that l's outer functions keep contiguous, wherever a
+// run starts.
 static int64_t run_of(Ctx *cx, Layout l) {
   l.offset = (Dim){0};
   l.at = NULL;

@@ -1,11 +1,11 @@
-// The algebra: composition, complements, inverses, divides, products.
+// The layout algebra: composition, complement, inverses, divides, products.
 #ifndef CUTE_ALGEBRA_H
 #define CUTE_ALGEBRA_H
 
 #include "layout/layout.h"
 
-// What may stand on the right of a composition, divide or product: `_`, a
-// layout (an integer n is n:1), or a tuple of such, applied mode by mode.
+// The right operand of a composition, divide or product: `_`, a layout (an
+// integer n is n:1), or a tuple of them, applied mode by mode.
 typedef struct Tiler {
   enum { TILER_ANY, TILER_LAYOUT, TILER_TUPLE } kind;
   int n;
@@ -31,7 +31,7 @@ int64_t layout_max_common_vector(Ctx *cx, Layout a, Layout b);
 int64_t layout_max_alignment(Ctx *cx, Layout l);
 Layout layout_domain_distribute(Ctx *cx, Tup shape, int64_t n);
 Layout layout_logical_divide(Ctx *cx, Layout l, Tiler t);
-// Are tiles and rest of such a divide all of the shape, and no more?
+// Reports whether tiles and rest of such a divide cover the shape exactly.
 bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t);
 Layout layout_zipped_divide(Ctx *cx, Layout l, Tiler t);
 Layout layout_tiled_divide(Ctx *cx, Layout l, Tiler t);
@@ -49,42 +49,43 @@ Tup layout_ceil_div(Ctx *cx, Tup shape, Tiler t);
 Layout layout_upcast(Ctx *cx, Layout l, int64_t n);
 Layout layout_downcast(Ctx *cx, Layout l, int64_t n);
 Layout layout_recast(Ctx *cx, Layout l, int64_t old_bits, int64_t new_bits);
-// make_layout_tv(thr, val): *tiler gets the tile shape, the result is
+// make_layout_tv(thr, val): sets *tiler to the tile shape and returns
 // (thread,value) -> coordinate in the tile.
 Layout layout_tv(Ctx *cx, Layout thr, Layout val, Tup *tiler);
 
-// ---- layouts whose extents are known at the launch only (traced.c) ----
+// ---- layouts whose extents are known only at launch (traced.c) ----
 typedef enum TracedRule {
   TRACED_NONE, TRACED_COMPOSE, TRACED_DIVIDE, TRACED_PRODUCT,
-  TRACED_COMPLEMENT,          // b: a layout of the room's shape
+  TRACED_COMPLEMENT,          // b: a layout with the codomain's shape
   TRACED_UPCAST               // b: a layout of n elements
 } TracedRule;
-// Reads n words of a claim, all known now, as the layouts a, b and r.
+// Reads the n words of an assertion, all known now, as the layouts a, b and r.
 void traced_read(const Dim *word, Layout l[3]);
-// The word of a claim whose traced value is v.
+// Returns the word of an assertion whose traced value is v.
 Dim traced_word(Ctx *cx, Dim word, int64_t v);
-// Is r what the rule makes of a and b, all static? Else the first difference,
-// in words; NULL: it is, as far as 2^20 elements of a mode say. An inadmissible
-// step fails.
+// Compares static r with the result of the rule for a and b. Returns a
+// description of the first difference, or NULL if up to 2^20 elements of each
+// mode agree. An inadmissible step fails.
 const char *traced_differs(Ctx *cx, TracedRule rule, Layout a, Layout b,
                            Layout r);
 
 // ---- XORed strides (xor.c) ----
-bool layout_has_xor(Layout l);             // of its right side
-// The same function with integers as strides of the right side, which then
-// goes through what was the right side.
+bool layout_has_xor(Layout l);             // on its right side
+// Returns the same function with integer strides on the right side, which then
+// passes through the former right side.
 Layout layout_linear(Ctx *cx, Layout l);
 
 // ---- domains and codomains (domain.c) ----
-Tup layout_coprofile(Ctx *cx, Layout l);   // of zeros, as l's values are
-// The factors by which both shapes count, in order, at the indices where they
-// do: shape (s0,s1,..), strides those indices. (1):(0) without any.
+Tup layout_coprofile(Ctx *cx, Layout l);   // zeros, in the profile of l's
+                                           // values
+// Returns the common factors of both shapes in order, as modes whose strides
+// are the indices where they start. (1):(0) if there are none.
 Layout layout_greatest_common_domain(Ctx *cx, Tup a, Tup b);
 Layout layout_add(Ctx *cx, Layout a, Layout b);  // a(i) + b(i)
 
-// ---- the steps of the algebra, told (notation.c) ----
-// Tells a step to the listener of cute.explain, if there is one. Callers
-// test explain_on first, so that steps cost nothing otherwise.
+// ---- the steps of the algebra as text (notation.c) ----
+// Return and set the buffer that receives the steps for cute.explain, if any.
+// Callers test explain_on first, so that steps cost nothing otherwise.
 static inline Buf *explain_on(const Ctx *cx) {
   return cx->work ? cx->work->steps : NULL;
 }

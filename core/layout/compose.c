@@ -1,11 +1,11 @@
-// Composition of plain layouts: leaf by leaf of the right side, and the check
-// that the sums of leaves do not carry.
+// Composes plain layouts leaf by leaf of the right side, and checks that the
+// sums of leaves do not carry.
 #include "layout/inside.h"
 
 #include <string.h>
 
-// Where a single mode cannot follow: the first coordinates of the right leaf
-// whose images under the left do not go on by equal steps.
+// Describes, for a right leaf that needs more than one mode, its first
+// coordinates whose images under the left side do not advance by equal steps.
 static const char *counter(Ctx *cx, Flat f, Mode r) {
   Layout l = flat_layout(cx, f);
   if (!dim_static(r.s) || !dim_static(r.d) || !layout_static(l) ||
@@ -28,8 +28,9 @@ static const char *counter(Ctx *cx, Flat f, Mode r) {
   return NULL;
 }
 
-// A static integer or basis as an integer: bases by a function of coordinates
-// that is linear and as good as one to one, so that sums can be compared.
+// Returns a static integer or basis as an integer weight. Bases are hashed by a
+// linear, practically injective function of coordinates, so that sums can be
+// compared.
 static int64_t weight(Dim d) {
   if (dim_static(d)) return d.w;
   int path[DIM_LEVELS], n = dim_basis_path(d, path);
@@ -39,7 +40,7 @@ static int64_t weight(Dim d) {
   return (int64_t)h;
 }
 
-// Can the modes be looked at: static ones that are not XORed?
+// Reports whether the modes can be evaluated: static, and not XORed.
 static bool flat_static(Flat f) {
   for (int i = 0; i < f.n; i++)
     if (!dim_static(f.s[i]) || dim_dynamic(f.d[i]) ||
@@ -60,8 +61,8 @@ int64_t flat_at(Flat f, int64_t i) {
 
 typedef enum Verdict { SAME, OTHER, TOO_MANY } Verdict;
 
-// Is a(b(i)) == r(i) for all i below n with b(i) below end? Else *at is one
-// where it is not.
+// Reports whether a(b(i)) == r(i) for all i below n with b(i) below end;
+// otherwise *at is the first counterexample.
 static Verdict look(Flat a, Flat b, Flat r, int64_t n, int64_t end,
                     int64_t *at) {
   for (*at = 0; *at < n; ++*at) {
@@ -72,18 +73,19 @@ static Verdict look(Flat a, Flat b, Flat r, int64_t n, int64_t end,
   return SAME;
 }
 
-// Do the modes out give left(i * d) for all i < s?
+// Reports whether the modes `out` yield left(i * d) for all i < s.
 static bool follows(Flat f, Mode r, Flat out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t at;
   if (!flat_static(f) || !flat_static(right) || !flat_static(out))
-    return true;  // not to be checked here
+    return true;  // not checked here
   return look(f, right, out, r.s.w, INT64_MAX, &at) == SAME;
 }
 
-// The layout that has the values left(i * d), i < s, found by looking at them:
-// its first mode is as long as they go on by equal steps. False: there is none,
-// or too much to look at. It has no more modes than int64_t has bits.
+// Finds the layout with values left(i * d), i < s, by evaluation: its first
+// mode extends as far as the steps are equal. Returns false if there is none or
+// too much to evaluate. The result has at most as many modes as int64_t has
+// bits.
 static bool fit(Ctx *cx, Flat f, Mode r, Flat *out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t unit = 1, at, last;
@@ -104,15 +106,15 @@ static bool fit(Ctx *cx, Flat f, Mode r, Flat *out) {
   return look(f, right, *out, r.s.w, INT64_MAX, &at) == SAME;
 }
 
-// The digits of coordinates of the left: by mode, what the sums of positive or
-// of negative strides reach.
+// The digits of the left side's coordinates: for each mode, the maximum that
+// the sums of positive (or negative) strides reach.
 typedef struct Digits {
-  int64_t *used;  // the most that they add up to; DIM_MAX: not known
-  int64_t *step;  // a traced mode that one leaf fills by steps of so much: the
-                  // other leaves must stay below; or 0
+  int64_t *used;  // maximum sum; DIM_MAX: unknown
+  int64_t *step;  // step of a leaf that fills a traced mode, or 0: the sums of
+                  // the other leaves must stay below it
 } Digits;
 
-// Counts a leaf that takes n steps along mode i; whole: it fills that mode.
+// Records a leaf of n steps along mode i; whole: it fills that mode.
 static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
   int64_t most;
   if (whole && !dim_static(n) && dim_static(step) && !g->step[i]) {
@@ -127,16 +129,16 @@ static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
     g->used[i] += most;
 }
 
-// A leaf of the right side as modes of the result; of each the mode of the left
-// that it counts, and its steps there. NULL: it was found by its values.
+// A leaf of the right side as modes of the result, with the mode of the left
+// side that each one counts and its step there. NULL: found by evaluation.
 typedef struct Leaf {
   Flat out;
   int *mode;
   Dim *step;
 } Leaf;
 
-// The conditions do not hold for r: the layout is found by its values, or the
-// step is inadmissible.
+// Handles a leaf r that violates the conditions: finds the layout by
+// evaluation, or reports the step as inadmissible.
 static Leaf bad_leaf(Ctx *cx, Note *nt, Flat f, Mode r, const char *what,
                      Dim x, Dim y, Digits *g) {
   Leaf leaf = {0};
@@ -162,7 +164,7 @@ static Dim with_sign(Ctx *cx, Dim v, Dim like) {
   return dim_static(like) && like.w < 0 ? dim_neg(cx, v) : v;
 }
 
-// min(a, b) where it is known that one divides the other.
+// Returns min(a, b), simplified if one is known to divide the other.
 static Dim part_min(Ctx *cx, Dim a, Dim b) {
   if (dim_static(b) && dim_dynamic(a) && dim_div(cx, a) % b.w == 0) return b;
   if (dim_static(a) && dim_dynamic(b) && dim_div(cx, b) % a.w == 0) return a;
@@ -177,8 +179,8 @@ static void add_mode(Ctx *cx, Leaf *l, Flat f, int i, Dim s, Dim step) {
   l->step[k] = step;
 }
 
-// left (flat, coalesced, f.n >= 2) o s:d with d not 0. A negative d mirrors
-// the positive one, as evaluation does below 0.
+// Composes left (flat, coalesced, f.n >= 2) with s:d, d not 0. A negative d
+// mirrors the positive one, as evaluation does below 0.
 static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   size_t n = (size_t)f.n;
   Leaf l = {{NEW(cx, Dim, n), NEW(cx, Dim, n), 0}, NEW(cx, int, n),
@@ -187,7 +189,7 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   if (!note_elements(cx, nt, flat_layout(cx, f).shape) ||
       !note_elements(cx, nt, &r.s))
     return l;
-  bool weak = false;  // passed CuTe's condition, but may be wrong
+  bool weak = false;  // meets CuTe's condition, but may be wrong
   if (dim_dynamic(r.d) && !traced_positive(cx, r.d)) nt->trust = true;
   for (int i = 0; i + 1 < f.n; i++) {
     Dim cs = f.s[i], step = dim_abs(cx, rest_d);
@@ -195,7 +197,7 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
     if (known && step.w >= cs.w && step.w % cs.w != 0)
       return bad_leaf(cx, nt, f, r, "stride", step, cs, g);
     if (dim_is(rest_s, 1) && dim_dynamic(cs)) {
-      // only the stride still matters, for a coordinate that is always 0
+      // only the stride matters now, for a coordinate that is always 0
       if (!known) continue;
     }
     Dim next_s = dim_ceil_div(cx, cs, step);
@@ -224,7 +226,8 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   }
   if (l.out.n == 0 || !dim_is(rest_s, 1)) {
     add_mode(cx, &l, f, f.n - 1, rest_s, rest_d);
-    if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;  // without end: is it met?
+    if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;  // unbounded; only nonzero
+                                                   // counts
   }
   if (!weak || nt->weak) return l;
   if (!flat_static(f)) nt->trust = true;
@@ -233,15 +236,15 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   return l;
 }
 
-// The part of the left side that strides of the right lead to: all of it, or
-// the mode that the path of their bases names.
+// The part of the left side that strides of the right side select: all of it,
+// or the mode that the path of their bases names.
 typedef struct Part {
   Dim stride;        // one of these strides
   Flat left;         // the part, coalesced
-  Dim size;          // its elements: a last extent of 1 is 2 in left
-  int64_t end;       // of a mode that bases name: its extent, beyond which
-                     // CuTe's answers are none of its function's values
-  Digits digits[2];  // of positive, of negative strides
+  Dim size;          // its elements; left stores a last extent of 1 as 2
+  int64_t end;       // extent of a mode that bases name; beyond it CuTe returns
+                     // values outside the function
+  Digits digits[2];  // for positive, for negative strides
 } Part;
 
 typedef struct Compose {
@@ -251,14 +254,14 @@ typedef struct Compose {
   Part *part;
   int nparts, capparts;
   int *part_of;       // by leaf of the right side; -1: stride 0
-  size_t leaf;        // of the right side, the next one
+  size_t leaf;        // next leaf of the right side
   TupB shape;
   struct Place *out;
   size_t n, cap;
 } Compose;
 
-// A mode of the result: its extent and stride, the leaf of the right side that
-// it comes of, and what it counts of the left (Leaf; -1: not known).
+// A mode of the result: its extent and stride, the right leaf that it comes
+// from, and the left mode and step that it counts (Leaf; -1: unknown).
 typedef struct Place {
   Dim s, d;
   int leaf, mode;
@@ -276,8 +279,8 @@ static void put_mode(Ctx *cx, Compose *c, Dim s, Dim d, int mode, Dim step) {
   c->out[c->n++] = (Place){s, d, (int)c->leaf - 1, mode, step};
 }
 
-// Do the paths of two strides name one part (0), parts apart (1), or one a
-// part of the other's (-1), so that the sum of both has no meaning?
+// Compares the parts that two strides select: the same (0), disjoint (1), or
+// one inside the other (-1), so that their sum is undefined.
 static int apart(Dim a, Dim b) {
   int p[DIM_LEVELS], q[DIM_LEVELS];
   int n = dim_basis_path(a, p), m = dim_basis_path(b, q);
@@ -302,7 +305,7 @@ static void find_left(Ctx *cx, Compose *c, Part *p) {
   p->left = flat_coalesce(cx, flat_of(cx, l), true);
 }
 
-// The index of the part that stride d leads to.
+// Returns the index of the part that stride d selects.
 static int part_of(Ctx *cx, Compose *c, Dim d) {
   for (int i = 0; i < c->nparts; i++) {
     int k = apart(c->part[i].stride, d);
@@ -373,17 +376,17 @@ static void compose_walk(Ctx *cx, Compose *c, Tup shape) {
   if (l.out.n > 1) tupb_close(cx, &c->shape);
 }
 
-// The least that extent s can be.
+// Returns the least value that extent s can have.
 static int64_t least(Ctx *cx, Dim s) {
   if (dim_static(s)) return s.w;
   int64_t lo = ir_fact(ir_fn(cx), dim_getref(s)).lo, div = dim_div(cx, s);
   return lo > div ? lo : div;
 }
 
-// Can the sums of several modes of the right side go from one mode of the
-// left into another, which no layout can follow?
+// Reports whether sums of several right modes may carry from one left mode into
+// another, which no layout can represent.
 static bool may_carry(Ctx *cx, const Part *p) {
-  int met[2] = {-1, -1};  // mode met by positive, by negative strides
+  int met[2] = {-1, -1};  // mode reached by positive, by negative strides
   for (int i = 0; i < p->left.n; i++) {
     for (int k = 0; k < 2; k++) {
       int64_t used = p->digits[k].used[i], step = p->digits[k].step[i];
@@ -397,8 +400,8 @@ static bool may_carry(Ctx *cx, const Part *p) {
          (met[0] != met[1] || met[0] == p->left.n);
 }
 
-// The modes of the right side that lead to part i, and those of the result
-// that they have become. Returns their size, or more than LOOK_MAX.
+// Collects the right modes that select part i, and the result modes made from
+// them. Returns their size, or more than LOOK_MAX.
 static int64_t sides(Ctx *cx, Compose *c, int i, Flat *b, Flat *r) {
   Flat right = flat_of(cx, c->right);
   Dim *w = NEW(cx, Dim, 2 * ((size_t)right.n + c->n) + 1);
@@ -420,10 +423,10 @@ static int64_t sides(Ctx *cx, Compose *c, int i, Flat *b, Flat *r) {
   return size;
 }
 
-// Do the modes of part i count the coordinates of the left in the order of the
-// right side's values, the left's extents rounded up where they count further,
-// and do they count all? For values without gaps. Digits and values are linear
-// in the modes: it is enough to compare the steps.
+// Reports whether the modes of part i enumerate the left side's coordinates in
+// the order of the right side's values, with left extents rounded up where
+// needed, and cover all of them. Valid for values without gaps. Digits and
+// values are linear in the modes, so comparing the steps suffices.
 static bool rounds_up(Ctx *cx, Compose *c, int i) {
   Flat left = c->part[i].left;
   int64_t elements = c->part[i].size.w;
@@ -444,7 +447,7 @@ static bool rounds_up(Ctx *cx, Compose *c, int i) {
     int64_t before = m ? unit[m - 1] : 1;
     elements /= s;
     if (extent[m] < s) extent[m] = s;
-    // where a traced stride may make the modes one, nothing is rounded up
+    // a traced stride may merge the modes, and then nothing is rounded up
     if (extent[m] > s && m + 1 < left.n && !flat_static(left))
       c->nt->trust = true;
     unit[m] = before;
@@ -467,7 +470,8 @@ static bool rounds_up(Ctx *cx, Compose *c, int i) {
   return last < size;
 }
 
-// Are the modes of part i, and those of the left, counted by numbers?
+// Reports whether the modes of part i, and of the left side, have static
+// extents and steps.
 static bool counted(Compose *c, int i) {
   for (int m = 0; m < c->part[i].left.n; m++)
     if (!dim_static(c->part[i].left.s[m])) return false;
@@ -478,8 +482,8 @@ static bool counted(Compose *c, int i) {
   return true;
 }
 
-// Tiles and rest of a divide are all of the left, whose extents they may round
-// up.
+// Checks that tiles and rest of a divide cover the left side, whose extents
+// they may round up.
 static void check_divide(Ctx *cx, Compose *c) {
   for (int i = 0; i < c->nparts; i++) {
     if (!counted(c, i))
@@ -489,7 +493,7 @@ static void check_divide(Ctx *cx, Compose *c) {
   }
 }
 
-// The coordinate of b where left is not what the modes r add up to, in words.
+// Describes the coordinate of b where left differs from the sum of the modes r.
 static const char *carried(Ctx *cx, Flat left, Flat b, Flat r, int64_t at) {
   Layout l = flat_layout(cx, left);
   int64_t x = flat_at(b, at);
@@ -503,7 +507,7 @@ static const char *carried(Ctx *cx, Flat left, Flat b, Flat r, int64_t at) {
     (long long)flat_at(left, x), (long long)flat_at(r, at));
 }
 
-// Where sums can carry, elements are looked at (CuTe looks at none).
+// Evaluates elements where sums may carry (CuTe does not check).
 static void check_sums(Ctx *cx, Compose *c) {
   for (int i = 0; i < c->nparts; i++) {
     Part *p = &c->part[i];

@@ -1,10 +1,10 @@
-// Composed layouts: the functions that a layout's values go through.
+// Composed layouts: the functions that a layout's values pass through.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
 #include <string.h>
 
-// ---- making ----
+// ---- construction ----
 
 Layout layout_with_offset(Layout l, Tup offset) {
   bool leaf = tup_is_leaf(offset);
@@ -13,8 +13,8 @@ Layout layout_with_offset(Layout l, Tup offset) {
   return l;
 }
 
-// l with its values led on: f(offset + l). Coordinates always have an origin,
-// so that what is sliced in a loop has one before and after.
+// Returns f(offset + l). Coordinates always get an origin, so that slices in a
+// loop have one before and after.
 static Layout lead(Ctx *cx, Layout l, Tup offset, const Outer *f) {
   if (!l.outer) {
     if (layout_has_basis(l) && dim_is(*offset, 0))
@@ -40,7 +40,7 @@ Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l) {
 
 static const Dim unit[2] = {{1}, {0}};
 
-enum { OUTER_MAX = 64 };  // whoever walks along them calls itself
+enum { OUTER_MAX = 64 };  // the functions that walk a chain are recursive
 
 Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l) {
   Outer *own = NEW(cx, Outer, 1);
@@ -105,7 +105,7 @@ Tup layout_shifted(Ctx *cx, Layout l, Tup x) {
   return tup_leaf(cx, dim_add(cx, l.offset, *x));
 }
 
-// Modes that no basis named are at 0.
+// Appends zeros for the modes that no basis names.
 static Tup as_coord(Ctx *cx, Tup x, Tup shape) {
   int n = tup_rank(shape);
   if (tup_is_leaf(x) || tup_rank(x) >= n) return x;
@@ -162,7 +162,8 @@ static int bits_of(int64_t v) {
   return v ? 64 - __builtin_clzll((uint64_t)v) : 0;
 }
 
-// What a plain layout makes of values up to m, in magnitude: no more than this.
+// Returns a bound on the values of a plain layout for indices up to m in
+// magnitude.
 static int64_t bound_of(Ctx *cx, Layout l, int64_t m) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), true);
   int64_t sum = 0, x;
@@ -177,12 +178,12 @@ static int64_t bound_of(Ctx *cx, Layout l, int64_t m) {
     }
     if (__builtin_mul_overflow(top, dim_abs(cx, f.d[i]).w, &x) ||
         __builtin_add_overflow(sum, x, &sum) || sum > INT64_MAX / 2)
-      return INT64_MAX / 2;  // an offset can be added
+      return INT64_MAX / 2;  // leaves room for an offset
   }
   return sum;
 }
 
-// The last index of l; 0 without elements.
+// Returns the last index of l, or 0 if l is empty.
 static int64_t last_of(Ctx *cx, Layout l) {
   int64_t n = dim_value(layout_size(cx, l));
   return n > 0 ? n - 1 : 0;
@@ -210,7 +211,7 @@ static int64_t low_bit(int64_t v) { return v ? v & -v : GRAIN_MAX; }
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// Runs that a plain layout, at 1-D coordinates, keeps.
+// Returns the run length that a plain layout of 1-D coordinates preserves.
 static int64_t plain_grain(Ctx *cx, Layout l) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), true);
   if (!dim_is(f.d[0], 1) && !dim_eq(f.d[0], dim_xor(cx, 1))) return 1;
@@ -223,8 +224,8 @@ static int64_t plain_grain(Ctx *cx, Layout l) {
   return g;
 }
 
-// Runs along the mode that the path names which the left side f keeps: they
-// begin at multiples of their length, wherever the other modes are.
+// Returns the run length that f preserves along the mode named by the path.
+// Runs start at multiples of their length, whatever the other modes are.
 static int64_t grain_along(Ctx *cx, const Outer *f, const int *path, int n) {
   if (f->kind == OUTER_FN)
     return n == 1 && path[0] == f->fn->mode ? low_bit(f->fn->run) : 1;
@@ -243,8 +244,8 @@ static int64_t grain_along(Ctx *cx, const Outer *f, const int *path, int n) {
   return g;
 }
 
-// Runs of 1-D coordinates of l, whose values are coordinates, that what these
-// go through keeps.
+// Returns the length of runs of 1-D coordinates of l, whose values are
+// coordinates, that its outer function preserves.
 static int64_t coord_grain(Ctx *cx, Layout l) {
   if (!l.outer) return 1;
   Flat f = flat_coalesce(cx, flat_of(cx, layout_inner(l)), false);
@@ -260,7 +261,7 @@ static int64_t coord_grain(Ctx *cx, Layout l) {
   for (int i = 1; i < f.n; i++) {
     int m = dim_basis_path(f.d[i], other), k = 0;
     while (k < n && k < m && path[k] == other[k]) k++;
-    if (k == n || k == m)  // it goes along the same mode
+    if (k == n || k == m)  // along the same mode
       g = least(g, m == n ? low_bit(dim_div(cx, dim_basis_value(f.d[i]))) : 1);
   }
   return g;
@@ -274,7 +275,7 @@ int64_t layout_grain(Ctx *cx, Layout l) {
     if (l.at) return 1;
     if (f->kind == OUTER_LAYOUT && layout_has_basis(f->l)) {
       g = least(g, coord_grain(cx, f->l));
-      l = f->l;  // with what it goes through
+      l = f->l;  // and its outer functions
       if (!l.outer) return 1;
     } else if (f->kind == OUTER_LAYOUT) {
       g = least(g, plain_grain(cx, layout_inner(f->l)));

@@ -1,5 +1,5 @@
-// Dim: one extent or stride. Static ones fold here; traced ones are simplified
-// by what is known of their range and divisibility, else appended to the IR.
+// Implements Dim, one extent or stride. Static operands fold here; traced ones
+// are simplified by their known range and divisibility, or appended to the IR.
 #include "layout/tuple.h"
 
 #define TAGGED(t, x) \
@@ -119,7 +119,7 @@ int dim_basis_path(Dim d, int path[DIM_LEVELS]) {
   return n;
 }
 
-// d with another value, path kept.
+// Returns d with another value and the same path.
 static Dim basis_with(Ctx *cx, Dim d, Dim value) {
   int path[DIM_LEVELS];
   int n = dim_basis_path(d, path);
@@ -147,7 +147,7 @@ Ref dim_asref(Ctx *cx, Dim d) {
   }
 }
 
-// What is known of d as an integer.
+// Returns the known facts about d as an integer.
 static Fact fact_of(Ctx *cx, Dim d) {
   if (dim_tag(d) == TAG_XOR) {
     int64_t x = dim_xor_value(d);
@@ -164,7 +164,8 @@ int64_t dim_div(Ctx *cx, Dim d) { return fact_of(cx, d).div; }
 static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b);
 
 static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
-  if (!dim_static(a)) dim_asref(cx, a);  // of no kernel: fails by their kind
+  if (!dim_static(a)) dim_asref(cx, a);  // no kernel's value: fails with its
+                                         // kind
   if (!dim_static(b)) dim_asref(cx, b);
   if (dim_kind(a) == DIM_BASIS || dim_kind(b) == DIM_BASIS)
     bad_kind(cx, op_name(op), a, b);
@@ -192,8 +193,8 @@ Dim dim_bit_xor(Ctx *cx, Dim a, Dim b) {
                                dim_asref(cx, b)));
 }
 
-// The carry-less product of n and the XORed stride d; an integer where n is
-// traced.
+// Returns the carry-less product of n and the XORed stride d; an integer if n
+// is traced.
 static Dim mul_xor(Ctx *cx, Dim n, Dim d) {
   uint64_t x = (uint64_t)dim_xor_value(d), sum = 0;
   if (dim_static(n)) {
@@ -284,7 +285,7 @@ static void need_nonzero(Ctx *cx, const char *op, Dim a, Dim b) {
     ctx_fail(cx, ERR_ARG, "%lld %s 0: division by zero", (long long)a.w, op);
 }
 
-// What is known of a divisor: it is not 0, though an extent may be.
+// Returns the facts about a divisor: an extent may be 0, a divisor is not.
 static Fact divisor_fact(Ctx *cx, Dim b) {
   Fact f = fact_of(cx, b);
   if (f.lo == 0) f.lo = 1;
@@ -317,7 +318,8 @@ Dim dim_rem(Ctx *cx, Dim a, Dim b) {
   return emit2(cx, OP_MOD, a, b);
 }
 
-// Of a traced a whose sign is not known, b - 1 is added below 0.
+// Divides toward zero. If the sign of a traced a is unknown, b - 1 is added
+// when a is negative.
 Dim dim_tquo(Ctx *cx, Dim a, Dim b) {
   need_nonzero(cx, "/", a, b);
   if (dim_static(a) && dim_static(b)) return dim_int(cx, a.w / b.w);
@@ -342,7 +344,7 @@ Dim dim_trem(Ctx *cx, Dim a, Dim b) {
   return dim_sub(cx, a, dim_mul(cx, dim_tquo(cx, a, b), b));
 }
 
-// C++'s (a + b - 1) / b, with division toward zero.
+// Returns C++'s (a + b - 1) / b, which divides toward zero.
 Dim dim_ceil_div(Ctx *cx, Dim a, Dim b) {
   need_nonzero(cx, "ceil_div", a, b);
   if (dim_static(a) && dim_static(b)) return dim_int(cx, (a.w + b.w - 1) / b.w);

@@ -1,5 +1,5 @@
-// Divides, products, tile_to_shape and changes of the element's width: what
-// is made of composition and complement.
+// Divides, products, tile_to_shape and changes of element width, all derived
+// from composition and complement.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
@@ -26,7 +26,7 @@ Tiler tiler_tup(Ctx *cx, Tup t) {
   return (Tiler){.kind = TILER_TUPLE, .n = n, .mode = m};
 }
 
-// The tiler's tuple structure as a profile, for unzipping.
+// Appends the tiler's tuple structure as a profile, for unzipping.
 static void profile(Ctx *cx, TupB *b, Tiler t) {
   if (t.kind != TILER_TUPLE) {
     tupb_leaf(cx, b, (Dim){0});
@@ -50,8 +50,8 @@ typedef Layout Step(Ctx *cx, Note *nt, Layout l, Layout t);
 static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
   if (t.kind == TILER_ANY) return l;
   if (t.kind == TILER_LAYOUT) {
-    // an integer stands for its compact layout: 1 for 1:0, but 1:1 where a
-    // coordinate's tile is asked for
+    // an integer means its compact layout: 1 means 1:0, but 1:1 for the tile of
+    // coordinates
     if (t.extent && dim_is(*t.l.shape, 1) && !layout_has_basis(l))
       t.l = layout_leaf(cx, (Dim){1}, (Dim){0});
     return f(cx, nt, l, t.l);
@@ -73,9 +73,9 @@ static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
   return layout_concat(cx, m, n);
 }
 
-// A rest of one tile has no stride. Of coordinates it has: they are those of a
-// tensor that may turn out longer (a map that is replaced), and whoever names
-// tile 1 by a traced number is not to get tile 0. made: tiles, and the rest.
+// Restores the stride of a rest with one tile, if l's values are coordinates.
+// Their tensor may become longer (a replaced tensor map), and then a traced
+// tile index 1 must not select tile 0. made: (tile,rest).
 static Layout keep_step(Ctx *cx, Layout l, Layout t, Layout made) {
   Flat f = flat_of(cx, l);
   Dim step = layout_size(cx, t);
@@ -91,7 +91,7 @@ static Layout keep_step(Ctx *cx, Layout l, Layout t, Layout made) {
   return layout_concat(cx, pair, 2);
 }
 
-// Are all coordinates of l among the values of `both`, tile and rest?
+// Checks that `both`, tile and rest, reaches all coordinates of l.
 static void check_lost(Ctx *cx, Note *nt, Layout l, Layout both) {
   Dim size = layout_size(cx, l);
   Flat f = flat_filter(cx, both);
@@ -104,7 +104,7 @@ static void check_lost(Ctx *cx, Note *nt, Layout l, Layout both) {
     note_fail(cx, nt, "the tiles leave out elements", NULL);
     return;
   }
-  if (!nt->gaps && n.w >= size.w) return;  // they are 0, 1, .. n - 1
+  if (!nt->gaps && n.w >= size.w) return;  // values are 0, 1, .. n - 1
   nt->many = n.w > LOOK_MAX || size.w > LOOK_MAX;
   if (nt->many) {
     note_fail(cx, nt, "the tiles are too many to look at", NULL);
@@ -127,7 +127,7 @@ static void check_lost(Ctx *cx, Note *nt, Layout l, Layout both) {
     "tile and rest", (long long)lost, at, layout_text(cx, both)));
 }
 
-// A mode of no elements has no tiles: (tile,0), where one stride leads.
+// Divides a mode without elements: no tiles, (tile,0), for a single stride.
 static Layout divide_nothing(Ctx *cx, Note *nt, Layout l, Layout t) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), true);
   if (f.n > 1 || t.outer || layout_has_basis(t)) {
@@ -152,7 +152,7 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   if (explain_on(cx))
     explain_say(cx, "divide: tile %s, rest %s", layout_text(cx, t),
                 layout_text(cx, pair[1]));
-  Note up = *nt;  // with extents rounded up, or exactly
+  Note up = *nt;  // try with extents rounded up, then exactly
   up.quiet = up.weak = true;
   Layout made = compose_in(cx, &up, l, both);
   if (up.bad) {
@@ -196,7 +196,7 @@ bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t) {
   if (t.kind == TILER_ANY) return true;
   if (t.kind == TILER_LAYOUT && t.extent)
     return tup_evenly_divides(cx, shape, t.l.shape);
-  if (t.kind == TILER_LAYOUT) {  // tiles and rest have all places, once
+  if (t.kind == TILER_LAYOUT) {  // tiles and rest cover every index once
     Note nt = {.op = "evenly_divides", .a = &t.l, .mode = -1, .quiet = true};
     Dim size = tup_size(cx, shape);
     Layout l = layout_inner(t.l);
@@ -204,7 +204,7 @@ bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t) {
     return !nt.bad && dim_eq(size, dim_mul(cx, layout_size(cx, l),
                                            layout_size(cx, rest)));
   }
-  int n = tup_rank(shape);  // an integer is one mode
+  int n = tup_rank(shape);  // an integer counts as one mode
   if (t.n > n) return false;
   Tup at = tup_first(shape);
   for (int i = 0; i < t.n; i++, at = tup_next(at))
@@ -227,7 +227,7 @@ Layout layout_tile_unzip(Ctx *cx, Layout l, Tiler t) {
   return l;
 }
 
-// Is every terminal of guide a pair (tile,rest) in t?
+// Reports whether t has a pair (tile,rest) at every terminal of guide.
 static bool splits(Tup t, Tup guide) {
   if (tup_is_leaf(guide)) return !tup_is_leaf(t) && tup_rank(t) == 2;
   int n = tup_rank(guide);
@@ -239,10 +239,10 @@ static bool splits(Tup t, Tup guide) {
   return true;
 }
 
-// ((tile),(rest)) with the modes of rest, or of both, opened up.
+// Flattens ((tile),(rest)) by one level: the modes of rest, or of both.
 static Layout open_modes(Ctx *cx, Layout l, bool tile) {
   Tup t = tup_first(l.shape), r = tup_next(t), both[2];
-  // a leaf or a 1-tuple stays as it is
+  // a leaf or a 1-tuple is unchanged
   both[0] = tile && tup_rank(t) != 1 ? t : tup_pack(cx, &t, 1);
   both[1] = tup_rank(r) != 1 ? r : tup_pack(cx, &r, 1);
   l.shape = tup_cat(cx, both, 2);
@@ -299,7 +299,8 @@ static Layout rank_product(Ctx *cx, const char *op, Layout l, Layout t,
   Layout m[2] = {layout_inner(layout_mode(cx, p, raked)),
                  layout_inner(layout_mode(cx, p, !raked))};
   if (tup_is_leaf(m[1].shape) && !tup_is_leaf(m[0].shape))
-    m[1] = layout_concat(cx, &m[1], 1);  // a leaf beside a 1-tuple is its mode
+    m[1] = layout_concat(cx, &m[1], 1);  // a leaf beside a 1-tuple is its only
+                                         // mode
   Layout z = layout_zip_of(cx, m, 2);
   if (p.outer) return layout_outer(z, p);
   return layout_outer(z, l);
@@ -362,7 +363,7 @@ Tup layout_ceil_div(Ctx *cx, Tup shape, Tiler t) {
   return tupb_done(cx, &b);
 }
 
-// ---- the width of elements ----
+// ---- element width ----
 
 static int64_t check_factor(Ctx *cx, const char *op, Layout l, int64_t n) {
   if (n < 1)
@@ -374,7 +375,7 @@ static int64_t check_factor(Ctx *cx, const char *op, Layout l, int64_t n) {
   return n;
 }
 
-// n elements become one.
+// Adapts a mode to elements n times as wide.
 static void up_leaf(Ctx *cx, Note *nt, Dim *s, Dim *d, int64_t n) {
   Dim by = dim_int(cx, n), v = *d;
   if (dim_is(v, 0)) return;
@@ -415,8 +416,8 @@ static Layout change(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   return l;
 }
 
-// A plain layout whose values go by ones, for elements n times as wide or
-// narrow: where runs of n coordinates are runs of n offsets.
+// Adapts a plain layout with stride 1 to elements n times as wide or narrow, if
+// it maps runs of n coordinates to runs of n offsets.
 static Layout cast_runs(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), true);
   Dim by = dim_int(cx, n);
@@ -436,7 +437,7 @@ static Layout cast_runs(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   return flat_layout(cx, f);
 }
 
-// What l goes through, for elements n times as wide or narrow.
+// Adapts the outer functions of l to elements n times as wide or narrow.
 static Layout cast_outer(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   Outer *f = NEW(cx, Outer, 1);
   *f = *l.outer;

@@ -1,5 +1,5 @@
-// Domains and codomains: what two layouts have in common as functions of an
-// index, and the sum of two.
+// Domains and codomains: the common domain of two shapes, the complement of
+// coordinates, and the sum of two layouts.
 #include "layout/inside.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ Tup layout_coprofile(Ctx *cx, Layout l) {
   return tup_repeat_like(cx, tup_from_terms(cx, term, n), (Dim){0});
 }
 
-// The leaves of a shape and the indices at which they begin to count.
+// The leaves of a shape and the strides of their indices.
 typedef struct Digits {
   Dim *s, *from;
   size_t n;
@@ -36,8 +36,8 @@ static Digits digits(Ctx *cx, const char *op, Tup shape) {
   return d;
 }
 
-// Leaf i of a and leaf j of b count by the same steps of `at` where both have
-// whole multiples of it: how many they have in common from there on.
+// Returns how many values leaf i of a and leaf j of b share from index *at.
+// They count with the same steps if both contain whole multiples of *at.
 static int64_t shared(Ctx *cx, Digits a, size_t i, Digits b, size_t j,
                       Dim *at) {
   int64_t p = a.from[i].w, q = b.from[j].w;
@@ -70,8 +70,8 @@ Layout layout_greatest_common_domain(Ctx *cx, Tup a, Tup b) {
   return (Layout){.shape = tupb_done(cx, &s), .stride = stride};
 }
 
-// x as one stride: an integer, or a coordinate along one mode alone. False:
-// there is none.
+// Converts x to one stride: an integer, or a coordinate along a single mode.
+// Returns false if there is none.
 static bool one_stride(Ctx *cx, Tup x, int *path, int depth, Dim *d) {
   if (tup_is_leaf(x)) {
     if (dim_is(*x, 0)) return true;
@@ -117,9 +117,9 @@ Layout layout_add(Ctx *cx, Layout a, Layout b) {
   return layout_coalesce(cx, g);
 }
 
-// ---- along the modes of a codomain of coordinates ----
+// ---- complements mode by mode of a codomain of coordinates ----
 
-// The modes of l whose strides have this path, their values as strides.
+// Returns the modes of l whose strides have this path, with integer strides.
 static Layout along(Ctx *cx, Layout l, const int *path, int depth) {
   Flat f = flat_of(cx, l);
   int n = 0, p[DIM_LEVELS];
@@ -142,7 +142,7 @@ typedef struct Axes {
   size_t n;
 } Axes;
 
-// What l leaves free along one mode of its codomain.
+// Appends the complement along one mode of the codomain.
 static void put_axis(Ctx *cx, Axes *a, Tup room, int depth) {
   Layout l = along(cx, a->l, a->path, depth);
   Layout c = complement_in(cx, a->nt, l, room);
@@ -151,12 +151,12 @@ static void put_axis(Ctx *cx, Axes *a, Tup room, int depth) {
   for (size_t i = 0; i < n; i++) {
     Dim d = c.stride[i];
     if (n == 1 && dim_is(*tup_flatten(cx, c.shape), 1))
-      d = layout_cosize(cx, l);  // nothing is free: where it would be
+      d = layout_cosize(cx, l);  // nothing is free: its end
     a->stride[a->n++] = dim_basis(cx, d, a->path, depth);
   }
 }
 
-// has: the part of l's coprofile at path; room: of the codomain.
+// has: the part of l's coprofile at path; room: that of the codomain.
 static void put_axes(Ctx *cx, Axes *a, Tup has, Tup room, int depth) {
   if (!has || tup_is_leaf(has)) {
     put_axis(cx, a, room, depth);
@@ -187,7 +187,7 @@ Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup room) {
   return (Layout){.shape = tupb_done(cx, &a.shape), .stride = a.stride};
 }
 
-// a * b leaf by leaf, where b may have fewer modes.
+// Returns a * b leaf by leaf; b may have fewer modes.
 static Tup room_of(Ctx *cx, Tup a, Tup b) {
   size_t n = tup_leaves(a);
   if (tup_is_leaf(b) && !tup_is_leaf(a)) {  // along the last mode

@@ -1,11 +1,11 @@
-// Right and left inverses: of offsets, of coordinates, and of composed layouts.
+// Right and left inverses of offsets, coordinates and composed layouts.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
 #include <string.h>
 
-// Indices of the modes by stride, least first; modes with other than static
-// strides are left out. Insertion sort: stable, and the lists are short.
+// Returns the indices of modes with static strides, sorted by stride. Insertion
+// sort is stable, and the lists are short.
 static int *by_stride(Ctx *cx, Flat f, int *n) {
   int *at = NEW(cx, int, (size_t)f.n + 1);
   *n = 0;
@@ -25,9 +25,8 @@ Dim *flat_prefix(Ctx *cx, Flat f) {
   return p;
 }
 
-// The right inverse of the modes f, which have the strides pre in the domain:
-// always the mode whose stride is where the ones so far end, until there is
-// none.
+// Returns the right inverse of the modes f, whose strides in the domain are
+// pre: repeatedly takes the mode whose stride is where the previous ones end.
 static Flat right_modes(Ctx *cx, Note *nt, Flat f, const Dim *pre,
                         bool *sure) {
   size_t n = (size_t)f.n + 1;
@@ -62,15 +61,15 @@ Layout inverse_offsets(Ctx *cx, Layout l) {
   return flat_layout(cx, right_modes(cx, NULL, f, flat_prefix(cx, f), NULL));
 }
 
-// Inverses of coordinates: of what bases with the path p lead to, one after
-// the other, in a layout of the coordinates' profile.
+// Inverses of coordinates: one inverse for the bases of each path, concatenated
+// into a layout of the coordinates' profile.
 typedef Flat Inverse(Ctx *cx, Note *nt, Flat f, const Dim *pre, bool *sure);
 
 typedef struct Paths {
   Note *nt;
   Layout l;
-  Flat f;          // the modes with strides other than 0, coalesced,
-  const Dim *pre;  // and those that they have in the domain
+  Flat f;          // modes with nonzero strides, coalesced
+  const Dim *pre;  // their strides in the domain
   Inverse *inverse;
   bool *sure;
   TupB shape;
@@ -91,7 +90,7 @@ static void put_inverse(Ctx *cx, Paths *w, Flat r) {
   tupb_put(cx, &w->shape, flat_layout(cx, r).shape);
 }
 
-// The levels of d's path, if it begins with path[0..depth), else -1.
+// Returns the levels of d's path if it starts with path[0..depth), else -1.
 static int under(Dim d, const int *path, int depth, int p[DIM_LEVELS]) {
   int n = dim_basis_path(d, p);
   for (int k = 0; k < depth; k++)
@@ -99,13 +98,13 @@ static int under(Dim d, const int *path, int depth, int p[DIM_LEVELS]) {
   return n;
 }
 
-// The modes whose path begins with path[0..depth).
+// Inverts the modes whose path starts with path[0..depth).
 static void by_path(Ctx *cx, Paths *w, int *path, int depth) {
   size_t cap = (size_t)w->f.n + 1;
   Flat here = {NEW(cx, Dim, cap), NEW(cx, Dim, cap), 0};
   Dim *pre = NEW(cx, Dim, cap);
   int last = -1, p[DIM_LEVELS];
-  for (size_t i = 0; i < tup_leaves(w->l.shape); i++)  // the profile
+  for (size_t i = 0; i < tup_leaves(w->l.shape); i++)  // profile
     if (under(w->l.stride[i], path, depth, p) > depth && p[depth] > last)
       last = p[depth];
   for (int i = 0; i < w->f.n; i++) {
@@ -155,7 +154,7 @@ static Layout right_plain(Ctx *cx, Note *nt, Layout l) {
   return inverse_of_bases(cx, nt, l, right_modes, NULL);
 }
 
-// l(r(l(i))) == l(i)? By looking.
+// Checks l(r(l(i))) == l(i) by evaluation.
 static void check_left(Ctx *cx, Note *nt, Layout l, Layout r) {
   if (!layout_static(l)) return;
   int64_t n = dim_value(layout_size(cx, l));
@@ -209,8 +208,8 @@ static Flat left_sorted(Ctx *cx, Note *nt, Flat f, const int *at,
   return flat_coalesce(cx, out, false);
 }
 
-// Are the sorted modes apart, so that each offset is led to once, and the
-// digits of its inverse are those of its coordinate?
+// Reports whether the sorted modes are disjoint, so that each offset is reached
+// once and the digits of its inverse are those of its coordinate.
 static bool modes_apart(Flat f, const int *at) {
   for (int k = 0; k + 1 < f.n; k++) {
     Dim s = f.s[at[k]];
@@ -222,7 +221,7 @@ static bool modes_apart(Flat f, const int *at) {
   return true;
 }
 
-// The left inverse of the modes f, which have the strides pre in the domain.
+// Returns the left inverse of the modes f, whose strides in the domain are pre.
 static Flat left_modes(Ctx *cx, Note *nt, Flat f, const Dim *pre, bool *sure) {
   int n, *at = by_stride(cx, f, &n);
   if (n != f.n)
@@ -244,9 +243,9 @@ static Layout left_plain(Ctx *cx, Note *nt, Layout l) {
   return r;
 }
 
-// ---- of composed layouts ----
+// ---- composed layouts ----
 
-// The inverse of a composed l: (rest o f)^-1 is f^-1 o rest^-1.
+// Returns the inverse of a composed l: (rest o f)^-1 is f^-1 o rest^-1.
 static Layout inverse_of(Ctx *cx, Note *nt, Layout l, bool left) {
   if (!note_elements(cx, nt, l.shape)) return l;
   if (!l.outer && layout_has_xor(l)) return inverse_xor(cx, nt, l, left);
@@ -269,7 +268,7 @@ static Layout inverse_of(Ctx *cx, Note *nt, Layout l, bool left) {
   return layout_composed(cx, in, back, first);
 }
 
-// How many elements from 0 on have l(r(i)) == i, inside of l.
+// Returns the number of elements from 0 on with l(r(i)) == i and r(i) inside l.
 static int64_t inverts(Ctx *cx, Layout l, Layout r) {
   int64_t n = dim_value(layout_size(cx, r)), size;
   size = dim_value(layout_size(cx, l));
@@ -281,8 +280,9 @@ static int64_t inverts(Ctx *cx, Layout l, Layout r) {
   return n;
 }
 
-// Composed inverses are looked at, element by element: a function that does
-// not reach all offsets, or an offset, may leave less than the parts have.
+// Checks that a composed layout is small enough to evaluate. Its inverse may
+// cover less than the inverses of its parts if an outer function or an offset
+// does not reach all offsets.
 static void check_composed(Ctx *cx, Note *nt, Layout l) {
   if (!layout_static(l) || dim_value(layout_size(cx, l)) > LOOK_MAX)
     note_fail(cx, nt, "of composed layouts only static ones of at most 2^20 "

@@ -1,10 +1,11 @@
-// Layout: making, looking, moving modes about, coalescing, coordinates.
+// Implements Layout: construction, queries, mode edits, coalescing,
+// coordinates.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
 #include <string.h>
 
-// ---- making ----
+// ---- construction ----
 
 static Layout plain(Tup shape, const Dim *stride) {
   return (Layout){.shape = shape, .stride = stride};
@@ -36,7 +37,7 @@ Layout layout_make(Ctx *cx, Tup shape, Tup stride) {
   return plain(shape, d);
 }
 
-// Congruent by construction.
+// Makes a layout of tuples that are congruent by construction.
 static Layout of_tups(Ctx *cx, Tup shape, Tup stride) {
   Dim *d = NEW(cx, Dim, tup_leaves(shape));
   tup_collect(stride, d);
@@ -69,7 +70,7 @@ Layout layout_ordered(Ctx *cx, Tup shape, Tup order) {
   return of_tups(cx, shape, tup_compact_order(cx, shape, order));
 }
 
-// The strides without their signs: what an order goes by.
+// Returns the magnitudes of the strides, which determine an order.
 static Tup steps(Ctx *cx, Layout l) {
   size_t n = tup_leaves(l.shape);
   Dim *d = NEW(cx, Dim, n);
@@ -98,7 +99,8 @@ Layout layout_fragment_like(Ctx *cx, Layout l) {
   vd = tup_compact(cx, tup_filter_zeros(cx, vd, v.shape), NULL, false);
   v = of_tups(cx, v.shape, vd);
   rest = layout_ordered(cx, rest.shape, steps(cx, rest));
-  // two modes are (tile,rest) already: congruent with l, where CuTe wraps rest
+  // two modes are (tile,rest) already and congruent with l; CuTe would nest
+  // rest
   return n == 2 ? layout_logical_product(cx, v, tiler_layout(rest))
                 : layout_tiled_product(cx, v, tiler_layout(rest));
 }
@@ -108,8 +110,9 @@ Layout layout_identity(Ctx *cx, Tup shape) {
   return of_tups(cx, shape, tup_basis_like(cx, shape));
 }
 
-// Strides of shape's leaves from d on, under which they lead to the elements
-// of `from`, which are scale apart; all 0 where that is NULL.
+// Writes strides for shape's leaves that map to the elements of `from`, which
+// are `scale` apart, or zeros if `from` is NULL. Returns the end of the
+// strides.
 static Dim *spread(Ctx *cx, Tup from, Tup shape, Dim scale, Dim *d) {
   bool leaf = from && tup_is_leaf(from);
   if (tup_is_leaf(shape)) {
@@ -183,7 +186,7 @@ bool layout_static(Layout l) {
   return true;
 }
 
-// Of the right side of a composed layout.
+// Checks the right side of a composed layout only.
 bool layout_has_basis(Layout l) {
   size_t n = tup_leaves(l.shape);
   for (size_t i = 0; i < n; i++)
@@ -207,7 +210,8 @@ bool layout_eq(Layout a, Layout b) {
   return memcmp(&f->sw, &g->sw, sizeof f->sw) == 0 && layout_eq(f->l, g->l);
 }
 
-// Do values go by more than sums and a swizzle: are they to be looked at?
+// Reports whether l must be compared by evaluation: it has an outer function
+// other than one swizzle, or XORed strides.
 static bool looked_at(Layout l) {
   return (l.outer && !layout_swizzle(l)) || layout_has_xor(l);
 }
@@ -223,7 +227,8 @@ bool layout_equals(Ctx *cx, Layout a, Layout b) {
   Layout y = layout_outer(layout_coalesce(cx, layout_inner(b)), b);
   if (layout_eq(x, y)) return true;
   bool sums = !layout_has_xor(a) && !layout_has_xor(b);
-  if (!a.outer && !b.outer && sums) return false;  // coalesced: canonical
+  if (!a.outer && !b.outer && sums) return false;  // coalesced layouts are
+                                                   // canonical
   int64_t n = dim_value(layout_size(cx, a));
   if (n > (int64_t)1 << 24)
     ctx_fail(cx, ERR_LIMIT, "equals: composed layouts of over 2^24 elements");
@@ -235,7 +240,7 @@ bool layout_equals(Ctx *cx, Layout a, Layout b) {
   return true;
 }
 
-// ---- looking ----
+// ---- queries ----
 
 int layout_rank(Layout l) { return tup_rank(l.shape); }
 Dim layout_size(Ctx *cx, Layout l) { return tup_size(cx, l.shape); }
@@ -310,7 +315,7 @@ Dim layout_below(Ctx *cx, Layout l) {
   return sum;
 }
 
-// ---- moving modes about: the same edit on shape and stride ----
+// ---- mode edits: the same on shape and stride ----
 
 #define BOTH(l, expr_s, expr_d) \
   Tup d = layout_stride(cx, l); \
@@ -391,7 +396,7 @@ Layout layout_zip_of(Ctx *cx, const Layout *l, int n) {
 Flat flat_of(Ctx *cx, Layout l) {
   int n = (int)tup_leaves(l.shape);
   Dim *w = NEW(cx, Dim, 2 * (size_t)n + 2);
-  Dim *d = w + n + 1;  // room for the one mode of an empty layout
+  Dim *d = w + n + 1;  // room for the single mode of an empty layout
   tup_collect(l.shape, w);
   if (n) memcpy(d, l.stride, (size_t)n * sizeof *w);
   return (Flat){w, d, n};
@@ -403,10 +408,10 @@ Layout flat_layout(Ctx *cx, Flat f) {
   return plain(tup_of(cx, f.s, (size_t)f.n), f.d);
 }
 
-// s * d == next, all known? Never fails, never emits.
+// Reports whether s * d == next is known. Never fails, never emits.
 static bool meets(Dim s, Dim d, Dim next) {
   int64_t v;
-  if (dim_kind(d) == DIM_XOR)  // bits of the index: powers of two only
+  if (dim_kind(d) == DIM_XOR)  // bits of the index: only powers of two
     return dim_kind(next) == DIM_XOR && dim_static(s) &&
            (s.w & (s.w - 1)) == 0 &&
            !__builtin_mul_overflow(s.w, dim_xor_value(d), &v) &&
@@ -422,7 +427,7 @@ static bool meets(Dim s, Dim d, Dim next) {
          memcmp(p, q, (size_t)n * sizeof *p) == 0;
 }
 
-// Works from the last mode; the result grows downwards at the end of f.
+// Coalesces from the last mode; the result grows downwards at the end of f.
 Flat flat_coalesce(Ctx *cx, Flat f, bool x) {
   if (f.n == 0) {
     f.s[0] = dim_int(cx, x ? 2 : 1);
@@ -471,7 +476,8 @@ Layout layout_filter(Ctx *cx, Layout l) {
   return layout_outer(flat_layout(cx, flat_filter(cx, l)), l);
 }
 
-// f on the sub-layouts of l at the terminals of by; modes of l beyond by stay.
+// Applies f to the sub-layouts of l at the terminals of `by`; further modes of
+// l are unchanged.
 static Layout by_profile(Ctx *cx, const char *op, Layout l, Tup by,
                          Layout (*f)(Ctx *, Layout)) {
   if (!by || tup_is_leaf(by)) return f(cx, l);
@@ -553,7 +559,7 @@ Layout layout_domain_offset(Ctx *cx, Layout l, Tup coord, Tup *offset) {
   return layout_with_offset(l, layout_shifted(cx, l, x));
 }
 
-// The value of l's right side that becomes x.
+// Returns the value of l's right side that maps to x.
 static Tup before(Ctx *cx, Layout l, Tup x) {
   if (!l.outer) return x;
   const Outer *f = l.outer;
@@ -564,12 +570,13 @@ static Tup before(Ctx *cx, Layout l, Tup x) {
   if (f->kind == OUTER_LAYOUT)
     x = tup_leaf(cx, layout_1d_coord(cx, layout_inner(f->l), x));
   else if (tup_is_leaf(x))
-    x = tup_leaf(cx, swizzle_apply(cx, f->sw, *x));  // its own inverse
+    x = tup_leaf(cx, swizzle_apply(cx, f->sw, *x));  // a swizzle is its own
+                                                     // inverse
   if (dim_is(l.offset, 0)) return x;
   return tup_add(cx, x, tup_leaf(cx, dim_neg(cx, l.offset)));
 }
 
-// The coordinate that a compact layout has at offset x.
+// Returns the coordinate of offset x in a compact layout.
 Tup layout_hier_coord(Ctx *cx, Layout l, Tup x) {
   if (layout_has_basis(l) && !l.outer)
     ctx_fail(cx, ERR_INADMISSIBLE, "the coordinate at an offset: %s gives "
@@ -607,7 +614,7 @@ size_t layout_bytes(Layout l) {
   return n;
 }
 
-// Puts the words of *l at mem; gives what lies behind them.
+// Copies the words of *l to mem; returns the address after them.
 static char *put_words(Layout *l, char *mem) {
   size_t n = tup_words(l->shape), k = tup_leaves(l->shape);
   Dim *w = (Dim *)(void *)mem;

@@ -1,4 +1,4 @@
-// CuTe notation: printing and parsing of dims, tuples, layouts, tilers.
+// Prints and parses CuTe notation: dims, tuples, layouts, tilers.
 #include "layout/notation.h"
 
 #include <stdio.h>
@@ -8,7 +8,8 @@
 
 // ---- printing ----
 
-// A traced value: `?`, with its divisibility while its kernel is traced.
+// Prints a traced value as `?`, with its divisibility while its kernel is
+// traced.
 static void print_dyn(Ctx *cx, Dim d, Buf *out) {
   Ref r = dim_getref(d);
   const Fn *fn = ir_fn(cx);
@@ -49,7 +50,7 @@ void dim_print(Ctx *cx, Dim d, Buf *out) {
   for (int i = n - 1; i >= 0; i--) buf_printf(cx, out, "@%d", path[i]);
 }
 
-// t's profile with the leaves from d (NULL: t's own).
+// Prints t's profile with the leaves from d (NULL: t's own).
 static const Dim *print_tup(Ctx *cx, Tup t, const Dim *d, Buf *out) {
   if (tup_is_leaf(t)) {
     dim_print(cx, d ? *d : *t, out);
@@ -67,7 +68,7 @@ static const Dim *print_tup(Ctx *cx, Tup t, const Dim *d, Buf *out) {
 
 void tup_print(Ctx *cx, Tup t, Buf *out) { print_tup(cx, t, NULL, out); }
 
-// "f o offset o " for every function that l goes through, the last one first.
+// Prints "f o offset o " for every outer function of l, the last one first.
 static void print_outer(Ctx *cx, Layout l, Buf *out) {
   const Outer *f = l.outer;
   if (!f) return;
@@ -107,7 +108,7 @@ void tiler_print(Ctx *cx, Tiler t, Buf *out) {
   }
 }
 
-// Moves what was printed into scratch; long texts are cut for messages.
+// Moves printed text into scratch; long texts are truncated for messages.
 static const char *keep(Ctx *cx, Buf *b) {
   if (b->n > 400) memcpy(b->p + 397, "...", 4);
   const char *s = arena_printf(cx, &cx->scratch, "%s", b->p ? b->p : "");
@@ -153,7 +154,7 @@ typedef struct Parser {
   int depth;
 } Parser;
 
-// Fails with what, and the text with a caret under `at`.
+// Fails with `what` and the text, with a caret under `at`.
 static _Noreturn void fail_at(Parser *p, ErrKind kind, const char *at,
                               const char *what) {
   int pos = (int)(at - p->s), from = pos > 40 ? pos - 40 : 0;
@@ -238,7 +239,7 @@ static Dim leaf(Parser *p) {
   }
   if (n && v != (int32_t)v)
     fail_at(p, ERR_OVERFLOW, start, "a basis value beyond 32 bits");
-  for (int i = 0; i < n / 2; i++) {  // written innermost mode first
+  for (int i = 0; i < n / 2; i++) {  // written with the innermost mode first
     int m = path[i];
     path[i] = path[n - 1 - i];
     path[n - 1 - i] = m;
@@ -297,7 +298,7 @@ static Notation atom(Parser *p) {
   return (Notation){.kind = NOTE_TUP, .t = tup_leaf(p->cx, leaf(p))};
 }
 
-// Where leaf number k of the tuple that begins at `at` is written.
+// Returns where leaf k of the tuple that starts at `at` is written.
 static const char *leaf_at(const char *at, size_t k) {
   for (bool in = false;; at++) {
     bool sep = strchr("(), \t\r\n", *at) != NULL;
@@ -335,7 +336,7 @@ static void check_strides(Parser *p, const char *colon, const char *at,
   }
 }
 
-// atom, or shape:stride
+// Parses an atom, or shape:stride.
 static Notation atom_layout(Parser *p) {
   peek(p);
   const char *start = p->at;
@@ -354,7 +355,7 @@ static Notation atom_layout(Parser *p) {
                     .l = layout_make(p->cx, a.t, d.t)};
 }
 
-// Sw<b,m,s>; the Python DSL writes S<b,m,s>
+// Parses Sw<b,m,s>; the Python DSL writes S<b,m,s>.
 static Notation swizzle(Parser *p) {
   p->at = (const char *)memchr(p->at, '<', 3) + 1;
   int64_t b = number(p, "an integer");
@@ -383,8 +384,8 @@ static Layout under(Ctx *cx, Notation f, Tup offset, Layout l) {
   return layout_led(cx, own, offset, l);
 }
 
-// A function, alone or followed by "o [offset o] function" any number of
-// times; what stands last is a layout then.
+// Parses a function, optionally followed by "o [offset o] function" any number
+// of times; the last function is then a layout.
 static Notation entry(Parser *p) {
   Notation f = function(p);
   if (peek(p) != 'o' || (f.kind != NOTE_SWIZZLE && f.kind != NOTE_LAYOUT))

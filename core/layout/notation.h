@@ -1,4 +1,4 @@
-// CuTe notation read (notation.c).
+// Parses CuTe notation (notation.c).
 #ifndef CUTE_NOTATION_H
 #define CUTE_NOTATION_H
 
@@ -9,11 +9,11 @@ typedef struct Notation {
   enum { NOTE_TUP, NOTE_LAYOUT, NOTE_TILER, NOTE_SWIZZLE } kind;
   Tup t;
   Layout l;
-  Tiler tiler;       // a tuple with a layout inside
+  Tiler tiler;       // a tuple containing a layout
   Swizzle sw;
 } Notation;
 Notation note_parse(Ctx *cx, const char *s, size_t n);
-// A layout; of a shape without strides the compact one, column-major.
+// Parses a layout; a shape without strides gets compact column-major strides.
 Layout layout_parse(Ctx *cx, const char *s, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-// Swizzles, and layouts under a swizzle.
+// Swizzles and layouts under a swizzle.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
@@ -89,8 +89,8 @@ Swizzle swizzle_downcast(Ctx *cx, Swizzle w, int64_t n) {
 
 // ---- traced arguments ----
 // x is a sum of terms. Terms divisible by 2^top (top: above all bits touched)
-// pass by. If the bits that the others can have are disjoint, their sum is an
-// XOR, over which the swizzle distributes: constants leave it.
+// are unaffected. If the other terms can only set disjoint bits, their sum is
+// an XOR, over which the swizzle distributes, so constants can be moved out.
 
 #define TERMS 24
 typedef struct Terms {
@@ -115,7 +115,7 @@ static void collect(const Fn *fn, Ref r, Terms *ts) {
   }
 }
 
-// Bits that a value in [lo,hi] with divisor div can have; -1: any.
+// Returns the bits that a value in [lo,hi] with divisor div can have; -1: any.
 static int64_t possible_bits(Fact f) {
   if (f.lo < 0 || f.hi >= (int64_t)1 << 58) return -1;
   if (f.hi == 0) return 0;
@@ -130,7 +130,7 @@ static Dim sum_of(Ctx *cx, const Ref *t, int n) {
   return s;
 }
 
-// x ^ ((x & yyy) >> s) as IR.
+// Emits x ^ ((x & yyy) >> s).
 static Dim plain_swizzle(Ctx *cx, Swizzle w, Dim x) {
   if (dim_static(x)) return dim_int(cx, swizzle_bits(w, x.w));
   Fn *fn = ir_fn(cx);
@@ -153,7 +153,7 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
   if (!ts.ok) return plain_swizzle(cx, w, x);
   Ref in[TERMS], out[TERMS];
   int nin = 0, nout = 0;
-  int64_t seen = 0;  // bits of the terms inside; -1: not disjoint
+  int64_t seen = 0;  // bits of the inner terms; -1: not disjoint
   for (int i = 0; i < ts.n; i++) {
     Fact f = ir_fact(fn, ts.t[i]);
     if (f.div % unit == 0) {
@@ -167,12 +167,12 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
   int64_t con_in = ts.con & (unit - 1), con_out = ts.con - con_in;
   int64_t con_xor = 0;
   if (seen < 0) {
-    // One overlapping sum may still have known bits as a whole.
+    // An overlapping sum may still have known bits.
     seen = possible_bits(ir_fact(fn, dim_asref(cx, sum_of(cx, in, nin))));
   }
   if (seen >= 0 && !(seen & con_in)) {
-    con_xor = con_in & zy;            // meets the swizzle
-    con_out += con_in & ~zy;          // passes by, no carry either
+    con_xor = con_in & zy;            // subject to the swizzle
+    con_out += con_in & ~zy;          // unaffected, and no carry either
     con_in = 0;
   }
   Dim r = sum_of(cx, in, nin);
@@ -200,8 +200,8 @@ Dim swizzle_apply(Ctx *cx, Swizzle w, Dim x) {
 
 // ---- slices ----
 
-// All bits that elements of a static layout can have; -1 when a carry is
-// possible between modes (or strides are negative).
+// Returns all bits that elements of a static layout can have, or -1 if modes
+// may carry into each other (or strides are negative).
 static int64_t layout_bits(Layout l) {
   int64_t all = 0;
   const Dim *d = l.stride;
@@ -218,8 +218,8 @@ static int64_t layout_bits(Layout l) {
   return all;
 }
 
-// The linear layout that the swizzle is around `at`, for slices that touch
-// only one end of each bit pair.
+// Returns the linear layout that equals the swizzle around `at`, for slices
+// that touch only one bit of each pair.
 static Layout linear(Ctx *cx, Swizzle w, int64_t at) {
   int n = 0, shift = iabs(w.s);
   Dim *s = NEW(cx, Dim, 2 * (size_t)w.b + 3);
@@ -239,7 +239,8 @@ static Layout linear(Ctx *cx, Swizzle w, int64_t at) {
   return flat_layout(cx, (Flat){s, d, n});
 }
 
-// Does a plain layout give sw(at + part(i)) - sw(at) for every i?
+// Reports whether the plain layout lin equals sw(at + part(i)) - sw(at) for
+// every i.
 static bool agrees(Ctx *cx, Swizzle w, int64_t at, Layout part, Layout lin) {
   int64_t n = dim_value(layout_size(cx, part));
   if (n > 65536) return false;
@@ -270,7 +271,7 @@ Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
                by >= 0 && l.offset.w >= 0 && !(bits & l.offset.w);
   int64_t act = bits < 0 ? zy : bits & zy;
   int64_t yy = act & swizzle_yyy(w);
-  bool both = (swizzle_bits(w, yy) ^ yy) & act;  // two ends of one pair
+  bool both = (swizzle_bits(w, yy) ^ yy) & act;  // both bits of one pair
   if (!both) {
     Note nt = {.op = "slice", .mode = -1, .quiet = true};
     Layout lin = compose_in(cx, &nt, linear(cx, w, at), part);
@@ -290,7 +291,8 @@ Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
   return rest;
 }
 
-// block x (Sw o tiler): the swizzle is carried over to the product's strides.
+// Returns block x (Sw o tiler); the swizzle is adapted to the product's
+// strides.
 Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler) {
   if (!dim_is(tiler.offset, 0))
     ctx_fail(cx, ERR_INADMISSIBLE,

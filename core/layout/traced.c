@@ -1,5 +1,5 @@
-// Layouts whose extents are traced: what the algebra had to take on trust is
-// claimed in the kernel, and looked at when a launch has given the numbers.
+// Layouts with traced extents: conditions that the algebra could not decide
+// become assertions in the kernel, checked when a launch supplies the numbers.
 #include "layout/inside.h"
 
 bool traced_divides(Ctx *cx, Dim by, Dim n) {
@@ -11,7 +11,7 @@ bool traced_positive(Ctx *cx, Dim d) {
   return !dim_dynamic(d) || ir_fact(ir_fn(cx), dim_getref(d)).lo > 0;
 }
 
-// ---- claims: the words of shape and stride, layout by layout ----
+// ---- assertions: the words of shape and stride, layout by layout ----
 
 static void put_words(Ctx *cx, TracedRule rule, const Dim *w, size_t n) {
   for (size_t i = 0; i < n; i++)
@@ -46,10 +46,10 @@ Dim traced_word(Ctx *cx, Dim word, int64_t v) {
   return dim_basis(cx, dim_int(cx, v), path, n);
 }
 
-// ---- looking, when all is known ----
+// ---- checks with known extents ----
 
-// The first difference of two layouts as functions; longer: r may go on where
-// s ends. mode: words that say which part of a layout they are.
+// Describes the first difference of two layouts as functions, or returns NULL.
+// longer: r may extend beyond s. mode: text that names the part compared.
 static const char *differ(Ctx *cx, Layout s, Layout r, bool longer,
                           const char *mode) {
   int64_t n = layout_size(cx, s).w, m = layout_size(cx, r).w;

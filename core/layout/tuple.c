@@ -1,5 +1,5 @@
-// IntTuple: words in preorder. Building, looking, and the edits that move
-// modes about; arithmetic on tuples is in tuplemath.c.
+// Implements IntTuple, words in preorder: building, queries and mode edits.
+// Arithmetic is in tuplemath.c.
 #include "layout/layout.h"
 
 #include <string.h>
@@ -194,7 +194,8 @@ Tup tup_flatten(Ctx *cx, Tup t) {
   return tup_is_leaf(t) ? t : tup_flatten_to_tuple(cx, t);
 }
 
-// The modes of flat, one per leaf of the profile; a mode may be a tuple.
+// Collects the modes of flat, one for each leaf of the profile; a mode may be a
+// tuple.
 static Tup unflatten(Ctx *cx, TupB *b, Tup flat, Tup profile) {
   if (tup_is_leaf(profile)) {
     tupb_put(cx, b, flat);
@@ -225,7 +226,7 @@ Tup tup_unwrap(Tup t) {
   return t;
 }
 
-// The modes of t as an array of n = rank.
+// Returns the modes of t as an array of n = rank.
 static Tup *modes(Ctx *cx, Tup t, int *n) {
   *n = tup_rank(t);
   Tup *m = NEW(cx, Tup, (size_t)*n);
@@ -275,7 +276,7 @@ Tup tup_select(Ctx *cx, Tup t, const int *i, int n) {
   return tup_pack(cx, m, n);
 }
 
-// t with the modes [at,at+drop) replaced by add copies of x.
+// Returns t with the modes [at,at+drop) replaced by `add` copies of x.
 static Tup splice(Ctx *cx, Tup t, int at, int drop, Tup x, int add) {
   int n;
   Tup *m = modes(cx, t, &n);
@@ -362,7 +363,7 @@ Tup tup_zip(Ctx *cx, Tup t) {
   return tupb_done(cx, &b);
 }
 
-// Follows the profile of guide: t holds pairs (tile,rest) at its terminals.
+// Zips along the profile of guide; t has pairs (tile,rest) at its terminals.
 Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide) {
   if (tup_is_leaf(guide)) {
     if (tup_is_leaf(t) || tup_rank(t) != 2)
@@ -392,7 +393,7 @@ Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide) {
 
 // ---- slicing ----
 
-// Puts what coord keeps (`_` when any) of t as modes of the open tuple.
+// Appends the entries of t that coord keeps (`_` if any) to the open tuple.
 static void lift(Ctx *cx, TupB *b, Tup coord, Tup t, bool any) {
   if (!tup_is_leaf(coord)) {
     int n = tup_rank(coord);

@@ -1,8 +1,8 @@
-// IntTuples: words in preorder. All results live in cx->scratch.
+// IntTuples, stored as words in preorder. Results are in cx->scratch.
 //
-// A leaf is one Dim. A tuple is a node word (rank, words, leaves) followed
-// by its modes. `Tup` points at the first word of a (sub)tuple, so every
-// mode of a tuple is itself a Tup, in place.
+// A leaf is one Dim. A tuple is a node word (rank, words, leaves) followed by
+// its modes. `Tup` points to the first word of a (sub)tuple, so every mode of a
+// tuple is itself a Tup, without a copy.
 #ifndef CUTE_TUPLE_H
 #define CUTE_TUPLE_H
 
@@ -14,10 +14,10 @@ typedef const Dim *Tup;
 #define TUP_LEAVES_MAX 16384
 
 static inline bool tup_is_leaf(Tup t) { return dim_tag(*t) != TAG_TUP; }
-static inline int tup_rank(Tup t) {        // of a leaf: 1
+static inline int tup_rank(Tup t) {        // 1 for a leaf
   return tup_is_leaf(t) ? 1 : (int)t->tup.rank;
 }
-static inline size_t tup_words(Tup t) {    // words taken, node included
+static inline size_t tup_words(Tup t) {    // number of words, node included
   return tup_is_leaf(t) ? 1 : t->tup.words;
 }
 static inline size_t tup_leaves(Tup t) {
@@ -26,13 +26,15 @@ static inline size_t tup_leaves(Tup t) {
 static inline Tup tup_first(Tup t) { return tup_is_leaf(t) ? t : t + 1; }
 static inline Tup tup_next(Tup t) { return t + tup_words(t); }
 Tup tup_get(Ctx *cx, Tup t, int i);        // ERR_ARG when out of range
-int tup_depth(Tup t);                      // of a leaf: 0
-bool tup_has(Tup t, DimKind k);            // has a leaf of this kind
+int tup_depth(Tup t);                      // 0 for a leaf
+bool tup_has(Tup t, DimKind k);            // reports whether a leaf is of this
+                                           // kind
 bool tup_static(Tup t);                    // nothing traced inside
 bool tup_eq(Tup a, Tup b);                 // structurally equal
 
-// Builder: `TupB b = {0};` then open / leaf / put / close, and done, which
-// wants exactly one leaf or one closed tuple. Lives in cx->scratch.
+// Builder: start with `TupB b = {0};`, then open / leaf / put / close, and
+// done, which requires exactly one leaf or one closed tuple. Lives in
+// cx->scratch.
 typedef struct TupB {
   Dim *w;
   size_t n, cap;
@@ -42,7 +44,7 @@ typedef struct TupB {
 } TupB;
 void tupb_open(Ctx *cx, TupB *b);
 void tupb_leaf(Ctx *cx, TupB *b, Dim d);
-void tupb_put(Ctx *cx, TupB *b, Tup t);    // a copy of t as next mode
+void tupb_put(Ctx *cx, TupB *b, Tup t);    // appends a copy of t as next mode
 void tupb_close(Ctx *cx, TupB *b);
 Tup tupb_done(Ctx *cx, TupB *b);
 
@@ -51,7 +53,7 @@ Tup tup_int(Ctx *cx, int64_t v);
 Tup tup_of(Ctx *cx, const Dim *d, size_t n);      // flat tuple (d0,d1,..)
 Tup tup_pack(Ctx *cx, const Tup *t, int n);       // (t0,t1,..)
 Tup tup_like(Ctx *cx, Tup shape, const Dim *leaf);  // shape's profile
-void tup_collect(Tup t, Dim *leaf);        // the leaves, in order
+void tup_collect(Tup t, Dim *leaf);        // copies the leaves, in order
 Tup tup_repeat_like(Ctx *cx, Tup profile, Dim d);
 
 Tup tup_flatten(Ctx *cx, Tup t);           // a leaf stays a leaf
@@ -70,22 +72,23 @@ Tup tup_prepend_to(Ctx *cx, Tup t, int rank, Tup x);
 Tup tup_replace(Ctx *cx, Tup t, int i, Tup x);
 Tup tup_remove(Ctx *cx, Tup t, int i);
 Tup tup_insert(Ctx *cx, Tup t, int i, Tup x);
-Tup tup_cat(Ctx *cx, const Tup *t, int n);  // modes of all, leaves as modes
+Tup tup_cat(Ctx *cx, const Tup *t, int n);  // concatenates the modes; a leaf is
+                                            // one mode
 Tup tup_zip(Ctx *cx, Tup t);               // ((a,b),(c,d)) -> ((a,c),(b,d))
 Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide);
 Tup tup_slice(Ctx *cx, Tup coord, Tup t);  // entries paired with `_`
-Tup tup_dice(Ctx *cx, Tup coord, Tup t);   // the others
+Tup tup_dice(Ctx *cx, Tup coord, Tup t);   // the other entries
 
 // ---- IntTuple arithmetic (tuplemath.c) ----
 Dim tup_size(Ctx *cx, Tup t);              // product of the leaves
-// Has t a static leaf of 0: is a layout of this shape without elements?
+// Reports whether t has a static leaf of 0, so that its layouts are empty.
 bool tup_empty(Tup t);
-// Fails where it has: of operations that no layout without elements has.
+// Fails if shape is empty; for operations that need elements.
 void tup_need_elements(Ctx *cx, const char *op, Tup shape);
 Tup tup_shape(Ctx *cx, Tup t);             // layouts become their shapes
-Tup tup_product_each(Ctx *cx, Tup t);      // of an integer: (integer)
-// The shape with the fewest extents: neighbours that are both static, or both
-// traced, become one.
+Tup tup_product_each(Ctx *cx, Tup t);      // (integer) for an integer
+// Returns the shape with the fewest extents: adjacent extents that are both
+// static, or both traced, are merged.
 Tup tup_coalesce(Ctx *cx, Tup t);
 Tup tup_product_like(Ctx *cx, Tup t, Tup guide);
 Dim tup_sum(Ctx *cx, Tup t);
@@ -97,9 +100,9 @@ bool tup_weakly_congruent(Tup a, Tup b);
 bool tup_compatible(Ctx *cx, Tup a, Tup b);
 bool tup_weakly_compatible(Ctx *cx, Tup a, Tup b);
 bool tup_evenly_divides(Ctx *cx, Tup shape, Tup tiler);
-// The shape that element-wise operations on a and b have, as in the Python
-// DSL: modes that one lacks at its end are 1, and 1 goes with any mode. An
-// integer goes with a tuple of that size, too. NULL where they do not fit.
+// Returns the shape of element-wise operations on a and b, as in the Python
+// DSL. Missing trailing modes are 1, and 1 matches any mode. An integer also
+// matches a tuple of that size. Returns NULL if they do not match.
 Tup tup_broadcast(Ctx *cx, Tup a, Tup b);
 Tup tup_shape_div(Ctx *cx, Tup a, Tup b);
 Tup tup_ceil_div(Ctx *cx, Tup a, Tup b);
@@ -110,23 +113,23 @@ Tup tup_filter_zeros(Ctx *cx, Tup guide, Tup t);
 // Arithmetic tuples: element-wise, missing entries count as 0.
 Tup tup_add(Ctx *cx, Tup a, Tup b);
 Tup tup_basis_like(Ctx *cx, Tup t);        // (1@0,(1@0@1,..)): identity
-// Leaves that are bases become the tuple that they sum up to; scalars must
-// be 0 then. Without bases: the sum.
+// Sums terms: bases become the tuple that they add up to (scalars must then be
+// 0); without bases, returns the sum.
 Tup tup_from_terms(Ctx *cx, const Dim *term, size_t n);
-// Comparisons; which is lex, colex or element-wise.
+// Compares lexicographically, colexicographically or element-wise.
 typedef enum TupOrder { TUP_LEX, TUP_COLEX, TUP_ELEM } TupOrder;
 Dim tup_less(Ctx *cx, TupOrder o, Tup a, Tup b);
 Dim tup_same(Ctx *cx, Tup a, Tup b);
 Tup tup_crd2idx(Ctx *cx, Tup c, Tup shape, const Dim *stride);  // NULL: compact
 Tup tup_idx2crd(Ctx *cx, Tup idx, Tup shape, Tup stride);       // NULL: compact
 Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst);
-// first: where to begin; NULL: 1
+// first: the first stride; NULL: 1
 Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);  // NULL: left to right
-// Do two modes of several elements have the same place in the order?
+// Reports whether two modes with several elements have equal order.
 bool tup_order_ties(Ctx *cx, Tup shape, Tup order);
-// The next coordinate of shape in colexicographic order; after the last one
-// the end, where the last leaf is its extent and the others are 0.
+// Returns the next coordinate of shape in colexicographic order. After the last
+// one comes the end: the last leaf equals its extent and the others are 0.
 Tup tup_increment(Ctx *cx, Tup coord, Tup shape);
 
 // ---- in CuTe notation (notation.c) ----

@@ -100,7 +100,8 @@ static Tup mapped(Ctx *cx, Map2 *f, Tup x, Tup y) {
   return tupb_done(cx, &b);
 }
 
-// f on pairs of modes of x and y, as one tuple; y may be shorter when pad.
+// Applies f to pairs of modes of x and y, as one tuple; with pad, y may be
+// shorter.
 static void zip_map(Ctx *cx, TupB *b, const char *op, Tup x, Tup y, Map2 *f,
                     bool pad) {
   static const Dim one = {1};
@@ -129,7 +130,8 @@ Tup tup_product_like(Ctx *cx, Tup t, Tup guide) {
   return mapped(cx, product_like, t, guide);
 }
 
-// Divides the modes of t by b from the left, handing on what is left of b.
+// Divides the modes of t by `by` from the left, passing on the remaining
+// factor.
 static void div_fold(Ctx *cx, TupB *b, Tup t, Dim by, Fold2 *div) {
   tupb_open(cx, b);
   Tup m = tup_first(t);
@@ -153,7 +155,7 @@ static void map_shape_div(Ctx *cx, TupB *b, Tup x, Tup y) {
     zip_map(cx, b, "shape_div", x, y, map_shape_div, false);
 }
 
-// The first pair of static integers of which neither divides the other.
+// Finds the first pair of static integers of which neither divides the other.
 static bool undivided(Ctx *cx, Tup x, Tup y, Dim bad[2]) {
   if (tup_is_leaf(x)) {
     Dim b = tup_size(cx, y);
@@ -164,7 +166,7 @@ static bool undivided(Ctx *cx, Tup x, Tup y, Dim bad[2]) {
   }
   bool each = !tup_is_leaf(y);
   int n = tup_rank(x);
-  if (each && tup_rank(y) != n) return false;  // told by the division itself
+  if (each && tup_rank(y) != n) return false;  // the division reports this
   Dim by = *y;
   x = tup_first(x);
   if (each) y = tup_first(y);
@@ -306,7 +308,7 @@ Tup tup_basis_like(Ctx *cx, Tup t) {
   return tupb_done(cx, &b);
 }
 
-// The terms whose path begins with path[0..depth) as one entry.
+// Appends the terms whose path starts with path[0..depth) as one entry.
 static void from_terms(Ctx *cx, TupB *b, const Dim *term, size_t n,
                        int *path, int depth) {
   Dim sum = {0};
@@ -378,7 +380,8 @@ bool tup_compatible(Ctx *cx, Tup a, Tup b) {
   return all_pairs(cx, a, b, tup_rank(a), tup_compatible);
 }
 
-// Like compatible, but a terminal of a need only divide what it holds.
+// Reports weak compatibility: a terminal of a need only divide the size of its
+// counterpart.
 bool tup_weakly_compatible(Ctx *cx, Tup a, Tup b) {
   if (tup_is_leaf(a))
     return !dim_is(*a, 0) && dim_is(dim_rem(cx, tup_size(cx, b), *a), 0);
@@ -455,7 +458,7 @@ static Dim elem_less(Ctx *cx, Tup a, Tup b) {
   return all;
 }
 
-// From the front (lex) or the back (colex): a shorter tuple is less.
+// Compares from the front (lex) or the back (colex); a shorter tuple is less.
 static Dim lex_less(Ctx *cx, TupOrder o, Tup a, Tup b, int i) {
   int n = tup_rank(a), k = tup_rank(b);
   if (i == k) return (Dim){0};
@@ -478,12 +481,12 @@ Dim tup_less(Ctx *cx, TupOrder o, Tup a, Tup b) {
 
 // ---- coordinates ----
 
-// One pass over coord and shape; terms are c * d per leaf of the shape.
+// A pass over coordinate and shape; terms are c * d for each leaf of the shape.
 typedef struct Walk {
   const Dim *stride;
-  Dim sum;         // of scalar terms
-  Dim bits;        // XOR of those of XORed strides
-  bool ints, xors; // strides of either kind, not 0
+  Dim sum;         // sum of the scalar terms
+  Dim bits;        // XOR of the terms with XORed strides
+  bool ints, xors; // nonzero strides of either kind occur
   Dim *term;       // basis terms
   size_t n, leaves;
 } Walk;
@@ -494,7 +497,7 @@ static _Noreturn void mixed(Ctx *cx, Dim d) {
 }
 
 static void walk_leaf(Ctx *cx, Walk *w, Dim c, Dim d) {
-  if (dim_kind(c) == DIM_ANY) return;  // slicing: what `_` keeps adds nothing
+  if (dim_kind(c) == DIM_ANY) return;  // slicing: modes kept by `_` add nothing
   if (dim_kind(d) == DIM_BASIS) {
     if (!w->term) w->term = NEW(cx, Dim, w->leaves + 1);
     w->term[w->n++] = dim_mul(cx, c, d);
@@ -512,8 +515,8 @@ static void walk_leaf(Ctx *cx, Walk *w, Dim c, Dim d) {
   }
 }
 
-// The modes of shape up to the last one that has leaves: it takes what is left
-// of an index.
+// Returns the number of modes of shape up to the last one with leaves, which
+// takes the rest of an index.
 static int modes_of(Tup shape) {
   int n = 0;
   Tup m = tup_first(shape);
@@ -522,8 +525,8 @@ static int modes_of(Tup shape) {
   return n;
 }
 
-// The coordinate of mode m in *rest; *rest becomes that of the modes after it.
-// Where m has no elements there is none: 0, as if it had one.
+// Splits the coordinate of mode m off *rest, leaving that of the later modes. A
+// mode without elements counts as one element: 0.
 static Dim split(Ctx *cx, Dim *rest, Tup m) {
   Dim s = tup_size(cx, m);
   if (dim_is(s, 0)) s = (Dim){1};
@@ -558,7 +561,7 @@ static void walk(Ctx *cx, Walk *w, Tup c, Tup shape) {
   }
 }
 
-// Strides of the compact layout, size-1 modes included.
+// Returns the strides of the compact layout, including those of size-1 modes.
 static const Dim *horner(Ctx *cx, Tup shape) {
   size_t n = tup_leaves(shape);
   Dim *d = NEW(cx, Dim, n), p = {1};
@@ -610,8 +613,8 @@ static void idx2crd(Ctx *cx, TupB *b, Tup idx, Tup shape, Tup stride) {
   tupb_close(cx, b);
 }
 
-// Without strides, as evaluation splits an index: the last mode takes what is
-// left, beyond its extent too.
+// Splits an index without strides, as evaluation does: the last mode takes the
+// rest, even beyond its extent.
 static void idx2crd_compact(Ctx *cx, TupB *b, Tup idx, Tup shape) {
   if (tup_is_leaf(shape)) {
     if (!tup_is_leaf(idx)) mismatch(cx, "idx2crd", idx, shape);
@@ -689,8 +692,8 @@ Tup tup_increment(Ctx *cx, Tup coord, Tup shape) {
 
 // ---- compact strides ----
 
-// Strides for the leaves of shape, in order or from the right. An extent of 0
-// counts as 1, as in PyTorch.
+// Writes strides for the leaves of shape, from the left or from the right. An
+// extent of 0 counts as 1, as in PyTorch.
 static void compact(Ctx *cx, Tup shape, Dim cur, bool right, Dim *d) {
   size_t n = tup_leaves(shape);
   tup_collect(shape, d);
@@ -736,7 +739,7 @@ Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right) {
 
 typedef struct Order {
   const Dim *shape, *order;  // terminals of the whole order
-  size_t n, at;              // at: the terminal that comes next
+  size_t n, at;              // at: next terminal
 } Order;
 
 static void by_order(Ctx *cx, TupB *b, Tup shape, Tup order, Order *o) {
@@ -773,7 +776,7 @@ bool tup_order_ties(Ctx *cx, Tup shape, Tup order) {
 }
 
 // A traced entry of order (a traced stride) counts as larger than all static
-// ones; several keep their order of appearance.
+// ones; several of them keep their order of appearance.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order) {
   if (!order) return tup_compact(cx, shape, NULL, false);
   if (!tup_weakly_congruent(order, shape))

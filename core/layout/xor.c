@@ -1,5 +1,5 @@
-// Layouts whose strides are XORed (F2): linear functions of the bits of an
-// index. Inverses go by elimination over the field of two elements.
+// Layouts with XORed strides (F2): linear functions of the bits of an index.
+// Inverses use elimination over the field of two elements.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
@@ -17,7 +17,7 @@ Layout layout_linear(Ctx *cx, Layout l) {
   return layout_seen_through(cx, r, l);
 }
 
-// Is every element of the plain r that of a after b? By looking.
+// Reports whether the plain layout r equals a after b, by evaluation.
 static bool agrees(Ctx *cx, Layout a, Layout b, Layout r) {
   if (!layout_static(a) || !layout_static(b) || !layout_static(r)) return false;
   int64_t n = dim_value(layout_size(cx, b));
@@ -47,16 +47,17 @@ Layout compose_xor(Ctx *cx, Layout a, Layout b) {
 
 enum { BITS = 59 };
 
-// The columns of a layout, one a bit of the index, as combinations that are
-// found by elimination: value v[k] is reached at index c[k], v[k]'s highest
-// bit being k; 0: none.
+// The columns of a layout, one for each bit of the index, reduced by
+// elimination: value v[k], whose highest bit is k, is reached at index c[k]; 0:
+// none.
 typedef struct Basis {
   int64_t v[BITS], c[BITS];
 } Basis;
 
 static int top_bit(int64_t v) { return 63 - __builtin_clzll((uint64_t)v); }
 
-// x less what the basis reaches of it; *c: the index where.
+// Reduces x by the basis and returns the rest; *c: the index of the reduced
+// part.
 static int64_t reduced(const Basis *b, int64_t x, int64_t *c) {
   for (int k = BITS - 1; k >= 0 && x; k--)
     if (x >> k & 1 && b->v[k]) {
@@ -90,7 +91,7 @@ static Basis basis_of(Ctx *cx, Note *nt, Layout l) {
   return b;
 }
 
-// The layout of n bits with these columns.
+// Returns the layout of n bits with these columns.
 static Layout of_columns(Ctx *cx, const int64_t *col, int n) {
   Flat f = {NEW(cx, Dim, (size_t)n + 1), NEW(cx, Dim, (size_t)n + 1), n};
   for (int k = 0; k < n; k++) {
@@ -104,7 +105,7 @@ Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left) {
   Basis b = basis_of(cx, nt, l);
   int64_t col[BITS] = {0};
   int n = 0;
-  if (!left) {  // as many units as are reached
+  if (!left) {  // as many unit vectors as are reached
     for (; n < BITS; n++) {
       int64_t c = 0;
       if (reduced(&b, (int64_t)1 << n, &c)) break;
@@ -112,8 +113,8 @@ Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left) {
     }
     return of_columns(cx, col, n);
   }
-  // a highest bit leads to its combination, less what the bits below it lead
-  // to; other bits lead to 0
+  // a highest bit maps to its combination, minus the images of the bits below
+  // it; other bits map to 0
   for (int k = 0; k < BITS; k++) {
     if (!b.v[k]) continue;
     col[k] = b.c[k];

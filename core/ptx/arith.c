@@ -11,7 +11,7 @@ static Soft descriptor(PtxOp *o, SoftOp op, uint8_t allowed) {
             .mode = (uint8_t)op_rounding(o), .flags = op_flags(o)};
   bool small = dtype_bits(o->elem[0]) == 16;
   if (s.flags & ~allowed) op_reject(o, "a modifier of other instructions");
-  if (small && s.mode != SOFT_RN) op_reject(o, "16-bit floats round to nearest");
+  if (small && s.mode != SOFT_RN) op_reject(o, "16-bit floats take .rn alone");
   if (o->elem[0] == DT_BF16 && s.flags & SOFT_SAT) {
     op_reject(o, ".sat of bf16");
   }
@@ -111,7 +111,7 @@ void row_sum(PtxOp *o, int k) {
   } else if (dtype_is_float(e)) {
     float_op(o, descriptor(o, op, SOFT_FTZ | SOFT_SAT), (Op)k, 2);
   } else if (o->pair[0] || op_has(o, "sat")) {
-    if (!o->pair[0] && e != DT_I32) op_reject(o, ".sat of other types than s32");
+    if (!o->pair[0] && e != DT_I32) op_reject(o, ".sat takes s32 alone");
     Soft s = {.op = (uint8_t)op, .type = (uint8_t)e, .flags = op_flags(o)};
     soft_result(o, s, 2);
   } else if (op_root(o, op_arg(o, 0)) >= 0) {

@@ -54,27 +54,58 @@ static void barrier_wait(PtxOp *o, bool test) {
   op_result(o, emit(o, i, x, x[3] ? 4 : 3));
 }
 
+void row_mapa(PtxOp *o, int k) {
+  (void)k;
+  if (!op_has(o, "shared::cluster") || op_type(o, 0).bits != 32) {
+    ptx_fail(o->b, "'%s' is not modelled: mapa.shared::cluster.u32 is",
+             o->i->op);
+  }
+  Ref at = op2(o, OP_AND, op_operand(o, 1, DT_U32),
+               number(o, DT_U32, (1 << RANK_BIT) - 1));
+  Ref rank = op2(o, OP_ADD, op_operand(o, 2, DT_U32), number(o, DT_U32, 1));
+  op_result(o, op2(o, OP_OR, at, op2(o, OP_SHL, rank,
+                                     number(o, DT_U32, RANK_BIT))));
+}
+
+// The rank of the CTA whose barrier an address of the cluster names.
+static Ref barrier_rank(PtxOp *o, Place *p) {
+  const Ins *i = ir_get(o->b->fn, p->mem);
+  if (i->op != OP_DSMEM) return 0;
+  Ref rank = i->a[1];
+  p->mem = op_view(o, i->a[0], DT_U64);
+  p->off = op2(o, OP_SHR, p->off, number(o, DT_I32, 3));
+  return rank;
+}
+
 static void barrier_arrive(PtxOp *o) {
   bool tx = op_has(o, "expect_tx");
   const PtxArg *state = op_arg(o, 0);
   uint32_t k = state->kind == PTX_A_ADDRESS ? 0 : 1;
-  if (op_has(o, "noComplete") || op_has(o, "shared::cluster")) {
+  if (op_has(o, "noComplete")) {
     ptx_fail(o->b, "'%s' is not modelled", o->i->op);
   }
-  Place p = barrier_place(o, op_arg(o, k));
+  Ref rank = 0;
+  Place p;
+  if (op_has(o, "shared::cluster")) {
+    p = op_place(o, op_arg(o, k), IN_CLUSTER);
+    rank = barrier_rank(o, &p);
+  } else {
+    p = barrier_place(o, op_arg(o, k));
+  }
   uint16_t flags = order(o);
   Ref n = o->i->args > k + 1 ? op_operand(o, k + 1, DT_I32)
                              : number(o, DT_I32, 1);
-  Ref x[3] = {p.mem, p.off, n};
+  Ref x[4] = {p.mem, p.off, n, rank};
+  uint32_t count = rank ? 4 : 3;
   bool token = k == 1 && state->kind == PTX_A_REG;
   if (tx) {
     if (token) ptx_fail(o->b, "'%s' with a state is not modelled", o->i->op);
-    emit(o, (Ins){.op = OP_MBARTX, .flags = flags | MBF_ARRIVE}, x, 3);
+    emit(o, (Ins){.op = OP_MBARTX, .flags = flags | MBF_ARRIVE}, x, count);
   } else if (token) {
     op_set(o, state, emit(o, (Ins){.op = OP_MBARTOKEN, .type = DT_U64,
                                    .flags = flags}, x, 3));
   } else {
-    emit(o, (Ins){.op = OP_MBARARRIVE, .flags = flags}, x, 3);
+    emit(o, (Ins){.op = OP_MBARARRIVE, .flags = flags}, x, count);
   }
 }
 

@@ -104,6 +104,9 @@ DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k);
 // The element of the pool that register a of such an instruction is.
 const PtxPool *op_home(PtxOp *o, const PtxArg *a, uint32_t *at);
 
+// Where an operand points to: an index into PtxBuild.bound, or PLAIN, MIXED.
+int32_t ptx_root(const PtxBuild *b, const PtxArg *a);
+
 // ---- operands ----
 // Is the modifier there? Then it has been looked at.
 bool op_has(PtxOp *o, const char *mod);
@@ -153,13 +156,19 @@ static inline DType signed_of(int bits) {
 }
 
 
+// The bits of the parameters from byte `at` on, as an unsigned number.
+Ref op_param(PtxOp *o, uint32_t at, int bits);
+
 // ---- memory ----
 typedef struct Place {
   Ref mem, off;  // bytes
 } Place;
 
 // The state space among the modifiers.
-typedef enum Where { ANYWHERE, IN_SHARED, IN_GLOBAL } Where;
+typedef enum Where { ANYWHERE, IN_SHARED, IN_GLOBAL, IN_CLUSTER } Where;
+// Shared addresses of the cluster: 1 + the CTA's rank from this bit on, 0 for
+// the CTA's own.
+enum { RANK_BIT = 24 };
 Where op_where(PtxOp *o);
 // What [a] is, in the state space that the opcode says.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
@@ -261,5 +270,6 @@ void row_prefetch(PtxOp *o, int k);
 void row_proxy(PtxOp *o, int k);
 void row_wgmma(PtxOp *o, int k);
 void row_cluster(PtxOp *o, int k);
+void row_mapa(PtxOp *o, int k);
 
 #endif

@@ -88,19 +88,7 @@ static void load_param(PtxOp *o) {
   for (uint32_t q = 0; q < n; q++) {
     const PtxArg *x = d->kind == PTX_A_VECTOR ? &b->m->args.p[d->part + q] : d;
     uint32_t want = at + q * t.bits / 8;
-    const PtxBound *found = NULL;
-    for (size_t k = 0; k < b->nbound; k++) {
-      if (b->bound[k].offset == want) found = &b->bound[k];
-    }
-    if (!found || !found->value) {
-      ptx_fail(b, "nothing was passed for the parameter at byte %u",
-               (unsigned)want);
-    }
-    Ref v = found->value;
-    if (dtype_bits(ir_type(b->fn, v)) != t.bits) {
-      ptx_fail(b, "the parameter at byte %u has %d bits, %d were passed",
-               (unsigned)want, t.bits, dtype_bits(ir_type(b->fn, v)));
-    }
+    Ref v = op_param(o, want, t.bits);
     op_set_wider(o, x, as(o, op_dtype(t), v), t);
   }
 }
@@ -167,8 +155,8 @@ void row_store(PtxOp *o, int k) {
              SCOPE_SYS << hint_field(HINT_SCOPE)->shift;
   }
   if (n == 1) {
-    ir_emit(b->cx, b->fn, (Ins){.op = OP_ST, .a = {p.mem, p.off, op_low(o, s, t)},
-                                .flags = flags});
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_ST, .flags = flags,
+                                .a = {p.mem, p.off, op_low(o, s, t)}});
     return;
   }
   if (s->kind != PTX_A_VECTOR || s->parts != (uint32_t)n) {

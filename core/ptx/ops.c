@@ -152,6 +152,10 @@ Ref op_value(PtxOp *o, const PtxArg *a, DType t) {
     if (b->m->vars.p[a->value].space == PTX_SHARED) {
       return ir_int(cx, fn, t, b->shared[a->value]);
     }
+    if (op_root(o, a) >= 0 && b->object[op_root(o, a)]) {
+      return op_as(o, t, address_of(o, op_root(o, a),
+                                    ir_int(cx, fn, DT_I64, 0)));
+    }
     break;
   case PTX_A_REG: {
     Ref r = read_register(o, (uint32_t)a->value);
@@ -272,16 +276,14 @@ const PtxArg *op_part(PtxOp *o, const PtxArg *a, uint32_t k) {
 // ---- pointers ----
 
 // Is operand a a pointer? Then its parameter and the bytes from there.
-int32_t op_root(PtxOp *o, const PtxArg *a) {
-  if (a->kind == PTX_A_REG) return o->b->slot[a->value].root;
-  return PLAIN;
-}
+int32_t op_root(PtxOp *o, const PtxArg *a) { return ptx_root(o->b, a); }
 
 Ref op_offset(PtxOp *o, const PtxArg *a) {
-  if (op_root(o, a) >= 0) return read_register(o, (uint32_t)a->value);
-  if (a->kind == PTX_A_VAR && o->b->m->vars.p[a->value].space == PTX_PARAM) {
-    return ir_int(o->b->cx, o->b->fn, DT_I64, 0);  // the parameter's address
+  if (a->kind == PTX_A_VAR && (op_root(o, a) >= 0 ||
+      o->b->m->vars.p[a->value].space == PTX_PARAM)) {
+    return ir_int(o->b->cx, o->b->fn, DT_I64, 0);  // its first byte
   }
+  if (op_root(o, a) >= 0) return read_register(o, (uint32_t)a->value);
   return op_value(o, a, DT_I64);
 }
 
@@ -297,7 +299,25 @@ Ref op_intrin(PtxOp *o, IntrinId id, int64_t imm, Ref a, Ref b, Ref c) {
 
 Where op_where(PtxOp *o) {
   if (op_has(o, "shared") || op_has(o, "shared::cta")) return IN_SHARED;
+  if (op_has(o, "shared::cluster")) return IN_CLUSTER;
+  if (op_has(o, "const")) return IN_GLOBAL;
   return op_has(o, "global") ? IN_GLOBAL : ANYWHERE;
+}
+
+// Shared memory of the CTA that an address of the cluster names.
+static Place of_cluster(PtxOp *o, Ref at) {
+  PtxBuild *b = o->b;
+  Ref top = op2(o, OP_SHR, at, number(o, DT_U32, RANK_BIT));
+  Ref off = op2(o, OP_AND, at, number(o, DT_U32, (1 << RANK_BIT) - 1));
+  Ref own = ir_sreg(b->cx, b->fn, SR_CLUSTER_CTARANK);
+  Ref rank = op2(o, OP_SUB, as(o, DT_I32, top), number(o, DT_I32, 1));
+  Ref mine = op2(o, OP_EQ, top, number(o, DT_U32, 0));
+  rank = op3(o, OP_SEL, mine, own, rank);
+  Mem m = *ir_memof(b->fn, b->smem);
+  m.space = SP_DSMEM;
+  m.name = m.layout = 0;
+  return (Place){ir_mem_of(b->cx, b->fn, m, b->smem, rank),
+                 as(o, DT_I32, off)};
 }
 
 Place op_place(PtxOp *o, const PtxArg *a, Where space) {
@@ -307,7 +327,11 @@ Place op_place(PtxOp *o, const PtxArg *a, Where space) {
   }
   const PtxArg *base = &b->m->args.p[a->part];
   int32_t root = op_root(o, base);
-  if (space == IN_SHARED) {
+  if (space == IN_CLUSTER && b->smem) {
+    Ref at = op_value(o, base, DT_U32);
+    return of_cluster(o, op2(o, OP_ADD, at, number(o, DT_U32, a->value)));
+  }
+  if (space == IN_SHARED || space == IN_CLUSTER) {
     if (!b->smem) ptx_fail(b, "'%s': there is no shared memory", o->i->op);
     Ref off;
     if (base->kind == PTX_A_INT) {

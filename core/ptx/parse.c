@@ -906,7 +906,9 @@ static void header(Parse *p) {
     lex_fail(&p->x, "a version such as 8.0 is expected behind .version");
   }
   uint32_t major = 0;
-  for (char *c = text; c < point; c++) major = major * 10 + (uint32_t)(*c - '0');
+  for (char *c = text; c < point; c++) {
+    major = major * 10 + (uint32_t)(*c - '0');
+  }
   p->m->version = major * 10 + minor;
   if (p->m->version < OLDEST || p->m->version > NEWEST) {
     p->x.at_line = line;

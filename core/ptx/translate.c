@@ -265,7 +265,8 @@ static void homes(PtxBuild *b) {
       for (uint32_t k = 0; k < ins->args; k++) {
         const PtxArg *a = &b->m->args.p[ins->arg + k];
         DType t = ptxrow_elements(b, ins, k);
-        bool plain = a->kind != PTX_A_VECTOR && strncmp(ins->op, "wgmma", 5) == 0;
+        bool plain = a->kind != PTX_A_VECTOR && row->dsts == 1 &&
+                     strncmp(ins->op, "wgmma", 5) == 0;
         if (!plain && (t != DT_NONE || pass)) give_home(b, a, t);
       }
     }
@@ -309,19 +310,31 @@ static int32_t join(int32_t a, int32_t b) {
   return MIXED;
 }
 
-// The bound pointer at a byte offset of the parameters, or PLAIN.
-static int32_t bound_pointer(const PtxBuild *b, int64_t offset) {
+// The bound memory of a module's variable, or PLAIN.
+static int32_t bound_variable(const PtxBuild *b, int64_t var) {
   for (size_t k = 0; k < b->nbound; k++) {
-    if (b->bound[k].mem && b->bound[k].offset == offset) return (int32_t)k;
+    if (b->bound[k].var == var + 1) return (int32_t)k;
   }
   return PLAIN;
 }
 
-static int32_t root_of(const PtxBuild *b, const PtxArg *a) {
+// The bound pointer at a byte offset of the parameters, or PLAIN.
+static int32_t bound_pointer(const PtxBuild *b, int64_t offset) {
+  for (size_t k = 0; k < b->nbound; k++) {
+    const PtxBound *p = &b->bound[k];
+    if (p->mem && !p->var && p->offset == offset) return (int32_t)k;
+  }
+  return PLAIN;
+}
+
+int32_t ptx_root(const PtxBuild *b, const PtxArg *a) {
   if (a->kind == PTX_A_REG) return b->slot[a->value].root;
   if (a->kind == PTX_A_VAR) {
     const PtxVar *v = &b->m->vars.p[a->value];
     if (v->space == PTX_PARAM) return bound_pointer(b, v->offset);
+    if (v->space == PTX_GLOBAL || v->space == PTX_CONST) {
+      return bound_variable(b, a->value);
+    }
   }
   return PLAIN;
 }
@@ -344,15 +357,15 @@ static int32_t root_result(const PtxBuild *b, const PtxIns *i) {
     return wide ? bound_pointer(b, at) : PLAIN;
   }
   if (i->args < 2) return PLAIN;
-  if (is_op(i, "mov") || is_op(i, "cvta")) return root_of(b, &a[1]);
-  if (is_op(i, "add")) return root_sum(root_of(b, &a[1]), root_of(b, &a[2]));
+  if (is_op(i, "mov") || is_op(i, "cvta")) return ptx_root(b, &a[1]);
+  if (is_op(i, "add")) return root_sum(ptx_root(b, &a[1]), ptx_root(b, &a[2]));
   if (is_op(i, "sub")) {
-    int32_t x = root_of(b, &a[1]), y = root_of(b, &a[2]);
+    int32_t x = ptx_root(b, &a[1]), y = ptx_root(b, &a[2]);
     if (x >= 0 && x == y) return PLAIN;
     return y == PLAIN || y == UNSEEN ? x : MIXED;
   }
-  if (is_op(i, "mad")) return root_of(b, &a[3]);
-  if (is_op(i, "selp")) return join(root_of(b, &a[1]), root_of(b, &a[2]));
+  if (is_op(i, "mad")) return ptx_root(b, &a[3]);
+  if (is_op(i, "selp")) return join(ptx_root(b, &a[1]), ptx_root(b, &a[2]));
   return PLAIN;
 }
 
@@ -445,6 +458,7 @@ static void objects(PtxBuild *b) {
     if (mem.space != SP_GMEM) continue;
     if (mem.count >= 0) mem.count = mem.count * dtype_bits(mem.type) / 8;
     mem.type = DT_U8;
+    mem.layout = 0;  // its coordinates are those of other elements
     b->object[k] = ir_mem(b->cx, b->fn, mem);
   }
 }
@@ -684,6 +698,25 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   objects(&b);
   variables(&b);
   emit(&fr, file);
+}
+
+void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
+                   PtxVars *used) {
+  bool *seen = NEW(cx, bool, m->vars.n + 1);
+  memset(seen, 0, m->vars.n + 1);
+  // operands of the function's instructions lie in front of the next one's
+  for (uint32_t i = f->ins; i < f->ins + f->n_ins; i++) {
+    const PtxIns *ins = &m->ins.p[i];
+    for (uint32_t k = 0; k < ins->args; k++) {
+      const PtxArg *a = &m->args.p[ins->arg + k];
+      const PtxArg *x = a->kind == PTX_A_ADDRESS ? &m->args.p[a->part] : a;
+      if (x->kind != PTX_A_VAR || seen[x->value]) continue;
+      const PtxVar *v = &m->vars.p[x->value];
+      if (v->space != PTX_GLOBAL && v->space != PTX_CONST) continue;
+      seen[x->value] = true;
+      vec_push(cx, *used, (uint32_t)x->value);
+    }
+  }
 }
 
 const PtxFunc *ptx_entry(Ctx *cx, const PtxModule *m, const char *name) {

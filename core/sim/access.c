@@ -1,26 +1,26 @@
-// Passes and sectors of one warp-wide access.
+// Shared-memory passes and global sectors of one warp-wide access.
 #include "sim/access.h"
 
 #include <string.h>
 
 #define FULL 0xffffffffu
 
-// ---- groups of lanes against banks ----
+// ---- bank conflicts of a group of lanes ----
 
-// The words of one group, by bank: lanes with the same word share a pass;
-// lanes of one bank with different words need one pass each.
+// The words of one group, by bank. Lanes with the same word share a pass; lanes
+// of one bank with different words need one pass each.
 typedef struct Banks {
   uint32_t seen;        // banks with a word
   uint32_t word[32];    // first word of each bank
-  uint8_t next[32];     // lane that brought the next word of the bank
+  uint8_t next[32];     // lane that added the next word of the bank
   uint8_t tail[32], count[32];
-  uint32_t extra[32];   // by lane: the word it brought
+  uint32_t extra[32];   // by lane: the word it added
   int most;
 } Banks;
 
-// Adds a lane that asks for word `w` in bank `bank`; a bank's first word
-// stands in `word`, further ones in a chain of lanes. Which of the bank's words
-// it is.
+// Adds a lane that accesses word `w` in bank `bank`. A bank's first word is in
+// `word`; further ones form a chain of lanes. Returns the index of the word in
+// its bank.
 static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   uint32_t bit = 1u << bank;
   if (!(k->seen & bit)) {
@@ -42,8 +42,9 @@ static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   return k->count[bank] - 1;
 }
 
-// Passes of the lanes of `mask`; `so` is what groups before took. Accesses are
-// aligned, so `width` bytes are one unit of 128/width wide banks.
+// Returns the passes of the lanes of `mask`; `so` holds the passes of earlier
+// groups. Accesses are aligned, so `width` bytes are one unit of 128 / width
+// wide banks.
 static inline int group_passes(int shift, const uint32_t *addr, uint32_t mask,
                                SimPasses so, SimTurns *turns) {
   Banks k;
@@ -61,7 +62,7 @@ static inline int group_passes(int shift, const uint32_t *addr, uint32_t mask,
   return k.most;
 }
 
-// All lanes, in order, one unit after the other.
+// Reports whether the addresses of all lanes are contiguous, in lane order.
 static bool contiguous(int width, const uint32_t addr[32]) {
   uint32_t off = 0;
   for (uint32_t l = 0; l < 32; l++)
@@ -69,7 +70,7 @@ static bool contiguous(int width, const uint32_t addr[32]) {
   return off == 0;
 }
 
-// Every active pair of lanes l, l^d reads the same address.
+// Reports whether every active pair of lanes l, l^d reads the same address.
 static bool pairs_agree(const uint32_t *addr, uint32_t mask, int d) {
   uint32_t low = d == 1 ? 0x55555555u : 0x33333333u;
   uint32_t both = mask & (mask >> d) & low;
@@ -80,7 +81,7 @@ static bool pairs_agree(const uint32_t *addr, uint32_t mask, int d) {
   return true;
 }
 
-// `lanes` at a time, behind those that took p.
+// Adds the passes of `mask`, taken `lanes` lanes at a time, to p.
 static SimPasses by_groups(int shift, const uint32_t *addr, uint32_t mask,
                            int lanes, SimPasses p, SimTurns *turns) {
   uint32_t one = lanes == 32 ? FULL : (1u << lanes) - 1;
@@ -93,8 +94,9 @@ static SimPasses by_groups(int shift, const uint32_t *addr, uint32_t mask,
   return p;
 }
 
-// Loads of 8 and 16 bytes: a group may take twice the lanes where pairs read
-// the same address. 16 bytes: decided in each half of the warp.
+// Returns the passes of loads of 8 and 16 bytes. A group may have twice the
+// lanes if pairs of lanes read the same address. For 16 bytes, that is decided
+// in each half of the warp.
 static SimPasses wide_load(int width, const uint32_t *addr, uint32_t mask,
                            SimTurns *turns) {
   int span = width == 8 ? 32 : 16, shift = width == 8 ? 3 : 4;
@@ -125,15 +127,15 @@ SimPasses simaccess_matrix(int num, const uint32_t *addr, SimTurns *turns) {
   return by_groups(4, addr, rows, 8, (SimPasses){0, 0}, turns);
 }
 
-// ---- counting different keys ----
+// ---- counting distinct keys ----
 
-// A set of at most 64 keys, two a lane: `used` says which places are taken. A
-// key's place is the top six bits of its product with 2^64 / golden ratio,
-// which spreads neighbours, or the next that is free.
+// A set of at most 64 keys, two per lane; `used` is the mask of taken entries.
+// A key's entry is given by the top six bits of its product with 2^64 / golden
+// ratio, which spreads neighbours, or is the next free one.
 typedef struct Keys {
   uint64_t used;
   uint64_t key[64];
-  uint8_t number[64];  // of the different keys, in their order
+  uint8_t number[64];  // of each distinct key, in order of insertion
   int count;
 } Keys;
 
@@ -149,10 +151,11 @@ static inline uint8_t keys_add(Keys *s, uint64_t key) {
   return (uint8_t)s->count++;
 }
 
-// One pass for each different (source line, destination line, destination
-// chunk XOR source chunk); lines have 128 bytes, chunks 16. The fewest: one for
-// each source line, of which rows may be a part; but where most sectors are
-// read by halves, another request has the rest: eight lanes could share a line.
+// Counts one pass for each distinct (source line, destination line, destination
+// chunk XOR source chunk). Lines have 128 bytes, chunks 16. The minimum is one
+// pass per source line, of which the rows may be a part. If most sectors are
+// only half read, another request reads the other halves: eight lanes could
+// then share a line.
 SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
                                uint32_t mask, SimTurns *turns) {
   Keys passes, lines, sectors;
@@ -165,7 +168,7 @@ SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
     int l = __builtin_ctz(mask);
     uint64_t line = src[l] >> 7;
     uint64_t chunk = (dst[l] >> 4 ^ src[l] >> 4) & 7;
-    uint64_t to = dst[l] >> 7;  // of 25 bits
+    uint64_t to = dst[l] >> 7;  // 25 bits
     uint64_t pass = line << 32 ^ to << 3 ^ chunk;
     if (line != last_line) group = keys_add(&lines, line);
     if (pass != last_pass) number = keys_add(&passes, pass);

@@ -1,8 +1,9 @@
-// Memory at addresses that a kernel computes or loads, of which each lane may
-// have another one. An instruction that has such memory is there once for each
-// piece of memory that it may be: the pointer arguments' and those whose
-// addresses the script has asked for. The lanes run the one of the piece that
-// their address lies in, which is an access like all others.
+// Raw pointers: memory at addresses that a kernel computes or loads. Each lane
+// may have another address. Decoding copies an instruction with such an address
+// once for each memory object that it may access: those of the pointer
+// arguments, and those whose addresses the script requested. At run time, each
+// lane executes the copy of the object that contains its address, as an
+// ordinary access.
 #include "sim/address.h"
 
 #include <string.h>
@@ -24,7 +25,7 @@ const LaunchArg *simaddress_piece(const SimProg *p, size_t k) {
 
 // ---- decoding ----
 
-// The sides of an access in global memory; how many.
+// Finds the sides of an access in global memory; returns their number.
 static int sides_of(const SimIns *d, SimSide *s[2], bool write[2]) {
   if (d->op == OP_COPY || d->op == OP_CPASYNC) {
     SimCopy *c = (SimCopy *)(uintptr_t)d->x;
@@ -40,7 +41,7 @@ static int sides_of(const SimIns *d, SimSide *s[2], bool write[2]) {
   return 1;
 }
 
-// d with a side of its own.
+// Returns a copy of d with its own side.
 static SimIns copy_of(Ctx *cx, const SimIns *d) {
   SimIns out = *d;
   size_t size = d->op == OP_COPY || d->op == OP_CPASYNC ? sizeof(SimCopy)
@@ -51,7 +52,7 @@ static SimIns copy_of(Ctx *cx, const SimIns *d) {
   return out;
 }
 
-// The object that an argument's memory is known by; -1: none.
+// Returns the Fn.mem index of an argument's memory; -1: it has none.
 static int32_t object_of(const Fn *fn, size_t k) {
   for (size_t j = 0; k < fn->arg.n && j < fn->mem.n; j++)
     if (fn->mem.p[j].arg == (int32_t)k && fn->mem.p[j].space == SP_GMEM)
@@ -59,7 +60,7 @@ static int32_t object_of(const Fn *fn, size_t k) {
   return -1;
 }
 
-// Piece k, or none, as elements of m.
+// Returns piece k, or an empty object, as elements of m.
 static SimMem *mem_of(Ctx *cx, const SimProg *p, const SimMem *m, size_t k) {
   const LaunchArg *a = k < simaddress_pieces(p) ? simaddress_piece(p, k) : NULL;
   int32_t object = a ? object_of(p->fn, k) : -1;
@@ -96,7 +97,8 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
   *m = (SimAddressed){.ins = NEW(cx, SimIns, n + 1),
                       .piece = NEW(cx, const LaunchArg *, n + 1),
                       .address = mem->address, .off = s[k]->slot,
-                      .wide = s[k]->wide, .bits = dtype_bits((DType)s[k]->type), .write = write,
+                      .wide = s[k]->wide, .write = write,
+                      .bits = mem->bits,
                       .align = p->fn->mem.p[mem->index].align,
                       .at = (*top + 63) & ~63u, .mem = mem};
   if (d->op == OP_COPY || d->op == OP_CPASYNC)
@@ -122,7 +124,7 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
                 .who = d->who, .sem = d->sem, .x = m};
 }
 
-// Others than these are not followed.
+// Rejects raw pointers in instructions that are not supported.
 static void refuse(Ctx *cx, const Fn *fn, const SimIns *d) {
   const Ins *i = ir_get(fn, d->ref);
   Operand o;
@@ -159,7 +161,7 @@ static int64_t address_of(const SimWarp *w, const SimAddressed *m, int l) {
                    (uint64_t)off * (uint64_t)(m->bits / 8));
 }
 
-// Lanes that do nothing there are in none.
+// Reports whether lane l accesses memory: its predicate is true.
 static bool acts(const SimWarp *w, const SimAddressed *m, int l) {
   return !m->pred || ((const uint32_t *)(const void *)(w->v + m->pred))[l];
 }
@@ -168,15 +170,15 @@ static bool has(const LaunchArg *a, int64_t address) {
   return (uint64_t)address - (uintptr_t)a->p < a->bytes;
 }
 
-// Is an address of some piece?
+// Reports whether an address is in some piece.
 static bool is_known(const SimAddressed *m, int64_t address) {
   for (int k = 0; k < m->n; k++)
     if (has(m->piece[k], address)) return true;
   return false;
 }
 
-// May what is reached from a base be of piece k? Another tensor's memory is
-// not, but where the base is none's itself.
+// Reports whether an address derived from `base` may be in piece k. It may not
+// if `base` is in another piece.
 static bool leads_to(const SimAddressed *m, int k, int64_t base) {
   return has(m->piece[k], base) || !is_known(m, base);
 }
@@ -187,13 +189,14 @@ uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
   uint32_t in = 0;
   for (uint32_t rest = left; rest; rest &= rest - 1) {
     int l = __builtin_ctz(rest);
-    if (k == m->n) {  // no memory
+    if (k == m->n) {  // accesses no memory
       at[l] = 0;
       in |= (uint32_t)!acts(w, m, l) << l;
       continue;
     }
     uint64_t first = (uintptr_t)m->piece[k]->p;
-    uint64_t d = (uint64_t)address_of(w, m, l) - first;  // below first: huge
+    // Huge if the address is below first.
+    uint64_t d = (uint64_t)address_of(w, m, l) - first;
     uint64_t size = (uint64_t)m->bits / 8;
     if (d >= m->piece[k]->bytes || d % size ||
         !acts(w, m, l) || base_of(w, m, l) % m->align ||

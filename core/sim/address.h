@@ -1,33 +1,34 @@
-// Memory at addresses that a kernel computes or loads (address.c).
+// Raw pointers: memory at addresses that a kernel computes or loads
+// (address.c).
 #ifndef CUTE_SIMADDRESS_H
 #define CUTE_SIMADDRESS_H
 
 #include "sim/inside.h"
 
-// An instruction with memory at addresses, SimIns.x of OP_PTR: as it is where
-// the lanes' addresses lie in one piece of memory, for each of these.
+// An instruction with raw pointers, SimIns.x of OP_PTR. It has one copy for
+// each memory object that a lane's address may be in.
 typedef struct SimAddressed {
-  SimIns *ins;             // n of them, and one of no memory
+  SimIns *ins;             // n copies, and one for lanes without memory
   const LaunchArg **piece;
   int n;
   uint32_t address, off;   // slots
   bool wide;               // 64-bit offsets
-  int bits;                // of an element
-  int64_t align;           // bytes that addresses are told to be multiples of
-  uint32_t at;             // slot of offsets in the piece
-  uint32_t pred;           // slot, 0: always
+  int bits;                // bits of an element
+  int64_t align;           // promised alignment of the addresses, in bytes
+  uint32_t at;             // slot of the offsets in the piece
+  uint32_t pred;           // slot of the predicate; 0: always
   bool write;
   const SimMem *mem;
 } SimAddressed;
 
-// Memory that addresses may lie in: number k of the launch's, or NULL.
+// Returns piece k of the memory that addresses may be in, or NULL.
 const LaunchArg *simaddress_piece(const SimProg *p, size_t k);
 size_t simaddress_pieces(const SimProg *p);
-// Makes d OP_PTR where it has memory at addresses; *top: the end of a warp's
-// values, which grow.
+// Turns d into OP_PTR if it has raw pointers. *top: end of a warp's values,
+// which grow.
 void simaddress_split(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d);
-// The lanes' next piece: those of `left` that are in piece k, whose offsets are
-// written. Those that are in none are told by simaddress_wild.
+// simaddress_lanes returns the lanes of `left` whose addresses are in piece k,
+// and writes their offsets. simaddress_wild reports lanes that are in no piece.
 uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
                           uint32_t left);
 void simaddress_wild(SimWarp *w, const SimIns *i, uint32_t lanes);

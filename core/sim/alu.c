@@ -1,5 +1,5 @@
-// Arithmetic on raw bits as the target does it: one lane for every type,
-// all 32 lanes at once for the usual ones.
+// Arithmetic on raw bits, bit for bit as on the target: one lane for every
+// type, all 32 lanes at once for the common ones.
 #include "ir/eval.h"
 #include "sim/inside.h"
 
@@ -10,8 +10,8 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-// The vector switch is compiled for AVX2 as well, chosen when loaded (before
-// the thread sanitizer is ready for it).
+// The vector switch is also compiled for AVX2 and chosen at load time, except
+// under the thread sanitizer, which is not ready then.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && \
     !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define CLONES __attribute__((target_clones("avx2", "default")))
@@ -68,14 +68,15 @@ static double math_of(MathFn f, double x, double y) {
 
 // ---- conversions ----
 
-// An integer on its way to a type of less than 42 bits: one that a double has,
-// odd where bits are lost, so that rounding it is rounding once.
+// Prepares an integer for conversion to a type of less than 42 bits: returns a
+// value that a double represents, rounded to odd, so that rounding happens
+// once.
 static uint64_t odd(uint64_t a, uint64_t magnitude) {
   if (magnitude < (uint64_t)1 << 53) return a;
   return (a & ~(uint64_t)0x7ff) | (a & 0x7ff ? 0x800 : 0);
 }
 
-// A NaN of f64 as f32 or f16 keeps its sign and upper bits.
+// Converts a NaN of f64 to f32 or f16; it keeps its sign and upper bits.
 static uint64_t narrow_nan(DType to, uint64_t a) {
   uint32_t sign = (uint32_t)(a >> 32) & 0x80000000u;
   uint32_t u = sign | 0x7fc00000u | ((uint32_t)(a >> 29) & 0x7fffff);
@@ -86,7 +87,7 @@ static uint64_t narrow_nan(DType to, uint64_t a) {
 static uint64_t convert_nan(DType from, DType to, uint64_t a, double x) {
   if (from == DT_F64 && (to == DT_F32 || to == DT_F16))
     return narrow_nan(to, a);
-  // those below f32 come by way of it, as 7fffffff but for bf16
+  // types below f32 convert through it: to 7fffffff, except bf16
   bool by_f32 = to == DT_F64 && from != DT_F32 && from != DT_BF16;
   return by_f32 ? 0x7fffffffe0000000u : dtype_from_double(to, x);
 }
@@ -97,7 +98,7 @@ static uint64_t convert(DType from, DType to, uint64_t a) {
     if (to == DT_BOOL) return x != 0;
     if (isnan(x) && dtype_is_float(to) && (from == DT_F64 || to == DT_F64))
       return convert_nan(from, to, a, x);
-    if (!dtype_is_float(to))  // what a NaN becomes depends on the source
+    if (!dtype_is_float(to))  // the result for a NaN depends on the source
       return eval_narrow(to, from == DT_F64 ? dtype_from_double(to, x)
                                        : dtype_from_float(to, (float)x));
     if (from == DT_F32 && to != DT_F64) return dtype_from_float(to, f32_of(a));
@@ -150,7 +151,7 @@ static uint64_t lane_get(const char *v, uint32_t slot, bool wide, int l) {
   return ((const uint32_t *)(const void *)(v + slot))[l];
 }
 
-// Any operation, lane by lane.
+// Executes any operation, lane by lane.
 static void lanes_slow(const SimIns *i, char *v) {
   bool in = sim_wide((DType)i->type);
   bool bw = i->op == OP_SHL || i->op == OP_SHR ? false : in;
@@ -178,7 +179,7 @@ static inline double fma_f64(double a, double b, double c) {
   return bits_double(u);
 }
 
-// x, a result of a and b, both of which may be NaNs: the second one counts.
+// Returns x, a result of a and b. If both are NaNs, the second one decides.
 static inline double second(double x, double b) { return b == b ? x : b + b; }
 
 #define KEY(op, cls) ((op) * 8 + (cls))
@@ -234,7 +235,7 @@ static void lanes_select(const SimIns *i, char *v) {
   }
 }
 
-// The conversions that index arithmetic and epilogues are made of.
+// Converts between the types that index arithmetic and epilogues use.
 static bool lanes_convert(const SimIns *i, char *v) {
   const uint32_t *a = (const uint32_t *)(const void *)(v + i->a);
   uint32_t *d = (uint32_t *)(void *)(v + i->d);

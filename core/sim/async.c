@@ -1,12 +1,12 @@
-// Operations that other agents carry out: bulk copies, st.async, cp.async that
-// arrives at an mbarrier. A thread starts one; it is done at the latest moment
-// that the program allows: when somebody waits for it and nobody else can go
-// on, or by chance (ends at an mbarrier), or at the thread's own wait for its
-// group.
+// Asynchronous operations: bulk copies, st.async, and cp.async that arrives at
+// an mbarrier. A thread starts one, and an agent completes it as late as the
+// program allows. An operation that ends at an mbarrier completes when a thread
+// waits for it and no other thread can run, or at random. One in a group
+// completes at its thread's wait for the group.
 //
-// Until then what it writes is pending in the shadow, and what it reads was
-// read by an actor whose epoch is known to those only who waited: a write that
-// comes before is a race like any other.
+// Until then its destination is pending in the shadow. Its source counts as
+// read by an actor whose epoch only the waiting threads acquire, so that an
+// earlier write is reported as a race.
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/shadow.h"
@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-// ---- the list ----
+// ---- operations in flight ----
 
 static void drop(SimCluster *c, size_t k) {
   SimAsync *a = c->async[k];
@@ -72,7 +72,7 @@ SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
   return a;
 }
 
-// ---- what it reads and writes ----
+// ---- accesses ----
 
 static Access access_of(const SimAsync *a, const SimMem *m, uint32_t bytes) {
   return (Access){.w = a->w, .i = a->i, .m = m, .bytes = (int)bytes,
@@ -140,14 +140,14 @@ const SimAsync *simasync_to(const SimCluster *c, uint32_t g) {
   return NULL;
 }
 
-// ---- its end ----
+// ---- completion ----
 
 static void fetch(SimAsync *a) {
   if (!a->fetched) a->run(a, ASYNC_FETCH);
   a->fetched = true;
 }
 
-// What it wrote is there, by the actor that says so.
+// Records the completed writes in the shadow, as writes of `actor`.
 static void settle(SimAsync *a, int actor, uint32_t epoch) {
   SimCluster *c = a->w->cluster;
   uint8_t flags = GF_DEFINED | (a->generic ? 0 : GF_AGENT);
@@ -179,7 +179,7 @@ void simasync_land(SimCluster *c, size_t k) {
   simmbar_complete(c, b, bytes);
 }
 
-// Does a warp wait for what this one completes?
+// Reports whether a warp waits for the bytes of this operation.
 static bool awaited(const SimCluster *c, const SimAsync *a) {
   for (int k = 0; k < c->prog->nall; k++)
     if ((c->warp[k].state == SW_MBAR || c->warp[k].polling) &&
@@ -197,7 +197,8 @@ size_t simasync_first(const SimCluster *c, size_t k) {
   return k;
 }
 
-// One of those that end at an mbarrier and, if `wanted`, are waited for.
+// Completes a random operation that ends at an mbarrier (wanted: one that is
+// waited for).
 static bool land_any(SimCluster *c, bool wanted) {
   size_t n = 0, pick = 0;
   for (size_t k = 0; k < c->nasync; k++) {
@@ -232,7 +233,7 @@ void simasync_commit(SimWarp *w, SimBy by) {
   for (int l = 0; l < LANES; l++) w->groups[by][l] += w->active >> l & 1;
 }
 
-// A load that ends at an mbarrier is none of a group's.
+// Drains a load that ends at an mbarrier, and is thus in no group.
 static void drain(SimAsync *a) {
   if (!a->drained) a->run(a, ASYNC_DRAIN);
   a->drained = true;
@@ -258,14 +259,14 @@ void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read) {
     }
     a->run(a, ASYNC_DELIVER);
     settle(a, w->id, w->clk);
-    // others move up: their order does not matter, a group's ends at once
+    // drop puts another operation at k; the order in a group does not matter
     drop(c, k);
   }
 }
 
 // ---- the end of the cluster ----
 
-// Does it end at another CTA's mbarrier?
+// Reports whether it ends at another CTA's mbarrier.
 static bool is_far(const SimAsync *a) {
   int64_t size = a->w->cluster->prog->smem_bytes;
   return a->mbar && a->mbar->at / size != a->w->home / size;

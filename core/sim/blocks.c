@@ -1,16 +1,17 @@
-// Races between CTAs in global memory. CTAs run in any order and on many
-// threads of the host, so what is kept does not depend on when they ran: for
-// each granule of memory that the kernel writes, and each class of access,
-// the first and the last CTA (by number) that did it, with its lowest thread
-// and line, and whether all stores stored one value. The last is kept only
-// where there are two. Memory that a kernel only reads costs nothing.
+// Races between CTAs in global memory. CTAs run in any order and on many host
+// threads, so the records do not depend on when they ran. Each granule that the
+// kernel writes has, for each class of access, the first and the last CTA (by
+// number) that performed it. A record has the lowest thread, its line, and
+// whether all stores stored the same value. The last CTA is recorded only if
+// there are two. Memory that a kernel only reads costs nothing.
 //
-// Two accesses race when different CTAs do them, one writes, not both are
-// strong (atomics, and loads and stores with an order, for the whole GPU or
-// more). (Stores of elements below a byte, which are atomics on a GPU, are not
-// looked at.) Stores of one and the same value are no race here: whichever
-// comes last, memory holds the same. Nothing orders two CTAs: where something
-// could, relay.c does all this. Those of one cluster are shadow.c's.
+// Two accesses race if different CTAs perform them, one of them writes, and not
+// both are strong (atomics, and ordered loads and stores, of GPU scope or
+// wider). Stores of elements narrower than a byte, which are atomics on a GPU,
+// are not checked. Stores of the same value do not race here: memory holds that
+// value whichever store is last. Nothing here orders two CTAs; programs with
+// such ordering use relay.c instead. Races inside a cluster are found by
+// shadow.c.
 #include "ir/intrin.h"
 #include "sim/address.h"
 #include "sim/blocks.h"
@@ -21,13 +22,13 @@
 enum { READ, WRITE, STRONG_READ, STRONG_WRITE };
 enum { PAGE = 4096, ALIGN = 256 };
 
-// What is kept of an access, from the lowest bit on: what was stored (a
-// digest, or MANY: different values), the line (an index into Fn.src, 0 where
-// that is too large), the thread, the CTA (from 1 on: 0 is no access).
+// Bits of a record, from the lowest on: the stored value (a digest, or MANY:
+// different values), the line (index into Fn.src, or 0 if too large), the
+// thread, the CTA (from 1 on; 0: no access).
 enum { SRC_AT = 16, THREAD_AT = 28, CTA_AT = 38, MANY = 0xffff };
 enum { MAX_SRC = 1 << (THREAD_AT - SRC_AT), MAX_CTA = (1 << 26) - 2 };
 
-// ---- areas ----
+// ---- areas: host memory of arguments ----
 
 static bool meets(const SimArea *a, const SimArea *b) {
   return a->p < b->p + b->bytes && b->p < a->p + a->bytes;
@@ -55,7 +56,7 @@ void simblocks_areas(Ctx *cx, SimProg *p) {
       }
     p->area[p->narea++] = new;
   }
-  uint64_t end = ALIGN;  // nothing is at 0
+  uint64_t end = ALIGN;  // address 0 is never used
   for (int k = 0; k < p->narea; k++) {
     SimArea *a = &p->area[k];
     a->start = end + (uintptr_t)a->p % ALIGN;
@@ -134,7 +135,7 @@ static uint64_t *make_page(SimCluster *c, uint64_t **at) {
   return none;
 }
 
-// The page at *at, made by whoever comes first; NULL: out of memory.
+// Returns the page at *at, creating it atomically; NULL: out of memory.
 static inline uint64_t *page(SimCluster *c, uint64_t **at) {
   uint64_t *p = __atomic_load_n(at, __ATOMIC_ACQUIRE);
   return p ? p : make_page(c, at);
@@ -142,15 +143,15 @@ static inline uint64_t *page(SimCluster *c, uint64_t **at) {
 
 static uint64_t cta(uint64_t x) { return x >> CTA_AT; }
 
-// Which of two accesses is kept, with what is known of both's values; the
-// lower one of one CTA's, of two CTAs' the lower or the higher.
+// Returns the record to keep of two accesses, with their values merged. Keeps
+// the lower access of one CTA; of two CTAs, the lower, or higher, one.
 static uint64_t merge(uint64_t x, uint64_t y, bool higher) {
   bool first = x >> SRC_AT < y >> SRC_AT;
   uint64_t kept = first != (higher && cta(x) != cta(y)) ? x : y;
   return ((x ^ y) & MANY) == 0 ? kept : kept | MANY;
 }
 
-// Adds x to *at; gives an access of another CTA that is not kept, or 0.
+// Adds x to *at. Returns an access of another CTA that was not kept, or 0.
 static inline uint64_t put(uint64_t *at, uint64_t x, bool higher) {
   uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED), new;
   do {
@@ -206,7 +207,7 @@ void simblocks_access(SimWarp *w, const SimIns *i, const SimMem *m,
   }
 }
 
-// ---- what was found ----
+// ---- races ----
 
 typedef struct Side { int plane; uint64_t x; } Side;
 
@@ -240,7 +241,7 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
     const Mem *m = &p->fn->mem.p[k];
     if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
     const SimMem *s = p->mem[m->ref];
-    if (s && s->address) {  // unless an argument has it
+    if (s && s->address) {  // unless it is an argument's memory
       f->r.mem = (int32_t)k;
       f->r.offset = (byte - area->p) * 8 / s->own;
     }
@@ -262,7 +263,7 @@ static uint64_t last_key(const SimArea *a, size_t n, int plane, size_t g) {
   return p && p[g] ? p[g] : a->first[plane][n][g];
 }
 
-// The races of two planes in page n; of stores only where values differ.
+// Finds the races of two classes in page n; stores race only if values differ.
 static void find_inpage(const SimProg *p, const SimArea *area, size_t n,
                          int x, int y, Found found, void *ud) {
   const uint64_t *s = area->first[x][n], *t = area->first[y][n];

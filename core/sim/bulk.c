@@ -1,7 +1,7 @@
-// Bulk copies (TMA): a lane starts one, an agent carries it out. Boxes of a
-// tensor map are read and written row by row, what lies outside of the tensor
-// as zeros or not at all; in shared memory their bytes stand as the map's
-// swizzle has them.
+// Bulk copies (TMA): a lane starts one, and an agent carries it out. Boxes of a
+// tensor map are read and written row by row. Elements outside the tensor are
+// read as zeros and not written. In shared memory the bytes are swizzled as the
+// map says.
 #include "ir/eval.h"
 #include "sim/async.h"
 #include "sim/bulk.h"
@@ -12,29 +12,30 @@
 #include <pthread.h>
 #include <string.h>
 
-// One of them, of the bytes behind it.
+// A bulk copy; its bytes follow the struct.
 typedef struct Copy {
   const SimBulk *b;
   SimMapped m;
   uint32_t shared;          // first byte in the cluster's shared memory
-  uint32_t to;              // BULKSEND: where they go
-  int64_t global;           // first byte of the object
-  int64_t at[2 * TENSORMAP_RANK];  // coordinates, offsets of im2col
+  uint32_t to;              // BULKSEND: destination
+  int64_t global;           // first byte in the object
+  int64_t at[2 * TENSORMAP_RANK];  // coordinates, im2col offsets
 } Copy;
 
 static uint8_t *bytes_of(Copy *k) { return (uint8_t *)(k + 1); }
 
 // ---- boxes ----
 
-// A run of a box along mode 0, and the part of it that the tensor has: bytes
-// from the box's first on, of these the first inside, how many, and where.
+// A run of a box along mode 0, and the part of it inside the tensor: offset of
+// the run in the box, offset of the first byte inside, bytes inside, and their
+// offset in global memory.
 typedef struct Run {
   int64_t at, skip, n, global;
 } Run;
 
 static int64_t element_bytes(const SimBulk *b) { return b->global->bits / 8; }
 
-// Coordinate i, from 1 on, of run r, of which the modes before take their part.
+// Returns coordinate i >= 1 of run r, and removes its share from *r.
 static int64_t coordinate(const Copy *k, int i, int64_t *r) {
   const TensorMap *m = &k->m.map;
   int64_t n = m->box[i], c;
@@ -43,7 +44,7 @@ static int64_t coordinate(const Copy *k, int i, int64_t *r) {
     *r /= n;
     return c;
   }
-  // pixels go on from the first one, row by row of where the filter fits
+  // pixels continue from the first one, row by row, where the filter fits
   if (i == m->rank - 1) return k->at[i] + *r;
   int64_t low = m->lower[i - 1], step = m->step[i];
   n = (m->extent[i] + m->upper[i - 1] - low - 1) / step + 1;
@@ -56,7 +57,7 @@ static int64_t row_of(const TensorMap *m) {
   return m->im2col ? m->channels : m->box[0];
 }
 
-// Run number r of the box; n is 0 where none of it is inside.
+// Returns run r of the box; n is 0 if it is outside the tensor.
 static Run run_at(const Copy *k, int64_t r) {
   const TensorMap *m = &k->m.map;
   int64_t size = element_bytes(k->b), from = k->at[0], to = from + row_of(m);
@@ -85,14 +86,14 @@ static int64_t runs_of(const Copy *k) {
   return n;
 }
 
-// The runs of a copy without a map are one.
+// Returns run r; a copy without a map is one run.
 static Run run_of(const Copy *k, int64_t r) {
   if (k->b->map) return run_at(k, r);
   return (Run){.n = k->b->bytes, .global = k->global};
 }
 
-// Where 16 bytes of a box stand that would be at addr, of a CTA, without a
-// swizzle.
+// Returns the swizzled address of the 16 bytes of a box that are at addr, of a
+// CTA, without a swizzle.
 static uint32_t place(const SimBulk *b, uint32_t addr) {
   uint32_t bits = b->map ? (1u << b->map->swizzle) - 1 : 0;
   return addr ^ ((addr >> 7 & bits) << 4);
@@ -110,7 +111,8 @@ static void move_shared(Copy *k, SimCluster *c, bool in) {
 
 // ---- global memory ----
 
-// What lies outside is read as zeros, or as 7ff7 in every 16 bits.
+// Fills the buffer with the value of out-of-bounds elements: zeros, or 7ff7 in
+// every 16 bits (NaN).
 static void fill(Copy *k) {
   uint8_t *p = bytes_of(k);
   const SimBulk *b = k->b;
@@ -120,7 +122,7 @@ static void fill(Copy *k) {
     memcpy(p + at, "\xf7\x7f", 2);
 }
 
-// Elements of tf32 come rounded to nearest even, NaNs as one.
+// Rounds elements of tf32 to nearest even; all NaNs become one.
 static void round_tf32(uint8_t *p, int64_t n) {
   for (int64_t at = 0; at < n; at += 4) {
     uint32_t u;
@@ -182,7 +184,7 @@ static void write_global(SimAsync *a, Copy *k) {
   if (reduces) pthread_mutex_unlock(lock);
 }
 
-// ---- what the agent does ----
+// ---- the agent ----
 
 static void still_mapped(SimAsync *a, const Copy *k) {
   if (k->b->place.mem) simmaps_still(a, &k->b->place, &k->m);
@@ -204,7 +206,7 @@ static void store(SimAsync *a, SimStage stage) {
     write_global(a, k);
     return;
   }
-  still_mapped(a, k);  // wait_group with .read waits for the map's, too
+  still_mapped(a, k);  // wait_group with .read also waits for the map
   move_shared(k, a->w->cluster, false);
 }
 
@@ -214,7 +216,7 @@ static void send(SimAsync *a, SimStage stage) {
   move_shared(k, a->w->cluster, stage == ASYNC_DELIVER);
 }
 
-// ---- what a lane starts ----
+// ---- starting a copy ----
 
 static int64_t value(const SimWarp *w, uint32_t slot, int l) {
   int32_t v;
@@ -222,8 +224,8 @@ static int64_t value(const SimWarp *w, uint32_t slot, int l) {
   return v;
 }
 
-// Byte of the object that lane l names; -1: it or what follows is outside or
-// not on a multiple of 16, which is told.
+// Returns the byte of the object that lane l names; -1: a part of it is out of
+// bounds or not aligned to 16 bytes, which is reported.
 static int64_t byte_at(SimWarp *w, const SimIns *i, const SimSide *s, int l,
                        int bytes, bool write) {
   int64_t off[LANES];
@@ -254,7 +256,7 @@ static Copy copy_of(SimWarp *w, const SimIns *i, int l, int64_t shared) {
   return k;
 }
 
-// Which bytes of global memory it is about; false: it is told what is wrong.
+// Finds the global memory of a copy; false: a fault was reported.
 static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
                         bool write) {
   const SimBulk *b = k->b;
@@ -267,8 +269,8 @@ static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
   return k->global >= 0;
 }
 
-// Boxes that begin elsewhere than on a multiple of 16 bytes: TMA takes their
-// stores for illegal instructions (tried on an H200); its loads are told, too.
+// Reports boxes whose first byte is not aligned to 16. TMA raises an illegal
+// instruction for such stores (tried on an H200); loads are reported, too.
 static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
                            int64_t at, bool write) {
   const SimMem *m = k->m.tensor;
@@ -279,7 +281,7 @@ static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
   f->access.size = 16;
 }
 
-// Products that the coordinates of a box rest on.
+// Checks the products that the coordinates of a box depend on for overflow.
 static void check_coordinates(SimWarp *w, const SimIns *i, int l,
                               const Copy *k) {
   const TensorMap *m = &k->m.map;
@@ -290,7 +292,7 @@ static void check_coordinates(SimWarp *w, const SimIns *i, int l,
                 1u << l);
 }
 
-// What it needs of global memory is looked at, and counted, when it starts.
+// Checks and counts accesses to global memory, when the copy starts.
 static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
                        bool write) {
   const SimMem *m = k->m.tensor;
@@ -300,7 +302,7 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
   for (int64_t r = 0; r < runs_of(k); r++) {
     Run run = run_of(k, r);
     if (!run.n) continue;
-    if (!bytes) {  // told once a copy
+    if (!bytes) {  // reported once per copy
       simmem_depends(w, i, l, m, run.global * 8 / m->own, write);
       if (k->b->map && k->at[0] * element_bytes(k->b) % 16)
         tell_unaligned(w, i, l, k, run.global, write);
@@ -314,7 +316,7 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
   s->least_sectors += (uint64_t)((bytes + 31) / 32);
 }
 
-// The copy of one CTA's; the mbarrier there is told.
+// Starts the copy to one CTA, whose mbarrier it completes.
 static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
                     uint32_t bar) {
   const SimBulk *b = k.b;

@@ -1,27 +1,28 @@
-// Which turns could have come the other way round: two that depend on each
-// other (what one does, or whether it can, is another thing behind the other)
-// and that nothing else orders.
+// Finds the pairs of scheduling steps that another schedule could execute in
+// the opposite order (dynamic partial-order reduction). Two steps are such a
+// pair if they conflict, so that their order changes what one of them does or
+// whether it can run, and if happens-before does not order them.
 //
-// What orders: a thread's own turns, barriers, phases of mbarriers that were
-// waited for, and the dependences themselves. Order of memory is not asked
-// (order.c): a relaxed arrival orders turns as any other does, and so does the
-// start of a copy whose bytes end a phase.
+// Steps are ordered by the program order of a thread, barriers, waited-for
+// phases of mbarriers, and the conflicts themselves. The order of memory
+// (order.c) does not matter here: a relaxed arrival orders steps as any other
+// does, and so does the start of a copy whose bytes complete a phase.
 //
-// Arrivals of one phase of an mbarrier commute. So its phases are the same in
-// all schedules if whatever is done in one of them knows of the end of the one
-// before, and what must be done in it comes before some arrival of it. What
-// does not is a pair:
+// Arrivals in one phase of an mbarrier commute. All schedules have the same
+// phases under two conditions: every operation in a phase happens after the end
+// of the phase before, and every operation that must be in a phase happens
+// before some arrival in it. Violations are pairs:
 //
-//   an arrival, bytes that are expected or land, in phase n, and the arrivals
-//   of phase n - 1 that it does not know: it could be counted among them
-//   a wait that passes in phase n, and the arrivals of phase n - 2 that it does
-//   not know: by its parity it could have passed then; of a look at the phase
-//   (try_wait): those of phase n - 1
-//   a wait, a look or expected bytes in phase n that no arrival of phase n is
-//   behind, and the turn that ends it
+//   an arrival, or bytes expected or completed, in phase n, and the arrivals in
+//   phase n - 1 that do not happen before it: it could be counted among them
+//   a wait that passes in phase n, and the arrivals in phase n - 2 that do not
+//   happen before it: its parity could have passed then. For a test of the
+//   phase (try_wait): the arrivals in phase n - 1
+//   a wait, a test or expected bytes in phase n that no arrival in phase n
+//   happens after, and the step that completes the phase
 //
-// At memory: accesses with an order, or atomics, to one place, one of which is
-// no read; atomics whose results nobody uses commute with their like.
+// In memory, two ordered or atomic accesses to one granule conflict if one of
+// them writes. Atomics of one kind commute if their results are unused.
 #include "sim/turns.h"
 
 #include <string.h>
@@ -31,36 +32,36 @@ enum { MOST_WORDS = 1 << 25 };
 
 typedef struct Guests { SimCause *p; uint32_t n, max; } Guests;
 typedef struct Mbar {
-  Guests came[KEPT];       // arrivals of this phase, and of those before
-  Guests due;              // what must come before its end
+  Guests came[KEPT];       // arrivals in this phase and earlier ones
+  Guests due;              // operations that must precede its end
 } Mbar;
 typedef struct Place { uint64_t key; uint32_t first; } Place;
 typedef struct Touch {
   SimCause by;
   uint32_t next;           // older
   int how;
-  uint64_t was;            // the bytes before its turn
+  uint64_t was;            // the bytes before its step
 } Touch;
 
 struct SimCauses {
   const SimProg *p;
   uint32_t units;          // clusters that it has room for
-  uint64_t first;          // of them, now
-  uint32_t nwarp, n;       // of all of them; words of a row
-  uint32_t *vc;            // of the warps, agent's, kept
-  uint32_t *bar;           // of barriers: cluster by cluster
-  uint32_t *phase;         // two of each mbarrier: open, done
+  uint64_t first;          // first of the current clusters
+  uint32_t nwarp, n;       // warps of all clusters; words of a row
+  uint32_t *vc;            // rows of the warps, an agent, and a saved row
+  uint32_t *bar;           // rows of barriers, cluster by cluster
+  uint32_t *phase;         // two rows per mbarrier: open, done
   Mbar *mbar;
   SimCause now;
-  uint32_t *row;           // of the turn; NULL: none is going on
-  int at;                  // mbarrier and phase where it came to last
+  uint32_t *row;           // row of the current step; NULL: there is none
+  int at;                  // mbarrier and phase that the step used last
   uint32_t in;
-  uint32_t *rows, nrow, maxrow;  // kept ones
-  uint32_t *of, nof, maxof;      // of each turn
-  uint32_t lanes;          // a turn whose lanes meet at one place; NONE: none
+  uint32_t *rows, nrow, maxrow;  // saved rows
+  uint32_t *of, nof, maxof;      // row of each step
+  uint32_t lanes;          // step whose lanes conflict at one granule, or NONE
   Place *place;
   uint32_t nplace, maxplace;
-  Touch *touch;            // from 1 on
+  Touch *touch;            // entries from 1 on
   uint32_t ntouch, maxtouch;
   SimPair *pair;
   uint32_t npair, maxpair;
@@ -94,7 +95,7 @@ static uint32_t unit_of(const SimCauses *s, const SimCluster *c) {
   return (uint32_t)(c->index - s->first);
 }
 
-// ---- rows that are kept ----
+// ---- saved rows ----
 
 static uint32_t *row(const SimCauses *s, uint32_t k) {
   return s->rows + (size_t)k * s->n;
@@ -124,7 +125,7 @@ uint32_t simcauses_start(SimWarp *w) {
   return keep(s, vc(s, warp_of(w)));
 }
 
-// ---- turns ----
+// ---- steps ----
 
 void simcauses_begin(SimCauses *s, uint32_t turn, int g, uint32_t start) {
   uint32_t *work = vc(s, (int)s->nwarp), *old = work + s->n;
@@ -218,7 +219,7 @@ static void pair(SimCauses *s, uint32_t first) {
   s->pair[s->npair++] = (SimPair){first, s->now.turn};
 }
 
-// The row of a turn joins another one.
+// Joins the row of a step into r.
 static void learn(const SimCauses *s, uint32_t *r, uint32_t turn) {
   uint32_t k = turn < s->nof ? s->of[turn] : NONE;
   if (k != NONE) join(s, r, row(s, k));
@@ -277,8 +278,8 @@ static bool known(const SimCauses *s, const SimCause *c, int k,
   return s->row[word_of(s, k)] >= phase;
 }
 
-// The turn going on is in some phase: it could have come before those of a
-// phase before, unless it knows that they are done: `over` phases.
+// Pairs the current step with earlier arrivals `came`, unless it happens after
+// the end of `over` phases, or after the arrival.
 static void behind(SimCauses *s, int k, const Guests *came, uint32_t over) {
   if (s->row[word_of(s, k)] >= over) return;
   for (uint32_t j = 0; j < came->n; j++)
@@ -294,8 +295,9 @@ static void visit(SimCauses *s, int k, uint32_t phase) {
   s->in = phase;
 }
 
-// Somebody adds to barrier k in that phase, behind those of the one before:
-// its number among all; -1: nothing is followed.
+// The current step contributes to barrier k in that phase, after those of the
+// phase before. Returns the number of k among all mbarriers; -1: no step is
+// being recorded.
 static int come(SimCluster *c, int k, uint32_t phase) {
   SimCauses *s = c->causes;
   if (!s->row) return -1;
@@ -417,7 +419,7 @@ bool simcauses_still(const SimCauses *s, int g, uint32_t turn) {
 
 // ---- earlier values ----
 
-// Returns the newest change of a place, from touch k on; 0: none.
+// Returns the newest change of a granule, from touch k on; 0: none.
 static uint32_t change(const SimCauses *s, uint32_t k) {
   while (k && (s->touch[k].how == CAUSE_READ || s->touch[k].by.warp < 0))
     k = s->touch[k].next;
@@ -433,8 +435,8 @@ static bool follows(const uint32_t *row, const Touch *t) {
   return row[t->by.warp] >= t->by.seq;
 }
 
-// Reports whether `row` follows a write that no change of the place commutes
-// with: earlier values are out of reach.
+// Reports whether `row` follows a plain write, with which no change of the
+// granule commutes: earlier values are out of reach.
 static bool closes(const uint32_t *row, const Touch *t) {
   return t->how == CAUSE_WRITE && follows(row, t);
 }
@@ -443,8 +445,8 @@ static uint64_t low(uint64_t u, int size) {
   return size < 8 ? u & (((uint64_t)1 << size * 8) - 1) : u;
 }
 
-// Reports whether neighbouring atomics that commute all added the same number.
-// Any subset of them then leaves a value that the place had in this run.
+// Reports whether adjacent atomics that commute all added the same number. Any
+// subset of them then leaves a value that the granule had in this run.
 static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
                        int size, uint64_t now) {
   bool some = false;
@@ -466,7 +468,7 @@ static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
   return true;
 }
 
-// Returns the place's bytes before that turn; `now`: its bytes now.
+// Returns the granule's bytes before that step; `now`: its bytes now.
 static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
                        uint64_t now) {
   for (uint32_t k = newest(s, key); k && s->touch[k].by.turn >= turn;
@@ -475,7 +477,7 @@ static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
   return now;
 }
 
-// Returns the last turn before `turn` that changed the place, as far back as
+// Returns the last step before `turn` that changed the granule, as far back as
 // `row` can reach; NONE: there is none.
 static uint32_t change_before(const SimCauses *s, const uint32_t *row,
                               uint64_t key, uint32_t turn) {
@@ -485,7 +487,7 @@ static uint32_t change_before(const SimCauses *s, const uint32_t *row,
   return k && !closes(row, &s->touch[k]) ? s->touch[k].by.turn : NONE;
 }
 
-// Returns the bytes at the k-th place of the first active lane.
+// Returns the bytes of the k-th granule of the first active lane.
 static uint64_t found_at(const SimWarp *w, const SimAsk *a, int k) {
   return low(a->found[__builtin_ctz(w->active)] >> k * a->size * 8, a->size);
 }

@@ -1,6 +1,6 @@
-// What a script said of values (cute.assume), coordinates, which are to lie in
-// their tensor's shape, and layouts with traced extents: looked at where the
-// script says it.
+// Checks assertions at the line where the script makes them: assumptions about
+// values (cute.assume), coordinates that must be inside their tensor's shape,
+// and layouts with traced extents.
 #include "sim/claim.h"
 
 #include <setjmp.h>
@@ -56,7 +56,7 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
 
 // ---- layouts ----
 
-// What the algebra fails with, in a context of its own.
+// Error of the algebra, caught in a context of its own.
 typedef struct Try {
   jmp_buf env;
   ErrKind kind;
@@ -71,8 +71,8 @@ _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
   longjmp(t->env, 1);
 }
 
-// The words of a claim with their values in lane l; NULL where an operand has
-// no elements.
+// Returns the layout words of an assertion with their values in lane l; NULL:
+// an operand has no elements.
 static const Dim *words_at(Ctx *cx, SimWarp *w, const SimClaim *c, int l) {
   Dim *word = NEW(cx, Dim, (size_t)c->n);
   for (int k = 0; k < c->n; k++) {
@@ -89,7 +89,8 @@ static const Dim *words_at(Ctx *cx, SimWarp *w, const SimClaim *c, int l) {
   return word;
 }
 
-// Says in text, of n bytes, what is wrong; false: nothing, or it is not known.
+// Writes to text, of n bytes, how the layout is wrong; false: it is correct, or
+// that is unknown.
 static bool wrong_layout(SimWarp *w, const SimClaim *c, int l, char *text,
                          size_t n) {
   Try t = {.text = text, .n = n};

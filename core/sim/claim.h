@@ -1,11 +1,12 @@
-// Claims as they are decoded, and a look at one (claim.c).
+// Decoded assertions and their check (claim.c).
 #ifndef CUTE_SIMCLAIM_H
 #define CUTE_SIMCLAIM_H
 
 #include "sim/inside.h"
 
-// A value, or konst where it has no slot; what is to hold of it; as many of
-// them as a coordinate has, of an element of mem, or (-1) one that was assumed.
+// SimTerm: a value, or konst if it has no slot. SimTold: the bounds on a value.
+// SimClaim: one bound for each mode of a coordinate of an element of mem, or
+// (mem -1) an assumption.
 typedef struct SimTerm {
   uint32_t slot;
   bool wide, uniform;
@@ -19,16 +20,15 @@ typedef struct SimClaim {
   int n;
   int32_t mem;
   bool write;
-  SimTerm when;        // looked at where this is true
-  uint32_t note;       // 0, or a name, which begins or ends
+  SimTerm when;        // checked where this is true
+  uint32_t note;       // 0, or the name of a range that begins or ends
   bool begins;
   SimTold *part;
-  uint32_t rule;       // 0, or a TracedRule: the parts are words of layouts
-  uint64_t *good;      // a hash of values for which it was seen to hold
+  uint32_t rule;       // 0, or a TracedRule: the parts are layout words
+  uint64_t *good;      // hash of the values that passed last
 } SimClaim;
 
-// TRAP, whose x is a SimClaim: the active lanes for which it does not hold are
-// told.
+// Checks a TRAP whose x is a SimClaim; reports active lanes that violate it.
 void simclaim_check(SimWarp *w, const SimIns *i);
 
 #endif

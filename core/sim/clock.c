@@ -1,16 +1,16 @@
-// How long multiprocessors take for what a tape says. Warps issue in their
-// order, when what an instruction reads is there, its quarter of the SM is
-// free, and the pipe that it needs takes more: the first that can goes first.
-// Results come after the pipe's work and a latency. Agents fill shared memory
-// through a pipe of their own. Gates open with the last part that is given.
+// Cost model: estimates the time that SMs need for an event log. Warps issue in
+// order. An instruction issues when its inputs are ready, its quarter of the SM
+// is free, and its pipe accepts work; the first that can issue goes first. A
+// result is ready after the pipe's work and a latency. Agents fill shared
+// memory through a pipe of their own. A gate opens with its last part.
 //
-// Arithmetic does not hold up what follows it: the compiler moves instructions
-// that wait behind those that do not. A warp waits for it at the end of a turn
-// of a loop, at branches and where threads meet.
+// Arithmetic does not delay later instructions, because the compiler moves
+// instructions that wait after those that do not. A warp waits for its
+// arithmetic at the end of a loop iteration, at branches and at barriers.
 //
-// That is no simulation of an SM: the compiler's order of instructions and
-// its registers are not known, addresses that it folds are taken for free
-// (sums with constants, what does not change in a loop).
+// The model does not simulate an SM: it does not know the compiler's schedule
+// and registers. Address arithmetic that a compiler folds is free (sums with
+// constants, loop invariants).
 #include "sim/clock.h"
 
 #include <math.h>
@@ -19,40 +19,43 @@
 #include "sim/work.h"
 
 enum { QUARTERS = 4, GROUPED = 64, SECTOR = 32, LINE = 128 };
-// Cycles that a pipe's work may pile up before an instruction has to wait.
+// Cycles of work that a pipe queues before an instruction must wait.
 enum { QUEUE = 64, FAR_QUEUE = 1500 };
-// Arithmetic that may go before what waits, as a compiler orders it.
+// Arithmetic instructions that may overtake a waiting one.
 enum { AHEAD = 24 };
-// Lanes at one word of shared memory, from which on other warps are there, too.
+// Lanes at one word of shared memory from which on other warps contend as well.
 enum { CROWD = 16 };
 
-// What a thread, or a warp, has started and can wait for: when the groups, each
-// not before those in front of it, end.
+// Asynchronous operations of a thread or warp, and the times at which its
+// groups complete, each not before the groups in front of it.
 typedef struct Groups {
-  double from, open;      // what is in no group yet: begin, end
+  double from, open;      // operations in no group yet: begin, end
   double end[GROUPED];
   uint32_t n;
 } Groups;
 
-typedef struct Player {   // a warp of a cluster that runs
+typedef struct Player {   // a warp of a running cluster
   struct Stage *stage;
-  int warp, quarter;      // of its cluster; of its SM
-  size_t at;              // its next step
-  double t;               // not before
-  uint32_t last;          // the instruction that it issued last
+  int warp, quarter;      // in its cluster; of its SM
+  size_t at;              // index of its next step
+  double t;               // earliest time of its next step
+  uint32_t last;          // last instruction issued
   bool done;
-  uint32_t gate;          // it waits for; 0: none
-  double tensor;          // its next mma not before
-  double last_end;        // when all arithmetic has its operands,
-  uint32_t last_at;       // and the instruction that is the last one then
-  struct { double t; uint32_t at; } ahead[AHEAD];  // when the last ones have
+  uint32_t gate;          // gate that it waits at; 0: none
+  double tensor;          // earliest time of its next mma
+  // Time at which all arithmetic has its operands, and the last such
+  // instruction.
+  double last_end;
+  uint32_t last_at;
+  // The same of the latest arithmetic.
+  struct { double t; uint32_t at; } ahead[AHEAD];
   uint32_t nahead;
-  double turn;            // when its last pass of a loop began
-  uint32_t passes;        // so many ended
-  double given;           // its arrival counts not before
-  double asked, agents;   // when its last bulk load went off, and is there
+  double turn;            // time at which its loop iteration began
+  uint32_t passes;        // completed loop iterations
+  double given;           // earliest time of its arrival
+  double asked, agents;   // last bulk load: issue time, completion
   Groups copies, sums, stores;
-  uint32_t *ready;        // of each id, when it is there
+  uint32_t *ready;        // of each id: time at which it is ready
 } Player;
 
 typedef struct Gate {
@@ -60,13 +63,13 @@ typedef struct Gate {
   double open;
 } Gate;
 
-typedef struct Stage {    // a cluster that runs
+typedef struct Stage {    // a running cluster
   Player *player;
   Gate *gate;
   int live;
-  uint32_t number;        // in the order in which they began
+  uint32_t number;        // in the order of their starts
   double began;
-  double *word;           // of each CTA, when a word that all want is free
+  double *word;           // of each CTA: time at which a contended word is free
 } Stage;
 
 typedef struct Sm {
@@ -79,21 +82,21 @@ struct SimClock {
   const SimProg *p;
   const SimMachine *m;
   const SimWorks *w;
-  double *stall;          // of each instruction
+  double *stall;          // cycles, by instruction
   const SimTape *tape;
-  uint32_t *parts;        // of each gate
+  uint32_t *parts;        // parts of each gate
   Stage *stage;
   Sm *sm;
   double busy[PIPES];
   Player **heap;
   size_t nheap;
   double end;
-  uint32_t began;         // clusters
+  uint32_t began;         // clusters started so far
   SimTiming *out;
   bool oom;
 };
 
-// ---- a clock ----
+// ---- creation ----
 
 SimClock *simclock_new(Ctx *cx, const SimProg *p, const SimMachine *m) {
   SimClock *k = arena_zero(cx, &cx->scratch, sizeof *k);
@@ -115,7 +118,7 @@ SimClock *simclock_new(Ctx *cx, const SimProg *p, const SimMachine *m) {
   return k;
 }
 
-// ---- who goes next ----
+// ---- heap of warps by time ----
 
 static void sift_up(SimClock *k, size_t at) {
   Player *p = k->heap[at];
@@ -179,7 +182,7 @@ static void group_add(Groups *g, double from, double end) {
   if (end > g->open) g->open = end;
 }
 
-// What was begun is a group from now on, which `op` does.
+// Closes the group of the operations started so far; `op` names them.
 static void group_close(SimClock *k, const Player *p, Groups *g,
                         const SimIns *i, const char *op) {
   double before = g->n ? g->end[(g->n - 1) % GROUPED] : 0;
@@ -188,7 +191,7 @@ static void group_close(SimClock *k, const Player *p, Groups *g,
   g->open = 0;
 }
 
-// When all but the last `pending` groups have ended.
+// Returns the time at which all but the last `pending` groups have completed.
 static double group_end(const Groups *g, uint32_t pending) {
   if (g->n <= pending) return 0;
   return g->end[(g->n - 1 - pending) % GROUPED];
@@ -196,7 +199,7 @@ static double group_end(const Groups *g, uint32_t pending) {
 
 // ---- gates ----
 
-// How long after a gate opens p goes on, by what it waits at.
+// Returns the latency between the opening of a gate and p's next instruction.
 static double passage(const SimClock *k, const Player *p) {
   Op op = (Op)k->p->ins[p->last].op;
   if (op == OP_BAR) return k->m->round;
@@ -222,7 +225,8 @@ static void give(SimClock *k, Stage *s, uint32_t gate, double t) {
 
 static double most(double a, double b) { return a > b ? a : b; }
 
-// So many cycles of a pipe, from t on at the earliest: its end.
+// Occupies a pipe for `work` cycles, from t on at the earliest; returns the
+// end.
 static double take(SimClock *k, double *pipe, SimPipe which, double t,
                    double work, bool counts) {
   *pipe = most(*pipe, t) + work;
@@ -238,8 +242,9 @@ static double operands(const SimClock *k, const Player *p, const SimWork *c,
   return t;
 }
 
-// When instruction i of p can go: its operands are there (but arithmetic, which
-// waits for them by itself), its pipe takes it.
+// Returns the time at which instruction i of p can issue: its operands are
+// ready (except for arithmetic, which waits separately) and its pipe accepts
+// it.
 static double can_go(const SimClock *k, const Player *p, const SimWork *c,
                      const SimIns *i, const Sm *sm, int q) {
   double t = c->kind == K_ALU ? p->t : operands(k, p, c, p->t);
@@ -256,7 +261,7 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
       if (c->alu > 0) t = most(t, sm->alu[q]);
       if (c->xu > 0) t = most(t, sm->xu[q]);
       return c->f64 > 0 ? most(t, sm->f64[q]) : t;
-    case K_TURN:  // of several copies the last one waits
+    case K_TURN:  // of several unrolled copies, the last one waits
       return (p->passes + 1) % (uint32_t)c->work ? t : most(t, p->last_end);
     case K_BRANCH: case K_MEET: case K_FENCE:
       t = most(t, p->last_end);
@@ -280,7 +285,8 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
   return t;
 }
 
-// Global memory: when the last of a step's sectors is there; work: of L1.
+// Global memory: returns the time at which the last sector of a step arrives.
+// work: cycles of L1.
 static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
                     double t, bool one) {
   double end = take(k, &sm->l1, PIPE_L1, t, work, one) + k->m->l1_hit;
@@ -290,8 +296,8 @@ static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
   return most(end, far + k->m->global);
 }
 
-// Arithmetic: pipes are taken when it is issued, its result is there so long
-// after the last of its operands.
+// Arithmetic: occupies its pipes at issue. Its result is ready a latency after
+// the last of its operands.
 static double compute(SimClock *k, Player *p, const SimWork *c, Sm *sm, int q,
                       double t, uint32_t at) {
   bool one = p->warp < k->p->nwarp;
@@ -310,13 +316,13 @@ static double compute(SimClock *k, Player *p, const SimWork *c, Sm *sm, int q,
   return from + c->late;
 }
 
-// A fence: the warp goes on when it is through, and those in front of it.
+// Fence: the warp continues when its own fence and those before it complete.
 static void fence(Player *p, Sm *sm, double each, double late, double t) {
   sm->fence = most(sm->fence, t) + each;
   p->t = most(t + late, sm->fence);
 }
 
-// Is an access, or an arrival, behind a fence of its own?
+// Reports whether an access, or an arrival, has an implicit fence in front.
 static bool releases(const SimIns *i) {
   bool arrival = i->op == OP_MBARARRIVE || i->op == OP_MBARTX ||
                  i->op == OP_MBARTOKEN;
@@ -324,8 +330,8 @@ static bool releases(const SimIns *i) {
   return i->sem >= SEM_RELEASE && i->scope >= SCOPE_CLUSTER;
 }
 
-// Atomics of shared memory. Lanes at one word take turns; where all of a warp
-// are, other warps are there as well.
+// Atomics of shared memory. Lanes at one word are serialised; if all lanes of a
+// warp are, other warps contend for the word as well.
 static double combine(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
                       const SimStep *s, Sm *sm, double t) {
   bool one = p->warp < k->p->nwarp;
@@ -346,10 +352,10 @@ static double combine(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
   return end;
 }
 
-// Does step s at time t; gives when its result is there.
+// Performs step s at time t; returns the time at which its result is ready.
 static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
                       const SimStep *s, Sm *sm, int q, double t) {
-  bool one = p->warp < k->p->nwarp;  // of the first CTA, which is counted
+  bool one = p->warp < k->p->nwarp;  // of the first CTA, which is measured
   const SimMachine *m = k->m;
   double bytes, work;
   switch ((SimWorkKind)c->kind) {
@@ -387,7 +393,7 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
              (i->op == OP_ATOMIC ? m->atomic : 1), one);
       return t + (i->op == OP_ATOMIC ? m->global : 0);
     case K_CPASYNC:
-      // it writes when it comes: passes beyond the fewest hold up nobody
+      // it writes as data arrives: extra passes delay nobody
       take(k, &sm->shared, PIPE_SHARED, t,
            s->sectors * (double)SECTOR / LINE, one);
       work = most(s->sectors * (double)SECTOR / LINE, m->copy);
@@ -424,7 +430,7 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
   return t;
 }
 
-// False: it cannot go at p->t, which says when.
+// Plays an instruction of p; false: it cannot issue at p->t, which is advanced.
 static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   const SimIns *i = &k->p->ins[s->at];
   const SimWork *c = &k->w->work[s->at];
@@ -449,7 +455,7 @@ static bool play_run(SimClock *k, Player *p, const SimStep *s) {
     p->given = 0;
     p->t = t + c->slots;
     if (releases(i)) {
-      fence(p, sm, k->m->fence_each, k->m->fence, t);
+      fence(p, sm, k->m->fence.gpu_each, k->m->fence.gpu, t);
       t = p->t;
     }
   }
@@ -460,12 +466,12 @@ static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   return true;
 }
 
-// What agents bring to a CTA's shared memory.
+// Plays the completion of an agent's bytes in a CTA's shared memory.
 static void play_agent(SimClock *k, Player *p, const SimStep *s) {
   Sm *sm = &k->sm[s->cta];
   if (!s->at) return;
   double end = most(p->agents, p->t);
-  if (s->bytes)  // while they come
+  if (s->bytes)  // as they arrive
     end = most(end, take(k, &sm->fill, PIPE_FILL, p->asked + k->m->global,
                          s->bytes / k->m->fill, s->cta == 0) + k->m->tma);
   if (s->bytes)
@@ -491,7 +497,7 @@ static void begin(SimClock *k, Stage *s, double t) {
   }
 }
 
-// The first of all players goes on; false: nobody is left.
+// Advances the earliest warp by a step; false: none is left.
 static bool play(SimClock *k, int64_t *left) {
   if (!k->nheap) return false;
   Player *p = k->heap[0];
@@ -532,7 +538,7 @@ static bool play(SimClock *k, int64_t *left) {
       }
       return true;
     }
-    case TAPE_BEGIN: case TAPE_END: {  // of what waits for nothing more
+    case TAPE_BEGIN: case TAPE_END: {  // of a range: after all arithmetic
       double t = most(p->t, p->last_end);
       p->at++;
       tell(k, p, (SimEvent){.kind = s->mark == TAPE_BEGIN ? EVENT_BEGIN

@@ -12,10 +12,10 @@
 
 #include <string.h>
 
-// Somebody's last access to a CTA's memory.
+// Last access of a warp to another CTA's memory.
 struct SimReach { uint32_t clk, lanes, src; };
 
-// ---- beginning ----
+// ---- initial state ----
 
 static uint64_t sreg_of(const SimWarp *w, int64_t s, int l) {
   const SimCta *c = w->cta;
@@ -199,7 +199,8 @@ void simcluster_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
   w->cluster->stop = true;
 }
 
-// Does a lane of w know that warp u of its CTA came, in epoch clk?
+// Reports whether a lane of w knows that warp u of its CTA arrived in epoch
+// clk.
 static bool knows_of(SimWarp *w, int u, uint32_t clk) {
   const SimWarp *o = w - w->in + u;
   for (int l = 0; l < LANES; l++) {
@@ -209,8 +210,8 @@ static bool knows_of(SimWarp *w, int u, uint32_t clk) {
   return false;
 }
 
-// All arrivals of a round are ordered before those of the next: others could
-// come among them in another schedule.
+// Checks that all arrivals of a round happen before those of the next.
+// Otherwise they could be counted in the wrong round in another schedule.
 static void check_round(SimWarp *w, const SimIns *i, const SimBar *b, int id) {
   if (b->knows >> w->in & 1) return;
   for (uint32_t m = b->before & ~(1u << w->in); m; m &= m - 1) {
@@ -268,7 +269,7 @@ void simcluster_arrive(SimWarp *w, const SimIns *i, int64_t id,
   if (b->arrived >= b->expected) release(c, w->cta, b);
 }
 
-// ---- the cluster's barrier ----
+// ---- cluster barrier ----
 
 static void cluster_fault(SimWarp *w, const SimIns *i, SimMisuse how) {
   simcluster_misuse(w, i, 0, how, 0, 0, 0);
@@ -279,7 +280,7 @@ uint32_t simcluster_missing(const SimWarp *w) {
   return w->valid & ~w->gone & ~w->came;
 }
 
-// When all came, or left: the next round.
+// Starts the next round if all threads arrived or exited.
 static void look(SimCluster *c) {
   const SimProg *p = c->prog;
   for (int k = 0; k < p->nall; k++)
@@ -361,8 +362,8 @@ static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
   f->gone.landed = landed;
 }
 
-// It met one at a barrier, by itself or through others, or took what it
-// released.
+// A CTA runs if w synchronised with one of its threads, directly or through
+// others, or acquired what it released.
 bool simcluster_runs(SimWarp *w, int l, int rank) {
   const SimProg *p = w->cluster->prog;
   int n = p->nwarp, first = rank * n, turn = simmbar_turn(p);
@@ -391,7 +392,7 @@ void simcluster_reach(SimWarp *w, const SimIns *i, int l, int rank,
   r->src = i->src;
 }
 
-// Does a thread of that CTA know what an actor did?
+// Reports whether a thread of that CTA knows of the access by actor u.
 static bool knows(SimCluster *c, int rank, int u, uint32_t lanes,
                   uint32_t clk) {
   SimWarp *w = &c->warp[rank * c->prog->nwarp];
@@ -403,7 +404,7 @@ static bool knows(SimCluster *c, int rank, int u, uint32_t lanes,
   return false;
 }
 
-// Threads arrived at a barrier, and nobody waited there.
+// Reports arrivals at a barrier that no thread waited for.
 static void tell_left(SimCluster *c, int rank, int id) {
   const SimBar *b = &c->cta[rank].bar[id];
   int k = __builtin_ctz(b->members);
@@ -416,8 +417,8 @@ static void tell_left(SimCluster *c, int rank, int id) {
   f->barrier.others = b->expected;
 }
 
-// What is left when all have ended: arrivals for nobody, and memory of CTAs
-// that others were still to use.
+// Reports, after all warps exited, arrivals without a wait, and CTAs that may
+// have exited before others used their memory.
 static void check_ends(SimCluster *c) {
   const SimProg *p = c->prog;
   for (int k = 0; k < p->ncta; k++)
@@ -454,8 +455,8 @@ static void misallot(SimWarp *w, const SimIns *i, uint32_t src2,
   f->registers.theirs = other && other->allot.i ? (int)other->allot.i->imm : 0;
 }
 
-// Comes w to it with the other warps of its warpgroup: the same instruction,
-// and behind the one before of all of them?
+// Reports whether w executes setmaxnreg with the other warps of its warpgroup:
+// the same instruction, after all of them executed the previous one.
 static bool comes_along(SimWarp *w, const SimIns *i) {
   SimWarp *first = w - w->in % 4;
   w->allot.n++;
@@ -502,7 +503,8 @@ bool simcluster_registers(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// Warps that ended without a setmaxnreg that others of their warpgroup did.
+// Reports warps that exited without a setmaxnreg that others of their warpgroup
+// executed.
 static void check_allotments(SimCluster *c) {
   for (int k = 0; k < c->prog->nall; k++) {
     SimWarp *w = &c->warp[k];
@@ -518,7 +520,7 @@ static void check_allotments(SimCluster *c) {
 
 // ---- scheduling ----
 
-// Do all that could run ask for a phase in vain, for long?
+// Reports whether all runnable warps have polled for a phase in vain for long.
 static bool in_vain(SimCluster *c) {
   enum { MANY = 10000 };
   if (c->vain < MANY) return false;
@@ -528,7 +530,7 @@ static bool in_vain(SimCluster *c) {
   return !c->landing;
 }
 
-// The warp that runs next, by chance; NULL: none can.
+// Picks the next warp at random; NULL: none can run.
 static SimWarp *pick(SimCluster *c) {
   SimWarp *can[MAX_ALL];
   uint64_t n = 0;
@@ -537,7 +539,7 @@ static SimWarp *pick(SimCluster *c) {
   return n ? can[base_random(&c->rng) % n] : NULL;
 }
 
-// What the warps printed, one after the other, whatever their order was.
+// Appends what the warps printed, warp by warp, independent of the schedule.
 static void print_all(SimCluster *c) {
   for (int k = 0; k < c->prog->nall; k++) {
     const SimText *t = &c->warp[k].text;
@@ -571,7 +573,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   c->index = (uint32_t)index;
   c->hopeless = false;
   c->moved = c->changed = c->still = c->since = c->quiet = 0;
-  c->asleep = UINT64_MAX;  // never yet
+  c->asleep = UINT64_MAX;  // never so far
   memset(c->spin, 0, (size_t)p->nall * sizeof *c->spin);
   for (int k = 0; k < p->ncta; k++) init_cta(c, k, index);
   for (int k = 0; k < p->nall; k++) init_warp(c, k);
@@ -580,8 +582,8 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   memset(c->reach, 0, (size_t)(p->ncta * p->nall) * sizeof *c->reach);
 }
 
-// Do all that could run ask memory for what is not there? *others: other
-// clusters may change that.
+// Reports whether all runnable warps poll memory in vain. *others: other
+// clusters may change it.
 static bool is_stuck(SimCluster *c, bool *others) {
   bool global;
   c->look = false;
@@ -590,7 +592,7 @@ static bool is_stuck(SimCluster *c, bool *others) {
   return true;
 }
 
-// The warp that runs next; NULL: nobody can go on.
+// Returns the next warp to run; NULL: none can run.
 static SimWarp *next(SimCluster *c, bool *others) {
   if (c->landing) simasync_chance(c);
   for (;;) {
@@ -613,7 +615,7 @@ void simcluster_tick(SimCluster *c) {
 bool simcluster_run(SimCluster *c) {
   SimWarp *w;
   bool others = false;
-  // polls before others have their turn
+  // polls before other clusters get a time slice
   int patience = c->prog->relay ? (int)(base_random(&c->rng) % 32) : 256;
   c->polls = 0;
   c->look = true;

@@ -1,37 +1,37 @@
-// A cluster of CTAs: its warps in turns, barriers, memory of other CTAs,
-// registers (cluster.c).
+// A cluster of CTAs: scheduling of its warps, barriers, distributed shared
+// memory, register reallocation (cluster.c).
 #ifndef CUTE_SIMCLUSTER_H
 #define CUTE_SIMCLUSTER_H
 
 #include "sim/state.h"
 
-// Makes the CTAs of a cluster that has warps; false: out of memory.
+// Creates the CTAs of a cluster whose warps exist; false: out of memory.
 bool simcluster_init(SimCluster *c);
 void simcluster_free(SimCluster *c);
 void simcluster_begin(SimCluster *c, uint64_t index);
 bool simcluster_run(SimCluster *c);     // false: it waits for other clusters
-void simcluster_end(SimCluster *c);     // nobody goes on
-// Reports progress now and then, and stops a cluster whose run has ended.
+void simcluster_end(SimCluster *c);     // no warp can continue
+// Reports progress periodically, and stops a cluster whose run has ended.
 void simcluster_tick(SimCluster *c);
-// The cluster's barrier: wait is false when w must (SW_CLUSTER).
+// Cluster barrier; simcluster_wait returns false if w must wait (SW_CLUSTER).
 void simcluster_meet(SimWarp *w, const SimIns *i);
 bool simcluster_wait(SimWarp *w, const SimIns *i);
-uint32_t simcluster_missing(const SimWarp *w);  // lanes still to come there
-// Lanes of w left the kernel, or all of them.
+uint32_t simcluster_missing(const SimWarp *w);  // lanes that have not arrived
+// Some or all lanes of w exited the kernel.
 void simcluster_left(SimCluster *c);
-// Lane l reaches shared memory of that CTA; keep: what is left behind must be
-// known there before it ends.
+// Lane l accesses shared memory of that CTA. keep: the CTA must know of the
+// access before it exits.
 void simcluster_reach(SimWarp *w, const SimIns *i, int l, int rank,
                       bool keep);
-// Does lane l know that a thread of that CTA has begun?
+// Reports whether lane l knows that a thread of that CTA has started.
 bool simcluster_runs(SimWarp *w, int l, int rank);
-// setmaxnreg: false when w must wait (SW_REGISTERS).
+// setmaxnreg; returns false if w must wait (SW_REGISTERS).
 bool simcluster_registers(SimWarp *w, const SimIns *i);
-// Where CTA number k, in the order of clusters, is in the grid.
+// Returns the grid position of CTA `number`, counted cluster by cluster.
 void simcluster_place(const SimProg *p, uint64_t number, int32_t id[3]);
 void simcluster_arrive(SimWarp *w, const SimIns *i, int64_t id,
                        int64_t threads, bool wait);
-// A fault of barrier `id`; n and others as report.h has them.
+// Reports a fault of barrier `id`; n and others as in report.h.
 void simcluster_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
                        SimMisuse how, int64_t id, int64_t n, int64_t others);
 

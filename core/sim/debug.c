@@ -1,4 +1,4 @@
-// A debugger's hold on a run: where it stops, and what can be seen there.
+// The debugger's hooks: stop conditions, and access to the state at a stop.
 #include "sim/debug.h"
 
 #include <string.h>
@@ -10,17 +10,17 @@
 #include "sim/shadow.h"
 #include "sim/wgmma.h"
 
-// An element as it was: clk and src of its last write tell one that stored the
-// same.
+// The last known state of a watched element. clk and src identify its last
+// write, so that a store of the same value is noticed.
 typedef struct SimKept {
   SimThere there;
-  uint64_t bits, cluster;  // whose shadow was looked at
+  uint64_t bits, cluster;  // first CTA of the cluster whose shadow was read
   uint32_t clk, src;
   uint16_t warp;
   bool known;
 } SimKept;
 
-// ---- where it is ----
+// ---- position ----
 
 static SimAt at_of(const SimDebug *d, const SimWarp *w, const SimIns *i) {
   SimAt a = {.step = d->step, .cta = (int64_t)w->cta->number, .warp = w->in,
@@ -58,7 +58,7 @@ static const SimMem *mem_of(const SimDebug *d, Ref mem) {
                                                       : NULL;
 }
 
-// The bits that lie at bit `at` of p, so many.
+// Returns `bits` bits at bit `at` of p.
 static uint64_t bits_at(const uint8_t *p, int64_t at, int bits) {
   uint64_t u = 0;
   memcpy(&u, p + at / 8, (size_t)(at % 8 + bits + 7) / 8);
@@ -81,7 +81,7 @@ static SimThere registers(SimWarp *w, const SimMem *m, int64_t e, int lane,
   return there;
 }
 
-// The byte of the cluster's shared memory where element e is.
+// Returns the byte of the cluster's shared memory that holds element e.
 static uint32_t shared_at(SimWarp *w, const SimMem *m, int64_t e, int lane) {
   uint32_t home = w->home;
   if (m->rank)
@@ -121,7 +121,7 @@ SimThere simdebug_element(const SimDebug *d, Ref mem, int64_t e, int k,
   return m->space == SP_SMEM ? shared(w, m, e, lane, out) : global(m, e, out);
 }
 
-// The granule where an element is; NULL: it has none.
+// Returns the granule of an element; NULL: it has none.
 static const SimGran *granule(const SimDebug *d, Ref mem, int64_t e, int k,
                               int lane) {
   const SimMem *m = mem_of(d, mem);
@@ -162,7 +162,7 @@ bool simdebug_value(const SimDebug *d, Ref r, int k, int lane, uint64_t *out) {
   return true;
 }
 
-// ---- what others are at ----
+// ---- other warps and barriers ----
 
 static const char *const states[] = {
   [SW_RUN] = "runs", [SW_BARRIER] = "barrier", [SW_MBAR] = "mbarrier",
@@ -231,7 +231,7 @@ static bool is_met(const SimDebug *d, const SimPoint *p) {
   return d->i->src && (!w->line || !same_line(fn, w->line, d->i->src));
 }
 
-// The warp whose element it is; of global memory any.
+// Returns the warp that owns the element; for global memory, any warp.
 static int eye_of(const SimDebug *d, const SimElement *e) {
   const SimMem *m = mem_of(d, e->mem);
   bool all = m && m->space != SP_RMEM && m->space != SP_SMEM;
@@ -252,7 +252,7 @@ static SimKept look_at(SimDebug *d, const SimElement *e) {
   return n;
 }
 
-// Did the element change since the instruction before?
+// Reports whether the element changed since the previous instruction.
 static bool changed(SimDebug *d, int k) {
   SimKept now = look_at(d, &d->change[k]), *was = &d->kept[k];
   bool anew = now.cluster == was->cluster &&
@@ -264,7 +264,7 @@ static bool changed(SimDebug *d, int k) {
   return other;
 }
 
-// What was asked for anew holds from here on.
+// Takes the current state of newly watched elements.
 static bool keep_elements(SimDebug *d) {
   if (d->nkept == d->nchange) return true;
   base_free(d->kept);
@@ -280,7 +280,8 @@ static void ask(SimDebug *d, SimWhy why, int which) {
   if (!d->stop(d)) d->over = true;
 }
 
-// Who changed element k: who wrote there last, or the instruction before.
+// Returns the change of element k: its last writer, or the previous
+// instruction.
 static SimAt changed_by(const SimDebug *d, int k) {
   const SimElement *e = &d->change[k];
   if (simdebug_warp(d, d->before.cta, 0) < 0) return d->before;
@@ -289,7 +290,7 @@ static SimAt changed_by(const SimDebug *d, int k) {
   return a.step ? a : d->before;
 }
 
-// Something that was asked for; false: go on without a stop.
+// Handles a stop condition that holds; false: continue without a stop.
 static bool meet(SimDebug *d, SimWhy why, int which) {
   d->met = why == WHY_CHANGE ? changed_by(d, which) : at_of(d, d->w, d->i);
   d->met.step = d->step;

@@ -1,5 +1,5 @@
-// Fn -> SimProg: which values are the same in all lanes of a warp, where
-// each value lies, where regions jump to.
+// Decodes Fn into SimProg: finds the values that are uniform in a warp, assigns
+// slots to values, and resolves the jumps of regions.
 #include "ir/intrin.h"
 #include "ir/operands.h"
 #include "ir/target.h"
@@ -22,20 +22,20 @@ typedef struct Prog {
   const Launch *l;
   const Fn *fn;
   SimProg *p;
-  bool *uni;         // same in all lanes
-  bool *bad;         // VAR, or region: found to differ between lanes
-  bool *need;        // somebody reads it
+  bool *uni;         // uniform in a warp
+  bool *bad;         // VAR or region: found to be divergent
+  bool *need;        // some instruction reads it
   bool *spread;      // ... in all lanes
   uint32_t *slot;
-  uint32_t *token;   // slot of a try's or a wait's token (token.h)
-  uint32_t *home;    // VAR: divergent regions around it
-  uint32_t *head;    // region stack while decoding: index of SimIns
+  uint32_t *token;   // slot of the token of a try or wait (token.h)
+  uint32_t *home;    // VAR: number of divergent regions around it
+  uint32_t *head;    // stack of open regions: index of SimIns
   uint32_t nhead;
-  uint32_t top;      // bytes of values so far
-  uint32_t full;     // slot of a mask of all lanes, where there are edits
-  Ref end;           // behind it is what computes edits' operands
+  uint32_t top;      // bytes of slots assigned so far
+  uint32_t full;     // slot of a full lane mask, if there are patches
+  Ref end;           // instructions from here on compute patches' operands
   int gran;
-  const SimMmaIns *mma;  // the last one
+  const SimMmaIns *mma;  // the last one decoded
 } Prog;
 
 SimClass sim_class(DType t) {
@@ -51,7 +51,7 @@ SimClass sim_class(DType t) {
   }
 }
 
-// Computed where somebody wants it.
+// Reports whether i is computed only if its value is needed.
 static bool is_pure(const Ins *i) {
   return op_pure((Op)i->op) || i->op == OP_VGET;
 }
@@ -86,8 +86,8 @@ static bool sreg_uniform(Prog *g, SReg s) {
   return true;
 }
 
-// What depends on its operands alone is the same where they are; a region,
-// where its bounds are. Nothing else is.
+// Reports whether r is uniform. An instruction that depends only on its
+// operands is uniform if they are; a region, if its bounds are; no others are.
 static bool find_uniform(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   Operand o;
@@ -101,14 +101,14 @@ static bool find_uniform(Prog *g, Ref r) {
   return true;
 }
 
-// A VAR or a region differs between lanes; true: that is news.
+// Marks a VAR or a region as divergent; true: it was not marked before.
 static bool spoil(Prog *g, Ref r) {
   bool news = !g->bad[r];
   g->bad[r] = true;
   return news;
 }
 
-// Do some lanes leave the region `left` levels up, and others not?
+// Reports whether some lanes leave the region and others stay.
 static bool parts_lanes(Prog *g, const Ins *i, const uint32_t *open,
                         uint32_t n) {
   bool one = g->uni[i->a[0]];
@@ -116,10 +116,10 @@ static bool parts_lanes(Prog *g, const Ins *i, const uint32_t *open,
   return !one;
 }
 
-// One pass over the regions; true when something was found to differ.
+// Makes one pass over the regions; true: a divergent one was found.
 static bool uniform_pass(Prog *g, uint32_t *open) {
   bool changed = false;
-  uint32_t n = 0, div = 0;  // open regions; divergent ones among them
+  uint32_t n = 0, div = 0;  // open regions; divergent ones of them
   for (Ref r = g->end; r < g->fn->ins.n; r++) g->uni[r] = find_uniform(g, r);
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     const Ins *i = ir_get(g->fn, r);
@@ -132,7 +132,7 @@ static bool uniform_pass(Prog *g, uint32_t *open) {
     if (i->op == OP_BREAKIF && parts_lanes(g, i, open, n))
       changed |= spoil(g, open[n - (uint32_t)i->imm]);
     if (opens && !closes) {
-      if (g->bad[r]) g->uni[r] = false;  // lanes leave it, others stay
+      if (g->bad[r]) g->uni[r] = false;  // some lanes leave it, others stay
       if (!g->uni[r]) g->home[r] = 1;
       div += !g->uni[r];
       open[n++] = r;
@@ -148,19 +148,19 @@ static void find_all_uniform(Prog *g) {
   while (uniform_pass(g, open)) {}
 }
 
-// ---- who reads what ----
+// ---- needed values ----
 
 static void want(Prog *g, Ref r, bool lanes) {
   g->need[r] = true;
   if (lanes) g->spread[r] = true;
 }
 
-// Are number and threads of a barrier the same for all lanes?
+// Reports whether number and thread count of a barrier are uniform.
 static bool bar_uniform(Prog *g, const Ins *i) {
   return (!i->a[0] || g->uni[i->a[0]]) && (!i->a[1] || g->uni[i->a[1]]);
 }
 
-// Does r read its values in all lanes?
+// Reports whether r reads its operands in all lanes.
 static bool reads_lanes(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op == OP_VSET || i->op == OP_BREAKIF || i->op == OP_EXITIF)
@@ -182,7 +182,7 @@ static void want_operands(Prog *g, Ref r) {
         if (mem_at(g, o.ref)->space != SP_RMEM) want(g, o.off, true);
         break;
       case OPERAND_VAR: case OPERAND_MAP: case OPERAND_RUN: case OPERAND_OBJECT:
-        break;  // have a place of their own
+        break;  // have storage of their own
     }
 }
 
@@ -204,7 +204,7 @@ static void find_needs(Prog *g) {
     if (!is_pure(ir_get(g->fn, r)) || g->need[r]) want_operands(g, r);
 }
 
-// ---- places ----
+// ---- slots ----
 
 static uint32_t take(Prog *g, uint64_t bytes, uint32_t align) {
   uint64_t at = (g->top + align - 1) & ~(uint64_t)(align - 1);
@@ -214,7 +214,7 @@ static uint32_t take(Prog *g, uint64_t bytes, uint32_t align) {
   return (uint32_t)at;
 }
 
-// What every lane has of its own.
+// Assigns storage for n elements of `size` bytes per lane (0: a bit per lane).
 static uint32_t take_rows(Prog *g, uint64_t n, uint32_t size) {
   uint32_t at = take(g, n * (size ? size * LANES : 4), 64);
   g->p->rows[g->p->nrows++] = (SimRows){at, (uint32_t)n, size};
@@ -270,7 +270,7 @@ static void place_tokens(Prog *g) {
   }
 }
 
-// Units of registers: the narrowest element of all names of the object.
+// Returns the unit of each register object: the narrowest element of its names.
 static int *find_units(Prog *g) {
   int *unit = NEW(g->cx, int, g->fn->mem.n + 1);
   for (size_t k = 0; k < g->fn->mem.n; k++)
@@ -337,7 +337,7 @@ static void place_all_mem(Prog *g) {
   }
 }
 
-// The object as the CTA of that rank has it.
+// Returns the object as the CTA of that rank owns it.
 static SimMem *peer_of(Prog *g, const SimMem *own, Ref rank) {
   SimMem *m = NEW(g->cx, SimMem, 1);
   *m = *own;
@@ -345,8 +345,8 @@ static SimMem *peer_of(Prog *g, const SimMem *own, Ref rank) {
   return m;
 }
 
-// Of objects of other CTAs: the value that says which; of those at addresses
-// that.
+// Sets the slot of the owner's rank of objects in other CTAs, and the slot of
+// the address of objects at raw addresses.
 static void place_ranks(Prog *g) {
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     const Ins *i = ir_get(g->fn, r);
@@ -366,7 +366,7 @@ static int32_t new_stat(Prog *g, Ref r) {
   return (int32_t)g->p->nstat++;
 }
 
-// A shared-memory access of so many bytes: granules are no wider.
+// Records a shared-memory access of `bytes` bytes: granules are no wider.
 static void note_access(Prog *g, const SimMem *m, int bytes, bool write) {
   if (bytes < 1 || bytes > 32 || (bytes & (bytes - 1)))
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bytes at once",
@@ -445,8 +445,8 @@ static void decode_send(Prog *g, const Ins *i, SimIns *d) {
   d->x = s;
 }
 
-// The barrier, as another CTA has it where the last operand says so; a count,
-// bytes or a parity is operand c.
+// Decodes an mbarrier operation. The last operand, if any, is the rank of the
+// CTA that owns the mbarrier; operand c is a count, bytes or a parity.
 static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   SimSide *s = NEW(g->cx, SimSide, 1);
   Operand o[OPERANDS];
@@ -462,14 +462,14 @@ static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   d->scope = (uint8_t)hint_get(i->flags, HINT_SCOPE);
 }
 
-// Bytes that the tensor's part of a box is a multiple of.
+// Returns a number of bytes that divides each row of a box inside the tensor.
 static int box_unit(const TensorMap *m, int bits) {
   int unit = 16;
   while (m->extent[0] * bits / 8 % unit) unit /= 2;
   return unit;
 }
 
-// In the order of ops.h.
+// Reads the operands in the order of ops.h.
 static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
   Operand o[OPERANDS];
   int n = operands_all(g->fn, i, o), k = 0;
@@ -487,7 +487,7 @@ static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
   if (!store) b->bar = side(g, &o[k++]);
   if (send) b->rank = g->slot[o[k++].ref];
   else if (!store) b->mask = g->slot[o[k++].ref];
-  if (!send) b->global = mem_at(g, other), k++;  // the cache policy
+  if (!send) b->global = mem_at(g, other), k++;  // skips the cache policy
   if (map) {
     const Ins *at = ir_get(g->fn, other);
     b->map = g->l->arg[ir_memof(g->fn, other)->arg].map;
@@ -557,7 +557,7 @@ static void decode_matrix(Prog *g, const Ins *i, SimIns *d) {
   }
 }
 
-// Regions: d is instruction number `at` of the program.
+// Decodes a region instruction; d is instruction `at` of the program.
 static void decode_region(Prog *g, const Ins *i, SimIns *d, uint32_t at) {
   SimIns *prog = g->p->ins;
   if (i->op == OP_ELSE) {
@@ -616,7 +616,7 @@ static void decode_scalars(Prog *g, Ref r, const Ins *i, SimIns *d) {
   d->cls = (uint8_t)sim_class((DType)d->type);
 }
 
-// Ins.imm; of CUDA's functions that are one instruction, that.
+// Returns Ins.imm; for CUDA functions that are a single instruction, that one.
 static int64_t what_of(const Ins *i) {
   if (i->op == OP_MATH && i->type == DT_F32) {
     if (i->imm == MF_EXP2) return MF_EX2APPROX;
@@ -681,12 +681,12 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_WGFENCE: case OP_WGCOMMIT: case OP_WGWAIT:
     case OP_TMAPREFETCH: case OP_BULKCOMMIT: case OP_BULKWAIT:
     case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
-      break;  // values, Ins.imm and flags are all
+      break;  // only values, Ins.imm and flags
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
     case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_PTR: case OP_COUNT:
-      break;  // not part of a program
+      break;  // not instructions of a program
   }
 }
 
@@ -698,7 +698,7 @@ static bool skipped(Prog *g, Ref r, const Ins *i) {
   return is_pure(i) && !g->need[r];
 }
 
-// ---- claims ----
+// ---- assertions ----
 
 static SimTerm term_of(Prog *g, Ref r, int64_t konst) {
   if (!r) return (SimTerm){.konst = konst};
@@ -706,7 +706,8 @@ static SimTerm term_of(Prog *g, Ref r, int64_t konst) {
                    .uniform = g->uni[r]};
 }
 
-// The claim that begins with number k of the function's; gives the next one.
+// Decodes the assertion that begins at claim k of the function; returns the
+// next index.
 static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
   const Claim *c = &g->fn->claim.p[k];
   size_t n = 1;
@@ -729,7 +730,8 @@ static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
   return k + n;
 }
 
-// What the surgeon puts in at mbarriers and tensor maps: SimIns.x of each edit.
+// Returns SimIns.x of each patch that inserts operations on mbarriers or tensor
+// maps.
 static const void *const *edited(Prog *g) {
   const void **x = arena_zero(g->cx, &g->cx->scratch,
                               (g->l->nedit + 1) * sizeof *x);
@@ -758,7 +760,7 @@ static void decode_one(Prog *g, Ref r, const void *const *put) {
   p->nins++;
 }
 
-// What computes the operands that edits give instruction r.
+// Decodes the instructions that compute operands for patches of instruction r.
 static void decode_operands(Prog *g, Ref r, const void *const *put) {
   for (size_t k = 0; k < g->l->nedit; k++) {
     const SimEdit *e = &g->l->edit[k];
@@ -788,21 +790,24 @@ static void decode_all(Prog *g) {
   while (k < claims) k = decode_claim(g, k, &p->ins[p->nins++]);
   p->nins += simedit_before(g->l, g->end, g->end, g->full, put,
                             &p->ins[p->nins]);
-  p->ins[p->nins] = (SimIns){.op = OP_NOP, .stat = -1};  // the end
+  // The end of the program.
+  p->ins[p->nins] = (SimIns){.op = OP_NOP, .stat = -1};
   if (p->nins) p->ins[p->nins].src = p->ins[p->nins - 1].src;
 }
 
-// Registers of a thread when its kernel uses setmaxnreg: as many as fit. Warps
-// are dealt to the quarters of an SM, and allocated 8 a thread.
+// Returns the registers per thread of a kernel that uses setmaxnreg: as many as
+// fit. Warps are distributed over the quarters of an SM; registers are
+// allocated in units of 8 per thread.
 static int registers_of(const SimProg *p) {
   int blocks = p->fn->min_blocks > 0 ? p->fn->min_blocks : 1;
   int n = 65536 / 4 / LANES / (blocks * ((p->nwarp + 3) / 4));
   return n > 256 ? 256 : n & ~7;
 }
 
-// mbarriers: elements of what is made one, so many that there may be.
+// Counts the actors. mbarriers: elements of objects that are initialised as
+// one.
 static void count_actors(SimProg *p, const Launch *l) {
-  enum { MOST = 128 };  // a CTA
+  enum { MOST = 128 };  // per CTA
   const Fn *fn = l->fn;
   int64_t n = 0, agents = 0;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -820,7 +825,8 @@ static void count_actors(SimProg *p, const Launch *l) {
   p->nactor += p->nturn + p->nmbar;
 }
 
-// May what a cluster computes depend on when others run?
+// Reports whether the results of a cluster may depend on the progress of
+// others.
 static bool depends(Prog *g, const SimIns *d) {
   const SimSide *s = d->x;
   if (d->op == OP_PTR) return depends(g, ((const SimAddressed *)d->x)->ins);
@@ -870,7 +876,7 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   p->nall = p->ncta * p->nwarp;
   count_actors(p, l);
   p->nunit = clusters(l);
-  take(&g, 64, 64);  // slot 0 is nobody's
+  take(&g, 64, 64);  // slot 0 means none
   p->rows = NEW(cx, SimRows, 2 * n);
   simblocks_areas(cx, p);
   place_all_mem(&g);

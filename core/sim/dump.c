@@ -1,11 +1,11 @@
-// The simulator's program as text: what was decoded of each instruction, and
-// the instruction as the IR's dump has it.
+// Prints the decoded program: each instruction as decoded, beside the
+// instruction as the dump of the IR shows it.
 #include <inttypes.h>
 
 #include "sim/inside.h"
 
-// Where its value lies (u: one for all lanes), where it goes on when lanes
-// are done with it.
+// Prints the slot of its value (u: uniform), and where execution continues when
+// its lanes are done.
 static void put_ins(Ctx *cx, const SimProg *p, uint32_t pc, Dump *d,
                     Buf *out) {
   const SimIns *i = &p->ins[pc];

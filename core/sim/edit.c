@@ -1,7 +1,8 @@
-// Changes of a program: instructions that are taken out, weakened, put in, and
-// other operands. Nothing else of it moves: what is put in belongs to the
-// instruction behind it; what computes an operand comes at the function's end,
-// and is decoded before the instruction that has it.
+// Patches a program: removes, weakens, inserts and replaces instructions, and
+// replaces operands. All other instructions keep their places. An inserted
+// instruction belongs to the next one. Instructions that compute an operand are
+// appended to the function, and are decoded before the instruction that uses
+// it.
 #include "sim/edit.h"
 
 #include <string.h>
@@ -10,7 +11,8 @@
 
 // ---- operands ----
 
-enum { MADE = 1 + 2 * EDIT_STEPS };  // instructions of one value at most
+// Maximum number of instructions for one value.
+enum { MADE = 1 + 2 * EDIT_STEPS };
 
 static Ref append(Fn *fn, Ins i, Fact fact) {
   fn->ins.p[fn->ins.n] = i;
@@ -58,7 +60,7 @@ static void change(Fn *fn, SimEdit *e) {
   e->last = (Ref)fn->ins.n;
 }
 
-// n things of a size, with room for more.
+// Copies n elements of a size, with room for `more`.
 static void *copied(Ctx *cx, const void *p, size_t n, size_t more,
                     size_t size) {
   void *to = arena_zero(cx, &cx->scratch, (n + more + 1) * size);

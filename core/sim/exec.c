@@ -78,7 +78,7 @@ static void load_register(SimWarp *w, const SimIns *i, const SimSide *s) {
   }
 }
 
-// n elements from the first on get value c in the active lanes.
+// Stores value c in the active lanes to n elements from the first on.
 static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
                            int64_t n) {
   const SimMem *m = s->mem;
@@ -93,7 +93,7 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
       memcpy(p, w->v + i->c, (size_t)m->size * LANES);
       continue;
     }
-    if (m->size > 8)  // a constant: its upper half is zero
+    if (m->size > 8)  // constants only: the upper half is zero
       for (int l = 0; l < LANES; l++)
         if (w->active >> l & 1) memset(p + l * m->size, 0, (size_t)m->size);
     for (int l = 0; l < LANES; l++)
@@ -102,8 +102,8 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
   }
 }
 
-// Unit 0 of the register that lane l chooses of i's, at `which`; -1, and a
-// fault, when it is none of them.
+// Returns unit 0 of the register that lane l selects by index `which`; reports
+// a fault and returns -1 if the index is out of range.
 static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
   const SimSide *s = i->x;
   const SimMem *m = s->mem;
@@ -124,7 +124,7 @@ static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
 static void pick(SimWarp *w, const SimIns *i) {
   const SimMem *m = ((const SimSide *)i->x)->mem;
   uint32_t lack = 0;
-  int64_t first = 0;  // the unit that the first lane lacks
+  int64_t first = 0;  // undefined unit of the first such lane
   for (int l = 0; l < LANES; l++) {
     int64_t at = w->active >> l & 1 ? chosen(w, i, i->c, l) : -1;
     uint64_t u = 0;
@@ -172,7 +172,7 @@ static void packed_put(uint8_t *buf, const SimMem *m, int k, uint64_t u) {
   }
 }
 
-// `bytes` of packed units from the first on, of each lane, to and from buf.
+// Copies `bytes` of packed units, from the first on, of each lane to buf.
 static void gather(SimWarp *w, const SimIns *i, const SimSide *s,
                    uint32_t mask, int bytes, SimLaneBuf buf) {
   const SimMem *m = s->mem;
@@ -260,8 +260,8 @@ static void store(SimWarp *w, const SimIns *i) {
   simmem_store(w, i, s->mem, w->active, off, bytes, buf);
 }
 
-// Among registers: what is undefined stays so, and registers that are copied
-// over themselves are read before they are written.
+// Copies between registers. Undefined elements stay undefined. Overlapping
+// registers are read before they are written.
 static void copy_registers(SimWarp *w, const SimCopy *c, uint32_t mask) {
   const SimMem *m = c->src.mem, *n = c->dst.mem;
   int units = c->bytes * 8 / m->unit;
@@ -306,9 +306,10 @@ static void copy(SimWarp *w, const SimIns *i) {
   }
 }
 
-// ---- what lanes do together ----
+// ---- collective operations ----
 
-// The lanes of `want` are to be here, and no others: else that is a fault.
+// Checks that exactly the lanes of `want` are active; reports a fault
+// otherwise.
 static bool together(SimWarp *w, const SimIns *i, uint32_t want) {
   if (w->active == want) return true;
   uint32_t lack = want & ~w->active;
@@ -325,7 +326,8 @@ static bool together(SimWarp *w, const SimIns *i, uint32_t want) {
   return false;
 }
 
-// Is the warp here? Without it, nothing after a barrier means anything.
+// Checks that the whole warp is active. After a divergent barrier, further
+// results would be meaningless.
 static bool all_here(SimWarp *w, const SimIns *i) {
   if (together(w, i, i->who == WHO_FULL ? FULL : w->valid)) return true;
   if (i->who == WHO_WARP) w->cluster->stop = true;
@@ -342,7 +344,7 @@ void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each) {
       w->active |= (uint32_t)(mask[l] == m) << l;
     w->active &= left;
     together(w, i, m & w->valid);
-    if (each) each(w, i);  // no order of memory: that is sync_warp's
+    if (each) each(w, i);  // orders no memory, unlike sync_warp
     else simorder_meet(w, w->active);
   }
   w->active = here;
@@ -370,8 +372,8 @@ static void push(SimWarp *w, const SimIns *i, uint32_t other) {
 
 static void pop(SimWarp *w) { w->active = w->frame[--w->depth].mask; }
 
-// No lane is left here: on to where some are, behind the regions that are
-// empty now, or in the other half of a branch.
+// Moves a warp without active lanes on: past regions that are empty now, or to
+// the other half of a branch.
 void simexec_find(SimWarp *w) {
   const SimIns *prog = w->cluster->prog->ins;
   while (!w->active && w->depth) {
@@ -379,7 +381,7 @@ void simexec_find(SimWarp *w) {
     const SimIns *head = &prog[f->head];
     w->pc = head->jump;
     if (head->op == OP_IF) {
-      if (f->other) return;  // its ELSE, or END, comes next
+      if (f->other) return;  // its ELSE or END is next
       if (prog[w->pc].op == OP_ELSE) w->pc = prog[w->pc].jump;
       w->pc++;
     }
@@ -388,8 +390,8 @@ void simexec_find(SimWarp *w) {
   if (!w->active) w->pc = w->cluster->prog->nins;
 }
 
-// The lanes where it holds leave so many regions: they are in none of the
-// inner ones any more.
+// Removes the lanes for which the condition holds from the `levels` innermost
+// regions.
 static void leave_if(SimWarp *w, const SimIns *i, uint32_t levels) {
   uint32_t out = condition(w, i) & w->active;
   if (i->op == OP_EXITIF) {
@@ -465,8 +467,8 @@ static void runaway(SimWarp *w, const SimIns *i, uint64_t quiet) {
   w->cluster->stop = true;
 }
 
-// Instructions of the cluster since memory changed, as far as that was looked
-// at; 0: it did.
+// Returns the instructions that the cluster executed since memory last changed,
+// sampled every OFTEN instructions; 0: memory changed.
 static uint64_t quiet_for(SimCluster *c) {
   enum { OFTEN = 1 << 20 };
   if (c->serial - c->since < OFTEN) return 0;
@@ -500,7 +502,7 @@ static void end_region(SimWarp *w, const SimIns *i) {
   if (quiet > w->cluster->patience) runaway(w, i, quiet);
 }
 
-// ---- the rest ----
+// ---- other instructions ----
 
 static void trap(SimWarp *w, const SimIns *i) {
   if (i->x) {
@@ -515,7 +517,7 @@ static void trap(SimWarp *w, const SimIns *i) {
   w->cluster->stop = true;
 }
 
-// One conversion, n characters at spec, which fit the type.
+// Prints one conversion, n characters at spec, which fits the type.
 static bool print_value(SimText *t, const char *spec, size_t n, DType type,
                         uint64_t u) {
   char fmt[32];
@@ -551,7 +553,7 @@ static bool print_lane(SimWarp *w, const SimPrint *p, int l) {
 }
 
 static void print(SimWarp *w, const SimIns *i) {
-  enum { MOST = 1 << 20 };  // as much as the device's own buffer
+  enum { MOST = 1 << 20 };  // size of the device's own buffer
   if (w->text.n > MOST) return;
   for (int l = 0; l < LANES; l++)
     if (w->active >> l & 1 && !print_lane(w, i->x, l))
@@ -581,14 +583,14 @@ static void end_warp(SimWarp *w, const SimIns *i) {
   simcluster_left(w->cluster);
 }
 
-// The launch in front is done, as far as these lanes know.
+// The active lanes know from now on that the preceding launch is complete.
 static void wait_before(SimWarp *w) {
   int actor = w->cluster->prog->before;
   if (actor) simorder_learn(w, w->active, actor, 1);
 }
 
-// The next launch may begin, as far as these lanes know before the one in front
-// of theirs is done.
+// Allows the next launch to start. The CTA is early unless these lanes know
+// that the preceding launch is complete.
 static void let_in(SimWarp *w) {
   int actor = w->cluster->prog->before;
   for (uint32_t m = actor ? w->active : 0; m; m &= m - 1)
@@ -596,7 +598,8 @@ static void let_in(SimWarp *w) {
       w->cta->early = true;
 }
 
-// What a warp could not do yet it does once more when it may run; false: later.
+// Repeats an instruction that could not be done when the warp runs next; false:
+// the warp must wait.
 static bool again(SimWarp *w, bool done) {
   if (done) return true;
   w->pc--;
@@ -604,7 +607,7 @@ static bool again(SimWarp *w, bool done) {
   return false;
 }
 
-// Loads with an order may be such a wait for others.
+// Counts an ordered load as a possible poll.
 static bool polls(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   if (!i->sem) return false;
@@ -614,7 +617,7 @@ static bool polls(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// So may atomics that change nothing.
+// Counts an atomic that changed nothing as a possible poll.
 static void atomic(SimWarp *w, const SimIns *i) {
   uint64_t moved = w->cluster->moved;
   simmem_atomic(w, i);
@@ -625,8 +628,8 @@ static void atomic(SimWarp *w, const SimIns *i) {
 
 static bool step(SimWarp *w, const SimIns *i);
 
-// The lanes of each piece of memory do it there; what a load gives all lanes
-// counts for those.
+// Executes an instruction once for each memory object that the lanes' addresses
+// are in, and combines the values that they load.
 static bool at_addresses(SimWarp *w, const SimIns *i) {
   const SimAddressed *m = i->x;
   uint32_t all = w->active, left = all;
@@ -651,7 +654,7 @@ static bool at_addresses(SimWarp *w, const SimIns *i) {
   return go;
 }
 
-// One instruction; false: another warp may run now.
+// Executes one instruction; false: another warp may run now.
 static bool step(SimWarp *w, const SimIns *i) {
   if (i->who > WHO_MASK && !all_here(w, i)) return true;
   switch ((Op)i->op) {
@@ -726,7 +729,7 @@ static bool step(SimWarp *w, const SimIns *i) {
 #include "ir/ops.h"
     case OP_PTR: return at_addresses(w, i);
     case OP_ASM: case OP_DSMEM: case OP_TMAPAT: case OP_COUNT:
-      return true;  // not part of a program
+      return true;  // not instructions of a program
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:
 #include "ir/ops.h"
@@ -745,13 +748,13 @@ bool simexec_is_turn(const SimIns *i) {
   Op op = (Op)i->op;
   if (op == OP_LD || op == OP_ST) return i->sem;
   if (op == OP_PTR) return simexec_is_turn(((const SimAddressed *)i->x)->ins);
-  if (op == OP_MBARTRY) return !i->jump;  // the wait behind it is one
+  if (op == OP_MBARTRY) return !i->jump;  // the wait that follows is one
   return op == OP_ATOMIC || op == OP_MBARARRIVE || op == OP_MBARTX ||
          op == OP_MBARTOKEN ||
          op == OP_MBARWAIT || op == OP_MBARCPASYNC;
 }
 
-// i, behind which w->pc is; false: another warp may run now.
+// Executes i; w->pc is already behind it. false: another warp may run now.
 static inline bool execute(SimWarp *w, const SimIns *i) {
   w->cluster->serial++;
   w->count++;
@@ -774,10 +777,10 @@ void simexec_between(SimWarp *w) {
     simexec_turn(w);
 }
 
-// watched: by a debugger, or a tape.
+// watched: a debugger or an event log is attached.
 static inline void run(SimWarp *w, bool watched) {
-  enum { SLICE = 1 << 16,  // a warp that polls lets others run
-         PATIENCE = 64 };  // ... of its own lanes, too
+  enum { SLICE = 1 << 16,  // instructions until other warps run
+         PATIENCE = 64 };  // failed polls until other lanes run
   SimCluster *c = w->cluster;
   const SimIns *prog = c->prog->ins;
   w->polling = false;

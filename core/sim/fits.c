@@ -1,5 +1,5 @@
-// Checks that a launch is one that its function and the simulator can have:
-// its grid, its blocks and its clusters.
+// Checks that a launch is valid for its function and for the simulator: grid,
+// block and cluster dimensions.
 #include "sim/fits.h"
 
 #include "sim/prog.h"

@@ -1,10 +1,10 @@
-// Whether a launch's grid, blocks and clusters fit (fits.c).
+// Checks the grid, block and cluster dimensions of a launch (fits.c).
 #ifndef CUTE_SIMFITS_H
 #define CUTE_SIMFITS_H
 
 #include "sim/sim.h"
 
-// Fails with ERR_LAUNCH where they do not.
+// Fails with ERR_LAUNCH if they are invalid.
 void simfits_check(Ctx *cx, const Launch *l);
 
 #endif

@@ -1,39 +1,40 @@
-// Inside the simulator: a decoded program (prog.h) and the state of a cluster
-// (state.h), and what the files do with them.
+// Internal header of the simulator: a decoded program (prog.h), the state of a
+// cluster (state.h), and the functions that the files share.
 //
-//   decode.c    Fn -> SimProg: uniform values, slots, jump targets
-//   tables.c    tables of MMA and matrix-copy atoms from their TV layouts
+//   decode.c    decodes Fn into SimProg: uniform values, slots, jump targets
+//   tables.c    fragment layouts of MMA and matrix-copy atoms
 //   alu.c       arithmetic, one lane or 32
 //   mem.c       shared and global memory, cp.async
-//   shadow.c    who wrote and read what a cluster shares (shadow.h)
+//   shadow.c    shadow memory: last writes and reads in a cluster (shadow.h)
 //   mbar.c      mbarriers
-//   async.c     what other agents do (async.h)
-//   access.c    passes and sectors; requests.c: requests recorded
+//   async.c     operations of asynchronous agents (async.h)
+//   access.c    shared-memory passes and global sectors
+//   requests.c  recorded shared-memory requests
 //   send.c      st.async
-//   bulk.c      bulk copies, through tensor maps and without
-//   order.c     what is ordered before what inside a cluster
-//   waits.c     waits for groups that did not do
-//   spin.c      warps that ask memory in vain
-//   lanes.c     lanes of a warp that wait for one another
-//   roles.c     which threads a line is for, and what a warp may come to
-//   path.c      which access of a race comes first in the program
-//   stuck.c     deadlocks; lead.c: which faults follow from which
+//   bulk.c      bulk copies with and without tensor maps
+//   order.c     happens-before inside a cluster
+//   waits.c     waits for groups that did not suffice
+//   spin.c      livelock: warps that poll memory for ever
+//   lanes.c     divergence: lanes of a warp that wait for each other
+//   roles.c     warp roles, and instructions that a warp can still reach
+//   path.c      program order of the two accesses of a race
+//   stuck.c     deadlocks; lead.c: root causes among faults
 //   blocks.c    races between CTAs in global memory
-//   relay.c     the same, and what they hand over, where CTAs take turns
-//   exec.c      the interpreter: one warp until it must wait
+//   relay.c     races and happens-before between communicating clusters
+//   exec.c      the interpreter: runs one warp until it must wait
 //   intrin.c    rows of ir/intrin.h
 //   matrix.c    tensor cores and matrix copies
-//   wgmma.c     those of a warpgroup
-//   members.c   elements of a layout; left.c: outputs that are unwritten
-//   claim.c     what a script said of values, traced layouts; wrap.c: products
-//               that wrap
+//   wgmma.c     warpgroup MMAs
+//   members.c   footprint of a layout; left.c: unwritten outputs
+//   claim.c     assumptions about values, traced layouts
+//   wrap.c      integer overflow
 //   taint.c     uninitialised registers
 //   cluster.c   warps of a cluster: scheduling, barriers
-//   turns.c     the same, decided; causes.c what else could be (turns.h)
-//   tape.c      what a cluster did; clock.c how long that takes an SM,
-//   work.c      instruction by instruction; price.c: arithmetic
-//   dump.c      the program as text; report.c: reports in words
-//   sim.c        clusters over the host's threads
+//   turns.c     systematic schedules; causes.c: conflicting steps (turns.h)
+//   tape.c      event log of a cluster; clock.c: cost model of an SM
+//   work.c      cost of each instruction; price.c: cost of arithmetic
+//   dump.c      the program as text; report.c: text of reports
+//   sim.c       clusters over host threads
 #ifndef CUTE_SIMINSIDE_H
 #define CUTE_SIMINSIDE_H
 
@@ -46,15 +47,15 @@ void simalu_lanes(const SimIns *i, char *v);  // all 32
 // ---- mem.c ----
 struct SimMatrix;
 struct Access;
-// The lanes of mask whose access is in bounds and aligned; sets x->at, and
-// x->home where the object is another CTA's.
+// Returns the lanes of mask whose access is in bounds and aligned. Sets x->at,
+// and x->home if the object belongs to another CTA.
 uint32_t simmem_check(struct Access *x, uint32_t mask);
-// Lane l, or an agent for it, reads or writes global memory: is the launch in
-// front done with it?
+// Checks that the preceding launch no longer uses an element of global memory
+// that lane l, or an agent on its behalf, reads or writes.
 void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                     int64_t element, bool write);
 typedef uint8_t SimLaneBuf[LANES][32];
-// Loads `bytes` of each lane in mask at off (elements of mem) into buf; gives
+// Loads `bytes` of each lane in mask at off (elements of mem) into buf. Returns
 // the lanes that got data. Faults are reported, statistics counted.
 uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
                      uint32_t mask, const int64_t *off, int bytes,
@@ -62,35 +63,36 @@ uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
 void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
                   uint32_t mask, const int64_t *off, int bytes,
                   SimLaneBuf buf);
-// The same for elements below a byte, in the low bits of a word a lane.
+// The same for elements narrower than a byte, in the low bits of a word per
+// lane.
 void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t mask, const int64_t *off, uint32_t *out);
 void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                        uint32_t mask, const int64_t *off,
                        const uint32_t *value);
 void simmem_atomic(SimWarp *w, const SimIns *i);
-// The bits that active lanes of a load or an atomic find in memory, and the
-// places of a lane, as simcauses_access names them.
+// The bits that the active lanes of a load or an atomic find in memory, and the
+// granules that a lane accesses, by their keys in simcauses_access.
 typedef struct SimAsk {
-  uint64_t found[LANES], key;  // places: n from `key` on
-  int n, size;             // bytes of a place
-  bool one;                // all lanes have the same places
+  uint64_t found[LANES], key;  // granules: n keys from `key` on
+  int n, size;             // bytes of a granule
+  bool one;                // all lanes access the same granules
 } SimAsk;
-// Looks without executing i; false: i is something else, or out of bounds.
+// Looks without executing i; false: i is another operation, or out of bounds.
 bool simmem_ask(SimWarp *w, const SimIns *i, SimAsk *a);
 // Reports whether i leaves memory unchanged if its lanes find those bits.
 bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found);
-// ldmatrix / stmatrix rows of 16 bytes, one a lane.
+// ldmatrix and stmatrix: rows of 16 bytes, one per lane.
 void simmem_rows(SimWarp *w, const SimIns *i, const struct SimMatrix *x,
                  const int64_t *off, SimLaneBuf buf);
 void simmem_cpasync(SimWarp *w, const SimIns *i);
 void simmem_commit(SimWarp *w);
-// Is a cp.async of w to granule g in no group yet?
+// Reports whether a cp.async of w to granule g is not yet in a group.
 bool simmem_open(const SimWarp *w, uint32_t g);
-// The lane and the group of one that was committed; false: there is none.
+// Finds the lane and group of a committed cp.async to g; false: there is none.
 bool simmem_group(const SimWarp *w, uint32_t g, int *lane, uint32_t *group);
-// What lanes of mask copied in the first `upto` instructions is there; an
-// actor says so, in that epoch.
+// Completes what the lanes of mask copied in the first `upto` instructions. The
+// bytes become visible as a write of `actor` in `epoch`.
 void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,
                  uint32_t epoch);
 void simmem_wait(SimWarp *w, uint32_t pending);
@@ -101,33 +103,37 @@ void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off);
 void simsend_run(SimWarp *w, const SimIns *i);
 
 // ---- order.c ----
-// The lanes of mask meet: what any of them did is ordered before all of them.
+// Joins the past of all lanes of mask: what any of them did happens before all
+// of them.
 void simorder_meet(SimWarp *w, uint32_t mask);
-// The lanes of mask leave what is ordered before them, and what they did, for
-// others to take.
+// simorder_give releases the past of the lanes of mask, and their own accesses,
+// into `to`. simorder_take acquires it.
 void simorder_give(SimWarp *w, uint32_t mask, SimPast *to);
 void simorder_take(SimWarp *w, uint32_t mask, const SimPast *from);
 void simorder_forget(const SimCluster *c, SimPast *p);
-// Is that epoch of an actor that is no warp in what was left there?
+// Reports whether `past` contains that epoch of an actor that is not a warp.
 bool simorder_holds(const SimProg *p, const SimPast *past, int actor,
                     uint32_t clk);
-// Is what lanes of actor u did in epoch clk ordered before lane l?
-// The agents' part of simorder_give, without what they wrote for threads; of
-// that the turns (mbar.h); what lanes fenced for the cluster.
+// simorder_give_agents: the asynchronous agents' part of simorder_give, without
+// what they wrote for threads. simorder_give_turns: of that, the turn actors
+// (mbar.h). simorder_give_fenced: what the lanes fenced for the cluster.
+// simorder_learn: the lanes of mask acquire what an actor that is not a warp
+// did up to that epoch.
 void simorder_give_agents(SimWarp *w, uint32_t mask, SimPast *to);
 void simorder_give_turns(SimWarp *w, uint32_t mask, uint32_t *turns);
 void simorder_give_fenced(SimWarp *w, uint32_t mask, SimPast *to);
-// The lanes of mask know what an actor that is no warp did until that epoch.
+// Reports whether accesses of `lanes` of actor u in epoch clk happen before
+// lane l.
 void simorder_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
 bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
-// Lane l reads, or writes, with an order at granule g (NO_GRANULE: where nobody
-// writes). keep: what this write replaces was released by its thread, or read
-// by it.
+// Lane l performs an ordered read, or write, of granule g (NO_GRANULE: memory
+// that is never written). keep: the write replaces a value that its thread
+// released, or read.
 void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g);
 void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep);
-// What is ordered before lane l, and what a strong write of it releases: an
-// epoch for each thread of the cluster, warp by warp, first; NULL: nothing, or
-// out of memory.
+// simorder_view: everything that happens before lane l. simorder_released: what
+// a strong write of lane l releases. Both start with an epoch for each thread
+// of the cluster, warp by warp; NULL: nothing, or out of memory.
 const uint32_t *simorder_view(SimWarp *w, int l);
 const uint32_t *simorder_released(SimWarp *w, const SimIns *i, int l);
 void simorder_fence(SimWarp *w, int kind);
@@ -137,8 +143,8 @@ void simorder_reset(SimCluster *c);
 void simdump_prog(Ctx *cx, const SimProg *p, Buf *out);
 
 // ---- exec.c ----
-void simexec_warp(SimWarp *w);          // until it waits, yields or ends
-// No lane is left where w is: on to where some are.
+void simexec_warp(SimWarp *w);          // runs w until it waits, yields or ends
+// Moves w, which has no active lane, to the next instruction with active lanes.
 void simexec_find(SimWarp *w);
 
 #endif

@@ -1,4 +1,4 @@
-// Intrinsics: 32 lanes of a row of ir/intrin.h.
+// Intrinsics: executes rows of ir/intrin.h in 32 lanes.
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/regs.h"
@@ -19,7 +19,7 @@ static void fill(SimWarp *w, const SimIns *i, uint64_t u) {
   for (int l = 0; l < n; l++) set_lane(w, i->d, i->wide, l, u);
 }
 
-// ---- one lane after the other ----
+// ---- one lane at a time ----
 
 static void by_lane(SimWarp *w, const SimIns *i, IntrinId id, int64_t imm) {
   int n = i->uniform ? 1 : LANES;
@@ -47,9 +47,10 @@ static void lane_masks(SimWarp *w, const SimIns *i, IntrinId id) {
   }
 }
 
-// ---- what the machine says of itself ----
+// ---- properties of the device ----
 
-// A machine of the simulator: one warp's clock counts its instructions.
+// Returns properties of the simulated device. A warp's clock counts its
+// instructions.
 static uint64_t machine(const SimWarp *w, IntrinId id) {
   const SimProg *p = w->cluster->prog;
   enum { UNIT = 128, RESERVED = 1024 };  // bytes of shared memory
@@ -70,9 +71,9 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
   }
 }
 
-// ---- what lanes do together ----
+// ---- collective operations ----
 
-// Each of these is done by one group of lanes: w->active.
+// Called for one group of lanes, w->active.
 
 static void tell(SimWarp *w, const SimIns *i, uint64_t u) {
   for (uint32_t m = w->active; m; m &= m - 1)
@@ -112,8 +113,8 @@ static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Which lane it is nobody may know: one of the middle, unless the immediate
-// asks for the lowest.
+// Elects a lane. PTX does not say which one: a lane in the middle is chosen, or
+// the lowest one where the immediate asks for it.
 static void elect(SimWarp *w, const SimIns *i) {
   uint32_t left = w->active;
   int skip = intrin_imm(i->imm) ? 0 : __builtin_popcount(left) / 2;
@@ -145,7 +146,7 @@ static void reduce(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// The lane that lane l reads.
+// Returns the lane that lane l reads.
 static int shuffle_from(ShuffleKind kind, int l, int b, int64_t c) {
   int seg = intrin_segment(c), clamp = intrin_clamp(c);
   int most = (l & seg) | (clamp & ~seg), least = l & seg, from = l;
@@ -160,7 +161,8 @@ static int shuffle_from(ShuffleKind kind, int l, int b, int64_t c) {
   return from <= most ? from : l;
 }
 
-// That a lane of the mask is not here, or one of others is, was told already.
+// Executes a shuffle; lanes of the mask that are missing, and lanes outside it,
+// are already reported.
 static void shuffle(SimWarp *w, const SimIns *i, IntrinId id) {
   uint64_t out[LANES];
   uint32_t part = u32_at(w, i->mask)[__builtin_ctz(w->active)] & w->valid;
@@ -197,7 +199,7 @@ static void together(SimWarp *w, const SimIns *i) {
   }
 }
 
-// ---- all of them ----
+// ---- dispatch ----
 
 void simintrin_run(SimWarp *w, const SimIns *i) {
   IntrinId id = intrin_id(i->imm);

@@ -1,8 +1,8 @@
-// The kinds of the simulator's reports: their names, and what each is.
+// The kinds of the simulator's reports: names and descriptions.
 #ifndef CUTE_SIM_KINDS_H
 #define CUTE_SIM_KINDS_H
 
-// SK(id, "stable-name", what it is): kinds of reports.
+// SK(id, "stable-name", description): kinds of reports.
 #define SIM_KINDS(SK) \
   SK(OOB, "out-of-bounds", "access outside a memory object") \
   SK(ALIGN, "misaligned", "vector access not on its width") \

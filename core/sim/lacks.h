@@ -1,22 +1,22 @@
-// What a fault lacks, where more is known than its kind says.
+// What is missing where a fault occurs, if more is known than its kind.
 #ifndef CUTE_SIMLACKS_H
 #define CUTE_SIMLACKS_H
 
 // SL(id, "stable-name")
 #define SIM_LACKS(SL) \
   SL(NONE, "") \
-  SL(WAIT, "wait")         /* nobody waited at the agent's mbarrier */ \
-  SL(BARRIER, "barrier")   /* none behind others' wait, or their begin */ \
-  SL(PENDING, "pending")   /* the wait for groups left its group pending */ \
-  SL(ISSUER, "issuer")     /* who waited for groups had started nothing */ \
-  SL(READ, "read")         /* waited for its reads alone, not its writes */ \
-  SL(PARITY, "parity")     /* ... the wait passed by another phase */ \
-  SL(BYTES, "bytes")       /* ... its phase, or end, has other bytes */ \
-  SL(TURN, "turn")         /* who fills comes before others have read */ \
-  SL(ROLES, "roles")       /* it is between threads with roles */ \
-  SL(FIRST, "first")       /* the first wait to fill: parity 1 passes */ \
-  SL(COUNT, "count")       /* a phase needs more arrivals than come */ \
-  SL(NOBODY, "nobody")     /* nobody who is left arrives there */
+  SL(WAIT, "wait")         /* no wait at the agent's mbarrier */ \
+  SL(BARRIER, "barrier")   /* no barrier after another thread's wait */ \
+  SL(PENDING, "pending")   /* the wait left its group pending */ \
+  SL(ISSUER, "issuer")     /* the waiting thread started no group */ \
+  SL(READ, "read")         /* the wait covers its reads only */ \
+  SL(PARITY, "parity")     /* the wait passed on another phase */ \
+  SL(BYTES, "bytes")       /* its phase expects other bytes */ \
+  SL(TURN, "turn")         /* refilled before others have read */ \
+  SL(ROLES, "roles")       /* it is between warp roles */ \
+  SL(FIRST, "first")       /* first wait of a producer: use parity 1 */ \
+  SL(COUNT, "count")       /* a phase expects too many arrivals */ \
+  SL(NOBODY, "nobody")     /* no remaining thread arrives there */
 typedef enum SimLack {
 #define SL(id, name) LACK_##id,
   SIM_LACKS(SL)

@@ -1,11 +1,11 @@
-// Lanes of a warp that go their own way. A warp runs as one, branch by branch,
-// until some of its lanes wait for what others are still to do: a flag, a
-// phase, a lock. Then it comes apart, and each part has a program counter,
-// open regions and values of its own; they have turns, and are one again where
-// they meet at what is done together (sync_warp, a barrier, a shuffle).
+// Divergence beyond branches. A warp runs as one, branch by branch, until some
+// of its lanes wait for a flag, a phase or a lock that other lanes must
+// provide. Then it splits into parts, each with its own program counter, open
+// regions and values. The parts are interleaved. They merge where they meet at
+// a collective operation (sync_warp, a barrier, a shuffle).
 //
-// The part that runs is the warp itself (SimWarp); the others stand in
-// w->part, the earliest first.
+// The running part is the SimWarp itself; the others are in w->part, the one
+// that has waited longest first.
 #include "sim/lanes.h"
 #include "sim/regs.h"
 #include "sim/spin.h"
@@ -16,7 +16,7 @@ struct SimPart {
   SimState state;
   int mbar;
   bool polling, tainted, wraps;
-  bool waits;              // at what is done together, for others
+  bool waits;              // at a collective operation, for other lanes
   SimFrame *frame;
   char *v;
   SimTaint *taint;
@@ -43,7 +43,7 @@ void simlanes_reset(SimWarp *w) {
 
 #define SWAP(a, b, type) do { type t_ = a; a = b; b = t_; } while (0)
 
-// The lanes of t go on, those that ran so far stand there.
+// Exchanges the running part with t.
 static void swap(SimWarp *w, SimPart *t) {
   SWAP(w->here, t->here, uint32_t);
   SWAP(w->active, t->active, uint32_t);
@@ -80,7 +80,7 @@ static SimPart *remove_part(SimWarp *w, SimPart *t) {
   return t;
 }
 
-// ---- coming apart ----
+// ---- splitting ----
 
 static void *copy_of(const void *p, size_t n) {
   void *q = base_realloc(NULL, n);
@@ -113,8 +113,8 @@ static void keep(SimFrame *frame, uint32_t depth, uint32_t lanes) {
   }
 }
 
-// The lanes that run stand aside, and those that wait for the end of their
-// branches and loops go on; false: there are none.
+// Sets the running lanes aside, and continues with lanes that wait for the end
+// of their branches and loops; false: there are none.
 static bool part(SimWarp *w) {
   uint32_t rest = w->here & ~w->gone & ~w->active;
   if (!rest) return false;
@@ -136,10 +136,10 @@ static bool part(SimWarp *w) {
   return true;
 }
 
-// ---- turns ----
+// ---- switching ----
 
-// Other lanes than those that run go on, which wait for nobody; `again`: of
-// these, too, that stand aside; false: there are none.
+// Switches to lanes that do not wait at a collective operation; false: there
+// are none.
 static bool turn(SimWarp *w) {
   if (part(w)) return true;
   SimPart *t = w->part;
@@ -147,7 +147,7 @@ static bool turn(SimWarp *w) {
   if (!t) return false;
   remove_part(w, t);
   swap(w, t);
-  w->state = SW_RUN;  // tries again
+  w->state = SW_RUN;  // it tries again
   append(w, t);
   return true;
 }
@@ -163,7 +163,7 @@ static uint32_t parts(const SimWarp *w) {
   return n;
 }
 
-// Those that ask memory, which others may change, stand for their warp.
+// Makes a part that polls memory, which others may change, the running one.
 static void show(SimWarp *w) {
   for (SimPart *t = w->part; t && w->state != SW_RUN; t = t->next) {
     if (t->state != SW_RUN || t->waits) continue;
@@ -200,9 +200,10 @@ bool simlanes_ended(SimWarp *w) {
   return true;
 }
 
-// ---- coming together ----
+// ---- merging ----
 
-// Are the lanes of t at the same place, in the same turn of its loops?
+// Reports whether the lanes of t are at the same instruction, in the same
+// iterations of its loops.
 static bool is_here(const SimWarp *w, const SimPart *t) {
   const SimIns *prog = w->cluster->prog->ins;
   if (!t->waits || t->pc != w->pc - 1 || t->depth != w->depth) return false;
@@ -277,7 +278,7 @@ bool simlanes_together(SimWarp *w, const SimIns *i) {
   if (!(named(w, i) & ~w->gone & ~w->here)) return true;
   SimPart *t = w->part;
   while (t && t->waits) t = t->next;
-  if (!t) return true;  // they never come, which is a fault
+  if (!t) return true;  // they never arrive, which is a fault
   w->pc--;
   remove_part(w, t);
   swap(w, t);

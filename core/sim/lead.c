@@ -1,8 +1,8 @@
-// One barrier or wait that is missing shows in many places: as races in both
-// directions, on all tensors that it hands over, as reads of what is not there
-// yet, and as deadlocks of those who count on each other. Faults of memory that
-// share a line or a tensor, and whatever stops because of them, are one group;
-// its cause leads.
+// Root causes. One missing barrier or wait shows in many places: as races in
+// both directions, on all tensors that it protects, as reads of elements that
+// have not arrived, and as deadlocks. Memory faults that share a line or a
+// tensor, and the stops that they cause, form one group; the root cause is
+// reported first.
 #include "sim/lead.h"
 
 #include "sim/path.h"
@@ -14,9 +14,10 @@ static bool is_race(const SimFault *f, SimClash how) {
   return f->r.kind == SIM_RACE && f->race.how == how && !f->race.proxy;
 }
 
-// ---- told by another ----
+// ---- faults covered by another ----
 
-// The element that a coordinate outside leads to is told by that.
+// Reports whether f is the element that the out-of-range coordinate of a leads
+// to.
 static bool names(const SimFault *a, const SimFault *f) {
   return a->r.kind == SIM_OOB && f->r.kind == SIM_OOB && a->r.modes &&
          !f->r.modes && a->r.mem == f->r.mem && a->r.src == f->r.src;
@@ -28,7 +29,8 @@ static bool repeats(const SimFault *a, const SimFault *f) {
          a->r.mem == f->r.mem && a->race.how == f->race.how;
 }
 
-// Warps race where lanes of one do, on the same two lines: one fault.
+// Reports whether f is a race of lanes of a warp where a is a race of warps, on
+// the same two lines: one fault.
 static bool covers(const SimFault *a, const SimFault *f) {
   return a->r.kind == SIM_RACE && f->r.kind == SIM_WARPRACE &&
          a->r.mem == f->r.mem &&
@@ -36,7 +38,7 @@ static bool covers(const SimFault *a, const SimFault *f) {
           (a->r.src == f->r.src2 && a->r.src2 == f->r.src));
 }
 
-// Faults that are one since they were turned.
+// Merges faults that became equal when races were put in program order.
 static uint32_t joined(SimFault *f, uint32_t n) {
   uint32_t kept = 0;
   for (uint32_t k = 0; k < n; k++) {
@@ -66,7 +68,7 @@ static bool of_memory(const SimFault *f) {
          k == SIM_UNINIT || k == SIM_EXIT || k == SIM_START;
 }
 
-// What stops, or stops others.
+// Reports whether a fault stops threads.
 static bool of_order(const SimFault *f) {
   SimKind k = f->r.kind;
   return k == SIM_DEADLOCK || k == SIM_BARRIER || k == SIM_WARPGROUP ||
@@ -86,7 +88,8 @@ static bool within(const Fn *fn, const SimFault *f, uint32_t *lo,
   return f->r.src && f->r.src2 && a->file == b->file;
 }
 
-// The same of two tensors, between lines that one barrier or wait is between.
+// Reports whether a and b are the same fault on two tensors, between lines that
+// one barrier or wait could separate.
 static bool overlap(const Fn *fn, const SimFault *a, const SimFault *b) {
   uint32_t lo, hi, lo2, hi2;
   return a->r.kind == b->r.kind && a->r.lack == b->r.lack && a->r.src2 &&
@@ -103,7 +106,7 @@ static bool together(const Fn *fn, const SimFault *a, const SimFault *b) {
   return (of_memory(a) || of_order(a)) && (of_memory(b) || of_order(b));
 }
 
-// The number of its group for each fault: the first one in it.
+// Assigns each fault the number of its group, which is that of its first fault.
 static void group(const Fn *fn, const SimFault *f, uint32_t n, uint32_t *of) {
   for (uint32_t k = 0; k < n; k++) of[k] = k;
   for (uint32_t k = 0; k < n; k++)
@@ -115,9 +118,10 @@ static void group(const Fn *fn, const SimFault *f, uint32_t n, uint32_t *of) {
     }
 }
 
-// ---- what is lacking, seen together ----
+// ---- conclusions from several faults ----
 
-// A write after the read that f is: whoever fills comes after it, or too early.
+// Returns a write after the read that f is: the refill comes later, or too
+// early.
 static const SimFault *filled_later(const SimFault *f, const SimFault *all,
                                     uint32_t n) {
   for (uint32_t k = 0; k < n; k++)
@@ -141,8 +145,8 @@ static void conclude(SimFault *all, uint32_t n) {
   }
 }
 
-// Does line src read f's tensor before anybody wrote there, as a fault in front
-// of f says?
+// Reports whether line src reads f's tensor before its first write, by a fault
+// in front of f.
 static bool is_early(const SimFault *f, uint32_t src, const SimFault *all) {
   for (const SimFault *u = all; u < f; u++)
     if (u->r.src == src && u->r.mem == f->r.mem && u->r.kind == SIM_UNINIT)
@@ -150,7 +154,7 @@ static bool is_early(const SimFault *f, uint32_t src, const SimFault *all) {
   return false;
 }
 
-// ---- who leads ----
+// ---- order of reports ----
 
 static int race_place(const SimFault *f, const SimFault *all) {
   if (f->race.proxy) return 7;
@@ -160,7 +164,7 @@ static int race_place(const SimFault *f, const SimFault *all) {
   return early && (f->r.lack || f->race.agent) ? 9 : 5;
 }
 
-// The lower, the nearer to the cause.
+// Returns a rank; lower ranks are closer to the root cause.
 static int place_of(const SimFault *f, const SimFault *all) {
   switch ((int)f->r.kind) {
     case SIM_MBARRIER:
@@ -186,7 +190,7 @@ static int place_of(const SimFault *f, const SimFault *all) {
   }
 }
 
-// Of faults in one place: a write that is overwritten follows from a read that
+// Orders faults of equal place: an overwritten write follows from a read that
 // comes too early.
 static int rank_of(const SimFault *f) {
   return f->r.kind == SIM_RACE && f->r.way && f->race.how != CLASH_RAW;
@@ -211,7 +215,7 @@ uint32_t simlead_arrange(const SimProg *p, SimFault *f, uint32_t n) {
   uint32_t *of = base_realloc(NULL, n * sizeof *of);
   Seat *seat = base_realloc(NULL, n * sizeof *seat);
   SimFault *all = base_realloc(NULL, n * sizeof *all);
-  bool room = of && seat && all;  // without it they stay as they were
+  bool room = of && seat && all;  // without memory the order stays
   if (room) {
     group(fn, f, n, of);
     for (uint32_t k = 0; k < n; k++)

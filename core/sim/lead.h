@@ -1,12 +1,11 @@
-// Which faults follow from which (lead.c).
+// Root causes among faults (lead.c).
 #ifndef CUTE_SIMLEAD_H
 #define CUTE_SIMLEAD_H
 
 #include "sim/report.h"
 
-// Puts n faults in the order in which they are told, each cause before what may
-// follow from it (r.leads), and gives how many there are: some are told by
-// others.
+// Sorts n faults so that each cause precedes its likely consequences (r.leads).
+// Returns the number of faults left: faults covered by others are removed.
 uint32_t simlead_arrange(const SimProg *p, SimFault *f, uint32_t n);
 
 #endif

@@ -1,16 +1,16 @@
-// Outputs that a kernel leaves unwritten. An output is a tensor that nobody
-// wrote before the launch, which the kernel has stores to and reads nothing of:
-// who makes cute.empty says that all of it is to be written. Of a kernel that
-// does nothing that anybody can see it is each such tensor (no tensor map: that
-// does not say what it is for). Parts of a tensor are arguments of their own;
-// cute.undefined_ok says that it is meant.
+// Unwritten outputs. An output is a tensor that was unwritten before the
+// launch, and that the kernel stores to and does not read: cute.empty promises
+// that all of it will be written. If a kernel has no visible effect at all,
+// every tensor that was unwritten before the launch counts, except those behind
+// tensor maps, which may be for loads. Parts of a tensor are arguments of their
+// own. cute.undefined_ok allows unwritten elements.
 //
-// Of an output that was written before it can be meant that a part stays: told
-// is only what looks like too few blocks (a note, no fault). All of them store,
-// side by side, tiles of one length, at least two in a mode, and together a
-// box from the first element on; a tensor that is read has the output's whole
-// extent there, and no argument, and no extent of what is read, is where the
-// stores end.
+// An output that was written before may keep a part intentionally. It is
+// reported, as a note, only if the grid looks too small: all blocks store
+// adjacent tiles of one length, at least two in a mode, which form a box from
+// the first element on. A tensor that is read must have the output's whole
+// extent in that mode, and no argument and no extent of a read tensor may be
+// where the stores end.
 #include "sim/bulk.h"
 #include "sim/left.h"
 #include "sim/members.h"
@@ -23,10 +23,11 @@ struct SimLeft {
   const LaunchArg *arg;
   int bits;                // of an element
   SimMembers of;
-  bool moves;              // known at the launch only
+  bool moves;              // known only at the launch
 };
 
-// Is argument k's memory read, or allowed to be undefined, through any one?
+// Reports whether argument k's memory is read, or may stay undefined, through
+// any argument.
 static bool is_free(const SimProg *p, int32_t k) {
   const SimArea *a = simblocks_area(p, k);
   for (size_t j = 0; j < p->fn->mem.n; j++) {
@@ -39,11 +40,11 @@ static bool is_free(const SimProg *p, int32_t k) {
   return !a;
 }
 
-// Does the function leave no trace: no store, no word, no stop?
+// Reports whether the function has no effect: no store, no output, no trap.
 static bool is_idle(const Fn *fn) {
   for (size_t k = 0; k < fn->arg.n; k++)
     if (fn->arg.p[k].written) return false;
-  for (size_t k = 0; k < fn->claim.n; k++)  // it looks at values
+  for (size_t k = 0; k < fn->claim.n; k++)  // it checks values
     if (!fn->claim.p[k].mem && !fn->claim.p[k].rule) return false;
   for (Ref r = 1; r < fn->ins.n; r++) {
     Op op = (Op)ir_get(fn, r)->op;
@@ -54,7 +55,7 @@ static bool is_idle(const Fn *fn) {
   return true;
 }
 
-// Is it told through another argument?
+// Reports whether the memory is already listed for another argument.
 static bool is_there(const SimLeft *t, const LaunchArg *a) {
   while (t && t->arg->p != a->p) t = t->next;
   return t;
@@ -78,7 +79,8 @@ static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem, bool idle) {
 
 SimLeft *simleft_make(Ctx *cx, const SimProg *p) {
   SimLeft *all = NULL;
-  if (ir_has_addresses(p->fn)) return NULL;  // which may be an output's
+  // Raw addresses may be in an output.
+  if (ir_has_addresses(p->fn)) return NULL;
   bool idle = is_idle(p->fn);
   for (size_t k = 0; k < p->fn->mem.n; k++) {
     SimLeft *t = one_of(cx, p, (int32_t)k, idle);
@@ -94,7 +96,7 @@ static bool is_written(const SimLeft *t, int64_t element) {
   return t->arg->defined[at / 8] >> (at & 7) & 1;
 }
 
-// Where the kernel writes an object first.
+// Returns the first line that writes an object.
 static uint32_t line_of(const SimProg *p, int32_t mem) {
   for (uint32_t k = 0; k < p->nins; k++) {
     const SimIns *i = &p->ins[k];
@@ -144,14 +146,15 @@ int64_t simleft_find(const SimProg *p, const SimLeft *t, Found found,
 
 // ---- grids that are too small ----
 
-// How an output was stored to, mode by mode, from its first element on.
+// The stores to an output, mode by mode, from its first element on.
 typedef struct Stored {
   const SimArea *area;
   const LaunchArg *arg;
   int bits;
   SimMembers of;
-  int64_t end[MEMBER_MODES];   // the first coordinate that nobody stored to
-  int64_t each[MEMBER_MODES];  // of a block; 0: of several lengths, or of one
+  int64_t end[MEMBER_MODES];   // first coordinate without a store
+  int64_t each[MEMBER_MODES];  // length of a block's tile; 0: they differ, or
+                               // one block
 } Stored;
 
 static uint64_t writer(const Stored *s, int64_t element) {
@@ -179,8 +182,8 @@ static void measure(Stored *s, int k) {
   s->end[k] = c;
 }
 
-// Does the launch have that number: as an argument, or as an extent of a
-// tensor that it reads?
+// Reports whether n is an argument of the launch, or an extent of a tensor that
+// it reads.
 static bool names(Ctx *cx, const SimProg *p, int64_t n) {
   for (size_t k = 0; k < p->fn->arg.n; k++)
     if (!p->fn->arg.p[k].pointer &&
@@ -194,14 +197,15 @@ static bool names(Ctx *cx, const SimProg *p, int64_t n) {
     SimMembers t = {0};
     if (a->map ? !simmembers_map(&t, a->map, dtype_bits(m->type))
                : !simmembers_layout(cx, &t, p->launch, m))
-      return true;  // nobody knows
+      return true;  // unknown
     for (int j = 0; j < t.n; j++)
       if (t.extent[j] == n) return true;
   }
   return false;
 }
 
-// Is all within the ends stored to, by every block, and nothing outside?
+// Reports whether every block stores inside the box up to `end`, all of which
+// is stored, and nothing outside is.
 static bool is_box(Ctx *cx, const SimProg *p, const Stored *s, SimShort *few) {
   uint64_t blocks = p->nunit * (uint64_t)p->ncta, met = 0;
   uint8_t *seen = arena_zero(cx, &cx->scratch, blocks + 1);

@@ -1,15 +1,16 @@
-// Outputs that a kernel leaves unwritten in part (left.c).
+// Unwritten outputs and elements of outputs (left.c).
 #ifndef CUTE_SIMLEFT_H
 #define CUTE_SIMLEFT_H
 
 #include "sim/blocks.h"
 
 typedef struct SimLeft SimLeft;
-// What is to be looked at behind the launch, before it begins.
+// Collects the outputs to check after the launch, before it starts.
 SimLeft *simleft_make(Ctx *cx, const SimProg *p);
-// Behind it: how many elements are unwritten; found (NULL: nobody) is told.
+// Returns the number of unwritten elements after the launch; reports them to
+// found unless NULL.
 int64_t simleft_find(const SimProg *p, const SimLeft *t, Found found, void *ud);
-// A grid that is too small, as far as that can be told from what it stored.
+// Finds a grid that is too small, as far as the stores show it.
 SimShort simleft_short(Ctx *cx, const SimProg *p);
 
 #endif

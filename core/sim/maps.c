@@ -1,12 +1,13 @@
-// Tensor maps that a kernel makes in memory: copied from an argument's, told of
-// another tensor, released to the agents and acquired by who uses them. Where
-// a tensor lies is its object's number and the byte there.
+// Tensor maps that a kernel creates in memory: copied from an argument's map,
+// changed to describe another tensor, released to the TMA proxy, and acquired
+// by users. In a map, a tensor's address is its object number and a byte
+// offset.
 //
-// Copies read a map through a proxy of its own. What threads wrote to one is
-// there for a copy behind two fences: a release by somebody who comes after all
-// that was written, and an acquire of that place, by a thread of the same CTA,
-// that comes after it and before the copy. Whoever wrote, with what stores, is
-// the same; so places are noted in memory that copies take maps from.
+// Copies read a map through a proxy of its own. A change by a thread is visible
+// to a copy after two fences: a release after all of its writes, and an acquire
+// of the map, by a thread of the copy's CTA, after the release and before the
+// copy. The writing thread and its instructions do not matter. Therefore writes
+// are recorded for memory that copies take maps from.
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/regs.h"
@@ -16,19 +17,20 @@
 
 #include <string.h>
 
-enum { WHERE = 40 };       // bits of the byte in an address
+enum { WHERE = 40 };       // bits of the byte offset in an address
 enum { BYTES = 128, KEPT = 8 };
 
-// What lanes of a warp did in an epoch; unit: its cluster, from 1 on.
+// Operation of lanes of a warp in an epoch; unit: its cluster, from 1 on.
 typedef struct Deed { uint32_t unit, clk, lanes; uint16_t warp; } Deed;
-typedef struct Fences { Deed deed[KEPT]; uint32_t n; } Fences;  // the last
-typedef struct Note {      // a place
-  uintptr_t at;            // of 128 bytes; 0: none
-  uint32_t unit, src;      // who wrote last, and where
-  Deed word[TENSORMAP_WORDS];  // who wrote each word; unit 0: nobody
-  Fences released, acquired;   // since then
+// The latest KEPT fences.
+typedef struct Fences { Deed deed[KEPT]; uint32_t n; } Fences;
+typedef struct Note {      // writes to a map
+  uintptr_t at;            // of 128 bytes; 0: unused
+  uint32_t unit, src;      // last writer, and its line
+  Deed word[TENSORMAP_WORDS];  // writer of each word; unit 0: none
+  Fences released, acquired;   // since the last write
 } Note;
-// A table of 2^k places.
+// Hash table of 2^k entries.
 typedef struct SimMaps { Note *note; uint32_t n, size; } SimMaps;
 
 typedef uint64_t Words[TENSORMAP_WORDS];
@@ -37,7 +39,7 @@ static uint64_t address_of(const SimMem *m, int64_t byte) {
   return ((uint64_t)(m->index + 1) << WHERE) + (uint64_t)byte;
 }
 
-// The words at s of the lanes of mask; those lanes that have some.
+// Loads the words at s of the lanes of mask; returns the lanes that got some.
 static uint32_t load(SimWarp *w, const SimIns *i, const SimSide *s,
                      uint32_t mask, Words *words) {
   int64_t off[LANES];
@@ -65,9 +67,9 @@ static void store(SimWarp *w, const SimIns *i, const SimSide *s, uint32_t mask,
   }
 }
 
-// ---- who saw what ----
+// ---- records of writes and fences ----
 
-// Those of this cluster, or of all where they hand over.
+// Returns the records of this cluster, or of all if clusters communicate.
 static SimMaps *maps_of(SimCluster *c) {
   SimMaps **p = c->prog->relay ? simrelay_maps(c->prog) : &c->maps;
   if (*p) return *p;
@@ -101,7 +103,7 @@ static bool grow(SimCluster *c, SimMaps *t) {
   return true;
 }
 
-// The note of the place at p; NULL: nobody wrote there, unless it is made.
+// Returns the record for address p; NULL: none, unless it is created.
 static Note *note_of(SimCluster *c, const uint8_t *p, bool make) {
   SimMaps *t = maps_of(c);
   uintptr_t at = (uintptr_t)p & ~(uintptr_t)(BYTES - 1);
@@ -129,7 +131,7 @@ static Deed deed_of(const SimWarp *w, uint32_t lanes) {
   return (Deed){w->cluster->index + 1, w->clk, lanes, (uint16_t)w->id};
 }
 
-// Is what a lane did ordered before lane l?
+// Reports whether the operation of a lane happens before lane l.
 static bool knows(SimWarp *w, int l, const Deed *d, int lane) {
   if (d->unit == w->cluster->index + 1)
     return simorder_before(w, l, d->warp, 1u << lane, d->clk);
@@ -203,7 +205,7 @@ void simmaps_release(SimWarp *w) {
   }
 }
 
-// Copies go through those that stand in global memory.
+// Records an acquire; only maps in global memory are used by copies.
 static void acquire(SimWarp *w, const SimSide *s) {
   int64_t off[LANES];
   if (s->mem->space != SP_GMEM) return;
@@ -216,7 +218,7 @@ static void acquire(SimWarp *w, const SimSide *s) {
   }
 }
 
-// All lanes copy a map together, and release it.
+// Copies a map by all lanes together, and releases it.
 static void publish(SimWarp *w, const SimIns *i, const SimMapOp *o,
                     Words *words) {
   uint32_t one = w->active & ~(w->active - 1);
@@ -279,7 +281,7 @@ void simmaps_run(SimWarp *w, const SimIns *i) {
   store(w, i, &o->dst, mask, words);
 }
 
-// ---- copies through them ----
+// ---- copies through tensor maps ----
 
 static void tell_two(SimWarp *w, const SimIns *i, int l, uint32_t src2,
                      const SimSide *s, int64_t off, SimMapWrong how) {
@@ -294,7 +296,7 @@ static bool tell(SimWarp *w, const SimIns *i, int l, const SimSide *s,
   return false;
 }
 
-// The object that an address is in; NULL: none.
+// Returns the object that an address is in, or NULL.
 static const SimMem *object_at(const SimProg *p, uint64_t address) {
   uint64_t k = address >> WHERE;
   if (k < 1 || k > p->fn->mem.n) return NULL;
@@ -325,7 +327,7 @@ bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
   tensormap_encode(&like, want);
   tensormap_read(t->words, &like);
   tensormap_write(&like, want);
-  for (int k = 0; k < TENSORMAP_RANK; k++)  // modes that it has not
+  for (int k = 0; k < TENSORMAP_RANK; k++)  // unused modes
     if (k >= t->map.rank && like.extent[k] != 1)
       return tell(w, i, l, s, off[l], MAP_NONE);
   t->map = like;

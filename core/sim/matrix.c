@@ -1,9 +1,9 @@
-// Tensor cores and matrix copies: registers of the warp gathered into tiles
-// by the tables of tables.c, and back.
+// Tensor cores and matrix copies: gathers registers of the warp into tiles by
+// the fragment layouts of tables.c, and scatters tiles to registers.
 #include "sim/regs.h"
 #include "sim/tables.h"
 
-// 32-bit registers to and from units of registers, in every lane.
+// Converts 32-bit words to units of registers, and back, in every lane.
 static void put_words(const SimMem *m, char *p, const uint32_t *word) {
   int per = 32 / m->unit;
   uint32_t all = (uint32_t)unit_mask(m);
@@ -56,7 +56,8 @@ static void matrix_store(SimWarp *w, const SimIns *i, const SimMatrix *x,
   }
 }
 
-// A 32-bit register of every lane; it must be defined in those of mask.
+// Reads a 32-bit register of every lane; it must be defined in the lanes of
+// mask.
 static void get_word(SimWarp *w, const SimIns *i, const SimWord *x,
                      uint32_t mask, uint32_t *word) {
   for (int k = 0; k < 32 / x->mem->unit; k++)
@@ -64,7 +65,7 @@ static void get_word(SimWarp *w, const SimIns *i, const SimWord *x,
   get_words(x->mem, rmem_at(w, x->mem, x->unit), word);
 }
 
-// movmatrix: lane 4i+j holds columns 2j and 2j+1 of row i.
+// Executes movmatrix: lane 4i+j holds columns 2j and 2j+1 of row i.
 static void matrix_move(SimWarp *w, const SimIns *i, const SimMatrix *x) {
   const SimMem *m = x->rmem;
   uint32_t from[LANES], to[LANES];
@@ -90,7 +91,7 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
   }
   int64_t off[LANES];
   SimLaneBuf buf;           // the rows, in order
-  uint16_t piece[32 * 8];   // the same in pieces of 16 bits
+  uint16_t piece[32 * 8];   // the rows in 16-bit pieces
   memset(buf, 0, sizeof buf);
   simmem_offsets(w, &x->smem, off);
   if (x->store) {
@@ -104,15 +105,16 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Room for a tile of A, B, C, or (3) of one operand's raw elements.
+// Returns scratch for a tile of A, B or C, or (3) for raw elements of an
+// operand.
 void *simmatrix_room(SimWarp *w, int k) {
   return (char *)w->cluster->tile + k * SIM_ROOM;
 }
 
 static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
 
-// One value of the lanes of a group to its places in a tile, and back, for
-// elements of SIZE bytes.
+// Copies one value of the lanes of a group to a tile, or back, for elements of
+// SIZE bytes.
 #define MOVE(SIZE, to, from) \
   for (int t = 0; t < n; t++) \
     memcpy((to), (from), SIZE); \
@@ -120,7 +122,8 @@ static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
 #define TILE_AT(SIZE) (tile + (size_t)at[lane[t]] * SIZE)
 #define REG_AT(SIZE) (p + (size_t)lane[t] * SIZE)
 
-// Value v of lane l, of registers that are also named as a narrower type.
+// Returns value v of lane l, of registers that are also named as a narrower
+// type.
 static uint64_t joined_get(SimWarp *w, const SimOperand *o, int v, int l) {
   const SimMem *m = o->mem;
   uint64_t u = 0;
@@ -138,12 +141,12 @@ static void joined_put(SimWarp *w, const SimOperand *o, int v, int l,
              u >> (k * m->unit) & unit_mask(m));
 }
 
-// Bytes of a value in a tile.
+// Returns the bytes of a value in a tile.
 static int value_size(const SimOperand *o) {
   return o->mem->per == 1 ? o->mem->size : o->mem->bits / 8;
 }
 
-// Registers of group g to a row-major tile of raw elements.
+// Copies registers of group g to a row-major tile of raw elements.
 void simmatrix_gather(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
                      int g, void *to) {
   char *tile = to;
@@ -198,13 +201,14 @@ void simmatrix_scatter(SimWarp *w, const SimMmaIns *x, int g,
 static int16_t small_int(DType t, uint8_t u) {
   switch ((int)t) {
     case DT_I8: return (int8_t)u;
-    case DT_I4: return (int16_t)((u & 15) - ((u & 8) << 1));  // bit 3: -8
+    case DT_I4: return (int16_t)((u & 15) - ((u & 8) << 1));  // bit 3 counts -8
     case DT_U4: return u & 15;
     default: return u;
   }
 }
 
-// Accumulators: raw tile to the type simmma works in, and back, in place.
+// Converts accumulators from raw f16 to the type that simmma uses, and back, in
+// place.
 void simmatrix_widen_f16(float *tile, int n) {
   for (int k = n; k-- > 0;) {
     uint16_t u;
@@ -229,7 +233,7 @@ static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
     simmma_widen(o->type, raw, (size_t)o->size, out);
     return;
   }
-  // in a byte of its own, 4 bits lie at bit 2
+  // 4-bit floats in a byte of their own start at bit 2
   int shift = bits == 4 && o->mem->bits == 8 ? 2 : 0;
   for (int k = 0; k < o->size; k++)
     out[k] = dtype_to_float(o->type, (uint64_t)((uint8_t)raw[k] >> shift) &
@@ -295,7 +299,7 @@ static void mma_double(SimWarp *w, const SimMmaIns *x, int g) {
   simmatrix_scatter(w, x, g, c);
 }
 
-// Complex numbers of doubles: four instructions on their parts.
+// Multiplies complex numbers of doubles: four instructions on their parts.
 static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
   enum { MOST_K = 16 };
   double *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
@@ -321,9 +325,10 @@ static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
 
 // ---- block-scaled and sparse ----
 
-// Lanes whose metadata is looked at.
+// Returns the lanes whose metadata counts.
 static uint32_t metadata_lanes(const AtomMma *r) {
-  bool alike = atom_mma_words(r) == 2;  // lanes 2 and 3 of four as 0 and 1
+  // Lanes 2 and 3 of each four repeat lanes 0 and 1.
+  bool alike = atom_mma_words(r) == 2;
   return alike ? 0x33333333u << 2 * r->selector : FULL;
 }
 
@@ -361,12 +366,13 @@ void simmatrix_check_metadata(SimWarp *w, const SimIns *i,
 int simmatrix_stored_at(const AtomMma *r, const uint16_t *e, int m, int i) {
   int half = r->group / 2, g = i / half, in = i % half;
   int four = e[m * atom_mma_words(r) + g / 4] >> (g % 4 * 4) & 15;
-  int index = in * 2 / half;  // of two
+  int index = in * 2 / half;  // index in pairs
   int pick = four >> (2 * index) & 3, each = half / 2;
   return g * r->group + pick * r->group / 4 + (each ? in % each : 0);
 }
 
-// The scales of a row: bytes of lane 4 * row, rows 8 and up of lane + 1.
+// Unpacks the scales of a row: bytes of lane 4 * row; rows from 8 on: of lane +
+// 1.
 static void row_scales(const SimMmaIns *x, const uint32_t *word, int row,
                        uint8_t *to) {
   uint32_t u = word[row % 8 * 4 + row / 8];
@@ -405,7 +411,7 @@ static void mma_special(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
   simmatrix_scatter(w, x, 0, c);
 }
 
-// dp4a, dp2a, packed multiply-adds: every lane its own tile.
+// Executes dp4a, dp2a and packed multiply-adds: every lane has its own tile.
 static void mma_lanes(SimWarp *w, const SimMmaIns *x) {
   const AtomMma *r = x->row;
   enum { MOST = 8 };
@@ -434,7 +440,7 @@ static void mma_lanes(SimWarp *w, const SimMmaIns *x) {
   }
 }
 
-// UniversalFMA: every lane for itself, in the type of the result.
+// Executes UniversalFMA: every lane on its own, in the type of the result.
 static void fma_lanes(SimWarp *w, const SimMmaIns *x) {
   const AtomMma *r = x->row;
   DType t = r->d_type;
@@ -456,7 +462,7 @@ static void fma_lanes(SimWarp *w, const SimMmaIns *x) {
 
 // ---- undefined operands ----
 
-// Lanes in which value v is defined; and making it so.
+// value_def returns the lanes in which value v is defined; set_def sets them.
 static uint32_t value_def(SimWarp *w, const SimOperand *o, int v) {
   uint32_t d = FULL;
   for (int k = 0; k < o->mem->per; k++)
@@ -471,7 +477,8 @@ static void set_def(SimWarp *w, const SimOperand *o, int v, uint32_t def) {
   }
 }
 
-// Is every value defined in every active lane? none: in no lane at all.
+// Reports whether every value is defined in every active lane. none: none is
+// defined in any.
 static bool all_defined(SimWarp *w, const SimOperand *o, bool *none) {
   uint32_t both = FULL, any = 0;
   for (int v = 0; v < o->nval; v++) {
@@ -495,7 +502,8 @@ static void bad_rows(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
   }
 }
 
-// An element of D is undefined where C's is, or one of A's row or B's row.
+// Marks elements of D as undefined where C's is, or one in the row of A or of
+// B.
 static void spread_undefined(SimWarp *w, const SimMmaIns *x) {
   enum { MOST = 256 };
   int n = x->row->n, k = x->row->k;
@@ -518,8 +526,9 @@ static void spread_undefined(SimWarp *w, const SimMmaIns *x) {
     set_def(w, &x->d, v, def[v]);
 }
 
-// What is known of D. An operand that nobody wrote at all is a fault here;
-// parts of one may belong to rows that are never stored.
+// Sets which elements of D are defined. A completely undefined operand is a
+// fault here; a partly undefined one may only affect rows that are never
+// stored.
 static void define(SimWarp *w, const SimIns *i, const SimMmaIns *x) {
   const SimOperand *o[3] = {&x->a, &x->b, &x->c};
   bool clean = true;

@@ -1,10 +1,10 @@
-// mbarriers: phases that end when as many arrived as the barrier counts and
-// all expected bytes came. What those who arrive release, those who wait for
-// the phase acquire; of bytes that agents move, that they are there (order.c
-// knows each barrier as an actor, whose epochs are its phases).
+// mbarriers: a phase completes when all expected arrivals and all expected
+// bytes have come. Threads that wait for the phase acquire what the arriving
+// threads release, and the writes of agents that complete bytes. (order.c has
+// each mbarrier as an actor, whose epochs are its phases.)
 //
-// Barriers live in shared memory, where mbarrier.init makes them; the state is
-// here, found by the address.
+// An mbarrier's storage is in shared memory, where mbarrier.init creates it;
+// its state is here, found by address.
 #include "ir/intrin.h"
 #include "sim/async.h"
 #include "sim/mbar.h"
@@ -14,15 +14,17 @@
 #include "sim/token.h"
 #include "sim/turns.h"
 
-enum { MAX_COUNT = (1 << 20) - 1 };  // arrivals; bytes either way
+// Maximum arrivals, and bytes of either sign.
+enum { MAX_COUNT = (1 << 20) - 1 };
 
-// Lanes of a warp that used a barrier last: when, and where.
+// A warp's last use of an mbarrier: lanes, epoch and line.
 struct SimUse { uint32_t clk, lanes, src; };
 
-// Its last wait that passed, by the end of phase - 1: lanes, when, and where.
+// A warp's last wait that passed by the end of phase - 1: lanes, epoch and
+// line.
 struct SimPassed { uint32_t phase, clk, lanes, src; };
 
-// ---- barriers ----
+// ---- lookup ----
 
 static bool no_memory(SimCluster *c) {
   c->oom = c->stop = true;
@@ -42,7 +44,7 @@ static int actor_of(const SimCluster *c, const SimMbar *b) {
   return c->prog->nactor - c->prog->nmbar + index_of(c, b);
 }
 
-// Waits of warp k that passed at b.
+// Returns the number of waits of warp k that passed at b.
 static uint32_t *waits_of(const SimCluster *c, int k, const SimMbar *b) {
   return &c->mbarwaits[k * c->prog->nmbar + index_of(c, b)];
 }
@@ -102,11 +104,11 @@ static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
   SimFault *f = simreport_fault(w, SIM_MBARRIER, l, i->src, src2, m->index,
                                 off * m->bits / m->own);
   if (f) f->mbar.how = how;
-  w->cluster->stop = true;  // what follows is not what anybody meant
+  w->cluster->stop = true;  // further results would be meaningless
   return f;
 }
 
-// n arrivals at once, more than b's phase lacks.
+// Fills in a fault of n arrivals, more than b's phase lacks.
 static void over(SimFault *f, const SimMbar *b, int64_t n) {
   f->mbar.how = MBAR_OVER;
   f->mbar.n = b->expected;
@@ -137,8 +139,9 @@ static void next_came(SimCluster *c, SimMbar *b) {
   b->fed[0] = b->bytes != 0;
 }
 
-// Notes a wait for the end of the last phase that nothing orders before the end
-// of this one: where that comes first, it waits for another.
+// Records a wait for the end of the previous phase that does not happen before
+// the end of this one. If this end came first, the wait would wait for another
+// phase.
 static void note_missed(SimCluster *c, SimMbar *b) {
   const SimProg *p = c->prog;
   b->missed = NULL;
@@ -197,21 +200,21 @@ int simmbar_actor(const SimCluster *c, const SimMbar *b) {
   return actor_of(c, b);
 }
 
-// ---- what lanes do ----
+// ---- operations of lanes ----
 
-// Lanes that are at one barrier, with one amount.
+// Lanes that use one mbarrier with the same amount.
 typedef struct Group {
   SimMbar *b;
   uint32_t mask;
   int64_t amount;   // arrivals, bytes, or a parity
-  bool far;         // of another CTA
+  bool far;         // in another CTA
 } Group;
 
-// An instruction at barriers: the lanes whose address is good.
+// An mbarrier instruction; `left`: lanes with a valid address that remain.
 typedef struct Visit {
   Access x;
   int64_t off[LANES];
-  uint32_t left, clk;       // clk: when it came
+  uint32_t left, clk;       // clk: epoch of the instruction
 } Visit;
 
 static void visit(Visit *v, SimWarp *w, const SimIns *i) {
@@ -238,7 +241,8 @@ static int64_t amount(const SimWarp *w, const SimIns *i, int l) {
   return i->c ? p[l] : 1;
 }
 
-// Was b, element off of m, made, and is that ordered before lane l?
+// Reports whether b, element off of m, is initialised, and whether that happens
+// before lane l. Reports a fault otherwise.
 static bool is_known(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      int64_t off, const SimMbar *b) {
   if (!b || b->gone) {
@@ -274,7 +278,7 @@ void simmbar_land(SimMbar *b, const SimWarp *w, int lane, uint32_t src,
   b->moved = moved;
 }
 
-// The next lanes that are at one barrier; false: there are none.
+// Returns the next lanes that use one mbarrier in *g; false: there are none.
 static bool next_group(Visit *v, Group *g) {
   SimWarp *w = v->x.w;
   if (!v->left || w->cluster->stop) return false;
@@ -301,7 +305,7 @@ static bool next_group(Visit *v, Group *g) {
   return true;
 }
 
-// What keeps lane l from making a barrier for n arrivals where `old` is.
+// Returns why lane l cannot initialise an mbarrier for n arrivals at `old`.
 static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   if (old && !old->gone) return MBAR_TWICE;
   if (n < 1 || n > MAX_COUNT) return MBAR_COUNT;
@@ -311,7 +315,7 @@ static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   return MBAR_NONE;
 }
 
-// A barrier that is made again goes on in an even phase that is new.
+// Initialises an mbarrier. If it reuses one, it continues in a new, even phase.
 static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
   uint32_t phase = b ? (b->phase + 2) & ~1u : 0;
   SimPast past[PASTS];
@@ -387,7 +391,7 @@ void simmbar_data(SimWarp *w, const SimIns *i, int l, uint32_t addr,
   }
 }
 
-// Does somebody wait for it, or are bytes on their way to it?
+// Reports whether a thread waits for b, or bytes are expected.
 static bool is_busy(const SimCluster *c, const SimMbar *b) {
   for (int k = 0; k < c->prog->nall; k++)
     if (c->warp[k].state == SW_MBAR && &c->mbar[c->warp[k].mbar] == b)
@@ -397,7 +401,7 @@ static bool is_busy(const SimCluster *c, const SimMbar *b) {
   return b->bytes != 0;
 }
 
-// Where somebody uses b with nothing that orders that before lane l; 0: nobody.
+// Returns the line of a use of b that does not happen before lane l; 0: none.
 static uint32_t used_still(SimWarp *w, int l, const SimMbar *b) {
   for (int u = 0; u < w->cluster->prog->nall; u++) {
     const struct SimUse *x = &b->use[u];
@@ -413,7 +417,7 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
   while (next_group(&v, &g)) {
     SimMbar *b = g.b;
     int l = __builtin_ctz(g.mask);
-    if (g.mask & (g.mask - 1)) {  // by one lane, and another
+    if (g.mask & (g.mask - 1)) {  // two lanes invalidate one mbarrier
       fault(w, i, l, i->src, v.x.m, v.off[l], MBAR_GONE);
       return;
     }
@@ -431,8 +435,8 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
   }
 }
 
-// fence.mbarrier_init, or of the async proxy: others may use what these lanes
-// made, once they met.
+// fence.mbarrier_init, or a fence of the async proxy: other threads may use
+// what these lanes initialised after the next barrier.
 void simmbar_fence(SimWarp *w) {
   SimCluster *c = w->cluster;
   for (int k = 0; k < c->nmbar; k++)
@@ -440,14 +444,15 @@ void simmbar_fence(SimWarp *w) {
       c->mbar[k].fenced = true;
 }
 
-// All of the cluster met, for the `met`-th time.
+// All threads of the cluster met at its barrier for the `met`-th time.
 void simmbar_share(SimCluster *c, uint32_t met) {
   for (int k = 0; k < c->nmbar; k++)
     if (c->mbar[k].fenced && !c->mbar[k].shared) c->mbar[k].shared = met;
 }
 
-// Whose release an arrival is: of the thread, unless it is relaxed, or at
-// another CTA's barrier but for its own CTA; then of agents alone.
+// Releases the past of arriving lanes to the phase. A relaxed arrival releases
+// none; nor does one at another CTA's mbarrier with CTA scope, except what
+// agents did.
 static void release(SimWarp *w, const SimIns *i, const Group *g) {
   if (i->sem == SEM_RELAXED) {
     uint32_t *vc = g->b->past[OPEN].vc;
@@ -463,9 +468,9 @@ static void release(SimWarp *w, const SimIns *i, const Group *g) {
     simorder_give(w, g->mask, &g->b->past[FAR_OPEN]);
 }
 
-// Does lane l know of all that arrived in b's last phase?
+// Reports whether all arrivals in b's previous phase happen before lane l.
 static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
-  if (b->fed[1]) return false;  // bytes could end it later
+  if (b->fed[1]) return false;  // bytes could complete it later
   const SimProg *p = w->cluster->prog;
   for (int u = 0; u < p->nall; u++)
     if (u != w->id &&
@@ -474,8 +479,8 @@ static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
   return true;
 }
 
-// Arrivals of a phase are ordered behind the end of the one before: else they
-// may be counted there, in place of others.
+// Checks that an arrival happens after the end of the previous phase. Otherwise
+// it could be counted there in place of another.
 static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
                     const Group *g) {
   SimMbar *b = g->b;
@@ -496,14 +501,14 @@ static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
   return true;
 }
 
-// A token: the mbarrier of its arrival, and the phase.
+// A token: the mbarrier's index + 1, and the phase of the arrival.
 static int64_t token_of(const SimCluster *c, const SimMbar *b) {
   return (int64_t)(index_of(c, b) + 1) << 32 | b->phase;
 }
 
 static int64_t phase_of(int64_t token) { return token & UINT32_MAX; }
 
-// Arrivals of one instruction are all of one phase.
+// Counts an instruction's arrivals, all in one phase.
 static void arrive(Visit *v, const Group *g, int64_t each) {
   SimCluster *c = v->x.w->cluster;
   SimMbar *b = g->b;
@@ -562,13 +567,14 @@ void simmbar_expect(SimWarp *w, const SimIns *i) {
   w->ring += i->put > 0;
 }
 
-// Is the phase of that parity, or token, over?
+// Reports whether the phase of that parity, or token, is complete.
 static bool is_over(const Visit *v, const Group *g) {
   if (v->x.i->wide) return g->b->phase > phase_of(g->amount);
   return (g->b->phase & 1) != (g->amount & 1);
 }
 
-// A token is of this mbarrier, and of the phase at work or the last one.
+// Reports whether a token is of this mbarrier, and of its current or previous
+// phase.
 static bool fits_token(Visit *v, const Group *g) {
   SimWarp *w = v->x.w;
   int64_t phase = g->b->phase, asked = phase_of(g->amount);
@@ -591,7 +597,7 @@ static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
     simorder_take(w, g->mask, &g->b->past[FAR_DONE]);
 }
 
-// A wait of w at i passed at b.
+// Records that a wait of w at i passed at b.
 static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   SimMbar *b = g->b;
   ++*waits_of(w->cluster, w->id, b);
@@ -601,7 +607,7 @@ static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src};
 }
 
-// Bytes on their way to b, by copies of that phase.
+// Returns the bytes in flight to b that belong to that phase.
 static int64_t flying_to(const SimCluster *c, const SimMbar *b,
                          uint32_t phase) {
   int64_t n = 0;
@@ -616,7 +622,8 @@ static SimLack lack_of(const SimWarp *w, const SimMbar *b, uint32_t phase,
   const SimCluster *c = w->cluster;
   uint32_t own = *waits_of(c, w->id, b), n = own;
   const SimWarp *u = w - w->in;
-  for (int k = 0; k < c->prog->nwarp && !own; k++, u++)  // one waits for all
+  // One thread may wait for all.
+  for (int k = 0; k < c->prog->nwarp && !own; k++, u++)
     if (*waits_of(c, u->id, b) > n) n = *waits_of(c, u->id, b);
   if (n && !landed && (b->phase > phase ? n > phase
                        : b->bytes < flying_to(c, b, phase)))
@@ -642,7 +649,7 @@ static void look_at(SimWarp *w, const SimMbar *b, bool wait) {
   if (c->causes) simcauses_look(w, index_of(c, b), b->phase, wait);
 }
 
-// Is it for what was asked when an answer decided about it?
+// Checks that a wait is for the phase that the try_wait before it tested.
 static void check_token(const Visit *v) {
   const SimWarp *w = v->x.w;
   const SimIns *i = v->x.i;
@@ -678,7 +685,7 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// The answer that the wait behind it does without.
+// Returns false from a try_wait whose result only decides about a wait.
 static void put_off(Visit *v) {
   SimWarp *w = v->x.w;
   const SimIns *i = v->x.i;
@@ -719,8 +726,8 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   if (w->polling) c->vain++;
 }
 
-// A wait at b that may come behind the end of the phase behind its own, where
-// it waits for one that never ends.
+// Reports a wait at b that may come after the end of the phase after its own:
+// it would wait for a phase that never completes.
 static void tell_missed(SimCluster *c, const SimMbar *b) {
   const struct SimPassed *d = b->missed;
   if (!d || d->phase + 1 != b->phase) return;
@@ -732,7 +739,7 @@ static void tell_missed(SimCluster *c, const SimMbar *b) {
   f->mbar.n = (int64_t)d->phase - 1;
 }
 
-// All have ended: arrivals in a phase that never did.
+// Reports, after all warps exited, arrivals in a phase that never completed.
 void simmbar_end(SimCluster *c) {
   for (int k = 0; k < c->nmbar; k++) {
     const SimMbar *b = &c->mbar[k];
@@ -750,7 +757,7 @@ void simmbar_end(SimCluster *c) {
 
 // ---- cp.async ----
 
-// What lanes of a warp copied until then arrives.
+// An arrival after the cp.asyncs of lanes of a warp, up to number `upto`.
 typedef struct Landing {
   uint64_t upto;
   uint32_t mask;
@@ -766,7 +773,7 @@ static void land(SimAsync *a, SimStage stage) {
   simmem_land(a->w, d->mask, d->upto, actor_of(c, b), simmbar_epoch(b));
   if (n <= b->missing) {
     b->missing -= n;
-    return;  // simmbar_complete looks at it
+    return;  // simmbar_complete checks the phase
   }
   SimFault *f = simreport_fault(a->w, SIM_MBARRIER, a->lane, a->i->src, b->src,
                                 b->mem, b->element);
@@ -802,7 +809,7 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
     *(Landing *)a->data = (Landing){w->batches, g.mask, g.b};
     a->mbar = g.b;
     a->phase = g.b->phase;
-    a->turn = w->batches + 1;  // what it says is there was copied before it
+    a->turn = w->batches + 1;  // covers the earlier cp.asyncs
     a->generic = true;
   }
   w->ring += i->put > 0;

@@ -1,48 +1,51 @@
-// mbarriers of shared memory (mbar.c): their state, what threads do to them,
-// and what agents do.
+// mbarriers of shared memory (mbar.c): state, operations of threads, completion
+// by agents.
 #ifndef CUTE_SIMMBAR_H
 #define CUTE_SIMMBAR_H
 
 #include "sim/inside.h"
 
-// What this phase releases, and what the last one did; FAR: what threads of
-// other CTAs do, to those who wait for the cluster.
+// Releases in the current phase, and in the previous one. FAR: by threads of
+// other CTAs, for threads that wait with cluster scope.
 enum { OPEN, DONE, FAR_OPEN, FAR_DONE, PASTS };
 
-// One of them.
+// -
 struct SimMbar {
   uint32_t at;             // byte of the cluster's shared memory
   int32_t mem;             // object and element, for reports
   int64_t element;
   uint32_t expected, missing;  // arrivals of a phase
-  int64_t bytes;           // expected less those that came
-  uint32_t phase, born;    // phases that are over; when it was made
-  int warp;                // who made it, when and where
+  int64_t bytes;           // expected less completed bytes
+  uint32_t phase, born;    // completed phases; value at initialisation
+  int warp;                // initialisation: warp, lanes, epoch and line
   uint32_t lanes, clk, src;
-  uint32_t gone;           // ... and took it back: where; 0: it is there
-  bool fenced;             // ... with a fence behind it
-  uint32_t shared;         // since the cluster met for that time; 0: not yet
-  uint32_t landed, land;   // the epoch in which agents or threads of other
-  int lander, lane;        // CTAs came last; where, who, its own epoch
+  uint32_t gone;           // line of its invalidation; 0: valid
+  bool fenced;             // fenced after its initialisation
+  uint32_t shared;         // cluster barrier's round after the fence; 0: none
+  // Last completion by an agent, or arrival from another CTA: its epoch of the
+  // mbarrier, its line, its warp and lane, their epoch; moved: an agent wrote.
+  uint32_t landed, land;
+  int lander, lane;
   uint32_t left;
-  bool moved;              // ... an agent, and it wrote
-  bool fed[2];             // bytes are expected in this phase, in the last one
-  uint32_t *came[2];       // who arrived there: an epoch a warp
-  struct SimUse *use;      // each warp's last
-  struct SimPassed *passed;  // ... its last wait that passed
-  struct SimPassed *missed;  // the first that nothing orders before the end of
-                             // the phase behind its own; NULL: none
-  int misser;              // ... whose
-  uint32_t last;           // where somebody came last; who
+  bool moved;
+  bool fed[2];             // bytes are expected in this phase; in the last one
+  uint32_t *came[2];       // arrivals of these phases: an epoch per warp
+  struct SimUse *use;      // last use by each warp
+  struct SimPassed *passed;  // last wait of each warp that passed
+  struct SimPassed *missed;  // first wait that does not happen before the end
+                             // of the phase after its own; NULL: none
+  int misser;              // warp of `missed`
+  uint32_t last;           // last arrival: its line, warp and lane
   int comer, at_lane;
-  uint32_t expect;         // where bytes were expected last
-  bool begun, early;       // something came in this phase; a wait passed
-                           // before the first one was over
-  int64_t sum, had;        // bytes that came in this phase, in that before
+  uint32_t expect;         // line of the last expect_tx
+  bool begun, early;       // an arrival in this phase; a wait that passed
+                           // before the first phase was complete
+  int64_t sum, had;        // bytes completed in this phase; in the last one
   SimPast past[PASTS];     // what is released
 };
 
-// One instruction of lanes of w. wait: false when it must wait (SW_MBAR).
+// Instructions by lanes of w. simmbar_wait returns false if w must wait
+// (SW_MBAR).
 void simmbar_init(SimWarp *w, const SimIns *i);
 void simmbar_inval(SimWarp *w, const SimIns *i);
 void simmbar_arrive(SimWarp *w, const SimIns *i);
@@ -52,23 +55,25 @@ void simmbar_try(SimWarp *w, const SimIns *i);
 void simmbar_cpasync(SimWarp *w, const SimIns *i);
 void simmbar_fence(SimWarp *w);
 void simmbar_share(SimCluster *c, uint32_t met);
-// The barrier at an address of the cluster's shared memory, an element of m,
-// that lane l hands to an agent; NULL: it cannot be used, which is told. proxy:
-// the agent has one of its own.
+// Returns the mbarrier at an address of the cluster's shared memory, an element
+// of m, that lane l passes to an agent; NULL: it is unusable, which is
+// reported. proxy: the agent has a proxy of its own.
 SimMbar *simmbar_for(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      uint32_t addr, bool proxy);
-// The same without a look at who knows of it; NULL: none.
+// The same without a check of its initialisation; NULL: none.
 SimMbar *simmbar_at(const SimCluster *c, uint32_t addr);
-// Agents moved so many bytes, in that epoch of its actor, from line src.
+// An agent completes `bytes` bytes. simmbar_epoch and simmbar_actor return the
+// epoch and the actor of what it wrote.
 void simmbar_complete(SimCluster *c, SimMbar *b, uint32_t bytes);
 uint32_t simmbar_epoch(const SimMbar *b);
 int simmbar_actor(const SimCluster *c, const SimMbar *b);
-// Actors of mbarriers are twins: simmbar_actor's epochs are what a thread may
-// read; simmbar_twin's that a phase is over (of others: the actor itself).
-// The latter are turns, which also those know who have no order of memory: who
-// came, or saw a copy end, behind somebody who knew. So are the arrivals of
-// each warp. simmbar_turns: nturn of them, warps first, in a vector of all
-// actors.
+// Each mbarrier has two actors. An epoch of simmbar_actor means that what a
+// phase releases is visible. An epoch of simmbar_twin means that a phase is
+// complete (for other actors, it returns the actor itself). The latter is a
+// turn: threads know it even without memory order, if they arrived, or saw a
+// copy complete, after a thread that knew it. The arrivals of each warp are
+// turns, too. simmbar_turns returns the nturn turns in a vector clock of all
+// actors, warps first.
 static inline int simmbar_turn(const SimProg *p) {
   return p->nactor - p->nmbar - p->nturn;
 }
@@ -80,22 +85,22 @@ static inline int simmbar_twin(const SimProg *p, int actor) {
 }
 void simmbar_land(SimMbar *b, const SimWarp *w, int lane, uint32_t src,
                   bool moved);
-// Who sees its phase end knows of these turns.
+// Threads that see its phase complete know these turns.
 void simmbar_turned(SimCluster *c, SimMbar *b, const uint32_t *turns);
-void simmbar_end(SimCluster *c);       // all warps are done
-// Is some mbarrier made where an object of shared memory lies?
+void simmbar_end(SimCluster *c);       // all warps have exited
+// Reports whether an mbarrier is created in an object of shared memory.
 bool simmbar_holds(const Fn *fn, const Mem *m);
-// Tells of mbarriers at work among n bytes of the cluster's shared memory that
-// lane l reads, or writes, as data.
+// Reports active mbarriers among n bytes of the cluster's shared memory that
+// lane l accesses as data.
 void simmbar_data(SimWarp *w, const SimIns *i, int l, uint32_t addr,
                   uint32_t n, bool write);
-// Into f: why w uses too early what a copy of that phase brings to b, which has
-// landed or not.
+// Fills in f: why w uses too early what a copy of that phase writes; landed:
+// the copy is complete.
 void simmbar_late(SimFault *f, const SimWarp *w, const SimMbar *b,
                   uint32_t phase, bool landed);
-// Did a wait of w at b pass for a phase that is not over?
+// Reports whether a wait of w at b passed for a phase that is not complete.
 bool simmbar_ahead(const SimWarp *w, const SimMbar *b);
-// The arrival that will tell of w's cp.asyncs; NULL: none is on its way.
+// Returns the pending arrival after w's cp.asyncs; NULL: there is none.
 const struct SimAsync *simmbar_landing(const SimWarp *w);
 void simmbar_reset(SimCluster *c);
 void simmbar_free(SimCluster *c);

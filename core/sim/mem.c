@@ -1,8 +1,8 @@
-// Accesses to shared and global memory: bounds, statistics, bytes; what
-// others may do at the same time is shadow.c's.
+// Accesses to shared and global memory: bounds, statistics, bytes. Conflicts
+// with other threads are found by shadow.c.
 //
-// A cp.async reads its source when issued; its destination is pending from
-// then until the wait that orders it, where the bytes land.
+// A cp.async reads its source when it is issued. Its destination is pending
+// until a wait, at which the bytes are written.
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/bulk.h"
@@ -41,8 +41,8 @@ void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off) {
 
 // ---- bounds and alignment ----
 
-// Where lane l's access has something that is no element of a layout with gaps:
-// an element of the object; -1: nowhere.
+// Returns the first element of lane l's access that is a gap of the layout, as
+// an element of the object; -1: none.
 static int64_t gap_at(const Access *x, int l) {
   const SimMem *m = x->m;
   int64_t first = x->at[l] * 8 / m->own;
@@ -92,7 +92,8 @@ static void fault_place(Access *x, SimKind kind, int l) {
     name_place(x->m->members, f);
 }
 
-// An mbarrier of a CTA that may not have begun is none that was made yet.
+// Reports an mbarrier of a CTA that may not have started: it is not
+// initialised.
 static void fault_start(Access *x, int l, int rank) {
   SimFault *f = simreport_fault(x->w, SIM_START, l, x->i->src, 0, x->m->index,
                                 x->off[l] * x->m->bits / x->m->own);
@@ -100,7 +101,7 @@ static void fault_start(Access *x, int l, int rank) {
   if (f) memcpy(f->gone.cta, cta->id, sizeof f->gone.cta);
 }
 
-// Whose memory the lanes reach: that of a CTA of the cluster.
+// Sets the first byte of the CTA whose memory each lane accesses.
 static uint32_t find_home(Access *x, uint32_t mask) {
   SimWarp *w = x->w;
   const SimProg *p = w->cluster->prog;
@@ -146,7 +147,7 @@ static void check_before(Access *x, uint32_t mask) {
   }
 }
 
-// The lanes of mask whose access is in bounds and aligned.
+// Checks for mbarriers among the bytes that the lanes access as data.
 static void check_mbarriers(Access *x, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
@@ -187,7 +188,8 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
 
 static int lane_count(uint32_t mask) { return __builtin_popcount(mask); }
 
-// Addresses less the first lane's, cut down to `unit`; false: too far apart.
+// Computes addresses relative to the first lane's, rounded down to `unit`;
+// false: they are too far apart.
 static bool relative(const Access *x, uint32_t mask, int64_t base,
                      int64_t unit, uint32_t rel[LANES]) {
   int64_t first = (x->at[__builtin_ctz(mask)] + base) & ~(unit - 1);
@@ -201,7 +203,8 @@ static bool relative(const Access *x, uint32_t mask, int64_t base,
   return fits;
 }
 
-// Addresses of lanes outside of mask, and sources unless src, count as 0.
+// Records a request. Addresses of lanes outside mask count as 0; so do sources
+// if src is NULL.
 static void record(const Access *x, SimAccess kind, uint32_t mask,
                    const uint64_t *src) {
   SimWarp *w = x->w;
@@ -246,7 +249,8 @@ static int global_sectors(const Access *x, uint32_t mask) {
   return simaccess_global(x->bytes, addr, mask);
 }
 
-// Do its sectors stay in L1? What is stored, or may change, does not.
+// Reports whether the access's sectors stay in L1. Stored sectors, and those
+// that may change, do not.
 static bool keeps(const Access *x) {
   if (x->i->op == OP_CPASYNC) return !(x->i->imm & CPF_GLOBAL);
   return !x->write && (x->i->op == OP_COPY || (x->i->op == OP_LD &&
@@ -310,12 +314,12 @@ static bool all_defined(const uint8_t *bits, int64_t at, int n) {
   return true;
 }
 
-// Are some of n bytes of global memory undefined, and is that a fault?
+// Reports whether some of n bytes of global memory are undefined, as a fault.
 static bool lacks(const SimMem *m, int64_t at, int n) {
   return m->defined && !m->lax && !all_defined(m->defined, at, n);
 }
 
-// Other threads write neighbouring bits.
+// Sets bits atomically: other threads write neighbouring bits.
 static void set_defined(uint8_t *bits, int64_t at, int n) {
   for (int64_t k = at; k < at + n;) {
     int64_t upto = (k | 7) + 1;
@@ -328,8 +332,8 @@ static void set_defined(uint8_t *bits, int64_t at, int n) {
   }
 }
 
-// What other clusters do there is looked at: the lanes of mask read, or write
-// what is at data + lane * stride (NULL: an atomic).
+// Checks for races with other clusters: the lanes of mask read, or write the
+// bytes at data + lane * stride (NULL: an atomic).
 static void meet_others(Access *x, uint32_t mask, const uint8_t *data,
                         int stride) {
   const SimMem *m = x->m;
@@ -345,15 +349,16 @@ static int64_t granule(const Access *x, uint32_t addr) {
   return addr >> x->w->cluster->prog->shift;
 }
 
-// That of lane l's bytes in global memory; NO_GRANULE where nobody writes.
+// Returns the granule of lane l's bytes in global memory; NO_GRANULE if the
+// kernel does not write it.
 static int64_t global_granule(const Access *x, int l) {
   const SimMem *m = x->m;
   if (!shadow_has(m)) return NO_GRANULE;
   return shadow_granule(x->w->cluster, m->area, shadow_place(m, x->at[l]));
 }
 
-// The granules that a lane accesses: the first one's name and its bytes in
-// memory; n 0: the memory has no shadow.
+// The granules that a lane accesses: key of the first one, its bytes in memory,
+// count (0: the memory has no shadow), bytes of each.
 typedef struct Places { uint64_t key; const uint8_t *p; int n, size; } Places;
 
 static Places places_of(const Access *x, int l) {
@@ -372,7 +377,7 @@ static Places places_of(const Access *x, int l) {
                   .size = 1 << shift};
 }
 
-// Lane l's access is part of a turn (turns.h).
+// Records lane l's access as part of a scheduling step (turns.h).
 static void note(const Access *x, int l, int how) {
   Places s = places_of(x, l);
   for (int k = 0; k < s.n; k++) {
@@ -387,7 +392,7 @@ static void notes(const Access *x, uint32_t mask, int how) {
   for (; mask; mask &= mask - 1) note(x, __builtin_ctz(mask), how);
 }
 
-// Lane l's bytes go to buf + l * stride.
+// Copies lane l's bytes to buf + l * stride.
 static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
   const SimMem *m = x->m;
   meet_others(x, mask, NULL, 0);
@@ -425,7 +430,7 @@ uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
   return mask;
 }
 
-// Was the last write of g this thread's, and released?
+// Reports whether the last write of g was a release by this thread.
 static bool own_release(const SimWarp *w, int l, const SimGran *g) {
   return g->flags & GF_RELEASED && g->warp == w->id && g->lanes == 1u << l;
 }
@@ -448,7 +453,7 @@ static void write_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
   if (moved) simspin_moved(c, false);
 }
 
-// Will one of those lanes store what is not there?
+// Reports whether one of the lanes stores a new value.
 static bool changes(const Access *x, uint32_t mask, SimLaneBuf buf) {
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
@@ -486,12 +491,12 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
   notes(&x, mask, CAUSE_WRITE);
-  bool whole = i->sem && m->space == SP_GMEM;  // no atomic in the midst of it
+  bool whole = i->sem && m->space == SP_GMEM;  // excludes atomics meanwhile
   if (whole) pthread_mutex_lock(w->cluster->lock);
   if (m->space == SP_SMEM) write_shared(&x, mask, buf);
   else write_global(&x, mask, buf);
   if (whole) pthread_mutex_unlock(w->cluster->lock);
-  if (i->sem >= SEM_RELEASE) w->clk++;  // what follows is not released
+  if (i->sem >= SEM_RELEASE) w->clk++;  // later accesses are not released
 }
 
 // ---- agents ----
@@ -515,7 +520,7 @@ void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
   Access x = {.w = w, .i = &as, .m = m, .bytes = n, .write = true,
               .agent = true};
   x.at[lane] = at;
-  if (!data) {  // as an atomic does it
+  if (!data) {  // combined as by an atomic
     as.op = OP_ATOMIC;
     as.imm = AT_ADD;
     as.idle = as.alone = true;
@@ -537,9 +542,9 @@ int64_t simmem_byte(SimWarp *w, const SimIns *i, const SimSide *s, int lane) {
   return simmem_check(&x, 1u << lane) ? x.at[lane] : -1;
 }
 
-// ---- elements below a byte ----
+// ---- elements narrower than a byte ----
 
-// The bytes of an element: the first holds its low bits from bit `shift` on.
+// Returns the first bit of an element in its first byte.
 static int part_shift(const Access *x, int l) {
   return (int)((uint64_t)x->off[l] * (uint64_t)x->m->bits & 7);
 }
@@ -548,7 +553,7 @@ void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t mask, const int64_t *off, uint32_t *out) {
   Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = 1};
   SimLaneBuf buf;
-  uint32_t two = 0;  // lanes whose element goes on in the next byte
+  uint32_t two = 0;  // lanes whose element continues in the next byte
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
   for (int part = 0; part < 2 && mask; part++) {
@@ -567,7 +572,8 @@ void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
   for (int l = 0; l < LANES; l++) out[l] &= (1u << m->bits) - 1;
 }
 
-// As two atomic operations on the byte: others may hold the rest of it.
+// Stores with an atomic operation per byte: other threads may own its other
+// bits.
 static void put_bits(Access *x, int l, unsigned mask, unsigned u) {
   const SimMem *m = x->m;
   simspin_moved(x->w->cluster, m->space == SP_GMEM);
@@ -620,9 +626,9 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
 
 // ---- atomics ----
 
-// Sums of floats in global memory are those of L2, which flushes subnormal
-// f32; in shared memory a loop adds memory to the operand. cmp: what CAS
-// compares with.
+// Computes the result of an atomic. Float sums in global memory are L2's, which
+// flushes subnormal f32; in shared memory a loop adds memory to the operand.
+// cmp: operand of CAS.
 static uint64_t atomic_new(AtomicKind k, const SimSide *s, uint64_t old,
                            uint64_t v, uint64_t cmp) {
   DType t = (DType)s->type;
@@ -755,10 +761,10 @@ bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found) {
 
 // ---- cp.async ----
 
-// One cp.async instruction on its way.
+// A cp.async instruction in flight.
 struct SimBatch {
   uint32_t mask;           // lanes still in flight
-  uint32_t open;           // lanes that did not commit it yet
+  uint32_t open;           // lanes that have not committed it
   uint32_t read;           // lanes that read
   uint32_t src;
   uint32_t bytes;
@@ -766,7 +772,7 @@ struct SimBatch {
   uint32_t group[LANES];
   uint32_t dst[LANES];     // byte offset in shared memory
   uint8_t data[LANES][16];
-  const SimIns *i;         // where the kernel writes the source: its bytes
+  const SimIns *i;         // if the kernel writes the source: where it is
   int64_t from[LANES];
 };
 
@@ -884,8 +890,8 @@ void simmem_commit(SimWarp *w) {
   for (int l = 0; l < LANES; l++) w->committed[l] += w->active >> l & 1;
 }
 
-// The cp.async of w that is on its way to granule g, among lanes that committed
-// it or, open, did not; NULL: there is none.
+// Returns the cp.async of w in flight to granule g, among lanes that committed
+// it (open: did not); NULL: there is none.
 static const SimBatch *batch_to(const SimWarp *w, uint32_t g, bool open,
                                 int *lane) {
   int shift = w->cluster->prog->shift;

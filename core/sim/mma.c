@@ -1,5 +1,5 @@
-// The tensor cores' arithmetic: a plain version in integers and a vectorised
-// one that takes whole tiles and falls back on the plain one lane by lane.
+// The tensor cores' arithmetic: a plain version in integers, and a vectorised
+// one for whole tiles that falls back on the plain one lane by lane.
 #include "sim/mma.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ static SimRule rule_of(const SimMma *m) {
   }
   if (m->arch == 90 && !m->wgmma && fp8) {
     r.emulated = true;
-    r.emin_a = r.emin_b = -14;  // held as f16
+    r.emin_a = r.emin_b = -14;  // converted to f16
   }
   return r;
 }
@@ -67,11 +67,11 @@ bool simmma_known(const SimMma *m) {
   return m->a == DT_F64 && m->b == DT_F64 && m->c == DT_F64;
 }
 
-// ---- one sum, term by term ----
+// ---- one sum, in integers ----
 
 #define NAN_BITS 0x7fffffffu
 
-// A finite value as sig * 2^(exp - 23), exp no less than the format's emin.
+// A finite value as sig * 2^(exp - 23); exp is at least the format's emin.
 typedef struct Part {
   uint64_t sig;
   int exp;
@@ -83,20 +83,20 @@ static Part part_of(float x, int emin) {
   int e = (int)(u >> 23 & 0xff);
   Part p = {u & 0x7fffff, (e ? e : 1) - 127, u >> 31};
   if (e) p.sig |= 0x800000;
-  if (p.sig && p.exp < emin) {  // a subnormal of the format
+  if (p.sig && p.exp < emin) {  // subnormal in the format
     p.sig >>= emin - p.exp;
     p.exp = emin;
   }
   return p;
 }
 
-// x cut toward zero: `right` places to the right (or left, if negative).
+// Returns x shifted right by `right` bits (left, if negative), toward zero.
 static int64_t cut(uint64_t x, int right, bool neg) {
   uint64_t y = right <= 0 ? x << -right : right > 63 ? 0 : x >> right;
   return neg ? -(int64_t)y : (int64_t)y;
 }
 
-// sum * 2^exp to f32, toward zero, `keep` fraction bits.
+// Converts sum * 2^exp to f32, toward zero, with `keep` fraction bits.
 static float round_f32(int64_t sum, int exp, int keep) {
   if (sum == 0) return 0;
   uint64_t mag = sum < 0 ? (uint64_t)-sum : (uint64_t)sum;
@@ -112,7 +112,8 @@ static float round_f32(int64_t sum, int exp, int keep) {
   return sum < 0 && mag ? -x : x;
 }
 
-// Infinities and NaNs: true, and the result, if any operand is one.
+// Handles infinities and NaNs. Returns true, and the result, if an operand is
+// one.
 static bool special_sum(int n, const float *a, const float *b, float c,
                         float *out) {
   bool pos = c > 0 && isinf(c), neg = c < 0 && isinf(c), bad = isnan(c);
@@ -130,7 +131,7 @@ static bool special_sum(int n, const float *a, const float *b, float c,
   return true;
 }
 
-// A zero result is +0, whatever was cut away.
+// Returns one sum. A zero result is +0, whatever was truncated.
 float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
                  float c) {
   float out;
@@ -158,8 +159,8 @@ float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
   return dtype_to_float(DT_F16, dtype_from_double(DT_F16, x)) + 0.0f;
 }
 
-// mma.sync of fp8 on Hopper: the compiler makes two f16 instructions of it,
-// the first of k = 0,1,4,5,..., and adds C to their result.
+// mma.sync of fp8 on Hopper: the compiler emits two f16 instructions, the first
+// for k = 0,1,4,5,..., and adds C to their result.
 static void emulated_operands(int k, const float *a, float *first,
                               float *second) {
   for (int i = 0; i < k; i++)
@@ -183,7 +184,7 @@ static float dot_emulated(const SimRule *r, int k, const float *a,
   return add_accumulator(x, c, r->half);
 }
 
-// One output of a whole instruction.
+// Returns one output of a whole instruction.
 static float dot_plain(const SimRule *r, int k, const float *a, const float *b,
                        float c) {
   if (r->emulated) return dot_emulated(r, k, a, b, c);
@@ -224,7 +225,8 @@ static double dot_f64(int k, const double *a, const double *b, double c) {
 
 // ---- block scales ----
 
-// A scale as sig * 2^exp, 1 <= sig < 2 (less: subnormal); NaN: a NaN sig.
+// Splits a scale into sig * 2^exp, 1 <= sig < 2 (less: subnormal); the sig of a
+// NaN is a NaN.
 static double scale_of(DType t, uint8_t code, int *exp) {
   double x = dtype_to_double(t, t == DT_UE8M0 ? code : code & 0x7f);
   *exp = 0;
@@ -238,7 +240,8 @@ static double scale_of(DType t, uint8_t code, int *exp) {
   return x;
 }
 
-// Terms value[i] of exponents exp[i] and c, cut to multiples of 2^(e-F).
+// Adds the terms value[i], with exponents exp[i], and c, each truncated to a
+// multiple of 2^(e-F).
 static float scaled_sum(int n, const double *value, const int *exp, int f,
                         float c) {
   Part pc = part_of(c, -126);
@@ -269,7 +272,7 @@ float simmma_scaled(const SimScaled *q, const float *a, const float *b,
     if (isnan(sa) || isnan(sb)) return bits_float(NAN_BITS);
     for (int k = i; k < i + group; k++) p += (double)a[k] * (double)b[k];
     exp[terms] = ea + eb;
-    if (!small) {  // a product's own exponent counts too
+    if (!small) {  // the product's own exponent counts, too
       int own = part_of(a[i], r.emin_a).exp + part_of(b[i], r.emin_b).exp;
       p = ldexp(p, -own);
       exp[terms] += own;
@@ -321,8 +324,8 @@ uint64_t simmma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
 
 // ---- tiles ----
 
-// Hopper's fp8 mma.sync: both halves of K in the order that the compiler
-// gives them, then C. In pieces that fit on the stack.
+// Hopper's fp8 mma.sync: both halves of K in the compiler's order, then C.
+// Works in pieces that fit on the stack.
 static void tile_emulated(const SimRule *r, int M, int N, int K, const float *A,
                           const float *B, const float *C, float *D) {
   enum { TM = 16, TN = 8 };

@@ -1,23 +1,25 @@
-// What is ordered before what inside a cluster: barriers, meetings of lanes,
-// release and acquire, fences. The PTX memory model's causality order.
+// Happens-before inside a cluster: barriers, warp synchronisation, release and
+// acquire, fences. Implements the causality order of the PTX memory model with
+// vector clocks.
 //
-// Threads count epochs, the same number for all lanes of a warp (w->clk); so
-// do actors that are no threads, which stand behind the warps. What is
-// ordered before every lane of w stands in w->vc, an epoch an actor: barriers
-// and meetings of whole warps need no more. What single threads know beyond
-// that stands in rows: an epoch for every thread and every other actor. Rows
-// are made when a kernel first releases, fences, or lets part of a warp meet.
+// Each warp counts epochs (w->clk), shared by its lanes. Actors that are not
+// threads count epochs, too; they are numbered after the warps. w->vc is the
+// vector clock of warp w: for each actor, the epoch up to which everything
+// happens before all lanes of w. Barriers and synchronisation of whole warps
+// need no more. What single lanes know in addition is stored in rows, with an
+// epoch for every thread and every other actor. Rows are allocated when a
+// kernel first releases, fences, or synchronises a part of a warp.
 //
-//   seen     what is ordered before the lane, beyond w->vc (w->level: one row
-//            for all lanes, lane 0's)
-//   pending  what the values of relaxed reads carried: seen after a fence
-//   distant  ... from other CTAs: after one for the cluster or more
-//   fenced   what was ordered before the lane's last fence: released by any
-//            strong write that follows
+//   seen     happens before the lane, beyond w->vc (w->level: one row for all
+//            lanes, in lane 0's)
+//   pending  carried by the values of relaxed reads: seen after a fence
+//   distant  ... from other CTAs: seen after a fence for the cluster or wider
+//   fenced   happened before the lane's last fence: released by any strong
+//            write that follows
 //   barriers (SimPast), and the locations that hold a released value: a row of
-//            all of it, and one of what was released for the cluster or more
+//            everything released, and one of releases for the cluster or wider
 //
-// What other clusters did is relay.c's.
+// relay.c has the accesses of other clusters.
 #include "ir/intrin.h"
 #include "sim/bulk.h"
 #include "sim/mbar.h"
@@ -32,7 +34,7 @@ static size_t threads(const SimCluster *c) {
   return (size_t)c->prog->nall * LANES;
 }
 
-// Words of a row; the one of actor u, of its lane 0.
+// words: length of a row. word: index of actor u in a row, of a warp's lane 0.
 static size_t words(const SimProg *p) {
   return (size_t)(p->nall * (LANES - 1) + p->nactor);
 }
@@ -41,7 +43,7 @@ static size_t word(const SimProg *p, int u) {
   return (size_t)(u < p->nall ? u * LANES : p->nall * (LANES - 1) + u);
 }
 
-// Rows of the threads by kind, and one to work in.
+// The rows of the threads, by kind, and one scratch row.
 static uint32_t *row(SimCluster *c, size_t k) {
   return c->row + k * words(c->prog);
 }
@@ -82,14 +84,14 @@ static void join(const SimCluster *c, uint32_t *to, const uint32_t *from) {
   for (size_t k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-// Joins `from` to a row that holds something only if `some`.
+// Joins `from` into a row that is set only if `some`.
 static void add(const SimCluster *c, uint32_t *to, bool some,
                 const uint32_t *from) {
   if (some) join(c, to, from);
   else copy(c, to, from);
 }
 
-// Does vc, an epoch an actor, say all that the row does?
+// Reports whether vc, an epoch per actor, covers the whole row.
 static bool within(const SimCluster *c, const uint32_t *r,
                    const uint32_t *vc) {
   const SimProg *p = c->prog;
@@ -100,14 +102,14 @@ static bool within(const SimCluster *c, const uint32_t *r,
   return !more;
 }
 
-// A row that says what vc does.
+// Expands vc to a row.
 static void spread(const SimProg *p, const uint32_t *vc, uint32_t *out) {
   for (int u = 0; u < p->nall; u++)
     for (int k = 0; k < LANES; k++) out[u * LANES + k] = vc[u];
   for (int u = p->nall; u < p->nactor; u++) out[word(p, u)] = vc[u];
 }
 
-// All that is ordered before lane l, its own accesses included.
+// Computes all that happens before lane l, including its own accesses.
 static void view(SimWarp *w, int l, uint32_t *out) {
   SimCluster *c = w->cluster;
   spread(c->prog, w->vc, out);
@@ -115,7 +117,7 @@ static void view(SimWarp *w, int l, uint32_t *out) {
   out[w->id * LANES + l] = w->clk;
 }
 
-// A row for every lane again.
+// Gives every lane its own row again.
 static void expand(SimWarp *w) {
   if (w->seen && w->level)
     for (int l = 1; l < LANES; l++)
@@ -123,7 +125,8 @@ static void expand(SimWarp *w) {
   w->level = false;
 }
 
-// The lanes of mask may know of more than when they fenced proxies.
+// Notes that the lanes of mask may have acquired something since their proxy
+// fences.
 static void learn(SimWarp *w, uint32_t mask) {
   w->fresh[0] &= ~mask;
   w->fresh[1] &= ~mask;
@@ -138,7 +141,8 @@ static void acquire(SimWarp *w, int l, const uint32_t *r) {
   w->seen |= 1u << l;
 }
 
-// What all lanes of warp u are known to, the warp is.
+// Moves what is known of all lanes of each warp from the row into the warp's
+// vector clock.
 static void settle(SimWarp *w) {
   const SimCluster *c = w->cluster;
   const SimProg *p = c->prog;
@@ -155,9 +159,9 @@ static void settle(SimWarp *w) {
   w->seen = within(c, r, w->vc) ? 0 : FULL;
 }
 
-// ---- lanes and warps that meet ----
+// ---- synchronisation of lanes and warps ----
 
-// What any lane of mask saw, in lane `to`'s row.
+// Joins the rows of the lanes of mask into lane `to`'s row.
 static void gather(SimWarp *w, uint32_t mask, int to) {
   uint32_t *r = lane_row(w, SEEN, to);
   bool some = w->seen >> to & 1;
@@ -195,7 +199,7 @@ void simorder_meet(SimWarp *w, uint32_t mask) {
   settle(w);
 }
 
-// ---- what is left for others to take ----
+// ---- releases for other threads ----
 
 static bool make_past(SimCluster *c, SimPast *p) {
   if (!p->row) p->row = base_realloc(NULL, words(c->prog) * sizeof *p->row);
@@ -219,7 +223,7 @@ bool simorder_holds(const SimProg *p, const SimPast *past, int actor,
          (past->rows && past->row[word(p, actor)] >= clk);
 }
 
-// What lanes of mask did themselves, in this epoch and before.
+// Releases the own accesses of the lanes of mask, up to this epoch.
 static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
   SimCluster *c = w->cluster;
   if (!make_past(c, to)) return;
@@ -229,7 +233,7 @@ static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
     to->row[w->id * LANES + __builtin_ctz(mask)] = w->clk;
 }
 
-// ... and that they came, which orders no memory.
+// Releases the arrival of w, which orders no memory.
 static void give_turn(SimWarp *w, uint32_t *vc) {
   const SimProg *p = w->cluster->prog;
   if (p->nturn) simmbar_turns(p, vc)[w->id] = w->clk;
@@ -251,7 +255,8 @@ static void join_words(uint32_t *to, const uint32_t *from, int n) {
   for (int k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-// What the lanes of mask know of n actors, from `first` on, none of them warps.
+// Releases what the lanes of mask know of n actors, none of them warps, from
+// `first` on.
 static void give_actors(SimWarp *w, uint32_t mask, int first, int n,
                         uint32_t *to) {
   join_words(to, w->vc + first, n);
@@ -294,7 +299,7 @@ void simorder_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch) {
   for (; mask; mask &= mask - 1) acquire(w, __builtin_ctz(mask), r);
 }
 
-// Lanes that are not the whole warp.
+// Acquires for a part of the warp.
 static void take_part(SimWarp *w, uint32_t mask, const SimPast *from) {
   SimCluster *c = w->cluster;
   if (!make_rows(c)) return;
@@ -337,7 +342,8 @@ bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk) {
 
 // ---- release and acquire ----
 
-// The first row of granule g's location; NULL: there is none. Makes it.
+// Returns the first row of granule g's location; NULL: none, unless it is
+// created.
 static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   if (!make_rows(c)) return NULL;
   if (!c->place) {
@@ -360,7 +366,7 @@ static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   return c->place[g] ? c->location + (c->place[g] - 1) * n : NULL;
 }
 
-// The lanes of mask acquire what relaxed reads of theirs carried.
+// Acquires what earlier relaxed reads of the lanes of mask carried.
 static void see(SimWarp *w, uint32_t mask, bool wide) {
   for (uint32_t m = mask & w->pending; m; m &= m - 1)
     acquire(w, __builtin_ctz(m), lane_row(w, PENDING, __builtin_ctz(m)));
@@ -416,8 +422,8 @@ void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g,
   if (to || keep) c->gran[g].flags |= GF_RELEASED;
 }
 
-// Between the proxies of threads and agents: what is ordered before these
-// lanes, and what they did.
+// Fences between the proxies of threads and agents: covers what happens before
+// these lanes, and their own accesses.
 static void fence_proxy(SimWarp *w, int kind) {
   int n = w->cluster->prog->nactor;
   uint32_t spaces = kind == FE_ASYNC ? 3 : kind == FE_ASYNC_GLOBAL ? 2 : 1;

@@ -1,35 +1,37 @@
-// What a run whose schedule is decided (turns.h) says of other schedules.
+// What a run with a systematic schedule (turns.h) found out about other
+// schedules.
 #ifndef CUTE_SIMORDERS_H
 #define CUTE_SIMORDERS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct SimSwap {   // two turns, the other way round
-  uint32_t src, src2;      // the first one's line, and the other's
-  uint64_t *turn;          // a schedule that begins so: who has the first turns
+typedef struct SimSwap {   // two steps in the opposite order
+  uint32_t src, src2;      // line of the first step; of the other one
+  uint64_t *turn;          // required first steps of such a schedule: their
+                           // actors
   size_t nturn;
 } SimSwap;
-enum { SIM_FULL = 1,       // more of it than is kept
-       SIM_LANES = 2,      // lanes of one instruction at one place: `src`
+enum { SIM_FULL = 1,       // there is more than was kept
+       SIM_LANES = 2,      // lanes of one instruction conflict at `src`
        SIM_MISSED = 4,     // SimOpts.turn could not be followed to its end
-       SIM_IDLE = 8,       // ... which came to nothing: somebody asked in vain
-       SIM_MANY = 16,      // too many warps: nothing was looked at
-       SIM_CLOCK = 32,     // the kernel asks what time it is, or which SM: src
-       SIM_SUMS = 64,      // floats that atomics add, in any order: src
-       SIM_APART = 128,    // in the end nobody could go on, or lanes apart
-       SIM_TRIES = 256 };  // an answer of try_wait was for another wait than
+       SIM_IDLE = 8,       // its last step had no effect: a poll failed
+       SIM_MANY = 16,      // too many warps: nothing was recorded
+       SIM_CLOCK = 32,     // `src` reads a clock, or the SM number
+       SIM_SUMS = 64,      // `src` adds floats by atomics, in any order
+       SIM_APART = 128,    // in the end no warp, or only other lanes, could run
+       SIM_TRIES = 256 };  // the result of a try_wait was for another wait than
                            // the one it decided about: see Launch.tries
-// Of a cluster, or of all where they hand over.
+// Schedules of a cluster, or of all if clusters communicate.
 typedef struct SimOrders {
-  uint64_t cluster;        // the first of them
-  uint64_t count, hash;    // turns; of their order, as far as it matters
-  uint64_t switches;       // turns of another warp though one could go on
+  uint64_t cluster;        // the first one
+  uint64_t count, hash;    // steps; hash of their order, up to commutation
+  uint64_t switches;       // switches from a warp that could have continued
   uint32_t flags, src;
   SimSwap *swap;
   size_t nswap;
-  uint64_t *turn;          // of SimOpts.turn only: who had them, and where
-  uint32_t *line;          // (Fn.src)
+  uint64_t *turn;          // SimOpts.turn only: actors of the steps
+  uint32_t *line;          // and their lines (Fn.src)
   size_t nturn;
 } SimOrders;
 

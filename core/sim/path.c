@@ -1,18 +1,18 @@
-// The order of two accesses in the program. Which of them comes first in a run
-// is chance; what is missing is a barrier on the way from one to the other: in
-// a straight line, or through the end of a loop. A way is clear where no
-// barrier stands on it; barriers of a branch that may be passed by, and waits
-// that order some threads only, leave it open.
+// Program order of the two accesses of a race. Which of them comes first in a
+// run is random. What is missing is a barrier on the path from one to the
+// other: in a straight line, or through the back edge of a loop. A path is
+// clear if no barrier is on it. Barriers in a branch that may be skipped, and
+// waits that order only some threads, leave it open.
 #include "sim/path.h"
 
 #include "sim/roles.h"
 #include "sim/tables.h"
 
-enum { MOST = 64 };            // accesses of a line that are looked at
+enum { MOST = 64 };            // accesses of a line that are examined
 
 typedef enum Way { CLEAR, OPEN, SHUT, APART } Way;
 
-typedef struct Lines {         // instructions of a line that do this
+typedef struct Lines {         // instructions of a line with the access
   uint32_t at[MOST];
   int n;
 } Lines;
@@ -23,7 +23,7 @@ static bool is_memory(const SimMem *m, int32_t index) {
   return m && m->space != SP_RMEM && (index < 0 || m->index == index);
 }
 
-// Does i read, or write, that memory?
+// Reports whether i reads, or writes, that memory.
 static bool does(const SimIns *i, bool write, int32_t mem) {
   const SimSide *s = i->x;
   const SimCopy *c = i->x;
@@ -37,7 +37,8 @@ static bool does(const SimIns *i, bool write, int32_t mem) {
          is_memory(write ? c->dst.mem : c->src.mem, mem);
 }
 
-// Other names of one memory count where none of this name does it.
+// Finds the accesses of a line. Other names of the memory count if none uses
+// this name.
 static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
                  Lines *out) {
   out->n = 0;
@@ -47,10 +48,10 @@ static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
   if (!out->n && mem >= 0) find(p, src, write, -1, out);
 }
 
-// ---- ways ----
+// ---- paths ----
 
-// Does i order all threads of a block (far: of a cluster; lanes: of a warp)
-// (SHUT), or perhaps some (OPEN)?
+// Returns SHUT if i orders all threads of a block (far: of a cluster; lanes: of
+// a warp), OPEN if it may order some.
 static Way orders(const SimProg *p, const SimIns *i, const SimFault *f) {
   bool some = i->a || (i->put && (int64_t)i->put != p->nthread);
   if (i->op == OP_BAR) return f->race.far || some ? OPEN : SHUT;
@@ -64,7 +65,7 @@ static Way orders(const SimProg *p, const SimIns *i, const SimFault *f) {
 
 static Way worse(Way a, Way b) { return a > b ? a : b; }
 
-// Does a branch from head to end have something that orders threads?
+// Reports whether a branch from head to end contains synchronisation.
 static bool has_order(const SimProg *p, uint32_t head, uint32_t end,
                       const SimFault *f) {
   for (uint32_t k = head; k < end; k++)
@@ -72,14 +73,14 @@ static bool has_order(const SimProg *p, uint32_t head, uint32_t end,
   return false;
 }
 
-// The way from behind `from` to `to`, which comes later, with no loop begun
-// anew.
+// Classifies the path from `from` to `to`, a later instruction, without a back
+// edge.
 static Way straight(const SimProg *p, uint32_t from, uint32_t to,
                     const SimFault *f) {
   Way way = CLEAR;
   for (uint32_t k = from + 1; k < to; k++) {
     const SimIns *i = &p->ins[k];
-    if (i->op == OP_ELSE) {    // the first half ends, the second is for others
+    if (i->op == OP_ELSE) {    // the second half is for other threads
       if (to < i->jump) return APART;
       k = i->jump;
     } else if (i->op == OP_IF) {
@@ -95,7 +96,7 @@ static Way straight(const SimProg *p, uint32_t from, uint32_t to,
   return way;
 }
 
-// The best way from one of a to one of b behind it.
+// Returns the best path from one of a to a later one of b.
 static Way best(const SimProg *p, const Lines *a, const Lines *b,
                 const SimFault *f) {
   Way way = APART;
@@ -112,8 +113,8 @@ static bool is_loop(const SimIns *i) {
   return i->op == OP_FOR || i->op == OP_LOOP;
 }
 
-// The innermost loop through whose end a clear way leads from one of a to one
-// of b, in its next step; NULL: there is none.
+// Returns the innermost loop through whose back edge a clear path leads from
+// one of a to one of b, in its next iteration; NULL: there is none.
 static const SimIns *clear_loop(const SimProg *p, const Lines *a,
                                 const Lines *b, const SimFault *f) {
   const SimIns *found = NULL;
@@ -155,8 +156,8 @@ static void turn(const SimProg *p, SimFault *f) {
   else if (f->race.how == CLASH_WAR) f->race.how = CLASH_RAW;
 }
 
-// Would a barrier have to stand outside of a branch: one that only one of two
-// accesses is in, or only some threads?
+// Reports whether a barrier would have to be outside a branch that contains
+// only one of the two accesses, or is taken by only some threads.
 static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   for (uint32_t k = 0; k < a || k < b; k++) {
     if (p->ins[k].op != OP_IF) continue;
@@ -169,8 +170,8 @@ static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   return false;
 }
 
-// Into f: there is a way from one of the accesses a to one of b, those of the
-// other side if `turned`.
+// Fills in f: there is a path from an access of a to one of b. turned: exchange
+// the two sides.
 static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
                    const SimIns *loop) {
   if (turned) turn(p, f);
@@ -178,7 +179,7 @@ static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
   f->r.loop = loop ? loop->src : 0;
 }
 
-// A clear way in a straight line from one of a to one of b?
+// Reports whether a clear straight path leads from one of a to one of b.
 static bool goes_on(const SimProg *p, SimFault *f, const Lines *a,
                     const Lines *b, bool turned) {
   if (best(p, a, b, f) != CLEAR) return false;
@@ -206,7 +207,7 @@ void simpath_turn(const SimProg *p, SimFault *f) {
   f->r.outside = is_outside(p, mine.at[0], its.at[0]);
   bool war = f->race.how == CLASH_WAR, one_line = f->r.src == f->r.src2;
   const Lines *a = war ? &mine : &its, *b = war ? &its : &mine;
-  // A write and a read behind it are told where there are ways both ways.
+  // With paths in both directions, prefer a write and a later read.
   if (goes_on(p, f, a, b, war) ||
       (one_line && !waw && comes_back(p, f, a, b, war)) ||
       goes_on(p, f, b, a, !war))

@@ -1,6 +1,6 @@
-// Prices of arithmetic (price.h): how many instructions a compiler makes of an
-// operation and which pipes they need. Functions are counted in what ptxas of
-// CUDA 13.0 makes for sm_90, of the path that ordinary operands take.
+// Cost of arithmetic (price.h): the number of instructions that a compiler
+// emits for an operation, and their pipes. Functions are counted in what ptxas
+// of CUDA 13.0 emits for sm_90, on the path of ordinary operands.
 #include "sim/price.h"
 
 #include "ir/intrin.h"
@@ -9,12 +9,12 @@
 struct SimPrices {
   const Fn *fn;
   uint32_t *uses;   // of each value
-  bool *plain;      // is more than a part of addresses
-  bool *paired;     // of 16 bits: comes from fragments, in pairs
-  bool *free;       // is part of another one's instruction
+  bool *plain;      // is used for more than addresses
+  bool *paired;     // 16 bits: comes from fragments, in pairs
+  bool *free;       // is folded into another instruction
 };
 
-// ---- what becomes one instruction ----
+// ---- folding ----
 
 static bool is_logic(Op op) {
   return op == OP_AND || op == OP_OR || op == OP_XOR || op == OP_NOT;
@@ -28,9 +28,9 @@ static bool by_const(const Fn *fn, const Ins *i) {
          (i->a[1] && ir_const(fn, i->a[1], &v));
 }
 
-// Does `part`, an operand that nothing else uses, become a part of i? Sums of
-// three, products and shifted values with a sum, bits of three words, what is
-// done under the condition of a selection.
+// Reports whether `part`, an operand that nothing else uses, is folded into i:
+// sums of three, products and shifted values in a sum, logic on three words,
+// operations under the condition of a selection.
 static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
   Op op = (Op)part->op;
   bool whole = !dtype_is_float((DType)part->type);
@@ -43,7 +43,7 @@ static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
          (op == OP_MUL || (op == OP_SHL && fixed) || (is_sum(op) && !fixed));
 }
 
-// Is r, of 16 bits, a part of a fragment, or made of such?
+// Reports whether r, of 16 bits, is from a fragment, or computed from one.
 static bool in_pairs(const SimPrices *p, Ref r) {
   const Ins *i = ir_get(p->fn, r);
   Operand o;
@@ -56,7 +56,7 @@ static bool in_pairs(const SimPrices *p, Ref r) {
   return false;
 }
 
-// Marks operands of the instruction at r that are more than parts of addresses.
+// Marks operands of the instruction at r that are used for more than addresses.
 static void mark_plain(SimPrices *p, Ref r) {
   const Ins *i = ir_get(p->fn, r);
   bool part = op_pure((Op)i->op) && !p->plain[r] &&
@@ -98,8 +98,8 @@ static SimPrice of(double issue, double fma, double alu, double xu) {
   return (SimPrice){(float)issue, (float)fma, (float)alu, (float)xu, 0};
 }
 
-// By a number that is known only now; fixed: its reciprocal stands outside. Of
-// 64 bits: of numbers that have 32.
+// Cost of division by a number known only at run time. fixed: its reciprocal is
+// computed before the loop. 64 bits: for numbers that fit 32.
 static SimPrice division(Op op, DType t, bool fixed) {
   bool rest = op == OP_MOD;
   if (dtype_bits(t) > 32) return of(48, 36, 24, 3);
@@ -108,14 +108,14 @@ static SimPrice division(Op op, DType t, bool fixed) {
   return of(30, 18, 17, 3);
 }
 
-// By a constant; those of a power of two are shifts.
+// Finds the cost of an operation with a constant; with powers of two, a shift.
 static bool by_constant(Op op, DType t, bool power, bool plain,
                         SimPrice *out) {
   double wide = dtype_bits(t) > 32 ? 2 : 1;
   bool rest = op == OP_MOD, sign = dtype_class(t) == 'I';
   if (is_sum(op)) {
     if (plain) return false;
-    *out = (SimPrice){0};  // a part of the address
+    *out = (SimPrice){0};  // folded into the address
   } else if (op == OP_SHL || (op == OP_MUL && power)) {
     *out = of(wide, 0.6 * wide, 0.6 * wide, 0);
   } else if (op != OP_DIV && !rest) {
@@ -133,7 +133,7 @@ static bool by_constant(Op op, DType t, bool power, bool plain,
 
 // ---- scalar operations ----
 
-// Instructions and pipes (SimPrice); of 16 bits two operations become one
+// Instructions and pipes (SimPrice). Two operations on 16 bits become one
 // instruction.
 #define NOTHING {0, 0, 0, 0, 0}
 #define FMA(n) {n, n, 0, 0, 0}
@@ -179,7 +179,7 @@ static SimPrice integer(const SimPrices *p, Ref r, DType t, bool fixed) {
                   (i->a[1] && ir_const(p->fn, i->a[1], &v));
   bool power = constant && v > 0 && !(v & (v - 1));
   SimPrice c;
-  if (t == DT_BOOL) return (SimPrice){0};  // of the comparison
+  if (t == DT_BOOL) return (SimPrice){0};  // part of the comparison
   if (constant && by_constant(op, t, power, p->plain[r], &c)) return c;
   if (op == OP_DIV || op == OP_MOD) return division(op, t, fixed);
   if (op == OP_MUL && wide) return of(4, 7.2, 0, 0);
@@ -188,7 +188,7 @@ static SimPrice integer(const SimPrices *p, Ref r, DType t, bool fixed) {
   return wide ? of(2 * c.issue, 2 * c.fma, 2 * c.alu, 0) : c;
 }
 
-// Of 16 bits, one by one: as f32, but for FMAs.
+// Cost of a 16-bit operation on its own: as f32, except FMAs.
 static SimPrice single_half(Op op, SimPrice f32) {
   if (op == OP_FMA) return of(1, 0.8, 0.4, 0);
   if (f32.issue != 1) return f32;
@@ -255,10 +255,10 @@ static SimPrice math_price(const Fn *fn, const Ins *i) {
   int bits = dtype_bits((DType)i->type);
   if (bits == 64) return math64((MathFn)i->imm);
   SimPrice p = MATH32[i->imm];
-  // a constant exponent needs no cases of its own
+  // a constant exponent needs no special cases
   bool fixed = i->imm == MF_POW && ir_get(fn, i->a[1])->op == OP_CONST;
   if (fixed) p = of(31, 15, 16, 1);
-  if (bits == 16) {  // as f32
+  if (bits == 16) {  // computed in f32
     p.issue += 2;
     p.fma += 1;
     p.alu += 1;
@@ -349,12 +349,12 @@ static SimPrice intrinsic(IntrinId id) {
     case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFIDXF: case IN_SHUFUP:
     case IN_SHUFUPI: case IN_SHUFUPF: case IN_SHUFDOWN: case IN_SHUFDOWNI:
     case IN_SHUFDOWNF: case IN_SHUFBFLY: case IN_SHUFBFLYI: case IN_SHUFBFLYF:
-      return (SimPrice){0};  // shared memory's
+      return (SimPrice){0};  // uses shared memory's pipe
     default: return of(1, 0, 1, 0);
   }
 }
 
-// ---- all of them ----
+// ---- dispatch ----
 
 SimPrice simprice_of(const SimPrices *p, const SimIns *d, bool fixed) {
   const Ins *i = ir_get(p->fn, d->ref);

@@ -1,62 +1,63 @@
-// The decoded program, which is the same for all clusters.
+// The decoded program, shared by all clusters.
 #ifndef CUTE_SIMPROG_H
 #define CUTE_SIMPROG_H
 
 #include "sim/sim.h"
 
-// Warps and barriers of a CTA, CTAs and warps of a cluster.
+// Limits: warps and barriers of a CTA, CTAs and warps of a cluster.
 enum { LANES = 32, MAX_WARPS = 32, MAX_BARS = 16, MAX_CTAS = 16,
        MAX_ALL = 256 };
-enum { SLOT = 4 * LANES };  // bytes of a value's lanes; 64-bit ones have two
+enum { SLOT = 4 * LANES };  // bytes of a value's lanes; 64-bit values use two
 #define FULL 0xffffffffu
 
-// How a value lies in its slot: lanes of 4 or 8 bytes, raw bits of the type
-// zero-extended (booleans 0 or 1).
+// Format of a value in its slot: lanes of 4 or 8 bytes, which hold the raw bits
+// of the type, zero-extended (booleans are 0 or 1).
 typedef enum SimClass {
   SC_I32, SC_U32, SC_I64, SC_U64, SC_F32, SC_F64, SC_PRED, SC_OTHER
 } SimClass;
 SimClass sim_class(DType t);
 static inline bool sim_wide(DType t) { return dtype_bits(t) > 32; }
 
-// A memory object as the interpreter sees it, through one of its names: a
-// recast name has elements of another size. Registers are kept in units, the
-// narrowest element of any name: unit u of lane l is at
-// base + (u * 32 + l) * size.
+// A memory object as the interpreter accesses it through one of its names. A
+// recast name has elements of another size. Registers are stored in units, the
+// narrowest element of any name: unit u of lane l is at base + (u * 32 + l) *
+// size.
 typedef struct SimMem {
   Space space;
   DType type;
-  int bits;            // of an element
+  int bits;            // bits of an element
   int own;             // bits of an element of the object itself
-  int unit, size, per; // rmem: bits and bytes of a unit, units an element
-  int64_t count, bytes;  // elements that may be touched; in bytes
-  int32_t index, named;  // into Fn.mem; named: not that of an address's piece
-  uint32_t rank;       // smem: slot of the CTA whose it is; 0: its own
-  uint32_t base;       // bytes: smem in the CTA's, rmem in the warp's values
-  uint32_t def;        // rmem: byte offset of one lane mask a unit
+  int unit, size, per; // rmem: bits and bytes of a unit; units per element
+  int64_t count, bytes;  // accessible elements; bytes
+  int32_t index, named;  // into Fn.mem; named: as in the source, before a raw
+                         // address is resolved to an object
+  uint32_t rank;       // smem: slot of the owner's CTA rank; 0: this CTA
+  uint32_t base;       // byte offset: smem in the CTA, rmem in warp values
+  uint32_t def;        // rmem: byte offset of one lane mask per unit
   uint8_t *p, *defined;  // gmem
-  uint32_t address;    // gmem at addresses: their slot; 0: it is one piece
-  bool known;          // ... of memory that no argument is
-  bool lax;            // what nobody wrote may be read
-  bool mbars;          // smem: mbarriers may be made there
-  uint8_t before;      // gmem: what the launch in front does with it
-  struct SimArea *area;  // gmem: the host memory that it is a part of;
-  const struct SimMembers *members;  // the elements, where there are gaps
+  uint32_t address;    // gmem by raw address: slot of it; 0: one object
+  bool known;          // by raw address: memory of no argument
+  bool lax;            // undefined elements may be read
+  bool mbars;          // smem: may hold mbarriers
+  uint8_t before;      // gmem: uses by the preceding launch
+  struct SimArea *area;  // gmem: host memory that contains the object
+  const struct SimMembers *members;  // footprint, if the layout has gaps
 } SimMem;
 
-// One side of a move: object and slot of the offset (elements).
+// One side of a move: the object, and the slot of the element offset.
 typedef struct SimSide {
   const SimMem *mem;
   uint32_t slot;
-  uint8_t type;        // DType of an access: of bytes it may be a wider one
-  bool wide;           // 64-bit offsets
-  int64_t konst;       // rmem: the first unit; edit.c's: of a ring
+  uint8_t type;        // DType of the access: wider than the element for bytes
+  bool wide;           // 64-bit offset
+  int64_t konst;       // rmem: first unit; edit.c: first of a ring
 } SimSide;
 
 typedef struct SimCopy {
   SimSide dst, src;
-  uint32_t pred;       // slot, 0: always
-  uint32_t part;       // slot: bytes of the source, 0: all
-  int bytes;           // a lane
+  uint32_t pred;       // slot of the predicate; 0: always
+  uint32_t part;       // slot of the bytes to read; 0: all
+  int bytes;           // per lane
 } SimCopy;
 
 // st.async: n values of 4 or 8 bytes, and the mbarrier.
@@ -76,25 +77,25 @@ typedef struct SimPrint {
 
 typedef struct SimIns {
   uint8_t op;          // Op
-  uint8_t type;        // DType: of the operands where they matter (CMP, CVT)
+  uint8_t type;        // DType of the operands if it matters (CMP, CVT)
   uint8_t cls;         // SimClass of type
   uint8_t to;          // DType of the result (CVT, BITCAST)
-  bool uniform;        // same in all lanes: lane 0 only is computed
-  bool spread;         // ... and then copied to all
-  bool wide, idle, alone;  // 64-bit lanes; nobody uses an ATOMIC's; and adds
-  uint8_t head;        // END: Op of its region; FOR: uniform bounds
+  bool uniform;        // same in all lanes: only lane 0 is computed
+  bool spread;         // uniform, and copied to all lanes
+  bool wide, idle, alone;  // 64-bit lanes; ATOMIC: result unused; and commutes
+  uint8_t head;        // END: Op of its region; FOR: bounds are uniform
   uint16_t flags;      // Ins.flags
-  uint8_t sem, scope;  // LD, ST, ATOMIC, MBAR*: order, for whom; 0: weak
-  uint8_t who;         // Who: the lanes that must do it together
-  uint32_t mask;       // WHO_MASK: slot of the mask, the last operand
+  uint8_t sem, scope;  // LD, ST, ATOMIC, MBAR*: memory order; 0: weak
+  uint8_t who;         // Who: lanes that must execute it together
+  uint32_t mask;       // WHO_MASK: slot of the lane mask, the last operand
   uint32_t d, a, b, c; // slots: byte offsets into the warp's values
-  uint32_t jump;       // index of an instruction; MBARTRY, MBARWAIT: token.h's
-  uint32_t src, ref;   // index into Fn.src; instruction of the IR
+  uint32_t jump;       // target instruction; MBARTRY, MBARWAIT: see token.h
+  uint32_t src, ref;   // index into Fn.src; IR instruction
   int32_t stat;        // index of its statistics, or -1
-  uint32_t put;        // edit.c's: threads of a barrier, mbarriers of a ring
+  uint32_t put;        // edit.c: threads of a barrier, mbarriers of a ring
   int64_t imm;
-  const struct SimWraps *wraps;  // products that its addresses rest on
-  const void *x;       // SimCopy, SimSide, SimMmaIns, SimMatrix, SimPrint
+  const struct SimWraps *wraps;  // products that its addresses depend on
+  const void *x;       // operation data: SimCopy, SimSide, SimMmaIns ...
 } SimIns;
 
 // Values known before a warp starts.
@@ -105,8 +106,8 @@ typedef struct SimInit {
   int64_t imm;         // bits, or SReg
 } SimInit;
 
-// n rows of 32 lanes of so many bytes each, of a warp's values; size 0: words
-// of a bit for each lane.
+// n rows of 32 lanes of `size` bytes each, among a warp's values; size 0: words
+// with one bit per lane.
 typedef struct SimRows { uint32_t at, n, size; } SimRows;
 
 typedef struct SimArea SimArea;    // blocks.h
@@ -118,32 +119,34 @@ typedef struct SimProg {
   uint32_t nins;
   SimInit *init;
   uint32_t ninit;
-  const SimMem **mem;  // of the instructions that name memory objects
+  const SimMem **mem;  // of the IR instructions that name memory objects
   uint32_t nstat;
   uint32_t *stat_ref;  // IR instruction of each statistics record
-  uint32_t value_bytes, *slot;  // of one warp: registers, then values
-  uint32_t value_base, ntaint;  // first value; records of taint
-  SimRows *rows;       // all that lanes have of their own
+  uint32_t value_bytes, *slot;  // of a warp: registers, then values; slots by
+                                // Ref
+  uint32_t value_base, ntaint;  // first value; number of SimTaint records
+  SimRows *rows;       // all per-lane storage
   uint32_t nrows;
-  uint32_t nwrap, *wrap_src;  // products that may wrap, and their lines
+  uint32_t nwrap, *wrap_src;  // products that may overflow, and their lines
   uint32_t depth;      // deepest nesting of regions
   int nthread, nwarp;  // of a CTA
-  int ncta, nall;      // CTAs of a cluster, and their warps
-  int registers;       // of a thread at first, where setmaxnreg is used
-  int nmbar;           // mbarriers that there may be
-  bool polls;          // memory is accessed with an order
-  int before;          // the actor that is the launch in front; 0: done
-  int nteam;           // warpgroups, where they multiply
-  int nactor, nturn;   // whoever has epochs (order.c): warps, an agent of each
-                       // warp, those of warpgroups, that launch; mbar.h: turns
+  int ncta, nall;      // CTAs of a cluster; warps of a cluster
+  int registers;       // initial registers per thread, with setmaxnreg
+  int nmbar;           // maximum number of mbarriers
+  bool polls;          // memory is accessed with a memory order
+  int before;          // actor of the preceding launch; 0: it is complete
+  int nteam;           // warpgroups, if the kernel uses wgmma
+  int nactor, nturn;   // actors with epochs (order.c): warps, an agent of each
+                       // warp, warpgroup agents, the launch; turn actors:
+                       // mbar.h
   uint64_t nunit;      // clusters of the grid
   int64_t smem_bytes;  // of a CTA
-  int gran, shift;     // bytes of a granule: no access is narrower; log2
+  int gran, shift;     // bytes of a granule, the narrowest access; log2
   uint32_t ngran;      // of a CTA
   SimArea *area;
   int narea;
-  SimRelay *relay;     // clusters take turns, as relay.h says; or NULL
-  uint64_t *changes;   // ... of global memory so far
+  SimRelay *relay;     // set if clusters communicate (relay.h)
+  uint64_t *changes;   // with relay: number of changes of global memory
 } SimProg;
 
 // Decodes into cx->scratch. Fails as sim_run does.

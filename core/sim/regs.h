@@ -1,5 +1,5 @@
-// Inside the simulator: how exec.c, matrix.c and taint.c reach the
-// values and registers of a warp.
+// Access to the values and registers of a warp, for exec.c, matrix.c and
+// taint.c.
 #ifndef CUTE_SIMREGS_H
 #define CUTE_SIMREGS_H
 
@@ -7,8 +7,8 @@
 
 #include "sim/inside.h"
 
-struct SimTaint {  // lanes in which a value is undefined, and the
-  uint32_t mask, src;      // read of registers where that came from
+struct SimTaint {  // an undefined value: its lanes, and the
+  uint32_t mask, src;      // register read that it came from
   int32_t mem;
   uint32_t elem;
 };
@@ -72,27 +72,28 @@ static inline uint64_t unit_mask(const SimMem *m) {
 }
 
 // ---- exec.c ----
-// The lanes that are here meet in groups of one mask: `each` (NULL: nothing)
-// runs for every group, w->active being its lanes. That they are not those
-// that their mask names is a fault.
+// Splits the active lanes into groups by the mask that each lane names. Runs
+// `each` (NULL: nothing) for every group, with w->active set to the group.
+// Reports a fault if the group is not the lanes of its mask.
 typedef void (*SimGroup)(SimWarp *w, const SimIns *i);
 void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each);
 
 // ---- taint.c ----
-// A fault if unit `unit` of registers is undefined in a lane of mask.
+// Reports a fault if unit `unit` of registers is undefined in a lane of mask.
 void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
                         int64_t unit, uint32_t mask);
-// i loads registers into its value.
+// Propagates undefined lanes of a register load, i.
 void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s);
-// i picks registers into its value; unit `at` is the first that is undefined
-// in a lane of `lack`.
+// Propagates undefined lanes of i, which picks a register by index. `at` is the
+// first undefined unit in a lane of `lack`.
 void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                    uint32_t lack);
-// Lanes in which a value is undefined.
+// -
 void simtaint_divide(SimWarp *w, const SimIns *i);  // after DIV and MOD
 uint32_t simtaint_mask(SimWarp *w, uint32_t slot);
 void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from);
-// Around every instruction of a tainted warp: faults, and what its value is.
+// Called around every instruction of a warp with undefined values: report uses
+// of them, and propagate.
 void simtaint_before(SimWarp *w, const SimIns *i);
 void simtaint_after(SimWarp *w, const SimIns *i);
 

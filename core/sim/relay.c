@@ -1,18 +1,19 @@
-// What clusters hand to one another through global memory, where they take
-// turns (SimProg.relay): who knows of which access, by PTX's causality order.
+// Happens-before between clusters that communicate through global memory
+// (SimProg.relay), by PTX's causality order, and their races.
 //
-// A release leaves a message where it writes: what is ordered before its
-// thread then (an epoch of each thread of its cluster, order.c), and the older
-// messages that stand there if it has read them. Who acquires from that place
-// has, from this epoch of his on, a hint at the message; so has whoever knows
-// of that epoch. An access of another cluster is known when some message that
-// is known, or one that its cluster had a hint at when it was written, tells of
-// its epoch.
+// A release stores a snapshot at its address: a vector clock of what happens
+// before its thread (an epoch for each thread of its cluster, order.c), linked
+// to the older snapshots there that its thread has read. An acquire from that
+// address adds an acquire edge (Hint) to the snapshot, which holds from the
+// thread's current epoch on, for all threads that know that epoch. An access of
+// another cluster happens before a thread if a snapshot covers its epoch. The
+// snapshot must be reachable: by an edge of the thread, or by an edge that the
+// cluster of a reachable snapshot had when it was written.
 //
-// Of each granule (the narrowest access) the last write stands here, and all
-// accesses since the last weak write, itself included: strong ones have no
-// order among them, so that whoever comes behind one of them may not be behind
-// the others, of which each block and kind keeps its last.
+// Each granule (the narrowest access) records the last write, and all accesses
+// since the last weak write, which is included. Strong accesses are unordered
+// among each other, so a thread that is ordered after one of them may not be
+// ordered after the others. Of these, the last of each block and kind is kept.
 #include "sim/relay.h"
 
 #include "ir/intrin.h"
@@ -26,64 +27,66 @@
 enum { PAGE = 1024 };
 
 typedef struct Hint { uint32_t message, clk; uint16_t warp, lane; } Hint;
-// A fence between the proxies of threads and of agents that use global memory;
-// the message has what is ordered before it, what its lanes did aside.
+// A fence between the proxies of threads and of agents, for global memory. The
+// snapshot has what happens before it; `lanes` fenced together.
 typedef struct Proxy {
   uint32_t clk, lanes, message;
-  uint16_t warp, lane;     // the first of them
+  uint16_t warp, lane;     // lane: the first of them
 } Proxy;
 
 typedef struct Unit {      // a cluster
   Hint *hint;
-  Hint *soon;              // of relaxed reads: after a fence
+  Hint *soon;              // of relaxed reads: edges after a fence
   Proxy *proxy;
   uint32_t nhint, maxhint, nsoon, maxsoon, nproxy, maxproxy;
 } Unit;
 
 typedef struct Message {
-  uint32_t next;           // older, at the same place; 0: none
-  uint32_t chain, nth;     // the messages there, one before the other
-  uint32_t prior;          // older, in the chain, of the same unit; 0: none
-  uint32_t unit, nhint;    // ... and its hints then
-  uint32_t word;           // an epoch a warp, its own thread and epoch; or
-  bool full;               // an epoch a thread
-  uint32_t asked;          // the question that came here last
+  uint32_t next;           // older snapshot at the same address; 0: none
+  uint32_t chain, nth;     // chain of snapshots at an address; position in it
+  uint32_t prior;          // older one of the same unit in the chain; 0: none
+  uint32_t unit, nhint;    // unit, and the number of its edges then
+  // Index of the clock in SimRelay.word. full: an epoch per thread; else an
+  // epoch per warp, then the releasing thread and its epoch.
+  uint32_t word;
+  bool full;
+  uint32_t asked;          // last query that visited it
 } Message;
 
-typedef struct Touch {     // an access, of lanes of a warp
+typedef struct Touch {     // an access by lanes of a warp
   uint32_t unit, clk, lanes, src;  // unit from 1 on; 0: none
-  uint32_t turn;           // of all accesses
+  uint32_t turn;           // number among all accesses
   uint16_t warp;
-  bool strong : 1, agent : 1, narrow : 1;  // narrow: strong for less
+  bool strong : 1, agent : 1, narrow : 1;  // narrow: CTA scope
   bool wrote : 1, atomic : 1;
-  bool draws : 1, puts : 1;  // adds, and looks; puts something else there
+  bool draws : 1, puts : 1;  // adds and uses the result; stores another value
 } Touch;
 
 typedef struct Reader { Touch by; uint32_t next; } Reader;
 struct SimPlace {
   Touch write;
-  uint32_t others;         // reads, and writes before it
-  uint32_t message;        // the newest that stands there
-  uint32_t cut;            // the turn of the last write that is no atomic's
+  uint32_t others;         // reads, and writes before the last one
+  uint32_t message;        // newest snapshot at this address
+  uint32_t cut;            // turn of the last write that is not an atomic
 };
 
-// The last message of a unit in a chain; 0: a free place of the table.
+// The last snapshot of a unit in a chain; 0: a free entry of the table.
 typedef struct Last { uint64_t key; uint32_t message; } Last;
 
 struct SimRelay {
   Unit *unit;
   struct SimMaps *maps;
   Message *message;        // from 1 on
-  Last *last;              // by hash of chain and unit
+  Last *last;              // hash table, by chain and unit
   uint32_t nlast, maxlast, nchain;
   Reader *reader;          // from 1 on
   uint32_t *word;
-  uint32_t *todo;          // messages of a question that were not looked at
+  uint32_t *todo;          // snapshots of a query that were not visited
   uint32_t nmessage, maxmessage, nreader, maxreader, free, nword, maxword,
            maxtodo, question, turn;
 };
 
-// Room for one more, or n, in a growing array; false: out of memory.
+// Makes room for n elements in a growing array; false: out of memory.
 static bool room(SimCluster *c, void **p, uint32_t *max, uint32_t n,
                  size_t size) {
   if (base_room(p, max, n, size)) return true;
@@ -99,9 +102,9 @@ static Unit *unit_of(const SimCluster *c) {
 
 static int lanes_of(const SimProg *p) { return p->nall * LANES; }
 
-// ---- messages ----
+// ---- snapshots ----
 
-// The epoch of a thread that a message tells of.
+// Returns the epoch of a thread in a snapshot.
 static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   const uint32_t *r = p->relay->word + m->word;
   if (m->full) return r[warp * LANES + lane];
@@ -110,7 +113,8 @@ static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   return r[warp];
 }
 
-// Are the epochs of a row the same for all lanes of each warp, `own` aside?
+// Reports whether all lanes of each warp have the same epoch in a row, except
+// thread `own`.
 static bool is_level(const SimProg *p, const uint32_t *r, uint32_t own) {
   for (int u = 0; u < p->nall; u++) {
     const uint32_t *w = r + u * LANES;
@@ -133,7 +137,8 @@ static uint64_t key_of(uint32_t chain, uint32_t unit) {
   return (uint64_t)chain << 32 | unit;
 }
 
-// Keeps message k as the last of its unit in its chain; false: out of memory.
+// Records snapshot k as the last of its unit in its chain; false: out of
+// memory.
 static bool keep_last(SimCluster *c, uint32_t k) {
   SimRelay *r = c->prog->relay;
   if (2 * r->nlast >= r->maxlast) {
@@ -155,7 +160,7 @@ static bool keep_last(SimCluster *c, uint32_t k) {
   return true;
 }
 
-// The message of lane l with this row, before `next`; 0: out of memory.
+// Creates a snapshot of lane l with this row, before `next`; 0: out of memory.
 static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
                             uint32_t next) {
   SimCluster *c = w->cluster;
@@ -185,7 +190,8 @@ static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
   return keep_last(c, r->nmessage) ? r->nmessage : 0;
 }
 
-// Somebody asks for message m; n: of those to look at.
+// Adds snapshot m to a query unless it was visited; returns the number to
+// visit.
 static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   SimRelay *r = c->prog->relay;
   if (!m || r->message[m].asked == r->question) return n;
@@ -195,8 +201,8 @@ static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   return n + 1;
 }
 
-// Does the chain up to message m have a message of that unit, the last one
-// there, which tells of that epoch? Then the chain need not be walked.
+// Reports whether the last snapshot of that unit, in the chain up to m, covers
+// the epoch. Then the chain need not be walked.
 static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
                         int lane, uint32_t clk) {
   const SimRelay *r = p->relay;
@@ -207,7 +213,8 @@ static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
   return k && told(p, &r->message[k], warp, lane) >= clk;
 }
 
-// Does a message, or one behind it, tell of that epoch of a thread?
+// Reports whether a snapshot, or one reachable from it, covers that epoch of a
+// thread.
 static bool tells(SimCluster *c, uint32_t message, uint32_t unit, int warp,
                   int lane, uint32_t clk) {
   const SimProg *p = c->prog;
@@ -250,7 +257,7 @@ static bool knows(SimWarp *w, int l, const Touch *o) {
   return true;
 }
 
-// ---- places ----
+// ---- granules ----
 
 static SimPlace *place_at(SimCluster *c, SimArea *a, size_t g) {
   SimPlace **page = &a->place[g / PAGE];
@@ -279,15 +286,16 @@ static void drop_others(SimRelay *r, SimPlace *p) {
   p->others = 0;
 }
 
-// Of a warp's: reads, weak writes, strong ones by what they do.
+// Reports whether accesses of a warp are of one kind: reads, weak writes, and
+// strong writes by their effect.
 static bool same_kind(const Touch *a, const Touch *b) {
   return a->unit == b->unit && a->warp == b->warp && a->agent == b->agent &&
          a->wrote == b->wrote && (!a->wrote || (a->strong == b->strong &&
          a->draws == b->draws && a->puts == b->puts));
 }
 
-// Where the others have one like it, or room for one, the oldest's if they are
-// many; NULL: out of memory.
+// Returns the entry of an access of the same kind, or a new one. If there are
+// too many, the oldest one is reused. NULL: out of memory.
 static Touch *other_like(SimCluster *c, SimPlace *p, const Touch *me) {
   enum { MANY = 64 };
   SimRelay *r = c->prog->relay;
@@ -310,7 +318,7 @@ static Touch *other_like(SimCluster *c, SimPlace *p, const Touch *me) {
   return &r->reader[k].by;
 }
 
-// ---- what is wrong ----
+// ---- races ----
 
 enum { READ, WRITE, STRONG };
 
@@ -327,13 +335,14 @@ static int kind_of(const Touch *t) {
   return (t->wrote ? WRITE : READ) + (t->strong ? STRONG : 0);
 }
 
-// Who is told first: the read; of two writes the later block's.
+// Reports whether a is the first side in a report: the read; of two writes, the
+// later block's.
 static bool comes_first(const Touch *a, int how, const Touch *b, int other) {
   bool write = how & WRITE, its = other & WRITE;
   return write != its ? !write : a->unit > b->unit;
 }
 
-// a is told first.
+// Reports a race with a as the first side.
 static SimFault *tell(Access *x, int l, const Touch *a, int how, const Touch *b,
                       int other) {
   const SimProg *p = x->w->cluster->prog;
@@ -361,8 +370,8 @@ static void race(Access *x, int l, const Touch *me, const Touch *o) {
 }
 
 
-// Is there a fence of that cluster between a thread's write, of another one,
-// and an agent that lane l starts?
+// Reports whether a proxy fence of that cluster is between a write by a thread
+// of another cluster and an agent that lane l starts.
 static bool fenced_by(SimWarp *w, int l, const Touch *o, uint32_t unit) {
   SimCluster *c = w->cluster;
   SimRelay *r = c->prog->relay;
@@ -402,15 +411,16 @@ static void check_proxy(Access *x, int l, const Touch *me, const Touch *o) {
   f->race.agent = AGENT_COPY;
 }
 
-// Does the read of z see o's write, or what atomics made of it?
+// Reports whether the read of z observes o's write, or atomics based on it.
 static bool sees(const SimPlace *p, const Touch *z, const Touch *o) {
   return z->atomic && z->strong && z->turn > o->turn &&
          (p->cut <= o->turn || p->cut > z->turn);
 }
 
-// Is a strong write seen by the last atomic of all, that is ordered before lane
-// l; or, before a write, by one of its own cluster? (Who reads behind its own
-// atomic what others added may come before them in another schedule.)
+// Reports whether a strong write was observed by the last atomic, and that
+// atomic happens before lane l. Before a write, an atomic of the own cluster
+// counts, too. It does not count before a read: in another schedule the atomic
+// may come before the others' writes.
 static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
                      const Touch *o) {
   const SimRelay *r = w->cluster->prog->relay;
@@ -427,13 +437,13 @@ static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
   }
 }
 
-// Of two accesses, is one a draw of a number and the other puts the counter
-// back? With nothing to order them numbers are drawn again, or are lost.
+// Reports whether one access draws a number from a counter and the other resets
+// the counter. Unordered, numbers are drawn twice or lost.
 static bool draws(const Touch *a, const Touch *b) {
   return a->strong && b->strong && a->draws && b->puts;
 }
 
-// An access of another cluster, before this one.
+// Checks an earlier access of another cluster against this one.
 static void check(Access *x, int l, const SimPlace *p, const Touch *me,
                   const Touch *o, bool same) {
   bool ours = draws(me, o), theirs = draws(o, me);
@@ -542,7 +552,7 @@ static void hint_later(SimWarp *w, int l, uint32_t message) {
   u->soon[u->nsoon++] = (Hint){message, 0, (uint16_t)w->id, (uint16_t)l};
 }
 
-// The active lanes fence: what relaxed reads saw is acquired.
+// Fence by the active lanes: acquires what relaxed reads observed.
 void simrelay_fence(SimWarp *w) {
   Unit *u = unit_of(w->cluster);
   uint32_t n = 0;
@@ -584,7 +594,7 @@ void simrelay_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,
   p->message = row ? new_message(w, l, row, before) : before;
 }
 
-// ---- who wrote that? ----
+// ---- last writer ----
 
 bool simrelay_writer(const SimProg *p, const SimMem *m, int64_t at,
                      uint32_t *src, int32_t block[3]) {
@@ -636,7 +646,7 @@ void simrelay_free(SimProg *p) {
   base_free(r->todo);
 }
 
-// ---- the machine ----
+// ---- the simulated device ----
 
 int simrelay_sms(const SimProg *p) { return p->launch->sm < 90 ? 108 : 132; }
 

@@ -1,4 +1,4 @@
-// Faults: counting them while a cluster runs, and saying them in words.
+// Faults: counts them while a cluster runs, and describes them in words.
 #include "ir/operands.h"
 #include "sim/inside.h"
 
@@ -46,7 +46,7 @@ bool simreport_same(const SimReport *a, const SimReport *b) {
          a->mem == b->mem && a->state == b->state;
 }
 
-// Counts a report that is among the n of `all`; false if it is not.
+// Counts a report that is among the n of `all`; false: it is not.
 static bool count_again(const SimCluster *c, SimFault *all, uint32_t n,
                         const SimReport *r) {
   for (uint32_t k = 0; k < n; k++) {
@@ -131,7 +131,7 @@ bool simreport_printf(SimText *t, const char *fmt, ...) {
   return true;
 }
 
-// "shared tensor 'sA' (bf16, 24576 elements)"
+// Appends "shared tensor 'sA' (bf16, 24576 elements)".
 static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
   if (mem < 0) return;
   const Mem *m = &p->fn->mem.p[mem];
@@ -146,10 +146,10 @@ static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
   if (*name) simreport_printf(t, " '%s'", name);
 }
 
-// Who uses the element that f should have waited for, and what it does there.
+// Appends the earlier launch that f should have waited for, and its access.
 static void say_front(SimText *t, const SimFault *f, const SimMem *m) {
   int how = m ? m->before : 0, near = how % (1 << SIM_FAR);
-  if (!f->access.write) near &= SIM_WRITTEN;  // reads go together
+  if (!f->access.write) near &= SIM_WRITTEN;  // two reads do not conflict
   const char *who = near || !m ? "the launch before this one"
     : "a launch farther in front, which the one before this did not wait for "
       "when it let this one begin,";
@@ -162,7 +162,7 @@ static void say_element(SimText *t, const SimProg *p, const SimFault *f) {
   say_mem(t, p, f->r.mem);
 }
 
-// "mbarrier 'full'[2]"
+// Appends "mbarrier 'full'[2]".
 static void say_one(SimText *t, const SimProg *p, int32_t mem, int64_t k) {
   const char *name = ir_str(p->fn, p->fn->mem.p[mem].name);
   simreport_printf(t, "mbarrier ");
@@ -170,7 +170,7 @@ static void say_one(SimText *t, const SimProg *p, int32_t mem, int64_t k) {
   simreport_printf(t, "[%lld]", (long long)k);
 }
 
-// What became of the wait for what is on its way.
+// Appends what happened to the wait for an operation in flight.
 static void say_late(SimText *t, const SimProg *p, const SimFault *f) {
   if (f->r.lack == LACK_TURN) {
     simreport_printf(t, "it began before all had read");
@@ -219,7 +219,7 @@ static const char *const agent_names[] = {
   [AGENT_CPASYNC] = "a cp.async", [AGENT_SEND] = "a st.async",
   [AGENT_COPY] = "a bulk copy", [AGENT_WGMMA] = "wgmma"};
 
-// "(63,200)"; those below 0 as `?` where they are extents.
+// Appends "(63,200)"; negative extents as `?`.
 static void say_tuple(SimText *t, const int64_t *v, int n, bool extents) {
   for (int k = 0; k < n; k++) {
     simreport_printf(t, k ? "," : "(");
@@ -358,7 +358,7 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
   static const char *const how[] = {
     [CLASH_WAW] = "write after a write", [CLASH_WAR] = "write after a read",
     [CLASH_RAW] = "read after a write"};
-  const char *agent = agent_names[f->race.agent];  // NULL: there is none
+  const char *agent = agent_names[f->race.agent];  // NULL: no agent
   bool warps = f->r.kind == SIM_RACE;
   if (f->r.src == f->r.src2 && f->race.how == CLASH_WAW && !f->race.agent &&
       !f->race.far)
@@ -594,7 +594,7 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
   }
 }
 
-// "2 bytes", "1 arrival".
+// Appends "2 bytes", "1 arrival".
 static void say_count(SimText *t, int64_t n, const char *what) {
   simreport_printf(t, "%lld %s%s", (long long)n, what, n == 1 ? "" : "s");
 }
@@ -724,7 +724,7 @@ static void say_unstarted(SimText *t, const SimProg *p, const SimFault *f) {
                    (int)b[1], (int)b[2]);
 }
 
-// What they ask for, what stands there, and who wrote it.
+// Appends the polled element, its value, and its last writer.
 static void say_flag(SimText *t, const SimProg *p, const SimFault *f) {
   const int32_t *b = f->spin.cta;
   DType type = f->spin.type;

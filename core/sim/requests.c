@@ -1,11 +1,11 @@
-// Requests to shared memory, recorded.
+// Records the distinct accesses that a run makes to shared memory.
 #include "sim/requests.h"
 
 #include <string.h>
 
 #include "base/base.h"
 
-// ---- the same again ----
+// ---- hash table ----
 
 static uint64_t mix(uint64_t h, uint64_t x) {
   h = (h ^ x) * 0x9e3779b97f4a7c15ull;
@@ -67,7 +67,7 @@ bool simrequests_add(SimRequests *all, const SimRequest *r) {
   return true;
 }
 
-// ---- what they cost ----
+// ---- passes ----
 
 SimPasses simrequests_passes(const SimRequest *r, const uint32_t addr[32],
                              SimTurns *turns) {

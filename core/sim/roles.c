@@ -1,5 +1,5 @@
-// Threads with roles are those whose code stands in different halves of a
-// branch on the thread, or in loops of different branches.
+// Warp roles: threads have different roles if their code is in different halves
+// of a branch on the thread index, or in loops of different branches.
 #include "ir/operands.h"
 #include "sim/bulk.h"
 #include "sim/roles.h"
@@ -28,7 +28,7 @@ static bool accesses(const SimIns *i) {
          (i->op >= OP_TMALOAD && i->op <= OP_BULKSEND);
 }
 
-// The regions around the first access of a line; false: it has none.
+// Finds the regions around the first access of a line; false: it has none.
 static bool path_of(const SimProg *p, uint32_t src, Path *at) {
   at->n = 0;
   for (uint32_t k = 0; k < p->nins; k++) {
@@ -51,7 +51,7 @@ static bool loops(const Path *at, int from) {
   return false;
 }
 
-// Does a value of the function rest on which thread asks?
+// Reports whether a value of the function depends on the thread index.
 static bool by_thread(const Fn *fn, Ref r, int *left) {
   const Ins *i = ir_get(fn, r);
   if (i->op == OP_SREG)
@@ -115,9 +115,9 @@ bool simroles_some(const SimWarp *w) {
   return false;
 }
 
-// ---- what is ahead of a warp ----
+// ---- reachable instructions ----
 
-// The outermost loop that w is in, among its open regions; -1: none.
+// Returns the outermost loop among w's open regions; -1: none.
 static int loop_of(const SimWarp *w) {
   for (uint32_t k = 0; k < w->depth; k++) {
     uint8_t op = w->cluster->prog->ins[w->frame[k].head].op;
@@ -126,7 +126,7 @@ static int loop_of(const SimWarp *w) {
   return -1;
 }
 
-// Is the ELSE at k that of a branch whose other half w does not take?
+// Reports whether the ELSE at k belongs to a branch whose other half w skips.
 static bool leaves(const SimWarp *w, uint32_t k) {
   for (uint32_t f = 0; f < w->depth; f++)
     if (w->cluster->prog->ins[w->frame[f].head].jump == k)
@@ -153,7 +153,7 @@ bool simroles_ahead(const SimWarp *w, SimIs *is, const void *ud) {
 
 static bool is_shared(const SimMem *m) { return m->space == SP_SMEM; }
 
-// Does i fill shared memory (1), or read it (-1)?
+// Reports whether i fills shared memory (1), or reads it (-1).
 static int fills(const SimIns *i) {
   if (i->op == OP_MBARTX || i->op == OP_TMALOAD || i->op == OP_BULKLOAD ||
       i->op == OP_BULKSEND || i->op == OP_CPASYNC || i->op == OP_STASYNC)

@@ -1,27 +1,28 @@
-// What the program's text says of warps (roles.c): whether two lines are those
-// of different threads, and what a warp may still come to.
+// Static analysis of warps (roles.c): whether two lines belong to different
+// threads, and what a warp can still reach.
 #ifndef CUTE_SIMROLES_H
 #define CUTE_SIMROLES_H
 
 #include "sim/inside.h"
 
-// Are two lines that access memory in branches for different threads, so that
-// no barrier of the block can stand between them?
+// Reports whether two lines that access memory are in branches for different
+// threads, so that no barrier of the block can be between them.
 bool simroles_apart(const SimProg *p, uint32_t src, uint32_t src2);
-// Does a branch depend on which thread takes it?
+// Reports whether a branch depends on the thread index.
 bool simroles_parts(const SimProg *p, const SimIns *branch);
-// May w come to an instruction of which `is` holds? Branches count as taken.
+// Reports whether w can reach an instruction for which `is` holds. All branches
+// count as taken.
 typedef bool SimIs(const SimIns *i, const void *ud);
 bool simroles_ahead(const SimWarp *w, SimIs *is, const void *ud);
-// Is the next thing that w does with shared memory a fill: a store, a copy to
-// it, bytes that are expected?
+// Reports whether the next operation of w on shared memory is a fill: a store,
+// a copy to it, or expected bytes.
 bool simroles_fills(const SimWarp *w);
-// Is w in a branch for some threads?
+// Reports whether w is in a branch for some threads.
 bool simroles_some(const SimWarp *w);
 bool simroles_has(const SimProg *p, Op op);
-// A line that fills shared memory m for line src, with what that lacks where it
-// comes too early: a copy (LACK_WAIT), or a store of another role (LACK_ROLES);
-// 0: there is none.
+// Returns a line that fills shared memory m for line src; 0: there is none.
+// lack: what is missing if src comes too early, after a copy (LACK_WAIT) or a
+// store by another role (LACK_ROLES).
 uint32_t simroles_bringer(const SimProg *p, const SimMem *m, uint32_t src,
                           SimLack *lack);
 

@@ -1,12 +1,12 @@
-// st.async: values for shared memory of another CTA of the cluster, whose
-// mbarrier counts their bytes.
+// st.async: stores to shared memory of another CTA of the cluster, whose
+// mbarrier counts the bytes.
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/shadow.h"
 
 typedef struct Letter {
-  SimLaneBuf data;       // of the lane that each span is of
+  SimLaneBuf data;       // the values of each span's lane
 } Letter;
 
 static void deliver(SimAsync *a, SimStage stage) {
@@ -25,7 +25,7 @@ static void write(SimWarp *w, const SimSend *s, int l, uint8_t *out) {
   }
 }
 
-// The lanes of mask, which name one barrier.
+// Sends for the lanes of mask, which name one mbarrier.
 static void send(SimWarp *w, const SimIns *i, uint32_t mask, const Access *to,
                  SimMbar *b) {
   const SimSend *s = i->x;

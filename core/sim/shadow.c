@@ -1,5 +1,5 @@
-// What reads and writes of memory leave behind, and what is wrong with the
-// next ones.
+// Shadow memory: records reads and writes of memory, and reports accesses that
+// conflict with them.
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/roles.h"
@@ -9,22 +9,22 @@
 
 #include <string.h>
 
-#define READ_SRC ((1u << 29) - 1)  // what SimRead.src holds
+#define READ_SRC ((1u << 29) - 1)  // range of SimRead.src
 
 static bool no_memory(SimCluster *c) {
   c->oom = c->stop = true;
   return false;
 }
 
-// ---- lines of global memory ----
+// ---- tracked lines of global memory ----
 
-// A table of them: 2^k places, key 0 where there is none; the one asked last.
+// A hash table of 2^k lines, key 0 if unused, and the line found last.
 typedef struct ShadowLine { uint64_t key; uint32_t first; } ShadowLine;
 struct SimLines {
   ShadowLine *at, last;
   uint32_t n, max;
-  uint32_t free;           // lines that were given back: a list by their first
-                           // granules' clk, 0 at its end
+  uint32_t free;           // list of released lines, linked by clk of their
+                           // first granules; 0: end
 };
 
 static bool grow(SimCluster *c) {
@@ -69,7 +69,7 @@ static bool more_lines(SimCluster *c) {
   return true;
 }
 
-// Do all warps that go on know of that epoch?
+// Reports whether all running warps know of that epoch.
 static bool is_known(const SimCluster *c, int actor, uint32_t clk) {
   if (actor >= c->prog->nactor) return false;
   for (int k = 0; k < c->prog->nall; k++)
@@ -77,7 +77,7 @@ static bool is_known(const SimCluster *c, int actor, uint32_t clk) {
   return true;
 }
 
-// Is there nothing in granule g that an access still to come could race with?
+// Reports whether no later access can race with the records of granule g.
 static bool is_old(const SimCluster *c, uint32_t g) {
   const SimGran *q = &c->gran[g];
   if (q->flags & (GF_PENDING | GF_RELEASED) || (c->place && c->place[g]))
@@ -102,7 +102,7 @@ static void give_back(SimCluster *c, uint32_t first) {
   c->lines->free = first;
 }
 
-// Gives back what is old; the others have a table without them. false: out of
+// Releases old lines and rebuilds the table of the others; false: out of
 // memory.
 static bool collect(SimCluster *c) {
   SimLines *t = c->lines;
@@ -126,14 +126,14 @@ static bool collect(SimCluster *c) {
   return true;
 }
 
-// Room for a line behind the others, or where one was.
+// Returns room for a line: a released one, or a new one.
 static uint32_t line_room(SimCluster *c) {
   enum { MANY = 1 << 16 };  // granules: 1.5 MB
   SimLines *t = c->lines;
   if (!t->free && c->ngran + LINE > c->maxgran) {
     uint32_t lines = t->n;
     if (c->maxgran >= MANY && !collect(c)) return 0;
-    // few are old: the next time comes later
+    // few are old: collect less often
     if (t->n > lines / 2 && !grow(c)) return 0;
   }
   uint32_t first = t->free;
@@ -173,13 +173,14 @@ int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g) {
   return t->last.first + g % LINE;
 }
 
-// Memory that a tensor map tells of is global, too.
+// Reports whether x accesses global memory; a tensor map's tensor is global,
+// too.
 static bool is_global(const Access *x) { return x->m->space != SP_SMEM; }
 
 // ---- readers ----
 
-// Reads by warps of other CTAs and by agents are few: they stand in a list, of
-// granules where somebody did (GF_FAR). So do all reads of global memory.
+// Reads by warps of other CTAs and by agents are rare. They are in a list, for
+// granules with such reads (GF_FAR). So are all reads of global memory.
 static bool make_far(SimCluster *c) {
   if (!c->farat) {
     c->farat = base_realloc(NULL, c->maxgran * sizeof *c->farat);
@@ -194,7 +195,7 @@ static bool make_far(SimCluster *c) {
   return true;
 }
 
-// The reads, or writes, of an actor among those of granule g in the list; NULL:
+// Returns the list entry of an actor's reads, or writes, of granule g; NULL:
 // out of memory.
 static SimRead *far_entry(SimCluster *c, uint32_t g, int actor, bool wrote) {
   SimGran *q = &c->gran[g];
@@ -224,7 +225,7 @@ void shadow_drop(SimCluster *c, uint32_t g) {
   c->farfree = c->farat[g];
 }
 
-// All who read granule g since it was written.
+// Iterates over all reads of granule g since its last write.
 typedef struct Readers {
   const SimCluster *c;
   const SimRead *row, *read;  // read: of `actor`
@@ -262,7 +263,7 @@ static bool next_reader(Readers *r) {
 
 // ---- faults ----
 
-// The element of the object that x accesses at granule g.
+// Returns the element of the object that x accesses at granule g.
 static int64_t element_at(const Access *x, uint32_t g) {
   const SimProg *p = x->w->cluster->prog;
   if (is_global(x)) return x->piece * 8 / x->m->own;
@@ -270,7 +271,7 @@ static int64_t element_at(const Access *x, uint32_t g) {
   return (byte - x->m->base) * 8 / x->m->own;
 }
 
-// A thread of actor u, in its block; -1: it is none.
+// Returns a thread of actor u, in its block; -1: it is not a warp.
 static int thread_of(const SimProg *p, int u, uint32_t lanes) {
   if (u >= p->nactor) u -= p->nactor;
   if (u >= p->nall) return -1;
@@ -283,26 +284,26 @@ static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
                          element_at(x, g));
 }
 
-// What is on its way to granule g.
+// Returns the agent in flight to granule g.
 static SimAgent flying_to(const SimCluster *c, uint32_t g) {
   if (c->gran[g].flags & GF_AGENT) return AGENT_COPY;
   return simasync_to(c, g) ? AGENT_SEND : AGENT_CPASYNC;
 }
 
-// The mbarrier that an actor is; NULL: it is none.
+// Returns the mbarrier that an actor is; NULL: none.
 static const SimMbar *mbarrier_of(const SimCluster *c, int actor) {
   int k = actor - (c->prog->nactor - c->prog->nmbar);
   return k >= 0 && k < c->nmbar ? &c->mbar[k] : NULL;
 }
 
-// Does a line send by st.async?
+// Reports whether a line contains st.async.
 static bool sends(const SimProg *p, uint32_t src) {
   for (uint32_t k = 0; k < p->nins; k++)
     if (p->ins[k].op == OP_STASYNC && p->ins[k].src == src) return true;
   return false;
 }
 
-// Which agent an actor is that was at granule g, in line src.
+// Returns the kind of agent of an actor that accessed granule g in line src.
 static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
                          uint32_t g) {
   const SimProg *p = c->prog;
@@ -315,7 +316,7 @@ static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
   return team >= 0 && team < p->nteam ? AGENT_WGMMA : AGENT_COPY;
 }
 
-// Into f: why x uses what an agent brings to granule g before it may.
+// Fills in f: why x uses granule g before an agent's write to it is complete.
 static void say_late(SimFault *f, const Access *x, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   const SimGran *q = &c->gran[g];
@@ -332,13 +333,13 @@ static void say_late(SimFault *f, const Access *x, uint32_t g) {
   if (b) simmbar_late(f, x->w, b, q->clk - 1, true);
 }
 
-// Into f: a barrier of the block would not do between threads with roles.
+// Fills in f: a barrier of the block does not help between warp roles.
 static void say_roles(SimFault *f, const Access *x) {
   if (simroles_apart(x->w->cluster->prog, f->r.src, f->r.src2))
     f->r.lack = f->race.how == CLASH_RAW ? LACK_ROLES : LACK_TURN;
 }
 
-// Into f: a wait for what an actor reads of granule g that does not do.
+// Fills in f: which wait for an actor's read of granule g did not suffice.
 static void say_reader(SimFault *f, const Access *x, int l, uint32_t g,
                        int actor) {
   const SimCluster *c = x->w->cluster;
@@ -376,8 +377,8 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
 
 // ---- reads ----
 
-// The last write of granule g, a strong one, is ordered before lane l where a
-// strong read is that saw it.
+// Reports whether the last write of granule g, a strong one, happens before
+// lane l because a strong read observed it.
 static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
   if (!(q->flags & GF_STRONG)) return false;
   for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
@@ -388,8 +389,9 @@ static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
   return false;
 }
 
-// Did lane k of warp u, or one that had met it since, fence behind epoch clk
-// and before lane l of w? They may have fenced again since.
+// Reports whether lane k of warp u executed a proxy fence after epoch clk that
+// happens before lane l of w; or a lane synchronised with it since did. Later
+// fences may follow.
 static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
                        uint32_t clk, int space) {
   uint32_t n = u->nfence < FENCES ? u->nfence : FENCES;
@@ -404,8 +406,8 @@ static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
   return false;
 }
 
-// Is an access by lanes of actor u without a fence between its proxy and that
-// of the agents, to which x belongs: neither its own nor one of x->w behind it?
+// Reports whether the proxy fence is missing between an access by lanes of
+// actor u and x, an access by an agent. x->w may have executed the fence, too.
 static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
                         uint32_t clk) {
   SimWarp *w = x->w;
@@ -432,27 +434,28 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
 }
 
-// Did these lanes of w store the value that is there, since it is there?
+// Reports whether these lanes of w stored the present value.
 static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
   if (q->warp == w->id && !(lanes & ~q->lanes)) return true;
   int n = w->cluster->prog->nwarp;
   return q->also >> w->in & 1 && q->warp / n == w->id / n;
 }
 
-// Are this access of w and the last write strong, each for the other's CTA?
+// Reports whether this access of w and the last write are strong, with scopes
+// that include each other's CTA.
 static bool both_strong(const SimWarp *w, uint8_t flags, const SimGran *q) {
   if (!(flags & q->flags & GF_STRONG)) return false;
   int n = w->cluster->prog->nwarp;
   return q->warp / n == w->id / n || !((flags | q->flags) & GF_NARROW);
 }
 
-// Is a write with this access strong for who did one that was kept?
+// Reports whether this access is strong for the actor of a recorded write.
 static bool strong_for(const Access *x, int actor, const SimRead *d) {
   int n = x->w->cluster->prog->nwarp;
   return x->i->sem && d->strong && actor / n == x->w->id / n;
 }
 
-// Weaker writes before the last one that are not ordered before lane l.
+// Reports weaker writes before the last one that do not happen before lane l.
 static void check_kept(Access *x, int l, uint32_t g) {
   SimWarp *w = x->w;
   for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
@@ -466,7 +469,7 @@ static void check_kept(Access *x, int l, uint32_t g) {
   }
 }
 
-// Into f: a read of what is on its way.
+// Fills in f: a read of an element that is in flight.
 static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
                        const SimGran *q) {
   const SimProg *p = x->w->cluster->prog;
@@ -485,7 +488,8 @@ static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
     f->r.lack = LACK_BARRIER;
 }
 
-// A read of what nobody wrote: does a copy, or another role, bring it?
+// Reports a read of an unwritten element, with the copy or the role that should
+// write it.
 static void say_undefined(Access *x, int l, uint32_t g) {
   const SimProg *p = x->w->cluster->prog;
   SimLack lack = LACK_NONE;
@@ -513,10 +517,10 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   fault_race(x, l, CLASH_RAW, q->warp, q->lanes, q->src, g, false);
 }
 
-// What of a granule's flags says that its last write alone is to be asked for.
+// If only GF_DEFINED of these flags is set, the last write alone is checked.
 enum { SURE = GF_DEFINED | GF_PENDING | GF_KEPT };
 
-// Where the reads of granule g by a warp of its CTA stand.
+// Returns the record for reads of granule g by a warp of its CTA.
 static inline SimRead *near_read(const SimWarp *w, SimGran *q, uint32_t g) {
   const SimCluster *c = w->cluster;
   SimRead *r = &c->read[g * (uint32_t)c->prog->nwarp + (uint32_t)w->in];
@@ -525,12 +529,13 @@ static inline SimRead *near_read(const SimWarp *w, SimGran *q, uint32_t g) {
   return r;
 }
 
-// Does x reach the memory of another CTA?
+// Reports whether x accesses memory of another CTA.
 static bool is_far(const Access *x, int l) {
   return x->m->rank && x->home[l] != x->w->home;
 }
 
-// Who a warp's cp.asyncs are until they have landed: nobody knows of him.
+// Returns the actor of a warp's cp.asyncs in flight, which happen before
+// nothing.
 static int flyer(const SimWarp *w) { return w->cluster->prog->nactor + w->id; }
 
 static unsigned kind_of(const SimIns *i) {
@@ -565,8 +570,8 @@ void shadow_read(Access *x, int l, uint32_t addr) {
   for (uint32_t k = 0; k < n; k++) read_granule(x, l, g + k, far);
 }
 
-// Granule k of a lane's bytes of global memory, which become the piece that
-// reports name; NO_GRANULE: there are no more of them, or no room for more.
+// Returns granule k of a lane's bytes of global memory, and makes it the piece
+// that reports name; NO_GRANULE: no more granules, or no memory.
 static int64_t piece(Access *x, int l, size_t k) {
   const SimArea *a = x->m->area;
   if (k >= (size_t)x->bytes >> a->shift) return NO_GRANULE;
@@ -631,7 +636,8 @@ void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch) {
 
 // ---- writes ----
 
-// Are this write and a read strong, each for the other's CTA?
+// Reports whether this write and a read are strong, with scopes that include
+// each other's CTA.
 static bool strong_too(const Access *x, int actor, const SimRead *d) {
   if (!x->i->sem || d->kind == READ_WEAK) return false;
   int n = x->w->cluster->prog->nwarp;
@@ -646,10 +652,10 @@ static SimFault *note_at(Access *x, int l, uint32_t src2, uint32_t g) {
   return f;
 }
 
-// What PTX does not promise of reads that are ordered before this write: that
-// those of a warpgroup's MMA are over for warps that did not wait for it
-// themselves; that a thread's of shared memory are before what an agent writes
-// there, without a fence between their proxies.
+// Notes what PTX does not guarantee about a read that happens before this
+// write. A warpgroup's MMA may still read, from the view of warps that did not
+// wait for it themselves. A thread's read of shared memory may come after an
+// agent's write, without a proxy fence between them.
 static void check_promise(Access *x, int l, uint32_t g, int actor,
                           const SimRead *d) {
   const SimProg *p = x->w->cluster->prog;
@@ -665,8 +671,9 @@ static void check_promise(Access *x, int l, uint32_t g, int actor,
   f->r.other = proxy ? thread_of(p, actor, d->lanes) : -1;
 }
 
-// Reads since the last write that are not ordered before this write. same: a
-// write of what is there, which those may read who stored it, too.
+// Reports reads since the last write that do not happen before this write.
+// same: the write stores the present value, which threads that stored it may
+// read.
 static void check_readers(Access *x, int l, uint32_t g, bool same) {
   SimWarp *w = x->w;
   const SimGran *q = &w->cluster->gran[g];
@@ -693,7 +700,8 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
   }
 }
 
-// Gives the warps of the CTA that stored the same with nothing to order them.
+// Checks a write against the last write. Returns the warps of the CTA that
+// stored the same value, unordered.
 static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
                              bool same, uint8_t flags) {
   SimWarp *w = x->w;
@@ -701,7 +709,7 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
     fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, true);
     return 0;
   }
-  bool agent = q->flags & GF_AGENT;  // that its phase is over is enough
+  bool agent = q->flags & GF_AGENT;  // the end of the phase suffices
   int actor = agent ? simmbar_twin(w->cluster->prog, q->warp) : q->warp;
   if (simorder_before(w, l, actor, q->lanes, q->clk)) return 0;
   if (both_strong(w, flags, q)) return 0;
@@ -712,15 +720,15 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
   return 0;
 }
 
-// Is a read, or an older write, still to be asked for behind a strong write?
-// Not one that is strong, too, nor one that all know of.
+// Reports whether a read, or an older write, is still to be checked after a
+// strong write: not if it is strong itself, or known to all warps.
 static bool stays(const SimCluster *c, int actor, SimRead *d) {
-  if (d->kind != READ_WROTE) d->strong = 0;  // it saw what was there before
+  if (d->kind != READ_WROTE) d->strong = 0;  // it observed an older value
   return d->kind > (c->prog->ncta > 1 ? READ_STRONG : READ_NARROW) &&
          !is_known(c, actor, d->clk);
 }
 
-// Those of the list of granule g that stay, which is one of its flags then.
+// Keeps the entries of granule g's list that are still to be checked.
 static void keep_far(SimCluster *c, uint32_t g) {
   SimGran *q = &c->gran[g];
   uint32_t *at = &c->farat[g], k;
@@ -740,7 +748,7 @@ static void keep_far(SimCluster *c, uint32_t g) {
   if (!c->farat[g]) q->flags &= (uint8_t)~GF_FAR;
 }
 
-// The last write of granule g stays among the readers.
+// Keeps the last write of granule g as an entry of its list.
 static void keep_write(SimCluster *c, uint32_t g) {
   SimGran *q = &c->gran[g];
   bool weak = !(q->flags & GF_STRONG), narrow = q->flags & GF_NARROW;
@@ -755,7 +763,7 @@ static void keep_write(SimCluster *c, uint32_t g) {
   q->flags |= GF_KEPT;
 }
 
-// A strong write of granule g by lane l is there, behind what stays.
+// Records a strong write of granule g by lane l; keeps what is to be checked.
 static void write_strong(Access *x, int l, uint32_t g, uint8_t flags) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
@@ -805,7 +813,7 @@ void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags) {
   for (uint32_t k = 0; k < n; k++) write_granule(x, l, g + k, same, flags);
 }
 
-// Of the bytes of a granule; 0: they are not known.
+// Returns a hash of a granule's bytes; 0: they are unknown.
 static uint32_t hash_of(const uint8_t *p, size_t n) {
   uint64_t h = 0;
   for (size_t at = 0; p && at < n; at += 8) {
@@ -817,8 +825,8 @@ static uint32_t hash_of(const uint8_t *p, size_t n) {
   return p ? (uint32_t)h | 1 : 0;
 }
 
-// What is there may be another cluster's by now, which runs on another thread
-// of the host: so the same is what this one stored last.
+// Another cluster, on another host thread, may have stored since. So the hash
+// of what this cluster stored last decides whether the values are the same.
 void shadow_write_global(Access *x, int l, const uint8_t *data,
                          uint8_t flags) {
   SimCluster *c = x->w->cluster;

@@ -1,6 +1,6 @@
-// Clusters over the host's threads (without clusters: CTAs). Each finished one
-// hands over what it found; that is merged in their order, so that reports do
-// not depend on how many threads there were.
+// Runs the clusters of a launch (CTAs, if there are no clusters) on host
+// threads. Results of finished clusters are merged in cluster order, so that
+// reports do not depend on the number of threads.
 #define _POSIX_C_SOURCE 200809L
 #include "sim/sim.h"
 
@@ -34,41 +34,42 @@ typedef struct Run {
   const SimProg *prog;
   const SimOpts *opts;
   int max_reports;
-  uint64_t first, total;  // clusters, from the first one on
-  uint64_t most;          // at once, of those that take turns
+  uint64_t first, total;  // clusters, from `first` on
+  uint64_t most;          // communicating clusters that run at once
   uint64_t begun, merged; // handed out; merged, in order
   bool stop, oom, stopped;
-  uint64_t told;          // when progress was reported, and how much
+  uint64_t told;          // time and value of the last progress call
   double part;
   int nasleep;            // clusters that wait for others (Worker.asleep)
-  SimOut *done;           // finished, waiting for an earlier one
+  SimOut *done;           // finished, waiting for an earlier cluster
   pthread_mutex_t lock, atomics;
-  pthread_cond_t moved;   // merged went up
+  pthread_cond_t moved;   // signals an increase of `merged`
   SimFault *fault, *note;
   uint32_t nfault, nnote;
   SimStat *stat;
   uint64_t instructions, mmas, turns, granules, early;
-  SimOrders *order;       // decided schedules: what was found
+  SimOrders *order;       // systematic schedules: results
   size_t norder, maxorder;
   SimText text;
-  SimRequests *requests;  // NULL: nobody asked
-  SimClock *clock;        // ... of SimOpts.machine
+  SimRequests *requests;  // NULL: not recorded
+  SimClock *clock;        // for SimOpts.machine
   SimTape *tape;
   SimTiming timing;
 } Run;
 
 typedef struct Worker {
   Run *run;
-  SimCluster **cluster;         // made when first needed
-  int live, made, max;          // so many run; of those that do not wait
-  SimCluster *asleep, *last;    // Run.nasleep that wait for others, in the
-                                // order in which they began to
-  SimTurns *turns;              // of schedules that are decided
+  SimCluster **cluster;         // allocated when first needed
+  int live, made, max;          // running; allocated and not asleep; room
+  // Run.nasleep clusters that wait for others, the one that has waited longest
+  // first.
+  SimCluster *asleep, *last;
+  SimTurns *turns;              // systematic schedules
   pthread_t thread;
   bool main;
 } Worker;
 
-// ---- what a cluster hands over ----
+// ---- results of a cluster ----
 
 static void out_free(SimOut *o) {
   if (!o) return;
@@ -96,10 +97,10 @@ static SimOut *out_new(const Run *r, uint64_t cluster) {
 
 static void stop(Run *r) {
   r->stopped = true;
-  __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);  // clusters look at it
+  __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);  // clusters poll it
 }
 
-// Adds f to the n of `all`, where there is room for `most`.
+// Merges f into the n faults of `all`, which has room for `most`.
 static void merge_into(SimFault *all, uint32_t *n, uint32_t most,
                        const SimFault *f) {
   for (uint32_t k = 0; k < *n; k++) {
@@ -146,7 +147,7 @@ static void merge(Run *r, SimOut *o) {
     stop(r);
 }
 
-// Takes o over and merges all that is next in order. Under the lock.
+// Takes o, and merges all results that are next in order. The lock is held.
 static void hand_over(Run *r, SimOut *o) {
   SimOut **at = &r->done;
   while (*at && (*at)->cluster < o->cluster) at = &(*at)->next;
@@ -161,13 +162,13 @@ static void hand_over(Run *r, SimOut *o) {
   pthread_cond_broadcast(&r->moved);
 }
 
-// On the thread that called sim_run.
+// Runs on the thread that called sim_run.
 static void report_progress(void *p) {
   Run *r = p;
   if (!r->opts->progress) return;
   r->told = base_nanotime();
   pthread_mutex_lock(&r->lock);
-  // A cluster that waits for others has done about half.
+  // A cluster that waits for others counts as half done.
   double part = ((double)r->merged + (double)r->nasleep / 2) /
                 (double)r->total;
   if (part > r->part) r->part = part;
@@ -181,7 +182,7 @@ static void report_progress(void *p) {
   pthread_mutex_unlock(&r->lock);
 }
 
-// The same, but not more often than 20 times a second.
+// Reports progress at most 20 times a second.
 static void tick(void *p) {
   enum { EACH = 50000000 };  // nanoseconds
   Run *r = p;
@@ -227,7 +228,8 @@ static void cluster_free(SimCluster *c) {
 static bool cluster_init(SimCluster *c, Run *r) {
   const SimProg *p = r->prog;
   enum { MOST = 40000000,   // instructions of a warp
-         STILL = 32 << 20, EACH = 4 << 20 };  // of all, memory being as it is
+         // Of a cluster, while memory is unchanged.
+         STILL = 32 << 20, EACH = 4 << 20 };
   size_t n = (size_t)p->nall, ctas = (size_t)p->ncta;
   c->prog = p;
   c->budget = r->opts->budget ? r->opts->budget : MOST;
@@ -274,7 +276,7 @@ static SimCluster *cluster_new(const Worker *w) {
 
 // ---- workers ----
 
-// wait: until there is room for another one.
+// wait: blocks until there is room for another cluster.
 static bool next_cluster(Run *r, uint64_t *cluster, bool wait) {
   const SimDebug *d = r->prog->launch->debug;
   if (d && d->over) return false;
@@ -309,7 +311,7 @@ static bool begin(Run *r, SimCluster *c, uint64_t index) {
   return true;
 }
 
-// The memory of one more cluster; NULL: there is none.
+// Returns a SimCluster for one more cluster; NULL: out of memory.
 static SimCluster *place_for(Worker *w) {
   if (w->live < w->made) return w->cluster[w->live];
   if (w->made + w->run->nasleep == w->max) {
@@ -324,7 +326,7 @@ static SimCluster *place_for(Worker *w) {
   return c;
 }
 
-// Another cluster for a worker; false: there is none, or no room for it.
+// Starts another cluster on a worker; false: there is none, or no room for it.
 static bool another(Worker *w) {
   Run *r = w->run;
   uint64_t index;
@@ -350,14 +352,14 @@ static void finish(Worker *w, int k) {
   pthread_mutex_unlock(&r->lock);
 }
 
-// ---- clusters that take turns ----
+// ---- communicating clusters ----
 
-// May one more cluster begin?
+// Reports whether one more cluster can start.
 static bool has_room(const Worker *w) {
   return (uint64_t)(w->live + w->run->nasleep) < w->run->most;
 }
 
-// Cluster k of those that run waits for others to change memory.
+// Sets running cluster k aside until others change memory.
 static void put_to_sleep(Worker *w, int k) {
   SimCluster *c = w->cluster[k];
   w->cluster[k] = w->cluster[--w->live];
@@ -368,13 +370,13 @@ static void put_to_sleep(Worker *w, int k) {
   w->run->nasleep++;
 }
 
-// Does a cluster wait for a change of memory that has not come?
+// Reports whether a cluster waits for a change of memory that has not happened.
 static bool is_waiting(const SimCluster *c) {
   return c->asleep == *c->prog->changes && !c->hopeless;
 }
 
-// At most n of those that waited longest run again, if memory has changed since
-// (all: even if not); false: there is none.
+// Resumes at most n of the clusters that have waited longest, if memory has
+// changed since (all: in any case); false: none.
 static bool wake(Worker *w, int n, bool all) {
   bool some = false;
   for (SimCluster *c; n-- > 0 && (c = w->asleep); some = true) {
@@ -387,7 +389,8 @@ static bool wake(Worker *w, int n, bool all) {
   return some;
 }
 
-// All that have begun wait for each other, and no more can begin.
+// Marks all running clusters as deadlocked: they wait for each other, and no
+// other cluster can start.
 static void give_up(Worker *w) {
   Run *r = w->run;
   wake(w, w->run->nasleep, true);
@@ -397,9 +400,10 @@ static void give_up(Worker *w) {
   }
 }
 
-// Clusters by turns. More than a few begin only where all wait: as many as the
-// SMs of the machine hold. Where many wait, a change of memory wakes one at a
-// time, so that a barrier of all blocks takes time linear in their number.
+// Interleaves communicating clusters. More than a few run only if all wait: at
+// most the number that the SMs of the device hold. If many wait, a change of
+// memory resumes one at a time, so that a grid barrier takes time linear in the
+// number of blocks.
 static void take_turns(Worker *w) {
   enum { FEW = 4, MANY = 16, OFTEN = 4 };
   Run *r = w->run;
@@ -421,7 +425,7 @@ static void take_turns(Worker *w) {
   }
 }
 
-// ---- decided schedules ----
+// ---- systematic schedules ----
 
 static void orders_free(SimOrders *o) {
   for (size_t k = 0; k < o->nswap; k++) base_free(o->swap[k].turn);
@@ -447,7 +451,7 @@ static void keep_orders(Worker *w) {
   base_free(o);
 }
 
-// The clusters that live go on by chance: nobody has a turn.
+// Continues the live clusters with random schedules.
 static void leave(Worker *w) {
   for (int k = 0; k < w->live; k++) {
     w->cluster[k]->turns = NULL;
@@ -486,7 +490,7 @@ static void *work_decided(Worker *w) {
   return NULL;
 }
 
-// Clusters one after the other.
+// Runs clusters one after the other.
 static void *work(void *p) {
   Worker *w = p;
   if (w->turns) return work_decided(w);
@@ -515,8 +519,8 @@ static int thread_count(const Run *r) {
   return (uint64_t)n > most ? (int)most : (int)n;
 }
 
-// Threads for the workers from w[1] on; how many there came to be. Signals
-// are for the thread that runs Lua.
+// Starts threads for the workers from w[1] on; returns their number. Signals
+// stay with the thread that runs Lua.
 static int start_workers(Worker *w, int n) {
   SigHold hold;
   int k = 1;
@@ -526,7 +530,7 @@ static int start_workers(Worker *w, int n) {
   return k - 1;
 }
 
-// All CTAs; false when memory ran out.
+// Runs all clusters; false: out of memory.
 static bool run_all(Run *r) {
   int n = thread_count(r), started = 0;
   Worker *w = base_realloc(NULL, (size_t)n * sizeof *w);
@@ -569,7 +573,7 @@ void sim_free(SimResult *r) {
   base_free(r);
 }
 
-// Which line statistics record k became part of; -1: none.
+// Adds statistics record k to its line; returns the line's index; -1: unused.
 static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   const SimStat *a = &r->stat[k];
   if (!a->count) return -1;
@@ -589,7 +593,8 @@ static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   return (int32_t)(at - s->line);
 }
 
-// Requests are of statistics records while it runs, and then of lines.
+// Builds the lines; requests refer to statistics records before, and to lines
+// after.
 static bool add_lines(Run *r, SimResult *s) {
   uint32_t n = r->prog->nstat;
   int32_t *of = base_realloc(NULL, n * sizeof *of);
@@ -609,8 +614,7 @@ static int by_cluster(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// n faults with their sentences; NULL: out of memory. Counts those that are
-// there into *done.
+// Describes n faults; NULL: out of memory. Counts finished ones in *done.
 static SimReport *say_all(const Run *r, SimFault *all, uint32_t n,
                           size_t *done) {
   SimReport *p = base_realloc(NULL, n * sizeof *p);
@@ -667,7 +671,7 @@ static void print_program(Ctx *cx, const SimProg *p) {
   buf_free(&text);
 }
 
-// One cluster alone, on a machine that has a clock.
+// Prepares to run one cluster alone with an event log.
 static void watch(Ctx *cx, Run *r) {
   const SimMachine *m = r->opts->machine;
   r->clock = simclock_new(cx, r->prog, m);
@@ -681,7 +685,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  bool none = prog->nunit == 0;  // a grid of no blocks: nothing runs
+  bool none = prog->nunit == 0;  // an empty grid: nothing runs
   bool one = !none && (o->machine || (o->decided && o->unit >= 0 && !o->all &&
                                       !prog->relay));
   int64_t unwritten = 0;
@@ -703,7 +707,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (ok && r.tape) ok = simclock_play(r.clock, r.tape, goes_on, &r, &r.timing);
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
   bool whole = ok && !r.stopped && !r.nfault && !none;
-  if (whole && !r.tape)  // what others write is, of one
+  if (whole && !r.tape)  // a single cluster writes only its part
     unwritten = simleft_find(prog, left, one ? NULL : merge_fault, &r);
   SimShort few = {.mem = -1};
   if (whole && !r.nfault && !one) few = simleft_short(cx, prog);

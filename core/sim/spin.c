@@ -1,7 +1,7 @@
-// Warps that ask memory in vain. A warp that comes twice to the same state,
-// registers and all, while nobody changed memory will come to it for ever: so a
-// deadlock on flags is known as soon as all that could run are there, and loops
-// that count, or look at a clock, are none.
+// Livelock: warps that poll memory in vain. A warp that returns to a former
+// state, registers included, while memory is unchanged will return to it for
+// ever. So a deadlock on flags is found as soon as all runnable warps are in
+// that state. A loop that counts, or reads a clock, never is.
 #include "sim/spin.h"
 
 #include "ir/rows.h"
@@ -36,7 +36,7 @@ static uint64_t state_of(const SimWarp *w) {
   return h;
 }
 
-// Nobody needs what i computed: the round before.
+// Clears the value of i, which the next iteration computes anew.
 static void clear(SimWarp *w, const SimIns *i) {
   const Ins *from = ir_get(w->cluster->prog->fn, i->ref);
   if (i->op == OP_VSET || i->op == OP_VAR || from->type == DT_NONE || !i->d)
@@ -61,7 +61,7 @@ uint64_t simspin_state(SimWarp *w) {
 }
 
 void simspin_ask(SimWarp *w, const SimIns *i) {
-  enum { OFTEN = 16 };  // before it is looked at closely
+  enum { OFTEN = 16 };  // polls before the state is compared
   SimCluster *c = w->cluster;
   SimSpin *s = &c->spin[w->id];
   uint64_t stamp = simspin_stamp(c);
@@ -111,9 +111,9 @@ bool simspin_all(const SimCluster *c, bool *global) {
   return some && !c->landing;
 }
 
-// ---- trials of polls ----
+// ---- trial runs of polls ----
 
-// A trial changes the warp's struct, and these; `room` keeps them.
+// A trial changes the warp's struct, and these arrays; `room` saves them.
 static size_t wrap_bytes(const SimProg *p) {
   return p->nwrap * sizeof(uint32_t);
 }
@@ -143,7 +143,7 @@ static void put_back(SimWarp *w, const SimWarp *was, const char *room) {
   memcpy(w->wrapped, room + frame_bytes(p), wrap_bytes(p));
 }
 
-// Reports whether i changes values and branches of its warp only.
+// Reports whether i changes only values and branches of its warp.
 static bool is_own(const SimIns *i) {
   Op op = (Op)i->op;
   return (op_pure(op) && i->who <= WHO_LANE) || op == OP_VAR || op == OP_VGET ||
@@ -158,8 +158,8 @@ bool simspin_only_reads(const SimWarp *w) {
   return end != NULL;
 }
 
-// Runs w to its next turn; false: an instruction there has other effects.
-// Fences order nothing in a trial.
+// Runs w to its next scheduling step; false: an instruction before it has other
+// effects. Fences have no effect in a trial.
 static bool goes_on(SimWarp *w) {
   enum { MOST = 4096 };  // instructions
   const SimIns *ins = w->cluster->prog->ins;
@@ -172,9 +172,10 @@ static bool goes_on(SimWarp *w) {
   return false;
 }
 
-// Returns the turns after which w, which finds `a` first, is back; 0: unknown.
+// Returns the number of scheduling steps after which w, which reads `a` first,
+// is in the same state again; 0: unknown.
 static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
-  enum { MOST = 8 };  // turns
+  enum { MOST = 8 };  // scheduling steps
   const SimIns *ins = w->cluster->prog->ins;
   uint32_t first = w->pc;
   for (int n = 1; n <= MOST; n++) {
@@ -218,9 +219,9 @@ bool simspin_could(SimWarp *w, char *room) {
   return false;
 }
 
-// ---- what is told ----
+// ---- reports ----
 
-// The byte that w asks for, in memory; NULL: outside.
+// Returns the address of the byte that w polls; NULL: out of bounds.
 static const uint8_t *asked(const SimWarp *w, const SimSpin *s) {
   const SimProg *p = w->cluster->prog;
   if (s->at < 0 || s->at + s->m->bits / 8 > s->m->bytes) return NULL;
@@ -229,7 +230,7 @@ static const uint8_t *asked(const SimWarp *w, const SimSpin *s) {
   return w->cluster->smem + s->home + s->m->base + s->at;
 }
 
-// Who of this cluster wrote that last.
+// Fills in f: the last writer of the polled bytes in this cluster.
 static void find_writer(const SimWarp *w, const SimSpin *s, SimFault *f) {
   SimCluster *c = w->cluster;
   const SimProg *p = c->prog;

@@ -1,15 +1,15 @@
-// A cluster, its CTAs and their warps while they run; CTA k's shared memory is
-// that from k * SimProg.smem_bytes on.
+// State of a running cluster, its CTAs and their warps. CTA k's shared memory
+// starts at byte k * SimProg.smem_bytes.
 #ifndef CUTE_SIMSTATE_H
 #define CUTE_SIMSTATE_H
 
 #include "sim/report.h"
 #include "sim/waited.h"
 
-typedef struct SimFrame {  // of an open region
-  uint32_t mask;           // lanes that are here when it ends
-  uint32_t other;          // a branch: those that its other half is for
-  uint32_t head;           // the instruction that opened it
+typedef struct SimFrame {  // an open region
+  uint32_t mask;           // lanes that are active again when it ends
+  uint32_t other;          // branch: lanes that take the other half
+  uint32_t head;           // instruction that opened the region
 } SimFrame;
 
 typedef enum SimState {
@@ -19,132 +19,149 @@ typedef enum SimState {
 // SIM_ROOM: bytes for an operand of the largest MMA, 256 x 64 in f32.
 enum { FENCES = 16, SIM_ROOM = 256 * 64 * 4 };
 
-typedef struct SimCta SimCta; typedef struct SimCluster SimCluster;
-typedef struct SimBatch SimBatch; typedef struct SimReach SimReach;
-typedef struct SimTaint SimTaint;  // regs.h; mem.c, cluster.c; shadow.h
-typedef struct SimGran SimGran; typedef struct SimRead SimRead;
-typedef struct SimFar SimFar; typedef struct SimLines SimLines;
-typedef struct SimMbar SimMbar; typedef struct SimAsync SimAsync;
-typedef struct SimSpin SimSpin; typedef struct SimPart SimPart;
-typedef struct SimTeam SimTeam; typedef struct SimPattern SimPattern;
+// Defined below, and in regs.h, mem.c, cluster.c, shadow.h, mbar.h, async.h ...
+typedef struct SimCta SimCta;
+typedef struct SimCluster SimCluster;
+typedef struct SimBatch SimBatch;
+typedef struct SimReach SimReach;
+typedef struct SimTaint SimTaint;
+typedef struct SimGran SimGran;
+typedef struct SimRead SimRead;
+typedef struct SimFar SimFar;
+typedef struct SimLines SimLines;
+typedef struct SimMbar SimMbar;
+typedef struct SimAsync SimAsync;
+typedef struct SimSpin SimSpin;
+typedef struct SimPart SimPart;
+typedef struct SimTeam SimTeam;
+typedef struct SimPattern SimPattern;
 struct SimWarp {
   SimCluster *cluster;
   SimCta *cta;
-  int id, in;              // number in the cluster, in its CTA
-  uint32_t home;           // its CTA's first byte of shared memory
+  int id, in;              // number in the cluster; in its CTA
+  uint32_t home;           // first byte of its CTA's shared memory
   SimState state;
   uint32_t pc, active, valid;
-  uint32_t gone;           // lanes that left the kernel before its end
-  uint32_t here, waits, tries;  // lanes.c: those that run, with their branches;
-  uint64_t stamp;          // asked in vain; turns since so many changes
-  SimPart *part;           // the others; NULL: none went their own way
-  uint32_t clk;            // epoch of memory order, see order.c
-  uint32_t depth, ring;    // how often it was at a ring of edit.c's
+  uint32_t gone;           // lanes that exited the kernel early
+  // lanes.c: lanes of the running part; failed polls; switches between parts
+  // since memory change number `stamp`.
+  uint32_t here, waits, tries;
+  uint64_t stamp;
+  SimPart *part;           // the waiting parts of a diverged warp, or NULL
+  uint32_t clk;            // current epoch of the memory order, see order.c
+  uint32_t depth, ring;    // region depth; visits of a ring of edit.c
   SimFrame *frame;
   char *v;                 // values
   uint64_t count;          // instructions executed
-  uint32_t src, line;      // where it waits; its last instruction, debugged
+  uint32_t src, line;      // where it waits; last instruction (debugger)
   int bar, mbar;           // barrier, mbarrier that it waits at
-  bool refused, polling;   // its last try_wait was false by chance; at all
-  uint32_t *vc;            // what is ordered before all lanes; order.c:
-  uint32_t seen, pending, distant, fenced;  // lanes whose rows hold something
-  bool level, vain;        // ... all lanes the same; its poll orders nothing
-  uint32_t sent, started;  // lanes after a fence for other clusters; CTAs
+  bool refused, polling;   // last try_wait failed by chance; last one failed
+  uint32_t *vc;            // vector clock: what happens before all lanes
+  uint32_t seen, pending, distant, fenced;  // order.c: lanes whose rows are set
+  bool level, vain;        // level: one row for all lanes; vain: poll failed
+  uint32_t sent, started;  // lanes fenced for the GPU; CTAs known to run
   uint32_t committed[LANES];  // cp.async groups
   SimBatch *batch;         // batches [first, end) are in flight
   size_t first, end, cap;
-  uint64_t batches;        // ever made
-  uint32_t groups[BY_COUNT][LANES];  // of what agents do, committed
+  uint64_t batches;        // number ever created
+  uint32_t groups[BY_COUNT][LANES];  // committed groups of agents' operations
   uint32_t issued;         // epoch of its agent
-  uint32_t teamwork;       // groups of its warpgroup's MMAs, committed
+  uint32_t teamwork;       // committed groups of warpgroup MMAs
   SimWaited waited[GROUPS_COUNT];  // waits.h
-  // Number k of its proxy fences, for shared (1), global (2): fence[k % FENCES]
+  // Proxy fence k, for shared (1) and global memory (2), is fence[k % FENCES].
   struct { uint32_t clk, met, lanes, spaces; } fence[FENCES];  // met: vc[id]
   uint32_t nfence;
-  uint32_t *proxied;       // of each's writes: fenced in shared, in global
-  uint32_t met, came, passed;  // the cluster: times; lanes there, and through
-  uint32_t wider, fresh[2];  // lanes after a fence for the cluster or more;
-                           // that learnt nothing since their proxy fences
-  int registers, wanted;   // of a thread; SW_REGISTERS: that it asks for
-  struct { const SimIns *i; uint32_t n, clk; } allot;  // its last setmaxnreg
-  uint32_t *wrapped;       // of products, the lanes that wrapped last
-  bool wraps, tainted;     // some did; an undefined register was read: taint.c
-  SimTaint *taint;         // of the values, by slot
-  struct { const SimMem *mem; uint32_t src; } quotient;  // by 0, put there
-  SimText text;  // printed
+  uint32_t *proxied;       // epochs fenced for agents: in shared, in global
+  uint32_t met, came, passed;  // cluster barrier: rounds; lanes arrived; passed
+  // Lanes fenced for the cluster or wider; lanes that acquired nothing since
+  // their proxy fence for shared, and for global memory.
+  uint32_t wider, fresh[2];
+  int registers, wanted;   // of a thread; SW_REGISTERS: requested count
+  struct { const SimIns *i; uint32_t n, clk; } allot;  // last setmaxnreg
+  uint32_t *wrapped;       // of each product: lanes that overflowed last
+  bool wraps, tainted;     // wraps: some overflowed; tainted: see taint.c
+  SimTaint *taint;         // undefined lanes of the values, by slot
+  // Registers that hold the result of a division by zero, and its line.
+  struct { const SimMem *mem; uint32_t src; } quotient;
+  SimText text;            // output of printf
 };
 
-// What is ordered before those who come to take it.
+// A released past, for threads that acquire it.
 typedef struct SimPast {
-  uint32_t *vc, *row;      // row: NULL until needed
-  bool rows;               // its row holds something
-  uint32_t gate;           // of tape.h that they pass
+  uint32_t *vc, *row;      // vector clock; per-thread epochs (NULL: unused)
+  bool rows;               // row is set
+  uint32_t gate;           // gate of the event log (tape.h) that they pass
 } SimPast;
 
 typedef struct SimBar {
   int expected, arrived;   // threads; arrived 0: idle
   uint32_t members, waiting;  // warps of the CTA
-  uint32_t src[MAX_WARPS], clk[MAX_WARPS];  // where they arrived, and when
-  uint32_t before, knows;  // of the last round: members, those who waited
-  uint32_t last[MAX_WARPS];  // when they arrived
+  uint32_t src[MAX_WARPS], clk[MAX_WARPS];  // of each warp's arrival
+  uint32_t before, knows;  // previous round: members; warps that waited
+  uint32_t last[MAX_WARPS];  // previous round: epochs of the arrivals
   SimPast past;
 } SimBar;
 
 struct SimCta {
-  uint64_t number;         // in the order of clusters; in the grid where a
-  int32_t id[3];           // cluster is one CTA
+  uint64_t number;         // cluster by cluster; without clusters: grid order
+  int32_t id[3];           // position in the grid
   SimBar bar[MAX_BARS];
-  int pool[4];             // registers a lane that each quarter has left
-  bool early;              // it let the next launch in before it waited
+  int pool[4];             // free registers per lane in each SM quarter
+  bool early;              // let the next launch start before it waited
 };
 
 struct SimCluster {
   const SimProg *prog;
-  uint32_t index;          // among those of the launch
+  uint32_t index;          // index in the launch
   uint64_t rng, serial, budget, patience, mmas;
   uint64_t due;            // serial at which a loop calls simcluster_tick
-  int polls;               // global memory asked and unchanged, this turn
-  uint64_t changed, still, since, quiet;  // of memory: exec.c's end_region
-  uint64_t moved, asleep;  // spin.h; it waits for others since *prog->changes,
-  SimCluster *next;        // the next one later
-  SimSpin *spin; struct SimTurns *turns; struct SimCauses *causes;  // turns.h
-  int64_t unborn;          // a deadlock: blocks that cannot begin
-  bool look, hopeless;     // somebody is stuck; so are all
-  bool stop, oom, strict;  // nothing more to learn of it; notes are faults
+  int polls;               // unchanged global memory read this time slice
+  uint64_t changed, still, since, quiet;  // livelock: quiet_for in exec.c
+  uint64_t moved, asleep;  // memory changes (spin.h); *prog->changes when it
+                           // began to wait for other clusters
+  SimCluster *next;        // the cluster that began to wait after this one
+  SimSpin *spin;
+  struct SimTurns *turns;  // turns.h
+  struct SimCauses *causes;
+  int64_t unborn;          // deadlocks: blocks that cannot start
+  bool look, hopeless;     // a warp may be stuck; all clusters are stuck
+  bool stop, oom, strict;  // stop: end the run; strict: notes are faults
   int max_reports;
-  SimWarp *warp;           // of all CTAs, CTA by CTA
+  SimWarp *warp;           // of all CTAs, in CTA order
   SimCta *cta;
-  uint32_t *clocks;        // of the warps, then of the barriers
+  uint32_t *clocks;        // vector clocks of the warps, then of the barriers
   uint8_t *smem;
-  SimGran *gran;           // ngran of them, room for maxgran (shadow.h)
+  SimGran *gran;           // ngran granules, room for maxgran (shadow.h)
   uint32_t ngran, maxgran;
-  SimLines *lines;         // of global memory
-  SimRead *read;           // (granule, warp of its CTA): where a reader is
-  SimFar *far;             // shadow.c: from 1 on; those of a granule begin at
-  uint32_t *farat, nfar, maxfar, farfree;  // farat; NULL until needed
+  SimLines *lines;         // tracked lines of global memory
+  SimRead *read;           // (granule, warp of its CTA): last read
+  // shadow.c: list entries from 1 on; granule g's list starts at farat[g].
+  SimFar *far;
+  uint32_t *farat, nfar, maxfar, farfree;  // farat: NULL until needed
   SimMbar *mbar;           // mbar.c; NULL until needed
-  uint16_t *mbarat;        // which is at an address / 8, from 1 on
-  uint32_t *mbarclocks, *mbarwaits, *came; struct SimUse *uses;
+  uint16_t *mbarat;        // by address / 8: index + 1 of its mbarrier
+  uint32_t *mbarclocks, *mbarwaits, *came;
+  struct SimUse *uses;
   struct SimPassed *passed;
   int nmbar;
-  uint64_t vain;           // try_waits in vain, since something happened
-  SimTeam *team;           // of each warpgroup; NULL: they multiply nothing
-  SimAsync **async;        // in flight; `landing` of them end at an mbarrier
+  uint64_t vain;           // failed try_waits since the last progress
+  SimTeam *team;           // of each warpgroup; NULL: no wgmma in the kernel
+  SimAsync **async;        // in flight; landing: those that end at an mbarrier
   size_t nasync, maxasync, landing;
-  struct SimMaps *maps;    // maps.c: tensor maps that it made
-  SimPast open, done;      // of the cluster's barrier
-  uint32_t met;            // times that all came
-  bool meets;              // somebody did
-  struct SimTape *tape;    // what it does is written there, or NULL
-  SimReach *reach;    // (CTA, warp): its last access there
+  struct SimMaps *maps;    // maps.c: tensor maps made by the kernel
+  SimPast open, done;      // cluster barrier: this round, the last one
+  uint32_t met;            // completed rounds
+  bool meets;              // a warp has used the cluster barrier
+  struct SimTape *tape;    // event log to write to, or NULL
+  SimReach *reach;    // (CTA, warp): its last access to that CTA's memory
   uint32_t *row, *place, *location, nplace, maxplace;  // order.c, if needed
   SimPattern *pattern;     // two per statistics record: shared, global
-  struct SimRequests *requests;  // where they are recorded, or NULL
+  struct SimRequests *requests;  // recorded accesses, or NULL
   SimOut *out;
-  float *tile;             // scratch of MMA operands: 4 of SIM_ROOM bytes
+  float *tile;             // scratch for MMA operands: 4 of SIM_ROOM bytes
   void *lock;              // pthread_mutex_t of global atomics
-  const bool *quit;        // set by others: give up
-  void (*tick)(void *ud), *tick_ud;  // called now and then, or NULL
+  const bool *quit;        // set by other threads: give up
+  void (*tick)(void *ud), *tick_ud;  // called periodically, or NULL
 };
 
 #endif

@@ -1,8 +1,8 @@
-// Deadlocks. A stop is a place where warps wait; it is behind others where
-// those stand who could end it. Stops that are behind each other only are where
-// the cause is: those that nobody can end, then the first wait of who fills a
-// stage (its parity), a phase whose count does not come together, and who fills
-// before who reads.
+// Deadlocks. A stop is a place where warps wait. It depends on the stops of
+// threads that could end it. The root cause is among stops that only depend on
+// each other. Candidates, most likely first: stops that no thread can end; the
+// first wait of a producer for an empty stage (its parity); a phase with a
+// wrong arrival count; producers before consumers.
 #include "sim/bulk.h"
 #include "sim/mbar.h"
 #include "sim/roles.h"
@@ -15,12 +15,13 @@
 enum { MOST_STOPS = 64 };
 
 typedef struct Stop {
-  SimWarp *w;              // the first one there
+  SimWarp *w;              // first warp that waits there
   SimStuck how;
   int bar;                 // STUCK_BARRIER
   SimLack lack;
-  int rank;                // the lower, the likelier is the cause here
-  uint64_t behind;         // stops; itself, if its own warps could end it
+  int rank;                // lower: more likely to be the cause
+  uint64_t behind;         // stops it depends on; itself, if its own warps
+                           // could end it
 } Stop;
 typedef struct Stops {
   SimCluster *c;
@@ -28,9 +29,9 @@ typedef struct Stops {
   int n;
 } Stops;
 
-// ---- where they stand ----
+// ---- stops ----
 
-// Is u stuck as w is, and at the same thing?
+// Reports whether u is stuck at the same thing as w.
 static bool same_place(const SimWarp *w, const SimWarp *u) {
   if (u->cta != w->cta) return false;
   if (simspin_stuck(w)) return simspin_same(w, u);
@@ -42,7 +43,7 @@ static bool same_place(const SimWarp *w, const SimWarp *u) {
   return u->state == w->state;
 }
 
-// The first of its CTA that is stuck there.
+// Reports whether w is the first of its CTA that is stuck there.
 static bool is_first(const SimWarp *w) {
   for (const SimWarp *u = w - w->in; u < w; u++)
     if (same_place(w, u)) return false;
@@ -83,7 +84,7 @@ static int stop_of(const Stops *all, const SimWarp *u) {
   return -1;
 }
 
-// ---- who could end one ----
+// ---- threads that could end a stop ----
 
 static bool comes_to(const SimIns *i, const void *ud) {
   const Stop *s = ud;
@@ -97,14 +98,15 @@ static bool is_op(const SimIns *i, const void *ud) {
 
 typedef struct Bring { const SimMbar *b; int64_t at; bool own; } Bring;
 
-// Is m's memory where the mbarrier is?
+// Reports whether the mbarrier is in m's memory.
 static bool is_there(const Bring *d, const SimMem *m) {
   return (m->rank || d->own) && d->at >= m->base &&
          d->at < (int64_t)m->base + m->bytes;
 }
 
 static bool brings_bytes(const SimIns *i, const Bring *d) {
-  if (i->op == OP_TMALOAD && !d->own) return true;  // to many CTAs, perhaps
+  // Multicast may reach many CTAs.
+  if (i->op == OP_TMALOAD && !d->own) return true;
   if (i->op == OP_STASYNC)
     return is_there(d, ((const SimSend *)i->x)->bar.mem);
   return (i->op == OP_TMALOAD || i->op == OP_BULKLOAD ||
@@ -144,7 +146,7 @@ static bool could_end(const Stop *s, const SimWarp *u) {
     case STUCK_TEAM:
       return u->cta == s->w->cta && u->in / 4 == s->w->in / 4 &&
              u->state != SW_TEAM && simroles_ahead(u, is_op, &wgmma);
-    case STUCK_FLAG: break;  // anybody's store
+    case STUCK_FLAG: break;  // any thread's store
   }
   return false;
 }
@@ -159,7 +161,7 @@ static void find_behind(Stops *all) {
   }
 }
 
-// ---- which is the cause ----
+// ---- root cause ----
 
 static void judge_mbarrier(Stop *s, bool nobody) {
   const SimProg *p = s->w->cluster->prog;
@@ -198,7 +200,7 @@ static void judge(Stops *all) {
   }
 }
 
-// Stops that k is behind, through others too.
+// Returns the stops that k depends on, directly or not.
 static uint64_t reach(const Stops *all, int k) {
   uint64_t seen = 0, next = all->s[k].behind;
   while (next & ~seen) {
@@ -209,7 +211,7 @@ static uint64_t reach(const Stops *all, int k) {
   return seen;
 }
 
-// Is whatever k is behind, behind k?
+// Reports whether everything that k depends on depends on k.
 static bool is_last(const uint64_t *behind, int k) {
   for (uint64_t m = behind[k]; m; m &= m - 1)
     if (!(behind[__builtin_ctzll(m)] >> k & 1) && __builtin_ctzll(m) != k)
@@ -232,9 +234,9 @@ static void put_cause_first(Stops *all) {
   all->s[0] = first;
 }
 
-// ---- what is told ----
+// ---- reports ----
 
-// What warp w waits for, and who does with it.
+// Reports what warp w waits for, and which warps wait with it.
 static SimFault *tell(const Stop *s, int32_t mem, int64_t element,
                       uint64_t state, uint32_t src2) {
   SimCluster *c = s->w->cluster;

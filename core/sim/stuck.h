@@ -4,7 +4,7 @@
 
 #include "sim/inside.h"
 
-// No warp can go on: tells what each waits for, the cause first.
+// Reports what each warp waits for when none can run, the root cause first.
 void simstuck_tell(SimCluster *c);
 
 #endif

@@ -1,5 +1,5 @@
-// Tables of MMA and matrix-copy atoms, made from the TV layouts of their
-// rows: which value of which thread is which element of a tile.
+// Fragment layouts of MMA and matrix-copy atoms, computed from the TV layouts
+// of their rows: the element of a tile that each value of each thread is.
 #include "sim/tables.h"
 
 #include <string.h>
@@ -49,8 +49,8 @@ static int mode_at(const Mode *m, int i) {
 
 // ---- MMA ----
 
-// What of an operand is the atom's: a tile (rows x cols, row-major) and which
-// of its elements each lane has; TV coordinates are column-major.
+// Describes an operand by the atom: a tile (rows x cols, row-major), and the
+// elements of it that each lane holds. TV coordinates are column-major.
 static SimOperand tile_of(Ctx *cx, const SimMmaIns *mi, const char *tv_text,
                           DType t, int rows, int cols) {
   Tv tv = read_tv(cx, tv_text);
@@ -69,7 +69,7 @@ static SimOperand tile_of(Ctx *cx, const SimMmaIns *mi, const char *tv_text,
   return o;
 }
 
-// The registers that an instruction has it in.
+// Sets the registers of the instruction that hold the operand.
 static void set_registers(Ctx *cx, const SimMem **mem, const Operand *from,
                           SimOperand *o) {
   o->mem = mem[from->ref];
@@ -84,7 +84,7 @@ static void set_registers(Ctx *cx, const SimMem **mem, const Operand *from,
   o->reg = reg;
 }
 
-// A run of one 32-bit register.
+// Describes an operand of one 32-bit register.
 static SimWord word(Ctx *cx, const SimMem **mem, const Operand *o) {
   SimWord x = {.mem = mem[o->ref]};
   x.unit = o->reg[0] * (uint32_t)x.mem->per;
@@ -110,7 +110,7 @@ static void find_lanes(Ctx *cx, SimMmaIns *mi) {
   mi->lane = lane;
 }
 
-// A, of which half may be there, and what its metadata is of.
+// Sets A, of which a sparse atom stores half, and its metadata.
 static void set_a(Ctx *cx, SimMmaIns *mi) {
   const AtomMma *row = mi->row;
   bool sparse = row->flags & AMF_SPARSE;
@@ -121,7 +121,7 @@ static void set_a(Ctx *cx, SimMmaIns *mi) {
                     row->m, atom_mma_depth(row));
 }
 
-// What is the atom's, on sm_<sm>.
+// Describes the atom on sm_<sm>.
 static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
   mi->row = row;
   mi->m = (SimMma){.a = row->a_type, .b = row->b_type, .c = row->d_type,
@@ -134,7 +134,7 @@ static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
   find_lanes(cx, mi);
   bool own = atom_mma_alone(row) || row->flags & (AMF_SPARSE | AMF_SCALE) ||
-             row->a_type == DT_C64;  // matrix.c knows them
+             row->a_type == DT_C64;  // matrix.c computes these
   if (!own && !simmma_known(&mi->m))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name, sm);
   mi->d = tile_of(cx, mi, row->c, row->d_type, row->m, row->n);
@@ -157,9 +157,9 @@ SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
   return mi;
 }
 
-// ---- a warpgroup's ----
+// ---- warpgroup MMAs ----
 
-// What its descriptors may lie in.
+// Collects the objects that its descriptors may be in.
 static void find_shared(Ctx *cx, const Launch *l, const SimMem **mem,
                         SimMmaIns *mi) {
   const Fn *fn = l->fn;
@@ -169,8 +169,7 @@ static void find_shared(Ctx *cx, const Launch *l, const SimMem **mem,
       mi->smem[mi->nsmem++] = mem[fn->mem.p[k].ref];
 }
 
-// The first warp's rows of a tile are its first ones, and others hold theirs
-// alike.
+// Describes the first warp's rows of a tile; the other warps hold theirs alike.
 static void describe_group(Ctx *cx, const Launch *l, const SimMem **mem,
                            const AtomMma *row, SimMmaIns *mi) {
   mi->row = row;
@@ -210,8 +209,8 @@ SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,
 
 // ---- ldmatrix, stmatrix, movmatrix ----
 
-// The register side, (thread,bit) -> bit: which 16-bit piece of the matrices
-// is half h of register r of each thread.
+// Returns the register side, (thread,bit) -> bit: the 16-bit piece of the
+// matrices that is half h of register r of each thread.
 static uint8_t *halves(Ctx *cx, const char *tv_text, int num) {
   Tv tv = read_tv(cx, tv_text);
   uint8_t *half = NEW(cx, uint8_t, (size_t)num * 2 * LANES);

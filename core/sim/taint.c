@@ -1,9 +1,9 @@
-// Uninitialised registers, and quotients by zero. Reading one is no fault yet:
-// a predicated load leaves registers undefined whose sums are never stored,
-// cute.where computes what it does not choose. Values carry a mask
-// of lanes in which they are undefined, and a fault is where one is used: as
-// an address, a condition, or stored outside registers. A warp that never
-// read an undefined register pays for nothing (w->tainted).
+// Undefined values: uninitialised registers, and quotients by zero. Reading one
+// is not yet a fault: a predicated load leaves registers undefined whose sums
+// are never stored, and cute.where computes the branch that it does not select.
+// Values carry a mask of the lanes in which they are undefined. Using one is a
+// fault: as an address, as a condition, or in a store outside registers. A warp
+// that never read an undefined register pays no cost (w->tainted).
 #include "ir/intrin.h"
 #include "sim/address.h"
 #include "sim/bulk.h"
@@ -30,13 +30,13 @@ static void use(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t mask) {
   SimTaint *t = taint_at(w, slot);
   uint32_t hit = t->mask & mask;
   if (!hit) return;
-  t->mask &= ~hit;  // told once
+  t->mask &= ~hit;  // reported once
   fault(w, i, hit, t);
 }
 
 // ---- registers ----
 
-// What an element of registers is undefined by.
+// Returns why an element of registers is undefined.
 static SimTaint cause(const SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t lack, int64_t unit) {
   if (w->quotient.mem == m)
@@ -45,7 +45,7 @@ static SimTaint cause(const SimWarp *w, const SimIns *i, const SimMem *m,
                     (uint32_t)(unit * m->unit / m->own)};
 }
 
-// The value in a slot is put into registers.
+// Records that an undefined value is stored to registers.
 static void keep(SimWarp *w, const SimMem *m, uint32_t slot) {
   if (!(simtaint_mask(w, slot) & w->active)) return;
   const SimTaint *t = taint_at(w, slot);
@@ -98,8 +98,8 @@ static uint32_t true_lanes(SimWarp *w, uint32_t slot) {
   return m;
 }
 
-// Lanes in which an integer division has a divisor of 0. Uniform values stand
-// in lane 0 alone.
+// Returns the lanes in which the divisor of an integer division is 0. Uniform
+// values are only in lane 0.
 static uint32_t divides_by_zero(SimWarp *w, const SimIns *i) {
   DType t = (DType)i->type;
   if ((i->op != OP_DIV && i->op != OP_MOD) || dtype_is_float(t)) return 0;
@@ -161,7 +161,7 @@ void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from) {
 
 // ---- around an instruction ----
 
-// Shuffles pass on what they move.
+// Reports whether i is a shuffle, which passes values on.
 static bool moves(const SimIns *i) {
   return intrin_is_shuffle(intrin_id(i->imm));
 }
@@ -178,7 +178,8 @@ static void use_side(SimWarp *w, const SimIns *i, const SimSide *s) {
   use(w, i, s->mem->rank, w->active);
 }
 
-// Stored, compared or printed where others see it: in registers, nobody does.
+// Checks values that are stored, compared or printed; in registers, none is
+// used.
 static void use_stored(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   if (s->mem->space == SP_RMEM) {
@@ -281,9 +282,9 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
 #include "ir/ops.h"
     case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
     case OP_VAR: case OP_VGET: case OP_VSET: case OP_FILL:
-      break;  // passes on what it reads
+      break;  // propagates undefined operands
     case OP_MMA: case OP_WGMMA:
-      break;  // its registers are looked at where they are read
+      break;  // registers are checked where they are read
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
@@ -303,7 +304,8 @@ void simtaint_after(SimWarp *w, const SimIns *i) {
   bool element = i->op == OP_PICK ||
                  (i->op == OP_LD &&
                   ((const SimSide *)i->x)->mem->space == SP_RMEM);
-  if (i->uniform || element) return;  // a register's is told where it is read
+  // Registers are checked where they are read.
+  if (i->uniform || element) return;
   if (i->op == OP_VSET) assign(w, i);
   else if (effect & (EF_PURE | EF_VAR)) propagate(w, i);
   else if (i->d && !(i->op == OP_ASK && moves(i))) clear(w, i);

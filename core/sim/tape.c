@@ -1,4 +1,4 @@
-// Writes down what a cluster does: tape.h.
+// Writes the event log of a cluster (tape.h).
 #include "sim/tape.h"
 
 #include <string.h>
@@ -34,8 +34,8 @@ void simtape_free(SimTape *t) {
   base_free(t);
 }
 
-// The place of a new step, the last of w's; one that counts for nothing where
-// there is no more room.
+// Appends a step, the last of w's, and returns its index. If the log is full,
+// the step is dropped.
 static size_t push(SimWarp *w, SimStep s) {
   SimTape *t = tape_of(w);
   SimReel *r = reel_of(w);
@@ -80,10 +80,10 @@ void simtape_end(SimWarp *w, const SimIns *i, bool again) {
   s->passes = (uint32_t)(now->wavefronts - r->before.wavefronts);
   s->sectors = (uint32_t)(now->sectors - r->before.sectors);
   s->missed = op_effect((Op)i->op) & EF_LATER && i->op != OP_CPASYNC
-                ? s->sectors : r->missed;  // agents pass L1 by
+                ? s->sectors : r->missed;  // agents bypass L1
 }
 
-// Does L1 of w's CTA have a sector? It does from now on.
+// Reports whether a sector is in L1 of w's CTA, and inserts it.
 static bool has(const SimWarp *w, uint64_t sector) {
   const SimTape *t = tape_of(w);
   uint64_t mix = sector ^ sector >> 13;
@@ -94,7 +94,7 @@ static bool has(const SimWarp *w, uint64_t sector) {
   return false;
 }
 
-// Is x among the n of list? It is from now on.
+// Reports whether x is among the n of list, and inserts it.
 static bool listed(uint64_t *list, int *n, uint64_t x) {
   for (int k = *n; k-- > 0;)
     if (list[k] == x) return true;

@@ -1,4 +1,4 @@
-// Whole tiles, eight lanes at a time: any processor, and AVX2.
+// Computes whole tiles, eight lanes at a time: for any processor, and for AVX2.
 #include "sim/tile.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ void simtile_widen_base(bool half, const void *src, size_t n, float *dst) {
   else widen_body(false, src, n, dst);
 }
 
-// ---- by processor ----
+// ---- selection by processor ----
 
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) void simtile_avx2(

@@ -1,13 +1,13 @@
-// The vector code of tile.c and tile16.c, for LANES lanes: included once
-// by each, with plain names.
+// Vector code of tile.c and tile16.c, for LANES lanes. Each includes it once;
+// its names have no prefix.
 //
-// LANES rows of A at a time against one row of B. The product of two
-// operands of at most 12 significand bits is exact in f32; times 2^(F-e) and
-// converted to an integer toward zero it is the cut term. A lane whose e
-// lies outside [E_LOW, E_HIGH] (products or results that f32 cannot hold, or
-// NaNs and infinities, whose exponent reads as E_SPECIAL) is done again by
-// simmma_sum; products that underflow inside the range are cut to zero either
-// way, because 2^(e-F) is not below 2^-125.
+// It multiplies LANES rows of A with one row of B at a time. The product of two
+// operands of at most 12 significand bits is exact in f32. Multiplied by
+// 2^(F-e) and converted to an integer toward zero, it is the truncated term. A
+// lane whose e is outside [E_LOW, E_HIGH] is computed again by simmma_sum:
+// products or results that f32 cannot represent, or NaNs and infinities, whose
+// exponent is E_SPECIAL. Products that underflow inside the range are truncated
+// to zero either way, because 2^(e-F) is at least 2^-125.
 
 #define E_ZERO (-5000)
 #define E_SPECIAL 20000
@@ -31,12 +31,13 @@ typedef union Halves {
   int64_t q[LANES / 2];
 } Halves;
 
-// Vectors go by pointer: by value their ABI would depend on the target.
+// Vectors are passed by pointer: by value, their ABI would depend on the
+// target.
 #define INLINE static inline __attribute__((always_inline))
 #define SPLAT(x) ((VI){0} + (x))
-#define NEGATIVE(v) ((v) >> 31)  // masks; gcc makes comparisons scalar here
+#define NEGATIVE(v) ((v) >> 31)  // a mask; gcc makes comparisons scalar here
 
-// a = max(a, b), a = min(a, b), where the difference fits.
+// a = max(a, b), a = min(a, b), if the difference fits.
 INLINE void raise_to(VI *a, const VI *b) {
   VI d = *a - *b;
   *a = *b + (d & ~NEGATIVE(d));
@@ -47,7 +48,7 @@ INLINE void lower_to(VI *a, const VI *b) {
   *a = *b + (d & NEGATIVE(d));
 }
 
-// Exponents of x as the rule sees them.
+// Computes the exponents of x that the rule uses.
 INLINE void exponents(VI *e, const VF *x, int emin) {
   VI u = (VI)*x & 0x7fffffff, least = SPLAT(emin);
   VI zero = NEGATIVE(u - 1), special = NEGATIVE(0x7f7fffff - u);
@@ -63,7 +64,7 @@ INLINE bool any(const VI *m) {
   return s != 0;
 }
 
-// sums[0], sums[1] += the lower, upper lanes.
+// Adds the lower lanes to sums[0], the upper ones to sums[1].
 INLINE void add_lanes(HD *sums, const VU *s) {
   Halves h = {.i = (VI)*s};
   sums[0] += __builtin_convertvector(h.hi[0], HD);
@@ -76,8 +77,8 @@ typedef struct Block {
   VI ea[SIM_TILE_K];
 } Block;
 
-// sums * down, sums exact integers: to f32 toward zero with `keep` fraction
-// bits, or to f16 to nearest.
+// Converts sums * down, with exact integers as sums: to f32 toward zero with
+// `keep` fraction bits, or to f16 to nearest.
 INLINE void round_lanes(const SimRule *r, VF *d, const HD *sums,
                         const VF *down) {
   Halves h;
@@ -90,13 +91,13 @@ INLINE void round_lanes(const SimRule *r, VF *d, const HD *sums,
   }
   for (int l = 0; l < LANES; l++) {
     double x = sums[l / HALF][l % HALF] * (double)(*down)[l];
-    // + 0 makes -0 a +0
+    // + 0 turns -0 into +0
     (*d)[l] = dtype_to_float(DT_F16, dtype_from_double(DT_F16, x)) + 0.0f;
   }
 }
 
-// One sum: c += products k0..k0+n-1 with the row b (exponents eb). Lanes of
-// which `odd` is not zero hold nothing of use.
+// Computes one sum: c += products k0..k0+n-1 with the row b (exponents eb).
+// Lanes with a nonzero `odd` hold no valid result.
 INLINE void sum_lanes(const SimRule *r, const Block *p, const float *b,
                       const int32_t *eb, int k0, int n, VF *c, VI *odd) {
   VI e, low = SPLAT(E_LOW), high = SPLAT(E_HIGH);
@@ -106,11 +107,11 @@ INLINE void sum_lanes(const SimRule *r, const Block *p, const float *b,
     raise_to(&e, &ek);
   }
   *odd = NEGATIVE(high - e) | NEGATIVE(e - low);
-  *odd &= NEGATIVE(-2000 - e);  // below: all terms are zero
+  *odd &= NEGATIVE(-2000 - e);  // below that, all terms are zero
   raise_to(&e, &low);
   lower_to(&e, &high);
   VF up = (VF)((r->f + 127 - e) << 23), down = (VF)((e - r->f + 127) << 23);
-  VU s = (VU)__builtin_convertvector(*c * up, VI);  // odd lanes may wrap
+  VU s = (VU)__builtin_convertvector(*c * up, VI);  // odd lanes may overflow
   HD sums[2] = {{0}, {0}};
   for (int k = k0; k < k0 + n; k += 8) {  // 8 terms and c fit in 32 bits
     int end = k + 8 < k0 + n ? k + 8 : k0 + n;
@@ -122,7 +123,7 @@ INLINE void sum_lanes(const SimRule *r, const Block *p, const float *b,
   round_lanes(r, c, sums, &down);
 }
 
-// The lanes that the vector path cannot do: d from the accumulators c.
+// Computes d from the accumulators c for lanes that the vector path cannot.
 static void mend(const SimRule *r, const Block *p, const float *b, int k0,
                  int n, const VF *c, VF *d, const VI *odd) {
   for (int l = 0; l < LANES; l++) {
@@ -142,7 +143,7 @@ INLINE void load_block(const SimRule *r, Block *p, const float *A, int rows,
   for (int k = 0; k < K; k++) exponents(&p->ea[k], &p->a[k], r->emin_a);
 }
 
-// Exponents of a row of B.
+// Computes the exponents of a row of B.
 INLINE void load_row(const SimRule *r, int32_t *eb, const float *b, int K) {
   for (int k = 0; k < K; k += LANES) {
     VF x = {0};

@@ -1,5 +1,5 @@
-// How long a launch takes on multiprocessors that are not there: what the model
-// (clock.c) is told of them, and what it says.
+// Input and output of the cost model (clock.c): the multiprocessors to model,
+// and the time that a launch takes on them.
 #ifndef CUTE_SIMTIMING_H
 #define CUTE_SIMTIMING_H
 
@@ -7,79 +7,90 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A model of multiprocessors (SMs): one for each CTA of a cluster, on which
-// `resident` clusters run at once, `clusters` in turn. Times in cycles, rates
-// in bytes a cycle of an SM.
+// Costs of fences in cycles: latency until the warp continues; each: SM time of
+// each warp.
+typedef struct SimFenceCost {
+  double cta, cta_each;
+  double gpu, gpu_each;
+  double sys, sys_each;
+  double async;
+} SimFenceCost;
+
+// A model of multiprocessors (SMs), one for each CTA of a cluster. `resident`
+// clusters run on them at once, `clusters` one after the other. Times are in
+// cycles, rates in bytes per cycle and SM.
 typedef struct SimMachine {
   int64_t clusters, resident;
-  int64_t l1;          // bytes of L1, each CTA's
-  uint64_t steps;      // of the tape, at most
-  bool events;         // are they to be told?
-  double mma, wgmma;   // multiply-adds of 16 bits a cycle, of a quarter
-  double mma_again;    // of an mma's own, until its warp issues the next
+  int64_t l1;          // bytes of L1 of each CTA
+  uint64_t steps;      // maximum length of the event log
+  bool events;         // collect events?
+  double mma, wgmma;   // 16-bit multiply-adds per cycle and quarter
+  double mma_again;    // part of an mma's time until its warp issues another
   double f64, integer, special;  // cycles of a warp's operation in a quarter:
-                       // f64; integers, comparisons; special functions
-  double l2, bulk;     // from L2: of threads, of TMA
-  double store, fill;  // to L2; of TMA into shared memory
-  double atomic;       // times as long as a store takes an atomic
-  double copy;         // cycles of L1 that a cp.async takes at least
-  double peer;         // of another CTA's shared memory
-  double cas;          // cycles of shared memory that an atomic by
-                       // compare-and-swap takes
-  double alu, shared, matrix, tensor;  // until a result is there: of
-  double l1_hit, global;  // arithmetic, loads, ldmatrix, an mma; of L1, of L2
-  double tma;             // and of memory in the mean; of a bulk copy besides
-  double far_shared;      // of another CTA's shared memory
-  double swapped;         // of a compare-and-swap in shared memory
-  double barrier, start;  // on from an mbarrier; until a block begins
-  double meet, round;     // each warp at a barrier; on from the last one
-  double cluster;         // on from a cluster's barrier
-  double loop;            // least time of a warp's pass of a loop
-  // fences: each warp's share of an SM's, and until it goes on
-  double fence_cta, fence_cta_each, fence, fence_each, fence_sys,
-         fence_sys_each, fence_async;
-  double cluster_each;    // a share of arrivals at a cluster's barrier
+                       // f64; integers and comparisons; special functions
+  double l2, bulk;     // from L2: by threads; by TMA
+  double store, fill;  // to L2; by TMA into shared memory
+  double atomic;       // cost of an atomic, in stores
+  double copy;         // minimum L1 cycles of a cp.async
+  double peer;         // to and from another CTA's shared memory
+  double cas;          // shared-memory cycles of an atomic that is implemented
+                       // by compare-and-swap
+  // Latencies: arithmetic, loads of shared memory, ldmatrix, mma.
+  double alu, shared, matrix, tensor;
+  double l1_hit, global;  // latency of an L1 hit; of L2 and memory on average
+  double tma;             // additional latency of a bulk copy
+  double far_shared;      // latency of another CTA's shared memory
+  double swapped;         // latency of compare-and-swap in shared memory
+  double barrier, start;  // latency of an mbarrier wait; of a block start
+  double meet, round;     // barrier: cost of each arrival; latency of release
+  double cluster;         // latency of a cluster barrier
+  double loop;            // minimum time of a loop iteration of a warp
+  SimFenceCost fence;
+  double cluster_each;    // cost of each arrival at a cluster barrier
 } SimMachine;
 
-// What happened when, in cycles: a warp of a CTA, of the clusters that were
-// played number `cluster`, ran from t to end; it began a range, and ended one;
-// an agent worked for it.
+// What happened when, in cycles. EVENT_WARP: a warp ran from t to end.
+// EVENT_BEGIN, EVENT_END: it began, or ended, a named range. EVENT_AGENT: an
+// agent worked for it from t to end. `cluster` numbers the modelled clusters.
 typedef enum SimEventKind {
   EVENT_WARP, EVENT_BEGIN, EVENT_END, EVENT_AGENT
 } SimEventKind;
 typedef struct SimEvent {
   uint8_t kind;        // SimEventKind
-  uint8_t warp, cta;   // of its cluster
+  uint8_t warp, cta;   // warp of its CTA; CTA of its cluster
   uint32_t cluster;
-  uint32_t what;       // BEGIN, END: text of the function; AGENT: source line
-  const char *op;      // AGENT: what it does
+  uint32_t what;       // BEGIN, END: name, as text of the function; AGENT:
+                       // source line
+  const char *op;      // AGENT: operation
   double t, end;
 } SimEvent;
 
-// What an SM was busy with.
+// Units of an SM that can be busy.
 typedef enum SimPipe {
-  PIPE_ISSUE, PIPE_FMA, PIPE_ALU, PIPE_XU, PIPE_F64, PIPE_TENSOR,  // quarters'
+  PIPE_ISSUE, PIPE_FMA, PIPE_ALU, PIPE_XU, PIPE_F64, PIPE_TENSOR,  // per
+                                                                   // quarter
   PIPE_SHARED, PIPE_L1, PIPE_MEMORY, PIPE_FILL, PIPE_PEER, PIPES
 } SimPipe;
 
-// Of one source line, of all warps of one cluster.
+// Cost of one source line, over all warps of one cluster.
 typedef struct SimCost {
   uint32_t src;
   uint64_t slots;      // instructions issued
-  uint64_t passes, sectors, missed;  // of shared memory; of global, past L1
+  uint64_t passes, sectors, missed;  // of shared memory; of global memory;
+                                     // missed in L1
   double flops;
-  double stall;        // cycles that warps waited there, of all that ran
+  double stall;        // cycles that warps waited at this line, in total
 } SimCost;
 
 typedef struct SimTiming {
-  double cycles;       // until the last cluster has ended
-  double busy[PIPES];  // cycles, of the first CTA's SM, of a quarter's mean
+  double cycles;       // until the last cluster ends
+  double busy[PIPES];  // cycles on the first CTA's SM; mean of the quarters
   SimCost *cost;
   size_t ncost;
-  SimEvent *event;     // in the order in which they were found
+  SimEvent *event;     // in the order of discovery
   size_t nevent, maxevent;
   uint64_t steps;
-  bool full;           // the tape was too short: nothing else is known
+  bool full;           // the event log was too short; other fields are unset
 } SimTiming;
 
 #endif

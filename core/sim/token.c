@@ -1,17 +1,17 @@
-// A try_wait and the wait that its answer decides about are one wait: whoever
-// was told yes learnt then what he would learn by waiting, and between the two
-// he has no more than one who was told no. So schedules that are decided
-// answer no, and no order of the try is looked at, where the answer goes
+// Merges a try_wait with the wait that its result decides about. A try_wait
+// that returns true acquires what the wait would acquire, and one that returns
+// false orders nothing. So in systematic schedules the try returns false, and
+// only the wait is a scheduling step. This applies if the result flows only
 // through variables and booleans to branches that do nothing but wait.
 //
-// That holds as long as the wait is for what was asked. Where it is not, in
-// some run, answers are turns as all else (Launch.tries).
+// The wait must also be for the phase that was tested. If it is not in some
+// run, all try_waits are scheduling steps (Launch.tries).
 #include "sim/token.h"
 
 #include "ir/operands.h"
 
-// Of each value that an answer goes to, another of its token; itself: the
-// last one. bad, of that: it is used for something else.
+// Union-find of values that a result flows to: `of` is another value of the
+// same token, or itself for the root. bad, of a root: the token has other uses.
 typedef struct Tokens {
   const Fn *fn;
   Ref *of;
@@ -23,7 +23,7 @@ static Ref root(const Tokens *t, Ref r) {
   return r;
 }
 
-// True: that is news.
+// Merges two tokens; true: they were different.
 static bool unite(Tokens *t, Ref a, Ref b) {
   if (!t->of[a]) t->of[a] = a;
   Ref x = root(t, a), y = root(t, b);
@@ -32,7 +32,8 @@ static bool unite(Tokens *t, Ref a, Ref b) {
   return x != y;
 }
 
-// An instruction that passes on what comes in: the value that holds it then.
+// Returns the value that holds r's token after an instruction passes it on; 0:
+// none does.
 static Ref passes(const Ins *i, Ref r) {
   if (i->op == OP_VSET) return i->a[0];
   if (i->op == OP_VAR || i->op == OP_VGET || op_pure((Op)i->op)) return r;
@@ -57,7 +58,8 @@ static bool follow(Tokens *t) {
   return news;
 }
 
-// The branch at r, of a token, does nothing but wait.
+// Adds the waits of the branch at r on a token, if it only waits; else marks
+// the token bad.
 static void take_waits(Tokens *t, Ref r) {
   Ref token = ir_get(t->fn, r)->a[0];
   for (int depth = 1; depth > 0;) {
@@ -92,9 +94,9 @@ Ref *simtoken_find(Ctx *cx, const Fn *fn) {
   return token;
 }
 
-// ---- while it runs ----
+// ---- at run time ----
 
-// A word of each lane: where its last try was; 0: it had none.
+// Returns lane l's word, which encodes its last try; 0: there was none.
 static uint32_t *word(const SimWarp *w, const SimIns *i, int l) {
   return (uint32_t *)(void *)(w->v + i->jump) + l;
 }

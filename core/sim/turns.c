@@ -1,11 +1,11 @@
-// A schedule that is decided: it begins as it was asked to, and goes on so that
-// a warp has its turns as long as it can, others come in their order, agents
-// when no warp can go on, and whoever asks memory for something last.
+// Systematic schedules. A schedule begins with the required steps and continues
+// by fixed rules: a warp runs as long as it can, then others in their order;
+// agents complete when no warp can run; polls of memory come last.
 //
-// A poll that fails and comes back to its warp's state is no turn: the warp
-// sleeps until memory changes. spin.c tries polls, so that one that fails is
-// not executed. Only the last turn that is asked for is executed though it
-// fails: its read may be a race, and it could pass before an earlier turn.
+// A poll that fails and returns its warp to the same state is no step: the warp
+// sleeps until memory changes. spin.c tries polls, so that a failing one is not
+// executed. Only the last required step is executed even if it fails: its read
+// may race, and it could pass before an earlier step.
 #include "sim/turns.h"
 
 #include "ir/intrin.h"
@@ -18,42 +18,43 @@
 enum { NONE = UINT32_MAX };
 
 typedef struct Turn {
-  uint64_t who;            // a warp's number in all; agents: see below
-  uint32_t src, row;       // row NONE: it was none, or is not kept
+  uint64_t who;            // number of the warp among all; agents: agent_id
+  uint32_t src, row;       // row NONE: not a step, or not kept
   int warp;                // -1: an agent
   uint32_t seq;
-  int mbar;                // an agent: where it ended
+  int mbar;                // an agent: mbarrier at which it completed
   uint32_t phase;
-  uint32_t pc;             // of a poll: the state of its warp, and of memory,
-  uint64_t hash, stamp;    // before it
+  uint32_t pc;             // poll: pc, and hashes of the states of its warp and
+                           // of
+  uint64_t hash, stamp;    // memory before it
 } Turn;
 
 typedef struct Actor {     // a warp
-  uint64_t asleep;         // since then, memory unchanged; 0: it is not
-  uint32_t started;        // agents
+  uint64_t asleep;         // stamp of memory at which it slept; 0: awake
+  uint32_t started;        // agents started so far
 } Actor;
 
 struct SimTurns {
   const SimProg *p;
   const SimOpts *o;
   SimCauses *causes;
-  uint32_t units;          // clusters that are looked at together
+  uint32_t units;          // clusters scheduled together
   uint64_t first, count;
   Turn *turn;
-  uint32_t n, max, wanted;  // wanted: the last one that was asked for
+  uint32_t n, max, wanted;  // wanted: the last required step
   Actor *actor;
-  char *room;              // spin.h: for trials
-  size_t at;               // of o->turn
-  int last;                // warp that had the last turn; -1: an agent
+  char *room;              // scratch for trials, see spin.h
+  size_t at;               // index in o->turn
+  int last;                // warp of the last step; -1: an agent
   uint64_t switches, began;
   uint32_t flags, always, src;  // SIM_FULL ...: of this run; of the kernel
-  bool clusters, warps;    // are alike
-  uint32_t *rank, *name;   // then: a warp's number by whose turns came first,
-                           // and whose number it is
+  bool clusters, warps;    // clusters, warps are interchangeable
+  uint32_t *rank, *name;   // if so: number of a warp by the order of first
+                           // steps, and the inverse
   bool oom;
 };
 
-// Agents are known by the warp that started them, and which of its they are.
+// Returns the name of an agent: the warp that started it, and its number there.
 static uint64_t agent_id(uint64_t warp, uint32_t number) {
   return warp | (uint64_t)number << 32;
 }
@@ -63,8 +64,8 @@ static bool is_clock(IntrinId id) {
          id == IN_TIMERLO;
 }
 
-// Can no cluster tell which one it is? Then runs in which they have changed
-// places are one.
+// Reports whether clusters are interchangeable, because none can read its
+// index. Runs that differ by a permutation of them are the same.
 static bool alike_clusters(const SimProg *p) {
   for (uint32_t k = 0; k < p->ninit; k++) {
     const SimInit *i = &p->init[k];
@@ -76,15 +77,15 @@ static bool alike_clusters(const SimProg *p) {
   return p->relay != NULL;
 }
 
-// Is it the lane that an instruction makes of the thread's number?
+// Reports whether i computes the lane from the thread index.
 static bool is_lane(const Fn *fn, const Ins *i) {
   int64_t n;
   if (!i->a[1] || !ir_const(fn, i->a[1], &n)) return false;
   return (i->op == OP_AND && n == 31) || (i->op == OP_MOD && n == 32);
 }
 
-// The same of the warps of a block: they know the numbers of lanes only, and
-// none has a place in a warpgroup.
+// Reports whether the warps of a block are interchangeable: they read lane
+// numbers only, and none belongs to a warpgroup.
 static bool alike_warps(const SimProg *p) {
   const Fn *fn = p->fn;
   const int32_t *n = p->launch->block;
@@ -106,7 +107,7 @@ static bool alike_warps(const SimProg *p) {
   return true;
 }
 
-// What no schedule of ours decides.
+// Returns flags for behaviour that no schedule determines.
 static uint32_t undecided(const SimProg *p, uint32_t *src) {
   uint32_t flags = 0;
   for (uint32_t k = 0; k < p->ninit; k++)
@@ -183,12 +184,12 @@ static const SimIns *next_of(const SimWarp *w) {
   return &w->cluster->prog->ins[w->pc];
 }
 
-// Does it ask for something that may be there later?
+// Reports whether i reads something that may change later.
 static bool asks(const SimIns *i) {
   return i->op == OP_LD || i->op == OP_MBARTRY || i->op == OP_ATOMIC;
 }
 
-// All warps go on to their next turns.
+// Runs all warps to their next scheduling steps.
 static void settle(SimCluster *c) {
   for (bool more = true; more && !c->stop;) {
     more = false;
@@ -201,7 +202,7 @@ static void settle(SimCluster *c) {
   }
 }
 
-// ---- a turn ----
+// ---- a step ----
 
 static Turn *new_turn(SimTurns *t) {
   if (t->n == t->max) {
@@ -217,8 +218,8 @@ static Turn *new_turn(SimTurns *t) {
   return &t->turn[t->n++];
 }
 
-// Returns the turns after which the next poll of w is back in its state; 0: it
-// passes, or that is unknown.
+// Returns the number of steps after which the next poll of w returns it to its
+// state; 0: it passes, or that is unknown.
 static int fails(const SimTurns *t, SimWarp *w) {
   SimAsk a;
   return simmem_ask(w, next_of(w), &a) ? simspin_fails(w, &a, t->room) : 0;
@@ -228,8 +229,9 @@ static bool is_at(SimWarp *w, uint32_t pc, uint64_t hash) {
   return hash && w->state == SW_RUN && w->pc == pc && simspin_state(w) == hash;
 }
 
-// Reports whether w, after turn k, is in a state that it had before some turn
-// that was asked for, and would read the same again: those turns do nothing.
+// Reports whether w, after step k, is in a state that it had before some
+// required step, and would read the same values again: those steps have no
+// effect.
 static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   enum { FAR = 64 };
   int g = t->turn[k].warp;
@@ -245,7 +247,7 @@ static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   return false;
 }
 
-// FREE: no turn is asked for any more; ASKED, LAST: this one is.
+// FREE: after all required steps; ASKED, LAST: a required step, the last one.
 typedef enum Reason { FREE, ASKED, LAST } Reason;
 
 static void run_warp(SimTurns *t, SimWarp *w, Reason why) {
@@ -296,7 +298,7 @@ static void run_agent(SimTurns *t, SimCluster *c, size_t k) {
   settle(c);
 }
 
-// ---- whose turn it is ----
+// ---- choice of the next step ----
 
 static SimCluster *cluster_of(const SimTurns *t, SimCluster **c, int n,
                               uint64_t warp) {
@@ -305,7 +307,8 @@ static SimCluster *cluster_of(const SimTurns *t, SimCluster **c, int n,
   return NULL;
 }
 
-// The agent of that name; -1: it is not there, or others land before it.
+// Returns the agent with that name; -1: it does not exist, or others must
+// complete first.
 static int64_t agent_of(const SimCluster *c, const SimWarp *w,
                         uint32_t number) {
   for (size_t k = 0; k < c->nasync; k++)
@@ -315,7 +318,7 @@ static int64_t agent_of(const SimCluster *c, const SimWarp *w,
   return -1;
 }
 
-// The next turn that was asked for; false: it cannot be had.
+// Executes the next required step; false: it is impossible.
 static bool run_wanted(SimTurns *t, SimCluster **c, int n) {
   uint64_t who = t->o->turn[t->at++];
   uint64_t g = (uint32_t)who;
@@ -337,7 +340,7 @@ static bool run_wanted(SimTurns *t, SimCluster **c, int n) {
   return true;
 }
 
-// The agent that was started first; NULL: there is none.
+// Finds the agent that was started first; NULL: there is none.
 static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
   SimCluster *its = NULL;
   for (int k = 0; k < n; k++)
@@ -351,15 +354,15 @@ static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
   return its;
 }
 
-// Reports whether w had the wanted turn, not long ago: others' polls come
-// first, so that they can change what it reads next in its loop.
+// Reports whether w recently executed the wanted step. Polls of other warps
+// come first then, so that they can change what it reads next in its loop.
 static bool is_held(const SimTurns *t, const SimWarp *w) {
   enum { LONG = 64 };
   return t->wanted < t->n && t->n - t->wanted < LONG &&
          t->turn[t->wanted].warp == number_of(t, w);
 }
 
-// The first warp behind `after` that can go on, and (late) asks.
+// Returns the first warp after `after` that can run; late: one that polls.
 static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
                       bool late) {
   SimWarp *best = NULL;
@@ -443,12 +446,13 @@ void simturns_started(SimTurns *t, SimAsync *a) {
 
 void simturns_stray(SimTurns *t) { t->flags |= SIM_TRIES; }
 
-// ---- what is told ----
+// ---- results ----
 
 uint64_t simturns_count(const SimTurns *t) { return t->count + t->n; }
 
-// A schedule in which turn `second` comes before turn `first`: all before that,
-// what of those between does not come of it, and the second.
+// Builds a schedule in which step `second` precedes step `first`: all steps
+// before `first`, the steps between the two that do not happen after it, and
+// `second`.
 static bool swapped(const SimTurns *t, const SimPair *p, SimSwap *s) {
   const Turn *a = &t->turn[p->first], *b = &t->turn[p->second];
   const SimCause by = {p->first, a->warp, a->seq};
@@ -504,15 +508,15 @@ static uint64_t mix(uint64_t h) {
   return h ^ h >> 27;
 }
 
-// Clusters, and warps in their blocks, that are alike get numbers by their
-// first turns, others as they are.
+// Numbers interchangeable clusters, and warps in their blocks, by their first
+// steps; keeps the numbers of others.
 static void rank_all(SimTurns *t) {
   uint32_t nall = (uint32_t)t->p->nall, nwarp = (uint32_t)t->p->nwarp;
   uint32_t all = t->units * nall;
   uint32_t *unit = t->rank + all, *came = unit + t->units, units = 0;
   memset(t->rank, 0xff, (all + t->units) * sizeof *t->rank);
   memset(came, 0, all / nwarp * sizeof *came);
-  for (uint32_t k = 0; k < t->n + all; k++) {  // those without turns at the end
+  for (uint32_t k = 0; k < t->n + all; k++) {  // those without steps at the end
     const Turn *u = k < t->n ? &t->turn[k] : NULL;
     uint32_t g = u ? (uint32_t)u->who : k - t->n, at = g / nall;
     if (u && u->row == NONE) continue;
@@ -530,8 +534,8 @@ static uint64_t called(const SimTurns *t, uint64_t who) {
   return who - (uint32_t)who + t->rank[(uint32_t)who];
 }
 
-// The same for all orders that differ in what commutes only, and in which of
-// those that are alike is which.
+// Returns a hash that is equal for schedules that differ only in the order of
+// commuting steps, or by a permutation of interchangeable warps or clusters.
 static uint64_t hash_of(SimTurns *t) {
   uint64_t h = 0;
   rank_all(t);

@@ -1,7 +1,7 @@
-// Waits for groups (cp.async, wgmma, bulk stores) that did not do, so that a
-// fault's advice is not what stands there: the wait left the group pending, it
-// was by threads that had started nothing, it was for the reads alone, or a
-// barrier is missing behind it.
+// Waits for groups (cp.async, wgmma, bulk stores) that did not suffice, so that
+// the advice in a fault is not to add a wait that is already there. Reasons:
+// the wait left the group pending, the waiting threads had started nothing, it
+// was for reads only, or a barrier is missing after it.
 #include "sim/waits.h"
 
 #include "sim/async.h"
@@ -29,14 +29,15 @@ void simwaits_note(SimWarp *w, SimGroups kind, const SimIns *i) {
   d->read = i->op == OP_BULKWAIT && i->flags & BKF_READ;
 }
 
-// Does lane l of x->w come behind the last wait of lane k of warp u?
+// Reports whether the last wait of lane k of warp u happens before lane l of
+// x->w.
 static bool is_behind(const Access *x, int l, const SimWarp *u, SimGroups kind,
                       int k) {
   const SimWaited *d = &u->waited[kind];
   return d->lanes >> k & 1 && simorder_before(x->w, l, u->id, 1u << k, d->clk);
 }
 
-// Does it come behind a wait by threads that had started nothing?
+// Reports whether a wait by threads that had started nothing happens before it.
 static bool idly(const Access *x, int l, SimGroups kind) {
   const SimWarp *u = x->w - x->w->in;
   for (int k = 0; k < x->w->cluster->prog->nwarp; k++, u++) {
@@ -52,14 +53,14 @@ static bool is_wait(const SimIns *i, const void *ud) {
          i->src == d->src;
 }
 
-// Is u still to wait where x->w has waited?
+// Reports whether u still has to wait where x->w has waited.
 static bool waits_later(const Access *x, const SimWarp *u, SimGroups kind) {
   const SimWaited *d = &x->w->waited[kind];
   return d->times > u->waited[kind].times && simroles_ahead(u, is_wait, d);
 }
 
-// Of a group that lane k of warp u started, `behind` groups in front of the
-// last that it committed until its wait; `in`: it was committed by then.
+// Judges a group that lane k of warp u started. behind: groups that the lane
+// committed after it before the wait; in: it was committed before the wait.
 static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
                   SimGroups kind, int k, bool in, uint32_t behind) {
   const SimWaited *d = &u->waited[kind];
@@ -75,7 +76,7 @@ static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
   }
 }
 
-// The same of group number g of lane k.
+// Judges group number g of lane k.
 static void judge_group(SimFault *f, const Access *x, int l, const SimWarp *u,
                         SimGroups kind, int k, uint32_t g) {
   uint32_t n = u->waited[kind].groups[k];

@@ -1,14 +1,15 @@
-// A warpgroup's MMAs. Four warps issue one together; it goes on by itself
-// until one of them waits for its group, and is computed then: nobody can tell
-// sooner. Its registers are nobody's before that (ir/flight.h). A and B are
-// read from shared memory as the hardware does, where the descriptors say: in
-// pieces of 16 bytes, whose address goes through the swizzle.
+// Warpgroup MMAs. Four warps issue one together. It runs asynchronously, and is
+// computed when one of them waits for its group, since no thread can observe
+// the result sooner. Its registers must not be accessed before
+// (ir/async_regs.h). A and B are read from shared memory as the descriptors
+// say, in pieces of 16 bytes with swizzled addresses.
 //
-// Each warpgroup has an agent, whose epoch is the number of MMAs: it reads
-// shared memory in the epoch of an MMA, and who waited for that knows of it.
-// PTX promises a wait's end to the threads that execute it alone. So each
-// warp's waits are kept, too: a write that comes behind one of them, but not
-// behind those of the other three, is a note (simwgmma_alone).
+// Each warpgroup has an agent, whose epoch is the number of MMAs. It reads
+// shared memory in the epoch of an MMA; threads that waited for the MMA acquire
+// that epoch. PTX guarantees completion only to the threads that execute the
+// wait. Therefore each warp's waits are recorded, too: a write that happens
+// after one of them, but not after those of the other three, is a note
+// (simwgmma_alone).
 #include "sim/wgmma.h"
 
 #include "sim/mbar.h"
@@ -18,26 +19,27 @@
 
 enum { WARPS = 4, ROWS = 16, PIECE = 16, GROUPS = 8 };
 
-// A warp's wait for the first n MMAs, and the warp's epoch then.
+// A warp's wait for the first n MMAs, and its epoch then.
 typedef struct Passed { uint32_t n, clk; } Passed;
 typedef struct Waits { Passed *at; uint32_t n, cap; } Waits;
 
-// An MMA on its way.
+// An MMA in flight.
 typedef struct Job {
   const SimIns *i;
-  uint64_t desc[2];  // of A (0: registers) and B
-  bool add;          // to the accumulators that are there
+  uint64_t desc[2];  // of A (0: in registers) and B
+  bool add;          // accumulate
 } Job;
 
 struct SimTeam {
-  Job *job;               // those from `done` on
+  Job *job;               // from MMA number `done` on
   size_t njob, cap;
-  uint32_t done;          // MMAs that ended
+  uint32_t done;          // completed MMAs
   uint32_t issued[WARPS];
-  uint32_t closed[WARPS][GROUPS];  // issued when its last groups were closed
-  Waits waits[WARPS];     // that waited for more than those before
-  // Lane `lane` comes behind all four's waits for the first `met` MMAs, in the
-  // instruction of that number.
+  // Issued when each of the latest groups was closed.
+  uint32_t closed[WARPS][GROUPS];
+  Waits waits[WARPS];     // waits for more MMAs than earlier ones
+  // In instruction `serial`, lane `lane` happens after all four warps' waits
+  // for the first `met` MMAs.
   struct { uint64_t serial; uint32_t lane, met; } behind;
 };
 
@@ -79,7 +81,7 @@ static SimTeam *team_of(const SimWarp *w) {
   return &w->cluster->team[number(w)];
 }
 
-// Its first warp, and the agent.
+// first_of: first warp of the warpgroup. actor_of: its agent.
 static SimWarp *first_of(SimWarp *w) { return w - w->in % WARPS; }
 
 static int actor_of(const SimWarp *w) {
@@ -91,7 +93,7 @@ static int actor_of(const SimWarp *w) {
 
 typedef struct Place {
   uint32_t start, lead, stride;  // bytes
-  uint32_t w;                    // pieces that the swizzle spans
+  uint32_t w;                    // pieces per swizzle span
 } Place;
 
 static Place place_of(uint64_t desc) {
@@ -106,14 +108,14 @@ static uint32_t swizzled(const Place *p, uint32_t at) {
   return at ^ (at >> 7 & (p->w - 1)) << 4;
 }
 
-// K contiguous: piece c of row r.
+// K-major: returns the address of piece c of row r.
 static uint32_t piece_of_row(const Place *p, uint32_t r, uint32_t c) {
   uint32_t lead = p->w > 1 ? PIECE : p->lead;
   return swizzled(p, p->start + r % 8 * p->w * PIECE + r / 8 * p->stride +
                        c * lead);
 }
 
-// Rows contiguous: rows 8u to 8u + 7 of column k.
+// MN-major: returns the address of rows 8u to 8u + 7 of column k.
 static uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
   uint32_t at = k % 8 * p->w * PIECE;
   if (p->w > 1)
@@ -123,7 +125,7 @@ static uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
   return swizzled(p, p->start + at);
 }
 
-// K of A (0) and B (1) as they lie in memory, and bytes of their elements.
+// depth: K of A (0) and B (1) in memory. bytes_of: bytes of an element.
 static int depth(const AtomMma *r, int which) {
   return which ? r->k : atom_mma_depth(r);
 }
@@ -133,7 +135,7 @@ static int bytes_of(const AtomMma *r, int which) {
 }
 
 // Calls `see` with the pieces of rows [first, first + rows) of an operand, in
-// the order in which they lie in a tile.
+// the order of a tile.
 typedef void See(void *ud, uint32_t at);
 
 static void each_piece(const SimMmaIns *x, int which, uint64_t desc, int first,
@@ -152,7 +154,7 @@ static void each_piece(const SimMmaIns *x, int which, uint64_t desc, int first,
       see(ud, piece_of_column(&p, (uint32_t)u, (uint32_t)k));
 }
 
-// ---- reading, when it is issued ----
+// ---- reads, at issue ----
 
 typedef struct Lend {
   Access x;
@@ -161,7 +163,7 @@ typedef struct Lend {
   uint32_t epoch;
 } Lend;
 
-// The object of shared memory that byte `at` is in; NULL: none.
+// Returns the object of shared memory that contains byte `at`; NULL: none.
 static const SimMem *object_at(const SimMmaIns *x, uint32_t at) {
   for (int k = 0; k < x->nsmem; k++) {
     const SimMem *m = x->smem[k];
@@ -185,7 +187,8 @@ static void lend_piece(void *ud, uint32_t at) {
   if (f) f->access.size = PIECE;
 }
 
-// What this warp has a part in: its rows of A, and B; is it the first one?
+// Declares the reads of this warp's part: its rows of A, and B. first: it is
+// the first of its warpgroup.
 static void lend(SimWarp *w, const Job *j, uint32_t epoch, bool first) {
   const SimMmaIns *x = j->i->x;
   Lend l = {.x = {.w = w, .i = j->i, .bytes = PIECE, .agent = true}, .mma = x,
@@ -196,13 +199,13 @@ static void lend(SimWarp *w, const Job *j, uint32_t epoch, bool first) {
   each_piece(x, 1, j->desc[1], 0, x->row->n, lend_piece, &l);
 }
 
-// ---- computing, when it is waited for ----
+// ---- computation, at the wait ----
 
 typedef struct Load {
   const uint8_t *smem;
   int64_t bytes;
   char *to;
-  int k, n;           // columns: K, pieces so far; 0: rows
+  int k, n;           // K if MN-major, else 0; pieces so far
 } Load;
 
 static void load_piece(void *ud, uint32_t at) {
@@ -239,7 +242,7 @@ static void widen(const SimMmaIns *x, DType t, const void *raw, int n,
   }
 }
 
-// D += A * B of numbers, A (ROWS,K), B (n,K), row-major.
+// Computes D += A * B, for A (ROWS,K) and B (n,K), row-major.
 static void multiply(const SimMmaIns *x, int rows, const void *a,
                      const void *b, void *d) {
   if (dtype_is_int(x->row->d_type))
@@ -248,7 +251,8 @@ static void multiply(const SimMmaIns *x, int rows, const void *a,
     simmma_tile(&x->m, rows, x->row->n, a, b, d, d);
 }
 
-// The same where half of A is there: of B's rows (n,2K) what a row meets.
+// The same for a sparse A. The metadata of each row of A selects the elements
+// of B's rows (n,2K) to multiply with.
 static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
                             const char *b, char *d) {
   const AtomMma *r = x->row;
@@ -269,7 +273,7 @@ static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
   }
 }
 
-// A warp's rows; b: B as numbers.
+// Computes a warp's rows; b: B, converted.
 static void compute(SimWarp *w, const Job *j, const void *b) {
   const SimMmaIns *x = j->i->x;
   const AtomMma *row = x->row;
@@ -300,7 +304,8 @@ static void run(SimWarp *first, const Job *j) {
 
 // ---- issue ----
 
-// Registers that are read must be defined; accumulators are from now on.
+// Checks that registers that are read are defined, and defines the
+// accumulators.
 static void define(SimWarp *w, const Job *j) {
   const SimMmaIns *x = j->i->x;
   const SimOperand *o[2] = {j->add ? &x->c : NULL, j->desc[0] ? NULL : &x->a};
@@ -326,7 +331,7 @@ static void misuse(SimWarp *w, const SimIns *i, uint32_t src2, SimTeamwork how,
   w->cluster->stop = true;
 }
 
-// One value for all lanes: what lane 0 has.
+// Reads a value that must be the same in all lanes.
 static bool one_value(SimWarp *w, const SimIns *i, uint32_t slot, bool wide,
                       uint64_t *u) {
   *u = lane_bits(w, slot, wide, 0);
@@ -367,7 +372,7 @@ void simwgmma_issue(SimWarp *w, const SimIns *i) {
   if (!one_value(w, i, x->add, false, &add)) return;
   now.add = add != 0;
   SimTeam *t = team_of(w);
-  uint32_t n = t->issued[me]++ - t->done;  // its place in the list
+  uint32_t n = t->issued[me]++ - t->done;  // index in the list
   bool first = n == t->njob;
   if (first) {
     if (!(j = new_job(c, t))) return;
@@ -394,14 +399,14 @@ void simwgmma_commit(SimWarp *w) {
   t->closed[me][w->teamwork++ % GROUPS] = t->issued[me];
 }
 
-// A warp that has not issued the first n MMAs, or -1.
+// Returns a warp that has not issued the first n MMAs, or -1.
 static int laggard(const SimTeam *t, uint32_t n) {
   for (int k = 0; k < WARPS; k++)
     if (t->issued[k] < n) return k;
   return -1;
 }
 
-// Keeps that w waited for the first n MMAs.
+// Records that w waited for the first n MMAs.
 static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
   Waits *p = &t->waits[w->in % WARPS];
   if (p->n && p->at[p->n - 1].n >= n) return;
@@ -415,10 +420,12 @@ static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
     p->at = at;
     p->cap = cap;
   }
-  p->at[p->n++] = (Passed){n, ++w->clk};  // nobody knows of that epoch yet
+  // A new epoch, which no thread knows yet.
+  p->at[p->n++] = (Passed){n, ++w->clk};
 }
 
-// Does a wait that the warp u did for the first n MMAs come before lane l of w?
+// Reports whether a wait by warp u for the first n MMAs happens before lane l
+// of w.
 static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
                           uint32_t n) {
   uint32_t lo = 0, hi = p->n;
@@ -432,7 +439,7 @@ static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
   uint32_t clk = p->at[lo].clk;
   for (uint32_t m = u->valid; m; m &= m - 1)  // the warp waits as one
     if (simorder_before(w, l, u->id, m & -m, clk)) return true;
-  // an arrival at another block's mbarrier says no more
+  // an arrival at another block's mbarrier proves no more
   return prog->nturn &&
          simorder_before(w, l, simmbar_turn(prog) + u->id, 1, clk);
 }
@@ -509,7 +516,8 @@ bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit) {
   return false;
 }
 
-// Warps that came to an MMA, and others of their warpgroup that did not.
+// Reports warps that did not issue an MMA that others of their warpgroup
+// issued.
 void simwgmma_end(SimCluster *c) {
   for (int k = 0; k < c->prog->nteam; k++) {
     const SimTeam *t = &c->team[k];

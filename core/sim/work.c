@@ -1,5 +1,5 @@
-// What instructions ask of a multiprocessor (work.h): those of memory, of
-// threads that meet, of tensor cores; arithmetic is price.c's.
+// Cost of each instruction (work.h): memory, synchronisation, tensor cores.
+// price.c has arithmetic.
 #include "sim/work.h"
 
 #include "ir/intrin.h"
@@ -10,11 +10,11 @@
 #include "sim/tables.h"
 
 enum { LINE = 128 };
-// Instructions of a loop's body that compilers still make copies of, and how
-// many.
+// Longest loop body, in instructions, that the compiler still unrolls, and by
+// what factor.
 enum { SHORT_LOOP = 64, COPIES = 4 };
 
-// ---- what instructions read and write ----
+// ---- registers and values of instructions ----
 
 typedef void See(void *ud, uint32_t id, bool written);
 
@@ -66,7 +66,7 @@ static void see_operand(const Works *k, const Operand *o, See *see,
 static void see_all(const Works *k, const SimIns *d, See *see, void *ud) {
   const Ins *i = ir_get(k->out.p->fn, d->ref);
   Operand o;
-  if (d->op != i->op) return;  // a claim
+  if (d->op != i->op) return;  // an assertion
   for (Operands w = operands_of(k->out.p->fn, i); operands_next(&w, &o);)
     see_operand(k, &o, see, ud);
   if (i->type != DT_NONE && !(op_effect((Op)i->op) & EF_OBJECT))
@@ -115,13 +115,14 @@ static void find_ids(Ctx *cx, Works *k) {
   }
 }
 
-// ---- what instructions cost ----
+// ---- costs of instructions ----
 
-// Loops that each value changes in: how many are around it that it depends on.
+// Returns, for each value, the depth of the innermost loop that changes it.
 static uint8_t *find_loops(Ctx *cx, const Fn *fn, uint8_t *around) {
   uint8_t *in = arena_zero(cx, &cx->scratch, fn->ins.n);
-  uint8_t *loops = arena_zero(cx, &cx->scratch, fn->ins.n);  // open regions:
-  size_t n = 0;                                              // is it a loop?
+  // Stack of open regions: 1 for loops.
+  uint8_t *loops = arena_zero(cx, &cx->scratch, fn->ins.n);
+  size_t n = 0;
   int depth = 0;
   Operand o;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -144,8 +145,8 @@ static uint8_t *find_loops(Ctx *cx, const Fn *fn, uint8_t *around) {
   return in;
 }
 
-// Arithmetic: its operations, and how long after the last of its operands its
-// result is there. Compilers interleave the steps of a function.
+// Returns the cost of arithmetic, with the latency from the last of its
+// operands to its result. Compilers interleave the steps of a function.
 static SimWork arithmetic(const Works *k, SimPrice p, double flops) {
   const SimMachine *m = k->out.m;
   double steps = p.issue > 1 ? p.issue - 1 : 0;
@@ -170,7 +171,7 @@ static SimWork ask_cost(const Works *k, const SimIns *d) {
   return (SimWork){.kind = K_SHARED, .slots = 1, .shared = 1};
 }
 
-// How many copies of a loop's body the compiler makes.
+// Returns the number of copies that the compiler makes of a loop's body.
 static int copies_of(const Fn *fn, Ref head) {
   const Ins *i = ir_get(fn, head);
   if (i->op == OP_FOR && i->imm) return (int)i->imm;
@@ -194,17 +195,17 @@ static SimWork turn_cost(const Works *k, const SimIns *d) {
 
 static SimWork fence_cost(const Works *k, FenceKind f) {
   const SimMachine *m = k->out.m;
-  double late = m->fence_cta, each = m->fence_cta_each;
+  double late = m->fence.cta, each = m->fence.cta_each;
   switch (f) {
     case FE_CLUSTER: case FE_GPU: case FE_TENSORMAP: case FE_ALIAS:
-      late = m->fence;
-      each = m->fence_each;
+      late = m->fence.gpu;
+      each = m->fence.gpu_each;
       break;
     case FE_SYS:
-      late = m->fence_sys;
-      each = m->fence_sys_each;
+      late = m->fence.sys;
+      each = m->fence.sys_each;
       break;
-    case FE_ASYNC: case FE_ASYNC_CLUSTER: late = m->fence_async; break;
+    case FE_ASYNC: case FE_ASYNC_CLUSTER: late = m->fence.async; break;
     case FE_CTA: case FE_MBARINIT: case FE_ASYNC_GLOBAL: case FE_ASYNC_CTA:
     case FE_COUNT:
       break;
@@ -221,7 +222,7 @@ static SimWork mma_cost(const Works *k, const SimIns *d) {
   bool team = d->op == OP_WGMMA;
   SimWork c = {.kind = team ? K_WGMMA : K_MMA, .slots = 1,
             .flops = (float)(2.0 * r->m * r->n * r->k / (team ? 4 : 1))};
-  if (atom_mma_alone(r)) {  // each lane's own
+  if (atom_mma_alone(r)) {  // each lane on its own
     bool wide = bits == 64;
     SimPrice p = {.issue = 1, .fma = wide ? 0 : r->kind == MK_FMA2 ? 2 : 1,
                   .f64 = wide};
@@ -232,13 +233,15 @@ static SimWork mma_cost(const Works *k, const SimIns *d) {
   double rate = team ? 4 * k->out.m->wgmma : k->out.m->mma;
   c.work = (float)(bits == 64 ? n / 32 : n * bits / 16 / rate);
   if (!team) return c;
-  double bytes = (double)r->n * r->k * bits / 8 / 4;  // B, by all four
+  // B, read by all four warps.
+  double bytes = (double)r->n * r->k * bits / 8 / 4;
   if (r->flags & AMF_SMEM_A) bytes += (double)r->m * r->k * bits / 8 / 4;
   c.shared = (float)(bytes / LINE);
   return c;
 }
 
-// By compare and swap: sums of floats, and what is not of 32 bits.
+// Reports whether an atomic is a compare-and-swap loop: float sums, and types
+// not of 32 bits.
 static bool by_swaps(int64_t kind, DType t) {
   if (kind == AT_EXCH || kind == AT_CAS) return dtype_bits(t) < 32;
   return dtype_is_float(t) || dtype_bits(t) != 32;
@@ -269,7 +272,7 @@ static SimWork cost_of(const Works *k, const SimIns *d, bool fixed) {
   switch ((Op)d->op) {
     case OP_LD: case OP_ST: case OP_COPY: case OP_ATOMIC:
       return memory_cost(k, d);
-    case OP_FILL: return (SimWork){0};  // what is filled is, later, a constant
+    case OP_FILL: return (SimWork){0};  // the value becomes a constant
     case OP_PICK: case OP_PUT:
       return arithmetic(k, (SimPrice){.issue = 8, .alu = 8}, 0);
     case OP_CPASYNC: c.kind = K_CPASYNC; return c;
@@ -338,7 +341,7 @@ static void find_costs(Ctx *cx, Works *k) {
     bool pure = op_pure((Op)d->op) && d->op == i->op;
     Ref by = pure ? i->a[1] : 0;
     SimWork c = cost_of(k, d, by && in[by] < around[d->ref]);
-    // one for all lanes: of another pipe; the same in a loop: before it
+    // uniform: on another pipe; invariant: before the loop
     if (pure && (d->uniform || in[d->ref] < around[d->ref])) c = (SimWork){0};
     c.ids = k->out.work[j].ids;
     c.nread = k->out.work[j].nread;

@@ -1,17 +1,17 @@
-// What each instruction of a program asks of a multiprocessor: what it reads,
-// writes, waits for and how long it keeps which pipe.
+// Cost of each instruction of a program: its inputs and outputs, its waits, and
+// the cycles of its pipe.
 #ifndef CUTE_SIMWORK_H
 #define CUTE_SIMWORK_H
 
 #include "sim/inside.h"
 
 typedef enum SimWorkKind {
-  K_NONE,       // costs nothing; its result is there when its operands are
+  K_NONE,       // free; its result is ready with its operands
   K_ALU,
-  K_BRANCH,     // waits for all arithmetic in front of it
-  K_HEAD, K_TURN,  // a loop begins; its pass ends
-  K_MEET,       // threads arrive at a barrier
-  K_FENCE,      // work: its share of the SM's fences; late: until it is through
+  K_BRANCH,     // waits for all earlier arithmetic
+  K_HEAD, K_TURN,  // a loop starts; an iteration ends
+  K_MEET,       // arrival at a barrier
+  K_FENCE,      // work: cycles of the SM's fences; late: latency
   K_SHARED, K_ATOMIC, K_PEER, K_LDMATRIX, K_LOAD, K_STORE,
   K_CPASYNC, K_CPCOMMIT, K_CPWAIT, K_CPARRIVE,
   K_MMA, K_WGMMA, K_WGCOMMIT, K_WGWAIT,
@@ -20,21 +20,21 @@ typedef enum SimWorkKind {
 
 typedef struct SimWork {
   uint8_t kind;           // SimWorkKind
-  float slots;            // of its quarter's issue
+  float slots;            // issue slots of its quarter
   float work;             // cycles of its pipe
-  float fma, alu, xu, f64;  // ... of arithmetic, its quarter's
-  float late;             // until a result is there, or the warp goes on
-  float shared;           // passes that operands in shared memory need
-  float flops;            // of a lane; MMAs: of the warp
-  uint32_t ids, nread, nwrite;  // in SimWorks.id: what it reads, writes
+  float fma, alu, xu, f64;  // cycles of the quarter's arithmetic pipes
+  float late;             // latency of its result, or until the warp continues
+  float shared;           // passes for operands in shared memory
+  float flops;            // per lane; MMAs: per warp
+  uint32_t ids, nread, nwrite;  // in SimWorks.id: ids it reads, then writes
 } SimWork;
 
 typedef struct SimWorks {
   const SimProg *p;
   const SimMachine *m;
   SimWork *work;          // of each instruction
-  uint32_t *id;           // lists of SimWork
-  uint32_t nid;           // different ones
+  uint32_t *id;           // lists of ids, see SimWork.ids
+  uint32_t nid;           // distinct ids
 } SimWorks;
 SimWorks *simwork_new(Ctx *cx, const SimProg *p, const SimMachine *m);
 

@@ -1,9 +1,9 @@
-// Results of 32-bit integers that do not fit: products where an address comes
-// of them, which may lead to a place that is there; sums too where they are
-// compared, divided or shifted, since a compiler takes it that signed numbers
-// do not overflow (n + 1 > n is always true). A result is looked at when it is
-// computed, and reported where a lane uses it; those that fit by what is known
-// of their operands cost nothing.
+// Integer overflow: 32-bit results that do not fit. Products count if an
+// address depends on them, since the address may be valid by accident. Sums
+// count, too, if they are compared, divided or shifted, since compilers assume
+// that signed numbers do not overflow (n + 1 > n is always true). A result is
+// checked when it is computed, and reported when a lane uses it. Results that
+// fit by the known bounds of their operands cost nothing.
 #include "sim/wrap.h"
 
 #include "ir/operands.h"
@@ -11,10 +11,10 @@
 #include "sim/shadow.h"
 #include "sim/regs.h"
 
-// ---- which products ----
+// ---- results to check ----
 
-// Does an address follow from r's operands as numbers (and not by remainders
-// or bits, where they may be meant to wrap)?
+// Reports whether op is linear in its operands. Remainders and bits are not,
+// and may be meant to overflow.
 static bool is_linear(Op op) {
   return op == OP_ADD || op == OP_SUB || op == OP_NEG || op == OP_MUL ||
          op == OP_SHL || op == OP_CVT;
@@ -24,14 +24,14 @@ static int64_t bounded(int64_t v) {
   return v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : v;
 }
 
-// The exact result of op; of a shift, b is the power of two.
+// Returns the exact result of op; for a shift, b is the power of two.
 static int64_t exact(Op op, int64_t a, int64_t b) {
   if (op == OP_ADD) return a + b;
   if (op == OP_SUB) return a - b;
   return op == OP_NEG ? -a : a * b;
 }
 
-// May 32 bits not hold r, a product or, with `sums`, any result?
+// Reports whether r, a product or (sums) any result, may exceed 32 bits.
 static bool may_wrap(const Fn *fn, Ref r, bool sums) {
   const Ins *i = ir_get(fn, r);
   Op op = (Op)i->op;
@@ -51,13 +51,13 @@ static bool may_wrap(const Fn *fn, Ref r, bool sums) {
   return false;
 }
 
-enum { NO_MEMORY = -2 };  // what is compared: sums count
+enum { NO_MEMORY = -2 };  // a comparison, in which sums count
 
-// A walk over the operands of an address.
+// A search through the operands of an address.
 typedef struct Find {
   const SimProg *p;
-  uint32_t *seen, stamp;  // of each value: the walk that met it last
-  Ref *pending;           // met, and not looked at
+  uint32_t *seen, stamp;  // of each value: the last search that found it
+  Ref *pending;           // found, not visited
 } Find;
 
 static void add(SimWraps *w, Ref r, int32_t mem) {
@@ -87,16 +87,16 @@ static void collect(Find *f, Ref r, int32_t mem, SimWraps *w) {
   }
 }
 
-// Does the result of op on signed integers follow from their order or size,
-// so that a compiler may cancel what cannot overflow?
+// Reports whether the result of op depends on the order or size of its
+// operands, so that a compiler may simplify by the absence of overflow.
 static bool compares(Op op) {
   return op_rows[op].rule == RULE_CMP || op == OP_DIV || op == OP_MOD ||
          op == OP_SHR || op == OP_MIN || op == OP_MAX || op == OP_ABS;
 }
 
-// Of what i compares, and of all its addresses: offsets in memory, the address
-// that they start from, that of a tensor map's there, and coordinates of its
-// box, which begin with the first value that must be there.
+// Collects the results that i compares, and those of all its addresses: offsets
+// in memory, raw addresses, addresses of tensor maps, and the coordinates of a
+// box. These start with the first value operand.
 static void collect_all(Find *f, const Ins *i, SimWraps *w) {
   const SimProg *p = f->p;
   int32_t map = -1;
@@ -124,8 +124,8 @@ static void collect_all(Find *f, const Ins *i, SimWraps *w) {
   }
 }
 
-// Gives d its products, and the instructions for the pieces of memory that its
-// addresses may lie in.
+// Attaches the results to d, and to its copies for the memory objects that raw
+// pointers may access.
 static void attach(SimIns *d, const SimWraps *w) {
   d->wraps = w;
   if (d->op != OP_PTR) return;
@@ -161,7 +161,7 @@ void simwrap_find(Ctx *cx, SimProg *p) {
     if (is_linear((Op)p->ins[k].op)) p->ins[k].jump = number[p->ins[k].ref];
 }
 
-// ---- when they are computed, and used ----
+// ---- at run time ----
 
 void simwrap_note(SimWarp *w, const SimIns *i) {
   uint32_t wrong = 0;

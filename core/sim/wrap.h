@@ -1,27 +1,28 @@
-// Results that do not fit 32 bits, where an address or a comparison rests on
-// them (wrap.c).
+// Integer overflow in addresses and comparisons (wrap.c).
 #ifndef CUTE_SIMWRAP_H
 #define CUTE_SIMWRAP_H
 
 #include "sim/inside.h"
 
-enum { SIM_WRAPS = 8 };      // of an address
-// Those that an access rests on: instructions of the IR; once decoded, numbers
-// from 0 on.
+enum { SIM_WRAPS = 8 };      // per instruction
+// Results that an access depends on: instructions of the IR; after decoding,
+// numbers from 0 on.
 typedef struct SimWraps {
   int n;
-  int32_t mem[SIM_WRAPS];    // in which object they lead to (index into Fn.mem)
+  int32_t mem[SIM_WRAPS];    // object that each one addresses (index into
+                             // Fn.mem)
   uint32_t of[SIM_WRAPS];
 } SimWraps;
 struct Access;
 
-// Numbers the results that may wrap, of all that p's instructions use so.
+// Finds and numbers the results of p's instructions that may overflow.
 void simwrap_find(Ctx *cx, SimProg *p);
-// Such a result was computed: i->jump is its number + 1.
+// Checks such a result when it is computed; i->jump is its number + 1.
 void simwrap_note(SimWarp *w, const SimIns *i);
-// The lanes of mask use the address of x; returns those that were reported.
+// Checks the addresses of x in the lanes of mask; returns lanes that were
+// reported.
 uint32_t simwrap_check(const struct Access *x, uint32_t mask);
-// i compares, divides or shifts what rests on i->wraps.
+// Checks i, which compares, divides or shifts values that depend on i->wraps.
 void simwrap_compare(SimWarp *w, const SimIns *i);
 
 #endif

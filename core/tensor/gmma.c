@@ -1,30 +1,30 @@
-// What a warpgroup's MMA reads from shared memory: canonical layouts, and the
-// descriptors that stand for them.
+// The shared memory operands of a warpgroup's MMA: canonical layouts, and the
+// descriptors that encode them.
 //
-// An operand of one instruction is MN x K elements, 32 bytes along K, or (MN
-// contiguous) 16 elements; twice as many of B where A is sparse. In units of
-// 16 bytes, W = 1 without a swizzle, and 2, 4, 8 with those of 32, 64, 128
-// bytes, the canonical layouts are
+// An operand of one instruction is MN x K elements: 32 bytes along K, or 16
+// elements if MN is contiguous; twice as many for B if A is sparse. In units of
+// 16 bytes, W is 1 without a swizzle, and 2, 4, 8 with those of 32, 64, 128
+// bytes. The canonical layouts are
 //   K contiguous   ((8,n),2):((W,SBO),LBO)      LBO = 1 where W > 1
 //   MN contiguous  ((W,n),(8,k)):((1,LBO),(W,SBO))     W > 1
 //                  ((1,n),(8,k)):((_,SBO),(1,LBO))     W = 1
-// The swizzle is one of addresses: Sw<log2 W,4,3> of bytes.
+// The swizzle applies to byte addresses: Sw<log2 W,4,3>.
 #include <inttypes.h>
 
 #include "ir/fold.h"
 #include "tensor/inside.h"
 
-// An operand as it lies in memory: elements, not swizzled yet.
+// An operand as it is in memory: elements before the swizzle.
 typedef struct Shared {
   Ctx *cx;
   const MmaAtom *a;
   char which;
   Layout part;          // (V,Rest...)
-  int bits, unit;       // of an element; elements in 16 bytes
+  int bits, unit;       // bits of an element; elements in 16 bytes
   int w;                // W
   bool mn;              // MN contiguous
   int rows, cols;       // MN, K
-  Layout row, col;      // where these lie
+  Layout row, col;      // their layouts
 } Shared;
 
 _Noreturn static void refuse(const Shared *o, const char *why) {
@@ -37,7 +37,7 @@ _Noreturn static void refuse(const Shared *o, const char *why) {
            layout_text(o->cx, o->part), o->mn ? "MN" : "K");
 }
 
-// W of the swizzle; bits of it at least move 16 bytes that stay together.
+// Returns W of the swizzle, whose bits must move units of at least 16 bytes.
 static int span_of(const Shared *o) {
   const Swizzle *s = layout_swizzle(o->part);
   if (!o->part.outer) return 1;
@@ -58,8 +58,8 @@ static int64_t col_at(const Shared *o, int64_t c) {
   return dim_value(at(o->cx, o->col, c));
 }
 
-// Row r, or column c if it is not 0, lies `have` elements behind the first
-// one, in a canonical layout `want`.
+// Fails unless row r, or column c if nonzero, has the offset of a canonical
+// layout: `have` elements from the first one, not `want`.
 static void same(const Shared *o, int64_t r, int64_t c, int64_t have,
                  int64_t want) {
   if (have == want) return;
@@ -70,8 +70,8 @@ static void same(const Shared *o, int64_t r, int64_t c, int64_t have,
                          have, want));
 }
 
-// Every index of one mode, n of them: runs of `run` neighbours `step` apart,
-// each of those `far` behind the one before.
+// Checks all n indices of a mode: groups of `run` adjacent ones `step` apart,
+// each group `far` after the previous one.
 static void check_mode(const Shared *o, bool col, int n, int run,
                        int64_t step, int64_t far) {
   for (int i = 0; i < n; i++)
@@ -79,7 +79,8 @@ static void check_mode(const Shared *o, bool col, int n, int run,
          i % run * step + i / run * far);
 }
 
-// How far group 1 of `run` neighbours of a mode is from group 0, in elements.
+// Returns the distance in elements between the first two groups of `run`
+// adjacent indices of a mode.
 static int64_t far_of(const Shared *o, bool col, int n, int run) {
   if (n % run)
     refuse(o, arena_printf(o->cx, &o->cx->scratch, "its %d %s are no multiple "
@@ -88,7 +89,7 @@ static int64_t far_of(const Shared *o, bool col, int n, int run) {
   return n == run ? 0 : col ? col_at(o, run) : row_at(o, run);
 }
 
-// A distance in units of 16 bytes, as a field of 14 bits.
+// Encodes a distance in units of 16 bytes as a 14-bit field.
 static uint64_t field(const Shared *o, int64_t elements) {
   int64_t units = elements / o->unit;
   if (elements % o->unit || units < 0 || units >= 1 << 14)
@@ -145,7 +146,7 @@ Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
 
 // ---- in a kernel ----
 
-// The pattern of W units times 8 rows that a swizzle repeats with.
+// Returns the period of a swizzle in bytes: W units times 8 rows.
 static int64_t pattern(Layout l) {
   const Swizzle *s = layout_swizzle(l);
   return s && s->b ? 128 << s->b : 16;

@@ -1,4 +1,4 @@
-// What copy() and gemm() share: counting and finding values.
+// Shared by copy() and gemm(): counting and addressing values.
 #ifndef CUTE_TENSORINSIDE_H
 #define CUTE_TENSORINSIDE_H
 
@@ -11,7 +11,7 @@ static inline int64_t count(Ctx *cx, Layout l, const char *what) {
   return dim_value(layout_size(cx, l));
 }
 
-// Where value i of l lies.
+// Returns the offset of value i of l.
 static inline Dim at(Ctx *cx, Layout l, int64_t i) {
   return layout_eval_at(cx, l, dim_int(cx, i));
 }

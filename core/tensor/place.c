@@ -1,16 +1,17 @@
-// Places: where the elements of a view are in the kernel's argument that it is
-// a view of. An offset alone does not tell: behind the last column of a row
-// lies the next row's first one. So the argument's coordinates, an identity
-// tensor, go through whatever its views go through, and what is read and
-// written is claimed to lie in its shape, which the simulator looks at. Their
-// numbers stand aside (Fn.aside): no text comes of them.
+// Computes the positions of a view's elements in the kernel argument that it
+// views. An offset alone does not suffice: after the last column of a row comes
+// the first one of the next row. Therefore an identity tensor of the argument's
+// coordinates passes through the same views as the argument. Accesses are
+// asserted to be inside its shape, and the simulator checks the assertions. The
+// instructions for these coordinates are marked aside (Fn.aside) and not
+// emitted.
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tensor/place.h"
 
-// ---- making views of places ----
+// ---- views of places ----
 
 typedef struct Try {
   void (*fail)(Ctx *cx, ErrKind kind, const char *msg);
@@ -24,7 +25,7 @@ static void end(Ctx *cx, const Try *t) {
   ir_fn(cx)->aside = false;
 }
 
-// What fails for coordinates only is no fault of the script's.
+// Handles a failure of a view on coordinates, which is not the script's fault.
 _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
   Try *t = cx->ud;
   if (kind != ERR_MEMORY) longjmp(t->env, 1);
@@ -95,9 +96,9 @@ const TensorPlace *place_copy(void *mem, const TensorPlace *p) {
   return to;
 }
 
-// ---- claims ----
+// ---- assertions ----
 
-// Are c and c less `more` known to lie below n?
+// Reports whether c and c - `more` are known to be in [0, n).
 static bool within(Ctx *cx, Dim c, int64_t more, Dim n) {
   if (!dim_static(n)) return false;
   Fact f = {0};
@@ -106,7 +107,7 @@ static bool within(Ctx *cx, Dim c, int64_t more, Dim n) {
   return f.lo >= more && f.hi < dim_value(n);
 }
 
-// Claims that c, and c less `more`, are coordinates in the argument.
+// Asserts that c and c - `more` are coordinates in the argument.
 static void claim(Ctx *cx, const Tensor *t, Tup c, const int64_t *more,
                   bool write, Ref when) {
   Dim n[PLACE_MODES], at[PLACE_MODES];
@@ -128,8 +129,8 @@ static void claim(Ctx *cx, const Tensor *t, Tup c, const int64_t *more,
   }
 }
 
-// Is the element's offset the argument's one coordinate, so that memory's end
-// is that of its shape?
+// Reports whether the element's offset is the argument's only coordinate, so
+// that memory ends where the shape ends.
 static bool is_offset(const Tensor *t) {
   const Tensor *at = &t->place->at;
   Dim c;
@@ -141,7 +142,7 @@ static bool is_offset(const Tensor *t) {
   return same;
 }
 
-// The place's numbers, which may be of a region that has ended.
+// Returns t's place, or NULL if its numbers belong to a region that has ended.
 static const TensorPlace *place_of(Ctx *cx, const Tensor *t) {
   const TensorPlace *p = t->place;
   if (!p || t->space != SP_GMEM || !tup_eq(p->at.l.shape, t->l.shape))
@@ -156,8 +157,8 @@ static Tensor element(Ctx *cx, Tensor t, const void *coord) {
   return t;
 }
 
-// Are more modes than one to be told from one traced number? That takes
-// divisions, and goes on in the next mode where it leaves one.
+// Reports whether one traced number indexes several modes. Splitting it needs
+// divisions, and an index beyond a mode continues in the next one.
 static bool is_folded(Tup shape, Tup coord) {
   int modes = 0;
   for (size_t i = 0; i < tup_words(shape); i++)
@@ -172,7 +173,8 @@ void place_claim(Ctx *cx, const Tensor *t, Tup coord, bool write) {
   if (p) claim(cx, t, p->at.base, NULL, write, 0);
 }
 
-// How far from its first element the one at coord is, by mode.
+// Writes the distance of the element at coord from the first one, for each
+// mode.
 static bool spread(Ctx *cx, const TensorPlace *p, Tup coord, int64_t *more) {
   Layout l = p->at.l;
   Dim d[PLACE_MODES];

@@ -1,4 +1,5 @@
-// Looked at before a kernel is compiled: whether its target has room for it.
+// Checks, before a kernel is compiled, that its memory and registers fit the
+// target.
 #include "tensor/preflight.h"
 
 #include <inttypes.h>
@@ -51,7 +52,7 @@ void preflight_smem(Ctx *cx, const Fn *fn, int sm) {
 
 // ---- registers ----
 
-// The instruction that chooses among too many of m's registers, or 0.
+// Returns the instruction that selects among too many of m's registers, or 0.
 static Ref chooses(const Fn *fn, const Mem *m) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);

@@ -1,7 +1,7 @@
-// Tensors: views. Every operation works on the plain (inner) layout and
-// moves the iterator; under a swizzle "the iterator" is the swizzle's own
-// offset, so that a slice of a swizzled tensor stays right whatever bits
-// its traced coordinates touch.
+// Views of tensors. Every operation uses the plain (inner) layout and moves the
+// iterator. Under a swizzle, the iterator is the swizzle's own offset, so that
+// a slice of a swizzled tensor is correct whatever bits its traced coordinates
+// change.
 #include "tensor/place.h"
 
 #include <inttypes.h>
@@ -25,17 +25,18 @@ const char *tensor_show(Ctx *cx, const Tensor *t) {
   return s;
 }
 
-// ---- checking coordinates ----
+// ---- coordinate checks ----
 
 typedef struct Check {
-  const Tensor *t;  // NULL: a vector's
+  const Tensor *t;  // NULL for a vector
   Tup shape;
   Tup coord;
   int mode;  // top-level mode, -1: the whole tensor
 } Check;
 
-// thread_idx() and its kin give three values: as the last item of a table it
-// brings all of them. What to say where coord holds such three; "" if not.
+// Returns a hint if coord contains three values of thread_idx() or a similar
+// function, or "". Such a function returns three values, and as the last item
+// of a table it contributes all of them.
 static const char *three_values(Ctx *cx, Tup coord) {
   static const char *const names[] = {"thread_idx", "block_idx", "block_dim",
                                       "grid_dim"};
@@ -104,22 +105,22 @@ void tensor_check_coord(Ctx *cx, const Tensor *t, Tup coord) {
   check_coord(cx, &k, t->l.shape, coord);
 }
 
-// Is coordinate c known to lie below n?
+// Reports whether coordinate c is known to be less than n.
 static bool within(Ctx *cx, Dim c, Dim n) {
   if (!dim_static(n)) return false;
-  if (dim_static(c)) return true;  // looked at already
+  if (dim_static(c)) return true;  // already checked
   Fact f = ir_fact(ir_fn(cx), dim_getref(c));
   return f.lo >= 0 && f.hi < dim_value(n);
 }
 
-// The extent of a mode where it is at hand: -1 is none.
+// Returns the extent of a mode, or -1 if it is not available.
 static Dim extent_of(Ctx *cx, Tup shape) {
   if (tup_static(shape)) return tup_size(cx, shape);
   return tup_is_leaf(shape) ? *shape : (Dim){-1};
 }
 
-// claim: append its terms, of an element that is written or not; NULL: say
-// whether all are known to hold.
+// With claim, appends an assertion for each term (an element that is written or
+// read). Without it, reports whether all terms are known to hold.
 static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord,
                  const bool *claim) {
   bool known = true;
@@ -166,7 +167,8 @@ Tup tensor_coord(Ctx *cx, Tensor t, Tup coord) {
   return tup_add(cx, t.base, layout_eval_tup(cx, t.l, coord));
 }
 
-// Largest power of two that divides `o` elements, in bytes; at most 2^20.
+// Returns the largest power of two that divides `o` elements, in bytes; at most
+// 2^20.
 static int64_t align_of(Ctx *cx, DType type, Dim o) {
   int64_t div = dim_div(cx, o), bits = dtype_bits(type);
   if (div == 0) return 1 << 20;
@@ -193,9 +195,8 @@ static Tensor advance(Ctx *cx, Tensor t, Dim o) {
   return t;
 }
 
-// What is known of t's place when its iterator has moved by x of layout l,
-// and by o outside of what is left of it. A swizzle is the same again at
-// multiples of its period.
+// Returns t's origin after its iterator moved by x of layout l, and by o
+// outside the remaining layout. A swizzle repeats at multiples of its period.
 static Origin moved(Ctx *cx, Tensor t, Layout l, Tup x, Dim o) {
   Origin p = t.origin;
   const Swizzle *sw = layout_swizzle(l);
@@ -251,7 +252,8 @@ Tensor tensor_offset(Ctx *cx, Tensor t, Dim o) {
   return t;
 }
 
-// t with the part of layout l that coord leaves, moved by the rest of it.
+// Slices t with layout l: keeps the part that coord leaves and moves the
+// iterator by the rest.
 static Tensor sliced(Ctx *cx, Tensor t, Layout l, Tup coord) {
   t.l = l;
   tensor_check_coord(cx, &t, coord);
@@ -283,8 +285,8 @@ bool tensor_wide(Ctx *cx, Layout l) {
   return dim_static(n) && dim_value(n) > INT32_MAX;
 }
 
-// Notes how shared memory is seen that was got as so many elements. A slice's
-// iterator is somewhere in a tensor.
+// Records the layout through which shared memory is viewed that was allocated
+// as a number of elements. A slice's iterator does not count.
 static void note_view(Ctx *cx, const Tensor *t) {
   Fn *fn = ir_fn(cx);
   if (!fn || !t->mem || t->space != SP_SMEM || !dim_is(t->off, 0) ||
@@ -348,15 +350,15 @@ Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord) {
 
 enum { MAX_MODES = 32 };
 
-// Modes of a zipped_divide by a tile: tile[i] and rest[i] of the divided
-// modes, then the modes of the tensor that the tiler does not reach.
+// Modes of a zipped_divide by a tile: tile[i] and rest[i] of the divided modes,
+// then the modes of the tensor that the tiler does not cover.
 typedef struct Zipped {
   Layout tile[MAX_MODES], rest[MAX_MODES];
   int ntile, nrest;
 } Zipped;
 
-// A tuple of extents stands for its compact layout where the mode has not as
-// many modes of its own.
+// Appends the tiler's extents to b; returns false if it contains a layout. A
+// tuple of extents means its compact layout if the mode has fewer modes.
 static bool put_extents(Ctx *cx, TupB *b, Tiler t) {
   if (t.kind != TILER_TUPLE) {
     if (t.extent) tupb_leaf(cx, b, *t.l.shape);
@@ -396,7 +398,7 @@ static int put_all(Ctx *cx, Layout *to, Layout l) {
   return n;
 }
 
-// One tile over the tensor as a whole: its modes, and those of the rest.
+// Divides the whole tensor by one tile: the tile's modes, and the rest's.
 static Zipped zip_whole(Ctx *cx, Layout l, Tiler tiler) {
   Zipped z;
   Layout d = layout_logical_divide(cx, l, tiler);
@@ -435,7 +437,7 @@ static Zipped zip(Ctx *cx, const Tensor *t, Tiler tiler, Tup proj) {
   return z;
 }
 
-// The modes of coord that proj keeps, as modes of b; `_` for those missing.
+// Appends the modes of coord that proj keeps to b, and `_` for missing ones.
 static void put_coord(Ctx *cx, TupB *b, Tup coord, Tup proj, int n) {
   int got = 0, rank = tup_rank(coord);
   Tup c = tup_first(coord), p = proj ? tup_first(proj) : NULL;
@@ -458,8 +460,8 @@ static Tensor pick(Ctx *cx, Tensor t, const Layout *l, int n, TupB *coord) {
   return sliced(cx, t, layout_outer(all, t.l), tupb_done(cx, coord));
 }
 
-// Puts the modes that coord indexes: a tuple with at most as many modes, or
-// one linear coordinate of them all.
+// Writes the modes that coord indexes: a tuple with at most as many modes, or
+// one linear coordinate of all.
 static int put_modes(Ctx *cx, Layout *l, TupB *b, const Layout *from, int n,
                      Tup coord, Tup proj) {
   bool leaf = tup_is_leaf(coord);
@@ -517,7 +519,7 @@ Tensor tensor_outer_partition(Ctx *cx, Tensor t, Tiler tiler, Tup coord) {
   return place_view(cx, t, outer, &by);
 }
 
-// The coordinate in thr (by mode a linear one) of thread idx.
+// Returns the coordinate of thread idx in one mode of thr, as a linear one.
 static Dim thread_coord(Ctx *cx, Layout m, Dim idx) {
   Layout flat = layout_flatten(cx, m);
   Dim c = zero(), scale = dim_int(cx, 1);
@@ -578,7 +580,7 @@ Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
                  "  %s", to, tensor_show(cx, &t));
       t.off = dim_quo(cx, dim_mul(cx, t.off, was), is);
     }
-    if (t.mem) {  // a second name of the memory, with the other type
+    if (t.mem) {  // a second name of the memory, with the new type
       Ins m = *ir_get(ir_fn(cx), t.mem);
       m.type = (uint8_t)type;
       m.src = 0;
@@ -608,7 +610,7 @@ void tensor_print(Ctx *cx, Tensor t, Buf *out) {
 // ---- visibility ----
 
 typedef struct Use {
-  Ctx *cx;       // NULL: only look for traced numbers
+  Ctx *cx;       // NULL: only detect traced numbers
   uint32_t born;
   bool quiet;    // set `bad` instead of failing
   bool any, bad;

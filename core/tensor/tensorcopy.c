@@ -1,5 +1,5 @@
-// Element-wise copies, as wide as both sides allow (autovec_copy), and what
-// is built on them: loading and storing all elements of a tensor.
+// Element-wise copies, as wide as both sides allow (autovec_copy), and loads
+// and stores of all elements, which use them.
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,28 +11,28 @@
 enum { MAX_WALK = 256 };
 enum { SRC, DST, PRED, SIDES };
 
-// One loop of the common walk over both sides (and the predicate).
+// A loop of the common iteration over both sides (and the predicate).
 typedef struct Loop {
-  int64_t n, step;  // step: by how many elements
+  int64_t n, step;  // step: in elements
   Dim d[SIDES];
 } Loop;
 
-// The shapes of 2 or 3 equally large layouts cut into common loops, fastest
-// first. ok is false when they do not fit into each other.
+// The shapes of 2 or 3 layouts of equal size, split into common loops, fastest
+// first. ok is false if they cannot be split into each other.
 typedef struct Walk {
   Loop loop[MAX_WALK];
-  Loop run[MAX_WALK];  // those that became one run, loop[0], in its order
+  Loop run[MAX_WALK];  // loops merged into one run, loop[0], in its order
   int n, runs, sides;
   bool ok;
-  bool promised;  // traced offsets and strides are as aligned as need be
+  bool promised;  // traced offsets and strides are sufficiently aligned
 } Walk;
 
-typedef struct Cursor {  // over the leaves of one layout
+typedef struct Cursor {  // over the leaves of a layout
   Layout flat;
   size_t leaf, leaves;
   Tup shape;
-  int64_t left;  // of the current leaf's extent
-  Dim stride;    // of the next step in it
+  int64_t left;  // remaining extent of the current leaf
+  Dim stride;    // stride of the next step in it
 } Cursor;
 
 static void cursor_next(Cursor *c) {
@@ -76,18 +76,19 @@ static Walk walk(Ctx *cx, const Tensor *const *t, int sides, int64_t size) {
   return w;
 }
 
-// ---- how wide ----
+// ---- vector width ----
 
-static int64_t pow2_of(int64_t n) { return n & -n; }  // largest dividing n
+static int64_t pow2_of(int64_t n) { return n & -n; }  // largest power of two
+                                                      // dividing n
 
-// Is loop l the next one of a contiguous run of `run` elements?
+// Reports whether loop l continues a contiguous run of `run` elements.
 static bool continues(const Walk *w, const Loop *l, int64_t run) {
   if (!dim_is(l->d[SRC], run) || !dim_is(l->d[DST], run)) return false;
   return w->sides <= PRED || dim_is(l->d[PRED], 0);
 }
 
-// Merges the contiguous loops into one at the front; the length of the run
-// and, in *rest, the first loop that is not of it.
+// Merges the contiguous loops into one at the front. Returns the run length and
+// sets *rest to the first loop outside the run.
 static int64_t gather_run(Walk *w, int *rest) {
   int64_t run = 1;
   *rest = 0;
@@ -116,13 +117,13 @@ static int64_t limit(int64_t v, int64_t by) {
   return by < v ? by : v;
 }
 
-// What divides d for all that is known, or promised of what is not.
+// Returns the known divisor of d; a traced d counts as divisible if promised.
 static int64_t divisor(Ctx *cx, const Walk *w, Dim d) {
   return w->promised && !dim_static(d) ? 0 : dim_div(cx, d);
 }
 
-// The most elements (a power of two) that side s allows: its base, offset,
-// swizzle and the strides of the loops beyond the run.
+// Returns the largest vector length (a power of two) that side s allows, by its
+// base, offset, swizzle and the strides of the loops outside the run.
 static int64_t side_limit(Ctx *cx, const Walk *w, const Tensor *t, int s,
                           int from, int64_t v) {
   int bits = dtype_bits(t->type);
@@ -135,7 +136,7 @@ static int64_t side_limit(Ctx *cx, const Walk *w, const Tensor *t, int s,
   return v;
 }
 
-// The vector length of a copy; w's loop 0 then steps by vectors.
+// Returns the vector length of a copy; w's loop 0 then steps by vectors.
 static int64_t vector_of(Ctx *cx, Walk *w, const Tensor *const *t,
                          int64_t max_bits) {
   int rest;
@@ -172,8 +173,8 @@ static void store_at(Ctx *cx, const Tensor *t, Dim o, Ref v) {
   tensor_store(cx, e, &zero, v);
 }
 
-// One move of v contiguous elements at these offsets, whose first and last
-// have these numbers.
+// Moves v contiguous elements at offsets o; `end` holds the indices of the
+// first and the last.
 static void move(Ctx *cx, const Tensor *const *t, const Dim *o,
                  const int64_t end[2], int64_t v, unsigned hints) {
   const Tensor *src = t[SRC], *dst = t[DST];
@@ -203,8 +204,8 @@ static void move(Ctx *cx, const Tensor *const *t, const Dim *o,
   operands_emit(cx, fn, i, x, 5, NULL, 0);
 }
 
-// The number, in colexicographic order, of element j of the vector where the
-// loops are at c.
+// Returns the colexicographic index of element j of the vector at loop indices
+// c.
 static int64_t number_of(const Walk *w, const int64_t *c, int64_t v,
                          int64_t j) {
   int64_t at = w->runs ? 0 : c[0] * w->loop[0].step, left = c[0] * v + j;
@@ -214,7 +215,7 @@ static int64_t number_of(const Walk *w, const int64_t *c, int64_t v,
   return at;
 }
 
-// Every block of v elements: a mixed-radix counter over the loops.
+// Moves every block of v elements: a mixed-radix counter over the loops.
 static void move_blocks(Ctx *cx, const Walk *w, const Tensor *const *t,
                         int64_t v, unsigned hints) {
   int64_t c[MAX_WALK] = {0};

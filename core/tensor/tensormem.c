@@ -1,5 +1,5 @@
-// Traced tensors in memory: shared and register allocation, single elements,
-// fills.
+// Traced tensors in memory: allocation of shared memory and registers, access
+// to single elements, fills.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +11,9 @@
 
 // ---- allocation ----
 
-// Elements that values of l reach to: a swizzle moves them about within
-// blocks of a power of two. below: how many come before l's origin.
+// Returns the number of elements that l's values need. A swizzle permutes them
+// within blocks of a power of two. *below: number of elements before l's
+// origin.
 static int64_t reach(Ctx *cx, Layout l, const char *what, Dim *below) {
   Layout in = layout_inner(l);
   const Swizzle *sw = layout_swizzle(l);
@@ -72,7 +73,7 @@ Ref tensor_make_peer(Ctx *cx, Ref mem, Ref rank) {
   int own = dtype_bits(m.type), bits = dtype_bits((DType)i->type);
   m.space = SP_DSMEM;
   m.name = m.layout = 0;
-  m.count = m.count * own / bits;  // of the type it is known by here
+  m.count = m.count * own / bits;  // in elements of the view's type
   m.type = (DType)i->type;
   return ir_mem_of(cx, fn, m, mem, rank);
 }
@@ -96,7 +97,8 @@ Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l) {
                   .off = below, .align = 16};
 }
 
-// Have two modes of more than one element the same stride, not 0?
+// Reports whether two modes with more than one element have the same nonzero
+// stride.
 static bool strides_tie(Ctx *cx, Layout l) {
   size_t n = tup_leaves(l.shape);
   Dim *shape = NEW(cx, Dim, n);
@@ -109,8 +111,8 @@ static bool strides_tie(Ctx *cx, Layout l) {
   return false;
 }
 
-// Modes of equal strides (of a matrix of one column) would share registers
-// under CuTe's order by strides; here each element has its own.
+// Modes with equal strides (as in a matrix of one column) would share registers
+// under CuTe's order by strides; here each element gets its own.
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l) {
   Layout f = l;
   bool coords = l.outer && layout_has_basis(l);  // no order
@@ -163,15 +165,15 @@ static Ref offset_ref(Ctx *cx, const Tensor *t, Dim o) {
 
 // ---- registers at a traced index ----
 
-// What a traced coordinate of a fragment may mean: one of n registers of mem,
-// `step` apart from the first on; `at` says which.
+// The registers that a traced coordinate of a fragment may select: n registers
+// of mem, `step` apart from `first`; `at` is the index.
 typedef struct Span {
   Ref mem;
   int64_t first, n, step;
   Dim at;
 } Span;
 
-// coord with `_` for what is traced.
+// Appends coord with `_` for traced entries.
 static void put_open(Ctx *cx, TupB *b, Tup coord) {
   if (tup_is_leaf(coord)) {
     tupb_leaf(cx, b, dim_static(*coord) ? *coord : dim_any());
@@ -191,7 +193,7 @@ static Span span_of(Ctx *cx, const Tensor *t, Tup coord) {
   put_open(cx, &b, coord);
   Layout l = layout_slice(cx, t->l, tupb_done(cx, &b), &base);
   base = dim_add(cx, t->off, base);
-  if (!dim_static(base)) return s;  // of a slice at a traced coordinate
+  if (!dim_static(base)) return s;  // slice at a traced coordinate
   s.first = dim_value(base) - dim_value(layout_below(cx, l));
   s.n = dim_value(layout_cosize(cx, l));
   register_index(cx, t, dim_int(cx, s.first));
@@ -217,8 +219,8 @@ static void register_store(Ctx *cx, Ref mem, int64_t at, Ref value) {
   ir_emit(cx, ir_fn(cx), (Ins){.op = OP_ST, .a = {mem, off, value}});
 }
 
-// A few registers that are apart, side by side in a fragment of their own;
-// else s spans what lies between them, too.
+// Gathers a few registers with a step into a contiguous fragment. If there are
+// too many, s also spans the registers between them.
 static Span gathered(Ctx *cx, const Tensor *t, Span s) {
   if (s.step == 1) return s;
   if (s.n > PICK_SELECTS) {

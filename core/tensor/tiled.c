@@ -1,5 +1,5 @@
-// Atoms with their layouts, and TiledMma: which thread holds which elements
-// of a tile.
+// Atoms with their layouts, and TiledMma: the distribution of a tile's elements
+// to threads.
 #include "layout/notation.h"
 #include "tensor/place.h"
 #include "tensor/tiled.h"
@@ -35,7 +35,7 @@ static int sized(Ctx *cx, const char *name, const char *type, int bits) {
                                      type, bits, *type ? "_t" : ""));
 }
 
-// Members of the families that are chosen by bits.
+// Finds a member of a family that is selected by its bits.
 static int find_sized(Ctx *cx, const char *name, DType type, int bits) {
   int id = atom_copy_find(name);
   if (id >= 0 || strchr(name, '<')) return id;
@@ -46,8 +46,8 @@ static int find_sized(Ctx *cx, const char *name, DType type, int bits) {
   return id >= 0 ? id : sized(cx, name, "", bits);
 }
 
-// l, (thread,value) -> bit, in values of `each` bits. The bits of a value must
-// be neighbours, all of one thread.
+// Converts l, (thread,value) -> bit, to values of `each` bits. The bits of a
+// value must be adjacent and belong to one thread.
 static Layout in_values(Ctx *cx, const AtomCopy *r, DType type, Layout l) {
   int64_t each = dtype_bits(type);
   Layout v = layout_flatten(cx, layout_mode(cx, l, 1));
@@ -96,7 +96,7 @@ static Layout atom_tv(const MmaAtom *a, char which) {
 
 // ---- TiledMma ----
 
-// Modes of operand `which` as indices of (M,N,K).
+// Sets the modes of operand `which` as indices of (M,N,K).
 static void operand_modes(char which, int mode[2]) {
   mode[0] = which == 'B' ? 1 : 0;
   mode[1] = which == 'C' ? 1 : 2;
@@ -106,8 +106,8 @@ static int64_t shape_of(const MmaAtom *a, int i) {
   return i == 0 ? a->row->m : i == 1 ? a->row->n : a->row->k;
 }
 
-// Elements of mode i that the tensor of an operand has for one of the product:
-// of a sparse A and its metadata fewer, this part of K.
+// Returns how many elements of mode i of the product one element of the
+// operand's tensor covers: 1, except along K of a sparse A and its metadata.
 static int64_t part_of(const MmaAtom *a, char which, int i) {
   const AtomMma *r = a->row;
   if (i != 2) return 1;
@@ -119,7 +119,7 @@ static Dim atoms_of(Ctx *cx, const TiledMma *m, int i) {
   return layout_size(cx, layout_mode(cx, m->thr_vmnk, i + 1));
 }
 
-// Extent of mode i that one atom of every thread covers.
+// Returns the extent of mode i that one atom of each thread covers.
 static Dim core_of(Ctx *cx, const TiledMma *m, int i) {
   return dim_mul(cx, dim_int(cx, shape_of(&m->atom, i)), atoms_of(cx, m, i));
 }
@@ -153,7 +153,7 @@ TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
                "is %" PRId64 " wide, no multiple of the %" PRId64 " of %s",
                layout_text(cx, l), "MNK"[i], n, atom, a.row->name);
     int64_t all = dim_value(core_of(cx, &m, i));
-    if (n % all && all % n)  // (CuTe has tiles of a part of the atoms, too.)
+    if (n % all && all % n)  // (CuTe also allows tiles of some of the atoms.)
       ctx_fail(cx, ERR_SHAPE, "make_tiled_mma: the permutation %s of mode %c "
                "is %" PRId64 " wide, no multiple of the %" PRId64 " that %"
                PRId64 " atoms of %" PRId64 " take: %s\n  fewer atoms along "
@@ -173,9 +173,9 @@ Dim tiled_mma_tile(Ctx *cx, const TiledMma *m, int i) {
                                      : layout_size(cx, m->perm[i].l);
 }
 
-// ---- the partition of a tensor ----
+// ---- partition of a tensor ----
 
-// l, its mode k divided by t: *tile and *rest.
+// Divides mode k of l by t into *tile and *rest.
 static void divide(Ctx *cx, Layout l, Layout t, Layout *tile, Layout *rest) {
   Layout d = layout_logical_divide(cx, l, tiler_layout(t));
   *tile = layout_mode(cx, d, 0);
@@ -195,7 +195,7 @@ int64_t tiled_mma_extent(Ctx *cx, const TiledMma *m, char which, int i) {
   return dim_value(tiled_mma_tile(cx, m, i)) / part_of(&m->atom, which, i);
 }
 
-// The tile of mode i, as its permutation orders it.
+// Returns the tile of mode i, ordered by its permutation.
 static Layout tile_of(Ctx *cx, const TiledMma *m, char which, int i) {
   const TiledPerm *p = &m->perm[i];
   int64_t part = part_of(&m->atom, which, i);
@@ -237,7 +237,7 @@ Layout tiled_mma_thrfrg(Ctx *cx, const TiledMma *m, char which, Layout l) {
   return layout_outer(all, l);
 }
 
-// The tile must divide the tensor.
+// Checks that the tile divides the tensor.
 static void check_divides(Ctx *cx, const TiledMma *m, char which, Layout l) {
   int mode[2];
   operand_modes(which, mode);
@@ -257,7 +257,8 @@ static void check_divides(Ctx *cx, const TiledMma *m, char which, Layout l) {
   }
 }
 
-// Where thr is in the modes of l, by its strides; 0 along modes of stride 0.
+// Returns the coordinate of thr in the modes of l, by its strides; 0 along
+// modes with stride 0.
 static Dim mode_coord(Ctx *cx, Layout l, Dim thr) {
   Layout flat = layout_flatten(cx, l);
   Dim c = dim_int(cx, 0), scale = dim_int(cx, 1);
@@ -273,13 +274,13 @@ static Dim mode_coord(Ctx *cx, Layout l, Dim thr) {
   return c;
 }
 
-// Coordinates (v,m,n,k) of a thread, v along all of V.
+// Computes the coordinates (v,m,n,k) of a thread; v is a linear one along V.
 static void thread_coord(Ctx *cx, const TiledMma *m, Dim thr, Dim vmnk[4]) {
   for (int i = 0; i < 4; i++)
     vmnk[i] = mode_coord(cx, layout_mode(cx, m->thr_vmnk, i), thr);
 }
 
-// ((v,(m,n)),(_,(_,_,...))) of a tensor with `rank` modes.
+// Returns ((v,(m,n)),(_,(_,_,...))) for a tensor with `rank` modes.
 static Tup slice_coord(Ctx *cx, char which, const Dim vmnk[4], int rank) {
   int mode[2];
   operand_modes(which, mode);
@@ -322,7 +323,7 @@ Tensor tiled_mma_partition(Ctx *cx, const TiledMma *m, char which, Tensor t,
   return place_view(cx, t, part, &p);
 }
 
-// The partition of thread 0, without offset.
+// Returns the partition of thread 0, without an offset.
 static Layout partition0(Ctx *cx, const TiledMma *m, char which, Layout l) {
   check_divides(cx, m, which, l);
   Layout f = layout_mode(cx, tiled_mma_thrfrg(cx, m, which, layout_inner(l)),
@@ -357,10 +358,10 @@ Layout tiled_mma_fragment(Ctx *cx, const TiledMma *m, char which, Layout l) {
   return tiled_mma_make_fragment(cx, &m->atom, which, part);
 }
 
-// ---- (thread,value) layouts of the whole tile ----
+// ---- (thread,value) layouts of a tile ----
 
-// Thread index -> place in (V,M,N,K). Indices that no atom uses (a quad pair
-// has lanes 0-3 and 16-19) go with others.
+// Maps a thread index to its position in (V,M,N,K). Indices that no atom uses
+// (a quad pair has lanes 0-3 and 16-19) share the position of others.
 static Layout thread_to_id(Ctx *cx, const TiledMma *m) {
   Layout gaps = layout_complement(cx, m->thr_vmnk, NULL);
   Layout inv = layout_right_inverse(cx, concat2(cx, m->thr_vmnk, gaps));
@@ -379,7 +380,7 @@ Layout tiled_mma_tv(Ctx *cx, const TiledMma *m, char which) {
   Layout tv = tiled_mma_thrfrg(cx, m, which, ref);
   Layout thr = layout_mode(cx, tv, 0), val = layout_mode(cx, tv, 1);
   if (which != 'C') {
-    // (ThrV,(ThrM,ThrK)) -> (ThrV,(ThrM,ThrN,ThrK)): the missing one is 0
+    // (ThrV,(ThrM,ThrK)) -> (ThrV,(ThrM,ThrN,ThrK)): the missing mode is 0
     Dim size[2] = {atoms_of(cx, m, 0), atoms_of(cx, m, 1)};
     Dim stride[2] = {dim_int(cx, which == 'A'), dim_int(cx, which == 'B')};
     Layout mn = layout_make(cx, tup_of(cx, size, 2), tup_of(cx, stride, 2));

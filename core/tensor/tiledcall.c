@@ -1,4 +1,4 @@
-// copy(): two tensors taken apart into the instructions of an atom.
+// copy(): splits two tensors into the instructions of an atom.
 #include "tensor/inside.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "ir/operands.h"
 #include "tensor/place.h"
 
-// Mode 0 of l and the others as one; a leaf is all mode 0.
+// Splits l into mode 0 and the other modes; a leaf is entirely mode 0.
 static void split(Ctx *cx, Layout l, Layout *v, Layout *rest) {
   if (tup_is_leaf(l.shape)) {
     *v = l;
@@ -25,10 +25,10 @@ typedef struct Copy {
   Ctx *cx;
   const CopyAtom *a;
   const Tensor *src, *dst, *pred;
-  int64_t nsrc, ndst;    // values of a thread in one instruction
+  int64_t nsrc, ndst;    // values per thread of an instruction
   Layout pred_v, pred_rest;
-  int64_t atom, rest;    // which atom of V, which of the rest
-  int64_t atoms;         // of V
+  int64_t atom, rest;    // index of the atom in V, index in the rest
+  int64_t atoms;         // number of atoms in V
 } Copy;
 
 static const char *const spaces[] = {
@@ -53,8 +53,8 @@ _Noreturn static void misaligned(const Copy *k, bool dst, int64_t have,
            pair_text(k), need * 8 / dtype_bits(t->type), have * 8);
 }
 
-// Where the values of v (at `base`) lie: the element offset of the first one,
-// when n of them are contiguous and aligned for one access.
+// Returns the element offset of the values of v (at `base`), after checking
+// that n of them are contiguous and aligned for one access.
 static Dim run_of(const Copy *k, bool dst, Layout v, Dim base, int64_t n) {
   Ctx *cx = k->cx;
   const Tensor *t = dst ? k->dst : k->src;
@@ -100,7 +100,7 @@ static void emit_move(const Copy *k, Op op, Layout s, Dim so, Layout d,
   if (pred) place_claim_ends(cx, k->dst, first, last, true, pred);
   unsigned flags = k->a->row->flags | k->a->hints;
   if (!pred) flags &= ~(unsigned)CPF_ZFILL;
-  // 256 bits at once where the atom says so; else in parts.
+  // Move 256 bits at once if the atom allows it, else in parts.
   bool whole = bits == 256 && k->a->row->ptx;
   int64_t step = bits > 128 && !whole ? 128 / dtype_bits(k->src->type)
                                       : k->nsrc;
@@ -119,7 +119,7 @@ _Noreturn static void no_pred(const Copy *k) {
            "take part", k->a->row->name);
 }
 
-// First elements of the 32-bit registers that hold v's values.
+// Writes the first elements of the 32-bit registers that hold v's values.
 static void matrix_regs(const Copy *k, const Tensor *t, Layout v, Dim base,
                         uint32_t *out, int num) {
   Ctx *cx = k->cx;
@@ -158,7 +158,7 @@ static void emit_matrix(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
                 (uint32_t)row->num);
 }
 
-// Elements of word r of a fragment, one 32-bit value; and back.
+// Returns the element at offset `at` of a fragment.
 static Tensor element_of(const Copy *k, const Tensor *t, uint32_t at) {
   Tensor e = tensor_with_layout(*t, layout_unit(k->cx));
   e.off = dim_int(k->cx, at);
@@ -202,9 +202,8 @@ static void store_word(const Copy *k, uint32_t at, Ref word) {
   }
 }
 
-// Two words of each lane, a 2x2 transposed between lanes l and l ^ num: the
-// upper word of the lower lane and the lower word of the upper one change
-// places.
+// Transposes a 2x2 block of words between lanes l and l ^ num: exchanges the
+// upper word of the lower lane and the lower word of the upper one.
 static void emit_shuffle(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
   Fn *fn = ir_fn(cx);
@@ -227,7 +226,7 @@ static void emit_shuffle(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   for (int i = 0; i < 2; i++) store_word(k, to[i], y[i]);
 }
 
-// An 8x8 transpose of 16-bit values between the lanes.
+// Transposes an 8x8 matrix of 16-bit values among the lanes.
 static void emit_movm(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   uint32_t reg[2];
   matrix_regs(k, k->dst, d, dof, reg, 1);
@@ -239,7 +238,7 @@ static void emit_movm(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
 
 static void copy_modes(Copy *k, Layout s, Dim so, Layout d, Dim dof, int top);
 
-// One V: an instruction, or as many as its modes hold.
+// Copies one V: by one instruction, or by one for each part of its modes.
 static void copy_values(Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
   int64_t ns = count(cx, s, "copy"), nd = count(cx, d, "copy");
@@ -283,7 +282,7 @@ static void copy_modes(Copy *k, Layout s, Dim so, Layout d, Dim dof, int top) {
   }
 }
 
-// ---- what an atom demands of its operands ----
+// ---- an atom's requirements on its operands ----
 
 static void check_space(const Copy *k, bool dst, Space want) {
   const Tensor *t = dst ? k->dst : k->src;
@@ -301,7 +300,8 @@ static void check_space(const Copy *k, bool dst, Space want) {
            spaces[k->src->space], spaces[k->dst->space], fit);
 }
 
-// An f32 is a tf32 of which the last bits are not read.
+// Reports whether values of type a can be copied to type b: an f32 is a tf32
+// whose low bits are ignored.
 static bool type_moves(DType a, DType b) {
   return a == b || (a == DT_F32 && b == DT_TF32) ||
          (a == DT_TF32 && b == DT_F32);
@@ -373,8 +373,8 @@ static void check_operands(const Copy *k) {
   }
 }
 
-// Predicates: as many modes as the source, the first running over the atoms
-// in V; or the rest modes alone.
+// Checks and splits the predicate tensor: it has as many modes as the source,
+// the first one over the atoms in V, or only the rest modes.
 static void set_pred(Copy *k, const Tensor *pred) {
   Ctx *cx = k->cx;
   if (!pred) return;
@@ -417,13 +417,13 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
     return;
   }
   CopyHow how = {.max_bits = a->bits > 128 ? 128 : a->bits, .hints = a->hints,
-    // DefaultCopy promises nothing of what is traced
+    // DefaultCopy promises nothing about traced values
     .promised = a->row->flags & CPF_PROMISED};
   if (!pred) {
     tensor_copy(cx, src, dst, NULL, how);
     return;
   }
-  // The predicate of each element: the same for all of V, or its own.
+  // The predicate of each element: one for all of V, or its own.
   Layout sv, sr;
   split(cx, s, &sv, &sr);
   Layout l[2] = {k.pred_v, k.pred_rest};

@@ -1,4 +1,4 @@
-// TiledCopy: copy atoms spread over a tile, and what each thread gets of it.
+// TiledCopy: copy atoms distributed over a tile, and each thread's part of it.
 #include "tensor/place.h"
 #include "tensor/tiled.h"
 
@@ -25,7 +25,7 @@ int64_t tiled_copy_size(Ctx *cx, const TiledCopy *c) {
   return mode_count(cx, c->tv, 0);
 }
 
-// ---- making ----
+// ---- construction ----
 
 static void need_static(Ctx *cx, Layout l, const char *what) {
   if (!layout_static(l) || l.outer)
@@ -33,7 +33,7 @@ static void need_static(Ctx *cx, Layout l, const char *what) {
              "without swizzle", what, layout_text(cx, l));
 }
 
-// The atom's threads and values must divide those of the TV layout.
+// Checks that the atom's threads and values divide those of the TV layout.
 static void check_atom(Ctx *cx, const TiledCopy *c) {
   const CopyAtom *a = &c->atom;
   tup_need_elements(cx, "make_tiled_copy", c->tv.shape);
@@ -99,8 +99,8 @@ TiledCopy tiled_copy_of_copy(Ctx *cx, CopyAtom a, const TiledCopy *c,
   return n;
 }
 
-// A tile of `shape` made of the elements that tv (into colex coordinates of
-// shape) touches: the tiler by mode, tv restated on it.
+// Makes a tile of `shape` from the elements that tv (to colex coordinates of
+// shape) touches: the tiler for each mode, and tv in terms of the tile.
 static TiledCopy on_touched(Ctx *cx, CopyAtom a, Tup shape, Layout tv) {
   TiledCopy c = {.atom = a};
   int n = tup_rank(shape);
@@ -126,7 +126,7 @@ static TiledCopy on_touched(Ctx *cx, CopyAtom a, Tup shape, Layout tv) {
 TiledCopy tiled_copy_cotiled(Ctx *cx, CopyAtom a, Layout tv, Layout data) {
   need_static(cx, tv, "the (thread,value) layout");
   need_static(cx, data, "the data layout");
-  // 1:0 behind it gives what lies past the data stride 0
+  // an appended 1:0 gives indices beyond the data stride 0
   Layout none = layout_unit(cx);
   Layout inv = concat2(cx, layout_left_inverse(cx, data), none);
   Layout coord = layout_compose(cx, inv, tv);
@@ -156,8 +156,8 @@ TiledCopy tiled_copy_c_atom(Ctx *cx, CopyAtom a, const TiledMma *m) {
 
 enum { MAX_RANK = 12 };
 
-// ((TileM,TileN),(RestM,RestN,...)) to (thr,(FrgV,FrgX),(RestM,...)), for
-// the side whose atom layout is trg.
+// Maps ((TileM,TileN),(RestM,RestN,...)) to (thr,(FrgV,FrgX),(RestM,...)) for
+// the side with atom layout trg.
 static Layout tile2thrfrg(Ctx *cx, const TiledCopy *c, Layout zipped,
                           Layout trg) {
   const CopyAtom *a = &c->atom;
@@ -228,7 +228,7 @@ static Tensor part(Ctx *cx, Tensor t, const void *x) {
   int rank = layout_rank(t.l);
   Tensor all = tensor_with_layout(t, tiled_copy_tidfrg(cx, c, which, t.l));
   if (dim_static(thr) && dim_value(thr) >= tiled_copy_size(cx, c)) {
-    // past the end the last mode goes on, as everywhere
+    // beyond the end the last mode continues, as everywhere
     Layout tid = layout_mode(cx, layout_inner(all.l), 0);
     all = tensor_offset(cx, all, layout_eval(cx, tid, tup_leaf(cx, thr)));
     thr = dim_int(cx, 0);
@@ -252,9 +252,9 @@ Tensor tiled_copy_partition(Ctx *cx, const TiledCopy *c, char which, Tensor t,
 
 // ---- retile ----
 
-// ((atom_vals,rest_vals) -> (v,m,n)) of a fragment with v values in its first
-// mode, and how many such of the other modes a tile of the copy takes. More
-// values than a tile has are those of the tiles that follow it.
+// Returns ((atom_vals,rest_vals) -> (v,m,n)) of a fragment with v values in its
+// first mode, and in *by the extents of the other modes that a tile of the copy
+// covers. Values beyond a tile belong to the following tiles.
 static Layout retiled(Ctx *cx, const TiledCopy *c, int64_t v, Tup *by) {
   Layout values = leaf1(cx, dim_int(cx, v)), all = values;
   Dim one[TILED_MODES];
@@ -265,7 +265,7 @@ static Layout retiled(Ctx *cx, const TiledCopy *c, int64_t v, Tup *by) {
     for (int i = 0; i < c->ntiler; i++) mode[i] = c->tiler[i].shape;
     Tup shape = tup_pack(cx, mode, c->ntiler);
     Layout inv = layout_with_shape(cx, layout_right_inverse(cx, c->tv), shape);
-    // (m,n) -> which V
+    // (m,n) -> index of V
     Layout mn = layout_upcast(cx, inv, tiled_copy_size(cx, c) * v);
     all = layout_logical_product(
       cx, values, tiler_layout(layout_right_inverse(cx, mn)));
@@ -275,10 +275,9 @@ static Layout retiled(Ctx *cx, const TiledCopy *c, int64_t v, Tup *by) {
   return layout_zipped_divide(cx, all, tiler_layout(leaf1(cx, nval)));
 }
 
-// A fragment (V,Rest...) in the order of this copy's values:
-// ((FrgV,FrgX),Rest...). Assumes, as CuTe does, that the fragment's first
-// mode holds the first values of the TV layout, and behind them those of the
-// next tiles.
+// Reorders a fragment (V,Rest...) to ((FrgV,FrgX),Rest...), the order of this
+// copy's values. Assumes, as CuTe does, that the fragment's first mode holds
+// the first values of the TV layout, followed by those of the next tiles.
 Layout tiled_copy_retile(Ctx *cx, const TiledCopy *c, Layout l) {
   int rank = layout_rank(l);
   tup_need_elements(cx, "retile", l.shape);

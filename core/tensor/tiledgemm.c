@@ -1,5 +1,4 @@
-// gemm(): three tensors taken apart into the MMAs of an atom, or into
-// multiply-adds.
+// gemm(): splits the tensors into the MMAs of an atom, or into multiply-adds.
 #include "tensor/inside.h"
 
 #include <inttypes.h>
@@ -12,16 +11,16 @@ typedef struct Part {
   char name;
   Layout v, mode[2];
   int64_t n[2];
-  uint32_t reg[256];  // of V: first element of each register, from base 0
+  uint32_t reg[256];  // V: first element of each register, relative to base 0
   int nreg;
 } Part;
 
 typedef struct Gemm {
   Ctx *cx;
   const MmaAtom *a;
-  Ref accumulate;    // of a warpgroup: is C added?
+  Ref accumulate;    // warpgroup: whether C is added
   Part d, x, y, c;   // D, A, B, C
-  Part more[3];      // scales of A and B, metadata of A, as the atom has
+  Part more[3];      // the atom's scales of A and B, metadata of A
 } Gemm;
 
 static const char *gemm_text(const Gemm *g) {
@@ -35,8 +34,8 @@ static int rank_of(const Tensor *t) {
   return tup_is_leaf(t->l.shape) ? 1 : layout_rank(t->l);
 }
 
-// Which of CuTe's forms: modes[i] says which mode of the operand is V, and
-// which its two others, -1: none.
+// Sets an operand's modes for one of CuTe's forms: mode[0] is the operand's V,
+// mode[1] and mode[2] its other modes; -1: none.
 static void set_modes(const Gemm *g, Part *o, const int mode[3]) {
   Ctx *cx = g->cx;
   Layout l = o->t->l, m[3];
@@ -54,7 +53,7 @@ static void set_modes(const Gemm *g, Part *o, const int mode[3]) {
 }
 
 static void dispatch(Gemm *g) {
-  // by rank of A (= B) and C: modes of A and B, modes of C and D
+  // by rank of A (= B) and of C: modes of A and B, modes of C and D
   static const struct { int ab, c; int mab[3], mc[3]; } form[] = {
     {1, 1, {0, -1, -1}, {0, -1, -1}},   // (V) x (V) => (V)
     {1, 2, {-1, 0, -1}, {-1, 0, 1}},    // (M) x (N) => (M,N)
@@ -105,7 +104,8 @@ static void check_sizes(const Gemm *g) {
   }
 }
 
-// Narrow floats of A and B come as plain bytes where the atom takes bytes.
+// Reports whether a type fits operand i. Narrow floats of A and B may be plain
+// bytes if the atom takes bytes.
 static bool type_fits(const AtomMma *r, int i, DType have) {
   DType want = atom_mma_type(r, i);
   return want == have || (want == DT_TF32 && have == DT_F32) ||
@@ -139,7 +139,7 @@ static int64_t static_of(const Gemm *g, const Part *o, Dim d) {
            o->name, gemm_text(g));
 }
 
-// The registers of operand i (D A B C): first elements of V's runs.
+// Sets the registers of operand i (D A B C): the first elements of V's runs.
 static void set_regs(const Gemm *g, Part *o, int i) {
   const AtomMma *r = g->a->row;
   Ctx *cx = g->cx;
@@ -149,7 +149,8 @@ static void set_regs(const Gemm *g, Part *o, int i) {
              o->name == 'D' ? 'C' : o->name, gemm_text(g));
   int64_t n = count(cx, o->v, "gemm");
   o->nreg = r->nreg[i];
-  int64_t per = n / o->nreg;  // at least one: a value fills a register or more
+  int64_t per = n / o->nreg;  // at least one: a value fills one or more
+                              // registers
   for (int64_t v = 0; v < n; v++) {
     int64_t e = static_of(g, o, at(cx, o->v, v));
     if (v % per == 0) o->reg[v / per] = (uint32_t)e;
@@ -161,7 +162,7 @@ static void set_regs(const Gemm *g, Part *o, int i) {
   }
 }
 
-// The operands of an MMA: objects and the elements that registers begin at.
+// The operands of an MMA: objects and the first elements of registers.
 typedef struct Parts {
   Ref mem[OPERANDS];
   uint32_t n, nreg, reg[4 * 256 + 3];
@@ -177,7 +178,7 @@ static void put_operand(const Gemm *g, const Part *o, int64_t i, int64_t j,
   for (int r = 0; r < o->nreg; r++) p->reg[p->nreg++] = from + o->reg[r];
 }
 
-// The descriptor of what lies so many units behind desc.
+// Returns the descriptor at a distance of `units` from desc.
 static Ref beyond(Ctx *cx, Ref desc, Dim units) {
   Fn *fn = ir_fn(cx);
   if (dim_is(units, 0)) return desc;
@@ -185,8 +186,8 @@ static Ref beyond(Ctx *cx, Ref desc, Dim units) {
                 ir_cvt(cx, fn, DT_U64, dim_asref(cx, units)));
 }
 
-// What a warpgroup reads at (i,j) of an operand in shared memory; the traced
-// part of the way there is one for all.
+// Returns the descriptor of an operand in shared memory at (i,j). The traced
+// part of its offset is computed once for all.
 static Ref descriptor(const Gemm *g, const Part *o, int64_t i, int64_t j) {
   Ctx *cx = g->cx;
   Dim first = o->t->off;
@@ -226,14 +227,14 @@ static void emit_mma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
   operands_emit(g->cx, ir_fn(g->cx), ins, p.mem, p.n, p.reg, p.nreg);
 }
 
-// Outer product (V,M) x (V,N) for one k, in a serpentine so that consecutive
-// instructions share an operand's registers.
+// Emits the outer product (V,M) x (V,N) for one k, in a serpentine order so
+// that consecutive instructions share an operand's registers.
 static void outer(const Gemm *g, int64_t k) {
   int64_t M = g->c.n[0], N = g->c.n[1];
   const AtomMma *r = g->a->row;
   int64_t bytes[2] = {count(g->cx, g->x.v, "gemm") * r->bits[1] / 8,
                       count(g->cx, g->y.v, "gemm") * r->bits[2] / 8};
-  if (bytes[0] == 8 && bytes[1] == 8) {  // rows, each the other way
+  if (bytes[0] == 8 && bytes[1] == 8) {  // rows, in alternating directions
     for (int64_t m = 0; m < M; m++)
       for (int64_t n = 0; n < N; n++)
         emit_mma(g, m, m & 1 ? N - 1 - n : n, k);
@@ -244,7 +245,7 @@ static void outer(const Gemm *g, int64_t k) {
         emit_mma(g, m, s, k);
         if (m + 1 < M) emit_mma(g, m + 1, s, k);
       }
-  } else {  // columns, each the other way
+  } else {  // columns, in alternating directions
     for (int64_t n = 0; n < N; n++)
       for (int64_t m = 0; m < M; m++)
         emit_mma(g, n & 1 ? M - 1 - m : m, n, k);
@@ -253,7 +254,8 @@ static void outer(const Gemm *g, int64_t k) {
 
 // ---- gemm of a warpgroup ----
 
-// D is C, and what is read from shared memory is a tensor of descriptors.
+// Checks that D is C, and that operands read from shared memory are tensors of
+// descriptors.
 static void check_warpgroup(const Gemm *g) {
   const Part *o[2] = {&g->x, &g->y};
   Ctx *cx = g->cx;
@@ -278,7 +280,7 @@ static void warpgroup_gemm(Gemm *g) {
   for (int64_t k = 0; k < g->x.n[1]; k++) {
     for (int64_t n = 0; n < g->c.n[1]; n++)
       for (int64_t m = 0; m < g->c.n[0]; m++) emit_wgmma(g, m, n, k);
-    g->accumulate = 0;  // C is left out once
+    g->accumulate = 0;  // C is ignored only once
   }
 }
 
@@ -333,7 +335,8 @@ static void check_executable(Ctx *cx, const AtomMma *r) {
 
 // ---- scales and metadata ----
 
-// Part 4 + i of the atom: (V,M,K) or (V,N,K), V one 32-bit register.
+// Sets operand 4 + i of the atom: (V,M,K) or (V,N,K), where V is one 32-bit
+// register.
 static void set_more(Gemm *g, int i, const Tensor *t) {
   static const char *const what[] = {"the scales of A", "the scales of B",
                                      "the metadata of A"};
@@ -400,6 +403,6 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
   for (int i = 0; i < 4; i++) set_regs(&g, o[i], i);
   for (int64_t k = 0; k < g.x.n[1]; k++) {
     outer(&g, k);
-    g.c = g.d;  // C comes in once
+    g.c = g.d;  // C is added only once
   }
 }

@@ -1,5 +1,5 @@
-// Copies through tensor maps: two partitioned tensors as one instruction a
-// box.
+// Copies through tensor maps: one instruction for each box of two partitioned
+// tensors.
 #include "tensor/tma.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@ TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
     int k = a->leaf[i];
     m.extent[i] = k < 0 ? 1 : dim_value(shape[k]);
     if (i == 0) continue;
-    // one element may have any stride: one that every map takes
+    // a mode of one element may have any stride; use one that every map accepts
     int64_t stride = k < 0 || m.extent[i] == 1 ? 0 : dim_value(t->l.stride[k]);
     m.stride[i - 1] = stride * dtype_bits(a->type) / 8;
   }
@@ -31,8 +31,8 @@ TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
 typedef struct Boxes {
   Ctx *cx;
   const TmaAtom *a;
-  const Tensor *global, *shared;  // shared: NULL of a prefetch
-  int64_t n;                      // of boxes
+  const Tensor *global, *shared;  // shared: NULL for a prefetch
+  int64_t n;                      // number of boxes
 } Boxes;
 
 static const char *pair_text(const Boxes *b) {
@@ -73,7 +73,8 @@ static void check_shared(const Boxes *b) {
   if (run % b->a->values) not_partitioned(b, "shared memory has runs of", run);
 }
 
-// The swizzle by which TMA places elements of that width: of 16-byte chunks.
+// Returns the TMA swizzle for elements of that width: it permutes 16-byte
+// chunks.
 static Swizzle swizzle_of(const TmaAtom *a) {
   int m = 0;
   while (dtype_bits(a->type) << m < 128) m++;
@@ -85,8 +86,8 @@ static const char *swizzle_text(Ctx *cx, Swizzle sw) {
   return arena_printf(cx, &cx->scratch, "Sw<%d,%d,%d>", sw.b, sw.m, sw.s);
 }
 
-// Boxes lie at multiples of their pattern: all that the tensor's swizzle moves
-// in a tile, that of the atom moves alike.
+// Checks the swizzle. Boxes start at multiples of their pattern, so the
+// tensor's swizzle must move the elements of a tile as the atom's does.
 static void check_swizzle(const Boxes *b, int64_t n) {
   Ctx *cx = b->cx;
   const Swizzle *its = layout_swizzle(b->shared->l);
@@ -118,8 +119,8 @@ static void check_boxes(Boxes *b) {
 
 // ---- one box ----
 
-// Where value i of t lies, and what of `need` bytes its place is known to be a
-// multiple of.
+// Returns the offset of value i of t, and in *known the part of the `need`
+// bytes of alignment that is known.
 static Dim place_of(Ctx *cx, const Tensor *t, int64_t i, int64_t need,
                     int64_t *known) {
   Dim x = at(cx, layout_inner(t->l), i);
@@ -130,7 +131,7 @@ static Dim place_of(Ctx *cx, const Tensor *t, int64_t i, int64_t need,
   return o;
 }
 
-// Where box i lies in shared memory.
+// Returns the offset of box i in shared memory.
 static Dim shared_at(const Boxes *b, int64_t i) {
   Ctx *cx = b->cx;
   const Tensor *t = b->shared;
@@ -145,9 +146,9 @@ static Dim shared_at(const Boxes *b, int64_t i) {
   return o;
 }
 
-// Coordinates (channel, pixel of the result, place in the filter ...) as those
-// of the tensor, mode 0 first, and the offsets of the filter, which stores have
-// none of.
+// Converts coordinates (channel, pixel of the result, position in the filter
+// ...) to those of the tensor, mode 0 first, followed by the filter's offsets,
+// which stores lack.
 static int unfolded(const Boxes *b, const Dim *leaf, Ref *out) {
   Ctx *cx = b->cx;
   const TmaAtom *a = b->a;
@@ -249,7 +250,7 @@ static const char *sides_text(Ctx *cx, const Tensor *t[2]) {
                       tensor_show(cx, t[0]), tensor_show(cx, t[1]));
 }
 
-// Values of the first mode, which is contiguous.
+// Returns the number of values in the first mode, which must be contiguous.
 static int64_t run_of(Ctx *cx, const Tensor *t[2], int side) {
   Layout l = layout_inner(t[side]->l);
   Layout v = layout_rank(l) > 1 ? layout_mode(cx, l, 0) : l;
@@ -350,7 +351,7 @@ static void check_send(Ctx *cx, const TmaAtom *a, const Tensor *t[2],
              : "mbar_ptr, the mbarrier there that counts their bytes");
 }
 
-// Values from i on, of n, that go at once.
+// Returns how many of the n values, from i on, can be stored at once.
 static int together(Ctx *cx, const Tensor *t, int64_t i, int64_t n) {
   int bits = dtype_bits(t->type);
   for (int w = 128 / bits; w > 1; w /= 2) {

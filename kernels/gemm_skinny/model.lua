@@ -1,33 +1,33 @@
---- How long a product will take by choices of kernels/gemm_skinny.
+--- Estimates the time of a product for a configuration of kernels/gemm_skinny.
 --
--- It is bound by reading B, or by what warps can have under way: a warp goes
--- through its runs of K one after the other, `unroll` of them on their way at
--- once. Beside it work the other blocks that a multiprocessor has room for;
--- sums meet in shared memory, and in a cluster's. Constants are those of an
--- H200, fitted by tools/fit.lua.
+-- The time is bound by reading B, or by the loads that warps can have in
+-- flight: a warp goes through its runs of K in sequence, with `unroll` of them
+-- in flight. The other blocks on a multiprocessor work at the same time.
+-- Partial sums are reduced in shared memory, also across a cluster. The
+-- constants are those of an H200, fitted by tools/fit.lua.
 local tiles = require "cute.tiles"
 
 local model = {}
 
 model.constants = {
   launch = 1.2e-6,    -- begin and end of a kernel
-  cluster = 7.68e-7,  -- until the sums of its blocks have met
-  latency = 5.89e-7,  -- from asking memory for a run to having it,
-  hit = 5.8e-7,       -- and L2
-  ask = 4.86e-9,      -- for each of those on their way at once
-  run = 1.22e-7,      -- of a warp, for what it has
+  cluster = 7.68e-7,  -- until the blocks' sums are combined
+  latency = 5.89e-7,  -- from requesting a run from memory to receiving it
+  hit = 5.8e-7,       -- the same from L2
+  ask = 4.86e-9,      -- for each run in flight
+  run = 1.22e-7,      -- a warp's work on a run
   join = 3.78e-8,     -- for each warp whose sums are added
-  each = 7.92e10,     -- bytes a second that a multiprocessor can ask for
+  each = 7.92e10,     -- bytes a second that a multiprocessor can request
   memory = 4.59e12,   -- bytes a second
   l2 = 1.89e13,       -- bytes a second of operands that stay in L2
-  beside = 0.0103,    -- a row of A read beside a tile of B, of what that takes
+  beside = 0.0103,    -- extra time for a row of A read with a tile of B
 }
 local C = model.constants
 
-local THREADS, REGISTERS = 2048, 65536  -- of a multiprocessor
-local STAYS = 16 << 20  -- bytes that L2 still has when the next product begins
+local THREADS, REGISTERS = 2048, 65536  -- per multiprocessor
+local STAYS = 16 << 20  -- bytes still in L2 when the next product begins
 
---- Blocks of a plan that a multiprocessor has room for.
+--- Returns the number of blocks of a plan that fit on a multiprocessor.
 ---@param p table
 ---@return integer
 function model.room(p)
@@ -37,7 +37,7 @@ function model.room(p)
   return math.max(1, math.min(THREADS, REGISTERS // registers) // p.block)
 end
 
---- Seconds of a product by a plan of gemm_skinny.
+--- Returns the seconds of a product by a plan of gemm_skinny.
 ---@param p table
 ---@param batches integer
 ---@param sms integer

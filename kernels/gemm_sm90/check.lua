@@ -1,5 +1,5 @@
---- What kernels/gemm_sm90 asks of its choices and operands: errors name the
--- choice or the operand, what it is and what is needed.
+--- Checks the options and operands of kernels/gemm_sm90: an error names the
+-- option or the operand, its value and the requirement.
 local check = require "kernels.check"
 local core = require "cute.core"
 
@@ -9,7 +9,7 @@ local wrong = {}
 
 local function need(ok, text, ...) check.need(ok, WHAT, text, ...) end
 
--- n integers of 1 or more.
+-- Checks n integers of 1 or more.
 local function integers(name, list, n)
   local ok = type(list) == "table" and #list == n
   for i = 1, ok and n or 0 do
@@ -29,7 +29,7 @@ local function one_of(o, name, ...)
        table.concat(words, " or "))
 end
 
--- A type, of A and B one that tensor cores multiply.
+-- Checks the types; for A and B, that tensor cores multiply them.
 local function types(o)
   for _, name in ipairs {"dtype", "a_dtype", "b_dtype", "d_dtype"} do
     local x = o[name]
@@ -73,8 +73,8 @@ local function tile(o)
   end
 end
 
--- Each block of a cluster's row loads its part of A for all, of a column of B:
--- whole swizzle patterns, of 8 rows.
+-- Checks the cluster. Each block of a row loads its part of A for all, of a
+-- column its part of B: the parts are whole swizzle patterns, of 8 rows.
 local function cluster(o)
   integers("cluster", o.cluster, 2)
   local cm, cn = o.cluster[1], o.cluster[2]
@@ -87,7 +87,7 @@ local function cluster(o)
   end
 end
 
--- Groups, and what they go with.
+-- Checks groups, and the options that they allow.
 local function groups(o)
   one_of(o, "groups", "rows", "masked", "list")
   need(o.groups ~= "list" or o.schedule ~= "pingpong" and not o.blocks,
@@ -102,7 +102,7 @@ local function groups(o)
     o.a_major, o.d_major)
 end
 
--- What an epilogue reads.
+-- Checks the sources of an epilogue.
 local function sources(o)
   for i, s in ipairs(o.sources or {}) do
     need(core.typename(s.dtype) == "dtype" and s.dtype.bits >= 16
@@ -115,7 +115,7 @@ local function sources(o)
     or "split = \"stream\"")
 end
 
---- Fails unless the choices, with those that are missing filled in, are some.
+--- Raises an error unless the options are valid after defaults are filled in.
 ---@param o table
 function wrong.options(o)
   check.integers(WHAT, o, {"consumers"}, 1, 4)
@@ -164,7 +164,7 @@ function wrong.options(o)
     .. "bytes that cut %d without a rest, are needed", epi[1], epi[2], columns)
 end
 
---- Fails unless complete choices go together.
+--- Raises an error unless complete options are compatible with each other.
 ---@param o table
 function wrong.together(o)
   need(not o.stream or not o.pingpong
@@ -178,8 +178,8 @@ function wrong.together(o)
     .. "stay: persistent = false has one tile a block")
 end
 
--- Rows that TMA can reach: one contiguous mode, the other at multiples of 16
--- bytes.
+-- Checks that TMA can reach the rows: one contiguous mode, the other at
+-- multiples of 16 bytes.
 local function reach(name, t, lead, mode)
   if t.stride[lead] ~= 1 then
     return ("%s of %s is not contiguous: it is %s"):format(mode, name,
@@ -192,7 +192,7 @@ local function reach(name, t, lead, mode)
   end
 end
 
---- Fails unless source i is a matrix like D that TMA can reach.
+--- Raises an error unless source i is a matrix like D that TMA can reach.
 function wrong.source(o, i, t)
   local s = o.sources[i]
   local name = "source " .. i
@@ -202,8 +202,8 @@ function wrong.source(o, i, t)
   need(not why, "%s", why)
 end
 
---- Why TMA cannot reach these operands; nil: it can.
----@param o table choices
+--- Returns the reason why TMA cannot reach these operands; nil: it can.
+---@param o table options
 ---@return string?
 function wrong.reach(o, A, B, D)
   return reach("A", A, o.a_major == "k" and 2 or 1, o.a_major:upper())
@@ -211,9 +211,9 @@ function wrong.reach(o, A, B, D)
     or reach("D", D, o.d_major == "n" and 2 or 1, o.d_major:upper())
 end
 
---- Fails unless these are A (M,K), B (N,K) and D (M,N) of the types of the
--- choices.
----@param o table choices
+--- Raises an error unless these are A (M,K), B (N,K) and D (M,N) with the types
+-- of the options.
+---@param o table options
 function wrong.operands(o, A, B, D)
   local list = {A = A, B = B, D = D}
   local many = o.batches or o.groups == "masked"

@@ -1,5 +1,5 @@
---- Which choices of kernels/gemm_sm90 suit a product: what is tried, and what
--- follows from a product's sizes.
+--- Chooses options of kernels/gemm_sm90 for a product: the candidates, and the
+-- options that follow from a product's sizes.
 local cute = require "cute"
 local model = require "kernels.gemm_sm90.model"
 local options = require "kernels.gemm_sm90.options"
@@ -9,14 +9,14 @@ local Hint = cute.nvgpu.cpasync.CacheHint
 
 local choice = {}
 
-local SUMS = 216         -- that a thread can have: more leave no registers
-local HIDDEN = 4096      -- products of so much K hide an epilogue in a loop
+local SUMS = 216         -- maximum accumulators of a thread, by registers
+local HIDDEN = 4096      -- products with this K hide an epilogue in a loop
 
--- Tiles (BM, BN), consumers, schedule; of those that a wide one fits for.
--- bits, wide, promoted: only for operands, for D of so many bits, for sums that
--- are added to others; few: only for results as narrow, with one consumer and
--- deep steps; grouped: of groups; min_blocks: so many of a multiprocessor, each
--- with one tile.
+-- Tiles (BM, BN), consumers, schedule, and conditions. bits, wide, promoted:
+-- only for operands, for D of that many bits, for promoted accumulators. few:
+-- only for results that are as narrow, with one consumer and deep steps.
+-- grouped: for groups. min_blocks: blocks on a multiprocessor, each with one
+-- tile.
 local TILES = {
   {64, 8, few = true}, {64, 8, few = true, min_blocks = 2},
   {64, 16, few = true}, {64, 16, few = true, min_blocks = 2},
@@ -48,27 +48,27 @@ local TILES = {
   {256, 200, cluster = {1, 2}, epi_stages = 1},
   {256, 208, epi_stages = 1}, {256, 208, cluster = {1, 2}, epi_stages = 1},
 }
--- What says of a tile when it is meant, and what it is made of, no choice.
+-- Fields of a tile that are conditions, not options.
 local ABOUT = {deep = true, bits = true, wide = true, promoted = true,
                few = true, grouped = true}
 
--- Tiles of groups: those of 256 rows fill up badly; of those of 256 columns two
--- that share A were fastest.
+-- Reports whether a tile suits groups: 256 rows fill up badly; with 256
+-- columns, two tiles that share A were fastest.
 local function for_groups(t, o)
   return not t.split and not t.min_blocks
     and (t[1] < 256 or o.promote) and (t[2] < 256 or t.grouped)
     and not (o.groups == "list" and t.schedule == "pingpong")
 end
 
--- Is a tile of the list meant for these complete options, m and n? One that is
--- mostly rows that are not there is not.
+-- Reports whether a tile of the list suits these complete options, m and n. A
+-- tile of mostly missing rows does not.
 local function meant(t, o, m, n)
   return (t[1] < 128 or 4 * m > t[1])
     and (not t.bits or t.bits == o.a_dtype.bits)
     and (not t.few or n <= t[2] and t[2] <= 2 * math.max(n, 8))
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
-    and not (t.epi and o.gated)  -- of all columns
+    and not (t.epi and o.gated)  -- covers all columns
     and not (t.split == "stream" and (o.promote or o.gated))
     and (not o.groups or for_groups(t, o))
     and (not t.grouped or o.groups)
@@ -76,10 +76,10 @@ end
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- How wide a tile of the list is tried for m rows and n columns: as it says,
--- and as narrow as serves as many tiles, or all that some whole waves have. TMA
--- is slow with columns that are not there, and a last wave of few tiles takes
--- the time of a whole one.
+-- Returns the widths to try for a tile of the list, for m rows and n columns:
+-- its own, and narrower ones that give as many tiles, or fill some whole waves.
+-- TMA is slow for missing columns, and a last wave of few tiles takes as long
+-- as a whole one.
 local WAVES = 4
 local function widths(t, o, m, n, sms)
   local whole = t[2]
@@ -103,7 +103,7 @@ local function widths(t, o, m, n, sms)
   return list
 end
 
--- A tile of the list, as options.
+-- Converts a tile of the list to options.
 local function options_of(t, width, fixed, o)
   local c = {}
   for name, v in pairs(fixed) do c[name] = v end
@@ -117,7 +117,7 @@ local function options_of(t, width, fixed, o)
   return c
 end
 
--- What tells two of them apart.
+-- Returns a text that identifies a candidate.
 local function words(c)
   local list = {table.concat(c.tile, "x"), table.concat(c.cluster or {}, "x")}
   for i, name in ipairs {"consumers", "schedule", "split", "min_blocks",
@@ -127,8 +127,8 @@ local function words(c)
   return table.concat(list, " ")
 end
 
--- Choices that gemm_sm90 takes, less stages, for m rows and n columns: with the
--- options of `fixed`, which are o when complete.
+-- Returns options that gemm_sm90 accepts, without stages, for m rows and n
+-- columns: with the options of `fixed`, which are o when complete.
 local function listed(fixed, o, m, n, sms)
   local list, there = {}, {}
   for _, t in ipairs(TILES) do
@@ -142,16 +142,16 @@ local function listed(fixed, o, m, n, sms)
   return list
 end
 
--- Tiles of a group along M that are beside each other, before the next ones
--- along N: all that most groups have, so that B comes from memory once.
+-- Tiles of a group along M that are consecutive, before the next ones along N:
+-- all tiles of most groups, so that B is read from memory once.
 local BANDS = 32
 
--- What follows for options from the tiles of a product: blocks need not stay
--- for a single wave; clusters go along the mode that they are narrow in, unless
--- it is the short one; an epilogue of many parts is a loop where long products
--- run beside it; what one row of tiles reads comes from memory once, in
--- long runs, and leaves L2 to the other operand.
--- What options say stays; o are the same, complete.
+-- Sets options that follow from the tiles of a product. Blocks need not be
+-- persistent for a single wave. Clusters are along the mode in which they are
+-- narrow, unless it is the short one. An epilogue of many parts is a loop if
+-- long products run at the same time. The data of one row of tiles is read from
+-- memory once, in long runs, and leaves L2 to the other operand. Given options
+-- are kept; o are the same options, complete.
 local function settle(chosen, o, m, n, k, waves)
   local function say(name, v)
     if chosen[name] == nil then chosen[name] = v end
@@ -182,9 +182,9 @@ local function settle(chosen, o, m, n, k, waves)
   say("b_hint", row and Hint.EVICT_FIRST or Hint.EVICT_LAST)
 end
 
---- The choices that can be for a product of (m,k) and (n,k), the best by rule
--- first: {options =, seconds =, waves =, blocks =, room = those that fit a
--- multiprocessor} each, options as gemm_sm90 takes them.
+--- Returns the candidates for a product of (m,k) and (n,k), the best by rule
+-- first: each {options =, seconds =, waves =, blocks =, room = blocks that fit
+-- on a multiprocessor}, with options for gemm_sm90.
 ---@param m integer
 ---@param n integer
 ---@param k integer
@@ -203,7 +203,7 @@ function choice.candidates(m, n, k, o)
     local rest, stage = smem.room(full)
     local stages = math.min((smem.share(full.min_blocks) - rest) // stage, 8)
     if stages >= 3 and options.sums_of(full) <= SUMS
-      and (full.epi[2] >= 16 or full.d_major == "m")  -- or in rows too short
+      and (full.epi[2] >= 16 or full.d_major == "m")  -- or rows are too short
       and (full.acc ~= cute.i32 or full.tile[2] % 16 == 0)  -- wgmma's N
       and k > (full.split - 1) * full.tile[3] then
       c.stages, full.stages = stages, stages
@@ -223,7 +223,7 @@ function choice.candidates(m, n, k, o)
   return list
 end
 
---- The choices that gemm_sm90 should have for a product: the first of the
+--- Chooses the options of gemm_sm90 for a product: returns the first of the
 -- candidates, and all of them.
 ---@return table options
 ---@return table[] candidates

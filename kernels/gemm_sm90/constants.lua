@@ -1,45 +1,46 @@
--- What kernels/gemm_sm90/model.lua knows of an H200.
+-- The constants of kernels/gemm_sm90/model.lua for an H200.
 return {
   clock = 1.85e9,       -- without a power limit
-  fmas = 2048,          -- of 16 bits, a cycle and multiprocessor
-  fill = 91.4,          -- bytes into shared memory, a cycle
-  missing = 0.757,      -- cycles of 128 bytes that are not there, of one block
-  crowd = 0.5,          -- that asks for such, and how these grow with others
-  sent = 1.49,          -- more where clusters share them,
-  wait = 1.18,          -- tiles of a block that lack some, of its share
+  fmas = 2048,          -- 16-bit, per cycle and multiprocessor
+  fill = 91.4,          -- bytes into shared memory, per cycle
+  missing = 0.757,      -- cycles for 128 missing bytes, with one block
+  crowd = 0.5,          -- requesting them; exponent for several blocks
+  sent = 1.49,          -- more if clusters share them,
+  wait = 1.18,          -- tiles of a block with missing rows, of its share
   memory = 4.43e12,     -- bytes a second
-  far = 0.249,          -- of an operand that blocks far apart read, again
-  together = 12,        -- blocks side by side that share a way to L2,
-  group = 8.13e11,      -- bytes a second of it
-  steady = 5.89e11,     -- and of many waves
-  l2 = 2.12e13,         -- of what all tiles read,
-  -- more of it where rows begin on multiples of so many bytes; from cut_fill on
-  -- shared memory is filled as much slower
+  far = 0.249,          -- of an operand read by distant blocks, read again
+  together = 12,        -- neighbouring blocks that share a path to L2,
+  group = 8.13e11,      -- its bytes a second
+  steady = 5.89e11,     -- the same for many waves
+  l2 = 2.12e13,         -- bytes a second of what all tiles read
+  -- factors for rows that begin at multiples of that many bytes; from cut_fill
+  -- on, filling shared memory slows down by the same factor
   cut = {[16] = 3.1, [32] = 1.7, [64] = 1.2},
   cut_fill = 1.79,
   launch = 9.47e-7,     -- begin and end of a kernel
-  latency = 1844,       -- cycles from asking memory for a tile to having it,
-  hit = 1586,           -- and L2
-  uneven = 0.1,         -- of a wave, what blocks that end apart waste of memory
-  first = 219,          -- cycles until the first tiles are there
-  cluster = 1.07e-6,    -- clusters begin together
-  near = 20,            -- waves: past them clusters share little, and lose
-  apart = 1.02,         -- this (measured at 16384)
-  second = 1.01,        -- the larger operand is asked for behind the other one
-  exchange = 1679,      -- cycles until two halves of K have met
-  leave = 8467,         -- to leave sums for others,
+  latency = 1844,       -- cycles until a tile requested from memory arrives,
+  hit = 1586,           -- the same from L2
+  uneven = 0.1,         -- fraction of a wave; memory idle as blocks end apart
+  first = 219,          -- cycles until the first tiles have arrived
+  cluster = 1.07e-6,    -- until all blocks of a cluster have begun
+  near = 20,            -- waves: beyond them clusters share little, and lose
+  apart = 1.02,         -- this factor (measured at 16384)
+  second = 1.01,        -- the larger operand is requested second
+  exchange = 1679,      -- cycles until two halves of K are combined
+  leave = 8467,         -- to store partial sums for another block,
   part = 652,           -- to wait for a part
-  -- Seconds of an operation at the power limit, and of each part of it by what
-  -- a tile's step brings (elements by operation) to shared memory and through
-  -- L2; by bits of an element.
+  -- Seconds of an operation at the power limit; and of each part of it, by the
+  -- elements per operation that a tile's step moves to shared memory and
+  -- through L2. By the bits of an element.
   energy = {[8] = {0.64e-15, 0.38e-14, 0.1e-14},
             [16] = {8.07e-16, 9.43e-15, 7e-15},
             [32] = {1.81e-15, 6.4e-14, 1.0e-14}},
   drain = 11.9,         -- bytes of D a cycle, a third more with four buffers
-  alone = 1.14,         -- turns that nobody takes
-  round = 108,          -- cycles to fill a buffer and hand it on
-  -- What tiles of 16 and 32 bits take of all that: with turns, in equal parts,
-  -- in halves of K, two blocks of a multiprocessor, in clusters.
+  alone = 1.14,         -- pingpong with no alternation
+  round = 108,          -- cycles to fill a buffer and pass it on
+  -- Factors on all of these for tiles of 16-bit and 32-bit elements: pingpong
+  -- ("turns"), equal parts, halves of K, two blocks on a multiprocessor,
+  -- clusters.
   good = {
     ["64x8"] = 2.03, ["64x8 two"] = 1.68, ["64x16"] = 1.37,
     ["64x16 two"] = 1.86, ["64x16 halves"] = 1.12, ["64x32"] = 1.31,
@@ -61,6 +62,6 @@ return {
     ["256x160 cluster"] = 1.14, ["256x192"] = 1.04,
     ["256x192 cluster"] = 1.08,
     ["256x208"] = 1.08, ["256x208 cluster"] = 1.02},
-  -- Sums that are added to others: cycles while nobody multiplies, and energy.
+  -- Promoted accumulators: cycles without products, and energy.
   add = 146, by_adding = 0.066,
 }

@@ -1,5 +1,5 @@
---- What becomes of the sums in kernels/gemm_sm90: alpha and beta or a function
--- are applied, and they leave through shared memory.
+--- The epilogue of kernels/gemm_sm90: applies alpha and beta or a function to
+-- the accumulators, and stores them through shared memory.
 local core = require "cute.core"
 local cute = require "cute"
 local groups = require "kernels.groups"
@@ -12,8 +12,8 @@ local WARPGROUP = 128
 
 local epilogue = {}
 
--- stmatrix of four 8x8 matrices, or of two where 16 columns are no part; of
--- wider numbers pairs, or what lies alone.
+-- Returns stmatrix of four 8x8 matrices, or of two if a part is not a multiple
+-- of 16 columns; for wider types pairs, or single elements.
 local function store_atom(o)
   if o.d_dtype.bits ~= 16 then
     return cute.make_copy_atom("UniversalCopy", o.d_dtype,
@@ -25,14 +25,14 @@ local function store_atom(o)
   return cute.make_copy_atom(name, o.d_dtype)
 end
 
---- The way out of a warpgroup's sums.
+--- Makes the store of a warpgroup's accumulators.
 ---@param x table {mma: any, atom: any, coords: any, smem: any, group: any,
 -- thread: any, half: any, sources: any?, D: any, alpha: any, beta: any,
 -- more: any[], atoms: any[]?, maps: any?}
 -- mma: of 64 rows and o.epi[2] columns; atom, coords: of D's map; smem: the
--- buffers; group, thread: which of the warpgroups, and of its threads; half:
--- which of a split tile; sources: this warpgroup's; D, alpha, beta, more: the
--- kernel's arguments; atoms, maps: of groups.map
+-- buffers; group, thread: indices of the warpgroup, and of its thread; half:
+-- index of the half of a split tile; sources: this warpgroup's; D, alpha, beta,
+-- more: the kernel's arguments; atoms, maps: see groups.map
 function epilogue.new(o, x)
   local r2s = cute.make_tiled_copy_C(store_atom(o), x.mma)
   local slice = r2s:get_slice(x.thread)
@@ -45,7 +45,7 @@ function epilogue.new(o, x)
       cute.group_modes(x.smem, 0, 2), cute.group_modes(gD, 0, 2))
   end
   local gD, tma, all = partition(x.coords)
-  -- where part `at` of work tile w goes
+  -- the destination of part `at` of work tile w
   local function to(at, w)
     local gmem = all
     if o.groups then
@@ -66,18 +66,18 @@ function epilogue.new(o, x)
       num_stages = o.apart and o.epi_stages or o.epi_stages - 1},
     barrier = pipeline.NamedBarrier {barrier_id = x.group + 1,
                                      num_threads = WARPGROUP},
-    -- wgmma's 64 rows i of a warpgroup, in those of the tile
+    -- maps row i of a warpgroup's 64 rows of wgmma to a row of the tile
     row = function(i)
       return o.pingpong and i or i * o.consumers + x.group
     end}
 end
 
--- Part n of work tile w, at place `at` of its matrix of D: see tiles.result;
--- what an epilogue is given.
+-- Returns the argument `part` of an epilogue for part n of work tile w, at
+-- position `at` of its matrix of D: see tiles.result.
 local function result_of(o, out, at, w, n)
-  if out.maps then return {l = w.group} end  -- the sums are all that it knows
+  if out.maps then return {l = w.group} end  -- only the accumulators are known
   local function batch(t)
-    -- rows of no group are nobody's
+    -- rows outside all groups may be read undefined
     if o.groups then return groups.view(cute.undefined_ok(t), w) end
     return o.batches and tiles.batch(t, w.tile_idx[3]) or t
   end
@@ -87,8 +87,8 @@ local function result_of(o, out, at, w, n)
   return C
 end
 
--- What leaves of the sums of 64 rows and o.epi[2] columns: alpha D' + beta D,
--- or what the epilogue makes of them. place() says where they go.
+-- Computes the values to store for 64 rows and o.epi[2] columns: alpha D' +
+-- beta D, or the result of the epilogue. place() returns their position.
 local function finish(o, out, sums, place, part)
   if o.gated then
     local function half(first)
@@ -113,15 +113,15 @@ local function finish(o, out, sums, place, part)
   part:store(sums:to(o.d_dtype))
 end
 
--- Where part n of the tile at `at` is, in parts of D.
+-- Returns the position of part n of the tile at `at`, in parts of D.
 local function place_of(o, out, at, n)
   local parts = o.columns // o.epi[2]
   return {at[1] * (o.tile[1] // 64) + out.row(n // parts),
           (at[2] * o.split + out.half) * parts + n % parts}
 end
 
--- Asks for part n of a tile. A place behind the last one is none of memory's:
--- what came from there would be another part's, which may be stored meanwhile.
+-- Loads part n of a tile. A position after the last part must not be loaded: it
+-- would read another part, which may be stored at the same time.
 local function ask(o, out, at, n)
   local place, inside = place_of(o, out, at, n), nil
   local rows, columns = out.count[1], out.count[2]
@@ -133,14 +133,14 @@ local function ask(o, out, at, n)
   out.sources:ask(n, place, at[3], inside)
 end
 
---- Asks for what the epilogue reads of a tile first: ahead of its products.
+--- Starts the epilogue's first loads for a tile, ahead of its products.
 function epilogue.ahead(o, out, at)
   if not out.sources then return end
   for n = 0, o.source_stages - 1 do ask(o, out, at, n) end
 end
 
--- Is something of part n, at `at`, inside of D, and are all its rows the
--- group's? The map of a list's problem ends where its rows do.
+-- Reports whether some of part n, at `at`, is inside D, and whether all its
+-- rows belong to the group. The map of a list's problem ends with its rows.
 local function parts_inside(o, out, at, w, n)
   local rows, columns = out.count[1], out.count[2]
   if out.maps then
@@ -154,7 +154,8 @@ local function parts_inside(o, out, at, w, n)
   return inside & core.gt(left, 0), inside & core.ge(left, 64)
 end
 
--- A buffer to its place in t, of which it is not to leave the rows.
+-- Stores the rows of a buffer that are inside t, which does not contain all of
+-- them.
 local function put_rows(o, out, t, place, buffer)
   local from, tile = out.parts(_, _, buffer, out.group), o.epi
   if o.d_major == "m" then
@@ -164,9 +165,10 @@ local function put_rows(o, out, t, place, buffer)
   tiles.put_rows(from, t, tile, place, WARPGROUP, out.thread)
 end
 
--- f(n, sums) for the parts of a tile, with sums of theirs. With epi_loop it
--- stands in the text once, in a loop: each pass takes its sums out of registers
--- that are known, for it comes to those of part n by branches.
+-- Calls f(n, sums) for the parts of a tile, with their accumulators. With
+-- epi_loop it occurs once in the text, in a loop: a pass selects the
+-- accumulators of part n by branches, since registers must be known at compile
+-- time.
 local function each_part(o, acc, count, f)
   local size = cute.size(acc) // count
   local function part(n)
@@ -189,10 +191,10 @@ local function each_part(o, acc, count, f)
   end
 end
 
--- Sums of a tile to D: 64 rows and o.epi[2] columns at a time. A buffer is
--- filled anew when the leader, who stores, knows that it was read, and all have
--- met the leader. Of 64 rows that are not all a group's, threads store those
--- that are.
+-- Stores the accumulators of a tile to D: 64 rows and o.epi[2] columns at a
+-- time. A buffer is refilled when the leader, which stores it, knows that it
+-- has been read, and all threads have synchronized with the leader. If not all
+-- of 64 rows belong to a group, threads store those that do.
 local function store(o, out, acc, w)
   local part, pipe, leader, barrier = out.part, out.pipe, out.leader,
     out.barrier
@@ -206,7 +208,7 @@ local function store(o, out, acc, w)
   end
   local first, last = o.persistent and 0 or o.epi_stages,
     o.rows // 64 * parts
-  local function free(n, met)  -- the buffer of part n; new ones are free
+  local function free(n, met)  -- waits for part n's buffer; new ones are free
     local function wait()
       cute.when(leader, function() pipe:producer_acquire() end)
       if met then barrier:arrive_and_wait() end
@@ -219,7 +221,7 @@ local function store(o, out, acc, w)
   end
   each_part(o, acc, last, function(n, sums)
     local buffer, place = n % o.epi_stages, place_of(o, out, at, n)
-    -- nothing of a pass comes before what another waits for: it computes first
+    -- no part of a pass precedes its wait, so it computes first
     local late = o.apart and o.epi_loop
     if o.apart and not late then free(n, true) end
     local inside, whole = parts_inside(o, out, place, w, n)
@@ -231,7 +233,7 @@ local function store(o, out, acc, w)
       cute.arch.fence_view_async_shared()
     end
     if out.sources then out.sources:wait(n) end
-    -- of what lies outside there is nothing to load
+    -- parts outside D need no loads
     if o.epilogue or out.alpha or o.groups then cute.when(inside, put)
     else put() end
     if not o.apart then free(n + 1) end
@@ -258,7 +260,7 @@ local function store(o, out, acc, w)
   if out.sources then out.sources:done(last) end
 end
 
---- Sums of a tile to D.
+--- Stores the accumulators of a tile to D.
 ---@param w table work tile
 function epilogue.store(o, out, acc, w)
   cute.arch.range("epilogue", store, o, out, acc, w)

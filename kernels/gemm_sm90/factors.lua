@@ -1,13 +1,13 @@
---- Factors of blocks of K in kernels/gemm_sm90: what sums of a tile along K are
--- multiplied by before they are added up.
+--- Factors of blocks of K in kernels/gemm_sm90: they scale the accumulators of
+-- a tile along K before they are added.
 local cute = require "cute"
 local groups = require "kernels.groups"
 local tiles = require "cute.tiles"
 
---- The factors of a tile: a function of its 64 rows i and tile k along K that
--- gives a fragment like acc. It is asked before the products that they belong
--- to, so that loads are under way while these are.
----@param o table choices
+--- Makes the factors of a tile: a function of its 64 rows i and tile k along K
+-- that returns a fragment like acc. It is called before the products of that
+-- tile, so that loads overlap with them.
+---@param o table options
 ---@param out table {D, thread, row}
 ---@param w table work tile
 ---@param SA any (M,k), or nil
@@ -29,7 +29,7 @@ return function(o, out, acc, w, SA, SB)
       f[v] = SA and SA[{cute.min(row, M - 1), k}]:to(o.acc)
     end
     local known = {}
-    local function column(n, lanes)  -- of a tile's columns from n on
+    local function column(n, lanes)  -- factors of a tile's columns from n on
       if known[n] == nil then
         known[n] = SB[{cute.min(first + n + lanes, N - 1), k}]:to(o.acc)
       end

@@ -1,14 +1,14 @@
 --- K in two halves in kernels/gemm_sm90 (split = 2): two blocks of a cluster
--- exchange halves of their sums.
+-- exchange halves of their accumulators.
 local cute = require "cute"
 
 local WARPGROUP = 128
 
 local halves = {}
 
---- What one block of a pair gets from the other: half of a tile's sums, and the
--- mbarrier that counts their bytes.
----@param maker any the thread that makes it
+--- Makes the mailbox of one block of a pair: memory for half of a tile's
+-- accumulators from the other block, and the mbarrier that counts their bytes.
+---@param maker any the thread that initializes it
 function halves.mail(o, maker)
   local sums = o.tile[1] * o.tile[2] // 2
   local mail = cute.arch.alloc_smem(o.acc, sums, 16)
@@ -21,10 +21,10 @@ function halves.mail(o, maker)
   return {sums = mail, came = came}
 end
 
---- The sums of this block's half of the columns, of both halves of K.
+--- Returns the sums of both halves of K for this block's half of the columns.
 function halves.exchange(o, mail, acc, half)
   local tid, threads = cute.arch.thread_idx(), o.consumers * WARPGROUP
-  local all = o.tile[2] * 64 // WARPGROUP           -- of 64 rows, a thread's
+  local all = o.tile[2] * 64 // WARPGROUP           -- of 64 rows, per thread
   local n = all // 2
   local own = cute.make_rmem_tensor({n, o.rows // 64}, o.acc)
   local first = cute.eq(half, 0)

@@ -1,5 +1,5 @@
---- The kernel of kernels/gemm_sm90: its shared memory and barriers, and who of
--- its warps does what.
+--- The kernel of kernels/gemm_sm90: its shared memory and barriers, and the
+-- roles of its warps.
 local core = require "cute.core"
 local cute = require "cute"
 local epilogue = require "kernels.gemm_sm90.epilogue"
@@ -19,8 +19,8 @@ local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
 local WARPGROUP = 128
 
--- The kernel's further arguments: those of the epilogue, and maps of its
--- sources; what blocks of the launch share; factors of blocks of K.
+-- Splits the kernel's further arguments: those of the epilogue, and maps of its
+-- sources; the data that blocks of the launch share; factors of blocks of K.
 local function further(o, ...)
   local more, maps, space, SA, SB = table.pack(...), {}, nil, nil, nil
   if o.shares then
@@ -44,9 +44,9 @@ local function further(o, ...)
   return more, maps, space, SA, SB
 end
 
--- The ring of operands between the producer and the consumers.
+-- Makes the ring of operands between the producer and the consumers.
 local function make_ring(o, bytes, maker)
-  local groups = o.pingpong and 1 or o.consumers  -- that share a tile
+  local groups = o.pingpong and 1 or o.consumers  -- groups that share a tile
   return pipeline.PipelineTmaAsync {
     num_stages = o.stages, tx_count = bytes,
     producer_group = Group(Agent.Thread),
@@ -54,16 +54,16 @@ local function make_ring(o, bytes, maker)
     cluster_shape_mn = o.cluster, maker = maker, defer_sync = true}
 end
 
--- Warpgroups multiply in turns: the barriers that pass these on.
+-- Makes the barriers by which warpgroups multiply in turn.
 local function make_turns(o, warp, maker)
   return pipeline.PipelineOrder {
     depth = 1, length = o.consumers, group_id = warp // 4,
     producer_group = Group(Agent.Warp, 4), maker = maker, defer_sync = true}
 end
 
---- The kernel of complete choices.
----@return table {f =, a =, b =, d =, epi_mma =}: a, b and d are layouts
--- of stages and buffers; epi_mma: of 64 rows and o.epi[2] columns
+--- Makes the kernel of complete options.
+---@return table {f =, a =, b =, d =, epi_mma =}: a, b and d are layouts of
+-- stages and buffers; epi_mma: of 64 rows and o.epi[2] columns
 return function(o)
   local bm, bn, bk = table.unpack(o.tile)
   local consumers = o.consumers
@@ -111,7 +111,8 @@ return function(o)
         cute.where(cute.eq(half, 0), some, k_tiles - some)
       pipeline.pipeline_init_arrive(true, true)
     end
-    -- of a list's problems: this block's maps of A, B, and for each warpgroup D
+    -- for a list's problems: this block's maps of A, B, and of D for each
+    -- warpgroup
     local function maps_of(i)
       if o.groups ~= "list" then return nil end
       local cluster = select(3, cute.arch.block_idx())
@@ -121,8 +122,8 @@ return function(o)
     local most = o.groups and D and D.shape[1]  -- rows of all groups
     local walk = schedule.walks(o, tiles_m, tiles_n, most
       or o.batches and cute.size(cD, 2) or 1, k_tiles, space, loader)
-    -- The producer, who made the barriers, does not wait for the consumers, but
-    -- for blocks that it loads for.
+    -- The producer, which initialized the barriers, waits only for the blocks
+    -- that it loads for, not for the consumers.
     local made = not o.clustered and pipeline.NamedBarrier {
       barrier_id = consumers + 1, num_threads = o.block}
     if not made then pipeline.agent_sync(true, true) end
@@ -210,7 +211,8 @@ return function(o)
           work:advance_to_next_work()
         end
       end)
-      -- Blocks of the next launch that wait earlier are in the way of these.
+      -- Waiting blocks of the next launch would slow these down if released
+      -- earlier.
       if o.pdl and not o.ahead then
         cute.arch.griddepcontrol_launch_dependents()
       end

@@ -1,5 +1,5 @@
---- The consumers of kernels/gemm_sm90 along K: products of a tile, as its
--- stages come.
+--- The consumers of kernels/gemm_sm90 along K: multiply a tile as its stages
+-- arrive.
 local core = require "cute.core"
 local cute = require "cute"
 local tiles = require "cute.tiles"
@@ -9,7 +9,7 @@ local warpgroup = cute.nvgpu.warpgroup
 
 local mainloop = {}
 
---- The multiplication of n columns.
+--- Returns the MMA operation for n columns.
 function mainloop.op(o, n)
   local a, b = o.a_dtype, o.b_dtype
   if a.bits == 32 then return warpgroup.MmaTF32Op({64, n, 8}, "SMEM") end
@@ -21,8 +21,8 @@ function mainloop.op(o, n)
   return make(a, b, o.acc, {64, n, 32}, "SMEM")
 end
 
---- Products of one tile: acc = A B^T. The stage before is given back when the
--- products behind it are under way. issued() is called when all are.
+--- Multiplies one tile: acc = A B^T. The previous stage is released once the
+-- next products are in flight. Calls issued() when all products are in flight.
 function mainloop.multiply(mma, pipe, read, acc, tCrA, tCrB, k_tiles, issued)
   local before = read:clone()
   for k in cute.range(k_tiles) do
@@ -43,8 +43,9 @@ function mainloop.multiply(mma, pipe, read, acc, tCrA, tCrB, k_tiles, issued)
   pipe:consumer_release(before)
 end
 
---- The same in sums of f32, to which acc, that of 64 rows of each warpgroup, is
--- added every `promote` tiles along K. tCrA is a list of such rows.
+--- Multiplies one tile with f32 sums, to which acc, the accumulators of 64 rows
+-- of each warpgroup, is added every `promote` tiles along K. tCrA is a list of
+-- such rows.
 function mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
                                     k_tiles, factors)
   local sums = cute.make_rmem_tensor(cute.size(acc) * #tCrA, o.acc)

@@ -1,30 +1,31 @@
---- How long a product will take by choices of kernels/gemm_sm90.
+--- Estimates the time of a product for options of kernels/gemm_sm90.
 --
--- Beside its first tiles and last results it is bound by one of four things;
--- where two are near they add up:
+-- Apart from its first tiles and last results, the time is bound by one of four
+-- limits; two similar limits add up:
 --
---   cycles  waves of tiles: each a step for every tile along K, which the
---           tensor cores need or shared memory's filling, and an epilogue that
---           nothing covers, unless warpgroups take turns: a round for each
---           buffer, and D's bytes. A step takes no less than its share of the
---           ring's latency. TMA is slow with rows that are not there: those of
---           tiles that reach past M or N
---   energy  a card at its power limit runs at the clock that this leaves: an
---           operation costs what the tensor cores take, and its share of what
---           is brought to shared memory and through L2
---   memory  A, B and D once; what is small stays in L2
---   L2      what all tiles read, and what those side by side do
+--   cycles  waves of tiles: a step for every tile along K, bound by the
+--           tensor cores or by filling shared memory, and an epilogue that
+--           nothing overlaps, unless warpgroups alternate: a round for each
+--           buffer, and D's bytes. A step takes at least its share of the
+--           ring's latency. TMA is slow for missing rows: those of tiles that
+--           extend past M or N
+--   energy  a card at its power limit lowers its clock: an operation costs
+--           the energy of the tensor cores, and its share of the transfers to
+--           shared memory and through L2
+--   memory  A, B and D once; small operands stay in L2
+--   L2      the reads of all tiles, and of neighbouring ones
 --
--- Constants are those of an H200, fitted by tools/fit.lua to what was measured
--- there; what is compared is time on one card, so others rank alike.
+-- The constants are those of an H200, fitted by tools/fit.lua to measurements.
+-- Only times on one card are compared, so other cards give the same ranking.
 local C = require "kernels.gemm_sm90.constants"
 local targets = require "cute.profile.targets"
 
-local STAYS = 16 << 20  -- bytes that L2 still has when the next product begins
+local STAYS = 16 << 20  -- bytes still in L2 when the next product begins
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Of bounds that hold at once: the largest, and a little of the others.
+-- Combines limits that apply together: the largest, plus a little of the
+-- others.
 local function together(...)
   local sum = 0
   for _, t in ipairs {...} do sum = sum + t ^ 6 end
@@ -35,7 +36,7 @@ local model = {}
 
 local WIDTHS = {8, 16, 32, 64, 96, 128, 160, 192, 208}
 
--- Widths that are told apart.
+-- The classes of tile widths.
 local function class_of(n)
   for _, w in ipairs(WIDTHS) do
     if n <= w then return w end
@@ -43,7 +44,7 @@ local function class_of(n)
   return 256
 end
 
---- The name in C.good of a tile and what is made of it.
+--- Returns the name in C.good of a tile with its options.
 ---@param o table complete options
 ---@return string
 function model.kind(o)
@@ -53,18 +54,18 @@ function model.kind(o)
     o.cluster[1] * o.cluster[2] > 1 and " cluster" or "")
 end
 
--- Rows of operands that blocks side by side read, so many of which ask L2 for
--- them together: of tiles that follow each other, `count` of them, and of the
+-- Returns the rows of operands that neighbouring blocks read, if that many
+-- request them from L2 together: of `count` consecutive tiles, and of the
 -- others.
 local function beside(rows, count, others)
   return math.min(C.together, count) * rows
     + math.max(C.together / count, 1) * others
 end
 
---- Should blocks with a tile each follow each other along N? Those that stay
--- take `swizzle` of them before the next row.
+--- Reports whether blocks with one tile each should be consecutive along N.
+-- Persistent ones process `swizzle` of them before the next row.
 ---@return boolean turned
----@return number rows that those side by side read then
+---@return number rows that neighbouring blocks then read
 function model.turned(o, m, n)
   local bm, bn = o.tile[1], o.tile[2]
   local most = o.shares and o.swizzle or math.huge
@@ -74,8 +75,8 @@ function model.turned(o, m, n)
   return turned, turned and along_n or along_m
 end
 
--- Rows that those side by side read, of blocks that stay: `swizzle` tiles of a
--- mode follow each other, then the next of the other one.
+-- Returns the rows that neighbouring persistent blocks read: `swizzle`
+-- consecutive tiles along a mode, then the next along the other one.
 local function in_turn(o, tiles_m, tiles_n)
   local bm, bn = o.tile[1] / o.cluster[2], o.tile[2] / o.cluster[1]
   if o.raster_along_m then
@@ -84,11 +85,11 @@ local function in_turn(o, tiles_m, tiles_n)
   return beside(bm, math.min(tiles_m, o.swizzle), bn)
 end
 
-local MOST = 65535  -- of a grid's second and third extent
+local MOST = 65535  -- maximum of a grid's second and third extent
 
---- How many tiles of the mode that blocks of one tile follow lie in a run, so
--- that blocks side by side read the fewest rows: a divisor of that mode's
--- tiles, `first`; the other mode has `second`.
+--- Returns the length of a run of tiles along the mode that one-tile blocks
+-- follow, such that neighbouring blocks read the fewest rows: a divisor of that
+-- mode's tiles, `first`; the other mode has `second`.
 ---@return integer
 function model.run(o, first, second)
   local rows, others = o.tile[1], o.tile[2]
@@ -104,11 +105,13 @@ function model.run(o, first, second)
   return best
 end
 
--- What the last tile of a mode with so many lacks of its rows, all of them
--- where a cluster's last blocks have none: cycles of a step for what is not
--- there, which grow with the blocks that ask for such rows at once; how many
--- tiles with that a block has, of `waves`: each, where one block has the last
--- tile of the mode each time; else its share, and one more.
+-- Returns three numbers about the missing rows of a mode:
+-- the rows that the last tile lacks, all of them if a cluster's last blocks
+--   have none;
+-- the cycles of a step for missing rows, which grow with the number of blocks
+--   that request such rows at once;
+-- the number of tiles of a block with missing rows, of `waves`: all, if one
+--   block has the last tile of the mode each time; else its share plus one.
 local function lacking(o, mode, size, tiles, others, waves, slots)
   local tile, cluster = o.tile[mode], o.cluster[mode]
   tiles = ceil_div(tiles, cluster) * cluster
@@ -124,21 +127,22 @@ local function lacking(o, mode, size, tiles, others, waves, slots)
   return gone, gone * each, count
 end
 
---- How much longer L2 takes for rows so many elements apart: those that begin
--- inside lines of memory are asked for in two parts.
+--- Returns the slowdown of L2 for rows that many elements apart: rows that
+-- begin inside cache lines are requested in two parts.
 ---@param elements integer
----@param bits integer of an element
----@return number 1: no longer
+---@param bits integer width of an element
+---@return number 1: no slowdown
 function model.cut(elements, bits)
   local pitch = elements * bits // 8
   return C.cut[math.min(pitch & -pitch, 128)] or 1
 end
 
--- A product of (m,k) and (n,k) as it is for choices: `waves` of its tiles, in
--- `slots` at once; along K `steps`, each of so many `pieces` of 128 bytes in a
--- row; how rows are `cut`; `busy`: the share of a whole number of waves that
--- has blocks; is there a `single` wave, in which blocks ask for operands as
--- their tiles follow each other?
+-- Returns a product of (m,k) and (n,k) for the given options:
+-- `waves` of its tiles, in `slots` at once;
+-- along K `steps`, each of `pieces` of 128 bytes in a row; the `cut` of rows;
+-- `busy`: the fraction of a whole number of waves that has blocks;
+-- `single`: whether there is a single wave, in which blocks request operands in
+--   the order of their tiles.
 local function product(o, m, n, k, sms)
   local bits = o.a_dtype.bits
   local p = {m = m, n = n, k = k, bits = bits, wide = o.d_dtype.bits,
@@ -157,13 +161,13 @@ local function product(o, m, n, k, sms)
   return p
 end
 
--- Rows of A and B that a tile asks for, each as often as L2 is.
+-- Returns the rows of A and B that a tile requests, weighted by L2 requests.
 local function asked(o, p)
   return o.tile[1] / o.cluster[2] * p.cut_a + o.tile[2] / o.cluster[1] * p.cut_b
 end
 
--- Cycles of a step along K, and what it takes no less than: its share of the
--- ring's latency.
+-- Returns the cycles of a step along K, at least its share of the ring's
+-- latency.
 local function pace_of(o, p)
   local bm, bn, bk = table.unpack(o.tile)
   local step = math.max(bm * bn * bk / C.fmas * p.bits / 16,
@@ -174,9 +178,10 @@ local function pace_of(o, p)
     (p.stays and C.hit or C.latency) / math.min(o.stages, p.steps))
 end
 
--- Cycles of what follows a tile's products.
+-- Returns the cycles after a tile's products.
 local function ending(o, p)
-  -- Fitted to parts of D's rows that swizzles take; whole rows are no slower.
+  -- Fitted to the widths of D's rows that swizzles allow; whole rows are no
+  -- slower.
   local part = o.epi[2]
   if o.d_major == "n" and not o.promote then part = part & -part end
   return C.round * (o.rows // 64) * (o.columns // part)
@@ -184,7 +189,7 @@ local function ending(o, p)
       * (o.epi_stages < 4 and 1 or 0.7)
 end
 
--- Cycles that tiles which lack rows take more.
+-- Returns the extra cycles of tiles with missing rows.
 local function slower(o, p, pace)
   local bm, bn = o.tile[1], o.tile[2]
   local gone_m, more_m, count_m = lacking(o, 1, p.m, p.tiles_m, p.tiles_n,
@@ -201,9 +206,10 @@ local function slower(o, p, pace)
   return slow(gone_m, more_m, count_m) + slow(gone_n, more_n, count_n)
 end
 
--- Cycles of all waves. Of p: `tile`, those of one; `edges`, of what begins and
--- ends it, beside which nothing is loaded; with o.equal `parts` of the tiles
--- past whole waves, the waves with them, and how `late` the last sums are.
+-- Returns the cycles of all waves. Sets fields of p: `tile`, the cycles of one
+-- tile; `edges`, of its begin and end, without loads; with o.equal `parts` of
+-- the tiles after whole waves, the waves with them, and the delay `late` of the
+-- last partial sums.
 local function cycles_of(o, p)
   local pace, epilogue = pace_of(o, p), ending(o, p)
   local main, more = p.steps * pace, slower(o, p, pace)
@@ -225,8 +231,8 @@ local function cycles_of(o, p)
   return cycles
 end
 
--- Cycles at the clock that a card's power limit leaves; near: 1 where blocks of
--- a cluster share what comes through L2, else 0.
+-- Returns the cycles at the clock of a card's power limit; near: 1 if blocks of
+-- a cluster share L2 transfers, else 0.
 local function energy_of(o, p, near)
   local bm, bn, cm, cn = o.tile[1], o.tile[2], o.cluster[1], o.cluster[2]
   local alone, filling, l2 = table.unpack(C.energy[p.bits])
@@ -235,8 +241,8 @@ local function energy_of(o, p, near)
     * (o.promote and 1 + C.by_adding * o.rows / 64 or 1) / p.busy ^ 0.5
 end
 
--- Seconds of what comes from memory: all of it once, but what is read by blocks
--- far from each other twice, in part.
+-- Returns the seconds of memory transfers: all data once, but part of the data
+-- that distant blocks read twice.
 local function memory_of(o, p, turned)
   local m, n = p.m, p.n
   local along_m = o.raster_along_m
@@ -247,19 +253,19 @@ local function memory_of(o, p, turned)
     / (p.stays and C.l2 or C.memory)
   local rest = p.waves % 1
   if p.waves > 1 then memory = memory * (1 + C.uneven / p.waves) end
-  if o.split > 1 and o.min_blocks == 1 then  -- who leaves asks for nothing
+  if o.split > 1 and o.min_blocks == 1 then  -- no loads during a store
     memory = memory
       + (math.ceil(p.waves) - 1) * (C.first + p.edges) / C.clock
   end
-  if p.waves > 1 and rest > 0 then  -- few blocks ask for less than there is
+  if p.waves > 1 and rest > 0 then  -- few blocks use less than the bandwidth
     memory = memory * (1 - rest / p.waves)
       + math.max(memory * rest / p.waves, p.tile / C.clock)
   end
   return memory
 end
 
--- Seconds of what comes from L2: what all tiles read, and what those side by
--- side do, of so many `rows`.
+-- Returns the seconds of L2 transfers: the reads of all tiles, and of
+-- neighbouring tiles, with that many `rows`.
 local function l2_of(o, p, rows)
   local read = p.tiles_m * p.tiles_n * asked(o, p) * p.k * p.bits / 8 / C.l2
   if p.single then
@@ -272,11 +278,12 @@ local function l2_of(o, p, rows)
   return read
 end
 
---- Seconds of a product with complete options `o` (options of gemm_sm90), on
--- `sms` multiprocessors; waves of tiles, as a number: 2.4 take the time of 3.
+--- Returns the seconds of a product with complete options `o` (of gemm_sm90),
+-- on `sms` multiprocessors, and the waves of tiles as a fraction: 2.4 waves
+-- take the time of 3.
 ---@return number seconds
 ---@return number waves
----@return integer parts of the tiles that equal ones are made of
+---@return integer parts number of equal parts of a split tile
 function model.time(o, m, n, k, sms)
   local p = product(o, m, n, k, sms)
   local cycles = cycles_of(o, p)
@@ -287,7 +294,7 @@ function model.time(o, m, n, k, sms)
     + together(good * cycles / C.clock, good * energy_of(o, p, near),
                memory_of(o, p, turned), l2_of(o, p, rows))
   if o.pingpong and p.waves <= 1 then seconds = seconds * C.alone end
-  -- The larger operand is better asked for first.
+  -- The larger operand should be requested first.
   if p.single and m < n then seconds = seconds * C.second end
   if o.cluster[1] * o.cluster[2] > 1 then
     seconds = seconds * C.apart ^ (1 - near) + C.cluster

@@ -1,5 +1,4 @@
---- The choices of kernels/gemm_sm90, those that are missing filled in, and what
--- follows from them.
+--- The options of kernels/gemm_sm90 with their defaults, and derived values.
 local check = require "kernels.check"
 local cute = require "cute"
 local wrong = require "kernels.gemm_sm90.check"
@@ -16,16 +15,16 @@ local DEFAULTS = {
   scheduler = "static", persistent = true, min_blocks = 1, epi_loop = false,
 }
 
---- Sums that a thread holds: of its tile and, where these are added to others,
--- of 64 rows more.
+--- Returns the accumulators of a thread: of its tile and, if they are promoted,
+-- of 64 more rows.
 function options.sums_of(o)
   local rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
   return (rows + (o.promote and 64 or 0)) * o.tile[2] // WARPGROUP
 end
 
--- Registers of a thread: all have the same when there is one producer warp;
--- past this many sums the producers are a warpgroup that gives its own away.
--- It spills a few with 24.
+-- Returns the register counts of threads. With one producer warp, all threads
+-- have the same. Above this number of accumulators the producers are a
+-- warpgroup that releases its registers; with 24 it spills a few.
 local function registers(o)
   local sums = options.sums_of(o)
   if sums <= 128 then return nil end
@@ -33,15 +32,15 @@ local function registers(o)
   return {producer = 24, consumer = 240}
 end
 
--- All names of choices.
+-- All names of options.
 local NAMES = "epi epilogue name a_dtype b_dtype d_dtype promote equal a_hint "
   .. "b_hint d_hint l2_promotion ahead gated batches blocks sources "
   .. "source_stages groups"
 for name in pairs(DEFAULTS) do NAMES = NAMES .. " " .. name end
 
--- Columns that leave at once: 128 or 64 bytes of D's rows, else all of a
--- tile's. What an epilogue computes has registers besides: fewer, 32 if these
--- go into the tile without a rest.
+-- Returns the columns that are stored at once: 128 or 64 bytes of D's rows,
+-- else all of a tile's. An epilogue needs registers for its computation: then
+-- fewer, 32 if they divide the tile.
 local function run_of(o)
   local run = 1024 // o.d_dtype.bits
   if o.epilogue and o.columns % 32 == 0 then return 32 end
@@ -54,7 +53,8 @@ local function run_of(o)
   return o.columns
 end
 
---- All choices, from those that are given; `sure`: which nothing is wrong with.
+--- Returns all options, from the given ones; `sure`: skips the checks of
+-- options known to be valid.
 ---@param given table
 ---@param sure? boolean
 ---@return table
@@ -77,25 +77,26 @@ function options.complete(given, sure)
   o.stream, o.dynamic = o.split == "stream", o.scheduler == "dynamic"
   o.shares = o.stream or o.dynamic or o.groups ~= nil
   if o.stream then o.split = 1 end
-  o.columns = o.tile[2] // o.split // (o.gated and 2 or 1)  -- of D, of a block
+  o.columns = o.tile[2] // o.split // (o.gated and 2 or 1)  -- of D, per block
   if o.split > 1 then o.persistent = false end
-  -- Blocks of one tile lie in runs along a mode, which follow each other along
+  -- One-tile blocks are in runs along one mode; the runs are consecutive along
   -- the other one.
   o.blocked = not o.persistent and o.split == 1
     and not (o.batches or o.clustered)
-  -- Blocks of one tile follow each other along N.
+  -- One-tile blocks are consecutive along N.
   o.turned = not o.persistent and o.raster_along_m and not o.clustered
   wrong.together(o)
   o.epi = o.epi or {64, run_of(o)}
-  -- buffers go round: those of a tile are whole rounds
+  -- buffers are used in rounds: a tile's parts must be whole rounds
   local stores = o.rows // 64 * (o.columns // o.epi[2])
   while stores % o.epi_stages ~= 0 do o.epi_stages = o.epi_stages - 1 end
   o.source_stages = o.source_stages or o.pingpong and 4 or 2
   while stores % o.source_stages ~= 0 do
     o.source_stages = o.source_stages - 1
   end
-  -- Warpgroups that have a tile before them meet twice for each part of it: for
-  -- its buffer, as late as can be, and when it is full. Else once for both.
+  -- Persistent warpgroups synchronize twice for each part: for its buffer, as
+  -- late as possible, and when it is full. Other warpgroups synchronize once
+  -- for both.
   o.apart = o.persistent or o.epi_stages == 1
   return o
 end

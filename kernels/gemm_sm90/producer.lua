@@ -1,5 +1,5 @@
---- The producer of kernels/gemm_sm90: one thread, which asks TMA for tiles of A
--- and B and is as far ahead as the ring has stages.
+--- The producer of kernels/gemm_sm90: one thread that requests tiles of A and B
+-- by TMA, as far ahead as the ring has stages.
 local cute = require "cute"
 local groups = require "kernels.groups"
 local schedule = require "kernels.gemm_sm90.schedule"
@@ -9,12 +9,12 @@ local cpasync = cute.nvgpu.cpasync
 
 local producer = {}
 
---- An operand that TMA loads: from coordinates (rows,K[,L]) of its map to
--- stages s, in tiles of `rows` rows. Blocks of a cluster that are side by side
--- along `mode` (1: M, 2: N) load a part each for all of these.
+--- Makes the load of an operand by TMA: from coordinates (rows,K[,L]) of its
+-- map to stages s, in tiles of `rows` rows. Neighbouring blocks of a cluster
+-- along `mode` (1: M, 2: N) each load a part for all of them.
 ---@param how table {atom: any, coords: any, smem: any, rows: integer,
 -- mode: integer, block: any[], hint: integer?, atoms: any[]?, maps: any?}
--- block: this one's place in the cluster; atoms, maps: of groups.map
+-- block: this block's position in the cluster; atoms, maps: see groups.map
 function producer.load(o, how)
   local mode, block = how.mode, how.block
   local shared_by, matrices = o.cluster[mode], cute.rank(how.coords) > 2
@@ -31,7 +31,8 @@ function producer.load(o, how)
              atoms = how.atoms, maps = how.maps,
              mask = shared_by > 1 and cpasync.create_tma_multicast_mask(vmnk,
                {0, block[1], block[2], 0}, mode) or nil}
-  -- The tiles along K of tile number `at`, of matrix l, or of a group's rows.
+  -- Returns the tiles along K of tile number `at`, of matrix l, or of a group's
+  -- rows.
   function X.along_k(at, l, group)
     local from = all
     if group then
@@ -43,9 +44,10 @@ function producer.load(o, how)
   return X
 end
 
--- Asks for the operand that nobody in front writes, in as many stages as there
--- are, before it waits for the launch in front, and then for the other one; how
--- many tiles along K that is. The next launch may do the same meanwhile.
+-- Requests the operand that no preceding launch writes, in as many stages as
+-- there are. Then waits for the preceding launch, and requests the other
+-- operand. Returns the number of tiles along K. The next launch may do the same
+-- meanwhile.
 local function ahead(o, pipe, k_count, fill, ask)
   local constant = o.ahead == "a" and 1 or 2
   local some, behind = cute.min(k_count, o.stages), pipe:make_producer_state()
@@ -59,8 +61,8 @@ local function ahead(o, pipe, k_count, fill, ask)
   return some
 end
 
---- Asks for A and B of each tile of `work`, along K from first_k on; behind
--- them for what `parts` (kernels.gemm_sm90.stream) adds.
+--- Requests A and B of each tile of `work`, along K from first_k on; after them
+-- the partial sums that `parts` (kernels.gemm_sm90.stream) adds.
 function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)
   local write = pipe:make_producer_state()
   schedule.each(o, work, function()
@@ -77,7 +79,7 @@ function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)
         tma_bar_ptr = pipe:producer_get_barrier(stage), mcast_mask = X.mask,
         cache_policy = X.hint, tma_desc_ptr = map[i]})
     end
-    local function fill(k, ...)  -- the next stage, with these operands
+    local function fill(k, ...)  -- fills the next stage with these operands
       pipe:producer_acquire(write)
       for _, i in ipairs {...} do ask(i, k, write) end
       write:advance()

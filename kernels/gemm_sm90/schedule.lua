@@ -1,4 +1,4 @@
---- Which tiles a block of kernels/gemm_sm90 has, in which order.
+--- The tiles of a block of kernels/gemm_sm90, and their order.
 local core = require "cute.core"
 local cute = require "cute"
 local groups = require "kernels.groups"
@@ -9,8 +9,8 @@ local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
 local schedule = {}
 
--- A walk through the tiles of groups, as a StaticPersistentTileScheduler; m of
--- tile_idx is the group's own, l the group.
+-- Iterates over the tiles of groups, like a StaticPersistentTileScheduler; m of
+-- tile_idx is counted within the group, l is the group.
 local Grouped = {}
 Grouped.__index = Grouped
 
@@ -33,8 +33,9 @@ function Grouped:advance_to_next_work(count)
   self.search:find(self.place)
 end
 
--- {tile_idx}, and what of the rows are the group's: {group, first, rows}; of a
--- list {columns, k_count, new: is it another group's than the one before?}.
+-- Returns {tile_idx}, and the group's rows: {group, first, rows}; for a list
+-- also {columns, k_count, new: whether the group differs from the previous
+-- one}.
 function Grouped:get_current_work()
   local o, s = self.o, self.search
   local place = self.place - s.before
@@ -56,10 +57,10 @@ function Grouped:get_current_work()
   return w
 end
 
---- Makes walks through the tiles of this block, in the order in which clusters
--- take them: the "producer" and the "consumer" have one each. `space` is what
--- blocks of a launch share, maker the thread that makes barriers. Of groups
--- tiles_l is how many rows there are.
+--- Makes iterators over the tiles of this block, in the order in which clusters
+-- take them, one for the "producer" and one for the "consumer". `space` is the
+-- data that blocks of a launch share, maker the thread that initializes
+-- barriers. For groups, tiles_l is the number of rows.
 function schedule.walks(o, tiles_m, tiles_n, tiles_l, k_tiles, space, maker)
   if o.groups then
     return function() return grouped(o, space, tiles_l, tiles_n) end
@@ -96,7 +97,7 @@ function schedule.walks(o, tiles_m, tiles_n, tiles_l, k_tiles, space, maker)
   end
 end
 
---- f for each tile of a walk.
+--- Calls f for each tile of an iterator.
 function schedule.each(o, work, f)
   if not o.persistent then return f() end
   cute.loop(function() return work:is_valid() end, f)

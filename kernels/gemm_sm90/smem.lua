@@ -1,5 +1,5 @@
---- Shared memory of kernels/gemm_sm90: how stages of operands and buffers of
--- results lie there, and how much of it choices take.
+--- Shared memory of kernels/gemm_sm90: the layouts of operand stages and result
+-- buffers, and their sizes.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -7,13 +7,14 @@ local warpgroup = cute.nvgpu.warpgroup
 
 local smem = {MOST = 227 * 1024}  -- bytes that a block can have
 
---- Bytes that each of so many blocks of a multiprocessor can have: 1 KiB of
--- each is the system's.
+--- Returns the bytes available to each of `blocks` blocks on a multiprocessor:
+-- the system reserves 1 KiB of each.
 function smem.share(blocks)
   return (smem.MOST + 1024) // blocks // 1024 * 1024 - 1024
 end
 
---- Blocks of so many bytes that a multiprocessor has room for.
+--- Returns the number of blocks of that many bytes that fit on a
+-- multiprocessor.
 function smem.blocks(bytes)
   return (smem.MOST + 1024) // (bytes + 1024)
 end
@@ -22,7 +23,8 @@ end
 local KINDS = {[2048] = "SW128", [1024] = "SW128", [512] = "SW64",
                [256] = "SW32", [128] = "INTER"}
 
---- Layout of an operand's stages, (rows,K,stage): rows of 128 bytes, swizzled.
+--- Returns the layout of an operand's stages, (rows,K,stage): rows of 128
+-- bytes, swizzled.
 function smem.stages(o, rows, dtype, major)
   if major ~= "k" then
     local run = core.gcd(rows, 1024 // dtype.bits)
@@ -36,9 +38,9 @@ function smem.stages(o, rows, dtype, major)
   return cute.tile_to_shape(atom, {rows, o.tile[3], o.stages}, {0, 1, 2})
 end
 
---- Layout of `count` buffers for parts of tiles of D, or of a matrix like it,
--- of each consumer: (64,columns,buffer,consumer). What is no swizzled row lies
--- as it does in D.
+--- Returns the layout of `count` buffers for parts of tiles of D, or of a
+-- matrix like it, for each consumer: (64,columns,buffer,consumer). Rows that
+-- cannot be swizzled have the order of D.
 function smem.parts(o, dtype, major, count)
   local bits, all = dtype.bits, o.epi[1] * o.epi[2]
   local run = o.epi[2] * bits
@@ -55,7 +57,8 @@ function smem.parts(o, dtype, major, count)
                             {0, 1, 2, 3})
 end
 
---- Bytes that choices take besides their stages, and of a stage.
+--- Returns the bytes that the options need in addition to stages, and those of
+-- a stage.
 function smem.room(o)
   local bits = o.epi_stages * o.d_dtype.bits
   for _, s in ipairs(o.sources or {}) do

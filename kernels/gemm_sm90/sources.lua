@@ -1,10 +1,10 @@
---- What an epilogue of kernels/gemm_sm90 reads beside the sums: matrices like
--- D, whose parts (64 rows, o.epi[2] columns) TMA brings to shared memory.
+--- The sources of an epilogue of kernels/gemm_sm90: matrices like D, whose
+-- parts (64 rows, o.epi[2] columns) TMA loads to shared memory.
 --
--- A warpgroup has buffers of its own for `source_stages` parts. Its leader asks
--- for the first before the products of a tile, and for another whenever all
--- have met behind the reading of one: so they come while there are products,
--- and in whole rows.
+-- A warpgroup has its own buffers for `source_stages` parts. Its leader
+-- requests the first parts before the products of a tile, and another one
+-- whenever all threads have synchronized after reading one. So the loads
+-- overlap with products, and load whole rows.
 local cute = require "cute"
 local smem = require "kernels.gemm_sm90.smem"
 
@@ -16,11 +16,11 @@ Sources.__index = Sources
 
 local sources = {}
 
---- Buffers and their mbarriers, for all warpgroups. Fields of a list's entry:
--- atom and coords of a map, besides those of o.sources.
----@param o table choices
+--- Makes buffers and their mbarriers, for all warpgroups. Fields of a list's
+-- entry: atom and coords of a map, in addition to those of o.sources.
+---@param o table options
 ---@param list table[]
----@param maker any the thread that makes mbarriers
+---@param maker any the thread that initializes mbarriers
 function sources.new(o, list, maker)
   local n = o.source_stages * o.consumers
   local self = setmetatable({o = o, list = list, bytes = 0}, Sources)
@@ -40,7 +40,7 @@ function sources.new(o, list, maker)
   return self
 end
 
--- The counterpart of what stores sums: ldmatrix, or pairs.
+-- Returns the counterpart of the accumulators' store: ldmatrix, or pairs.
 local function load_atom(o, x)
   if x.dtype.bits ~= 16 then
     return cute.make_copy_atom("UniversalCopy", x.dtype,
@@ -52,8 +52,8 @@ local function load_atom(o, x)
     or ("SM75_U32x%d_LDSM_N"):format(2 * n), x.dtype)
 end
 
---- Those of one warpgroup, thread `thread` of it; `mma` is of 64 rows and
--- o.epi[2] columns.
+--- Returns the sources of one warpgroup, for its thread `thread`; `mma` has 64
+-- rows and o.epi[2] columns.
 function Sources:of(mma, group, thread)
   local o = self.o
   local own = setmetatable({group = group, leader = thread:eq(0), turn = 0,
@@ -77,8 +77,8 @@ function Sources:barrier(n)
   return self.came + (self.group * stages + n % stages)
 end
 
---- Asks for part n of a tile, at `place` of the parts; inside: is there
--- something (nil: always)? What lies outside of D comes as zeros.
+--- Requests part n of a tile, at `place` of the parts; inside: whether there is
+-- any data (nil: always). Elements outside D are loaded as zeros.
 function Sources:ask(n, place, l, inside)
   local o, bar = self.o, self:barrier(n)
   if inside then
@@ -104,7 +104,7 @@ function Sources:wait(n)
                           self.turn ~ (n // self.o.source_stages & 1))
 end
 
---- What source i has where the sums of part n are.
+--- Returns the values of source i at the positions of part n's accumulators.
 function Sources:load(i, n, dtype)
   local x = self.of[i]
   cute.copy(x.s2r, x.smem(_, _, _, n % self.o.source_stages, self.group),
@@ -112,7 +112,7 @@ function Sources:load(i, n, dtype)
   return x.frag:load():to(dtype)
 end
 
---- All `count` parts of a tile were read.
+--- Records that all `count` parts of a tile have been read.
 function Sources:done(count)
   if count // self.o.source_stages % 2 == 1 then self.turn = self.turn ~ 1 end
 end

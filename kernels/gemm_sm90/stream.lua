@@ -1,10 +1,11 @@
---- Parts of tiles that kernels/gemm_sm90 divides along K: who has not a tile's
--- first step leaves its sums in a workspace, who has adds them to its own.
+--- Parts of tiles that kernels/gemm_sm90 splits along K: a block without a
+-- tile's first step stores its partial sums in a workspace; the block with the
+-- first step adds them to its own.
 --
--- Sums come as operands do: the producer waits until they are there and asks
--- for them by bulk copies into the ring, behind its last step; consumers read a
--- stage of them as they would one of A and B. So they are on their way
--- while the last products are computed, and take no registers.
+-- Partial sums are loaded like operands. The producer waits until they are
+-- complete and requests them by bulk copies into the ring, after its last step;
+-- consumers read them from a stage as they read A and B. So the loads overlap
+-- with the last products, and need no registers.
 local cute = require "cute"
 
 local _ = cute._
@@ -19,16 +20,17 @@ local RELEASE = {op = "add", sem = "release", scope = "gpu"}
 local Parts = {}
 Parts.__index = Parts
 
--- `work` has a slot for each block: `sums`, in pieces of 16 bytes that lie side
--- by side for neighbouring threads, and in `turns` how many warpgroups have
--- left theirs. Whoever loads sums leaves 0.
+-- `work` has a slot for each block: `sums`, in pieces of 16 bytes, adjacent for
+-- neighbouring threads, and in `turns` the number of warpgroups that have
+-- stored theirs. The loading block resets it to 0.
 local function make_parts(o, work, a, b)
   local threads = o.consumers * WARPGROUP
   local p = setmetatable({o = o, work = work, threads = threads,
     pieces = o.rows * o.tile[2] // WARPGROUP // 4,
     load = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), o.acc)}, Parts)
-  -- a stage has room for so many pieces, where A's elements are and B's; what
-  -- other blocks of the cluster write too would have to be given back to them
+  -- A stage holds this many pieces, in the space of A's elements and of B's.
+  -- Space that other blocks of the cluster also write is not used, since it
+  -- would have to be released to them.
   p.stage, p.room = {}, 0
   for i, s in ipairs {a, b} do
     local elements = o.tile[i] * o.tile[3]
@@ -42,14 +44,15 @@ local function make_parts(o, work, a, b)
   return p
 end
 
--- The slot of this block, or of the one that has the same place in the cluster
--- of another range.
+-- Returns the slot of this block, or of the block at the same position in the
+-- cluster of another range.
 function Parts:slot(range)
   local cluster = self.o.cluster
   return range * (cluster[1] * cluster[2]) + cute.arch.block_idx_in_cluster()
 end
 
--- f for the slot of each part of w's tile that others have, in the order of K.
+-- Calls f for the slot of each part of w's tile that others have, in the order
+-- of K.
 function Parts:each(work, w, f)
   local from = w.range + 1
   cute.loop(function()
@@ -60,21 +63,22 @@ function Parts:each(work, w, f)
   end)
 end
 
--- Pieces from `first` on of a slot: the threads' numbers, (4,threads,pieces).
+-- Returns pieces from `first` on of a slot: the threads' numbers,
+-- (4,threads,pieces).
 function Parts:sums(slot, first, n)
   local all = self.pieces * self.threads * 4
   return cute.make_tensor(self.work.sums.iterator + (slot * all
     + first * self.threads * 4), cute.make_layout {4, self.threads, n})
 end
 
--- The same in stage `index`: of A's elements or B's.
+-- Returns the same in stage `index`: in the space of A's elements or B's.
 function Parts:staged(part, index, n)
   local at = cute.recast_ptr(part.s + index * part.elements, self.o.acc)
   return cute.make_tensor(at, cute.make_layout {4, self.threads, n})
 end
 
--- f(stage's part, first piece, count) for what a stage has of the pieces from
--- `first` on.
+-- Calls f(stage's part, first piece, count) for the pieces, from `first` on,
+-- that a stage holds.
 function Parts:of_stage(first, f)
   local rest = self.room
   for _, part in ipairs(self.stage) do
@@ -84,7 +88,7 @@ function Parts:of_stage(first, f)
   end
 end
 
--- The consumers leave their sums, a warpgroup at a time.
+-- Stores the consumers' partial sums, one warpgroup at a time.
 function Parts:leave(sums, slot, barrier, leader)
   local tid = cute.arch.thread_idx()
   local mine = cute.make_tensor(sums.iterator,
@@ -96,7 +100,8 @@ function Parts:leave(sums, slot, barrier, leader)
   end)
 end
 
--- The producer fetches a slot's sums into the ring when all are there.
+-- Loads a slot's partial sums into the ring, by the producer, when all are
+-- complete.
 function Parts:fetch(pipe, write, slot)
   local turn = self.work.turns.iterator + slot
   cute.loop(function()
@@ -116,7 +121,7 @@ function Parts:fetch(pipe, write, slot)
   end
 end
 
--- The consumers add a slot's sums to theirs.
+-- Adds a slot's partial sums to the consumers' accumulators.
 function Parts:add(pipe, read, sums)
   local tid = cute.arch.thread_idx()
   for first = 0, self.pieces - 1, self.room do
@@ -132,7 +137,7 @@ function Parts:add(pipe, read, sums)
         end
       end
     end)
-    cute.arch.fence_view_async_shared()  -- threads read, copies fill it anew
+    cute.arch.fence_view_async_shared()  -- threads read, copies refill
     cute.arch.sync_warp()
     pipe:consumer_release(read)
     read:advance()

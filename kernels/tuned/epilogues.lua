@@ -1,6 +1,6 @@
---- Epilogues that `cutelua tune gemm --epilogue NAME` knows: functions of what
--- a product has, each of which gives the epilogue, and options that it wants
--- besides. A file of a user's own gives one of these (docs/tuning.md).
+--- Epilogues for `cutelua tune gemm --epilogue NAME`: functions of a product's
+-- operands that return the epilogue and additional options. A user's file
+-- returns one such function (docs/tuning.md).
 local cute = require "cute"
 
 local epilogues = {}

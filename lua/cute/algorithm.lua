@@ -1,6 +1,6 @@
 --- Algorithms on whole tensors of a kernel, element by element and unrolled:
--- CuTe's fill, clear, axpby, transform, reduce. They work on registers as on
--- shared and global memory, which is read and written as wide as it allows.
+-- CuTe's fill, clear, axpby, transform, reduce. They work on registers, and on
+-- shared and global memory with the widest possible accesses.
 local core = require "cute.core"
 local text = require "cute.tuple".pretty_str
 
@@ -27,7 +27,8 @@ local function check_sizes(what, ...)
   end
 end
 
--- f fills registers in the shape of `out`; memory gets them as wide as it can.
+-- Calls f to fill registers in the shape of `out`, then stores them to memory
+-- with the widest possible accesses.
 local function write(out, f)
   if out.memspace == "rmem" then return f(out) end
   local held = core.make_rmem_tensor(out.shape, out.dtype)
@@ -35,7 +36,7 @@ local function write(out, f)
   core.autovec_copy(held, out)
 end
 
--- f(i) becomes element i of `out`.
+-- Sets element i of `out` to f(i).
 local function write_each(out, f)
   write(out, function(to)
     for i = 0, core.size(out) - 1 do
@@ -48,16 +49,16 @@ local function write_each(out, f)
   end)
 end
 
---- Every element becomes x.
+--- Sets every element to x.
 ---@param t cute.Tensor
 ---@param x number|cute.Value
 function algorithm.fill(t, x) t:fill(x) end
 
---- Every element becomes zero.
+--- Sets every element to zero.
 ---@param t cute.Tensor
 function algorithm.clear(t) t:fill(0) end
 
--- The values of t in the shape of `like`.
+-- Returns the values of t in the shape of `like`.
 local function values(t, like)
   local all = t:load()
   if text(t.shape) == text(like.shape) then return all end
@@ -66,13 +67,13 @@ local function values(t, like)
   return out:load()
 end
 
---- y = alpha * x + beta * y, in the common type of all, rounded to y's; y is
--- not read where beta is 0.
+--- Computes y = alpha * x + beta * y in the common type of all, rounded to y's
+-- type. y is not read if beta is 0.
 ---@param alpha number|cute.Value
 ---@param x cute.Tensor
 ---@param beta number|cute.Value
 ---@param y cute.Tensor
----@param pred? cute.Tensor booleans: where false, y stays
+---@param pred? cute.Tensor booleans: where false, y is unchanged
 function algorithm.axpby(alpha, x, beta, y, pred)
   check_sizes("axpby", x, y, pred)
   local v, known = values(x, y), math.type(beta)
@@ -96,8 +97,8 @@ function algorithm.axpby(alpha, x, beta, y, pred)
   end
 end
 
---- transform(t, op): t[i] = op(t[i]); transform(a, out, op): out[i] =
--- op(a[i]); transform(a, b, out, op): out[i] = op(a[i], b[i]).
+--- Applies op to elements. transform(t, op): t[i] = op(t[i]); transform(a, out,
+-- op): out[i] = op(a[i]); transform(a, b, out, op): out[i] = op(a[i], b[i]).
 ---@param a cute.Tensor
 ---@param ... cute.Tensor|function
 function algorithm.transform(a, ...)
@@ -120,10 +121,10 @@ function algorithm.transform(a, ...)
   end)
 end
 
---- op(...op(op(init, t[0]), t[1])..., t[n - 1]), in order.
+--- Computes op(...op(op(init, t[0]), t[1])..., t[n - 1]), in order.
 ---@param t cute.Tensor
 ---@param init number|cute.Value
----@param op? fun(a, b): any addition when not given
+---@param op? fun(a, b): any addition when absent
 function algorithm.reduce(t, init, op)
   local xs = t:load()
   local acc = init

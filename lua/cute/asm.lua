@@ -1,8 +1,8 @@
---- What becomes of a program's CUDA C, line by line: NVRTC's PTX, and the SASS
--- of its CUBIN where nvdisasm is found.
+--- Lists the compiled code of a program's CUDA C, line by line: NVRTC's PTX,
+-- and the SASS of its CUBIN if nvdisasm is found.
 --
--- A listing has text = {line, ...} and at = {line of the CUDA C or false, ...};
--- that of SASS live = {registers that hold something there, ...} besides.
+-- A listing has text = {line, ...} and at = {line of the CUDA C or false, ...}.
+-- A SASS listing also has live = {number of live registers, ...}.
 local core = require "cute.core"
 local jit = require "cute.jit"
 
@@ -10,8 +10,8 @@ local asm = {}
 
 local function lines_of(text) return (text .. "\n"):gmatch "([^\n]*)\n" end
 
---- PTX with line information as a listing: without that information itself,
--- and what the debugger's sections say.
+--- Returns PTX with line information as a listing, without the line directives
+-- and the debug sections.
 ---@param text string
 ---@return {text: string[], at: (integer|false)[]}
 function asm.ptx(text)
@@ -37,7 +37,7 @@ end
 -- SASS
 ---------------------------------------------------------------------------
 
--- Where the toolkit and Python's packages have it.
+-- Finds nvdisasm in the toolkit and in Python's packages.
 local FIND = [[
 own=${VIRTUAL_ENV:-/usr}/lib/python3* home=$HOME/.local/lib/python3*
 all=/usr/local/lib/python3*
@@ -54,7 +54,7 @@ command -v nvdisasm]]
 
 local found
 
---- Where nvdisasm is.
+--- Returns the path of nvdisasm.
 ---@return string? path
 ---@return string? message
 function asm.disassembler()
@@ -69,7 +69,7 @@ end
 
 local function quoted(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
 
--- What nvdisasm says of a CUBIN.
+-- Returns nvdisasm's output for a CUBIN.
 local function disassembled(cubin, options)
   local path, why = asm.disassembler()
   if not path then return nil, why end
@@ -86,7 +86,7 @@ local function disassembled(cubin, options)
   return nil, ("nvdisasm failed: %s [io]"):format(text:match "[^\n]+" or "?")
 end
 
---- Registers by the address of their instruction, of nvdisasm's table of them.
+--- Returns the live registers by instruction address, from nvdisasm's table.
 ---@param text string
 ---@return table<string, integer>
 function asm.live(text)
@@ -98,10 +98,10 @@ function asm.live(text)
   return live
 end
 
---- nvdisasm's text of a kernel as a listing.
----@param text string with its comments of lines
----@param name string of the kernel
----@param live? table<string, integer> of asm.live
+--- Returns nvdisasm's text of a kernel as a listing.
+---@param text string with line comments
+---@param name string name of the kernel
+---@param live? table<string, integer> from asm.live
 ---@return {text: string[], at: (integer|false)[], live: integer[]}
 function asm.sass(text, name, live)
   local out = {text = {}, at = {}, live = {}}
@@ -109,7 +109,7 @@ function asm.sass(text, name, live)
   for line in lines_of(text) do
     local section = line:match "^%s*%.section%s+([^,%s]+)"
     if section then here = section == ".text." .. name end
-    -- Of what was inlined the caller's line comes last.
+    -- For inlined code, the caller's line comes last.
     local marked = line:match "^%s*//## File"
       and (line:match ", line (%d+)%s*$" or line:match ", line (%d+)")
     local at, code = line:match "^%s*/%*(%x+)%*/(.*);"
@@ -124,15 +124,15 @@ function asm.sass(text, name, live)
       if not (label or code:find "^%s*NOP") then last = i end
     end
   end
-  for i = #out.text, last + 1, -1 do  -- what fills its last line
+  for i = #out.text, last + 1, -1 do  -- padding at its end
     out.text[i], out.at[i], out.live[i] = nil, nil, nil
   end
   return out
 end
 
---- The SASS of a CUBIN as a listing.
+--- Returns the SASS of a CUBIN as a listing.
 ---@param cubin string
----@param name string of the kernel
+---@param name string name of the kernel
 ---@return table? listing
 ---@return string? message
 function asm.of_cubin(cubin, name)
@@ -142,8 +142,8 @@ function asm.of_cubin(cubin, name)
     "-c -plr -lrm count") or ""))
 end
 
---- The SASS of a program as text, each instruction behind the script's line
--- that it comes from.
+--- Returns the SASS of a program as text, each instruction after the script
+-- line that it comes from.
 ---@param program table
 ---@param arch string
 ---@return string? text
@@ -167,8 +167,8 @@ function asm.sass_text(program, arch)
   return table.concat(out, "\n") .. "\n"
 end
 
---- What becomes of a program for an architecture: {compiled =, ptx =, sass =,
--- missing = {what is not there, and why, ...}}.
+--- Returns the compiled code of a program for an architecture: {compiled =, ptx
+-- =, sass =, missing = {missing parts and the reasons, ...}}.
 ---@param program table
 ---@param arch string
 ---@return table

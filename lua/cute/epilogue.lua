@@ -1,9 +1,9 @@
---- How the accumulators of a tile leave by TMA: part by part through a ring of
+--- Stores the accumulators of a tile by TMA, part by part through a ring of
 -- buffers in shared memory, as the epilogues of Hopper's GEMMs do.
 --
--- A part is what all threads of the MMA hold of its M and EN columns. It is
--- converted, stored by stmatrix where its type has 16 bits, and copied by one
--- thread, while the next one is on its way into another buffer.
+-- A part is EN columns of the rows that all threads of the MMA hold. It is
+-- converted, stored by stmatrix if its type has 16 bits, and copied by one
+-- thread while the next part goes to another buffer.
 local core = require "cute.core"
 local cute = require "cute"
 local hopper = require "cute.hopper"
@@ -14,8 +14,8 @@ local epilogue = {}
 local Epilogue = {}
 Epilogue.__index = Epilogue
 
--- The atom that stores EN columns; that of utils.get_smem_store_op, or its half
--- where it has too many.
+-- Returns the atom that stores EN columns: that of utils.get_smem_store_op, or
+-- half of it if it has too many columns.
 local function store_atom(dtype, major, columns)
   if dtype.bits ~= 16 then
     return cute.make_copy_atom("UniversalCopy", dtype,
@@ -27,14 +27,14 @@ local function store_atom(dtype, major, columns)
     or "SM90_U32x2_STSM_N", dtype)
 end
 
---- The way of accumulators to a tensor: store(acc, at, f) and, when all tiles
--- are stored, tail().
+--- Makes an object that stores accumulators to a tensor: store(acc, at, f) and,
+-- after all tiles, tail().
 --
--- `smem` (EM,EN,STAGES) is in shared memory, of the layout that `atom` was made
--- with (utils.make_smem_layout_epi), EM the rows of the MMA; `coords` are the
--- atom's coordinates, (M,N) or (M,N,L). major: which mode of smem is
--- contiguous, "n" when absent. barrier: where the threads of the MMA meet, all
--- of the block when absent; thread: this one's number among them.
+-- `smem` (EM,EN,STAGES) is in shared memory, with the layout that `atom` was
+-- made with (utils.make_smem_layout_epi); EM is the rows of the MMA. `coords`
+-- are the atom's coordinates, (M,N) or (M,N,L). major: the contiguous mode of
+-- smem, "n" when absent. barrier: synchronizes the threads of the MMA, all of
+-- the block when absent. thread: this thread's index among them.
 ---@param o table {mma: any, atom: any, coords: any, smem: any, thread: any?,
 -- barrier: any?, major: string?, cache_policy: any?}
 function epilogue.new(o)
@@ -76,7 +76,8 @@ function epilogue.new(o)
       or cute.arch.sync_threads}, Epilogue)
 end
 
--- Values first to first + n of a fragment, through f, in the type of the part.
+-- Fills the part with values first to first + n of a fragment, through f, in
+-- its type.
 local function fill(self, acc, first, f)
   local part = self.part
   local sums = cute.make_rmem_tensor(part.shape, acc.element_type)
@@ -86,7 +87,8 @@ local function fill(self, acc, first, f)
   part:store(x:to(part.element_type))
 end
 
--- The part at {m, n} of D, from the buffer: a box that begins outside is none.
+-- Copies the buffer to the part at {m, n} of D. A box that begins outside D is
+-- skipped.
 local function send(self, m, n, l, buffer)
   local from = self.from(_, buffer)
   local to = self.matrices and self.to(_, m, n, l) or self.to(_, m, n)
@@ -99,13 +101,14 @@ local function send(self, m, n, l, buffer)
   end)
 end
 
--- The buffer of the next part is free, and all have filled that of this one.
+-- Makes the leader wait until the buffer of the next part is free.
 local function free(self)
   cute.when(self.leader, function() self.pipe:producer_acquire() end)
 end
 
---- Stores the accumulators (MMA,MMA_M,MMA_N) of tile {m, n[, l]} of D; what
--- lies outside of it stays out. f makes of a vector of sums what is stored.
+--- Stores the accumulators (MMA,MMA_M,MMA_N) of tile {m, n[, l]} of D; elements
+-- outside D are dropped. f converts a vector of accumulators to the values to
+-- store.
 ---@param acc any
 ---@param at any[]
 ---@param f? fun(sums: cute.Vector): cute.Vector
@@ -139,7 +142,7 @@ function Epilogue:store(acc, at, f)
   end
 end
 
---- Waits until all that was stored has left shared memory.
+--- Waits until all stores have read shared memory.
 function Epilogue:tail()
   cute.when(self.leader, function() self.pipe:producer_tail() end)
 end

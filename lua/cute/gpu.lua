@@ -1,4 +1,4 @@
---- The GPU: whether there is one, what it is, and how fast a launch is.
+--- The GPU: availability, properties, and launch times.
 --
 -- Buffers, kernels and cuBLAS products are methods of the device object:
 --
@@ -9,9 +9,9 @@
 --     run:launch()
 --     dev:sync()
 --
--- What is asked for (a GPU, a buffer, a product, a time) is nil, message where
--- there is none; what is done (launch, launch_n, copies, memset, sync, record)
--- raises where the driver refuses, naming the kernels that may be at fault.
+-- Queries (for a GPU, a buffer, a product, a time) return nil, message if there
+-- is no result. Commands (launch, launch_n, copies, memset, sync, record) raise
+-- an error if the driver fails, and name the kernels that may be at fault.
 -- @module cute.gpu
 
 local sign = require "cute.lang.sign"
@@ -21,14 +21,14 @@ local report = require "cute.lang.report"
 
 local gpu = {}
 
--- A method of the device object, or nil, message where there is no GPU.
+-- Calls a method of the device object; returns nil, message if there is no GPU.
 local function ask(ordinal, method, ...)
   local dev, why = core.gpu_open(ordinal)
   if not dev then return nil, why end
   return dev[method](dev, ...)
 end
 
---- The device object of a GPU.
+--- Returns the device object of a GPU.
 ---@param ordinal integer|nil 0 is the first
 ---@return table|nil device
 ---@return string|nil message
@@ -36,7 +36,7 @@ function gpu.open(ordinal)
   return core.gpu_open(ordinal)
 end
 
---- Whether a GPU can be used.
+--- Reports whether a GPU can be used.
 ---@param ordinal integer|nil
 ---@return boolean
 ---@return string|nil reason
@@ -46,7 +46,8 @@ function gpu.available(ordinal)
   return true
 end
 
---- Name, arch ("sm_90a"), sms, memory, smem, l2, cuda (the driver's version).
+--- Returns name, arch ("sm_90a"), sms, memory, smem, l2, cuda (the driver's
+-- version).
 ---@param ordinal integer|nil
 ---@return table|nil
 ---@return string|nil reason
@@ -54,9 +55,9 @@ function gpu.info(ordinal)
   return ask(ordinal, "info")
 end
 
---- Its memory in bytes: used (tensors and buffers), peak, pool (what the driver
--- gave: used and kept for others), free and total (the driver's); hits and
--- misses: blocks that came from the pool, and from the driver.
+--- Returns memory statistics in bytes: used (tensors and buffers), peak, pool
+-- (allocated from the driver: used and kept for reuse), free and total (the
+-- driver's). hits and misses count blocks from the pool and from the driver.
 ---@param ordinal integer|nil
 ---@return table|nil
 ---@return string|nil reason
@@ -64,7 +65,7 @@ function gpu.memory(ordinal)
   return ask(ordinal, "memory")
 end
 
---- Collects garbage, and gives the driver what of the pool is not in use.
+--- Collects garbage and returns unused memory of the pool to the driver.
 ---@param ordinal integer|nil
 ---@return integer|nil bytes
 ---@return string|nil reason
@@ -73,7 +74,7 @@ function gpu.trim(ordinal)
   return ask(ordinal, "trim")
 end
 
-local clusters = {}  -- of each GPU, by size: what the driver said
+local clusters = {}  -- of each GPU, by size: the driver's answers
 
 local function ask_clusters(dev, size)
   local info = dev:info()
@@ -90,9 +91,9 @@ local function ask_clusters(dev, size)
   return run:max_active_clusters()
 end
 
---- Clusters that a GPU runs at once, when each block has a multiprocessor to
--- itself: the driver's answer, which is asked for once.
----@param size integer blocks of a cluster
+--- Returns the number of clusters that a GPU runs at once, with one block on
+-- each multiprocessor. The driver's answer is cached.
+---@param size integer blocks in a cluster
 ---@param ordinal integer|nil
 ---@return integer|nil
 ---@return string|nil reason
@@ -111,59 +112,60 @@ end
 
 -- ---- cuBLAS ----
 
---- A product by cuBLAS's default algorithm: D[m,n] = A[m,k] B[n,k], f32 sums.
+--- Prepares a product by cuBLAS's default algorithm: D[m,n] = A[m,k] B[n,k],
+-- with f32 accumulators.
 --
--- layout: "tn" (the default), "nt", "nn" or "tt", as BLAS names them: A (M,K)
--- has K contiguous with t and M with n, B (N,K) has K contiguous with n and N
--- with t. D has N contiguous, or M with m_major = true. The types are those of
--- the buffers: floats of 16 to 64 bits, or i8 with D of i32 (exact); tf32 =
--- true lets f32 operands be rounded. 8-bit floats are cublasLt's.
--- batches = 3 is a batch of products (cublasGemmStridedBatchedEx), matrices
--- step_A, step_B and step_D elements apart: 0, one for all; absent, dense.
----@param t table m, n, k, A, B, D, layout, m_major, tf32, batches, ordinal; of
---   floats alpha = 1, beta = 0: D = alpha A B^T + beta D
+-- layout: "tn" (the default), "nt", "nn" or "tt", in BLAS notation: A (M,K) has
+-- K contiguous with t and M with n, B (N,K) has K contiguous with n and N with
+-- t. D has N contiguous, or M with m_major = true. The types are those of the
+-- buffers: floats of 16 to 64 bits, or i8 with D of i32 (exact). tf32 = true
+-- allows f32 operands to be rounded. 8-bit floats need cublasLt. batches = 3 is
+-- a batch of products (cublasGemmStridedBatchedEx) with matrices step_A, step_B
+-- and step_D elements apart: 0 shares one matrix; absent, they are dense.
+---@param t table m, n, k, A, B, D, layout, m_major, tf32, batches, ordinal; for
+-- floats alpha = 1, beta = 0: D = alpha A B^T + beta D
 ---@return table|nil product with :launch([stream]) and :launch_n(n [, stream])
 ---@return string|nil message
 function gpu.cublas(t)
   return ask(t.ordinal, "cublas", t)
 end
 
---- Products by cublasLt: a list, one for each algorithm that its
---- heuristics propose, most promising first.
+--- Prepares products by cublasLt: a list, one for each algorithm that its
+-- heuristics propose, most promising first.
 --
--- e4m3 and e5m2 too (not e5m2 with e5m2), in "tn", extents multiples of 16:
--- scale_A and scale_B are buffers of one f32 that A and B are multiplied by;
--- sums of f32 unless fast_accum = true leaves them to the tensor cores, which
--- keep fewer bits.
--- bias, of D's type, is added to each column of a D with N contiguous, and
--- epilogue = "relu" or "gelu" (cublasLt's, by tanh) follows.
----@param t table as for gpu.cublas; scale_A, scale_B, fast_accum = false,
---   bias, epilogue, algos = 32, workspace = 64 MiB
----@return table[]|nil products nil where it has no algorithm
+-- It also takes e4m3 and e5m2 (not e5m2 with e5m2), in "tn" with extents that
+-- are multiples of 16. scale_A and scale_B are buffers of one f32 that scale A
+-- and B. Accumulators are f32 unless fast_accum = true leaves them to the
+-- tensor cores, which keep fewer bits. bias, of D's type, is added to each
+-- column of a D with N contiguous; then epilogue = "relu" or "gelu"
+-- (cublasLt's, by tanh) is applied.
+---@param t table as for gpu.cublas; scale_A, scale_B, fast_accum = false, bias,
+-- epilogue, algos = 32, workspace = 64 MiB
+---@return table[]|nil products nil if it has no algorithm
 ---@return string|nil message
 function gpu.cublaslt(t)
   return ask(t.ordinal, "cublaslt", t)
 end
 
---- What cublasLt's heuristics propose first, which is what cublasGemmEx takes:
--- {algorithm =, tile =, split = parts of K, reduction =, workspace = bytes}, as
--- cublasLt counts them.
+--- Returns the first proposal of cublasLt's heuristics, which cublasGemmEx
+-- uses: {algorithm =, tile =, split = parts of K, reduction =, workspace =
+-- bytes}, numbered as in cublasLt.
 ---@param t table as for gpu.cublaslt, but A, B and D are types; workspace = 32
---   MiB, as cublasGemmEx has it
+-- MiB, as in cublasGemmEx
 ---@return table|nil
 ---@return string|nil message
 function gpu.cublaslt_first(t)
   return ask(t.ordinal, "cublaslt_first", t)
 end
 
--- ---- measuring ----
+-- ---- timing ----
 
 local function must(value, message)
   if value == nil then report.raise(message) end
   return value
 end
 
--- Entry i of what is timed: can it be launched?
+-- Checks that entry i of the timed list can be launched.
 local function check_launchable(what, i, x)
   local ok = type(x) == "function"
     or (type(x) == "table" or type(x) == "userdata") and x.launch ~= nil
@@ -173,8 +175,8 @@ local function check_launchable(what, i, x)
   end
 end
 
--- n launches of a contestant: an object with launch (and launch_n), or a
--- function called once a launch.
+-- Returns a function that launches a contestant n times: an object with launch
+-- (and launch_n), or a function called once for each launch.
 local function runner(c)
   local x = c.launch
   if type(x) ~= "function" and x.launch_n then
@@ -199,7 +201,7 @@ local function new_timer(dev)
                        to = must(dev:event())}, Timer)
 end
 
--- Milliseconds on the GPU's clock of n launches back to back.
+-- Returns the milliseconds of n launches back to back, on the GPU's clock.
 function Timer:time(run, n)
   self.from:record()
   run(n)
@@ -208,7 +210,7 @@ function Timer:time(run, n)
   return self.from:elapsed(self.to)
 end
 
--- Runs for at least `ms`; gives back the time of one launch at the end.
+-- Runs for at least `ms`; returns the time of one launch at the end.
 function Timer:warm(run, ms)
   local total, n, each = 0, 1
   repeat
@@ -220,7 +222,7 @@ function Timer:warm(run, ms)
   return each
 end
 
--- One launch that finds nothing of its own in L2.
+-- Times one launch with none of its data in L2.
 function Timer:cold(run, flush)
   flush:memset(0)
   return self:time(run, 1)
@@ -233,7 +235,7 @@ local function quantile(sorted, q)
   return sorted[lo] + (sorted[hi] - sorted[lo]) * (at - lo)
 end
 
---- Median and spread of a list of numbers.
+--- Returns median and spread of a list of numbers.
 ---@param list number[]
 ---@return table {median =, min =, max =, q1 =, q3 =, n =}
 function gpu.stats(list)
@@ -249,10 +251,10 @@ function gpu.stats(list)
           q3 = quantile(s, 0.75), min = s[1], max = s[#s], n = #s}
 end
 
---- Order of the contestants in a round: there and back, then rotated by one,
--- so that none always follows the same neighbour.
+--- Returns the order of the contestants in a round. It reverses and rotates
+-- from round to round, so that no contestant always follows the same neighbour.
 ---@param n integer contestants, at most 4096
----@param round integer from 1 on
+---@param round integer counted from 1
 ---@return integer[]
 local function order(n, round)
   if n < 0 or n > 4096 then
@@ -319,18 +321,19 @@ end
 
 --- Times contestants against each other in one process.
 --
--- Each warms itself up just before it is measured (a card under its power cap
--- else shows its neighbour's clock), all are interleaved, the order reverses
--- and rotates over the rounds. hot: back to back; cold: one launch after L2 was
--- overwritten. Only ratios of one call mean anything.
+-- Each contestant warms up just before it is measured, since a card at its
+-- power limit would otherwise still run at its neighbour's clock. Contestants
+-- are interleaved; the order reverses and rotates over the rounds. hot: back to
+-- back; cold: one launch after L2 was overwritten. Compare only results of one
+-- call.
 ---@param list table[] {name =, launch = object or function, flops = n|nil}
 ---@param opts table|nil rounds = 9, warm_ms = 60, hot_ms = 50, cold = true,
---   settle_ms = 0 (before the first round: a card that rested is fast until it
---   meets its power limit, and few rounds would thank its first contestant),
---   cold_launches = 3 (their median is the round's), flush_bytes = 256 MiB,
---   flops (gives .tflops), progress = false
+-- settle_ms = 0 (before the first round: a cool card is fast until it reaches
+-- its power limit, which favours the first contestant when there are few
+-- rounds), cold_launches = 3 (their median is the round's result), flush_bytes
+-- = 256 MiB, flops (adds .tflops), progress = false
 ---@return table|nil results in the list's order, also by name: name, hot and
---   cold with median, min, max, q1, q3 in milliseconds; nil without a GPU
+-- cold with median, min, max, q1, q3 in milliseconds; nil without a GPU
 ---@return string|nil message
 function gpu.bench(list, opts)
   core.outside()
@@ -356,8 +359,8 @@ local function best(dev, list, opts)
   return list[at], at, least
 end
 
---- The fastest of several launchable objects, each warmed up first.
----@param list table[] with :launch_n, such as gpu.cublaslt gives
+--- Returns the fastest of several launchable objects, each warmed up first.
+---@param list table[] with :launch_n, such as the list from gpu.cublaslt
 ---@param opts table|nil warm_ms = 20, hot_ms = 20
 ---@return table|nil object nil without a GPU
 ---@return integer|string index or message
@@ -377,7 +380,7 @@ function gpu.best(list, opts)
   return best(dev, list, opts)
 end
 
--- What all products by cuBLAS know.
+-- The options of all products by cuBLAS.
 local PRODUCT = [[{A B D algos alpha batches beta bias epilogue fast_accum k
   layout m m_major n ordinal scale_A scale_B step_A step_B step_D tf32
   workspace}]]

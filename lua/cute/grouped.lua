@@ -1,9 +1,9 @@
---- cute.utils, tile schedulers of several problems in one launch, whose extents
--- the kernel reads: grouped GEMMs.
+--- cute.utils, tile schedulers for several problems in one launch, with extents
+-- that the kernel reads: grouped GEMMs.
 --
--- Groups with extents of their own, (G,4) numbers of i32: M, N, K and L = 1 of
--- each. Places of all groups are numbered one behind the other; a cluster walks
--- through every C-th of them and finds group and tile of each:
+-- Groups with extents of their own: (G,4) i32 numbers, M, N, K and L = 1 of
+-- each. Tile positions of all groups are numbered consecutively. A cluster
+-- takes every C-th position and finds its group and tile:
 --
 --     local params = utils.PersistentTileSchedulerParams(
 --       {CM, CN, clusters_of_all_groups}, {CM, CN, 1})
@@ -15,12 +15,12 @@
 --       tiles:advance_to_next_work()
 --     end)
 --
--- Groups that lie one behind the other along one mode, with offsets where each
--- begins: contiguous_group_search. Nobody knows on the host how many tiles they
--- are: StaticPersistentRuntimeTileScheduler walks without an end.
+-- Groups that are consecutive along one mode, with the offset of each:
+-- contiguous_group_search. The host does not know the number of tiles, so
+-- StaticPersistentRuntimeTileScheduler has no end.
 --
--- A search goes on where the one before ended, and is done by each thread by
--- itself: places are asked for in rising order.
+-- A search continues where the previous one ended, and each thread searches for
+-- itself: positions must be requested in rising order.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -32,7 +32,7 @@ local function trace() return require "cute.lang.trace" end
 
 local function ceil_div(a, b) return (a + (b - 1)) // b end
 
--- n integers of 1 or more.
+-- Checks n integers of 1 or more.
 local function extents(what, t, n)
   for i = 1, n do
     if math.type(t[i]) ~= "integer" or t[i] < 1 then
@@ -44,18 +44,18 @@ local function extents(what, t, n)
 end
 
 ---------------------------------------------------------------------------
--- A walk without an end
+-- A scheduler without an end
 ---------------------------------------------------------------------------
 
 local Runtime = {}
 Runtime.__index = Runtime
 
---- Every grid-th place of a plane whose extent in clusters is known along one
--- mode, the inner one, along which places follow each other; along the other
--- mode it has no end. There is always a next place: the kernel sees when there
--- is no work.
----@param params table of PersistentTileSchedulerParams
----@param block_idx? any[] this launch's when absent
+--- Returns every grid-th position of a plane. Its extent in clusters is known
+-- along the inner mode, along which positions are consecutive; the other mode
+-- has no end. There is always a next position: the kernel detects when there is
+-- no work.
+---@param params table from PersistentTileSchedulerParams
+---@param block_idx? any[] that of the launch when absent
 ---@param grid_dim? any[]
 ---@param inner_mode? integer 0 (M) or 1 (N), 1 when absent
 function grouped.StaticPersistentRuntimeTileScheduler(params, block_idx,
@@ -72,7 +72,8 @@ function grouped.StaticPersistentRuntimeTileScheduler(params, block_idx,
     current_work_linear_idx = block_idx[3], num_tiles_executed = 0}, Runtime)
 end
 
---- The present place: tile_idx = {m, n, 0} in clusters, is_valid_tile = true.
+--- Returns the current position: tile_idx = {m, n, 0} in clusters,
+-- is_valid_tile = true.
 function Runtime:get_current_work()
   local inner = self.params.clusters[self.inner_mode + 1]
   local i = self.current_work_linear_idx
@@ -82,10 +83,10 @@ function Runtime:get_current_work()
   return schedule.WorkTileInfo(at, true)
 end
 
---- The first one.
+--- Returns the first position.
 function Runtime:initial_work_tile_info() return self:get_current_work() end
 
---- To the next place; with a count, so many further.
+--- Advances to the next position, or by advance_count positions.
 ---@param advance_count? integer|cute.Value
 function Runtime:advance_to_next_work(advance_count)
   local n = advance_count or 1
@@ -101,8 +102,9 @@ end
 local State = {}
 State.__index = State
 
---- Where a search goes on: groups that were counted, places before the last of
--- these and through it. A loop of the device carries it.
+--- Makes the state of a search: the number of groups counted, and the numbers
+-- of positions before the last of them and up to its end. A device loop carries
+-- it.
 ---@param start_group_idx integer|cute.Value
 ---@param tile_count_prev_group integer|cute.Value
 ---@param tile_count_searched integer|cute.Value
@@ -114,7 +116,7 @@ function grouped.GroupedGemmGroupSearchState(start_group_idx,
                        tile_count_searched = tile_count_searched}, State)
 end
 
---- In front of all groups.
+--- Returns the state before all groups.
 function grouped.create_initial_search_state()
   return grouped.GroupedGemmGroupSearchState(0, 0, 0)
 end
@@ -122,7 +124,7 @@ end
 local Result = {}
 Result.__index = Result
 
---- A tile of a group: which group, which tile of it, the group's extents, and
+--- Makes a result: the group, its tile, the group's extents, and its number of
 -- tiles along K.
 ---@param group_idx any
 ---@param cta_tile_idx_m any
@@ -140,7 +142,7 @@ function grouped.GroupSearchResult(group_idx, cta_tile_idx_m, cta_tile_idx_n,
     cta_tile_count_k = cta_tile_count_k}, Result)
 end
 
---- A WorkTileInfo with the tile's group.
+--- Makes a WorkTileInfo with the tile's group.
 ---@param tile_idx any[]
 ---@param is_valid_tile any
 ---@param group_search_result table
@@ -154,12 +156,12 @@ end
 local Helper = {}
 Helper.__index = Helper
 
---- Finds the groups of places.
+--- Makes an object that finds the groups of positions.
 ---@param group_count integer|cute.Value
----@param tile_sched_params table of PersistentTileSchedulerParams: the shape of
--- clusters, and the order of a group's places
----@param cluster_tile_shape_mnk integer[] what a cluster works on at once
----@param search_state table of create_initial_search_state
+---@param tile_sched_params table from PersistentTileSchedulerParams: the shape
+-- of clusters, and the order of a group's positions
+---@param cluster_tile_shape_mnk integer[] the tile of one cluster
+---@param search_state table from create_initial_search_state
 function grouped.GroupedGemmTileSchedulerHelper(group_count, tile_sched_params,
                                                 cluster_tile_shape_mnk,
                                                 search_state)
@@ -168,13 +170,14 @@ function grouped.GroupedGemmTileSchedulerHelper(group_count, tile_sched_params,
     state = search_state}, Helper)
 end
 
--- Clusters along M and N of a group.
+-- Returns the number of clusters along M and N of a group.
 local function clusters_of(h, shapes, group)
   return ceil_div(shapes[{group, 0}], h.tile[1]),
          ceil_div(shapes[{group, 1}], h.tile[2])
 end
 
--- Counts groups until place i is among them: the last one's index.
+-- Counts groups until position i is among them; returns the index of the last
+-- one.
 local function search(h, i, shapes)
   local s = h.state
   for group in trace().range(s.start_group_idx, h.group_count) do
@@ -187,11 +190,12 @@ local function search(h, i, shapes)
   return s.start_group_idx - 1
 end
 
---- The tile of cta_tile_coord = {m, n, i}: that of CTA (m,n) of the cluster at
--- place i. Behind the last group's places the result means nothing.
+--- Returns the tile of cta_tile_coord = {m, n, i}: that of CTA (m,n) of the
+-- cluster at position i. The result is meaningless after the last group's
+-- positions.
 ---@param cta_tile_coord any[]
 ---@param problem_shape_mnkl table (G,4) of i32
----@return table of GroupSearchResult
+---@return table from GroupSearchResult
 function Helper:delinearize_z(cta_tile_coord, problem_shape_mnkl)
   local i, p = cta_tile_coord[3], self.params
   local group = search(self, i, problem_shape_mnkl)
@@ -209,8 +213,8 @@ function Helper:delinearize_z(cta_tile_coord, problem_shape_mnkl)
     ceil_div(k, self.tile[3]))
 end
 
---- Tiles along K of the group at place cta_tile_coord[3], and the group: for
--- those who need not know which tile it is.
+--- Returns the number of tiles along K of the group at position
+-- cta_tile_coord[3], and the group, for threads that do not need the tile.
 ---@param cta_tile_coord any[]
 ---@param problem_shape_mnkl table (G,4) of i32
 ---@return any count, any group_idx
@@ -222,14 +226,14 @@ end
 local Group = {}
 Group.__index = Group
 
---- The tiles of this block in all groups: a StaticPersistentTileScheduler of
--- all their places (params: the cluster's shape along M and N, and along L the
--- clusters of all groups together) that knows groups.
----@param params table of PersistentTileSchedulerParams
----@param block_idx? any[] this launch's when absent
+--- Makes a StaticPersistentTileScheduler of this block's tiles in all groups.
+-- params: the cluster's shape along M and N, and along L the number of clusters
+-- of all groups together.
+---@param params table from PersistentTileSchedulerParams
+---@param block_idx? any[] that of the launch when absent
 ---@param grid_dim? any[]
 ---@param cluster_tile_shape_mnk integer[]
----@param initial_search_state table of create_initial_search_state
+---@param initial_search_state table from create_initial_search_state
 ---@param group_count integer|cute.Value
 ---@param problem_shape_mnkl table (G,4) of i32
 function grouped.StaticPersistentGroupTileScheduler(params, block_idx, grid_dim,
@@ -244,58 +248,58 @@ function grouped.StaticPersistentGroupTileScheduler(params, block_idx, grid_dim,
     problem_shape_mnkl = problem_shape_mnkl}, Group)
 end
 
---- Is there a tile at the present place?
+--- Reports whether there is a tile at the current position.
 function Group:is_valid() return self.walk:is_valid() end
 
 --- See GroupedGemmTileSchedulerHelper.
 ---@param cta_tile_coord any[]
----@return table of GroupSearchResult
+---@return table from GroupSearchResult
 function Group:delinearize_z(cta_tile_coord)
   return self.helper:delinearize_z(cta_tile_coord, self.problem_shape_mnkl)
 end
 
---- The tile at the present place: tile_idx = {m, n, place} with the CTA's place
--- in its cluster, is_valid_tile, group_search_result.
+--- Returns the tile at the current position: tile_idx = {m, n, position} with
+-- the CTA's position in its cluster, is_valid_tile, group_search_result.
 function Group:get_current_work()
   local work = self.walk:get_current_work()
   return grouped.GroupedWorkTileInfo(work.tile_idx, work.valid,
                                      self:delinearize_z(work.tile_idx))
 end
 
---- The first one.
+--- Returns the first tile.
 function Group:initial_work_tile_info() return self:get_current_work() end
 
---- To the next place; with a count, so many further.
+--- Advances to the next position, or by advance_count positions.
 ---@param advance_count? integer|cute.Value
 function Group:advance_to_next_work(advance_count)
   self.walk:advance_to_next_work(advance_count)
 end
 
 ---------------------------------------------------------------------------
--- Groups one behind the other
+-- Consecutive groups
 ---------------------------------------------------------------------------
 
 local Contiguous = {}
 Contiguous.__index = Contiguous
 
---- In front of all groups. Of the last one that was counted: cur_group_idx
--- (from 1 on; behind all groups one more than these), where it begins and ends
--- along the mode (cur_offset, cur_boundary), places before it and through it
--- (last_tile_count, cur_tile_count); cur_start: where the place that was
--- searched begins along the mode.
+--- Returns the state before all groups. Fields about the last counted group:
+-- cur_group_idx (from 1; one more than the count after all groups), its begin
+-- and end along the mode (cur_offset, cur_boundary), and the number of
+-- positions before it and up to its end (last_tile_count, cur_tile_count).
+-- cur_start: the begin of the searched position along the mode.
 function grouped.create_initial_contiguous_group_search_state()
   return setmetatable({cur_group_idx = 0, cur_offset = 0, cur_boundary = 0,
                        last_tile_count = 0, cur_tile_count = 0, cur_start = 0},
                       Contiguous)
 end
 
---- Finds the group of place linear_idx along the mode that groups share; the
--- state is what it found. With cur_group_idx > group_count there is none.
----@param cluster_tile_shape_mnk integer[] what a cluster works on at once
+--- Finds the group of position linear_idx along the mode that the groups share,
+-- and updates the state. There is none if cur_group_idx > group_count.
+---@param cluster_tile_shape_mnk integer[] the tile of one cluster
 ---@param group_count integer|cute.Value
 ---@param linear_idx integer|cute.Value
----@param search_state table of create_initial_contiguous_group_search_state
----@param cumsum table group_count + 1 numbers of i32: 0, and where each ends
+---@param search_state table from create_initial_contiguous_group_search_state
+---@param cumsum table group_count + 1 numbers of i32: 0, and the end of each
 ---@param search_mode integer 0 (M), 1 (N)
 ---@return table search_state
 function grouped.contiguous_group_search(cluster_tile_shape_mnk, group_count,
@@ -324,16 +328,16 @@ end
 
 local ContiguousWork = {}
 
--- Asked for, it is computed, as a WorkTileInfo's.
+-- Computes is_valid_tile on access, as WorkTileInfo does.
 function ContiguousWork.__index(work, name)
   if name ~= "is_valid_tile" then return nil end
   return core.lt(work.group_idx, work.group_count)
 end
 
---- A tile that one warp found and told others through shared memory, in four
--- numbers: cta_coord_m, the tile along M; coord_n, where it begins along N;
--- group_idx, from 0 on; distance_to_boundary, how much of the group is left
--- from there. is_valid_tile is whether there is such a group.
+--- Reads a tile that one warp found and passed to others through shared memory,
+-- in four numbers: cta_coord_m, the tile along M; coord_n, its begin along N;
+-- group_idx, from 0; distance_to_boundary, the rest of the group from there.
+-- is_valid_tile reports whether there is such a group.
 ---@param group_count integer|cute.Value
 ---@param sTile_info table four numbers of i32
 ---@return table

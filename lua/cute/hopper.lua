@@ -1,10 +1,10 @@
---- cute.utils.hopper_helpers: what a GEMM for Hopper (sm_90a) needs of shared
--- memory and of its multiply-adds, chosen by types and tiles. The same
--- functions are cute.utils' own with sm90_ in front.
+--- cute.utils.hopper_helpers: shared-memory layouts and MMAs of a GEMM for
+-- Hopper (sm_90a), chosen by types and tiles. cute.utils has the same functions
+-- with the prefix sm90_.
 --
--- "row" (utils.LayoutEnum.ROW_MAJOR) is a matrix whose second mode is
--- contiguous, "col" (COL_MAJOR) one whose first is:
--- A is (M,K), B (N,K), C (M,N), so that row-major operands are K-major.
+-- "row" (utils.LayoutEnum.ROW_MAJOR) is a matrix with a contiguous second mode,
+-- "col" (COL_MAJOR) one with a contiguous first mode: A is (M,K), B (N,K), C
+-- (M,N), so row-major operands are K-major.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local smem = require "cute.smem"
@@ -14,7 +14,7 @@ local hopper = {}
 
 local function dtype_of(x) return type(x) == "string" and core[x] or x end
 
--- The extents of a tile: n integers of 1 or more.
+-- Returns the extents of a tile: n integers of 1 or more.
 local function extents(what, tile, n)
   local list = {}
   for i = 1, n do
@@ -32,11 +32,11 @@ end
 -- Shared memory
 ---------------------------------------------------------------------------
 
---- The least tile of a canonical layout: see cute.nvgpu.warpgroup.
+--- Returns the smallest tile of a canonical layout: see cute.nvgpu.warpgroup.
 hopper.make_smem_layout_atom = warpgroup.make_smem_layout_atom
 
---- The kind of a layout's atom, with the widest swizzle that the contiguous
--- extent fills: for make_smem_layout_atom.
+--- Returns the kind of a layout's atom, with the widest swizzle that the
+-- contiguous extent fills, for make_smem_layout_atom.
 ---@param layout "row"|"col"
 ---@param element_type cute.DType
 ---@param major_mode_size integer elements of the contiguous mode
@@ -46,8 +46,8 @@ function hopper.get_smem_layout_atom(layout, element_type, major_mode_size)
     .. smem.widest(major_mode_size * dtype_of(element_type).bits)
 end
 
--- The atom of a layout over a shape (rows,columns,...), along its contiguous
--- mode first unless an order is given.
+-- Tiles the atom of a layout over a shape (rows,columns,...), along its
+-- contiguous mode first unless an order is given.
 local function layout_of(layout, dtype, shape, order)
   local along = smem.major(layout) == "K" and 2 or 1
   local atom = warpgroup.make_smem_layout_atom(
@@ -69,7 +69,7 @@ local function operand_layout(mode)
   end
 end
 
---- The shared layout of A's stages, (M,K,stages).
+--- Returns the shared layout of A's stages, (M,K,stages).
 ---@param a_layout "row"|"col"
 ---@param mma_tiler_mnk integer[]
 ---@param a_dtype cute.DType
@@ -77,11 +77,10 @@ end
 ---@return cute.Layout
 hopper.make_smem_layout_a = operand_layout(1)
 
---- The shared layout of B's stages, (N,K,stages).
+--- Returns the shared layout of B's stages, (N,K,stages).
 hopper.make_smem_layout_b = operand_layout(2)
 
---- The shared layout of the buffers that a result leaves through,
--- (M,N,stages).
+--- Returns the shared layout of the epilogue's buffers, (M,N,stages).
 ---@param epi_dtype cute.DType
 ---@param epi_layout "row"|"col"
 ---@param epi_tile integer[] {M, N}
@@ -100,7 +99,7 @@ end
 -- Atoms
 ---------------------------------------------------------------------------
 
--- The instruction for n columns.
+-- Returns the instruction for n columns.
 local function mma_op(a, b, acc, n, source, a_major, b_major)
   if a.bits == 16 then
     if a ~= b then
@@ -121,15 +120,15 @@ local function mma_op(a, b, acc, n, source, a_major, b_major)
   return make(a, b, acc, {64, n, 32}, source, a_major, b_major)
 end
 
---- A TiledMMA of a warpgroup's multiply-adds for these types.
+--- Makes a tiled MMA of warpgroups for these types.
 ---@param a_dtype cute.DType
 ---@param b_dtype cute.DType
 ---@param a_leading_mode "K"|"MN" the contiguous mode
 ---@param b_leading_mode "K"|"MN"
 ---@param acc_dtype cute.DType
 ---@param atom_layout_mnk integer[] warpgroups along M, N, K
----@param tiler_mn integer[] {M, N}; N is that of the instruction
----@param a_source? string of warpgroup.OperandSource, "SMEM" when absent
+---@param tiler_mn integer[] {M, N}; N of the instruction
+---@param a_source? string from warpgroup.OperandSource, "SMEM" when absent
 ---@return table tiled_mma
 function hopper.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,
                                        b_leading_mode, acc_dtype,
@@ -140,8 +139,9 @@ function hopper.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,
     extents("atom_layout_mnk", atom_layout_mnk, 3))
 end
 
---- The atom that stores accumulators to shared memory: stmatrix for 16-bit
--- results (transposed where the first mode is contiguous), else elements.
+--- Returns the atom that stores accumulators to shared memory: stmatrix for
+-- 16-bit results (transposed if the first mode is contiguous), else single
+-- elements.
 ---@param layout_d "row"|"col"
 ---@param elem_ty_d cute.DType
 ---@param elem_ty_acc? cute.DType
@@ -159,7 +159,7 @@ function hopper.get_smem_store_op(layout_d, elem_ty_d, elem_ty_acc)
   return core.make_copy_atom("UniversalCopy", elem_ty_d)
 end
 
---- The tile in which a GEMM writes its result, unless one is given.
+--- Returns the tile in which a GEMM writes its result, unless one is given.
 ---@param tile_shape_mnk integer[]
 ---@param element_type cute.DType
 ---@param is_cooperative? boolean two warpgroups share a tile

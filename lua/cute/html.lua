@@ -1,4 +1,4 @@
---- Pages as one file of HTML each: nothing is fetched, light and dark, readable
+--- Writes pages as single HTML files: self-contained, light and dark, readable
 -- on a phone.
 --
 --     local text = html.page {title = "A kernel", style = "p { color: red }",
@@ -6,10 +6,10 @@
 --       script = "document.title = page.lines.length"}
 --
 -- Colours are CSS variables, so that all pages agree: --back, --fore, --dim,
--- --rule (lines between things), --panel, --link, --lit (under the pointer),
--- --pick (chosen), --good, --warn, --bad, and --c0 to --c7, fills of cells with
--- the text of --ink on them. A page is dark where the system is, or by its
--- button: `data-theme` of the root is "light" or "dark" then.
+-- --rule (separating lines), --panel, --link, --lit (under the pointer), --pick
+-- (selected), --good, --warn, --bad, and --c0 to --c7, fills of cells with text
+-- in --ink on them. A page is dark if the system is, or by its button:
+-- `data-theme` of the root is then "light" or "dark".
 local json = require "cute.json"
 
 local html = {}
@@ -17,8 +17,8 @@ local html = {}
 local ESCAPES = {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;",
                  ['"'] = "&quot;", ["'"] = "&#39;", ["\r"] = "&#13;"}
 
---- A text as HTML, in elements and in quoted attributes. What is no UTF-8, and
--- control characters, become U+FFFD.
+--- Escapes a text for elements and quoted attributes. Bytes that are not UTF-8,
+-- and control characters, become U+FFFD.
 ---@param text any
 ---@return string
 function html.escape(text)
@@ -28,8 +28,8 @@ function html.escape(text)
   return (text:gsub("[&<>\"'\r]", ESCAPES))
 end
 
---- A value as JSON that can stand inside of <script>.
----@param value any as cute.json takes it
+--- Encodes a value as JSON that is safe inside <script>.
+---@param value any as for cute.json
 ---@return string
 function html.json(value)
   return (json.encode(value):gsub("<", "\\u003c"))
@@ -59,7 +59,7 @@ local function declared(colours)
   return table.concat(out, " ")
 end
 
---- Colours, and how things look that all pages have.
+--- The colours and the common style of all pages.
 html.style = ":root { color-scheme: light; " .. declared(LIGHT) .. [[ }
 @media (prefers-color-scheme: dark) {
   :root:not([data-theme=light]) { color-scheme: dark; ]] .. declared(DARK)
@@ -101,7 +101,7 @@ svg { max-width: 100%; height: auto; }
 @media print { #theme { display: none; } }
 ]]
 
--- What was chosen is remembered where the browser lets a file remember.
+-- The choice is remembered if the browser allows it for files.
 local THEME = [[
 (function () {
   var root = document.documentElement;
@@ -116,8 +116,8 @@ local THEME = [[
 })();
 ]]
 
---- A whole page. title is a text, body and style and script are what they are;
--- data is a value that the script finds as `page`.
+--- Returns a whole page. title is plain text; body, style and script are
+-- inserted unchanged; data is a value that the script reads as `page`.
 ---@param p table {title: string, body: string, style: string?, script: string?,
 -- data: any}
 ---@return string

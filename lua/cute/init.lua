@@ -2,13 +2,13 @@
 --
 -- `local cute = require "cute"`. The algebra and host tensors work anywhere;
 -- inside a function given to cute.kernel the same names append to a kernel.
--- Modules are loaded when first used.
+-- Modules are loaded on first use.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
 local cute = {version = core.version}
 
--- What has a signature is for users (see core/bind/arglib.c), and so are types
+-- Names with a signature are public (see core/bind/arglib.c), and so are types
 -- and constants; the rest are primitives for lua/cute/*.lua.
 for name, v in pairs(core) do
   if type(v) == "userdata" or type(v) == "function" and core.signature(v) then
@@ -16,7 +16,8 @@ for name, v in pairs(core) do
   end
 end
 
--- Functions of these modules are cute's own: their signatures (cute.lang.sign).
+-- Functions of these modules are part of cute: their signatures
+-- (cute.lang.sign).
 local PARTS = {
   ["cute.lang.branch"] = [[
     when(condition: boolean|value, f?: function, g?: function)
@@ -34,7 +35,8 @@ local PARTS = {
     arch?: string)]],
   ["cute.doc"] = [[doc(x?)]],
   ["cute.debug"] = [[debug(kernel: kernel, arguments...)]],
-  ["cute.ptx"] = [[ptx(text: string)]],
+  ["cute.ptx"] = [[
+    ptx(text: string) cuda(text: string, opts?: {arch define include options})]],
   ["cute.lang.raw"] = [[raw_kernel(text: string, opts?: table)]],
   ["cute.stream"] = [[
     stream(device?) event(device?) with_stream(stream, f: function,
@@ -101,7 +103,7 @@ local MODULES = {arch = "cute.arch", gpu = "cute.gpu", jit = "cute.jit",
                  nvgpu = "cute.nvgpu", testing = "cute.testing",
                  pipeline = "cute.pipeline", utils = "cute.utils",
                  ops = "cute.ops"}
--- What cute.math has, by the Python DSL's names.
+-- The names of cute.math, which are the Python DSL's.
 local MATH = [[abs absf absi acos acosh add asin asinh atan atan2 atanh cbrt
   ceil clamp copysign cos cosh div erf erfc exp exp2 expm1 floor fma fmod
   fpowi ipowi isfinite isinf isnan isnormal log log10 log1p log2 max min mul
@@ -119,7 +121,7 @@ local TYPES = {
 }
 for name, short in pairs(TYPES) do cute[name] = core[short] end
 
--- Names of what reductions and pointers take as strings.
+-- Names for the strings that reductions and pointers take.
 cute.ReductionOp = {ADD = "add", MUL = "mul", MAX = "max", MIN = "min",
                     AND = "and", OR = "or"}
 cute.AddressSpace = {gmem = "gmem", smem = "smem", rmem = "rmem",
@@ -143,7 +145,7 @@ return sign.namespace(cute, "cute", function(name)
     for f in MATH:gmatch "%w+" do functions[f] = cute[f] end
     return sign.namespace(functions, "cute.math")
   end
-  if name == "runtime" then  -- of the DSL's what has a meaning
+  if name == "runtime" then  -- the parts of the DSL's that apply here
     return sign.namespace({make_ptr = cute.make_ptr,
       make_fake_tensor = cute.make_fake_tensor,
       make_fake_compact_tensor = cute.make_fake_compact_tensor}, "cute.runtime")

@@ -1,8 +1,8 @@
---- Generated CUDA C to CUBIN: NVRTC behind a disk cache, its log read.
+--- Compiles generated CUDA C to CUBIN: NVRTC with a disk cache and parsed logs.
 --
--- The log is read after every compile, the successful ones too: that is where
--- registers, spills and ptxas's warnings stand. Lines of the generated source
--- are told as lines of the user's script.
+-- The log is read after every compile, also after successful ones: it contains
+-- registers, spills and ptxas's warnings. Lines of the generated source are
+-- reported as lines of the user's script.
 -- @module cute.jit
 
 local sign = require "cute.lang.sign"
@@ -11,29 +11,30 @@ local core = require "cute.core"
 local jit = {}
 
 ---@class cute.Resources
----@field registers integer|nil   registers a thread
----@field stack integer|nil       bytes of stack frame a thread
+---@field registers integer|nil   registers per thread
+---@field stack integer|nil       bytes of stack frame per thread
 ---@field spill_stores integer|nil bytes
 ---@field spill_loads integer|nil bytes
 ---@field barriers integer|nil    named barriers, __syncthreads included
----@field smem_static integer|nil bytes a block
+---@field smem_static integer|nil bytes per block
 ---@field const integer|nil       bytes of constant bank 0 (parameters)
 
 ---@class cute.Compiled
----@field cubin string|nil    absent when the target is a compute_ one
+---@field cubin string|nil    absent if the target is a compute_ one
 ---@field ptx string
 ---@field log string          with script lines
----@field warnings string[]   lines of the log that ask for attention
----@field losses string[]     what of it makes the kernel slow: MMAs of a
---   warpgroup that wait for each other (C7510 and its kin), spills
----@field resources cute.Resources of the kernel `name`, or of the first
+---@field warnings string[]   lines of the log that need attention
+---@field losses string[]     reasons why the kernel is slow: serialized MMAs of
+-- a warpgroup (C7510 and similar), spills
+---@field resources cute.Resources those of kernel `name`, or of the first
+-- kernel
 ---@field kernels table<string, cute.Resources>
 ---@field cached boolean      from the disk cache
----@field seconds number      from call to bytes
+---@field seconds number      duration of the call
 ---@field arch string
 ---@field nvrtc string        "13.0"
 
--- Sizes of the sections `prefix .. kernel` of an ELF file.
+-- Returns the sizes of the sections `prefix .. kernel` of an ELF file.
 local function section_sizes(elf, prefix, sizes)
   if #elf < 64 or elf:sub(1, 5) ~= "\x7fELF\2" then return sizes end
   local shoff = string.unpack("<I8", elf, 41)
@@ -57,7 +58,7 @@ local function section_sizes(elf, prefix, sizes)
   return sizes
 end
 
---- Bytes of machine code of a kernel; 16 are an instruction.
+--- Returns the bytes of machine code of a kernel; an instruction has 16.
 ---@param cubin string
 ---@param name string
 ---@return integer
@@ -65,7 +66,7 @@ function jit.code_size(cubin, name)
   return section_sizes(cubin, ".text.", {})[name] or 0
 end
 
---- What the compiler says a kernel needs.
+--- Returns the resources that the compiler reports for each kernel.
 ---@param log string      NVRTC's log, with ptxas -v
 ---@param cubin string|nil
 ---@return table<string, cute.Resources> kernels
@@ -79,7 +80,7 @@ function jit.resources(log, cubin)
       first = first or entry
       kernels[entry] = kernels[entry] or {}
       now = kernels[entry]
-    elseif props then  -- of a device function: none of a kernel's
+    elseif props then  -- of a device function: not of a kernel
       now = kernels[props]
     elseif now and line:find "bytes stack frame" then
       now.stack = tonumber(line:match "(%d+) bytes stack frame")
@@ -103,7 +104,7 @@ function jit.resources(log, cubin)
   return kernels, first
 end
 
--- "k.cu(12): error: ..." as "gemm.lua:31: error: ... (gemm.cu:12)".
+-- Maps "k.cu(12): error: ..." to "gemm.lua:31: error: ... (gemm.cu:12)".
 local function map_line(line, name, lines)
   local at, rest = line:match "^k%.cu%((%d+)%): ?(.*)$"
   if not at then return (line:gsub('"k%.cu"', '"' .. name .. '.cu"')) end
@@ -114,11 +115,11 @@ local function map_line(line, name, lines)
   return ("%s: %s (%s.cu:%s)"):format(where, rest, name, at)
 end
 
---- NVRTC's log with the script's lines for the source's.
+--- Returns NVRTC's log with script lines instead of source lines.
 ---@param log string
----@param name string              stands for the source, as `name.cu`
----@param lines table<integer, string>|nil source line -> "script.lua:31";
---   "" for a line of no script line
+---@param name string              names the source, as `name.cu`
+---@param lines table<integer, string>|nil source line -> "script.lua:31"; ""
+-- for a line without script line
 ---@return string
 function jit.map_log(log, name, lines)
   local out = {}
@@ -129,8 +130,8 @@ function jit.map_log(log, name, lines)
   return table.concat(out, "\n")
 end
 
--- Lines that ask for attention: the front end's warnings, and ptxas's
--- (C75xx) remarks, which stand in the log of a successful compile.
+-- Returns the lines that need attention: the front end's warnings, and ptxas's
+-- remarks (C75xx), which are in the log of a successful compile.
 local function warnings(log)
   local list = {}
   for line in log:gmatch "[^\n]+" do
@@ -142,8 +143,8 @@ local function warnings(log)
   return list
 end
 
--- ptxas names no line for MMAs of a warpgroup that it lets wait for each other
--- (C7510 to C7519), or has no registers for (C7602): here, the first one's.
+-- Adds the line of the first MMA: ptxas names no line for MMAs of a warpgroup
+-- that it serializes (C7510 to C7519) or that lack registers (C7602).
 local function with_wgmma_lines(source, log)
   local WGMMA = "ptxas %a+%s*: (%(C7[56]%d%d%))"
   if not log:find(WGMMA) then return log end
@@ -155,7 +156,7 @@ local function with_wgmma_lines(source, log)
   return at and (log:gsub(WGMMA, ("k.cu(%d): %%1"):format(at))) or log
 end
 
-local MOST_SPILLED = 100  -- bytes: a few that nobody notices
+local MOST_SPILLED = 100  -- bytes: fewer are negligible
 
 local function losses(out, name)
   local list = {}
@@ -180,8 +181,8 @@ local function warn_once(note)
     core.visible(note), "\n")
 end
 
---- Source line of each line of PTX text that has line information; false where
--- it has none. What was inlined is its caller's.
+--- Returns the source line of each line of PTX text with line information,
+-- false for lines without. Inlined code has its caller's line.
 ---@param text string
 ---@return (integer|false)[]
 function jit.ptx_lines(text)
@@ -192,17 +193,17 @@ function jit.ptx_lines(text)
       local outer = line:match "inlined_at %d+ (%d+ %d+)"
       caller[place] = outer
       now = outer or place
-      for _ = 1, 8 do now = caller[now] or now end  -- that deep at most
+      for _ = 1, 8 do now = caller[now] or now end  -- at most 8 levels
       now = math.tointeger(now:match "%d+")
-      now = now ~= 0 and now  -- 0: the compiler's own
+      now = now ~= 0 and now  -- 0: compiler-generated
     end
     at[#at + 1] = now
   end
   return at
 end
 
--- ptxas names lines of the PTX, which nobody sees: compiles once more with
--- line information, and names those of the source in its log.
+-- Compiles again with line information if ptxas names lines of the PTX, which
+-- users never see, and names the source lines in its log.
 local function with_source_lines(source, opts, log)
   local PTX = "ptxas application ptx input, line (%d+); ?"
   if not log or not log:find(PTX) then return log end
@@ -227,13 +228,13 @@ local function failure(message, log, opts, name)
     :format(name, opts.arch, what, log), log
 end
 
---- Seconds after which a compile tells a terminal what it works on.
+--- Seconds after which a compile reports its progress on a terminal.
 jit.patience = 2
 
--- A name as a terminal may have it.
+-- Replaces characters that a terminal must not get.
 local function plain(name) return (name:gsub("[^\x20-\x7e]", "?")) end
 
--- Where most of the text of a slow compile comes from.
+-- Reports the script lines that produce most of the text of a slow compile.
 local function tell_lines(name, seconds, lines)
   local count, order = {}, {}
   for _, at in ipairs(lines or {}) do
@@ -253,10 +254,10 @@ local function tell_lines(name, seconds, lines)
 end
 
 --- Compiles CUDA C for one exact architecture.
----@param source string    CUDA C that includes nothing
----@param opts table       arch = "sm_90a"; name = of the kernel; lines =
---   source line -> "script.lua:31"; options = more NVRTC options;
---   cache = false goes past the disk cache
+---@param source string    CUDA C without includes
+---@param opts table       arch = "sm_90a"; name = kernel name; lines = source
+-- line -> "script.lua:31"; options = more NVRTC options; cache = false bypasses
+-- the disk cache
 ---@return cute.Compiled|nil
 ---@return string|nil message
 ---@return string|nil log
@@ -285,7 +286,7 @@ function jit.compile(source, opts)
   return out
 end
 
---- Version of the NVRTC that compiles here.
+--- Returns the version of the available NVRTC.
 ---@return string|nil version "13.0"
 ---@return string|nil message
 function jit.version()

@@ -1,16 +1,16 @@
---- Lua values as JSON: what reports and verdicts are for programs, and what
--- programs ask.
+--- Encodes and decodes JSON: reports and verdicts for programs, and their
+-- requests.
 --
--- Specs use lua-dkjson. It writes numbers of 14 digits, names in any order and
--- bytes that are no UTF-8 as they are, and reads what is no JSON (`{"a":1,}`,
--- 01, "\q", what follows the end): with what would have to stand around it, it
--- is more than this, and one more package for builds, the rock and its users.
+-- Specs use lua-dkjson. It writes numbers with 14 digits, names in any order
+-- and invalid UTF-8 unchanged, and accepts text that is not JSON (`{"a":1,}`,
+-- 01, "\q", text after the end). Correcting that would take more code than this
+-- file, and one more package for builds, the rock and its users.
 local json = {}
 
 local ESCAPES = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n",
                  ["\t"] = "\\t", ["\r"] = "\\r"}
 
--- Bytes that are no UTF-8 become U+FFFD.
+-- Quotes a string; bytes that are not UTF-8 become U+FFFD.
 local function quoted(s)
   if not utf8.len(s) then s = s:gsub("[\x80-\xff]", "\u{FFFD}") end
   return '"' .. s:gsub('[%c"\\\x7f]', function(c)
@@ -24,8 +24,8 @@ local function number(v)
   return ("%.17g"):format(v)
 end
 
---- A list (a table without fields but 1 to n; an empty one, too), an object
--- (strings as fields, in their order), a string, number or boolean.
+--- Encodes a list (a table with only the fields 1 to n, or an empty one), an
+-- object (with string keys, in sorted order), a string, number or boolean.
 ---@param v any
 ---@return string
 function json.encode(v)
@@ -50,7 +50,7 @@ end
 -- Reading
 ---------------------------------------------------------------------------
 
-local MOST_LEVELS = 100  -- of values in values
+local MOST_LEVELS = 100  -- of nesting
 local LITERALS = {["true"] = true, ["false"] = false}
 local PLAIN = {b = "\b", f = "\f", n = "\n", r = "\r", t = "\t", ['"'] = '"',
                ["\\"] = "\\", ["/"] = "/"}
@@ -59,8 +59,8 @@ local function wrong(at, what)
   error(("byte %d: %s"):format(at, what), 0)
 end
 
--- \uXXXX behind the backslash at `at`, two of them where they are a pair;
--- halves of pairs become U+FFFD.
+-- Decodes \uXXXX after the backslash at `at`, or two of them for a surrogate
+-- pair; unpaired surrogates become U+FFFD.
 local function escaped(text, at)
   local first = text:match("^u(%x%x%x%x)", at + 1)
   if not first then
@@ -77,8 +77,8 @@ local function escaped(text, at)
   return utf8.char(code >> 11 == 0x1b and 0xfffd or code), after
 end
 
--- The string whose quote is at `at`, and where it ends. Control characters are
--- taken as they are.
+-- Reads the string with its quote at `at`; returns it and its end. Control
+-- characters are accepted.
 local function read_string(text, at)
   local out = {}
   at = at + 1
@@ -94,8 +94,8 @@ end
 
 local read
 
--- What stands between two brackets: `item(at)` reads one, and gives where it
--- ends; the place behind the bracket that closes.
+-- Reads the items between two brackets: `item(at)` reads one and returns its
+-- end. Returns the position after the closing bracket.
 local function read_list(text, at, close, item)
   at = text:match("^[ \t\r\n]*()", at + 1)
   if text:sub(at, at) == close then return at + 1 end
@@ -129,7 +129,7 @@ local function read_array(text, at, level)
   end)
 end
 
--- The value that begins at `at`, and where it ends.
+-- Reads the value at `at`; returns it and its end.
 function read(text, at, level)
   if level > MOST_LEVELS then wrong(at, "too many levels") end
   local c = text:sub(at, at)
@@ -146,8 +146,8 @@ function read(text, at, level)
   return value, at + #digits
 end
 
---- The Lua value of a JSON text; null is nil. nil and a message where it is
--- none.
+--- Returns the Lua value of a JSON text; null is nil. Returns nil and a message
+-- for invalid text.
 ---@param text string
 ---@return any
 ---@return string? message

@@ -1,5 +1,5 @@
---- cute.utils.LayoutEnum: which mode of a matrix is contiguous, by the Python
--- DSL's names. What takes "row" or "col" takes these as well.
+--- cute.utils.LayoutEnum: the contiguous mode of a matrix, with the Python
+-- DSL's names. Functions that take "row" or "col" also take these objects.
 local core = require "cute.core"
 local sign = require "cute.lang.sign"
 local smem = require "cute.smem"
@@ -7,25 +7,25 @@ local smem = require "cute.smem"
 local Layout = {}
 Layout.__index = Layout
 
---- The major of an operand, A (M,K) or B (N,K), that lies so.
----@return "K"|"MN" of OperandMajorMode
+--- Returns the major mode of an operand A (M,K) or B (N,K) with this layout.
+---@return "K"|"MN" from OperandMajorMode
 function Layout:mma_major_mode() return smem.major(self) end
---- mma_major_mode, by the name of Hopper's helpers.
+--- Does the same as mma_major_mode, under the name of Hopper's helpers.
 function Layout:sm90_mma_major_mode() return smem.major(self) end
 
 local function is(name) return function(self) return self.name == name end end
 
---- Is K contiguous in an A (M,K) that lies so?
+--- Reports whether K is contiguous in an A (M,K) with this layout.
 Layout.is_k_major_a = is "row"
---- Is M contiguous in an A (M,K) that lies so?
+--- Reports whether M is contiguous in an A (M,K) with this layout.
 Layout.is_m_major_a = is "col"
---- Is K contiguous in a B (N,K) that lies so?
+--- Reports whether K is contiguous in a B (N,K) with this layout.
 Layout.is_k_major_b = is "row"
---- Is N contiguous in a B (N,K) that lies so?
+--- Reports whether N is contiguous in a B (N,K) with this layout.
 Layout.is_n_major_b = is "col"
---- Is N contiguous in a C (M,N) that lies so?
+--- Reports whether N is contiguous in a C (M,N) with this layout.
 Layout.is_n_major_c = is "row"
---- Is M contiguous in a C (M,N) that lies so?
+--- Reports whether M is contiguous in a C (M,N) with this layout.
 Layout.is_m_major_c = is "col"
 
 function Layout:__tostring()
@@ -40,7 +40,8 @@ sign.class("LayoutEnum", Layout, [[
 local enum = {ROW_MAJOR = setmetatable({name = "row"}, Layout),
               COL_MAJOR = setmetatable({name = "col"}, Layout)}
 
---- Of a tensor or a layout, whose first or second mode is contiguous.
+--- Returns the object for a tensor or layout with a contiguous first or second
+-- mode.
 ---@param tensor table
 ---@return table
 function enum.from_tensor(tensor)

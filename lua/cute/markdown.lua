@@ -1,25 +1,25 @@
---- Markdown as HTML: what lessons and the documents are written in, and no
--- more of it: paragraphs, headings, lists of one level, tables, code, emphasis,
--- links, pictures; comments are left out. What is text stays text: nothing of
--- it becomes an element of its own.
+--- Converts the Markdown subset of lessons and documents to HTML: paragraphs,
+-- headings, lists of one level, tables, code, emphasis, links, pictures;
+-- comments are removed. Text is escaped: it never becomes an element of its
+-- own.
 local html = require "cute.html"
 
 local markdown = {}
 
--- An address that a link may have: of the web, or a file's.
+-- Reports whether a link may have this address: an http(s) URL or a file name.
 local function is_safe(href)
   return href:find "^https?://" or not href:find "^[%s/\\]*[%w+.-]*:"
 end
 
---- A line of text: code, emphasis, links.
+--- Converts a line of text: code, emphasis, links.
 ---@param text string
----@param page? fun(href: string, picture: boolean): string other addresses
+---@param page? fun(href: string, picture: boolean): string maps addresses
 ---@return string html
 function markdown.inline(text, page)
   local codes = {}
   local out = html.escape(text):gsub("`([^`]+)`", function(code)
     codes[#codes + 1] = code
-    return ("\0%d\0"):format(#codes)  -- html.escape leaves no \0
+    return ("\0%d\0"):format(#codes)  -- html.escape removes every \0
   end)
   out = out:gsub("(!?)%[([^%[%]]+)%]%(([^()%s]+)%)", function(mark, said, href)
     if not is_safe(href) then return nil end
@@ -71,15 +71,15 @@ local function list_of(kind, lines, inline)
     table.concat(items, "</li><li>"), kind)
 end
 
--- As links name a heading: its words, with lines between.
+-- Returns the anchor of a heading, as links name it: its words, with hyphens.
 local function anchor(title)
   return (title:lower():gsub("[^%w _-]", ""):gsub(" ", "-"))
 end
 
---- A text of several blocks.
+--- Converts a text of several blocks.
 ---@param text string
----@param page? fun(href: string, picture: boolean): string other addresses;
--- headings have names then
+---@param page? fun(href: string, picture: boolean): string maps addresses;
+-- headings then get anchors
 ---@return string html
 function markdown.html(text, page)
   local out, block, kind = {}, {}, nil

@@ -1,6 +1,6 @@
---- Functions of numbers, traced scalars and vectors alike that are not
--- core/bind/mathlib.c's: the arithmetic by name, classes of floats, powers,
--- and a divisor that is used many times.
+--- Functions on numbers, traced scalars and vectors that are not in
+-- core/bind/mathlib.c: arithmetic by name, classes of floats, powers, and a
+-- divisor for repeated use.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
@@ -17,7 +17,7 @@ end
 
 local TINY = 2.0 ^ -126
 
--- Subnormals of f32 to zero, the sign kept.
+-- Flushes subnormals of f32 to zero with their sign.
 local function flush(x)
   if not traced(x) then return x end
   return core.where(core.abs(x):lt(TINY), core.copysign(x * 0.0, x), x)
@@ -25,7 +25,7 @@ end
 
 local MODES = {rz = true, rp = true, rm = true}
 
--- Elements of vectors one by one, scalars once.
+-- Calls f for each element of vectors, or once for scalars.
 local function each(f, ...)
   local args, like = {core.broadcast(...)}, nil
   for _, x in ipairs(args) do
@@ -43,7 +43,7 @@ local function each(f, ...)
   return out:load()
 end
 
--- Is it f32 that is computed, as far as types are known?
+-- Reports whether the computation is in f32, as far as types are known.
 local function is_f32(args)
   local found = false
   for _, x in ipairs(args) do
@@ -53,7 +53,8 @@ local function is_f32(args)
   return found
 end
 
--- op(x...) with options rounding ("rn" "rz" "rp" "rm") and ftz, both of f32.
+-- Defines op(x...) with the options rounding ("rn" "rz" "rp" "rm") and ftz,
+-- both for f32.
 local function rounded(name, plain, count)
   return function(...)
     local args = {...}
@@ -78,27 +79,28 @@ local function rounded(name, plain, count)
   end
 end
 
---- x + y. opts: rounding = "rn" "rz" "rp" "rm" (nearest, toward zero, up,
--- down), ftz = true (subnormals are zero), both of f32.
+--- Computes x + y. opts: rounding = "rn" "rz" "rp" "rm" (nearest, toward zero,
+-- up, down), ftz = true (subnormals are zero), both for f32.
 ---@param opts? {rounding: string, ftz: boolean}
 math_.add = rounded("add", function(x, y) return x + y end, 2)
 
---- x * y, with the options of add.
+--- Computes x * y, with the options of add.
 ---@param opts? {rounding: string, ftz: boolean}
 math_.mul = rounded("mul", function(x, y) return x * y end, 2)
 
---- x / y, a float, with the options of add; fastmath = true: by div.full.
+--- Computes x / y, a float, with the options of add; fastmath = true: by
+-- div.full.
 ---@param opts? {rounding: string, ftz: boolean, fastmath: boolean}
 math_.div = rounded("div", function(x, y) return x / y end, 2)
 
---- x - y.
+--- Computes x - y.
 function math_.sub(x, y) return x - y end
 
---- The negative of x.
+--- Returns the negative of x.
 function math_.neg(x) return -x end
 
---- The remainder of the division toward zero: its sign is x's. (x % y is
--- Lua's, whose sign is y's.)
+--- Returns the remainder of the division toward zero, with the sign of x. (x %
+-- y is Lua's, with the sign of y.)
 function math_.rem(x, y)
   local float = core.typename(x) == "number" and math.type(x) == "float"
   if traced(x) then float = x.dtype.is_float end
@@ -110,10 +112,10 @@ end
 math_.absf = core.abs
 math_.absi = core.abs
 
---- max(lo, min(x, hi)).
+--- Computes max(lo, min(x, hi)).
 function math_.clamp(x, lo, hi) return core.max(core.min(x, hi), lo) end
 
---- sin(x), cos(x).
+--- Computes sin(x), cos(x).
 ---@param opts? {fastmath: boolean}
 function math_.sincos(x, opts) return core.sin(x, opts), core.cos(x, opts) end
 
@@ -121,7 +123,7 @@ function math_.sincos(x, opts) return core.sin(x, opts), core.cos(x, opts) end
 -- Classes of floats
 ---------------------------------------------------------------------------
 
--- Exponent of the smallest normal number, by type.
+-- The exponent of the smallest normal number, by type.
 local LEAST = {f16 = -14, bf16 = -126, tf32 = -126, f32 = -126, f64 = -1022}
 
 local function check_float(name, x)
@@ -130,25 +132,25 @@ local function check_float(name, x)
     :format(name, tostring(x.dtype)))
 end
 
---- Is it NaN? A boolean, or a vector of booleans.
+--- Reports whether x is NaN: a boolean, or a vector of booleans.
 function math_.isnan(x)
   check_float("isnan", x)
   return core.ne(x, x)
 end
 
---- Is it an infinity?
+--- Reports whether x is an infinity.
 function math_.isinf(x)
   check_float("isinf", x)
   return core.eq(core.abs(x), math.huge)
 end
 
---- Is it neither NaN nor an infinity?
+--- Reports whether x is neither NaN nor an infinity.
 function math_.isfinite(x)
   check_float("isfinite", x)
   return core.lt(core.abs(x), math.huge)
 end
 
---- Is it finite, and neither zero nor subnormal?
+--- Reports whether x is finite, and neither zero nor subnormal.
 function math_.isnormal(x)
   check_float("isnormal", x)
   local least = 2.0 ^ (traced(x) and LEAST[x.dtype.name] or -1022)
@@ -160,7 +162,7 @@ end
 -- Powers
 ---------------------------------------------------------------------------
 
--- x^n for a Lua integer n > 0, by squaring.
+-- Computes x^n for a Lua integer n > 0, by squaring.
 local function power(x, n)
   local result
   while n > 0 do
@@ -171,8 +173,8 @@ local function power(x, n)
   return result
 end
 
---- A float to an integer power: by squaring where n is known while tracing,
--- by pow otherwise.
+--- Raises a float to an integer power: by squaring if n is known at trace time,
+-- else by pow.
 function math_.fpowi(x, n)
   if math.type(n) ~= "integer" then
     return core.pow(x, n:to(x.dtype or core.f32))
@@ -182,14 +184,15 @@ function math_.fpowi(x, n)
   return n < 0 and 1.0 / r or r
 end
 
--- Powers of negative exponents, as integer division has them.
+-- Computes powers with negative exponents by the rules of integer division.
 local function inverse(x, odd)
   local one = core.where(core.eq(x, 1), 1, 0)
   local minus = core.where(odd, -1, 1)
   return core.where(core.eq(x, -1), minus, one)
 end
 
---- An integer to an integer power; negative powers are 0 but of 1 and -1.
+--- Raises an integer to an integer power; negative powers are 0 except those of
+-- 1 and -1.
 function math_.ipowi(x, n)
   if math.type(n) == "integer" then
     if n == 0 then return traced(x) and x * 0 + 1 or 1 end
@@ -206,14 +209,14 @@ function math_.ipowi(x, n)
 end
 
 ---------------------------------------------------------------------------
--- A divisor used many times
+-- A divisor for repeated use
 ---------------------------------------------------------------------------
 
 local Divisor = {}
 Divisor.__index = Divisor
 
--- Quotient of a dividend of 0 or more: the upper half of a product with the
--- multiplier, corrected by two shifts (exact for 32 bits).
+-- Returns the quotient of a nonnegative dividend: the upper half of a product
+-- with the multiplier, corrected by two shifts (exact for 32 bits).
 local function quotient(a, d)
   if core.typename(d) ~= "table" or getmetatable(d) ~= Divisor then
     core.fail("bad-argument", "a fast divisor divides, it is not divided")
@@ -229,7 +232,7 @@ function Divisor.__mod(a, d)
   return a - quotient(a, d) * d.divisor
 end
 
---- Quotient and remainder of a dividend of 0 or more.
+--- Returns quotient and remainder of a nonnegative dividend.
 function Divisor:divmod(a)
   local q = quotient(a, self)
   return q, a - q * self.divisor
@@ -237,8 +240,8 @@ end
 
 sign.class("divisor", Divisor, "divmod(a: integer|value)")
 
---- A divisor (1 or more, a number or a traced i32) prepared for dividends of
--- 0 or more: `i // d` and `i % d` are a product and two shifts then.
+--- Prepares a divisor (1 or more, a number or a traced i32) for nonnegative
+-- dividends: `i // d` and `i % d` become a product and two shifts.
 function math_.fast_divmod_create_divisor(divisor)
   local d = traced(divisor) and divisor or core.cvt(divisor, core.i32)
   -- l = ceil(log2 d); multiplier = floor(2^32 (2^l - d) / d) + 1

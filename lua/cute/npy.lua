@@ -1,9 +1,9 @@
 --- NumPy .npy files, versions 1 to 3, little endian.
 --
 -- An array is {dtype = "f32", shape = {M, K}, fortran = false, bytes = ...}:
--- `bytes` are the elements as they lie in the file, C order (last index
--- fastest) or, with `fortran`, first index fastest. Nothing is converted.
--- `npy.read` gives nil and one sentence for a file that will not do.
+-- `bytes` are the elements in file order, C order (last index fastest) or, with
+-- `fortran`, first index fastest. Nothing is converted. `npy.read` returns nil
+-- and one sentence for an unusable file.
 local cli = require "cute.program.cli"
 local core = require "cute.core"
 local sign = require "cute.lang.sign"
@@ -12,18 +12,18 @@ local npy = {}
 
 local MAGIC = "\x93NUMPY"
 local MAX_HEADER = 1 << 20  -- bytes
-local MAX_RANK = 64         -- NumPy's own
-local PIECE = 1 << 24       -- bytes read at a time from what has no size
+local MAX_RANK = 64         -- NumPy's limit
+local PIECE = 1 << 24       -- bytes read at a time from input of unknown size
 
--- NumPy's descr without its byte order, our name, bytes an element.
+-- NumPy's descr without its byte order, our name, bytes of an element.
 local TYPES = {
   {"b1", "boolean", 1}, {"i1", "i8", 1}, {"u1", "u8", 1},
   {"i2", "i16", 2}, {"u2", "u16", 2}, {"i4", "i32", 4}, {"u4", "u32", 4},
   {"i8", "i64", 8}, {"u8", "u64", 8}, {"f2", "f16", 2}, {"f4", "f32", 4},
   {"f8", "f64", 8}, {"c16", "complex_f64", 16},
 }
--- Types that NumPy does not have, as ml_dtypes 0.6.0 writes them: bytes whose
--- meaning the reader must know.
+-- Types that NumPy does not have, as ml_dtypes 0.6.0 writes them: the reader
+-- must know the meaning of the bytes.
 local BY_READER = {
   {"V2", "bf16", 2}, {"V1", "e4m3", 1}, {"f1", "e5m2", 1}, {"V1", "ue8m0", 1},
 }
@@ -40,7 +40,7 @@ end
 
 -- ---- the header: a Python dict in a line of text ----
 
--- The value at `at` and where it ends: a string as {text}, True and False as
+-- Returns the value at `at` and its end: a string as {text}, True and False as
 -- booleans, a tuple or list as its text.
 local function parse_value(text, at)
   local _, to, _, inside = text:find("^(['\"])([^'\"\\]*)%1", at)
@@ -54,7 +54,7 @@ local function parse_value(text, at)
   if to then return text:sub(at, to), to end
 end
 
--- {key: value, ...} as a table; nil where it is something else.
+-- Parses {key: value, ...} to a table; returns nil for anything else.
 local function parse_dict(text)
   local inside = text:match "^%s*{(.*)}%s*$"
   if not inside then return nil end
@@ -70,8 +70,8 @@ local function parse_dict(text)
   return dict
 end
 
--- The type whose elements the reader says `descr` to be: the first of `names`
--- that is written so. nil, reason where there is none.
+-- Returns the type that the reader expects for elements `descr`: the first of
+-- `names` that is stored so. Returns nil, reason if there is none.
 local function type_by_reader(descr, base, names)
   for _, name in ipairs(names) do
     local t = by_name[tostring(name)]
@@ -103,17 +103,18 @@ local function parse_descr(descr, names)
   return t
 end
 
--- The types that a reader expects, as a list.
+-- Returns the types that a reader expects, as a list.
 local function expected(dtype)
   return type(dtype) == "table" and dtype or {dtype}
 end
 
--- The extents of a tuple's text: "()", "(3,)", "(2, 3)"; nil where it is none.
+-- Returns the extents of a tuple's text: "()", "(3,)", "(2, 3)"; nil for
+-- anything else.
 local function parse_shape(text)
   local inside, shape = text:match "^%((.*)%)$", {}
   if not inside then return nil end
   if not inside:find "%S" then return shape end
-  if not inside:find "," then return nil end  -- a number in brackets
+  if not inside:find "," then return nil end  -- a parenthesized number
   for item in (inside:gsub(",%s*$", "") .. ","):gmatch "([^,]*)," do
     local x = math.tointeger(tonumber(item:match "^%s*(%d+)L?%s*$"))
     if not x then return nil end
@@ -122,7 +123,7 @@ local function parse_shape(text)
   return shape
 end
 
--- How many elements; nil where that, or a stride, has over 63 bits.
+-- Returns the number of elements; nil if it, or a stride, exceeds 63 bits.
 local function count(shape)
   local n, empty = 1, false
   for _, extent in ipairs(shape) do
@@ -133,7 +134,7 @@ local function count(shape)
   return empty and 0 or n
 end
 
--- Where the header's text lies in the first bytes: from, length.
+-- Returns the range of the header's text in the first bytes: start, length.
 local function header_range(bytes)
   if bytes:sub(1, 6) ~= MAGIC then
     return nil, "is no .npy file (it does not start with \\x93NUMPY)"
@@ -164,11 +165,11 @@ local function broken(text)
   return "has a broken header: " .. core.visible(cut)
 end
 
---- Reads the header from the first bytes of a file (all of it, at most 1
+--- Parses the header in the first bytes of a file (the whole header, at most 1
 -- MiB, must be there).
 ---@param bytes string
----@param dtype? string|string[] what is expected: bf16 and 8-bit floats, which
--- NumPy does not have, are only known by it
+---@param dtype? string|string[] the expected type: bf16 and 8-bit floats, which
+-- NumPy does not have, are recognized only by it
 ---@return table? array without its bytes, integer|string offset or message
 function npy.header(bytes, dtype)
   local from, length = header_range(bytes)
@@ -213,8 +214,8 @@ local function check_shape(shape)
   end
 end
 
---- The bytes of a .npy file's header (version 1, or 2 where it is long).
----@param dtype string such as "f32"
+--- Returns the bytes of a .npy file's header (version 1, or 2 if it is long).
+---@param dtype string a name such as "f32"
 ---@param shape integer[]
 ---@param fortran boolean?
 ---@return string
@@ -265,8 +266,8 @@ local function check_wanted(array, opt)
   return true
 end
 
--- n bytes from f, or as many as there are; nil, reason. What has a size is
--- known to have them, so memory is asked for once; a pipe may only say so.
+-- Reads n bytes from f, or as many as there are; nil, reason on failure. If the
+-- input's size is known, allocates once; a pipe's claim is not trusted.
 local function read_bytes(f, n, sized)
   local pieces, left = {}, n
   while left > 0 do
@@ -284,7 +285,8 @@ local function read_bytes(f, n, sized)
   return bytes
 end
 
--- The first bytes of f, all of the header among them; nil, reason.
+-- Returns the first bytes of f, including the whole header; nil, reason on
+-- failure.
 local function read_header(f)
   local head, why = read_bytes(f, 12)
   if not head then return nil, why end
@@ -305,10 +307,10 @@ local function read_open(f, opt)
   local ok
   ok, why = check_wanted(array, opt)
   if not ok then return nil, why end
-  local early = head:sub(from)  -- of the elements, behind a short header
+  local early = head:sub(from)  -- elements read after a short header
   local here = f:seek()
   local size = here and f:seek "end"
-  local sized = size and size > 0  -- a device may say 0
+  local sized = size and size > 0  -- a device may report 0
   if sized then
     f:seek("set", here)
     local got = size - here + #early
@@ -329,12 +331,12 @@ local function read_open(f, opt)
   return array
 end
 
---- Reads a file; a pipe or a device is read as it comes. bf16, e4m3, e5m2 and
--- ue8m0, which ml_dtypes writes as '<V2', '<V1', '<f1' and '<V1', are known by
--- `dtype` alone.
+--- Reads a file, also a pipe or a device. bf16, e4m3, e5m2 and ue8m0, which
+-- ml_dtypes writes as '<V2', '<V1', '<f1' and '<V1', are recognized only by
+-- `dtype`.
 ---@param path string
----@param opt? {dtype: string|string[]?, shape: integer[]?} what is expected;
--- an extent of -1 is any
+---@param opt? {dtype: string|string[]?, shape: integer[]?} the expected array;
+-- an extent of -1 matches any
 ---@return table? array, string? message
 function npy.read(path, opt)
   local f <close>, why = core.open_input(path)
@@ -349,7 +351,7 @@ function npy.read(path, opt)
   return array
 end
 
---- Writes a file, aside first.
+--- Writes a file through a temporary one.
 ---@param path string
 ---@param array table {dtype: string, shape: integer[], fortran: boolean?,
 -- bytes: string}
@@ -369,7 +371,7 @@ end
 
 -- ---- buffers and tensors ----
 
---- Strides of the elements in an array's bytes.
+--- Returns the strides of the elements in an array's bytes.
 ---@param array table
 ---@return integer[]
 function npy.strides(array)
@@ -378,13 +380,13 @@ function npy.strides(array)
   for i = 1, #shape do
     local mode = array.fortran and i or #shape + 1 - i
     strides[mode] = step
-    step = step * math.max(shape[mode], 1)  -- as layouts have it
+    step = step * math.max(shape[mode], 1)  -- as in layouts
   end
   return strides
 end
 
---- A tensor over a host buffer that holds the array's elements as they lie:
--- coordinates mean the same as in NumPy, for C and Fortran order.
+--- Makes a tensor over a host buffer with the array's elements in file order.
+-- Coordinates mean the same as in NumPy, for C and Fortran order.
 ---@param array table
 ---@return userdata tensor, userdata buffer
 function npy.tensor(array)
@@ -396,8 +398,8 @@ function npy.tensor(array)
   return cute.make_tensor(buffer, layout), buffer
 end
 
---- The array of a host buffer whose elements lie in C order (or Fortran's).
--- A type that NumPy has not, such as bf16, becomes f32.
+--- Returns the array of a host buffer with elements in C (or Fortran) order. A
+-- type that NumPy does not have, such as bf16, becomes f32.
 ---@param buffer userdata
 ---@param shape integer[]
 ---@param fortran boolean?

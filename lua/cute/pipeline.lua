@@ -1,5 +1,4 @@
---- cute.pipeline: a circular buffer of stages between those who fill them and
--- those who read them.
+--- cute.pipeline: a circular buffer of stages between producers and consumers.
 --
 -- A tile travels through one stage of shared memory:
 --
@@ -8,12 +7,12 @@
 --       ^                                                        |
 --       +------------------- consumer_release -------------------+
 --
--- With cp.async every thread is both: it starts copies for a stage, closes
--- them as a group (commit), and goes on; later it waits until the group of the
--- stage it wants to read has landed (wait), which orders its own copies only,
--- so the threads of the block then meet at a barrier. Groups land in the order
--- in which they were committed: waiting for the oldest of n + 1 groups means
--- "at most n are still on their way". That n is all that the pipeline keeps.
+-- With cp.async every thread is both producer and consumer. It starts copies
+-- for a stage, closes them as a group (commit), and continues. Later it waits
+-- for the group of the stage that it wants to read (wait). That orders only its
+-- own copies, so the threads of the block then synchronize at a barrier. Groups
+-- complete in the order in which they were committed: waiting for the oldest of
+-- n + 1 groups means "at most n are pending". The pipeline needs only this n.
 --
 --     local pipe = cute.pipeline.PipelineCpAsync {num_stages = 3}
 --     local write = pipe:make_producer_state()
@@ -25,7 +24,7 @@
 --       write:advance()
 --     end
 --     for k in cute.range(tiles) do
---       pipe:consumer_wait(read)                 -- the tile k is here
+--       pipe:consumer_wait(read)                 -- tile k is loaded
 --       ...                                      -- read stage read.index
 --       pipe:consumer_release(read)
 --       read:advance()
@@ -34,10 +33,10 @@
 --       pipe:producer_commit(write)              -- a group, empty at the end
 --       write:advance()
 --     end
---     pipe:producer_tail(write)                  -- nothing is on its way now
+--     pipe:producer_tail(write)                  -- no copies are pending now
 --
--- On Hopper those who fill and those who read are different warps, and two
--- mbarriers a stage say when it is full and when it is empty:
+-- On Hopper, producers and consumers are different warps. Two mbarriers for
+-- each stage signal that it is full and that it is empty:
 --
 --     local pipe = cute.pipeline.PipelineTmaAsync {
 --       num_stages = 4, tx_count = BYTES,
@@ -46,7 +45,7 @@
 --     cute.when(is_producer, function()       -- one thread
 --       local write = pipe:make_producer_state()
 --       for k in cute.range(tiles) do
---         pipe:producer_acquire(write)        -- empty; so many bytes will come
+--         pipe:producer_acquire(write)        -- empty; expects the bytes
 --         cute.copy(tma, tAgA(_, k), tAsA(_, write.index),
 --                   {tma_bar_ptr = pipe:producer_get_barrier(write)})
 --         write:advance()
@@ -62,8 +61,8 @@
 --       end
 --     end)
 --
--- `cute.pipe.state` has the places in a ring, `cute.pipe.sync` what threads
--- meet at, `cute.pipe.stages` the pipelines.
+-- `cute.pipe.state` contains the positions in a ring, `cute.pipe.sync` the
+-- synchronization objects, `cute.pipe.stages` the pipelines.
 local sign = require "cute.lang.sign"
 local pipeline = {}
 

@@ -1,9 +1,9 @@
---- Pointers (iterators) and what is made like something else.
+--- Pointers (iterators), and objects made like others.
 local core = require "cute.core"
 
 local pointer = {}
 
--- A pointer to global memory at an address that a kernel has.
+-- Returns a pointer to global memory at an address that a kernel computes.
 local function at_address(dtype, address, memspace, opts)
   if memspace and memspace ~= "gmem" then
     core.fail("bad-argument", ("make_ptr: an address is one of gmem, not of %s")
@@ -17,17 +17,17 @@ local function at_address(dtype, address, memspace, opts)
   return core.ptr_at(dtype, address, align or math.max(dtype.bits // 8, 1))
 end
 
---- A pointer to elements of `dtype`: into a buffer or tensor of the host; what
--- an iterator of a kernel points to, taken for another type; or global memory
--- at an address, of type i64 or u64, that a kernel loads (`tensor.address`
--- of the host or a GPU) or computes. The simulator follows it to the arguments
--- of the launch and to tensors whose address was asked for; a GPU follows it
--- anywhere.
+--- Makes a pointer to elements of `dtype`. The source is a buffer or tensor of
+-- the host, an iterator of a kernel (taken for another type), or an address of
+-- type i64 or u64 in global memory. A kernel loads the address
+-- (`tensor.address` of the host or a GPU) or computes it. The simulator
+-- resolves it among the arguments of the launch and tensors whose address was
+-- requested; a GPU accepts any address.
 ---@param dtype cute.DType
 ---@param value table|integer a buffer, tensor, iterator or address
 ---@param memspace? string "host" "gmem" "smem" "rmem": checked when given
----@param opts? table {assumed_align: integer} bytes that an address is a
----   multiple of; an element's when absent
+---@param opts? table {assumed_align: integer} alignment of an address in bytes;
+-- an element's when absent
 ---@return table iterator
 function pointer.make_ptr(dtype, value, memspace, opts)
   if type(dtype) == "string" then dtype = core[dtype] end
@@ -48,18 +48,18 @@ function pointer.make_ptr(dtype, value, memspace, opts)
   return pointer.recast_ptr(it, dtype)
 end
 
---- The pointer with elements of another type, seen through a swizzle in place
--- of the one that it has, or both, in either order.
+--- Returns the pointer with elements of another type, with another swizzle
+-- instead of its own, or both, in either order.
 ---@param ptr table iterator
 ---@param dtype? cute.DType
----@param swizzle? table of make_swizzle
+---@param swizzle? table from make_swizzle
 ---@return table iterator
 function pointer.recast_ptr(ptr, dtype, swizzle)
   local given = {}
   for k, v in pairs {dtype, swizzle} do
     if type(v) == "string" then v = core.find_dtype(v) or v end
     local kind = core.typename(v)
-    if kind == "constant" then kind = "swizzle" end  -- or it is told below
+    if kind == "constant" then kind = "swizzle" end  -- or reported below
     if kind ~= "dtype" and kind ~= "swizzle" or given[kind] then
       core.bad_argument(k + 1, "element type or swizzle", v)
     end
@@ -78,13 +78,13 @@ function pointer.recast_ptr(ptr, dtype, swizzle)
     .iterator
 end
 
---- A vector shaped like x (of another type when given). Its elements are 0:
--- values of a kernel are never undefined.
+--- Makes a vector with the shape of x (and its type, unless given). Its
+-- elements are 0: values of a kernel are never undefined.
 ---@param x table vector or tensor
 ---@param dtype? cute.DType
 function pointer.empty_like(x, dtype) return core.full_like(x, 0, dtype) end
 
---- An atom by its name: of an MMA, or a copy of elements of `dtype`.
+--- Returns an atom by its name: of an MMA, or of a copy of elements of `dtype`.
 ---@param name string
 ---@param dtype? cute.DType
 function pointer.make_atom(name, dtype)

@@ -1,52 +1,212 @@
---- Kernels that are PTX of anybody's: read, translated and launched on the
--- simulator as traced ones are.
+--- Kernels in PTX or CUDA C of any producer, translated for the simulator.
 --
---     local saxpy = cute.ptx "saxpy.ptx":kernel "saxpy"
+--     local saxpy = cute.ptx("saxpy.ptx"):kernel "saxpy"
 --     saxpy(n, 2.0, x, y):launch {grid = 8, block = 128}
+--     print(saxpy(n, 2.0, x, y):check {grid = 8, block = 128})
+--
+-- A kernel takes one argument for each parameter of its entry: a tensor for a
+-- pointer, a number for a scalar, a TMA atom for a tensor map, and for a
+-- structure its bytes or a table of fields by byte offset.
 local core = require "cute.core"
+local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"
 local sign = require "cute.lang.sign"
 
 local ptx = {}
 
+local function cute() return require "cute" end  -- loaded when first used
+
+---@class cute.PtxModule
+---@field file string chunk name for reports
 local Module = {}
 Module.__index = Module
 
-local function arguments(entry, given, n)
-  local list, params = {}, entry.parameters
-  if n ~= #params then
-    core.fail("bad-argument", ("entry %s has %d parameters, got %d"):format(
-      entry.name, #params, n))
+---------------------------------------------------------------------------
+-- Arguments
+---------------------------------------------------------------------------
+
+-- Appends the fields of a structure, a table {[offset] = value or {value,
+-- dtype}}, to the list of arguments.
+local function add_fields(list, entry, p, fields)
+  local offsets = {}
+  for offset in pairs(fields) do
+    if math.type(offset) ~= "integer" or offset < 0 then
+      core.fail("bad-argument", ("entry %s: a field of %s is named by its byte "
+        .. "offset, not by %s"):format(entry.name, p.name, core.show(offset)))
+    end
+    offsets[#offsets + 1] = offset
   end
-  for i, p in ipairs(params) do
-    list[i] = {p.offset, given[i], p.kind, p.bits}
+  table.sort(offsets)
+  for _, offset in ipairs(offsets) do
+    local value, kind, bits = fields[offset], "", 0
+    if type(value) == "table" then
+      local dtype = core.find_dtype(value[2])
+      if not dtype then
+        core.fail("bad-argument", ("entry %s: byte %d of %s is {value, dtype}, "
+          .. "such as {1.5, \"f32\"}"):format(entry.name, offset, p.name))
+      end
+      value, kind = value[1], dtype.is_integer and "u" or "f"
+      bits = dtype.bits
+    end
+    list[#list + 1] = {p.offset + offset, value, kind, bits}
+  end
+end
+
+local function arguments(entry, given, n)
+  local list = {}
+  if n ~= #entry.parameters then
+    core.fail("bad-argument", ("entry %s takes %d arguments, not %d"):format(
+      entry.name, #entry.parameters, n))
+  end
+  for i, p in ipairs(entry.parameters) do
+    local value = given[i]
+    local size = p.bits // 8 * p.count
+    if type(value) == "string" and #value ~= size then
+      core.fail("bad-argument", ("entry %s: parameter %s has %d bytes, got %d")
+        :format(entry.name, p.name, size, #value))
+    end
+    if p.array and type(value) == "table" then
+      add_fields(list, entry, p, value)
+    elseif value == nil then
+      core.fail("bad-argument", ("entry %s: parameter %s is nil"):format(
+        entry.name, p.name))
+    else
+      list[#list + 1] = {p.offset, value, p.kind, p.bits}
+    end
   end
   return list
 end
 
---- The entry of that name as a kernel; smem: bytes of dynamic shared memory.
----@param name string
----@param opts? table {smem: integer}
-function Module:kernel(name, opts)
-  local entry = core.ptx_entry(self.module, name)
-  local smem = opts and opts.smem or 0
-  local k = kernel.kernel(entry.name:gsub("[^%w_]", "_"), {block = entry.reqntid},
-    function(...)
-      core.ptx_translate(self.module, entry.name,
-        arguments(entry, {...}, select("#", ...)), smem, self.file)
-    end)
-  return k
+---------------------------------------------------------------------------
+-- Modules
+---------------------------------------------------------------------------
+
+-- Memory of a module's variable, with its contents.
+local function memory_of(module, v)
+  local t = module.variables[v.name]
+  if t then return t end
+  t = cute().zeros({math.max(v.bytes, 1)}, core.find_dtype "u8")
+  for i = 1, #v.contents do t[i - 1] = v.contents:byte(i) end
+  module.variables[v.name] = t
+  return t
 end
 
---- Reads PTX: a text, or the path of a file.
----@param text string
-function ptx.ptx(text)
-  local file = "=ptx"
-  if not text:find "\n" then
-    local f <close> = assert(io.open(text, "rb"))
-    file, text = "@" .. text, f:read "a"
+-- The arguments, and behind the last parameter the variables' memory.
+local function with_variables(module, used, n, ...)
+  local args = {...}
+  for i, v in ipairs(used) do args[n + i] = memory_of(module, v) end
+  return table.unpack(args, 1, n + #used)
+end
+
+local KERNEL = {smem = true}
+
+--- The entry of a module as a kernel.
+---@param name string its mangled or plain name, or a unique suffix
+---@param opts? table {smem: integer bytes of dynamic shared memory (0)}
+function Module:kernel(name, opts)
+  for k in pairs(opts or {}) do
+    if not KERNEL[k] then sign.unknown("option", k, KERNEL) end
   end
-  return setmetatable({module = core.ptx_parse(text), file = file}, Module)
+  local entry = core.ptx_entry(self.module, name)
+  local smem = opts and opts.smem or 0
+  if math.type(smem) ~= "integer" or smem < 0 then
+    core.fail("bad-argument", ("smem = %s: bytes of dynamic shared memory "
+      .. "expected"):format(core.show(smem)))
+  end
+  local plain = entry.name:gsub("[^%w_]", "_")
+  local used = core.ptx_variables(self.module, entry.name)
+  local n = #entry.parameters
+  local made = kernel.kernel(plain, {block = entry.reqntid}, function(...)
+    local given = {...}
+    local list = arguments(entry, given, select("#", ...) - #used)
+    for i, v in ipairs(used) do
+      list[#list + 1] = {v.index, given[n + i], "variable", 0}
+    end
+    core.ptx_translate(self.module, entry.name, list, smem, self.file)
+  end)
+  if #used == 0 then return made end
+  return setmetatable({}, {__index = made, __call = function(_, ...)
+    return made(with_variables(self, used, n, ...))
+  end, __tostring = function() return tostring(made) end})
+end
+
+--- A variable of the module, .global or .const, as a tensor of bytes; all
+-- launches of the module share it.
+---@param name string
+---@return tensor
+function Module:variable(name)
+  local t = self.variables[name]
+  if t then return t end
+  for _, entry in ipairs(self:entries()) do
+    for _, v in ipairs(core.ptx_variables(self.module, entry)) do
+      if v.name == name then return memory_of(self, v) end
+    end
+  end
+  core.fail("unknown-name", ("the module has no variable '%s' that an entry "
+    .. "uses"):format(name))
+end
+
+--- Names of the module's entries, in the order of the text.
+---@return string[]
+function Module:entries() return core.ptx_entries(self.module) end
+
+sign.class("ptx module", Module, [[
+  kernel(name: string, opts?: {smem}) entries() variable(name: string)]],
+           "file module variables")
+
+local function read(path)
+  local f, why = io.open(path, "rb")
+  if not f then core.fail("io", why) end
+  local text = f:read "a"
+  f:close()
+  return text
+end
+
+local function module(text, file)
+  return setmetatable({module = core.ptx_parse(text), file = file,
+                       variables = {}}, Module)
+end
+
+--- Reads PTX. Errors: [bad-ptx] with the line.
+---@param text string the text, or the path of a file (without a line break)
+---@return cute.PtxModule
+function ptx.ptx(text)
+  if text:find "\n" then return module(text, "=ptx") end
+  return module(read(text), "@" .. text)
+end
+
+local CUDA = {include = true, define = true, arch = true, options = true}
+
+--- Compiles CUDA C to PTX by NVRTC, with line information, and reads it.
+-- Errors: [no-nvrtc], [compile-failed] with the compiler's log.
+---@param text string the text, or the path of a file (without a line break)
+---@param opts? table {include: string[] folders, define: table name -> value,
+-- arch: string ("sm_90a"), options: string[] further ones of NVRTC}
+---@return cute.PtxModule
+function ptx.cuda(text, opts)
+  opts = opts or {}
+  for k in pairs(opts) do
+    if not CUDA[k] then sign.unknown("option", k, CUDA) end
+  end
+  local file = "=cuda"
+  if not text:find "\n" then file, text = "@" .. text, read(text) end
+  local list = {"-lineinfo", "-default-device"}
+  for _, folder in ipairs(opts.include or {}) do
+    list[#list + 1] = "-I" .. folder
+  end
+  local names = {}
+  for name in pairs(opts.define or {}) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local value = opts.define[name]
+    list[#list + 1] = ("-D%s%s"):format(name,
+      value == true and "" or "=" .. tostring(value))
+  end
+  table.move(opts.options or {}, 1, #(opts.options or {}), #list + 1, list)
+  local arch = opts.arch or devices.ARCH
+  local made, why = core.jit_compile(text, (arch:gsub("^sm", "compute")), list)
+  if not made then core.fail("compile-failed", why) end
+  return module(made.ptx or made.cubin, file)
 end
 
 return ptx

@@ -1,5 +1,5 @@
---- cute.utils, tile schedulers: which tile of a result a block works on, when
--- fewer blocks are launched than there are tiles (persistent kernels).
+--- cute.utils, tile schedulers: select the tiles of a result that each block
+-- works on, if a launch has fewer blocks than tiles (persistent kernels).
 --
 --     local params = cute.utils.PersistentTileSchedulerParams(
 --       {tiles_m, tiles_n, 1}, {2, 1, 1}, {swizzle_size = 8})
@@ -7,13 +7,17 @@
 --     local tiles = cute.utils.StaticPersistentTileScheduler(params)
 --     cute.loop(function() return tiles:is_valid() end, function()
 --       local m, n, l = table.unpack(tiles:get_current_work().tile_idx)
---       ...
+-- tiles for 4 clusters are two and a half waves: half of the clusters would
+-- wait for the end of the third. So all waves of whole tiles except one are
+-- distributed as tiles, here one wave. The other 6 tiles are 6 k_tiles steps
+-- along K. Each cluster executes a quarter of them, a tile and a half, before
+-- its whole tile:
 --       tiles:advance_to_next_work()
 --     end)
 --
--- Clusters take turns: cluster c of C works on places c, c + C, c + 2 C ... of
--- the order. swizzle_size tiles of one mode lie beside each other in it, so
--- that blocks which run together share what they read:
+-- Clusters take tiles in turn: cluster c of C works on positions c, c + C, c +
+-- 2 C ... of the order. In it, swizzle_size tiles of one mode are adjacent, so
+-- that blocks that run at the same time share the data they read:
 --
 --     raster_along_m, swizzle_size 2      raster along n, swizzle_size 2
 --          n 0  1  2  3                        n 0  1  2  3
@@ -22,9 +26,9 @@
 --     m 2    4  5 12 13                   m 2    8 10 12 14
 --     m 3    6  7 14 15                   m 3    9 11 13 15
 --
--- All numbers are in tiles; of a cluster each block has one. Where the last
--- clusters reach beyond the result, their tiles lie outside: whether a place is
--- valid is the cluster's, which stays together.
+-- All numbers are in tiles; each block of a cluster has one tile. If the last
+-- clusters extend beyond the result, their tiles are outside. Validity is that
+-- of the whole cluster, so a cluster stays together.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -36,8 +40,8 @@ local schedule = {}
 local function branch() return require "cute.lang.branch" end
 local function trace() return require "cute.lang.trace" end
 
--- As an argument of a kernel: tiles and clusters are numbers of the launch, the
--- rest is the program's.
+-- As an argument of a kernel: numbers of tiles and clusters belong to the
+-- launch, the rest to the program.
 local Params = {__constants = {cluster_shape = true, swizzle_size = true}}
 Params.__index = Params
 
@@ -60,16 +64,16 @@ local function at_least_one(n)
   return n
 end
 
---- Tiles of the result along M, N and L (batches), and blocks of a cluster
--- along M, N (K: 1).
+--- Makes parameters: the number of tiles of the result along M, N and L
+-- (batches), and of blocks of a cluster along M, N (K: 1).
 ---@param problem_shape_ntile_mnl any[] integers, or values of the kernel
 ---@param cluster_shape_mnk? integer[] {1, 1, 1} when absent
 ---@param opts? integer|table {swizzle_size: integer, raster_along_m: boolean,
 -- order: table}
--- swizzle_size 1 and raster_along_m = true when absent; order: a tensor of i32
--- instead, of cluster places m + n * 65536 in their order (see
+-- swizzle_size 1 and raster_along_m = true when absent; order: instead, an i32
+-- tensor of cluster positions m + n * 65536 in their order (see
 -- hilbert_tile_order)
----@param raster_along_m? boolean behind swizzle_size
+---@param raster_along_m? boolean follows swizzle_size
 function schedule.PersistentTileSchedulerParams(problem_shape_ntile_mnl,
                                                 cluster_shape_mnk, opts,
                                                 raster_along_m)
@@ -98,18 +102,18 @@ function schedule.PersistentTileSchedulerParams(problem_shape_ntile_mnl,
   return setmetatable(p, Params)
 end
 
--- Those that came as an argument have at least one cluster.
+-- Makes sure that parameters passed as an argument have at least one cluster.
 local function of_kernel(params)
   for _, n in ipairs(params.clusters) do at_least_one(n) end
   return params
 end
 
---- Clusters that there is work for.
+--- Returns the number of clusters that have work.
 function Params:total_clusters()
   return self.clusters[1] * self.clusters[2] * self.clusters[3]
 end
 
---- The grid of a launch with at most so many clusters at once.
+--- Returns the grid of a launch with at most that many clusters at once.
 ---@param max_active_clusters integer
 ---@return integer[] {cluster's M, cluster's N, clusters}
 function Params:get_grid_shape(max_active_clusters)
@@ -120,13 +124,13 @@ function Params:get_grid_shape(max_active_clusters)
           math.min(self:total_clusters(), max_active_clusters)}
 end
 
--- {m, n} of cluster place `i` of a batch.
+-- Returns {m, n} of cluster position `i` of a batch.
 local function in_order(p, i)
   if p.order then
     local word = p.order[i]
     return word & 0xffff, (word >> 16) & 0xffff
   end
-  -- `fast` has groups of swizzle_size, walked along `slow`
+  -- `fast` has groups of swizzle_size, traversed along `slow`
   local fast, slow = p.clusters[1], p.clusters[2]
   if p.raster_along_m then fast, slow = slow, fast end
   local size = p.swizzle_size
@@ -149,15 +153,15 @@ end
 
 local Work = {}
 
--- Asked for, it is computed: a comparison that nobody uses is told.
+-- Computes is_valid_tile on access: an unused comparison would be reported.
 function Work.__index(work, name)
   if name ~= "is_valid_tile" then return nil end
   local valid = rawget(work, "valid")
   return type(valid) == "function" and valid() or valid
 end
 
---- A tile, {m, n, l}, and whether there is one: a boolean, or a function that
--- gives it.
+--- Makes a tile {m, n, l} with its validity: a boolean, or a function that
+-- returns one.
 ---@param tile_idx any[]
 ---@param is_valid_tile any
 function schedule.WorkTileInfo(tile_idx, is_valid_tile)
@@ -166,17 +170,17 @@ end
 
 local Static = {}
 
--- How many tiles were gone through is computed where it is asked for: loops
--- have less to carry.
+-- Computes the number of executed tiles on access, so that loops carry less.
 function Static.__index(tiles, name)
   if name ~= "num_tiles_executed" then return Static[name] end
   return (tiles.current_work_linear_idx - tiles.first_work_linear_idx)
     // tiles.num_persistent_clusters
 end
 
---- The tiles of this block: every grid-th cluster place. block_idx and
--- grid_dim, three numbers each, are this launch's when absent.
----@param params table of PersistentTileSchedulerParams
+--- Makes a scheduler of this block's tiles: every grid-th cluster position.
+-- block_idx and grid_dim, three numbers each, are those of the launch when
+-- absent.
+---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[]
 ---@param grid_dim? any[]
 function schedule.StaticPersistentTileScheduler(params, block_idx, grid_dim)
@@ -190,12 +194,13 @@ function schedule.StaticPersistentTileScheduler(params, block_idx, grid_dim)
                       Static)
 end
 
---- Is there a tile at the present place?
+--- Reports whether there is a tile at the current position.
 function Static:is_valid()
   return core.lt(self.current_work_linear_idx, self.params:total_clusters())
 end
 
--- The tile of this block at place `i`: tile_idx = {m, n, l}, is_valid_tile.
+-- Returns the tile of this block at position `i`: tile_idx = {m, n, l},
+-- is_valid_tile.
 local function work_at(self, i)
   local p = self.params
   local plane = at_least_one(p.clusters[1] * p.clusters[2])
@@ -209,15 +214,16 @@ local function work_at(self, i)
   end)
 end
 
---- The tile at the present place: tile_idx = {m, n, l}, is_valid_tile.
+--- Returns the tile at the current position: tile_idx = {m, n, l},
+-- is_valid_tile.
 function Static:get_current_work()
   return work_at(self, self.current_work_linear_idx)
 end
 
---- The first one.
+--- Returns the first tile.
 function Static:initial_work_tile_info() return self:get_current_work() end
 
---- To the next place; with a count, so many further.
+--- Advances to the next position, or by advance_count positions.
 ---@param advance_count? integer|cute.Value
 function Static:advance_to_next_work(advance_count)
   self.current_work_linear_idx = self.current_work_linear_idx
@@ -225,20 +231,20 @@ function Static:advance_to_next_work(advance_count)
 end
 
 ---------------------------------------------------------------------------
--- Tiles by a counter
+-- Dynamic tiles from a counter
 ---------------------------------------------------------------------------
 
 local Dynamic, Giver, Taker = {}, {}, {}
 Dynamic.__index = Dynamic
 
---- Tiles for whoever is free: the first of a cluster is that of its number, the
--- others are drawn from a counter in global memory. Where tiles take different
--- times, or blocks begin late, nobody waits for a turn.
+--- Makes a scheduler that gives tiles to idle clusters. A cluster's first tile
+-- is that of its index; the others are drawn from a counter in global memory.
+-- This balances tiles that take different times, and blocks that begin late.
 --
--- One thread of each block, which asks for tiles to be loaded, has the
--- producer(); that of a cluster's first block draws, a tile ahead, and sends
--- what it drew to the blocks' shared memory. Others, `consumer_group` in each
--- block, have consumer()s. Both are used as a StaticPersistentTileScheduler:
+-- One thread of each block, which loads the tiles, has the producer(). That of
+-- a cluster's first block draws numbers, one tile ahead, and sends them to the
+-- blocks' shared memory. The other threads, `consumer_group` in each block,
+-- have consumer()s. Both are used like a StaticPersistentTileScheduler:
 --
 --     local tiles = cute.utils.DynamicPersistentTileScheduler(params, {
 --       counter = counter, consumer_group = Group(Agent.Warp, 8)})
@@ -251,12 +257,11 @@ Dynamic.__index = Dynamic
 --       work:tail()
 --     end, function() local work = tiles:consumer() ... end)
 --
--- The counter, an i32, is 0 before and after a launch: whoever draws last puts
--- it back.
----@param params table of PersistentTileSchedulerParams
+-- The counter, an i32, is 0 before and after a launch: the last draw resets it.
+---@param params table from PersistentTileSchedulerParams
 ---@param opts table {counter: table, consumer_group: table,
 -- num_stages: integer?, maker: cute.Value?, defer_sync: boolean?}
--- counter: a tensor of global memory; num_stages: numbers on their way, 2 when
+-- counter: a tensor of global memory; num_stages: numbers in flight, 2 when
 -- absent; maker, defer_sync: see pipeline.MbarrierArray, PipelineAsync
 ---@param block_idx? any[]
 ---@param grid_dim? any[]
@@ -266,7 +271,8 @@ function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
   grid_dim = grid_dim or {arch.grid_dim()}
   local stages, group = opts.num_stages or 2, opts.consumer_group
   local blocks = params.cluster_shape[1] * params.cluster_shape[2]
-  -- those that read a number: the consumers, and producers that did not draw it
+  -- arrivals: the threads that read a number, i.e. consumers, and producers
+  -- that did not draw it
   local self = setmetatable({params = of_kernel(params), counter = opts.counter,
     blocks = blocks, group = group, num_stages = stages,
     scope = blocks > 1 and "cluster" or nil,
@@ -281,7 +287,8 @@ function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
   return self
 end
 
--- One that walks: at the cluster's own tile, its ring at the first stage.
+-- Makes an iterator at the cluster's own tile, with its ring at the first
+-- stage.
 local function walker(tiles, class, user)
   return setmetatable({tiles = tiles, params = tiles.params,
     cta_id_in_cluster = tiles.cta_id_in_cluster,
@@ -291,8 +298,8 @@ end
 
 local function leads() return core.eq(arch.block_idx_in_cluster(), 0) end
 
--- The next number. Each cluster draws one more than it has tiles: the last of
--- all is known.
+-- Draws the next number. Each cluster draws one number more than it has tiles,
+-- so the last draw of all is known.
 local function draw(tiles)
   local counter, clusters = tiles.counter, tiles.num_persistent_clusters
   local drawn = arch.atomic_add(counter.iterator, 1)
@@ -303,7 +310,7 @@ local function draw(tiles)
   return drawn + clusters
 end
 
---- What the thread has that loads: of the cluster's first block, who draws.
+--- Makes the iterator of the loading thread; the cluster's first block draws.
 function Dynamic:producer()
   local work = walker(self, Giver, "producer")
   if self.blocks == 1 then work.next = draw(self); return work end
@@ -312,10 +319,10 @@ function Dynamic:producer()
   return work
 end
 
---- What a consumer has.
+--- Makes the iterator of a consumer.
 function Dynamic:consumer() return walker(self, Taker, "consumer") end
 
--- Waits for a number that was sent, and gives its place back.
+-- Waits for a number that was sent and returns it.
 local function take(work, phase)
   local tiles, index = work.tiles, work.state.index
   tiles.full:wait(index, phase, tiles.scope)
@@ -328,7 +335,7 @@ local function give_back(work)
                           work.tiles.scope)
 end
 
--- Sends a number to all blocks of the cluster; a block alone just stores it.
+-- Sends a number to all blocks of the cluster; a single block just stores it.
 local function send(work)
   local tiles, index = work.tiles, work.state.index
   tiles.empty:wait(index, work.state.phase, tiles.scope)
@@ -346,7 +353,7 @@ local function send(work)
   work.next = draw(tiles)
 end
 
---- To the next place.
+--- Advances to the next position.
 function Giver:advance_to_next_work()
   if self.tiles.blocks == 1 then send(self)
   else
@@ -359,7 +366,8 @@ function Giver:advance_to_next_work()
   self.state:advance()
 end
 
---- Waits until all have taken what was sent: before shared memory goes.
+--- Waits until all blocks have read the sent numbers, before shared memory is
+-- released.
 function Giver:tail()
   local tiles = self.tiles
   if tiles.blocks == 1 then return end
@@ -371,7 +379,7 @@ function Giver:tail()
   end)
 end
 
---- To the next place; with a count, so many further.
+--- Advances to the next position, or by advance_count positions.
 ---@param advance_count? integer|cute.Value
 function Taker:advance_to_next_work(advance_count)
   local function one()
@@ -386,7 +394,7 @@ function Taker:advance_to_next_work(advance_count)
     self.state:advance()
   end
   if (advance_count or 1) == 1 then return one() end
-  for _ in trace().range(advance_count) do  -- after the last none is sent
+  for _ in trace().range(advance_count) do  -- nothing is sent after the last
     branch().when(self:is_valid(), one)
   end
 end
@@ -399,33 +407,30 @@ for _, class in ipairs {Giver, Taker} do
 end
 
 ---------------------------------------------------------------------------
--- Stream-K: the last tiles are divided along K
+-- Stream-K: the last tiles are split along K
 ---------------------------------------------------------------------------
 
 local StreamK = {}
 StreamK.__index = StreamK
 
---- Tiles and parts of tiles for clusters that all end at about the same time.
---
--- 10 tiles for 4 clusters are two and a half waves: half of the clusters would
--- wait for the end of the third. So only waves of whole tiles but one are given
--- out as tiles, here one; the other 6 tiles are 6 k_tiles steps, of which each
--- cluster has a quarter, a tile and a half, before its whole one:
+--- Makes a scheduler of tiles and parts of tiles, such that all clusters end at
+-- about the same time.
 --
 --     steps   0       1       2       3       4       5       6    tiles
 --             |-------|---+---|-------|-------|---+---|-------|
 --     range   |     0     |     1     |     2     |     3     |
 --
--- Clusters that are at different steps read different parts of A and B, which
--- L2 must hold. With `equal` = n two waves are whole, and the tiles that are
--- left, here 2, have as many equal parts as there are clusters for, n at most:
+-- Clusters at different steps read different parts of A and B, which L2 must
+-- hold. With `equal` = n, two waves are whole. Each remaining tile, here 2, is
+-- split into equal parts, as many as there are clusters for, n at most:
 --
 --     range   | 0 | 1 | 2 | 3 |       0 and 2 after their whole tiles
 --
--- A tile is finished by who has its first step; who has others of its steps
--- leaves sums for that one. Sums are left before anything is waited for, and a
--- range's next one is that of the cluster before, which began earlier: so the
--- one who finishes does not wait for long, and never in vain.
+-- The cluster with a tile's first step finishes the tile; clusters with other
+-- steps of it store partial sums for that cluster. Partial sums are stored
+-- before any wait. The range after a tile's first one belongs to a cluster that
+-- began earlier. So the finishing cluster does not wait for long, and always
+-- ends.
 --
 --     local tiles = cute.utils.StreamKTileScheduler(params, k_tiles)
 --     cute.loop(function() return tiles:is_valid() end, function()
@@ -442,13 +447,13 @@ StreamK.__index = StreamK
 --       tiles:advance_to_next_work()
 --     end)
 --
--- A cluster has one range, and leaves sums once at most: who has room for those
--- of each range has room enough. Parts of less than `least` steps go to their
--- neighbour. Where waves are whole no tile is divided.
----@param params table of PersistentTileSchedulerParams
----@param k_tiles any tiles along K, 1 or more
+-- A cluster has one range and stores partial sums at most once, so one buffer
+-- for each range is sufficient. Parts of less than `least` steps are merged
+-- with their neighbour. If all waves are whole, no tile is split.
+---@param params table from PersistentTileSchedulerParams
+---@param k_tiles any number of tiles along K, 1 or more
 ---@param opts? {least: integer, equal: integer} least: 1 when absent
----@param block_idx? any[] of this launch when absent, as grid_dim
+---@param block_idx? any[] that of the launch when absent, like grid_dim
 ---@param grid_dim? any[]
 function schedule.StreamKTileScheduler(params, k_tiles, opts, block_idx,
                                        grid_dim)
@@ -483,7 +488,7 @@ function schedule.StreamKTileScheduler(params, k_tiles, opts, block_idx,
   return self
 end
 
---- The step that a range begins with; of all steps of divided tiles.
+--- Returns the first step of a range, counted over all split tiles.
 function StreamK:first_step(range)
   local k = self.k_tiles
   if self.parts then
@@ -501,8 +506,9 @@ function StreamK:first_step(range)
     core.where(core.lt(k - inside, least), (tile + 1) * k, step))
 end
 
--- Is the present place in this cluster's range? Who finishes an equal part
--- does so last: the others' are there by then.
+-- Reports whether the current position is in this cluster's range. With equal
+-- parts, a cluster that finishes a tile does so last, when the other parts are
+-- ready.
 local function in_range(self)
   local inside = core.lt(self.at, self.stop)
   if not self.parts then return inside end
@@ -511,14 +517,14 @@ local function in_range(self)
     | core.ge(self.current_work_linear_idx, self.whole))
 end
 
---- Is there work at the present place?
+--- Reports whether there is work at the current position.
 function StreamK:is_valid()
   return core.lt(self.at, self.stop)
     | core.lt(self.current_work_linear_idx, self.whole)
 end
 
---- The work at the present place: tile_idx = {m, n, l}; k_first and k_count:
--- which tiles along K; range: this cluster's.
+--- Returns the work at the current position: tile_idx = {m, n, l}; k_first and
+-- k_count: the tiles along K; range: this cluster's.
 function StreamK:get_current_work()
   local k, divided = self.k_tiles, in_range(self)
   local tile = self.at // k
@@ -532,15 +538,16 @@ function StreamK:get_current_work()
   return w
 end
 
---- The first one.
+--- Returns the first work.
 function StreamK:initial_work_tile_info() return self:get_current_work() end
 
---- Does range `from`, one behind that of work `w`, begin inside w's tile?
+--- Reports whether range `from`, after that of work `w`, begins inside w's
+-- tile.
 function StreamK:has_part(from, w)
   return core.lt(self:first_step(from), w.last_step)
 end
 
---- To the next place.
+--- Advances to the next position.
 function StreamK:advance_to_next_work()
   local divided = in_range(self)
   local next_tile = (self.at // self.k_tiles + 1) * self.k_tiles
@@ -550,15 +557,15 @@ function StreamK:advance_to_next_work()
 end
 
 ---------------------------------------------------------------------------
--- Hilbert's curve
+-- Hilbert curve
 ---------------------------------------------------------------------------
 
 local function sgn(x) return x > 0 and 1 or x < 0 and -1 or 0 end
 
--- Calls visit(x, y) along a curve through a rectangle of any extents, from
--- (x, y) along (ax, ay) and aside (bx, by), whose neighbours are neighbours:
--- Hilbert's halves and quarters with odd extents left to the last part, which
--- is J. Cerveny's generalised curve (2018).
+-- Calls visit(x, y) along a curve through a rectangle of any extents, from (x,
+-- y) along (ax, ay) with width (bx, by); consecutive points are neighbours. It
+-- splits into halves and quarters like Hilbert's curve and leaves odd extents
+-- to the last part: J. Cerveny's generalised Hilbert curve (2018).
 local function walk(x, y, ax, ay, bx, by, visit)
   local w, h = math.abs(ax + ay), math.abs(bx + by)
   local dax, day, dbx, dby = sgn(ax), sgn(ay), sgn(bx), sgn(by)
@@ -586,9 +593,9 @@ local function walk(x, y, ax, ay, bx, by, visit)
        -bx2, -by2, -(ax - ax2), -(ay - ay2), visit)
 end
 
---- The places of an m by n grid of clusters along a curve of Hilbert's kind,
--- on which neighbours in time are neighbours in place: a tensor of i32 for
--- PersistentTileSchedulerParams' order. Of the host.
+--- Returns the positions of an m by n grid of clusters along a generalised
+-- Hilbert curve, on which consecutive positions are neighbours: a host tensor
+-- of i32 for the order of PersistentTileSchedulerParams.
 ---@param m integer
 ---@param n integer
 ---@return table tensor (m * n) of i32, m + n * 65536

@@ -1,14 +1,14 @@
 --- The canonical shared-memory layouts that warpgroup MMAs read.
 --
--- An atom is given by its major ("K" or "MN"), its swizzle ("INTER", "SW32",
--- "SW64", "SW128") and the width of its elements in bits. In bits it is 8
--- rows of 128 bits times the swizzle's span; the stored swizzle works on
--- bytes. tcgen05 has "SW128_32B" too: granules of 32 bytes, in 4 rows.
+-- An atom is given by its major mode ("K" or "MN"), its swizzle ("INTER",
+-- "SW32", "SW64", "SW128") and the width of its elements in bits. It has 8 rows
+-- of the swizzle's span (INTER: 128 bits); the stored swizzle works on bytes.
+-- tcgen05 also has "SW128_32B": granules of 32 bytes, in 4 rows.
 local core = require "cute.core"
 
 local smem = {}
 
--- B, M, S of Sw<B,M,S> on bytes, the span and the rows of an atom.
+-- B, M, S of Sw<B,M,S> on bytes, the span in bits and the rows of an atom.
 local KINDS = {
   INTER = {swizzle = {0, 4, 3}, bits = 128, rows = 8},
   SW32 = {swizzle = {1, 4, 3}, bits = 256, rows = 8},
@@ -22,15 +22,15 @@ local function find(name)
     .. "'%s' (INTER, SW32, SW64, SW128, SW128_32B)"):format(name))
 end
 
---- The swizzle of a kind as stored: on bytes.
+--- Returns the swizzle of a kind as stored: on bytes.
 function smem.swizzle(kind)
   return core.make_swizzle(table.unpack(find(kind).swizzle))
 end
 
---- The atom, its swizzle on element offsets.
+--- Returns the atom, with its swizzle on element offsets.
 ---@param major "K"|"MN"
 ---@param kind "INTER"|"SW32"|"SW64"|"SW128"|"SW128_32B"
----@param bits integer of an element
+---@param bits integer width of an element
 ---@return cute.Layout
 function smem.atom(major, kind, bits)
   local rows, span, sw = find(kind).rows, find(kind).bits, smem.swizzle(kind)
@@ -43,8 +43,8 @@ function smem.atom(major, kind, bits)
   return core.composition(sw, core.upcast(l, bits))
 end
 
---- The kind with the widest swizzle that a contiguous extent fills.
----@param bits integer the extent's
+--- Returns the kind with the widest swizzle that a contiguous extent fills.
+---@param bits integer the extent in bits
 ---@return string kind
 function smem.widest(bits)
   for _, kind in ipairs {"SW128", "SW64", "SW32", "INTER"} do
@@ -54,10 +54,10 @@ function smem.widest(bits)
     .. "multiple of 128"):format(bits))
 end
 
--- Of matrices whose second mode is contiguous, and of those whose first is.
+-- The major modes of matrices with a contiguous second mode, and first mode.
 local MAJOR = {row = "K", col = "MN"}
 
---- The major of a layout "row" or "col", or of LayoutEnum.
+--- Returns the major mode of a layout "row" or "col", or of a LayoutEnum.
 ---@param layout string|table
 ---@return "K"|"MN"
 function smem.major(layout)

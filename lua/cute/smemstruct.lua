@@ -1,4 +1,4 @@
---- Structures of shared memory: named fields with offsets and alignments.
+--- Structures in shared memory: named fields with offsets and alignments.
 --
 --     local Storage = cute.struct {
 --       {"sA", cute.bf16, 128 * 64, align = 128},  -- or 128 behind the count
@@ -7,15 +7,15 @@
 --     local s = cute.utils.SmemAllocator():allocate(Storage)
 --     local sA = cute.make_tensor(s.sA, layout)
 --
--- A field's type may be a structure too. In a union all fields begin at 0.
--- Fields come in the order of the list; a plain table, `{sum = cute.f32, sA =
--- {cute.bf16, 128}}`, has none, so its fields come in the order of their names.
+-- A field's type can be a structure. In a union all fields begin at 0. Fields
+-- are in the order of the list; a plain table, `{sum = cute.f32, sA =
+-- {cute.bf16, 128}}`, has no order, so its fields are sorted by name.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
 local structs = {}
 
-local Struct = {__closed = true}  -- to cute.lang.reach: never written to
+local Struct = {__closed = true}  -- for cute.lang.reach: never written to
 Struct.__index = Struct
 
 local function round_up(n, to) return (n + to - 1) // to * to end
@@ -24,7 +24,7 @@ local function is_struct(x)
   return type(x) == "table" and getmetatable(x) == Struct
 end
 
--- A field's type as MemRange and Align give it is part of its declaration.
+-- Expands a field's type made by MemRange or Align into its declaration.
 local function spliced(d)
   local t = d[2]
   if type(t) ~= "table" or getmetatable(t) then return d end
@@ -36,7 +36,7 @@ local function spliced(d)
   return all
 end
 
--- Entry i of a declaration, which may also have that name.
+-- Returns entry i of a declaration, which may also be given by name.
 local function entry(what, d, i, name)
   if d[i] ~= nil and d[name] ~= nil then
     core.fail("bad-argument", ("%s: field '%s' has the %s %s and %s = %s")
@@ -51,7 +51,7 @@ local ENTRIES = {count = true, align = true, true, true, true, true}
 
 local MOST = 1 << 40  -- bytes of a field, and of its alignment
 
--- One declaration {name, type, count, align} as a field.
+-- Converts one declaration {name, type, count, align} to a field.
 local function field(what, d)
   d = spliced(type(d) == "table" and d or {d})
   for key in pairs(d) do
@@ -84,7 +84,8 @@ local function field(what, d)
           size = is_struct(t) and one * count or (t.bits * count + 7) // 8}
 end
 
--- The declarations as a list: those of a plain table by their names.
+-- Returns the declarations as a list; those of a plain table are sorted by
+-- name.
 local function listed(what, fields)
   local names, list = {}, {}
   for name, t in pairs(type(fields) == "table" and fields or {}) do
@@ -121,13 +122,14 @@ local function build(what, fields, union)
   return setmetatable(s, Struct)
 end
 
---- A structure: fields one after the other, each at its alignment.
----@param fields table[] {name, type, count?, align?} each, count and align
+--- Makes a structure: consecutive fields, each at its alignment.
+---@param fields table[] each {name, type, count?, align?}, with count and align
 -- also as count =, align =; or by name
 function structs.struct(fields) return build("struct", fields, false) end
 
 sign.with(structs.struct, {
-  -- The Python DSL's words for a field: {"sA", Align(MemRange(f16, 64), 128)}.
+  -- The Python DSL's notation for a field: {"sA", Align(MemRange(f16, 64),
+  -- 128)}.
   MemRange = sign.guard("cute.struct.MemRange(dtype: dtype|string|struct, "
     .. "count: integer)", function(dtype, count) return {dtype, count} end),
   Align = sign.guard("cute.struct.Align(field: dtype|string|struct|table, "
@@ -137,17 +139,17 @@ sign.with(structs.struct, {
               align = bytes}
     end)})
 
---- A union: all fields begin at 0.
+--- Makes a union: all fields begin at 0.
 ---@param fields table[]
 function structs.union(fields) return build("union", fields, true) end
 
---- Bytes, the padding at the end included.
+--- Returns its size in bytes, including padding at the end.
 function Struct:size_in_bytes() return self.size end
 
---- Bytes that it starts on a multiple of.
+--- Returns its alignment in bytes.
 function Struct:align_in_bytes() return self.align end
 
---- Offset of a field in bytes.
+--- Returns the offset of a field in bytes.
 ---@param name string
 function Struct:offsetof(name)
   local f = self.fields[name]
@@ -167,8 +169,8 @@ function Struct:__tostring()
                                         table.concat(parts, "; "))
 end
 
--- A table of the fields: one(field) of each element type, of a structure
--- some(field, k) the kth, in a list where there are several.
+-- Returns a table of the fields: one(field) for an element type; some(field, k)
+-- for the kth of a structure, in a list if there are several.
 local function each_field(self, one, some)
   local out = {}
   for _, f in ipairs(self.fields) do
@@ -183,7 +185,7 @@ local function each_field(self, one, some)
   return out
 end
 
---- The fields as pointers (structures as tables of them) into bytes (an
+--- Returns the fields as pointers (structures as tables of them) into bytes (an
 -- iterator of u8).
 ---@param bytes table
 ---@return table
@@ -196,10 +198,10 @@ function Struct:at(bytes)
   end)
 end
 
---- Shared memory of the kernel being traced for one: its fields as pointers,
--- as `at` gives them. Each field is memory of its own, so that reports name it
--- and count its elements; a union's fields share theirs.
----@param align? integer bytes that it starts on a multiple of, at least
+--- Allocates one in the shared memory of the kernel being traced; returns its
+-- fields as pointers, like `at`. Each field is a separate allocation, so that
+-- reports name it and count its elements; a union's fields share one.
+---@param align? integer minimum alignment in bytes
 ---@return table
 function Struct:allocate(align)
   local arch = require "cute.arch"
@@ -218,7 +220,7 @@ sign.class("struct", Struct, [[
   allocate(align?: integer)
 ]])
 
---- Is it a structure or union?
+--- Reports whether a value is a structure or union.
 structs.is = is_struct
 
 return structs

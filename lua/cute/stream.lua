@@ -1,5 +1,5 @@
---- Streams, events and graphs: what is queued where, what waits for what, and
--- what is queued again and again.
+--- Streams, events and graphs: queues of work, waits between them, and recorded
+-- work to repeat.
 --
 --     local s = cute.stream()
 --     B:copy_from(A, {stream = s})
@@ -11,8 +11,8 @@
 --     end)
 --     step:launch()
 --
--- On the simulator all is done when it is said; a graph runs there what it
--- recorded, and refuses what a GPU refuses.
+-- In the simulator each command executes at once. A graph replays its recording
+-- there, and rejects the same operations as on a GPU.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
@@ -20,7 +20,7 @@ local report = require "cute.lang.report"
 
 local stream = {}
 
--- The device of that name, or an error.
+-- Returns the device of that name, or raises an error.
 local function device_of(name)
   core.outside()
   local device, why = kernel.device(name)
@@ -37,7 +37,8 @@ end
 -- Streams and events of the simulator
 ---------------------------------------------------------------------------
 
--- What waits does so for nothing, but cannot be in a graph.
+-- Checks a wait: in the simulator it returns at once, but a graph must not
+-- contain it.
 local function waits(what)
   if core.recording() then
     core.fail("in-graph", what .. " waits for the GPU, which runs nothing "
@@ -45,7 +46,7 @@ local function waits(what)
   end
 end
 
--- An error where it was closed, as a GPU's is.
+-- Raises an error if the object was closed, as on a GPU.
 local function open(x, what)
   core.outside()
   if x.closed then core.fail("closed", ("the %s was closed"):format(what)) end
@@ -54,7 +55,7 @@ end
 local Event = {simulated = true, device = "sim"}
 Event.__index = Event
 
---- Notes how far a stream is: the current one, or that named.
+--- Records the progress of a stream: the current one, or the given one.
 function Event:record(of)
   open(self, "event")
   if of then open(of, "stream") end
@@ -69,64 +70,67 @@ local function recorded(e)
   return e.at
 end
 
---- Waits until the stream is there. False where it was never recorded.
+--- Waits until the stream has reached the event. Returns false if it was never
+-- recorded.
 function Event:sync()
   open(self, "event")
   waits "sync"
   return self.at ~= nil
 end
 
---- Is the stream there already?
+--- Reports whether the stream has reached the event.
 function Event:done()
   open(self, "event")
   waits "done"
   return self.at ~= nil
 end
 
---- Milliseconds from this event to another; both were recorded and are done.
+--- Returns the milliseconds from this event to another; both must be recorded
+-- and complete.
 function Event:elapsed(to)
   core.outside()
   waits "elapsed"
   return (recorded(to) - recorded(self)) * 1e3
 end
 
---- Gives it back to the driver.
+--- Returns it to the driver.
 function Event:close() self.closed = true end
 
 local Stream = {simulated = true, device = "sim"}
 Stream.__index = Stream
 function Stream.__tostring() return "stream of the simulator" end
 
---- Waits for all that the stream was given.
+--- Waits for all work of the stream.
 function Stream:sync()
   open(self, "stream")
   waits "sync"
   return true
 end
 
---- Is nothing of it left to do?
+--- Reports whether all work of the stream is complete.
 function Stream:done()
   open(self, "stream")
   waits "done"
   return true
 end
 
---- What it is given from here on begins when an event, or all that another
--- stream was given, is done.
+--- Makes later work of the stream wait for an event, or for all current work of
+-- another stream.
 function Stream:wait(other)
   open(self, "stream")
   open(other, getmetatable(other) == Stream and "stream" or "event")
   return true
 end
 
---- An event behind all that the stream was given: a new one, or that named.
+--- Records an event after all work of the stream: a new event, or the given
+-- one.
 function Stream:record(event)
   event = event or setmetatable({}, Event)
   event:record(self)
   return event
 end
 
---- Gives it back to the driver, when all of it is done.
+--- Returns it to the driver when all its work is complete.
 function Stream:close() self.closed = true end
 
 sign.class("event", Event, [[
@@ -137,22 +141,23 @@ sign.class("stream", Stream, [[
 ]])
 
 ---------------------------------------------------------------------------
--- Both
+-- Streams and events of any device
 ---------------------------------------------------------------------------
 
---- A stream: what it is given runs in that order, beside other streams. It has
--- sync() (waits for all of it), wait(event or stream), record([event]), which
--- gives the event, done() (is nothing left?), close().
----@param device? any the GPU where there is one, when absent
+--- Makes a stream, which runs its work in order and concurrently with other
+-- streams. It has sync() (waits for all work), wait(event or stream),
+-- record([event]), which returns the event, done() (is all work complete?),
+-- close().
+---@param device? any the GPU, if there is one, when absent
 function stream.stream(device)
   local d = device_of(device)
   if d.kind == "sim" then return setmetatable({}, Stream) end
   return must(d.dev:stream())
 end
 
---- An event: record([stream]) notes how far a stream is; sync() waits until it
--- is there, done() asks, elapsed(event) is the time between two in
--- milliseconds.
+--- Makes an event: record([stream]) records the progress of a stream; sync()
+-- waits until the stream has reached it; done() asks; elapsed(event) returns
+-- the time between two in milliseconds.
 ---@param device? any
 function stream.event(device)
   local d = device_of(device)
@@ -160,15 +165,16 @@ function stream.event(device)
   return must(d.dev:event())
 end
 
--- The GPU of a stream, nil for one of the simulator.
+-- Returns the GPU of a stream, or nil for one of the simulator.
 local function gpu_of(s)
   if s.device ~= "sim" then return device_of(s.device).dev end
 end
 
---- f(...), where what names no stream goes to this one.
+--- Calls f(...) with this stream as the current one, for work that names no
+-- stream.
 ---@param s any a stream
 ---@param f function
----@return any ... of f
+---@return any ... results of f
 function stream.with_stream(s, f, ...)
   if core.typename(s) ~= "stream" and not (type(s) == "table" and s.simulated)
   then
@@ -191,7 +197,7 @@ function stream.with_stream(s, f, ...)
   return f(...)
 end
 
---- Waits for all that a device was given.
+--- Waits for all work of a device.
 ---@param device? any
 function stream.synchronize(device)
   local d = device_of(device)
@@ -208,7 +214,7 @@ function Graph.__tostring(g)
   return ("graph of the simulator, %d nodes"):format(g.nodes)
 end
 
--- What f launches and copies: a list of functions with arguments.
+-- Records the launches and copies of f: a list of functions with arguments.
 local function record(f)
   core.outside()
   if core.recording() then
@@ -222,7 +228,7 @@ local function record(f)
   return list
 end
 
---- Runs all that was recorded as one launch, on a stream or the current one.
+--- Runs everything recorded as one launch, on a stream or the current one.
 function Graph:launch(on)
   open(self, "graph")
   if on then open(on, "stream") end
@@ -236,33 +242,33 @@ function Graph:launch(on)
   return true
 end
 
---- Runs all that was recorded n times, one run behind the other.
+--- Runs everything recorded n times in sequence.
 function Graph:launch_n(n, on)
   kernel.times(n)
   for _ = 1, n do self:launch(on) end
   return true
 end
 
---- Makes it the graph of what another function launches; cheap where only
--- numbers and tensors differ.
+--- Replaces the recording by that of another function; cheap if only numbers
+-- and tensors differ.
 function Graph:update(f)
   self.list, self.closed = record(f), nil
   self.nodes = #self.list
   return self
 end
 
---- Gives it back, with the memory that it holds.
+--- Releases it and the memory that it holds.
 function Graph:close() self.list, self.closed = {}, true end
 
 sign.class("graph", Graph, [[
   launch(stream?) launch_n(n: integer, stream?) update(f: function) close()
 ]])
 
---- What f launches, copies and fills, recorded and not run: graph:launch(
--- [stream]) runs all of it as one launch, launch_n(n [, stream]) n times, and
--- again; update(f) makes it another. Numbers and tensors are those of the
--- recording, and their memory stays with the graph; tensors that f makes are
--- the same ones in each launch. f may not wait, nor read what the GPU has.
+--- Records the launches, copies and fills of f without running them.
+-- graph:launch([stream]) runs all of them as one launch, launch_n(n [, stream])
+-- n times; update(f) records again. Numbers and tensors are those of the
+-- recording, and the graph keeps their memory. Tensors made by f are the same
+-- in every launch. f must not wait, nor read data of the GPU.
 --
 --     k = cute.kernel(function(x) x[0] = x[0] + 1 end)
 --     x = cute.zeros({1}, cute.f32)
@@ -272,8 +278,8 @@ sign.class("graph", Graph, [[
 --     g:launch_n(5)
 --     x(0)  --> 5.0
 ---@param f function
----@param opts? {device: any, stream: any} the GPU where there is one, when
--- absent; the stream that is recorded, where f's launches name one
+---@param opts? {device: any, stream: any} device: the GPU, if there is one,
+-- when absent; stream: the stream to record, if f's launches name one
 ---@return any graph .nodes launches, copies and fills
 function stream.graph(f, opts)
   kernel.check_options(opts, {device = "string table",

@@ -1,18 +1,18 @@
---- Symbolic arguments: what a kernel is compiled for where no data are there.
+--- Symbolic arguments: compile a kernel without data.
 --
 --     local X = cute.symbolic {dtype = cute.bf16, shape = {"m", "k%8"},
 --                              align = 16}
 --     local run = cute.compile(k, X, 1.0, {block = 128})
 --     run(x, 2.0, {grid = n})     -- x: any bf16 tensor that is as declared
 --
--- An extent or stride is an integer, or a symbol: cute.sym_int(), or a name
--- such as "m", with what divides it behind a `%`. One symbol is one number,
--- wherever it stands among the arguments of a launch.
+-- An extent or stride is an integer or a symbol: cute.sym_int(), or a name such
+-- as "m", optionally followed by `%` and a divisor. A symbol has one value for
+-- all its uses in the arguments of a launch.
 local core = require "cute.core"
 
 local symbolic = {}
 
-local DEEPEST = 32  -- as tuples may be
+local DEEPEST = 32  -- nesting, as for tuples
 local ids, named = 0, {}
 
 local function new_symbol(width, divisibility)
@@ -28,10 +28,10 @@ local function check_divisibility(d)
   return d or 1
 end
 
---- An integer that each launch tells, of 32 or 64 bits: an extent, a stride,
--- or an argument.
+--- Makes an integer whose value each launch provides, of 32 or 64 bits: an
+-- extent, a stride, or an argument.
 ---@param width? integer|table 32 (the default) or 64
----@param opts? {divisibility: integer} what divides it
+---@param opts? {divisibility: integer} a known divisor
 function symbolic.sym_int(width, opts)
   if type(width) == "table" then width, opts = nil, width end
   width = width or 32
@@ -42,14 +42,14 @@ function symbolic.sym_int(width, opts)
   return new_symbol(width, check_divisibility(opts and opts.divisibility))
 end
 
---- An integer of 32 bits that each launch tells: sym_int(32).
----@param divisibility? integer what divides it
+--- Makes a 32-bit integer whose value each launch provides: sym_int(32).
+---@param divisibility? integer a known divisor
 function symbolic.sym_int32(divisibility)
   return new_symbol(32, check_divisibility(divisibility))
 end
 
---- An integer of 64 bits that each launch tells: sym_int(64).
----@param divisibility? integer what divides it
+--- Makes a 64-bit integer whose value each launch provides: sym_int(64).
+---@param divisibility? integer a known divisor
 function symbolic.sym_int64(divisibility)
   return new_symbol(64, check_divisibility(divisibility))
 end
@@ -58,7 +58,7 @@ end
 -- Extents and strides
 ---------------------------------------------------------------------------
 
--- One of them: {n = integer} or {div =, id =, wide =}.
+-- Converts an extent or stride to {n = integer} or {div =, id =, wide =}.
 local function leaf(what, x)
   if math.type(x) == "integer" then
     if x < 0 then
@@ -80,7 +80,7 @@ local function leaf(what, x)
   return {id = named[name].id, div = check_divisibility(div)}
 end
 
--- The leaves of nested tables are added to a list.
+-- Appends the leaves of nested tables to a list.
 local function flat(x, list, depth)
   if x == nil then core.fail("bad-argument", "a shape is needed, got nil") end
   if type(x) ~= "table" then
@@ -107,7 +107,7 @@ local function collect(what, x)
   return list
 end
 
--- Nested tables like x, with a number for each leaf.
+-- Returns nested tables like x, with a number for each leaf.
 local function numbers(x, list, at)
   if type(x) ~= "table" then
     at[1] = at[1] + 1
@@ -126,7 +126,7 @@ local function times(a, b)
           wide = a.wide or b.wide}
 end
 
--- Compact strides, those of the leaves with the least order first.
+-- Returns compact strides, with the leaves of the lowest order fastest.
 local function compact(shape, order)
   local at, stride, step = {}, {}, {n = 1, div = 1}
   for i = 1, #shape do at[i] = i end
@@ -171,10 +171,10 @@ local function check_align(dtype, align)
   return align
 end
 
--- As a tuple: tensors have those.
+-- Wraps a number in a tuple, which tensors have.
 local function tuple(x) return type(x) == "table" and x or {x} end
 
--- d: dtype, shape, stride or order, align, wide
+-- Makes a tensor from d: dtype, shape, stride or order, align, wide
 local function make(d)
   d.shape, d.stride = tuple(d.shape), d.stride and tuple(d.stride)
   local shape = collect("shape", d.shape)
@@ -210,7 +210,7 @@ local function options(what, given)
   return given or {}
 end
 
---- A tensor without data, of these extents and strides.
+--- Makes a tensor without data from extents and strides.
 ---@param dtype cute.DType|string
 ---@param shape any
 ---@param stride any
@@ -221,8 +221,9 @@ function symbolic.make_fake_tensor(dtype, shape, stride, opts)
                align = opts.assumed_align}
 end
 
---- One that is compact: in the order of `stride_order` (mode 0 fastest when
--- absent). Its strides have 32 bits unless use_32bit_stride = false.
+--- Makes a compact tensor without data, in the order of `stride_order` (mode 0
+-- fastest when absent). Its strides have 32 bits unless use_32bit_stride =
+-- false.
 ---@param dtype cute.DType|string
 ---@param shape any
 ---@param opts? table {stride_order: integer[], assumed_align: integer,
@@ -240,9 +241,9 @@ function symbolic.make_fake_compact_tensor(dtype, shape, opts)
                wide = opts.use_32bit_stride == false}
 end
 
---- A tensor without data: {dtype =, shape =, stride =, align =}. Without a
--- stride it is compact with its last mode fastest, as cute.zeros makes them;
--- without align (bytes) its elements are aligned.
+--- Makes a tensor without data: {dtype =, shape =, stride =, align =}. Without
+-- a stride it is compact with its last mode fastest, like cute.zeros; without
+-- align (bytes) it has the alignment of its elements.
 ---@param d {dtype: cute.DType|string, shape: any, stride: any, align: integer}
 function symbolic.symbolic(d)
   local order, n = {}, #flat(d.shape, {}, 0)

@@ -1,5 +1,5 @@
 --- cute.utils.TensorMapManager: tensor maps that a kernel makes, one for each
--- tensor that it meets, as grouped work needs them.
+-- tensor it processes, as grouped work needs them.
 --
 --     local maps = cute.utils.TensorMapManager("SMEM", 128)
 --     local ptr = maps:get_tensormap_ptr(tensormaps(block, _))
@@ -19,15 +19,15 @@ local BYTES = 128
 
 local function when(...) require "cute.lang.branch".when(...) end
 
---- Where maps change: where they stand, or in shared memory before they go
--- there.
+--- The memory where maps are changed: in place in global memory, or in shared
+-- memory before they are copied to global memory.
 tensormaps.TensorMapUpdateMode = {GMEM = "GMEM", SMEM = "SMEM"}
 
 local Manager = {}
 Manager.__index = Manager
 
---- What makes and changes tensor maps.
----@param tensormap_update_mode string of TensorMapUpdateMode
+--- Makes an object that makes and changes tensor maps.
+---@param tensormap_update_mode string from TensorMapUpdateMode
 ---@param bytes_per_tensormap integer 128
 function tensormaps.TensorMapManager(tensormap_update_mode,
                                      bytes_per_tensormap)
@@ -42,21 +42,21 @@ function tensormaps.TensorMapManager(tensormap_update_mode,
   return setmetatable({in_smem = tensormap_update_mode == "SMEM"}, Manager)
 end
 
--- f in one thread of a warp.
+-- Runs f in one thread of a warp.
 local function by_one(f)
   when(arch.elect_one(), f)
 end
 
---- The tensor map that begins at a pointer.
+--- Returns the tensor map at a pointer.
 ---@param ptr table to i64
 function Manager:get_tensormap_ptr(ptr)  -- luacheck: ignore self
   return core.make_tensor(ptr.iterator or ptr,
     core.make_layout(BYTES * 8 // ptr.element_type.bits))
 end
 
---- A warp copies an atom's map there.
+--- Copies an atom's map to a pointer, by one warp.
 ---@param copy_atom table
----@param dst_ptr table in global memory, of the mode SMEM in shared memory
+---@param dst_ptr table in global memory, or for mode SMEM in shared memory
 ---@param warp_id integer
 function Manager:init_tensormap_from_atom(copy_atom, dst_ptr, warp_id)
   when(arch.warp_idx():eq(warp_id), function()
@@ -65,24 +65,24 @@ function Manager:init_tensormap_from_atom(copy_atom, dst_ptr, warp_id)
   return self
 end
 
---- Maps that stand in global memory are released.
+--- Releases new maps in global memory.
 function Manager:fence_tensormap_initialization()
   if not self.in_smem then cpasync.fence_tma_desc_release() end
 end
 
---- What a warp made of a map is acquired.
+--- Acquires a map that a warp has changed.
 ---@param tensormap_ptr table in global memory
 function Manager:fence_tensormap_update(tensormap_ptr)
   cpasync.fence_tma_desc_acquire(tensormap_ptr)
   return self
 end
 
---- A warp tells each map of a tensor, and releases it.
+--- Changes each map to describe a tensor, by one warp, and releases it.
 ---@param tensor_gmem table[] tensors
 ---@param tma_copy_atom table[] the maps' atoms
----@param tensormap_gmem_ptr table[] where they stand
+---@param tensormap_gmem_ptr table[] pointers to the maps
 ---@param warp_id integer
----@param tensormap_smem_ptr? table[] in the mode SMEM: where they change
+---@param tensormap_smem_ptr? table[] in mode SMEM: where the maps are changed
 function Manager:update_tensormap(tensor_gmem, tma_copy_atom,
                                   tensormap_gmem_ptr, warp_id,
                                   tensormap_smem_ptr)

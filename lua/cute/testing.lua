@@ -1,5 +1,5 @@
---- cute.testing: assertions of a kernel, conversion of tensors, timing and
--- choosing the fastest of several ways.
+--- cute.testing: assertions in kernels, conversion of tensors, timing, and
+-- selection of the fastest configuration.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
@@ -7,8 +7,8 @@ local report = require "cute.lang.report"
 
 local testing = {}
 
---- Stops the kernel where the condition is false: the simulator reports the
--- line and the text, a GPU traps. On the host it is Lua's assert.
+--- Stops the kernel if the condition is false: the simulator reports the line
+-- and the text, a GPU traps. On the host it is Lua's assert.
 ---@param cond any
 ---@param text? string
 function testing.assert_(cond, text)
@@ -20,8 +20,9 @@ function testing.assert_(cond, text)
   end
 end
 
---- Copies every element of src to dst, of its size, rounded to dst's type,
--- where dst is (types of less than 8 bits on the host). Gives dst.
+--- Copies every element of src to dst, of the same size, rounded to dst's type.
+-- The copy runs on dst's device (types of less than 8 bits: on the host).
+-- Returns dst.
 ---@param src table
 ---@param dst table
 function testing.convert(src, dst)
@@ -40,10 +41,10 @@ function testing.convert(src, dst)
   return dst
 end
 
---- A copy of a tensor, on the host, with a gap of 16 bytes or more behind each
--- row (of its fastest mode, to a multiple of 16 bytes), where the simulator
--- lets no kernel read or write: without it a column beyond its row is the next
--- row's first one. Its shape is one of integers.
+--- Copies a tensor to the host, with a gap after each row of its fastest mode:
+-- 16 bytes or more, up to a multiple of 16 bytes. The simulator allows no
+-- kernel to access the gap. Without it, an access beyond a row would reach the
+-- next row unnoticed. The shape must consist of integers.
 ---@param t table
 ---@return table
 function testing.padded(t)
@@ -58,7 +59,7 @@ function testing.padded(t)
   table.sort(order, function(i, j)
     return t.stride[i] < t.stride[j] or (t.stride[i] == t.stride[j] and i < j)
   end)
-  local unit = math.max(128 // bits, 1)  -- elements of 16 bytes
+  local unit = math.max(128 // bits, 1)  -- elements in 16 bytes
   local size = 1
   for k, i in ipairs(order) do
     stride[i], size = size, size * t.shape[i]
@@ -74,7 +75,8 @@ end
 -- Timing
 ---------------------------------------------------------------------------
 
--- A thing to time: a prepared launch, or a function.
+-- Returns a function that runs an item to time: a prepared launch, or a
+-- function.
 local function launcher(x)
   if type(x) == "function" then return x end
   return function()
@@ -88,7 +90,7 @@ local function on_simulator(x)
   return type(x) == "table" and x.device and x.device.kind == "sim"
 end
 
--- How often it runs unmeasured and measured.
+-- Returns the numbers of warm-up and measured iterations.
 local function counts(opts)
   local function count(name, default, least)
     local n = opts[name] or default
@@ -123,13 +125,13 @@ local function time_on_host(run, opts)
   return (core.clock() - start) * 1e6 / n, "us"
 end
 
---- What one launch takes, and in which unit: on a GPU microseconds of its
--- clock, averaged; on the simulator the instructions that its warps execute
--- (the same every time); a function without a device microseconds of the host.
+--- Measures one launch and returns the unit, too. On a GPU: microseconds on its
+-- clock, averaged. In the simulator: instructions that its warps execute (the
+-- same every time). For a function without a device: microseconds of the host.
 ---@param x table|function a prepared launch (cute.compile), or a function
----@param opts? table {warmup_iterations: integer, iterations: integer,
----   device: string} 10 and 100 when absent; device: where a function runs,
----   the host when absent
+---@param opts? table {warmup_iterations: integer, iterations: integer, device:
+-- string} 10 and 100 when absent; device: that of a function, the host when
+-- absent
 ---@return number|nil value
 ---@return string unit or message
 function testing.benchmark(x, opts)
@@ -143,12 +145,13 @@ function testing.benchmark(x, opts)
   return time_on_gpu(x, opts, device.dev)
 end
 
---- How many copies of the data it takes to find nothing of the last launch in
--- L2: three times its size, and no more than launches.
+--- Returns the number of copies of the data needed so that no launch finds data
+-- of the previous one in L2: three times its size, at most the number of
+-- launches.
 ---@param one_workspace_bytes integer
 ---@param warmup_iterations integer
 ---@param iterations integer
----@param l2_bytes? integer of the GPU when absent
+---@param l2_bytes? integer that of the GPU when absent
 ---@return integer|nil
 ---@return string|nil message
 function testing.get_workspace_count(one_workspace_bytes, warmup_iterations,
@@ -170,7 +173,7 @@ end
 -- Choosing
 ---------------------------------------------------------------------------
 
--- All combinations of {name = {values}}, in order of names and values.
+-- Returns all combinations of {name = {values}}, in order of names and values.
 local function combinations(params)
   local names = {}
   for name in pairs(params) do names[#names + 1] = name end
@@ -194,12 +197,12 @@ local function combinations(params)
   return list
 end
 
---- The fastest configuration: make(config) gives a prepared launch or a
--- function, for every combination of params ({name = {values}}). One that
--- fails is passed over; if all fail, the last error is raised.
+--- Finds the fastest configuration: make(config) returns a prepared launch or a
+-- function, for every combination of params ({name = {values}}). Skips a
+-- configuration that fails; if all fail, raises the last error.
 ---@param make fun(config: table): any
 ---@param params table<string, any[]>
----@param opts? table of benchmark
+---@param opts? table options of benchmark
 ---@return table config, number value, any made, string unit
 function testing.tune(make, params, opts)
   local best, least, made, unit, last
@@ -223,13 +226,13 @@ function testing.tune(make, params, opts)
   return best, least, made, unit
 end
 
---- A function that tunes itself: called with arguments of a kind that it has
--- not seen yet (by `key` of them: their text when absent) it tries all
--- configurations of make(config, arguments...) and keeps the fastest; it
--- launches what make gives for that configuration and these arguments.
+--- Makes a function that tunes itself. For a new kind of arguments (by their
+-- `key`: their text when absent), it times all configurations of make(config,
+-- arguments...) and keeps the fastest. Then it launches the result of make for
+-- that configuration and the arguments.
 ---@param params table<string, any[]>
 ---@param make fun(config: table, ...): any
----@param opts? {key: fun(...): string} and those of benchmark
+---@param opts? {key: fun(...): string} and the options of benchmark
 ---@return fun(...): any
 function testing.autotune_jit(params, make, opts)
   local kept, key, timed = {}, core.kind_text, {}

@@ -1,18 +1,18 @@
---- Tiles of a GEMM: how the operands come from global memory through shared
--- memory into the fragments of an MMA, whatever their order, size and
--- alignment, and how the accumulators go back.
+--- Tiles of a GEMM: copies operands of any order, size and alignment from
+-- global memory through shared memory to the fragments of an MMA, and stores
+-- the accumulators.
 --
 --     local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
 --                                  at = bm, stages = 3})
 --     A.load(k_tile, stage)       -- global to shared memory, zeros outside
 --     A.fetch(stage, k_block)     -- shared memory to A.frag(_, _, k_block)
 --
--- An operand is (M,K) or (N,K); modes may be nested, or go through a function
--- (tiles.matrix). What its layout says decides, while tracing: the order of
--- shared memory (K or M contiguous, as in global memory), the widest copy that
--- rows and extents allow (16 bytes and cp.async at best, single elements
--- through registers at worst), and whether tiles may cross an edge: where
--- extents are multiples of the tile no predicate is left.
+-- An operand is (M,K) or (N,K); modes can be nested, or go through a function
+-- (tiles.matrix). At trace time its layout decides three things. First, the
+-- order of shared memory (K or M contiguous, as in global memory). Second, the
+-- widest copy that rows and extents allow: 16 bytes and cp.async at best,
+-- single elements through registers at worst. Third, whether tiles can cross an
+-- edge: no predicates remain if the extents are multiples of the tile.
 local core = require "cute.core"
 local sign = require "cute.lang.sign"
 local cute = require "cute"
@@ -21,7 +21,7 @@ local _ = cute._
 local tiles = {}
 
 ---------------------------------------------------------------------------
--- Facts of extents
+-- Properties of extents
 ---------------------------------------------------------------------------
 
 local function positive(x)
@@ -36,19 +36,19 @@ local function divisor(x)
   return math.type(x) and math.tointeger(x) or cute.get_divisibility(x)
 end
 
---- Does `by` divide an extent, for all that is known while tracing?
+--- Reports whether `by` divides an extent, as far as known at trace time.
 function tiles.divides(by, extent)
   return divisor(extent) % positive(by) == 0
 end
 
---- Tiles of an extent.
+--- Returns the number of tiles of an extent.
 function tiles.count(extent, tile)
   positive(tile)
   if math.type(extent) then return (extent + tile - 1) // tile end
   return cute.ceil_div(extent, tile)
 end
 
--- A block's place, of n: with it known, offsets need 32 bits only.
+-- Bounds a block's position by n, so that offsets need only 32 bits.
 local function within(at, n)
   if math.type(n) and n > 0 and not math.type(at) then
     core.assume(at, 0, n - 1, 1)
@@ -66,9 +66,9 @@ local function zeros(shape)
   return out
 end
 
---- The same tensor as a matrix of two modes that are integers: those of an
--- im2col view, ((Q,P,N),(C,S,R)), count as one each. Its layout goes through
--- the nested one then. A third mode stays as it is.
+--- Returns the same tensor as a matrix of two integer modes. Nested modes, such
+-- as those of an im2col view, ((Q,P,N),(C,S,R)), become one mode each; the
+-- layout then goes through the nested one. A third mode is unchanged.
 function tiles.matrix(t)
   local shape = t.shape
   if type(shape[1]) ~= "table" and type(shape[2]) ~= "table" then return t end
@@ -77,7 +77,8 @@ function tiles.matrix(t)
     zeros(whole), cute.make_identity_layout(whole)))
 end
 
--- An operand (M,(BK,k)), whose K is in tiles, as (M,BK,k); others as they are.
+-- Returns an operand (M,(BK,k)), with K in tiles, as (M,BK,k); others
+-- unchanged.
 local function in_tiles(t, BK)
   local K, stride = t.shape[2], is_plain(t) and t.stride
   if not stride or type(K) ~= "table" or #K ~= 2 or K[1] ~= BK then
@@ -87,8 +88,8 @@ local function in_tiles(t, BK)
     {t.shape[1], BK, K[2]}, {stride[1], stride[2][1], stride[2][2]}))
 end
 
--- The place after k in a shape, the first coordinate fastest; the last one
--- only grows.
+-- Returns the position after k in a shape, first coordinate fastest; the last
+-- coordinate is unbounded.
 local function after(k, shape)
   if type(shape) ~= "table" then return k + 1 end
   local out, up = {}, 1
@@ -100,9 +101,9 @@ local function after(k, shape)
   return out
 end
 
---- The way through the tiles of K of two operands: the first, next(k), and
--- has(k), which is false behind the last. Tiles are numbers, or coordinates
--- where both operands have the same.
+--- Returns an iteration over the K tiles of two operands: the first tile,
+-- next(k), and has(k), which is false after the last. Tiles are numbers, or
+-- coordinates if both operands have the same.
 function tiles.walk(A, B)
   local a, b = A.k_shape, B.k_shape
   local same = type(a) == "table" and type(b) == "table" and #a == #b
@@ -118,16 +119,16 @@ function tiles.walk(A, B)
     end}
 end
 
---- One matrix of a batch (M,K,L); what has no third mode, or one of extent 1,
--- is the same for all.
+--- Returns one matrix of a batch (M,K,L); a tensor without third mode, or with
+-- one of extent 1, is the same for all.
 function tiles.batch(t, l)
   if cute.rank(t) < 3 then return t end
   if is_one(t.shape[3]) then l = 0 end
   return t(_, _, l)
 end
 
--- Which mode is contiguous: 1 (K) or 0 (M, N); where none is, elements come one
--- by one, along K.
+-- Returns the contiguous mode: 1 (K) or 0 (M, N). If none is, elements are
+-- copied one by one, along K.
 local function leading(t)
   if not is_plain(t) then
     return core.run_along(t, 0) > core.run_along(t, 1) and 0 or 1
@@ -135,14 +136,14 @@ local function leading(t)
   local stride = t.stride
   if is_one(stride[2]) then return 1 end
   if is_one(stride[1]) then return 0 end
-  for i = 2, 1, -1 do  -- one element is contiguous
+  for i = 2, 1, -1 do  -- a mode of one element counts as contiguous
     if is_one(t.shape[i]) then return i - 1 end
   end
   return 1
 end
 
---- Elements of a contiguous run that start at multiples of their length: the
--- widest access, at most 128 bits.
+--- Returns the length of aligned contiguous runs of elements: the widest
+-- access, at most 128 bits.
 function tiles.vector(t, lead)
   local bits = t.element_type.bits
   local most = math.max(math.min(128, t.alignment * 8) // bits, 1)
@@ -157,7 +158,7 @@ function tiles.vector(t, lead)
   return unit
 end
 
---- Are rows of a matrix contiguous?
+--- Reports whether rows of a matrix are contiguous.
 function tiles.is_rows(t)
   return not is_plain(t) or is_one(t.stride[2])
 end
@@ -172,18 +173,18 @@ local function log2(n)
   return i
 end
 
---- Layout of a (rows, k, stages) tile whose contiguous runs are swizzled in
--- pieces of 16 bytes, so that 8 of them at the same place of 8 neighbouring
--- runs lie in different banks.
+--- Returns the layout of a (rows, k, stages) tile. Its contiguous runs are
+-- swizzled in pieces of 16 bytes, so that the pieces at the same position of 8
+-- neighbouring runs are in different banks.
 ---@param lead integer the contiguous mode: 1 (k) or 0 (rows)
----@param piece? integer bytes that stay together: 16, or 32 for 8-byte loads
+---@param piece? integer bytes that stay contiguous: 16, or 32 for 8-byte loads
 function tiles.smem_layout(bits, tile, stages, lead, piece)
   local unit = (piece or 16) * 8 // bits            -- elements of a piece
   local run = core.gcd(tile[lead + 1], 1024 // bits)  -- 128 bytes at most
   local b = log2(run // unit)
   local atom = lead == 1 and cute.make_layout({1 << b, run}, {run, 1})
     or cute.make_layout({run, 1 << b}, {1, run})
-  -- 128 bytes pass all banks once; of shorter runs, several do together
+  -- 128 bytes cover all banks once; shorter runs need several
   local s = log2(1024 // bits // unit)
   if b < s then
     atom = lead == 1 and cute.make_layout({1 << s, run}, {run, 1})
@@ -194,8 +195,8 @@ function tiles.smem_layout(bits, tile, stages, lead, piece)
     {tile[1], tile[2], stages})
 end
 
--- Contiguous rows, not swizzled. Where they are written across, 16 bytes more
--- behind each of K keep the banks apart.
+-- Returns contiguous, unswizzled rows. If they are written transposed, 16 bytes
+-- of padding after each row of K avoid bank conflicts.
 local function plain_layout(bits, tile, stages, turned)
   local run = tile[1] + (turned and 128 // bits or 0)
   return cute.make_layout({tile[1], tile[2], stages}, {1, run, run * tile[2]})
@@ -205,8 +206,8 @@ end
 -- Global to shared memory
 ---------------------------------------------------------------------------
 
--- A tiled copy of `threads` over (rows, k), `width` elements at a time along
--- the contiguous mode.
+-- Makes a tiled copy of `threads` over (rows, k), `width` elements at a time
+-- along the contiguous mode.
 local function tiled_copy(atom, tile, threads, lead, width, most)
   local along = math.min(tile[lead + 1] // width, threads, most or threads)
   local across = math.min(threads // along, tile[2 - lead])
@@ -233,18 +234,18 @@ local function copy_atom(dtype, width, async, cached)
                              dtype, bits)
 end
 
--- The tiles at a place of t: (BM,BK,k).
+-- Returns the tiles at a position of t: (BM,BK,k).
 local function tiles_of(t, tile, at)
   return cute.local_tile(t, tile, cute.rank(t) > 2 and {at, 0, _} or {at, _})
 end
 
--- Elements that a thread has in registers on their way at a time: as many as
--- hide memory's latency; where this is met once, or not at all, or where each
--- has a condition, few. Compilers take half a millisecond for each, so a loop
--- goes over parts of a tile.
+-- Elements that a thread has in flight in registers. AT_ONCE hides the latency
+-- of memory. FEW applies where the latency occurs only once or each element has
+-- a condition, LEAVE to stores. Compilers take half a millisecond for each
+-- element, so a loop goes over parts of a tile.
 local AT_ONCE, FEW, LEAVE = 96, 48, 16
 
--- Part i of n of a thread's (CPY,M,K,..), along the larger of M and K.
+-- Returns part i of n of a thread's (CPY,M,K,..), along the larger of M and K.
 local function part_of(x, i, n)
   if n == 1 then return x end
   local mode = cute.size(x, 1) >= cute.size(x, 2) and 1 or 2
@@ -255,8 +256,8 @@ local function part_of(x, i, n)
     table.unpack(at))
 end
 
--- f(i, n) of each part of what a thread moves, at most so many pieces at a
--- time: partitions (CPY,M,K,..).
+-- Calls f(i, n) for each part of the pieces that a thread moves, with at most
+-- `most` pieces at a time: partitions (CPY,M,K,..).
 local function in_parts(list, most, f)
   local n, count = 1, 0
   for _, x in ipairs(list) do
@@ -275,15 +276,17 @@ local function in_parts(list, most, f)
   for i in cute.range(n) do f(i, n) end
 end
 
--- Is a condition, a boolean of Lua or of the kernel, known to be so?
+-- Reports whether a condition, a boolean of Lua or of the kernel, is known to
+-- be true.
 local function is_true(ok)
   return ok == true or ok ~= false and core.known(ok) == true
 end
 
--- Which pieces of a tile of t lie inside: of the tile's K index, conditions
--- with their layout (M,K), where what does not change along a mode stands once,
--- and one that all have besides; nil where they always do. part: of partitions
--- (CPY,M,K,k), what of them is in question.
+-- Returns a function of a tile's K index. It returns conditions for the pieces
+-- of a tile of t that are inside t, with their layout (M,K), in which equal
+-- conditions along a mode occur once; and one condition common to all pieces.
+-- Results are nil where always true. part: selects the relevant part of
+-- partitions (CPY,M,K,k).
 local function conditions(thr, t, tile, at, valid, part)
   local M, K = t.shape[1], t.shape[2]
   local rows = not tiles.divides(tile[1], M)
@@ -334,33 +337,34 @@ local function predicates(list, layout, common)
   return p
 end
 
--- f(predicate tensor) under the condition that all pieces have in common.
+-- Calls f(predicate tensor) under the condition common to all pieces.
 local function guarded_by(list, layout, common, f, otherwise)
   local function run() f(predicates(list, layout)) end
   if common ~= nil then cute.when(common, run, otherwise) else run() end
 end
 
---- Which pieces of a tile of t lie inside: a function of the tile's K index
--- that gives a predicate tensor for cute.copy, or nil where all do.
+--- Finds the pieces of a tile of t that are inside t: returns a function of the
+-- tile's K index that returns a predicate tensor for cute.copy, or nil if all
+-- are inside.
 ---@param thr any this thread's slice of the copy
 ---@param t any the operand, (M,K) or (M,BK,k)
 ---@param at any the tile's row index
 ---@param valid? fun(rows: any[]): fun(k: any, i: integer): boolean|cute.Value
--- which elements of t there are: of some rows, the i-th at a column k, or in a
--- tile k
+-- restricts the elements of t that exist: for given rows, the i-th at a column
+-- k, or in a tile k
 function tiles.inside(thr, t, tile, at, valid)
   local ask = conditions(thr, t, tile, at, valid)
   return function(k_tile) return predicates(ask(k_tile)) end
 end
 
---- A tile in shared memory, (BM,BN), to its place in t, (M,N), whose rows are
--- contiguous: as wide as they allow, what lies inside of t.
+--- Copies a tile in shared memory, (BM,BN), to its position in t, (M,N), with
+-- contiguous rows: as wide as the rows allow, and only elements inside t.
 ---@param s any
 ---@param t any
 ---@param tile integer[]
----@param at any[] the tile's place
+---@param at any[] the tile's position
 ---@param threads integer
----@param thread? any which of them this one is, its own number when absent
+---@param thread? any this thread's index among them; its own index when absent
 function tiles.put_rows(s, t, tile, at, threads, thread)
   local width = core.gcd(tiles.vector(t, 1), tile[1] * tile[2] // threads)
   local atom = copy_atom(t.element_type, width, false)
@@ -385,8 +389,9 @@ end
 -- Shared memory to fragments
 ---------------------------------------------------------------------------
 
--- ldmatrix moves 8x8 matrices of 16 bits: elements of K at most 4 bytes wide
--- when K is contiguous, and 16 bits only when it transposes.
+-- Returns the ldmatrix atom, if possible. ldmatrix moves 8x8 matrices of 16
+-- bits: elements at most 4 bytes wide when K is contiguous, and only 16-bit
+-- ones when it transposes.
 local function fetch_atom(dtype, lead, arch)
   local matrices = core.has(arch, "ldmatrix")
   if matrices and lead == 1 and dtype.bits <= 32 then
@@ -401,19 +406,19 @@ end
 -- An operand
 ---------------------------------------------------------------------------
 
--- How an operand comes to shared memory: its contiguous mode, that of shared
--- memory, how wide a copy is, with cp.async or not, in halves or not.
+-- Decides the path of an operand to shared memory: its contiguous mode, that of
+-- shared memory, the width of a copy, with cp.async or not, in halves or not.
 local function passage(t, o)
   local bits, arch = t.element_type.bits, o.arch or 80
   local w = {lead = leading(t)}
-  -- Only 16-bit elements are transposed on their way to the fragments, and
-  -- those of 64 bits come one by one from anywhere; the others are turned on
-  -- their way into shared memory, one at a time.
+  -- Only 16-bit elements are transposed on the way to the fragments, and 64-bit
+  -- elements are loaded one by one from any order. The others are transposed on
+  -- the way into shared memory, one at a time.
   w.s_lead = o.lead
     or (bits == 64 or bits == 16 and core.has(arch, "ldmatrix")) and w.lead
     or 1
   w.turned = w.s_lead ~= w.lead
-  -- something for each thread, where a tile has so much
+  -- at least one piece for each thread, if the tile is large enough
   w.width = core.gcd(tiles.vector(t, w.lead),
     math.max(o.tile[1] * o.tile[2] // o.of:size(), 1))
   w.halves = w.turned and o.halves and w.width > 1
@@ -422,13 +427,13 @@ local function passage(t, o)
   return w
 end
 
--- The way of t's tiles into shared memory s: load(k_tile, stage), and, where
--- they go through registers, its halves take(k_tile) and put(stage).
+-- Makes the copy of t's tiles to shared memory s: load(k_tile, stage). If it
+-- goes through registers, also its halves take(k_tile) and put(stage).
 local function way_in(t, s, o, w)
   local g = tiles_of(t, o.tile, o.at)                         -- (BM,BK,k)
   local atom = copy_atom(t.element_type, w.width, w.async, o.cached)
   local g2s = tiled_copy(atom, o.tile, o.of:size(), w.lead, w.width,
-    w.turned and 8)  -- 4 runs of 8 elements hit all banks
+    w.turned and 8)  -- 4 runs of 8 elements cover all banks
   local thr = g2s:get_slice(o.thread)
   local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)
   local way = {k_tiles = o.k_tiles or cute.size(src, 3), halves = w.halves,
@@ -443,7 +448,7 @@ local function way_in(t, s, o, w)
     end
     return way
   end
-  -- Part i of n to registers (CPY,M,K), or all to those held.
+  -- Copies part i of n to new registers (CPY,M,K), or to those in `held`.
   local function take(k_tile, i, n, held)
     local function part(x) return part_of(x, i, n) end
     local from_tile = part(src)(_, _, _, from(k_tile))
@@ -474,8 +479,9 @@ local function way_in(t, s, o, w)
   return way
 end
 
---- Tile k_tile of operands into a stage. Those that come through registers do
--- so together, a part of each at a time; less where it is the first.
+--- Loads tile k_tile of operands into a stage. Operands that go through
+-- registers are loaded together, one part of each at a time; fewer elements if
+-- `first`.
 ---@param operands table[]
 ---@param first? boolean
 function tiles.load(operands, k_tile, stage, first)
@@ -496,35 +502,37 @@ function tiles.load(operands, k_tile, stage, first)
   end)
 end
 
---- Does an operand come by cp.async? See tiles.operand.
+--- Reports whether an operand is loaded by cp.async. See tiles.operand.
 function tiles.is_async(t, o)
   return passage(tiles.matrix(in_tiles(t, o.tile[2])), o).async
 end
 
---- An operand's tiles: smem (rows,k,PIPE), frag (MMA,M,K), k_tiles, k_blocks
--- (the steps of fetch along K), moves (of a thread for a tile), load(k_tile,
--- stage), fetch(stage, k_block), and what that fetched: block(k_block), which
--- is frag(_, _, k_block) where a fetch brings what one MMA takes. Without
--- cp.async load is take(k_tile), to registers, and put(stage). Where K is
--- (BK,k), a tile may be named by its coordinates in k, of which there are
--- k_shape.
+--- Makes an operand's tiles: smem (rows,k,PIPE), frag (MMA,M,K), k_tiles,
+-- k_blocks (steps of fetch along K), moves (of a thread for a tile),
+-- load(k_tile, stage) and fetch(stage, k_block). block(k_block) returns the
+-- fetched part: frag(_, _, k_block) if a fetch serves one MMA. Without
+-- cp.async, load is take(k_tile), to registers, and put(stage). If K is (BK,k),
+-- a tile can be given by its coordinates in k, whose shape is k_shape.
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o table {of: any, which: string, tile: integer[], at: any,
 -- stages: integer, from: any?, k_tiles: any?, thread: any?, valid: function?,
 -- cached: boolean?, arch: integer?, atom: any?, piece: any?, lead: integer?,
 -- slots: integer?, plain: boolean?, halves: boolean?, as: any?,
 -- in_parts: boolean?}
--- from, k_tiles: the first tile of K, and how many (all); thread: this one's
--- index among those of the MMA; valid: of tiles.inside; cached: through L1,
--- for what is read again soon;
--- arch: 70 for a machine without cp.async and ldmatrix; atom: of fetch;
--- piece: of tiles.smem_layout; lead: 0 to have rows contiguous in shared
--- memory in any case, 1 for K; slots: fragments for so many blocks of K, in
--- turn (for all of a tile); plain: what is contiguous in M is padded at most,
--- not swizzled, for fetches that take whole runs of it at known offsets;
--- halves: what is turned comes in vectors through registers, by take and put,
--- not an element a cp.async; as: the MMA's type where it is not t's: fetch
--- converts; in_parts: `valid` is cheap, and asked anew for each part of a tile.
+-- from, k_tiles: the first tile of K, and the number of tiles (default: all);
+-- thread: this thread's index among those of the MMA; valid: see tiles.inside;
+-- cached: loads through L1, for data that is read again soon;
+-- arch: 70 for a target without cp.async and ldmatrix; atom: that of fetch;
+-- piece: see tiles.smem_layout; lead: 0 for contiguous rows in shared memory in
+--   any case, 1 for K;
+-- slots: fragments for that many blocks of K, used in turn (default: all of a
+--   tile);
+-- plain: data contiguous in M is at most padded, not swizzled, for fetches of
+--   whole runs at known offsets;
+-- halves: transposed data is loaded in vectors through registers, by take and
+--   put, not by a cp.async for each element;
+-- as: the MMA's type if it differs from t's: fetch converts;
+-- in_parts: `valid` is cheap, and is called again for each part of a tile.
 function tiles.operand(t, o)
   t = tiles.matrix(in_tiles(t, o.tile[2]))
   o = setmetatable({thread = o.thread or (cute.arch.thread_idx())},
@@ -540,7 +548,7 @@ function tiles.operand(t, o)
   local A = way_in(t, s, o, w)
 
   local tid, mma = o.thread, o.of
-  -- what is converted comes as the MMA wants it: in pairs along K
+  -- for a conversion, data is fetched in the MMA's order: in pairs along K
   local s2r = cute["make_tiled_copy_" .. o.which](o.atom
     or as and cute.make_copy_atom("UniversalCopy", dtype,
                                   dtype.bits * (s_lead == 1 and 2 or 1))
@@ -576,11 +584,11 @@ end
 ---------------------------------------------------------------------------
 
 --- Loads tile k_tile of a partition (MMA,M,K,k) of a matrix t into a fragment
--- (MMA,M,K), as wide as both allow; zeros outside of t.
+-- (MMA,M,K), as wide as both allow, with zeros outside t.
 ---@param part any partition of t's tiles for this thread
 ---@param thr any this thread's slice of the MMA
 ---@param which string "A" or "B"
----@param tile integer[] of t
+---@param tile integer[] tile of t
 ---@param at any the tile's row index
 ---@return fun(k_tile: any, frag: any)
 function tiles.loader(part, thr, which, t, tile, at)
@@ -606,8 +614,8 @@ end
 -- Accumulators
 ---------------------------------------------------------------------------
 
--- Which values of the accumulators lie inside of C, in groups of `width`
--- neighbours of the first mode; nil: all.
+-- Returns predicates of the accumulators that are inside C, for groups of
+-- `width` neighbours of the first mode; nil if all are.
 local function inside_result(C, width)
   if not C.crd then return nil end
   local V, M, N = cute.size(C.acc, 0), cute.size(C.acc, 1), cute.size(C.acc, 2)
@@ -623,8 +631,9 @@ local function inside_result(C, width)
   return pred
 end
 
--- Neighbours along N in one thread that one access may move (`pair`: by the
--- partition, `width`: by t's rows, too), of t's part (MMA,M,N).
+-- Returns the number of neighbours along N in one thread that one access can
+-- move, for t's part (MMA,M,N): by the partition (`pair`), and by t's rows, too
+-- (`width`).
 local function neighbours(t, part)
   if not is_plain(t) or not is_one(t.stride[2]) or cute.size(part, 0) % 2 ~= 0
     or not is_one(part.stride[1][1] or part.stride[1]) then
@@ -633,7 +642,7 @@ local function neighbours(t, part)
   return 2, core.gcd(tiles.vector(t, 1), 2)
 end
 
--- Moves what lies inside of C between a fragment and memory.
+-- Copies the elements inside C between a fragment and memory.
 local function guarded(C, src, dst)
   local pred = inside_result(C, C.width)
   if not pred then
@@ -647,15 +656,16 @@ local function guarded(C, src, dst)
   end
 end
 
--- A vector's elements, for each column the same; a matrix as it is.
+-- Returns a vector as a matrix with equal rows; a matrix unchanged.
 local function as_matrix(t, M)
   if cute.rank(t) > 1 then return tiles.matrix(t) end
   return cute.make_tensor(t.iterator, cute.make_layout(
     {M, t.shape[1] or t.shape}, {0, t.stride[1] or t.stride}))
 end
 
--- What x, with one value for many rows or columns, has where C's sums are,
--- (MMA,M,N): each value is loaded once. nil where x is no such thing.
+-- Loads x, with one value for many rows or columns, at the positions of C's
+-- accumulators, (MMA,M,N): each value is loaded once. Returns nil if x is not
+-- of this kind.
 local function loaded_once(C, x, from)
   local by_row = is_plain(x) and x.stride[1] ~= 0
   local by_col = is_plain(x) and x.stride[2] ~= 0
@@ -681,15 +691,17 @@ local function loaded_once(C, x, from)
     cute.make_layout(C.acc.shape))):load()
 end
 
---- This thread's part of C, and its accumulators: acc (MMA,M,N).
--- store(alpha, beta) writes C = alpha acc + beta C (alpha and beta nil: acc),
--- put(r) a fragment. load(t) gives what another matrix (M,N), or a vector (N),
--- has where the accumulators are, as a vector (MMA,M,N) of their type, or of
--- dtype, load(t, dtype); 0 outside. save(t, v) writes such a vector.
+--- Makes this thread's part of C and its accumulators: acc (MMA,M,N).
+-- store(alpha, beta) writes C = alpha acc + beta C (alpha and beta nil: acc);
+-- put(r) writes a fragment;
+-- load(t[, dtype]) returns the values of another matrix (M,N), or a vector (N),
+--   at the accumulators' positions: a vector (MMA,M,N) of their type, or of
+--   dtype; 0 outside;
+-- save(t, v) writes such a vector.
 ---@param t any C, (M,N)
 ---@param tile integer[] (BM,BN)
----@param at any[] the tile's place
----@param thread? any this one's index among those of the MMA
+---@param at any[] the tile's position
+---@param thread? any this thread's index among those of the MMA
 function tiles.result(t, mma, tile, at, thread)
   t = tiles.matrix(t)
   for i = 1, 2 do within(at[i], tiles.count(t.shape[i], tile[i])) end
@@ -699,7 +711,7 @@ function tiles.result(t, mma, tile, at, thread)
   local acc = slice:make_fragment_C(part)                       -- (MMA,M,N)
   local C = {tensor = t, part = part, acc = acc, like = part, mma = mma,
              tile = tile, at = at, thread = thread}
-  -- where an extent of 1 has stride 0, `part` says no order
+  -- if an extent of 1 has stride 0, `part` gives no order
   if is_plain(t) and (t.stride[1] == 0 or t.stride[2] == 0) then
     C.like = acc
   end
@@ -738,8 +750,8 @@ function tiles.result(t, mma, tile, at, thread)
   return C
 end
 
---- The accumulators of tiles.result, scaled, in C's type: (MMA,M,N). In the
--- order of `like`, C's part by default.
+--- Returns the accumulators of tiles.result, scaled, in C's type: (MMA,M,N), in
+-- the order of `like`, by default C's part.
 function tiles.scaled(C, alpha, beta, like)
   if not C.acc then
     core.fail("bad-argument", "scaled: what tiles.result gave is needed, not "
@@ -751,7 +763,7 @@ function tiles.scaled(C, alpha, beta, like)
     out:store(C.acc:load():to(dtype))
     return out
   end
-  cute.when(cute.ne(beta, 0), function()  -- without it C may hold anything
+  cute.when(cute.ne(beta, 0), function()  -- otherwise C may be undefined
     out:fill(0)
     guarded(C, C.part, out)
     local was = out:load():to(C.acc.element_type)
@@ -762,8 +774,8 @@ function tiles.scaled(C, alpha, beta, like)
   return out
 end
 
---- What f makes of the accumulators of tiles.result, a vector (MMA,M,N), and
--- of C itself (its load, crd), in C's type.
+--- Applies f to the accumulators of tiles.result, a vector (MMA,M,N), and to C
+-- itself (its load, crd); returns the result in C's type.
 ---@param like? any as for tiles.scaled
 function tiles.applied(C, f, like)
   local out = cute.make_fragment_like(like or C.like, C.tensor.element_type)
@@ -771,25 +783,27 @@ function tiles.applied(C, f, like)
   return out
 end
 
---- Writes what tiles.scaled gives to C, where C has elements.
----@param C table what tiles.result gave
+--- Writes the result of tiles.scaled to the elements of C.
+---@param C table from tiles.result
 ---@param alpha? any
 ---@param beta? any
 function tiles.store(C, alpha, beta)
   guarded(C, tiles.scaled(C, alpha, beta), C.part)
 end
 
---- The way of accumulators to a tensor by TMA, part by part through a ring of
--- buffers: `store(acc, {m, n}, f)` for a tile, `tail()` behind the last one.
+--- Makes an object that stores accumulators to a tensor by TMA, part by part
+-- through a ring of buffers: `store(acc, {m, n}, f)` for a tile, `tail()` after
+-- the last one.
 --
 --     local leave = tiles.epilogue {mma = mma, atom = atom, coords = mD,
 --                                   smem = sD}  -- (EM,EN,STAGES)
 --     leave:store(acc, {m, n}, function(sums) return cute.max(sums, 0) end)
 --     leave:tail()
 --
--- EM are the rows of the MMA; the atom was made with the layout of a buffer.
--- major = "m": that is contiguous along M; barrier: where the MMA's threads
--- meet, all of the block when absent; thread: this one's number among them.
+-- EM is the rows of the MMA; the atom was made with the layout of a buffer.
+-- major = "m": the layout is contiguous along M; barrier: synchronizes the
+-- MMA's threads, all of the block when absent; thread: this thread's index
+-- among them.
 ---@param options table {mma: any, atom: any, coords: any, smem: any,
 -- thread: any?, barrier: any?, major: string?, cache_policy: any?}
 function tiles.epilogue(options)
@@ -797,12 +811,12 @@ function tiles.epilogue(options)
 end
 
 ---------------------------------------------------------------------------
--- Where a block works
+-- Tile order
 ---------------------------------------------------------------------------
 
---- Block index to tile (m, n): columns of `group` tiles of M, so that blocks
--- at work at the same time share their tiles of A and B in L2. Group 1 goes
--- along the rows of C.
+--- Maps a block index to a tile (m, n): columns of `group` tiles of M, so that
+-- concurrent blocks share tiles of A and B in L2. Group 1 follows the rows of
+-- C.
 function tiles.raster(block, m_tiles, n_tiles, group)
   local some = positive(group) * positive(n_tiles)
   if math.type(some) and some < 1 then

@@ -3,8 +3,8 @@ local core = require "cute.core"
 
 local tuple = {}
 
--- The function among the first two arguments, then the other: the Python
--- DSL has it first in some functions and last in others.
+-- Returns the function among the first two arguments, then the other: in the
+-- Python DSL some functions take it first and others last.
 local function callback(name, f, t)
   if type(f) ~= "function" then f, t = t, f end
   if type(f) ~= "function" then
@@ -16,7 +16,7 @@ end
 
 local function modes(t) return type(t) == "table" and t or {t} end
 
-local MAX_DEPTH = 32  -- as core/layout/layout.h
+local MAX_DEPTH = 32  -- as in core/layout/layout.h
 
 local function leaves(f, depth, t, ...)
   if type(t) ~= "table" then return f(t, ...) end
@@ -39,8 +39,8 @@ local function leaves(f, depth, t, ...)
   return core.tuple(result)
 end
 
---- f of every leaf, in the same nesting; of further tuples of the same
---- nesting the leaves are passed along.
+--- Applies f to every leaf and keeps the nesting. The leaves of further tuples
+-- of the same nesting are passed, too.
 ---@param f fun(...): any
 ---@param t any integer or tuple
 ---@return any
@@ -49,7 +49,7 @@ function tuple.transform_leaf(f, t, ...)
   return leaves(f, 1, t, ...)
 end
 
---- The first mode (0-based) for which f is true, or nil.
+--- Returns the first mode (0-based) for which f is true, or nil.
 ---@param t any integer or tuple
 ---@param f fun(x: any): boolean
 ---@return integer?
@@ -61,8 +61,8 @@ function tuple.find_if(t, f)
   return nil
 end
 
---- The modes of the tuples that f returns for each mode of t, as one tuple;
---- the modes of further tuples of the same rank are passed along.
+--- Concatenates the modes of the tuples that f returns for each mode of t. The
+-- modes of further tuples of the same rank are passed to f, too.
 ---@param t any integer or tuple
 ---@param f fun(x: any, ...: any): table
 ---@return table
@@ -91,8 +91,8 @@ function tuple.filter_tuple(t, f, ...)
   return core.tuple(result)
 end
 
---- x with modes of extent 1 behind it (of layouts and tensors with stride 0),
---- so that its rank is up_to_rank; one such mode when absent.
+--- Appends modes of extent 1 (with stride 0 for layouts and tensors) up to rank
+-- up_to_rank; appends one mode when absent.
 ---
 ---     cute.append_ones({8, 4}, 4)  --> (8,4,1,1)
 ---     cute.append_ones(cute.make_layout {8, 4}, 3)  --> (8,4,1):(1,8,0)
@@ -116,11 +116,11 @@ function tuple.append_ones(x, up_to_rank)
                      up_to_rank)
 end
 
---- x, known to be divisible: assume(x, 8), or assume(x, {div = 8}). Of a
---- traced integer it shortens the index arithmetic, and an answer that is
---- wrong at run time is undefined on a GPU; the simulator checks it where it is
---- said, and a plain one is checked. With four arguments: lo <= x <= hi,
---- divisible by div.
+--- Returns x, known to be divisible: assume(x, 8), or assume(x, {div = 8}). For
+-- a traced integer this shortens index arithmetic. A false assumption is
+-- undefined behaviour on a GPU; the simulator checks it at this line. A plain
+-- integer is checked. Four arguments also give a range: lo <= x <= hi,
+-- divisible by div.
 ---@param x cute.Int
 ---@param lo integer|table the divisor, unless hi and div follow
 ---@param hi? integer
@@ -151,7 +151,7 @@ function tuple.assume(x, lo, hi, div)
   return core.assume(x, lo, hi, div)
 end
 
---- The coordinates of a shape in colexicographic order:
+--- Iterates over the coordinates of a shape in colexicographic order:
 --- `for c in cute.coords(l.shape) do ... l(c) ... end`.
 ---@param shape any integer or tuple
 ---@return fun(): any
@@ -163,7 +163,7 @@ function tuple.coords(shape)
   end
 end
 
---- CuTe notation of a layout, tuple, swizzle or tensor.
+--- Returns the CuTe notation of a layout, tuple, swizzle or tensor.
 ---@return string
 function tuple.pretty_str(x)
   if type(x) == "table" and not (getmetatable(x) or {}).__tostring then
@@ -172,7 +172,7 @@ function tuple.pretty_str(x)
   return tostring(x)
 end
 
---- Bytes that elements of a type take under a layout, or a tensor's own.
+--- Returns the bytes of elements of a type under a layout, or of a tensor.
 ---@param dtype any element type, or a tensor (alone)
 ---@param layout? any layout, tensor or shape
 ---@return integer

@@ -1,6 +1,6 @@
---- cute.utils: shared memory by the piece, canonical shared layouts, atoms
--- chosen by types, what the hardware is, layouts as LaTeX; tile schedulers are
--- cute.schedule's, what makes tensor maps in kernels cute.tensormaps's.
+--- cute.utils: allocation of shared memory, canonical shared layouts, atoms
+-- chosen by types, hardware information, layouts as LaTeX. Tile schedulers are
+-- in cute.schedule, tensor maps made by kernels in cute.tensormaps.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local hopper = require "cute.hopper"
@@ -12,7 +12,7 @@ local utils = {}
 -- Shared memory
 ---------------------------------------------------------------------------
 
---- Bytes of shared memory that a block may have.
+--- Returns the bytes of shared memory that a block can have.
 ---@param arch? string "sm_80", "sm_90a", ...; "sm_90a" when absent
 ---@return integer
 function utils.get_smem_capacity_in_bytes(arch)
@@ -20,8 +20,8 @@ function utils.get_smem_capacity_in_bytes(arch)
     "sim:" .. (arch or "sm_90a")).sm)
 end
 
---- Bytes of shared memory of a kernel that was traced or prepared.
----@param program table of call:trace, call:compile or cute.compile
+--- Returns the bytes of shared memory of a traced or prepared kernel.
+---@param program table from call:trace, call:compile or cute.compile
 ---@return integer
 function utils.get_kernel_smem_size(program)
   return (program.program or program).info.smem
@@ -30,8 +30,8 @@ end
 local Allocator = {}
 Allocator.__index = Allocator
 
---- Gives out shared memory of the kernel being traced; what it gives out is
--- counted against the budget, and checked access by access.
+--- Makes an allocator of shared memory for the kernel being traced. Allocations
+-- count against the budget, and every access is checked.
 function utils.SmemAllocator() return setmetatable({}, Allocator) end
 
 local function check_count(n)
@@ -39,8 +39,8 @@ local function check_count(n)
   core.fail("bad-argument", ("allocate: %s elements"):format(core.show(n)))
 end
 
---- n bytes, one element of a type, or a structure (cute.struct): a pointer,
--- or the structure's fields as pointers.
+--- Allocates n bytes, one element of a type, or a structure (cute.struct);
+-- returns a pointer, or the structure's fields as pointers.
 ---@param what integer|cute.DType|table
 ---@param byte_alignment? integer
 function Allocator:allocate(what, byte_alignment)  -- luacheck: ignore self
@@ -56,7 +56,7 @@ function Allocator:allocate(what, byte_alignment)  -- luacheck: ignore self
   return arch.alloc_smem(core.u8, check_count(what), byte_alignment)
 end
 
---- A pointer to n elements.
+--- Allocates n elements; returns a pointer.
 ---@param dtype cute.DType
 ---@param n? integer 1 when absent
 ---@param byte_alignment? integer
@@ -65,7 +65,7 @@ function Allocator:allocate_array(dtype, n, byte_alignment)
                                         byte_alignment), self
 end
 
---- A tensor with this layout, swizzled when a swizzle is given.
+--- Allocates a tensor with this layout, swizzled if a swizzle is given.
 ---@param dtype cute.DType
 ---@param layout cute.Layout
 ---@param byte_alignment? integer
@@ -91,7 +91,7 @@ local function major_extent(major, shape)
   return core.size(shape[major == "K" and 2 or 1])
 end
 
---- The layout atom for an operand whose contiguous mode is `major`, and the
+--- Returns the layout atom for an operand with contiguous mode `major`, and the
 -- name of its swizzle: the widest that the extent allows.
 ---@param major "K"|"MN"
 ---@param dtype cute.DType
@@ -103,8 +103,8 @@ function utils.get_smem_layout_atom_ab(major, dtype, smem_shape_mn_k)
   return smem.atom(major, kind, bits), kind
 end
 
---- The layout atom for a tile of the result.
----@param layout "row"|"col" the contiguous mode of C: its second, its first
+--- Returns the layout atom for a tile of the result.
+---@param layout "row"|"col" C's contiguous mode: the second or the first
 ---@param dtype cute.DType
 ---@param epi_tile integer[] {M, N}
 ---@return cute.Layout atom, string kind
@@ -112,7 +112,7 @@ function utils.get_smem_layout_atom_epi(layout, dtype, epi_tile)
   return utils.get_smem_layout_atom_ab(smem.major(layout), dtype, epi_tile)
 end
 
---- (M or N, K, stages): the atom repeated over a tile and its stages.
+--- Repeats the atom over a tile and its stages: (M or N, K, stages).
 ---@param leading_mode "K"|"MN"
 ---@param smem_tile_shape integer[] {M or N, K}
 ---@param dtype cute.DType
@@ -135,7 +135,7 @@ local function operand_layout(mode)
   end
 end
 
---- The shared layout of operand A of a tile: (M, K, stages).
+--- Returns the shared layout of operand A of a tile: (M, K, stages).
 ---@param tiled_mma table
 ---@param mma_tiler_mnk integer[]
 ---@param dtype cute.DType
@@ -144,10 +144,10 @@ end
 ---@return cute.Layout
 utils.make_smem_layout_a = operand_layout(1)
 
---- The shared layout of operand B of a tile: (N, K, stages).
+--- Returns the shared layout of operand B of a tile: (N, K, stages).
 utils.make_smem_layout_b = operand_layout(2)
 
---- The shared layout of tiles of the result: (M, N, stages).
+--- Returns the shared layout of tiles of the result: (M, N, stages).
 ---@param dtype cute.DType
 ---@param layout "row"|"col"
 ---@param epi_tile integer[] {M, N}
@@ -171,7 +171,7 @@ local function short(dtype)
     .. tostring(dtype))
 end
 
--- mma.sync of Ampere: K elements of 256 bits (128 for tf32).
+-- Returns the mma.sync atom of Ampere: K elements of 256 bits (128 for tf32).
 local function warp_atom(a, b, acc)
   local k = 256 // a.bits
   local m, n = 16, 8
@@ -181,8 +181,8 @@ local function warp_atom(a, b, acc)
                                               s)
 end
 
---- A TiledMMA for these types: warpgroup instructions of sm_90, or with
--- opts.arch = "sm_80" the warp-wide ones (whose operands are K-major).
+--- Makes a tiled MMA for these types: warpgroup instructions of sm_90, or with
+-- opts.arch = "sm_80" the warp-wide ones (with K-major operands).
 ---@param a_dtype cute.DType
 ---@param b_dtype cute.DType
 ---@param a_leading_mode "K"|"MN"
@@ -213,7 +213,7 @@ end
 utils.get_smem_store_op = hopper.get_smem_store_op
 utils.compute_tile_shape_or_override = hopper.compute_tile_shape_or_override
 
---- Copies a tile as a block: each thread its part of both tensors.
+--- Copies a tile by a block: each thread copies its part of both tensors.
 ---@param tiled_copy table
 ---@param src table
 ---@param dst table
@@ -232,11 +232,11 @@ local function whole(what, n)
     what, core.show(n)))
 end
 
---- The TMA operation that loads an operand: multicast or not.
+--- Returns the TMA operation that loads an operand, multicast or not.
 ---@param mcast boolean
 ---@param use_2cta_instrs? boolean Blackwell's pairs of CTAs: an error here
 ---@param is_b? boolean the operand that such a pair would share
----@return table op of cute.nvgpu.cpasync
+---@return table op from cute.nvgpu.cpasync
 function utils.get_tma_atom_kind(mcast, use_2cta_instrs, is_b)
   if use_2cta_instrs and is_b then
     core.fail("wrong-arch", "use_2cta_instrs = true: loads for a pair of CTAs "
@@ -247,7 +247,7 @@ function utils.get_tma_atom_kind(mcast, use_2cta_instrs, is_b)
     or cpasync.CopyBulkTensorTileG2SOp()
 end
 
--- A is the same for the CTAs along N of a cluster, B for those along M.
+-- A is shared by the CTAs along N of a cluster, B by those along M.
 local function operand_op(shared)
   return function(cluster_shape_mnk, atom_thr_id)
     local ctas = atom_thr_id and core.size(atom_thr_id) or 1
@@ -259,19 +259,20 @@ local function operand_op(shared)
   end
 end
 
---- The TMA operation that loads A for a cluster {M, N, K}: multicast where CTAs
--- lie along N. atom_thr_id: a layout of the CTAs of an MMA, one on Hopper.
+--- Returns the TMA operation that loads A for a cluster {M, N, K}: multicast if
+-- there are several CTAs along N. atom_thr_id: a layout of the CTAs of an MMA,
+-- one on Hopper.
 ---@param cluster_shape_mnk integer[]
 ---@param atom_thr_id? cute.Layout
 ---@return table op
 utils.cluster_shape_to_tma_atom_A = operand_op(2)
 
---- The TMA operation that loads B for a cluster {M, N, K}: multicast where CTAs
--- lie along M.
+--- Returns the TMA operation that loads B for a cluster {M, N, K}: multicast if
+-- there are several CTAs along M.
 utils.cluster_shape_to_tma_atom_B = operand_op(1)
 
---- Is M of an MMA's tile 64 or 128 a CTA, and do clusters have whole pairs of
--- CTAs where pairs share one?
+--- Reports whether M of an MMA's tile is 64 or 128 for each CTA. If pairs of
+-- CTAs share an MMA, clusters must also have whole pairs.
 ---@param mma_tiler_mnk integer[]
 ---@param cluster_shape_mn integer[]
 ---@param use_2cta_instrs? boolean
@@ -285,7 +286,7 @@ function utils.is_valid_mma_tiler_and_cluster_shape(mma_tiler_mnk,
     and (m == 64 * ctas or m == 128 * ctas)
 end
 
--- Are rows of the contiguous mode multiples of TMA's 16 bytes?
+-- Reports whether rows of the contiguous mode are multiples of TMA's 16 bytes.
 local function rows_fit(problem, name, modes)
   local dtype, major = problem[name .. "_dtype"], problem[name .. "_major"]
   if core.typename(dtype) ~= "dtype" then
@@ -299,8 +300,9 @@ local function rows_fit(problem, name, modes)
   return whole(major:upper(), problem[major]) * dtype.bits % 128 == 0
 end
 
---- Can TMA read A (M,K), B (N,K) and write C (M,N), each contiguous along the
--- mode that is its major: "m", "n" or "k"? Rows are then multiples of 16 bytes.
+--- Reports whether TMA can read A (M,K) and B (N,K) and write C (M,N), each
+-- contiguous along its major mode "m", "n" or "k": rows must be multiples of 16
+-- bytes.
 ---@param problem table {m: integer, n: integer, k: integer,
 -- a_dtype: cute.DType, b_dtype: cute.DType, c_dtype: cute.DType,
 -- a_major: string, b_major: string, c_major: string}
@@ -311,13 +313,14 @@ function utils.is_valid_tensor_alignment(problem)
   return rows_fit(problem, "c", {"m", "n"}) and a and b
 end
 
---- How sums leave to shared memory: the tiled copy, the registers that it
--- reads and the part of sC that it writes, of thread tidx.
----@param tiled_mma table what made the sums
----@param tRS_rC table the sums in registers, of sC's type
+--- Partitions the store of accumulators to shared memory: returns the tiled
+-- copy, the registers that it reads and the part of sC that it writes, for
+-- thread tidx.
+---@param tiled_mma table the MMA of the accumulators
+---@param tRS_rC table the accumulators in registers, in sC's type
 ---@param tidx integer|cute.Value
 ---@param sC table (EM,EN,stages...) in shared memory
----@param layout_c "row"|"col" of sC
+---@param layout_c "row"|"col" layout of sC
 ---@return table tiled_copy_r2s, table tRS_rC, table tRS_sC
 function utils.epilog_smem_copy_and_partition(tiled_mma, tRS_rC, tidx, sC,
                                               layout_c)
@@ -327,10 +330,10 @@ function utils.epilog_smem_copy_and_partition(tiled_mma, tRS_rC, tidx, sC,
   return r2s, thread:retile(tRS_rC), thread:partition_D(sC)
 end
 
---- How a result leaves to global memory in tiles epi_tile: with a TMA atom its
--- parts of sC and of gC, the atom's coordinates, ((TMA,TMA_Iter),rest...); with
--- a TiledCopy, thread tidx's registers of one tile and its parts of gC,
--- (CPY,CPY_M,CPY_N,rest...).
+--- Partitions the store of a result to global memory in tiles epi_tile. With a
+-- TMA atom it returns the atom's parts of sC and of the coordinates gC,
+-- ((TMA,TMA_Iter),rest...). With a TiledCopy it returns thread tidx's registers
+-- of one tile and its parts of gC, (CPY,CPY_M,CPY_N,rest...).
 ---@param tidx integer|cute.Value
 ---@param atom table a TMA atom for stores, or a TiledCopy
 ---@param gC table (M,N,...)
@@ -362,7 +365,7 @@ end
 local Info = {}
 Info.__index = Info
 
--- What the simulator's machine is.
+-- Returns the card that the simulator models.
 local function simulated()
   local targets = require "cute.profile.targets"
   local card = targets.card "h100"
@@ -370,9 +373,9 @@ local function simulated()
           l2 = card.l2_bytes}
 end
 
---- What the GPU is. On a machine without any it is the card that the simulator
--- stands for, an H100, and the second result says why there is no GPU; nil,
--- message where others are there.
+--- Returns information about the GPU. On a machine without GPU it describes the
+-- card that the simulator models, an H100, and the second result is the reason.
+-- Returns nil, message if other GPUs exist but not this one.
 ---@param device_id? integer 0 when absent
 ---@return table|nil
 ---@return string|nil message
@@ -384,17 +387,18 @@ function utils.HardwareInfo(device_id)
                       Info), message
 end
 
---- Bytes of its L2 cache.
+--- Returns the bytes of its L2 cache.
 function Info:get_l2_cache_size_in_bytes() return self.info.l2 end
---- How many multiprocessors it has.
+--- Returns the number of its multiprocessors.
 function Info:get_device_multiprocessor_count() return self.info.sms end
---- Its architecture: "sm_90a".
+--- Returns its architecture: "sm_90a".
 function Info:get_arch() return self.info.arch end
 
---- Clusters of so many blocks that the GPU holds at a time, when each block
--- has a multiprocessor to itself, as the driver says; without a GPU what an
--- H100 holds. nil, message where a GPU has no such clusters.
----@param cluster_size integer blocks, 1 to 16
+--- Returns the number of clusters of this size that the GPU holds at a time,
+-- with one block on each multiprocessor, as the driver reports; without a GPU,
+-- that of an H100. Returns nil, message if the GPU does not support such
+-- clusters.
+---@param cluster_size integer number of blocks, 1 to 16
 ---@return integer?
 ---@return string? message
 function Info:get_max_active_clusters(cluster_size)
@@ -415,17 +419,18 @@ end
 ---------------------------------------------------------------------------
 
 --- Prints a layout, TiledMma or TiledCopy as LaTeX (TikZ), as CuTe does. Raises
--- [limit] for more cells than anybody looks at.
+-- [limit] for too many cells.
 ---@param x any
----@param opts? {color: function} the TikZ fill of a cell
+---@param opts? {color: function} returns the TikZ fill of a cell
 function utils.print_latex(x, opts)
   return require "cute.draw.print".print_latex(x, opts)
 end
 
---- Prints a (thread,value) layout over a tile as LaTeX (TikZ): who holds what.
+--- Prints the thread and value of each cell of a tile as LaTeX (TikZ), from a
+-- (thread,value) layout.
 ---@param layout_tv cute.Layout
 ---@param tile_mn cute.Tuple
----@param opts? {color: function} the TikZ fill of a cell
+---@param opts? {color: function} returns the TikZ fill of a cell
 function utils.print_latex_tv(layout_tv, tile_mn, opts)
   return require "cute.draw.print".print_latex_tv(layout_tv, tile_mn, opts)
 end

@@ -345,7 +345,9 @@ describe("floats", function()
       cute.add(1.0, 2.0, {rounding = "xx"})
     end)
   end)
+end)
 
+describe("floats", function()
   it("convert to what tensor cores read", function()
     local x = {}
     for i = 1, 300 do x[i] = f32((T.random() - 2.0 ^ 31) / 1000) end

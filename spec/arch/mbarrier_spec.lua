@@ -271,7 +271,9 @@ describe("on Hopper", function()
       kernels.compiles(program, {"sm_90", "sm_90a"})
     end)
   end
+end)
 
+describe("on Hopper", function()
   it("says what is wrong, with the values", function()
     local function bad(message, f)
       raises(message, trace, f)

@@ -1,6 +1,6 @@
--- Atoms: their tables against the fragment layouts of the PTX ISA, their
--- names, one tile of each through the simulator against a plain loop, and
--- NVRTC's opinion of each instruction.
+-- Atoms: their tables against the fragment layouts of the PTX ISA, their names,
+-- one tile of each on the simulator against a plain loop, and NVRTC's
+-- acceptance of each instruction.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -28,7 +28,8 @@ local function types_of(text)
   return #list == 4 and list or nil
 end
 
--- Names of the atoms that one warp or less executes, with what they need.
+-- The names of the atoms that one warp or less executes, with their
+-- requirements.
 local function warp_atoms()
   local list = {}
   for i = 0, math.huge do
@@ -45,7 +46,7 @@ local function warp_atoms()
   end
 end
 
--- One tile (four side by side for the quad pairs of Volta).
+-- One tile (four side by side for Volta's quad pairs).
 local function tile_kernel(atom)
   local mma = cute.make_tiled_mma(atom.name,
     atom.arch == "sm_70" and {2, 2, 1} or nil)
@@ -91,7 +92,7 @@ describe("MMA atoms", function()
   -- PTX ISA, "Matrix fragments for mma": row and column of element i of lane
   -- l; gid = l / 4, tig = l % 4.
   local function ptx(bits, M)
-    local per = 32 // bits  -- elements of a register
+    local per = 32 // bits  -- elements in a register
     return {
       A = function(gid, tig, i)
         local half = M == 16 and i // per % 2 or 0
@@ -155,7 +156,7 @@ describe("MMA atoms", function()
   it("are instructions that NVRTC takes, in its PTX as in the table",
   function()
     for _, atom in ipairs(warp_atoms()) do
-      -- Volta is gone from newer toolkits
+      -- newer toolkits do not support Volta
       if atom.arch ~= "sm_70" then
         local p = tile_kernel(atom):trace {block = 32}
         local out, why = p:compile(atom.arch)
@@ -199,7 +200,9 @@ describe("MMA atoms", function()
     raises("[unknown-name]", cute.make_mma_atom,
            "SM90_64x12x16_F32F16F16_RS<K,K>")
   end)
+end)
 
+describe("MMA atoms", function()
   it("take a list of three extents as a tile, and no other", function()
     local name = "SM80_16x8x16_F32BF16BF16F32_TN"
     for _, c in ipairs {
@@ -251,7 +254,7 @@ local function random_tile(atom, device)
   return d
 end
 
--- Volta's m8n8k4 runs on later chips, but in their own arithmetic.
+-- Volta's m8n8k4 runs on later chips, but with their own arithmetic.
 describe("MMA atoms on the GPU #gpu", function()
   it("compute a tile of integers as a plain loop does", function()
     for _, atom in ipairs(warp_atoms()) do
@@ -310,7 +313,9 @@ describe("copy atoms", function()
     raises("[type-mismatch]", cute.make_copy_atom, "UniversalCopy", cute.f32,
            16)
   end)
+end)
 
+describe("copy atoms", function()
   -- Through the atom: global or shared memory of 32 rows, registers.
   local function holds(name, dtype, bits, arch, text)
     local atom = cute.make_copy_atom(name, dtype, bits)

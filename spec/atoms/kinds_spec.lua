@@ -1,6 +1,6 @@
--- Atoms beyond the plain tensor-core ones: of single threads, complex, with a
--- byte a value, block-scaled, sparse, movmatrix. Each against a plain loop on
--- the simulator, and as the instruction in NVRTC's PTX.
+-- Atoms other than the plain tensor-core ones: single-thread, complex,
+-- byte-sized values, block-scaled, sparse, movmatrix. Each against a plain loop
+-- on the simulator, and as the instruction in NVRTC's PTX.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -8,17 +8,17 @@ local raises = require "spec.support".raises
 local _ = cute._
 local tensor = kernels.tensor
 
--- An element type's value of raw bits.
+-- The value of an element type's raw bits.
 local function value_of(dtype, bits) return core.from_bits(dtype, bits) end
 
--- Deterministic numbers in [lo, hi].
+-- Deterministic integers in [lo, hi].
 local function integers(seed, lo, hi)
   return function(i)
     return lo + ((i + seed) * 2654435761 // 16) % (hi - lo + 1)
   end
 end
 
--- NVRTC's PTX of the call has this text.
+-- Asserts that NVRTC's PTX of the call contains this text.
 local function holds(call, arch, text, block)
   local out = kernels.compiled(call:trace {block = block or 32}, arch)
   assert.is_truthy(not out or out.ptx:find(text, 1, true),
@@ -141,7 +141,7 @@ describe("complex f64 atoms #gpu", function() complex "gpu" end)
 local SMALL = {e4m3 = "float_e4m3_t", e5m2 = "float_e5m2_t",
                e3m2 = "float_e3m2_t", e2m3 = "float_e2m3_t",
                e2m1 = "float_e2m1_t"}
--- Codes of small values, exact in sums; where they lie in their byte.
+-- Codes of small values with exact sums, and their bit position in a byte.
 local MASK = {e4m3 = 0xbf, e5m2 = 0xbf, e3m2 = 0x3f, e2m3 = 0x3f, e2m1 = 0xf}
 local SHIFT = {e4m3 = 0, e5m2 = 0, e3m2 = 0, e2m3 = 0, e2m1 = 2}
 
@@ -243,7 +243,7 @@ end)
 -- ---- block-scaled ----
 
 -- Rows of a scale fragment: lane 4r + j holds row r + 8 * (j % 2) of A's
--- scales, lane 4r row r of B's; byte k is the scale of block k.
+-- scales, lane 4r holds row r of B's; byte k is the scale of block k.
 local function scales_of(mSF, row)
   local r = cute.make_rmem_tensor({4, 1, 1}, mSF.dtype)
   for k = 0, cute.size(mSF, 1) - 1 do r[{k, 0, 0}] = mSF[{row, k}] end
@@ -358,8 +358,8 @@ describe("sparse atoms", function()
   -- Two of four: index i of a group of four, the first below the second.
   local pairs_of = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}
 
-  -- For each of 16 rows and K // 4 // unit groups which two are kept, and the
-  -- metadata words by lane.
+  -- For each of 16 rows and K // 4 // unit groups the two elements that are
+  -- kept, and the metadata words by lane.
   local function metadata(K, unit)
     local groups, half = K // (4 * unit), K // (4 * unit) // 2
     local kept, words = {}, {}
@@ -376,7 +376,7 @@ describe("sparse atoms", function()
     return kept, words
   end
 
-  -- Where stored value i of row m is in the whole row.
+  -- The position of stored value i of row m in the whole row.
   local function place(kept, m, i, unit)
     local g, at = i // (2 * unit), i % (2 * unit)
     return (g * 4 + kept[m][g][at // unit + 1]) * unit + at % unit

@@ -2,7 +2,7 @@ local core = require "cute.core"
 local support = require "spec.support"
 local f32, raises = support.f32, support.raises
 
--- bf16 bits of an f32 value: nearest, ties to even, on the integer.
+-- The bf16 bits of an f32 value: to nearest, ties to even, on integers.
 local function bf16_bits(x)
   local u = string.unpack("<I4", string.pack("<f", x))
   local low, high = u & 0xffff, u >> 16
@@ -109,7 +109,9 @@ describe("a buffer", function()
     assert.falsy(core.buffer("f32", 4):to("bf16").defined)
     assert.falsy(core.buffer("u8", 2):copy(core.buffer("u8", 2)).defined)
   end)
+end)
 
+describe("a buffer", function()
   it("converts in bulk as one by one", function()
     local values = {0.0, -0.0, 1.0, -1.5, 1 / 3, 65504.0, 70000.0, 1e-8, 3e38,
                     1 / 0, -1 / 0, 448.0, 1e30, -200.7, 2 ^ -24, 2 ^ -133}
@@ -142,7 +144,7 @@ describe("a buffer", function()
     local c = core.buffer("i16", 4):fill(-1)
     c:copy(b, 1, 3, 2)
     assert.same({-1, 3, 4, -1}, {c[0], c[1], c[2], c[3]})
-    b:copy(b, 0, 2, 4)  -- within itself
+    b:copy(b, 0, 2, 4)  -- within the buffer itself
     assert.same({2, 3, 4, 5, 4, 5}, {b[0], b[1], b[2], b[3], b[4], b[5]})
     assert.equal(string.pack("<ff", 3, 4), b:bytes(1, 2))
     b:set_bytes(string.pack("<f", 9), 5)
@@ -160,7 +162,7 @@ describe("a buffer", function()
     local wide = core.buffer("f64", n):fill_normal(42)
     assert.truthy(wide:to "f32":equal(b))
     assert.falsy(wide:equal(b:to "f64"))
-    -- Moments, and the shares beyond 1, 2, 3 and 4 deviations, each within
+    -- Moments, and the fractions beyond 1, 2, 3 and 4 deviations, each within
     -- five of its own standard deviations.
     local m, v, beyond = 0, 0, {0, 0, 0, 0}
     for i = 0, n - 1 do

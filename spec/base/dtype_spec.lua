@@ -4,7 +4,7 @@ local to_bits, from_bits = core.to_bits, core.from_bits
 local sim = require "spec.sim.units"
 
 -- ebits, mbits, bias; top: largest finite code; inf: codes above top are
--- infinity and NaNs; sat: conversions stop at top; nan: what NaN becomes.
+-- infinity and NaNs; sat: conversions saturate at top; nan: conversion of NaN.
 local FORMATS = {
   f16 = {bits = 16, m = 10, bias = 15, top = 0x7bff, inf = 0x7c00,
          nan = 0x7fff},
@@ -20,7 +20,7 @@ local FORMATS = {
 
 local function is_nan(x) return x ~= x end
 
--- The value of a finite code without sign, by the definition.
+-- The value of a finite code without sign, by definition.
 local function value_of(f, code)
   local e, man = code >> f.m, code & ((1 << f.m) - 1)
   if e == 0 then return man * 2.0 ^ (1 - f.bias - f.m) end
@@ -81,8 +81,8 @@ describe("small floats", function()
       local half = (top - value_of(f, f.top - 1)) / 2
       local past = f.sat and f.top or f.inf
       assert.equal(f.top, to_bits(name, next_down(top + half)))
-      -- a tie above top would go to the even code: top is odd where the
-      -- format has infinities
+      -- a tie above top would go to the even code: top is odd if the format has
+      -- infinities
       assert.equal(past, to_bits(name, top + half))
       assert.equal(past, to_bits(name, 1e300))
       assert.equal(past | sign, to_bits(name, -1e300))
@@ -199,8 +199,8 @@ describe("integers", function()
     assert.equal(math.mininteger, from_bits("i64", math.mininteger))
   end)
   it("64 bits to f32 in one rounding", function()
-    -- 2^60 + 2^36 + 1: by way of a double the last 1 would be lost, and the
-    -- tie would go down
+    -- 2^60 + 2^36 + 1: a conversion through double would lose the last 1 and
+    -- round the tie down
     local f = sim.bits_to_float("i64", (1 << 60) + (1 << 36) + 1)
     assert.equal(0x5d800001, f)
   end)

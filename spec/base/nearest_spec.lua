@@ -1,8 +1,8 @@
--- Which of a list of names was meant: beside the distance of its definition,
--- by recursion.
+-- Suggestions for misspelt names, compared with the edit distance computed
+-- recursively from its definition.
 local core = require "cute.core"
 
--- Edits between two names in small letters: insert, delete, change, swap of
+-- The edits between two lower-case names: insert, delete, change, swap of
 -- neighbours.
 local function edits(a, b)
   local known = {}

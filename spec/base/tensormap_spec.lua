@@ -1,9 +1,9 @@
--- Tensor maps by the driver's numbers: each rule with its message, and bytes
--- that a driver gave. (`make golden` has thousands of both.)
+-- Tensor maps with the driver's numbers: each rule with its message, and bytes
+-- that a driver produced. (`make golden` has thousands of both.)
 local core = require "cute.core"
 local support = require "spec.support"
 
--- A map that the driver takes, with some fields changed.
+-- A map that the driver accepts, with some fields changed.
 local function tiled(fields)
   local p = {type = 9, rank = 3, address = 0x7f0000000100,
              extent = {100, 64, 30}, stride = {208, 13312},
@@ -76,7 +76,7 @@ local RULES = {
     .. "of the 2147483648 elements of spatial mode 0 [shape-mismatch]"},
 }
 
--- Parameters and a driver's words, of which the last six are 0.
+-- Parameters and a driver's words, the last six of which are 0.
 local ENCODED = {
   {{type = 12, rank = 5, address = 0x7f00004d74e0,
     extent = {100, 64, 4959, 4056, 1024},

@@ -1,12 +1,12 @@
--- A product is verified element by element: what rounding explains passes,
--- what is beyond it is found wherever it stands.
+-- A product is verified element by element: errors that rounding explains pass,
+-- and larger ones are found in any element.
 local core = require "cute.core"
 local lesson = require "cute.bench.lesson"
 local support = require "spec.support"
 
 local NAN, INF = 0 / 0, 1 / 0
 
--- What the bound is made of, by the type of D: half an ulp of 1, the least
+-- The parameters of the bound by the type of D: half an ulp of 1, the least
 -- number (of D and of the sums), the largest.
 local F32 = {unit = 2^-24, least = 2^-149, most = (2 - 2^-23) * 2.0^127}
 local FORMAT = {
@@ -22,7 +22,7 @@ local function norm(b, first, step, k)
   return sum^0.5
 end
 
--- The bound of element (i, j), from the formula, and its sum.
+-- The bound of element (i, j) from the formula, and its sum.
 local function bound_of(p, i, j)
   local o, k = p.opts, p.k
   local alpha, beta = o.alpha or 1, o.beta or 0
@@ -68,8 +68,8 @@ local function check(p)
   return core.gemm_check(p.a, p.b, p.d, p.m, p.n, p.k, p.opts)
 end
 
--- Puts the number of D's type into its place that is the nearest beyond the
--- bound, above or below; the last one within it, if `within`.
+-- Stores the number of D's type just beyond the bound, above or below, or the
+-- last one within it, if `within`.
 local function plant(p, place, want, bound, sign, within)
   local far, whole = bound, p.d.dtype.is_integer
   local last = p.d[place]
@@ -171,7 +171,7 @@ describe("gemm_check", function()
     assert.is_false(check(p).ok)
     p.d[0], p.d[1] = INF, INF
     assert.same({false, 1}, {check(p).ok, check(p).col})
-    -- partial sums of f32 that may overflow
+    -- partial sums in f32 that may overflow
     p = problem({"f32", "f32", "f32"}, 1, 1, 2)
     p.a[0], p.a[1], p.b[0], p.b[1] = 3e38, 3e38, 1.5, -1.5
     core.gemm_reference(p.a, p.b, p.ref, 1, 1, 2)
@@ -180,7 +180,9 @@ describe("gemm_check", function()
       assert.is_true(check(p).ok)
     end
   end)
+end)
 
+describe("gemm_check", function()
   it("scales: alpha, beta, C0, whatever lies where", function()
     local m, n, k = 19, 23, 40
     local c0 = core.buffer("f32", m * n):fill_normal(9)
@@ -196,7 +198,7 @@ describe("gemm_check", function()
       assert.near(bound, v.bound, bound * 1e-9)
       p.d[at[1] * n + at[2]] = kept
     end
-    -- the same with every matrix turned
+    -- the same with every matrix transposed
     local turned = {a = p.a:transpose(m, k), b = p.b:transpose(n, k),
                     d = p.d:transpose(m, n), m = m, n = n, k = k,
                     opts = {a = {1, m}, b = {1, n}, d = {1, m}}}
@@ -293,7 +295,7 @@ describe("a lesson's verification", function()
 end)
 
 describe("a copy's verification", function()
-  -- An element a thread, but for the one at (I, J).
+  -- One element a thread, except the one at (I, J).
   local SCRIPT = [[
     local cute = require "cute"
     local I, J, turned = %d, %d, %s

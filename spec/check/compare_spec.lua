@@ -18,39 +18,39 @@ local function ints(...)
   return cute.tensor(list, cute.i32):with_shape(t)
 end
 
-describe("a reference", function()
-  -- y = 2 x, eight elements a thread; thread 37 of the launch has one wrong.
-  local line
-  local function twice(bad)
-    return cute.kernel("twice", function(x, y)
-      local t = arch.thread_idx() + 32 * arch.block_idx()
-      local tXgX = cute.local_tile(x, {8}, {t})
-      local tYgY = cute.local_tile(y, {8}, {t})
-      local tYrY = cute.make_fragment_like(tYgY)
-      for i = 0, 7 do tYrY[i] = 2 * tXgX[i] end
-      cute.when(t:eq(bad), function()
-        tYrY[5] = 7
-        tYrY[6] = 8
-      end)
-      line = here() + 1
-      cute.autovec_copy(tYrY, tYgY)
+-- y = 2 x, eight elements a thread; thread 37 of the launch has one wrong.
+local line
+local function twice(bad)
+  return cute.kernel("twice", function(x, y)
+    local t = arch.thread_idx() + 32 * arch.block_idx()
+    local tXgX = cute.local_tile(x, {8}, {t})
+    local tYgY = cute.local_tile(y, {8}, {t})
+    local tYrY = cute.make_fragment_like(tYgY)
+    for i = 0, 7 do tYrY[i] = 2 * tXgX[i] end
+    cute.when(t:eq(bad), function()
+      tYrY[5] = 7
+      tYrY[6] = 8
     end)
-  end
+    line = here() + 1
+    cute.autovec_copy(tYrY, tYgY)
+  end)
+end
 
-  local function reference(x, y)
-    for i = 0, 511 do y[i] = 2 * x[i] end
-  end
+local function reference(x, y)
+  for i = 0, 511 do y[i] = 2 * x[i] end
+end
 
-  local function verdict(bad, more)
-    local x, y = cute.zeros({512}, cute.i32), cute.zeros({512}, cute.i32)
-    for i = 0, 511 do x[i] = i end
-    local o = {grid = 2, block = 32, reference = reference, gpu = false}
-    for k, v in pairs(more or {}) do o[k] = v end
-    local v = twice(bad)(x, y):check(o)
-    assert.equal(0, y(301))  -- memory is as it was
-    return v
-  end
+local function verdict(bad, more)
+  local x, y = cute.zeros({512}, cute.i32), cute.zeros({512}, cute.i32)
+  for i = 0, 511 do x[i] = i end
+  local o = {grid = 2, block = 32, reference = reference, gpu = false}
+  for k, v in pairs(more or {}) do o[k] = v end
+  local v = twice(bad)(x, y):check(o)
+  assert.equal(0, y(301))  -- memory is as it was
+  return v
+end
 
+describe("a reference", function()
   it("that says the same is told", function()
     local v = verdict(-1)
     assert.equal("ok", v.verdict)
@@ -110,7 +110,9 @@ describe("a reference", function()
     assert.equal("bug", of(0.3334))
     assert.equal("ok", of(0.3334, 1e-3))
   end)
+end)
 
+describe("a reference", function()
   it("names the last of several writers, and copies that were started",
      function()
     local last
@@ -169,39 +171,39 @@ describe("a reference", function()
   end)
 end)
 
+local function of(k, n, more)
+  local o = {grid = 1, block = n}
+  for name, v in pairs(more or {}) do o[name] = v end
+  return k(cute.randn({n}, cute.f32), cute.zeros({n}, cute.f32)):check(o)
+end
+
+local function unary(f)
+  return cute.kernel("unary", function(x, y)
+    local t = arch.thread_idx()
+    y[t] = f(x[t])
+  end)
+end
+
+-- A card that runs `other` in a kernel's place, or fails.
+local function pretend(other, f)
+  local gpu, elsewhere = compare.gpu, kernel.elsewhere
+  compare.gpu = function()
+    return {name = "a card", sm = 90, dev = {sync = function() end}}
+  end
+  kernel.elsewhere = function(_, launch)
+    return {launch = function()
+      if not other then error("an illegal address", 0) end
+      local x, y = launch.args[1][1], launch.args[2][1]
+      for i = 0, #x - 1 do y[i] = other(x[i], i) end
+    end}
+  end
+  local ok, v = pcall(f)
+  compare.gpu, kernel.elsewhere = gpu, elsewhere
+  assert(ok, v)
+  return v
+end
+
 describe("a GPU", function()
-  local function of(k, n, more)
-    local o = {grid = 1, block = n}
-    for name, v in pairs(more or {}) do o[name] = v end
-    return k(cute.randn({n}, cute.f32), cute.zeros({n}, cute.f32)):check(o)
-  end
-
-  local function unary(f)
-    return cute.kernel("unary", function(x, y)
-      local t = arch.thread_idx()
-      y[t] = f(x[t])
-    end)
-  end
-
-  -- A card that runs `other` in a kernel's place, or fails.
-  local function pretend(other, f)
-    local gpu, elsewhere = compare.gpu, kernel.elsewhere
-    compare.gpu = function()
-      return {name = "a card", sm = 90, dev = {sync = function() end}}
-    end
-    kernel.elsewhere = function(_, launch)
-      return {launch = function()
-        if not other then error("an illegal address", 0) end
-        local x, y = launch.args[1][1], launch.args[2][1]
-        for i = 0, #x - 1 do y[i] = other(x[i], i) end
-      end}
-    end
-    local ok, v = pcall(f)
-    compare.gpu, kernel.elsewhere = gpu, elsewhere
-    assert(ok, v)
-    return v
-  end
-
   it("is compared bit for bit, and what differs is a bug", function()
     local double = unary(function(x) return 2 * x end)
     local v = pretend(function(x) return 2 * x end, function()
@@ -283,7 +285,9 @@ describe("a GPU", function()
     assert.same({"ok", 2}, {v.verdict, v.results})
     assert.equal("results depend on the order of threads", v.not_compared)
   end)
+end)
 
+describe("a GPU", function()
   it("sees no phase of an mbarrier that is said not to be over by chance",
      function()
     local k = cute.kernel("phases", function(_, y)
@@ -354,7 +358,7 @@ end
 local function by_rows(b, _, tiles_n) return b // tiles_n, b % tiles_n end
 local function within(row, col, m, n) return row:lt(m) & col:lt(n) end
 
-local function reference(x, y, m, n)
+local function doubled(x, y, m, n)
   for i = 0, m - 1 do
     for j = 0, n - 1 do y[{i, j}] = 2 * x[{i, j}] end
   end
@@ -366,7 +370,7 @@ local function at_sizes(k, square, more)
             grid = (m + TM - 1) // TM * ((n + TN - 1) // TN)}
   end
   local own = arguments(square, square)
-  local o = {grid = own.grid, block = TN, reference = reference, gpu = false,
+  local o = {grid = own.grid, block = TN, reference = doubled, gpu = false,
              sizes = arguments, tile = {TM, TN}, size = {square, square}}
   for name, v in pairs(more or {}) do o[name] = v end
   return k(table.unpack(own, 1, 4)):check(o)

@@ -129,6 +129,14 @@ describe("cutelua check", function()
     assert.equal(1, wrong)
     assert.matches("the script has no launch 9", why)
   end)
+end)
+
+describe("cutelua check", function()
+  before_each(function()
+    dir = support.folder()
+    support.write(dir .. "/s.lua", SCRIPT)
+  end)
+  after_each(function() support.remove(dir) end)
 
   it("--json prints nothing but verdicts on standard output", function()
     local out, err, code = check("--json", dir .. "/s.lua", "0")
@@ -239,6 +247,14 @@ end
     support.write(s, "print 'hi'")
     said("^cutelua: check: the script launched nothing\n$", 1, s)
   end)
+end)
+
+describe("cutelua check", function()
+  before_each(function()
+    dir = support.folder()
+    support.write(dir .. "/s.lua", SCRIPT)
+  end)
+  after_each(function() support.remove(dir) end)
 
   it("refuses what it does not know", function()
     for _, words in ipairs {

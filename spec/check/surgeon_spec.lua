@@ -1,5 +1,6 @@
 -- The surgeon: what of our kernels' synchronisation is needed, and whether
--- what was taken out is put in again. The whole set: CUTELUA_ALL=1,
+-- what was taken out is put in again. spec/faults/repair/ has bugs, and the
+-- lines that it proposes. The whole set: CUTELUA_ALL=1,
 -- SPEC_SECONDS=3600 and SPECS=spec/check/surgeon_spec.lua make test.
 local check = require "cute.check"
 local core = require "cute.core"
@@ -49,6 +50,9 @@ local ALL = {{"gemm3stage", GEMM .. 256}, {"gemm_wgmma", GEMM .. 384},
   {"reduce", ""}}  -- not gemm_splitk, which ends the process: it spills
 
 if os.getenv "CUTELUA_ALL" then table.move(ALL, 1, #ALL, #SOME + 1, SOME) end
+
+local function ints(n) return cute.zeros({n}, cute.i32) end
+local arch = cute.arch
 
 describe("the surgeon", function()
   it("finds again what was taken out of our kernels #noasan", function()
@@ -123,95 +127,6 @@ describe("the surgeon", function()
       v:json())
   end)
 
-  it("proposes the line that a bug lacks", function()
-    local function bug(f)
-      local k = cute.kernel("k", function(x, y)
-        local t = cute.arch.thread_idx()
-        local s = cute.make_smem_tensor(cute.f32, cute.make_layout(64))
-        f(x, y, s, t)
-      end)
-      local v = k(cute.randn({64}, cute.f32), cute.zeros({64}, cute.f32))
-        :check {grid = 1, block = 64, surgeon = true}
-      assert.equal("bug", v.verdict)
-      return v
-    end
-    local here = debug.getinfo(1, "l").currentline
-    local v = bug(function(x, y, s, t)
-      s[t] = x[t]
-      y[t] = s[63 - t]
-    end)
-    assert.equal("cute.arch.sync_threads()", v.mend.words)
-    assert.equal(1, #v.mend.places)
-    assert.equal(here + 3, v.mend.places[1].line)
-    assert.matches("mended by cute.arch.sync_threads%(%) before "
-      .. "surgeon_spec.lua:" .. here + 3, tostring(v))
-    here = debug.getinfo(1, "l").currentline
-    v = bug(function(x, y, s, t)
-      for _ in cute.range(3) do
-        s[t] = x[t]
-        cute.arch.sync_threads()
-        y[t] = y[t] + s[63 - t]
-      end
-    end)
-    assert.equal("cute.arch.sync_threads()", v.mend.words)
-    local lines = {}
-    for _, p in ipairs(v.mend.places) do lines[p.line] = true end
-    assert.is_true(lines[here + 3])  -- before it is filled again
-    v = bug(function(x, y, s, t)
-      s[t] = x[t]
-      y[t] = s[t ~ 1]
-    end)
-    assert.equal("cute.arch.sync_warp()", v.mend.words)
-  end)
-
-  -- A bug's mend, and its line behind that of the function.
-  local function mended(f, o, ...)
-    local first = debug.getinfo(f, "S").linedefined
-    local launch = {grid = 1, block = 64, surgeon = true, gpu = false}
-    for name, v in pairs(o) do launch[name] = v end
-    local v = cute.kernel("k", f)(...):check(launch)
-    assert.equal("bug", v.verdict, tostring(v))
-    assert.is_table(v.mend, tostring(v))
-    for _, p in ipairs(v.mend.places) do p.behind = p.line - first end
-    return v.mend, tostring(v)
-  end
-
-  local function ints(n) return cute.zeros({n}, cute.i32) end
-  local arch = cute.arch
-
-  it("strengthens orders: as many as are needed, and for whom", function()
-    local function hand(put, get, of, second)
-      return function(x, y, f)
-        local w = of()
-        cute.when(w:eq(0), function()
-          x[0] = 7
-          arch.store(f.iterator, 1, put)
-        end)
-        cute.when(w:eq(second), function()
-          cute.loop(function()
-            return arch.load(f.iterator, cute.i32, get):eq(0)
-          end, function() end)
-          y[0] = x[0]
-        end)
-      end
-    end
-    local function how(sem, scope) return {sem = sem, scope = scope} end
-    local function of(put, get, blocks)
-      local who = blocks and arch.block_idx or arch.thread_idx
-      return mended(hand(put, get, who, blocks and 1 or 32), blocks or {},
-                    ints(1), ints(1), ints(1))
-    end
-    local m = of(how("relaxed", "gpu"), how("acquire", "gpu"))
-    assert.same({'sem = "release"', 1}, {m.words, #m.places})
-    local _, text = of(how("relaxed", "gpu"), how("relaxed", "gpu"))
-    assert.matches('mended by sem = "release" at surgeon_spec.lua:%d+ and sem '
-      .. '= "acquire" at surgeon_spec.lua:%d+', text)
-    m, text = of(how("release", "gpu"), how("acquire", "cta"),
-                 {grid = 2, block = 1})
-    assert.equal(1, #m.places)
-    assert.matches('mended by scope = "gpu" at', text)
-  end)
-
   it("gives back an order that it took, and waits in every block", function()
     local function one(f, o, ...)
       local p = cute.kernel("k", f)(...):compile(o)
@@ -252,370 +167,35 @@ describe("the surgeon", function()
       x[b * 64 + t] = s[63 - t]
     end, how, ints(256)))
   end)
+end)
 
-  it("puts in a wait at a ring of mbarriers", function()
-    local function ring(full_is, empty_is)
-      return function(x, y)
-        local t = arch.thread_idx()
-        local s = cute.make_smem_tensor(cute.f32, cute.make_layout {32, 2})
-        local full = arch.alloc_smem(cute.i64, 2)
-        local empty = arch.alloc_smem(cute.i64, 2)
-        cute.when(t:eq(0), function()
-          for i = 0, 1 do
-            arch.mbarrier_init(full + i, 32)
-            arch.mbarrier_init(empty + i, 32)
-          end
-        end)
-        arch.sync_threads()
-        cute.when(t:lt(32), function()
-          for k in cute.range(6) do
-            if empty_is then
-              arch.mbarrier_wait(empty + k % 2, (k // 2 + 1) % 2)
-            end
-            s[{t, k % 2}] = x[{t, k}]
-            arch.mbarrier_arrive(full + k % 2)
-          end
-        end)
-        cute.when(t:ge(32), function()
-          for k in cute.range(6) do
-            if full_is then arch.mbarrier_wait(full + k % 2, k // 2 % 2) end
-            y[{t - 32, k}] = s[{63 - t, k % 2}]
-            arch.mbarrier_arrive(empty + k % 2)
-          end
-        end)
-      end
-    end
-    local function of(...)
-      return mended(ring(...), {}, cute.randn({32, 6}, cute.f32),
-                    cute.empty({32, 6}, cute.f32))
-    end
-    local m = of(false, true)
-    assert.equal("cute.arch.mbarrier_wait(full + n % 2, n // 2 % 2), n being "
-      .. "how often it was there,", m.words)
-    assert.equal(24, m.places[1].behind)
-    m = of(true, false)  -- before it is filled, or behind that
-    assert.matches("^cute.arch.mbarrier_wait%(empty %+ n %% 2, ", m.words)
-    assert.is_true(m.places[1].behind >= 13 and m.places[1].behind <= 20)
-  end)
-
-  it("puts in arrivals that somebody waits for", function()
-    local function copies(how)
-      return function(x, y)
-        local t = arch.thread_idx()
-        local s = cute.make_smem_tensor(cute.f32, cute.make_layout(64), 128)
-        local bar = arch.alloc_smem(cute.i64, 1)
-        cute.when(t:eq(0), function()
-          arch.mbarrier_init(bar, how == "bulk" and 1 or 64)
-          arch.mbarrier_init_fence()
-        end)
-        arch.sync_threads()
-        if how == "bulk" then
-          cute.when(t:eq(0), function()
-            cute.copy(cute.make_copy_atom(cute.nvgpu.cpasync.CopyBulkG2SOp(),
-              cute.f32), x, s, {mbar_ptr = bar})
-          end)
-        else
-          cute.copy(cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32,
-            32), cute.local_tile(x, {1}, {t}), cute.local_tile(s, {1}, {t}))
-        end
-        arch.mbarrier_wait(bar, 0)
-        y[t] = s[63 - t]
-      end
-    end
-    local function of(how)
-      local m = mended(copies(how), {}, cute.randn({64}, cute.f32),
-                       cute.empty({64}, cute.f32))
-      return m.words:match "^(.-%)),", m.places[1].behind
-    end
-    assert.same({"cute.arch.mbarrier_arrive_and_expect_tx(bar + n % 1, 256)",
-                 11}, {of "bulk"})
-    assert.same({"cute.arch.cp_async_mbarrier_arrive_noinc(bar + n % 1)", 18},
-                {of "cp.async"})
-  end)
-
-  it("tells threads that arrive at a named barrier from those that wait",
-     function()
-    local function roles(o)
-      return function(x, y)
-        local t = arch.thread_idx()
-        local s = cute.make_smem_tensor(cute.f32, cute.make_layout(64))
-        cute.when(t:lt(64), function()
-          s[t] = x[t]
-          if not o.no_arrive then arch.barrier_arrive(1, 128) end
-        end, function()
-          if o.arrives then arch.barrier_arrive(1, 128)
-          else arch.barrier(1, 128) end
-          y[t - 64] = s[127 - t]
-        end)
-      end
-    end
-    local function of(o)
-      local m = mended(roles(o), {block = 128}, cute.randn({64}, cute.f32),
-                       cute.empty({64}, cute.f32))
-      return m.words, m.places[1].behind
-    end
-    assert.same({"cute.arch.barrier_arrive(1, 128)", 3},
-                {of {no_arrive = true}})
-    assert.same({"cute.arch.barrier(1, 128)", 7}, {of {arrives = true}})
-  end)
-
-  it("asks of an atomic no more than is needed", function()
-    local function lock(sem)
-      return function(l, c)
-        cute.when(arch.thread_idx():eq(0), function()
-          cute.loop(function()
-            return arch.atomic_cas(l.iterator, {cmp = 0, val = 1,
-              sem = sem}):ne(0)
-          end, function() end)
-          c[0] = c[0] + 1
-          arch.atomic_exch(l.iterator, 0, {
-            sem = sem == "relaxed" and "release" or "relaxed"})
-        end)
-      end
-    end
-    for sem, words in pairs {relaxed = 'sem = "acquire"',
-                             acquire = 'sem = "release"'} do
-      local m = mended(lock(sem), {grid = 2, block = 32}, ints(1), ints(1))
-      assert.same({words, 1}, {m.words, #m.places})
-    end
-  end)
-
-  it("puts in a barrier of some of the block's warps", function()
-    local m = mended(function(x, y)
-      local t = arch.thread_idx()
-      local s = cute.make_smem_tensor(cute.f32, cute.make_layout(64))
-      cute.when(t:lt(64), function()
-        s[t] = x[t]
-        y[t] = s[63 - t]
-      end)
-    end, {block = 128}, cute.randn({64}, cute.f32), cute.empty({64}, cute.f32))
-    assert.same({"cute.arch.barrier(1, 64)", 5}, {m.words, m.places[1].behind})
-  end)
-
-  -- Every thread writes to the other block of its cluster and reads what that
-  -- wrote, between the cluster's barriers or over mbarriers.
-  local function across(o)
-    return function(out)
-      local t, rank = arch.thread_idx(), arch.block_idx_in_cluster()
-      local s = cute.make_smem_tensor(cute.i32, cute.make_layout(64))
-      local bar = arch.alloc_smem(cute.i64, 1)
-      cute.when(t:eq(0), function()
-        arch.mbarrier_init(bar, o.count or 64)
-        arch.mbarrier_init_fence()
-      end)
-      local function meet()
-        arch.cluster_arrive()
-        arch.cluster_wait()
-      end
-      meet()
-      local peer = cute.make_tensor(arch.map_dsmem_ptr(s.iterator, 1 - rank),
-                                    s.layout)
-      if o.reads then s[t] = t else peer[t] = rank * 100 + t end
-      if o.by then
-        arch.mbarrier_arrive(bar, 1 - rank, 1, {scope = o.by})
-        if not o.no_wait then
-          arch.mbarrier_wait(bar, o.parity or 0, {scope = o.to or o.by})
-        end
-      elseif o.relaxed then
-        arch.cluster_arrive_relaxed()
-        arch.cluster_wait()
-      elseif not o.no_meet then
-        meet()
-      end
-      out[rank * 64 + t] = (o.reads and peer or s)[63 - t]
-      if not o.no_last then meet() end
-    end
-  end
-
-  it("mends what blocks of a cluster hand over", function()
-    local both = "cute.arch.cluster_arrive() cute.arch.cluster_wait()"
-    local where = {grid = 2, cluster = 2}
-    for _, case in ipairs {
-      {{no_meet = true}, both, 27},
-      {{reads = true, no_meet = true}, both, 27},
-      {{relaxed = true}, "cute.arch.cluster_arrive()", 22},
-      {{reads = true, no_last = true}, both, 27},
-      {{by = "cta", to = "cluster"}, 'scope = "cluster"', 17},
-      {{by = "cluster", to = "cta"}, 'scope = "cluster"', 19},
-      {{by = "cluster", parity = 1}, "the other parity of mbarrier_wait", 19},
-      {{by = "cluster", count = 96}, "mbarrier_init(..., 64)", 5},
-      {{by = "cluster", no_wait = true}, 'cute.arch.mbarrier_wait(bar + n % 1, '
-        .. 'n // 1 % 2, {scope = "cluster"}), n being how often it was there,',
-        27}} do
-      local m, text = mended(across(case[1]), where, ints(128))
-      assert.equal(case[2], m.words, text)
-      assert.equal(case[3], m.places[1].behind, text)
-    end
-    local m, text = mended(across {by = "cta"}, where, ints(128))
-    assert.is_true(m.together)
-    assert.matches('mended by scope = "cluster" at surgeon_spec.lua:%d+ and '
-      .. 'scope = "cluster" at surgeon_spec.lua:%d+', text)
-    m, text = mended(across {reads = true, no_last = true}, where, ints(128))
-    assert.is_true(m.places[1].last)
-    assert.matches("at the end of the kernel, behind surgeon_spec.lua", text)
-  end)
-
-  it("mends groups of copies", function()
-    local function copies(o)
-      return function(x, y)
-        local t = arch.thread_idx()
-        local s = cute.make_smem_tensor(cute.f32, cute.make_layout(256), 128)
-        cute.copy(cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32,
-          128), cute.local_tile(x, {4}, {t}), cute.local_tile(s, {4}, {t}))
-        if not o.no_commit then arch.cp_async_commit_group() end
-        if o.wait then arch.cp_async_wait_group(o.wait) end
-        if not o.no_meet then arch.sync_threads() end
-        y[t] = s[255 - t * 4]
-      end
-    end
-    local commit = "cute.arch.cp_async_commit_group()"
-    local wait = "cute.arch.cp_async_wait_group(0)"
-    local meet = "cute.arch.sync_threads()"
-    for _, case in ipairs {
-      {{no_commit = true, wait = 0}, commit, 6}, {{}, wait, 7},
-      {{wait = 2}, wait, 6}, {{wait = 0, no_meet = true}, meet, 8},
-      {{no_commit = true}, commit .. " " .. wait, 7},
-      {{no_meet = true}, wait .. " " .. meet, 8},
-      {{no_commit = true, no_meet = true}, commit .. " " .. wait .. " " .. meet,
-       8}} do
-      local m, text = mended(copies(case[1]), {}, cute.randn({256}, cute.f32),
-                             cute.empty({64}, cute.f32))
-      assert.equal(case[2], m.words, text)
-      assert.equal(case[3], m.places[1].behind, text)
-    end
-  end)
-
-  it("mends copies between blocks, and launches that overlap", function()
-    local function sent(o)
-      return function(out)
-        local t, rank = arch.thread_idx(), arch.block_idx_in_cluster()
-        local s = cute.make_smem_tensor(cute.i32, cute.make_layout(64), 128)
-        local r = cute.make_smem_tensor(cute.i32, cute.make_layout(64), 128)
-        local bar = arch.alloc_smem(cute.i64, 1)
-        cute.when(t:eq(0), function()
-          arch.mbarrier_init(bar, 1)
-          arch.mbarrier_init_fence()
-          arch.mbarrier_arrive_and_expect_tx(bar, o.bytes or 256)
-        end)
-        s[t] = t
-        if o.fence then arch.fence_proxy(table.unpack(o.fence)) end
-        arch.cluster_arrive()
-        arch.cluster_wait()
-        cute.when(t:eq(0), function()
-          cute.copy(cute.make_copy_atom(cute.nvgpu.cpasync.CopyBulkS2SOp(),
-            cute.i32), s, r, {mbar_ptr = bar, cta_rank = 1 - rank})
-        end)
-        arch.mbarrier_wait(bar, 0)
-        out[rank * 64 + t] = r[63 - t]
-      end
-    end
-    local where = {grid = 2, cluster = 2}
-    local m = mended(sent {}, where, ints(128))
-    assert.equal("cute.arch.fence_view_async_shared()", m.words)
-    m = mended(sent {fence = {"async.global"}}, where, ints(128))
-    assert.same({'cute.arch.fence_proxy("async")', 11},
-                {m.words, m.places[1].behind})
-    m = mended(sent {fence = {"async"}, bytes = 128}, where, ints(128))
-    assert.same({"256 bytes expected", 8}, {m.words, m.places[1].behind})
-
-    local x, y = ints(64), ints(64)
-    cute.kernel("first", function(a)
-      a[arch.thread_idx()] = 1
-      arch.griddepcontrol_launch_dependents()
-    end)(x):launch {grid = 1, block = 64, device = "sim"}
-    m = mended(function(a, b)
-      b[arch.thread_idx()] = a[arch.thread_idx()]
-      arch.griddepcontrol_wait()
-      b[arch.thread_idx()] = a[63 - arch.thread_idx()]
-    end, {pdl = true}, x, y)
-    assert.same({"cute.arch.griddepcontrol_wait()", 1},
-                {m.words, m.places[1].behind})
-  end)
-
-  it("mends tensor maps that a kernel makes", function()
-    local cpasync = cute.nvgpu.cpasync
-    local x = cute.randn({32, 16}, cute.f32)
-    local tile, layout = {1, 16}, cute.make_layout({1, 16}, {16, 1})
-    local atom, coords = cpasync.make_tiled_tma_atom(
-      cpasync.CopyBulkTensorTileG2SOp(), x, layout, tile)
-    local function maps(o)
-      return function(a, c, m, z)
-        local s = cute.make_smem_tensor(cute.f32, layout, 128)
-        local bar = arch.alloc_smem(cute.i64, 1)
-        local ts, tg = cpasync.tma_partition(a, 0, cute.make_layout(1),
-          cute.group_modes(s, 0, 2), cute.zipped_divide(c, tile))
-        cute.when(arch.thread_idx():eq(0), function()
-          arch.mbarrier_init(bar, 1)
-          arch.mbarrier_init_fence()
-          cpasync.copy_tensormap(a, m)
-          if o.release then cpasync.fence_tma_desc_release() end
-          if o.acquire then cpasync.fence_tma_desc_acquire(m) end
-          arch.mbarrier_arrive_and_expect_tx(bar, a.tx_bytes)
-          cute.copy(a, tg(cute._, 0), ts, {tma_bar_ptr = bar, tma_desc_ptr = m})
-        end)
-        arch.sync_threads()
-        arch.mbarrier_wait(bar, 0)
-        local t = arch.thread_idx()
-        z[t] = s[{0, t}]
-      end
-    end
-    local function of(o)
-      local m = mended(maps(o), {block = 16}, atom, coords,
-                       cute.zeros({16}, cute.i64), cute.empty({16}, cute.f32))
-      return m.words, m.places[1].behind
-    end
-    local name = "cute.nvgpu.cpasync.fence_tma_desc_"
-    assert.same({name .. "release()", 10}, {of {acquire = true}})
-    assert.same({name .. "acquire(...) of its map", 12}, {of {release = true}})
-  end)
-
-  it("proposes what it saw no fault with, where there is more", function()
-    local function draws(x, c)
-      local t = arch.thread_idx()
-      local s = cute.make_smem_tensor(cute.i32, cute.make_layout(256))
-      s[t] = t
-      cute.when((t % 32):eq(0), function()
-        for _ = 1, 3 do
-          arch.atomic_add(c.iterator + arch.atomic_add(c.iterator, 1), 1)
-        end
-      end)
-      x[t] = s[255 - t]
-    end
-    local m, text = mended(draws, {block = 256, seconds = 4}, ints(256),
-                           ints(64))
-    assert.equal("cute.arch.sync_threads()", m.words)
-    assert.is_true(m.open)
-    assert.matches("mended by cute.arch.sync_threads%(%) before surgeon_spec"
-      .. ".lua:%d+.- %(in the schedules that were looked at: there are more%)",
-      text)
-  end)
-
-  -- Of two barriers one is enough; the third is of no use.
-  local function three(x, y)
-    local t = arch.thread_idx()
-    local s = cute.make_smem_tensor(cute.f32, cute.make_layout(128))
-    for _ in cute.range(20) do
-      s[t] = x[t]
-      arch.sync_threads()
-      y[t] = s[127 - t]
-      arch.sync_threads()
-      arch.sync_threads()
-    end
+-- Of two barriers one is enough; the third is of no use.
+local function three(x, y)
+  local t = arch.thread_idx()
+  local s = cute.make_smem_tensor(cute.f32, cute.make_layout(128))
+  for _ in cute.range(20) do
+    s[t] = x[t]
+    arch.sync_threads()
+    y[t] = s[127 - t]
+    arch.sync_threads()
     arch.sync_threads()
   end
+  arch.sync_threads()
+end
 
-  local function gains(o)
-    local launch = {grid = 1, block = 128, surgeon = true}
-    for k, v in pairs(o) do launch[k] = v end
-    local v = cute.kernel("three", three)(cute.randn({128}, cute.f32),
-      cute.empty({128}, cute.f32)):check(launch)
-    local needs = {}
-    for i, n in ipairs(v.needs) do needs[i] = n.need end
-    assert.same({"needed", "not needed", "not needed", "not needed"}, needs)
-    assert.is_nil(v.needs[1].gain)
-    return v, v.needs
-  end
+local function gains(o)
+  local launch = {grid = 1, block = 128, surgeon = true}
+  for k, v in pairs(o) do launch[k] = v end
+  local v = cute.kernel("three", three)(cute.randn({128}, cute.f32),
+    cute.empty({128}, cute.f32)):check(launch)
+  local needs = {}
+  for i, n in ipairs(v.needs) do needs[i] = n.need end
+  assert.same({"needed", "not needed", "not needed", "not needed"}, needs)
+  assert.is_nil(v.needs[1].gain)
+  return v, v.needs
+end
 
+describe("the surgeon", function()
   it("estimates what is gained without what is not needed", function()
     local v, needs = gains {gpu = false}
     for i = 2, 4 do
@@ -682,7 +262,9 @@ describe("the surgeon", function()
     end)
     assert.same({2, 2, "needed"}, sizes, text)
   end)
+end)
 
+describe("the surgeon", function()
   it("estimates a launch that may overlap the one before", function()
     local function add(x, y)  -- no griddepcontrol_wait
       local t = arch.thread_idx()
@@ -756,7 +338,9 @@ describe("the surgeon", function()
                                              surgeon = true, gpu = true}
     assert.matches("the model's estimate", tostring(v))
   end)
+end)
 
+describe("the surgeon", function()
   it("changes a function while it is written, and no longer", function()
     local p = cute.kernel("three", three)(cute.empty({128}, cute.f32),
       cute.empty({128}, cute.f32)):trace {block = 128}

@@ -149,7 +149,9 @@ describe("Hopper's names", function()
       end)
     end)
   end)
+end)
 
+describe("Hopper's names", function()
   both("of stores to other blocks", function()
     local store = cute.make_copy_atom(cpasync.CopyDsmemStoreOp(), cute.i32)
     assert.equal("bulk store to another CTA of i32", tostring(store))
@@ -265,7 +267,9 @@ describe("Hopper's names", function()
       out[tid] = 7
     end)
   end)
+end)
 
+describe("Hopper's names", function()
   both("of copies by threads, of enumerations", function()
     local x = kernels.tensor({64}, cute.i32, function(i) return 3 * i end)
     for mode, kind in pairs {ALWAYS = "ca", GLOBAL = "cg"} do
@@ -354,7 +358,9 @@ describe("Hopper's names", function()
     end
     kernels.compiles(call:trace {block = 128}, {"sm_90a"})
   end)
+end)
 
+describe("Hopper's names", function()
   it("of layouts and schedulers", function()
     local layouts = utils.LayoutEnum
     local row, col = layouts.ROW_MAJOR, layouts.COL_MAJOR

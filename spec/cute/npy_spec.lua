@@ -14,19 +14,20 @@ end
 local F4 = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
 local SIX = ("<ffffff"):pack(1, 2, 3, 4, 5, 6)
 
+local dir
+
+local function read(bytes, opt)
+  return npy.read(support.write(dir .. "/x.npy", bytes), opt)
+end
+local function refused(want, bytes, opt)
+  local array, why = read(bytes, opt)
+  assert.is_nil(array)
+  assert.equal(("%s/x.npy %s [io]"):format(dir, want), why)
+end
+
 describe("npy", function()
-  local dir
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
-
-  local function read(bytes, opt)
-    return npy.read(support.write(dir .. "/x.npy", bytes), opt)
-  end
-  local function refused(want, bytes, opt)
-    local array, why = read(bytes, opt)
-    assert.is_nil(array)
-    assert.equal(("%s/x.npy %s [io]"):format(dir, want), why)
-  end
 
   it("reads versions 1, 2 and 3", function()
     for major = 1, 3 do
@@ -122,6 +123,11 @@ describe("npy", function()
     refused("structured element types are not supported",
       with "[('a', '<f4')]")
   end)
+end)
+
+describe("npy", function()
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
 
   it("takes bf16 and 8-bit floats by the reader's word", function()
     -- as NumPy 2.4.6 saves arrays of ml_dtypes 0.6.0
@@ -229,6 +235,11 @@ describe("npy", function()
     assert.equal(("cannot open %s/a\\x1b[31m\\nb: No such file or directory "
       .. "[io]"):format(dir), why)
   end)
+end)
+
+describe("npy", function()
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
 
   it("answers any damage with an array or a sentence", function()
     local state = 1
@@ -332,6 +343,11 @@ describe("npy", function()
     a = assert(read(file(F4:gsub("2, 3", ""), SIX:sub(1, 4))))
     assert.equal(1, npy.tensor(a)[0])
   end)
+end)
+
+describe("npy", function()
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
 
   it("has arrays without elements", function()
     for shape, want in pairs {

@@ -42,6 +42,48 @@ local function run(tiles, cluster, opts, most, traced)
   end
 end
 
+-- What the clusters of a StreamKTileScheduler did: steps[tile * k + i] and
+-- ends[tile] count who had step i of a tile and who finished it, left[range]
+-- and got[range] are tile + 1 of the sums left and of those added.
+local function stream(tiles, k, clusters, opts, traced)
+  local m, n = tiles[1], tiles[2]
+  local room = {steps = m * n * k, ends = m * n, left = clusters + 1,
+                got = clusters + 1}
+  local t = {}
+  for name, n_of in pairs(room) do t[name] = cute.zeros({n_of}, cute.i32) end
+  local kernel = cute.kernel("stream", function(T, tm, tn, tk, given)
+    if not traced then tm, tn, tk = m, n, k end
+    local walk = utils.StreamKTileScheduler(given
+      or utils.PersistentTileSchedulerParams({tm, tn, 1}), tk, opts)
+    local one = arch.thread_idx():eq(0)
+    cute.loop(function() return walk:is_valid() end, function()
+      local w = walk:get_current_work()
+      local at = w.tile_idx[1] * n + w.tile_idx[2]
+      cute.when(one, function()
+        for i in cute.range(w.k_first, w.k_first + w.k_count) do
+          arch.atomic_add(T.steps.iterator + (at * k + i), 1)
+        end
+        cute.when(cute.eq(w.k_first, 0), function()
+          arch.atomic_add(T.ends.iterator + at, 1)
+          local from = w.range + 1
+          cute.loop(function() return walk:has_part(from, w) end, function()
+            T.got[from] = at + 1
+            from = from + 1
+          end)
+        end, function()
+          arch.atomic_add(T.left.iterator + w.range, at + 1)
+        end)
+      end)
+      walk:advance_to_next_work()
+    end)
+  end)
+  local given = traced == "argument"
+    and utils.PersistentTileSchedulerParams {m, n, 1} or nil
+  assert(kernel(t, m, n, k, given):launch {
+    grid = {1, 1, clusters}, block = 32, device = "sim"})
+  return t
+end
+
 describe("tile schedulers", function()
   local cases = {
     {{4, 4}, {1, 1, 1}, {swizzle_size = 2}, 3},
@@ -133,7 +175,9 @@ describe("tile schedulers", function()
     end)(o):launch {grid = {1, 1, 2}, block = 1, device = "sim"}
     assert.same({7, 8, 12, 6, 7, 11}, {o[0], o[1], o[2], o[3], o[4], o[5]})
   end)
+end)
 
+describe("tile schedulers", function()
   it("follow Hilbert's curve through rectangles", function()
     for _, extents in ipairs {{1, 1}, {4, 4}, {8, 8}, {5, 7}, {7, 5}, {13, 2},
                               {1, 9}, {12, 6}, {16, 33}} do
@@ -163,48 +207,6 @@ describe("tile schedulers", function()
     end
   end)
 
-  -- What the clusters of a StreamKTileScheduler did: steps[tile * k + i] and
-  -- ends[tile] count who had step i of a tile and who finished it, left[range]
-  -- and got[range] are tile + 1 of the sums left and of those added.
-  local function stream(tiles, k, clusters, opts, traced)
-    local m, n = tiles[1], tiles[2]
-    local room = {steps = m * n * k, ends = m * n, left = clusters + 1,
-                  got = clusters + 1}
-    local t = {}
-    for name, n_of in pairs(room) do t[name] = cute.zeros({n_of}, cute.i32) end
-    local kernel = cute.kernel("stream", function(T, tm, tn, tk, given)
-      if not traced then tm, tn, tk = m, n, k end
-      local walk = utils.StreamKTileScheduler(given
-        or utils.PersistentTileSchedulerParams({tm, tn, 1}), tk, opts)
-      local one = arch.thread_idx():eq(0)
-      cute.loop(function() return walk:is_valid() end, function()
-        local w = walk:get_current_work()
-        local at = w.tile_idx[1] * n + w.tile_idx[2]
-        cute.when(one, function()
-          for i in cute.range(w.k_first, w.k_first + w.k_count) do
-            arch.atomic_add(T.steps.iterator + (at * k + i), 1)
-          end
-          cute.when(cute.eq(w.k_first, 0), function()
-            arch.atomic_add(T.ends.iterator + at, 1)
-            local from = w.range + 1
-            cute.loop(function() return walk:has_part(from, w) end, function()
-              T.got[from] = at + 1
-              from = from + 1
-            end)
-          end, function()
-            arch.atomic_add(T.left.iterator + w.range, at + 1)
-          end)
-        end)
-        walk:advance_to_next_work()
-      end)
-    end)
-    local given = traced == "argument"
-      and utils.PersistentTileSchedulerParams {m, n, 1} or nil
-    assert(kernel(t, m, n, k, given):launch {
-      grid = {1, 1, clusters}, block = 32, device = "sim"})
-    return t
-  end
-
   it("divide the last tiles along K among clusters", function()
     for i, c in ipairs {
       {{5, 2}, 8, 4, 1}, {{5, 2}, 8, 4, 3}, {{3, 4}, 8, 4, 1},  -- whole waves
@@ -233,7 +235,9 @@ describe("tile schedulers", function()
       end
     end
   end)
+end)
 
+describe("tile schedulers", function()
   it("give clusters of a stream the same number of steps", function()
     local walk = utils.StreamKTileScheduler  -- on the host: plain numbers
     for _, c in ipairs {{320, 64, 132}, {80, 32, 132}, {7, 9, 5}} do

@@ -166,6 +166,9 @@ local function wrong(case, device, seed, M, N, K)
   return count
 end
 
+local op = warpgroup.MmaF16BF16SparseOp("bf16", "f32", {64, 8, 32}, "SMEM")
+local mma = cute.make_tiled_mma(op)
+
 describe("a sparse product", function()
   for _, case in ipairs(CASES) do
     it("is the dense one's: " .. case[1], function()
@@ -178,9 +181,6 @@ describe("a sparse product", function()
       end
     end)
   end
-
-  local op = warpgroup.MmaF16BF16SparseOp("bf16", "f32", {64, 8, 32}, "SMEM")
-  local mma = cute.make_tiled_mma(op)
 
   it("has atoms by CuTe's names", function()
     local W, name = warpgroup, "SM90::GMMA::SPARSE::GMMA_64x"
@@ -241,7 +241,9 @@ describe("a sparse product", function()
         warpgroup.make_smem_layout_atom("K_SW32", "bf16"), {8, 32}))))
     end)
   end)
+end)
 
+describe("a sparse product", function()
   -- One instruction; f(E's registers, multiply).
   local function once(f, opts)
     local E = cute.zeros({64, 2}, "u16")

@@ -120,8 +120,9 @@ local function trace(f)
     {grid = 1, block = 128, device = "sim:sm_90a"}).program
 end
 
+local W = warpgroup
+
 describe("registers in flight", function()
-  local W = warpgroup
   local USED = "register 0 of t_acc is used while the MMA of line "
 
   local function refuses(text, f)
@@ -231,7 +232,9 @@ describe("registers in flight", function()
     trace(mixed("e4m3", true))
     trace(mixed "f16")
   end)
+end)
 
+describe("registers in flight", function()
   it("hold A as long, where it comes from registers", function()
     local rs = cute.make_tiled_mma(
       W.MmaF16BF16Op("bf16", "f32", {64, 64}, "RMEM"))

@@ -167,7 +167,9 @@ describe("the debugger", function()
       assert.equal(1, s.focus.warp)
     end)
   end)
+end)
 
+describe("the debugger", function()
   -- By looking at the element before every instruction.
   local function changes_of(s, what)
     local out, last = {}, nil
@@ -278,7 +280,9 @@ describe("the debugger", function()
     assert.is_nil(report)
     for i = 0, 63 do assert.equal(0, y(i)) end
   end)
+end)
 
+describe("the debugger", function()
   it("says what is wrong", function()
     debugged(function(s)
       local function fails(text, f, ...)

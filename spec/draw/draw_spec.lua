@@ -315,7 +315,9 @@ describe("a picture of threads and values", function()
     assert.is_truthy(svg:find("an element is held by up to 3, the first is "
       .. "written", 1, true))
   end)
+end)
 
+describe("a picture of threads and values", function()
   it("knows some of many that have the same", function()
     local p = pictures.picture(L "(40,2):(0,1)", {tile = {1, 2}}).panels[1]
     assert.equal("an element is held by up to 40, the first is written, 16 "
@@ -469,7 +471,9 @@ describe("draw", function()
     assert.equal("it7\n", cute.draw(setmetatable({name = "it"}, class),
                                     {as = "text", limit = 7}))
   end)
+end)
 
+describe("draw", function()
   it("as LaTeX is one picture of its own, with what TeX obeys escaped",
      function()
     local tex = cute.draw("Sw<1,0,1> o 0 o (2,2):(2,1)", {as = "latex"})

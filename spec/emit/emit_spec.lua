@@ -1,7 +1,7 @@
--- CUDA C: golden texts of three small kernels, the text's meaning against the
--- simulator (compiled for the host), and what NVRTC says of it.
--- CUTELUA_WRITE_GOLDEN=1 rewrites the golden texts; read them before you
--- commit them.
+-- CUDA C: golden texts of three small kernels, the meaning of the text against
+-- the simulator (compiled for the host), and NVRTC's acceptance of it.
+-- CUTELUA_WRITE_GOLDEN=1 rewrites the golden texts; read them before you commit
+-- them.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -14,7 +14,7 @@ local function source(f, opts, ...)
   return program(f, opts, ...):cuda(opts.arch or "sm_80")
 end
 
--- The body's lines without comments and indentation.
+-- The lines of the body without comments and indentation.
 local function body(text)
   local out = {}
   for line in text:gsub("^.-\nk%(.-{\n", ""):gmatch "%s*([^\n]*)" do
@@ -58,12 +58,12 @@ end)
 -- Names, lines, helpers
 ---------------------------------------------------------------------------
 
-describe("emitted text", function()
-  local x = cute.zeros({64}, cute.i32)
-  local f = cute.zeros({64}, cute.f32)
+local ints = cute.zeros({64}, cute.i32)
+local floats = cute.zeros({64}, cute.f32)
 
+describe("emitted text", function()
   it("includes nothing and has only the helpers that are used", function()
-    local text = source(function(a) a[0] = a[1] // a[2] end, {block = 1}, x)
+    local text = source(function(a) a[0] = a[1] // a[2] end, {block = 1}, ints)
     assert.is_nil(text:find "#include")
     find(text, "floor_div(int a, int b)")
     assert.is_nil(text:find "floor_mod")
@@ -72,10 +72,10 @@ describe("emitted text", function()
 
   it("keeps the script's names and makes them C's own", function()
     local text = source(function(double)
-      local float = double[0] * 3  -- a keyword of C, none of Lua's
+      local float = double[0] * 3  -- a keyword of C, not of Lua
       local threadIdx = float * float
       double[1] = threadIdx + float
-    end, {block = 1}, x)
+    end, {block = 1}, ints)
     find(text, "int *__restrict__ double_1")
     find(text, "const int float_1 = double_1[0] * 3;")
     find(text, "const int threadIdx_1 = float_1 * float_1;")
@@ -87,7 +87,7 @@ describe("emitted text", function()
       a[at] = at * at
     end
     local first = debug.getinfo(kernel, "S").linedefined
-    local text, lines = source(kernel, {block = 1}, x)
+    local text, lines = source(kernel, {block = 1}, ints)
     local n, seen = 0, {}
     for line in text:gmatch "([^\n]*)\n" do
       n = n + 1
@@ -100,16 +100,16 @@ describe("emitted text", function()
     assert.equal("", lines[1])
   end)
 
-  -- Else the compiler reads x[0] ahead of the barrier.
+  -- Otherwise the compiler moves the read of x[0] above the barrier.
   it("what threads hand to one another is no __restrict__", function()
-    local y = cute.zeros(x.shape, x.dtype)
+    local y = cute.zeros(ints.shape, ints.dtype)
     local function kernel(meet)
       return source(function(a, b)
         local t = cute.arch.thread_idx()
         cute.when(t:eq(0), function() a[0] = 3 end)
         meet()
         b[t] = a[0]
-      end, {block = 64}, x, y)
+      end, {block = 64}, ints, y)
     end
     for _, meet in ipairs {cute.arch.sync_threads, cute.arch.sync_warp,
                            cute.arch.fence_acq_rel_gpu} do
@@ -119,21 +119,21 @@ describe("emitted text", function()
   end)
 
   it("writes what is not written to as const", function()
-    local y = cute.zeros(x.shape, x.dtype)
-    local text = source(function(a, b) b[0] = a[0] end, {block = 1}, x, y)
+    local y = cute.zeros(ints.shape, ints.dtype)
+    local text = source(function(a, b) b[0] = a[0] end, {block = 1}, ints, y)
     find(text, "const int *__restrict__ a")
     find(text, "int *__restrict__ b")
     assert.is_nil(text:find "const int %*__restrict__ b")
   end)
 
-  -- Else ptxas reads a[0] ahead of the wait.
+  -- Otherwise ptxas moves the read of a[0] above the wait.
   it("reads what the launch in front may write as memory that changes",
      function()
-    local y = cute.zeros(x.shape, x.dtype)
+    local y = cute.zeros(ints.shape, ints.dtype)
     local text = source(function(a, b)
       cute.arch.griddepcontrol_wait()
       b[0] = a[0]
-    end, {block = 1, arch = "sm_90a"}, x, y)
+    end, {block = 1, arch = "sm_90a"}, ints, y)
     find(text, "const int *a")
     find(text, "int *__restrict__ b")
   end)
@@ -163,16 +163,18 @@ describe("emitted text", function()
         a[8] = p % 8
         a[9] = cute.where(p:lt(q) & q:lt(5), p, q)
         a[10] = cute.where(~p:le(q), p, q)
-      end, {block = 1}, x)))
+      end, {block = 1}, ints)))
     end)
+end)
 
+describe("emitted text", function()
   it("takes two signs for no decrement", function()
     local text = source(function(a)
       local m = cute.var(a[0])
       m.value = a[1]
       a[2] = (a[3] & 0) - -m.value
       a[3] = -(a[3] & 0) - -m.value - a[1]
-    end, {block = 1}, x)
+    end, {block = 1}, ints)
     find(text, "a[2] = -(-m);")
     assert.is_nil(text:find "%-%-m")
   end)
@@ -199,7 +201,7 @@ describe("emitted text", function()
       a[2] = n.value + old
       for i in cute.range(9) do n.value = n.value + i end
       for _ in cute.range(n.value) do n.value = n.value - 1 end
-    end, {block = 1}, x)))
+    end, {block = 1}, ints)))
   end)
 
   it("has loops and comparisons as one would write them", function()
@@ -226,7 +228,7 @@ describe("emitted text", function()
       for i in cute.range(8, {unroll = 4}) do
         a[i] = i
       end
-    end, {block = 1}, x)))
+    end, {block = 1}, ints)))
   end)
 
   it("knows the sign of a stride of the grid", function()
@@ -236,7 +238,7 @@ describe("emitted text", function()
       for i in cute.range(first, n, grid * 32) do
         a[i] = i
       end
-    end, {block = 32}, x, 5), "; i < n; i += grid * 32) {")
+    end, {block = 32}, ints, 5), "; i < n; i += grid * 32) {")
   end)
 
   it("has offsets of 32 bits in tensors of below 2^31 elements", function()
@@ -249,7 +251,7 @@ describe("emitted text", function()
     local flat = cute.make_layout({1 << 20, 1 << 20})
     find(source(function(a)
       touch(cute.make_tensor(a.iterator, flat))
-    end, {block = 32}, x), "long long")
+    end, {block = 32}, ints), "long long")
   end)
 
   it("sums up a swizzled place once, and XORs it with constants", function()
@@ -262,7 +264,7 @@ describe("emitted text", function()
       for k in cute.range(n) do
         for j = 0, 2 do o[j] = s[{tid, 16 * j + 2, k % 3}] end
       end
-    end, {block = 32}, x, 5))
+    end, {block = 32}, ints, 5))
     assert.same({
       "const int i1 = (i0 ^ ((i0 & 448) >> 3)) + (tid >> 3) * 512 + "
         .. "k_1 % 3 * 2048;",
@@ -271,7 +273,9 @@ describe("emitted text", function()
       "o[2] = s[(i1 ^ 32) + 2];",
     }, table.move(text, #text - 4, #text - 1, 1, {}))
   end)
+end)
 
+describe("emitted text", function()
   it("leaves what is constant of an address to the instruction", function()
     local function copies(step)
       local text = source(function(a)
@@ -293,7 +297,7 @@ describe("emitted text", function()
                 copies(16))
     assert.equal("cp_async_ca16<512, -512>(s_addr + i3 * 2u, a + i2);",
                  copies(-16)[2])
-    assert.equal(  -- no 32 bits
+    assert.equal(  -- exceeds 32 bits
       "cp_async_ca16<512>(s_addr + i3 * 2u, a + i2 + 17179869184);",
       copies(1 << 30)[2])
   end)
@@ -317,7 +321,7 @@ describe("emitted text", function()
     local h = cute.zeros({64}, cute.bf16)
     local text = source(function(a, b)
       b:store(a:load():to(cute.bf16))
-    end, {block = 1}, f, h)
+    end, {block = 1}, floats, h)
     find(text, "pack_bf16(")
     assert.is_nil(text:find "f32_to_bf16")
   end)
@@ -335,7 +339,7 @@ describe("emitted text", function()
     local text = source(function(a)
       a[0], a[1], a[2] = 0.1, -2, 1e30
       a[3], a[4], a[5] = 1 / 0, -1 / 0, 0 / 0
-    end, {block = 1}, f)
+    end, {block = 1}, floats)
     for _, s in ipairs {"0.100000001f", "-2.0f", "1.00000002e+30f",
       "__int_as_float(0x7f800000)", "__int_as_float(0xff800000)",
       "__int_as_float(0x7fffffff)"} do
@@ -345,7 +349,7 @@ describe("emitted text", function()
 end)
 
 ---------------------------------------------------------------------------
--- What NVRTC says of it
+-- NVRTC's acceptance of it
 ---------------------------------------------------------------------------
 
 describe("NVRTC takes", function()
@@ -411,7 +415,7 @@ end)
 local THREADS, OUT, N = 32, 24, 256
 
 -- A generator of expressions over traced values, by type. `r` is the random
--- source; every operand is safe (no division by zero, no wild shift).
+-- source; every operand is safe (no division by zero, no large shift).
 local function generator(r, i, f)
   local gen = {}
   local function pick(...) return (select(r(select("#", ...)), ...)) end
@@ -529,8 +533,8 @@ local function packed(t, format)
   return table.concat(out)
 end
 
--- Registers filled, moved as vectors and touched one by one, about 85 times a
--- round; halves of words among them, and a move of which half is predicated.
+-- Registers filled, moved as vectors and accessed one by one, about 85 times a
+-- round. They include halves of words, and a move of which half is predicated.
 local function register_kernel(rounds)
   return function(i, f, o, g)
     local tid = cute.arch.thread_idx()
@@ -539,7 +543,7 @@ local function register_kernel(rounds)
     local acc, sum = cute.make_rmem_tensor({OUT}, cute.f32),
       cute.make_rmem_tensor({OUT}, cute.i32)
     local h = cute.make_rmem_tensor({8}, cute.bf16)
-    local a_3 = f[tid]  -- may not become one of a's registers
+    local a_3 = f[tid]  -- must not become one of a's registers
     acc:fill(0.5)
     sum:fill(3)
     h:fill(1)
@@ -572,7 +576,7 @@ local function run_sim(kernel)
   return call, o, g, i, f
 end
 
--- The same kernel on the GPU gives the same bits.
+-- Asserts that the same kernel on the GPU produces the same bits.
 local function gpu_agrees(kernel)
   local call, o, g = run_sim(kernel)
   local sim_o, sim_g = {}, {}
@@ -585,7 +589,7 @@ local function gpu_agrees(kernel)
   end
 end
 
--- The text, compiled for the host, gives the same values.
+-- Asserts that the text, compiled for the host, produces the same values.
 local function host_agrees(kernel)
   local call, o, g, i, f = run_sim(kernel)
   -- for sm_75 all conversions are plain C
@@ -628,8 +632,8 @@ describe("the text means what the simulator does", function()
   end
 end)
 
--- Statements whose text has several steps, or is joined with another's, and
--- which read what they write themselves.
+-- Statements whose text has several steps, or is merged with another's, and
+-- which read what they write.
 local SELF = {
   ["a fill with what the fragment holds"] = function(i, f, o, g)
     local tid = cute.arch.thread_idx()
@@ -815,7 +819,7 @@ describe("registers", function()
 end)
 
 describe("loops of the device", function()
-  -- `copies` loops of one line, of `trips` iterations.
+  -- `copies` loops of one line, of `trips` iterations each.
   local function text_of(copies, trips, opts)
     local p = cute.kernel("k", function(x)
       local tid = cute.arch.thread_idx()

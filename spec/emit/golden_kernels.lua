@@ -1,5 +1,5 @@
---- Three small kernels whose CUDA C is kept as golden_*.cu: the texts name
--- lines of this file, so write them anew after a change (see emit_spec.lua).
+--- Three small kernels whose CUDA C is kept as golden_*.cu. The texts name
+-- lines of this file, so rewrite them after a change (see emit_spec.lua).
 local cute = require "cute"
 local _ = cute._
 

@@ -1,5 +1,5 @@
--- Values that the compiler could compute: approximate functions of them are
--- computed on the card all the same, max and min of them as PTX says.
+-- Values that the compiler could fold: their approximate functions are computed
+-- on the GPU nevertheless, their max and min as PTX defines them.
 local cute = require "cute"
 
 local n, o = cute.zeros({16}, cute.f32), cute.zeros({16}, cute.f32)
@@ -9,7 +9,7 @@ local function text(f)
     :trace {block = 1}:cuda "sm_90a"
 end
 
--- How often the call of `helper` stands in the text of f, behind helpers.
+-- Counts the calls of `helper` in the text of f, after the helpers.
 local function calls(helper, f)
   local body = text(f):match "__global__(.*)"
   return select(2, body:gsub(helper .. "%(", ""))
@@ -35,7 +35,7 @@ describe("values that the compiler could compute", function()
         v = v + x[j]
       end
     end)
-    hidden(1, function(y, x)  -- of those behind it
+    hidden(1, function(y, x)  -- of the later ones
       local v = x[0]
       for j in cute.range(4) do
         y[j] = cute.exp2(v)
@@ -78,7 +78,7 @@ describe("values that the compiler could compute", function()
       for j in cute.range(4) do sum = sum + x[j] end
       y[0] = cute.exp2(sum)
     end)
-    seen(function(y)  -- ptxas leaves tanh as it is
+    seen(function(y)  -- ptxas does not fold tanh
       local r = cute.make_rmem_tensor({1}, cute.f32)
       r[0] = 0.3
       y[0] = cute.tanh(r[0])

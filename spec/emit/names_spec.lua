@@ -1,10 +1,10 @@
--- What the user named, in the emitted text: never code, whatever it is.
+-- The user's names in the emitted text: never code, whatever they are.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
 
 -- Words of C, C++ and CUDA C, macros that NVRTC defines, and functions and
--- types that it declares or that the emitter writes.
+-- types that it declares or the emitter writes.
 local WORDS = {}
 for word in ([[
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char
@@ -65,7 +65,7 @@ local function names(first, last)
   return list
 end
 
--- NVRTC takes the text; nil where it is not here.
+-- Reports whether NVRTC accepts the text; nil if it is not installed.
 local function compiles(text)
   local out, why, log = core.jit_compile(text, "sm_80", {"--fmad=false"}, true)
   if not out and why:find("[no-nvrtc]", 1, true) then return nil end
@@ -94,7 +94,7 @@ describe("words of the compiler as names of", function()
     local from = (", from '%s' on"):format(list[1])
 
     it("locals compile" .. from, function()
-      -- names that the emitted expressions themselves need are among them
+      -- including names that the emitted expressions need themselves
       local body = {"local the_index = cute.arch.thread_idx()"}
       for i, word in ipairs(list) do
         body[#body + 1] = ("local %s = the_x[the_index + %d]"):format(word, i)
@@ -203,7 +203,7 @@ describe("no code comes from", function()
     "@x??/", "=*/ #error pwned /*", "=x\v\f\0y", "=\xff\xfe\x80", "=\u{2028}x",
     "=\u{202e}x", "=" .. ("\u{e4}"):rep(200), "=%s%n%d", "#error pwned\n"}
 
-  -- Lines of the text that are code, without the trailing comments.
+  -- The lines of the text that are code, without trailing comments.
   local function code(text)
     local lines = {}
     for line in text:gmatch "[^\n]*" do
@@ -254,7 +254,7 @@ describe("no code comes from", function()
   end)
 end)
 
--- A name that is a word of C does not make a kernel unreadable in a message.
+-- A name that is a reserved word of C stays readable in a message.
 describe("a kernel's name", function()
   it("stays what the user said in reports", function()
     local text = support.message(function()

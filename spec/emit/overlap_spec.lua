@@ -1,5 +1,5 @@
--- Arguments that share memory: what the compiler may assume of them, and that
--- every back end computes what the kernel says in its order.
+-- Arguments that share memory: the compiler's assumptions about them, and every
+-- back end computes what the kernel says, in its order.
 local core = require "cute.core"
 local cute = require "cute"
 local jit = require "cute.jit"
@@ -18,7 +18,7 @@ local function views(buffer, starts, count)
   return list
 end
 
--- The numbers of arguments that share memory, by leaf; nil: none do.
+-- The group numbers of arguments that share memory, by leaf; nil: none do.
 local function overlaps(...)
   return (select(4, core.kind(table.pack(...))))
 end
@@ -49,7 +49,7 @@ describe("arguments that overlap", function()
     assert.is_truthy(source(x, y):find("float *__restrict__ y", 1, true))
     assert.is_nil(source(x, x):find("restrict", 1, true))
     assert.is_truthy(source(x, x):find("const float *x,", 1, true))
-    -- the specialisation of others is not touched
+    -- the specialisation for other arguments is unchanged
     assert.is_truthy(source(x, y):find("__restrict__ x", 1, true))
   end)
 
@@ -92,7 +92,7 @@ describe("arguments that overlap", function()
     local text = core.kind_text
     assert.equal(text(v[1], v[2], v[4]), text(v[1], v[4], v[2]))
     assert.is_true(text(v[1], v[2], v[4]) ~= text(v[1], v[2], v[5]))
-    local chain = views(b, {0, N, N // 2}, N)  -- the third meets both
+    local chain = views(b, {0, N, N // 2}, N)  -- the third overlaps both
     groups = overlaps(table.unpack(chain))
     assert.is_true(groups[1] == groups[2] and groups[2] == groups[3])
     b:close()
@@ -142,7 +142,7 @@ describe("arguments that overlap", function()
   end)
 end)
 
--- ---- what is computed ----
+-- ---- results ----
 
 -- Random straight-line kernels of one thread over three views of one buffer:
 -- each step stores a sum of two elements. The oracle is a loop over a table.

@@ -1,5 +1,5 @@
--- Operations on pairs of 16-bit floats in the text: where they stand, where
--- not, and that they compute what the simulator computes of each element.
+-- Pairs of 16-bit float operations in the text: where they occur, where they do
+-- not, and that they compute the simulator's result for each element.
 local core = require "cute.core"
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
@@ -8,7 +8,7 @@ local random = require "spec.random"
 
 local ELEMENTS, THREADS = 8, 4
 
--- f(a, b, c) of a thread's vectors, stored.
+-- Stores f(a, b, c) of a thread's vectors.
 local function kernel(f)
   return cute.kernel("k", function(x, y, z, o)
     local t = cute.arch.thread_idx()
@@ -43,7 +43,7 @@ local function count(s, pattern) return select(2, s:gsub(pattern, "")) end
 local Gen = setmetatable({}, {__index = random.Gen})
 Gen.__index = Gen
 
--- Bits of n elements: edges of the formats, and random ones.
+-- Bits of n elements: edge cases of the formats, and random ones.
 function Gen:bytes(n)
   local edges = {0, 0x8000, 1, 0x8001, 0x7f, 0x80, 0x3f80, 0xbf80, 0x3c00,
                  0x7f7f, 0x7f80, 0xff80, 0x7fc1, 0x7bff, 0x7c00, 0xfc00, 0x7c01}
@@ -124,7 +124,7 @@ local BINARY = {
   function(v, w) return v * w:reduce("max", -1) end,
 }
 
--- What to do, as a list of {function, operands}: the same at every trace.
+-- A program as a list of {function, operands}: the same at every trace.
 function Gen:program()
   local steps = {}
   for k = 1, 5 + self:r(6) do
@@ -141,8 +141,8 @@ function Gen:program()
   end
 end
 
--- The program of a seed, run on the simulator: its arguments before and after,
--- and its text.
+-- Runs the program of a seed on the simulator; returns its arguments before and
+-- after, and its text.
 local function run(seed, arch)
   local g = setmetatable({state = seed * 0x9e3779b97f4a7c15 | 1}, Gen)
   local dtype = g:pick {"bf16", "f16"}
@@ -163,7 +163,7 @@ local function run(seed, arch)
     buffers[4]:bytes()
 end
 
--- Seeds whose text, as a program of the host, gives something else.
+-- The seeds whose text, as a program of the host, computes something else.
 local function differing(first, last, arch)
   local runs, want, wrong, packed = {}, {}, {}, 0
   for seed = first, last do
@@ -214,7 +214,7 @@ describe("pairs of 16-bit floats", function()
     local function f(a, b) return a / b end
     local s = text(f, "bf16")
     assert.equal(4, count(s, "pack_bf16%(div_full%("), s)
-    s = text(f, "f16")  -- where div.full may differ in the last bit
+    s = text(f, "f16")  -- div.full may differ in the last bit here
     assert.equal(4, count(s, "pack_f16%("), s)
     assert.is_nil(s:find("div_full", 1, true))
     assert.is_nil(text(f, "bf16", "sm_80"):find("div_full", 1, true))
@@ -269,7 +269,7 @@ describe("pairs of 16-bit floats", function()
       local r = cute.make_rmem_tensor({8}, a.dtype)
       r:store(a)
       local low = r[0]
-      r[0], r[1] = 5, 6          -- the halves of different times
+      r[0], r[1] = 5, 6          -- halves of different times
       local high = r[1]
       local q = cute.make_rmem_tensor({8}, a.dtype)
       q:store(b)
@@ -288,7 +288,9 @@ describe("pairs of 16-bit floats", function()
       :cuda "sm_90a", grid = 1, block = THREADS, args = args}}
     assert.equal(args[4], got[1][4])
   end)
+end)
 
+describe("pairs of 16-bit floats", function()
   for _, arch in ipairs {"sm_80", "sm_90a"} do
     it("mean the same as text and in the simulator: " .. arch, function()
       if not cudahost.compiler() then return pending "no C++ compiler" end
@@ -303,7 +305,7 @@ describe("pairs of 16-bit floats", function()
     if not cudahost.compiler() then return pending "no C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)
-    function cudahost.run(runs)  -- a compiler that has the halves swapped
+    function cudahost.run(runs)  -- a compiler that swaps the halves
       for _, r in ipairs(runs) do
         r.text = r.text:gsub(" >> 16", " >> 0")
       end

@@ -1,6 +1,6 @@
 -- Random walks over tensors (spec/places.lua): plain Lua, which computes no
 -- offset, against the simulator and the emitted text as a program of the host.
--- `make fuzz` runs as many as there is time for.
+-- `make fuzz` runs as many as time allows.
 local cudahost = require "spec.cudahost"
 local places = require "spec.places"
 
@@ -24,7 +24,7 @@ describe("random places", function()
     if not cudahost.compiler() then return pending "no C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)
-    function cudahost.run(runs)  -- one that takes no constants beside addresses
+    function cudahost.run(runs)  -- one that ignores constants beside addresses
       for _, run in ipairs(runs) do
         run.text = run.text:gsub("(_%w+)<[%d, -]+>%(", "%1(")
       end

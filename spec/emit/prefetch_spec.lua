@@ -1,12 +1,12 @@
--- level_prefetch_size: loads and cp.async that bring more of memory to L2, by
+-- level_prefetch_size: loads and cp.async that prefetch memory into L2, by
 -- atoms and by cute.arch.load.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 local _ = cute._
 
--- Y = X by loads and cp.async of `size`, of 8 to 128 bits; the last 8 of 64
--- bytes that a thread has by even ones alone, zeros else.
+-- Y = X by loads and cp.async of `size`, of 8 to 128 bits. Only even threads
+-- copy the last 8 of their 64 bytes; the others store zeros.
 local function copies(size)
   return function(X, Y)
     local tid = cute.arch.thread_idx()
@@ -83,7 +83,7 @@ describe("what comes to L2 with a load", function()
     for _, name in ipairs {"copy", "cp.async.cg", "cp.async.zfill"} do
       assert.truthy(program.ir:find(name .. ".L2::256B", 1, true), name)
     end
-    -- who asks for nothing, and who has no such loads
+    -- without the option, and on targets without such loads
     local plain = cute.kernel("k", copies())(x, y):trace {grid = 1, block = 32}
     assert.falsy(plain:cuda "sm_90a":find("L2", 1, true))
     local first = cute.kernel("k", function(X, Y)

@@ -1,5 +1,5 @@
--- core/emit/prelude.cu as a whole: what compilers make of every helper that a
--- kernel may carry in front, and the cut that takes some of them.
+-- All of core/emit/prelude.cu: compilers accept every helper that may precede a
+-- kernel, and only the needed ones are emitted.
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
 local jit = require "cute.jit"
@@ -21,7 +21,7 @@ end
 
 describe("the prelude", function()
   it("compiles for every architecture, all of its functions", function()
-    -- as functions that are there although no kernel calls them
+    -- make them exist although no kernel calls them
     local text = prelude:gsub("static __device__ __forceinline__",
                               "__device__ __noinline__")
     for _, arch in ipairs {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"} do
@@ -78,7 +78,7 @@ describe("the prelude", function()
     assert.equal("f32_to_bf16 pack_bf16", helpers "sm_75")
   end)
 
-  -- A single conversion is an instruction of its own, three times as slow.
+  -- A single conversion is a separate instruction, three times as slow.
   it("rounds one value to bf16 as half of a pair", function()
     local k = cute.kernel("k", function(a, b, c)
       local i = cute.arch.thread_idx()

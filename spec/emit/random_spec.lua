@@ -1,5 +1,5 @@
 -- Random kernels (spec/random.lua): the emitted text as a program of the host
--- against the simulator. `make fuzz` runs as many as there is time for.
+-- against the simulator. `make fuzz` runs as many as time allows.
 local cudahost = require "spec.cudahost"
 local kernels = require "spec.kernels"
 local random = require "spec.random"
@@ -32,7 +32,7 @@ describe("random kernels", function()
     if not cudahost.compiler() then return pending "no C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)
-    function cudahost.run(runs)  -- a compiler that has + for |
+    function cudahost.run(runs)  -- a compiler that reads | as +
       for _, run in ipairs(runs) do run.text = run.text:gsub(" | ", " + ") end
       return sound(runs)
     end
@@ -51,7 +51,7 @@ describe("random kernels", function()
     random.shrink(p, wrong)
     local _, fills = random.text(p):gsub(":fill%(", "")
     local lines = #support.lines(random.text(p))
-    p.body = {}  -- what any program has around its body
+    p.body = {}  -- the part of any program around its body
     assert.equal(1, fills)
     assert.is_true(lines - #support.lines(random.text(p)) <= 4)
   end)

@@ -1,10 +1,10 @@
--- The text of a kernel is the same in every process: no order of a Lua table,
--- which differs from one to the next, shows in it.
+-- The text of a kernel is the same in every process. It does not depend on the
+-- order of a Lua table, which differs between processes.
 local support = require "spec.support"
 
 local PROCESSES = 10
 
--- What a command prints, the same in all the processes.
+-- The output of a command, which must be the same in all processes.
 local function same(words)
   local first
   for _ = 1, PROCESSES do

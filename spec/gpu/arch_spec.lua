@@ -1,6 +1,6 @@
--- Intrinsics, atomics and accesses with hints: every one compiles for the
--- architectures that have it, and gives on a GPU what it gives on the
--- simulator, bit for bit. In the style of kernels_spec.lua.
+-- Intrinsics, atomics and accesses with hints: each compiles for the
+-- architectures that support it, and its results on a GPU equal the simulator's
+-- bit for bit. Structured like kernels_spec.lua.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -19,7 +19,7 @@ local function tensor(dtype, list)
   return kernels.tensor({#list}, dtype, function(i) return list[i + 1] end)
 end
 
--- Each thread of 16 blocks of 32 writes a row of what f gives of its inputs.
+-- Each thread of 16 blocks of 32 writes a row of f's results for its inputs.
 local function rows(name, from, to, columns, f, opts)
   opts = opts or {}
   case {name, grid = 16, block = 32, sm = opts.sm or 80,
@@ -112,7 +112,7 @@ rows("carries", "u32", "u32", 6, function(a, b)
   return {s0, s1, s2, d0, d1, arch.madc(a, b, a)}
 end)
 
--- f32 by their bits, so that NaNs, subnormals and zeros are among them.
+-- f32 by their bits, including NaNs, subnormals and zeros.
 rows("floats: rules of max and min, rounding", "u32", "u32", 29,
   function(a, b)
     local x, y = a:bitcast(cute.f32), b:bitcast(cute.f32)
@@ -133,7 +133,7 @@ rows("floats: rules of max and min, rounding", "u32", "u32", 29,
     end
     r[#r + 1] = arch.cvt_f32_tf32(x):bitcast(cute.f32)
     for i, v in ipairs(r) do
-      -- which NaN an operation gives is nobody's promise
+      -- the NaN that an operation returns is not specified
       r[i] = cute.where(cute.isnan(v), 0x7fffffff, v:bitcast(cute.u32))
     end
     return r
@@ -226,7 +226,7 @@ rows("lanes: shuffles and reductions", "u32", "u32", 13, function(a, b)
   for _, kind in ipairs {"idx", "up", "down", "bfly"} do
     for _, clamp in ipairs {31, 0, 0x1807} do
       local w = arch.shuffle_sync_op(wide, (b & 31), nil, clamp, kind)
-      -- lanes past a segment's end keep their own: what the hardware says
+      -- lanes beyond a segment's end keep their own value, as in hardware
       r[#r + 1] = (w >> 32):to(cute.u32) ~ w:to(cute.u32) << 1
     end
   end

@@ -1,4 +1,5 @@
--- Attention, its gradients and its decode on a GPU: the simulator's bits.
+-- Attention, its gradients and its decoding on a GPU: bit-exact with the
+-- simulator.
 local core = require "cute.core"
 local cute = require "cute"
 local attention = require "kernels.attention"
@@ -8,7 +9,7 @@ local oracle = require "spec.attention"
 
 local NAMES = {"Q", "K", "V", "O", "dO", "LSE", "delta", "dQ", "dK", "dV"}
 
--- All kernels on a device: the problem with what they wrote.
+-- Runs all kernels on a device; returns the problem with their results.
 local function run(o, device)
   local p = oracle.problem(o)
   local how = {head = p.d, window = {p.left or false, p.right or false}}

@@ -1,55 +1,58 @@
--- How cuBLAS and cublasLt are asked for products, by libraries that only tell
--- it (spec/gpu/fakeblas.c).
+-- Calls of cuBLAS and cublasLt for products, recorded by libraries that only
+-- print them (spec/gpu/fakeblas.c).
 local support = require "spec.support"
 
 local cc = os.getenv "CC" or "cc"
 local has_cc = support.read "spec/gpu/fakeblas.c" and
   select(3, support.exec {cc, "--version"}) == 0
 
-describe("a product of cuBLAS", function()
-  if not has_cc then return pending "needs a C compiler" end
-  local folder
+local folder
 
-  setup(function()
-    folder = support.folder()
-    for name, source in pairs {cuda = "fakecuda", cublas = "fakeblas",
-                               cublasLt = "fakeblas"} do
-      local _, err, code = support.exec {cc, "-shared", "-fPIC", "-Icore",
-        "-o", ("%s/lib%s.so.%d"):format(folder, name, name == "cuda" and 1
-        or 13), ("spec/gpu/%s.c"):format(source)}
-      assert.equal(0, code, err)
+local function build()
+  folder = support.folder()
+  for name, source in pairs {cuda = "fakecuda", cublas = "fakeblas",
+                             cublasLt = "fakeblas"} do
+    local _, err, code = support.exec {cc, "-shared", "-fPIC", "-Icore",
+      "-o", ("%s/lib%s.so.%d"):format(folder, name, name == "cuda" and 1
+      or 13), ("spec/gpu/%s.c"):format(source)}
+    assert.equal(0, code, err)
+  end
+end
+
+-- The calls for a product of (32,64) and (48,64); `fields` of its table.
+local function asked(how, types, fields, algos)
+  local a, b, d = types:match "(%w+) (%w+) (%w+)"
+  local out, err = support.run_lua({"-e", ([[
+    local gpu = require "cute.gpu"
+    local core = require "cute.core"
+    local dev = assert(gpu.open())
+    local function one(x)
+      local b = core.buffer("f32", 1)
+      b[0] = x
+      return assert(dev:buffer(b))
     end
-  end)
+    local t = {m = 32, n = 48, k = 64, A = dev:buffer("%s", 32 * 64),
+               B = dev:buffer("%s", 48 * 64), D = dev:buffer("%s", 32 * 48),
+               workspace = 4096, %s}
+    local can, list, why = pcall(gpu.%s, t)
+    if not can or not list then
+      print((tostring(why or list):gsub("^.-:%%d+: ", "")))
+    else
+      local ok, why = pcall(function()
+        return (type(list) == "table" and list[1] or list):launch()
+      end)
+      if not ok then print((why:gsub("^.-:%%d+: ", ""))) end
+    end
+  ]]):format(a, b, d, fields or "", how)}, {LD_LIBRARY_PATH = folder,
+    CUTELUA_NO_CUDA = "0", FAKE_ALGOS = algos})
+  return (out .. err):gsub("\n$", "")
+end
+
+describe("a product of cuBLAS", function()
+  setup(build)
   teardown(function() support.remove(folder) end)
 
-  -- What a product of (32,64) and (48,64) says; `fields` of its table.
-  local function asked(how, types, fields, algos)
-    local a, b, d = types:match "(%w+) (%w+) (%w+)"
-    local out, err = support.run_lua({"-e", ([[
-      local gpu = require "cute.gpu"
-      local core = require "cute.core"
-      local dev = assert(gpu.open())
-      local function one(x)
-        local b = core.buffer("f32", 1)
-        b[0] = x
-        return assert(dev:buffer(b))
-      end
-      local t = {m = 32, n = 48, k = 64, A = dev:buffer("%s", 32 * 64),
-                 B = dev:buffer("%s", 48 * 64), D = dev:buffer("%s", 32 * 48),
-                 workspace = 4096, %s}
-      local can, list, why = pcall(gpu.%s, t)
-      if not can or not list then
-        print((tostring(why or list):gsub("^.-:%%d+: ", "")))
-      else
-        local ok, why = pcall(function()
-          return (type(list) == "table" and list[1] or list):launch()
-        end)
-        if not ok then print((why:gsub("^.-:%%d+: ", ""))) end
-      end
-    ]]):format(a, b, d, fields or "", how)}, {LD_LIBRARY_PATH = folder,
-      CUTELUA_NO_CUDA = "0", FAKE_ALGOS = algos})
-    return (out .. err):gsub("\n$", "")
-  end
+  if not has_cc then return pending "needs a C compiler" end
 
   it("of 8-bit floats is cublasLt's, with K contiguous", function()
     local product = "product sums 68 factors 0\n  attribute 3 = 1\n" ..
@@ -58,7 +61,7 @@ describe("a product of cuBLAS", function()
       "  type 14 48x32 leading 48\n"
     assert.equal((product:format "" ):rep(2) .. "multiplied",
       (asked("cublaslt", "e5m2 e4m3 bf16")))
-    -- D = A B^T with N contiguous is B A^T: the factors change places, too
+    -- D = A B^T with N contiguous is B A^T: the factors are exchanged, too
     local more = "  attribute 17 = the float 8\n" ..
       "  attribute 18 = the float 0.5\n  attribute 25 = 1\n"
     assert.equal(product:format(more):rep(2) .. "multiplied",
@@ -92,7 +95,7 @@ describe("a product of cuBLAS", function()
 
   it("is one of a batch, with its matrices as far apart as they are", function()
     local one = asked("cublas", "bf16 bf16 f32")
-    -- D = A B^T with N contiguous is B A^T: the steps change places, too
+    -- D = A B^T with N contiguous is B A^T: the steps are exchanged, too
     assert.equal("2 times, 3072 0 1536 apart: " .. one, (asked("cublas",
       "bf16 bf16 f32", "batches = 2, step_A = 0, D = dev:buffer('f32', 3072), "
       .. "B = dev:buffer('bf16', 6144)")))
@@ -119,6 +122,11 @@ describe("a product of cuBLAS", function()
     assert.truthy(asked("cublaslt", "i8 i8 i32"):find(
       "^product sums 72 factors 10\n"))
   end)
+end)
+
+describe("a product of cuBLAS", function()
+  setup(build)
+  teardown(function() support.remove(folder) end)
 
   it("that there is not is named", function()
     local no = " has no algorithm for %s (32,48) = %s (32,64) times %s " ..

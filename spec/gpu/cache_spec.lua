@@ -3,8 +3,8 @@ local support = require "spec.support"
 
 local source = 'extern "C" __global__ void k(int *p) { *p = 7; }\n'
 
--- Compiles `source` in a process of its own; prints what came of it and
--- whether NVRTC was opened.
+-- Compiles `source` in its own process; prints the result and whether NVRTC was
+-- opened.
 local child = [[
 local jit = require "cute.jit"
 local out, message = jit.compile(SOURCE, {arch = "sm_80"})
@@ -50,16 +50,41 @@ if not jit.version() then
   return
 end
 
+local dir
+
+local function entry()
+  local found = only(dir, ".jit")
+  assert.equal(1, #found)
+  return dir .. "/cutelua/" .. found[1]
+end
+
+-- ---- files that somebody else may have created ----
+
+local function sh(line)
+  local _, err, code = support.exec({"sh", "-c", line})
+  assert.equal(0, code, err)
+end
+
+local function modes(pattern)
+  local out = support.exec {"sh", "-c", "stat -c '%a %F' " .. pattern}
+  return out
+end
+
+-- The cache works: the old file is a miss, an entry of our own replaces it,
+-- and nothing is left over.
+local function replaces(what)
+  local out, err = run(dir)
+  assert.equal("", err, what)
+  assert.equal("false", (words(out)), what)
+  assert.equal("true", (words((run(dir)))), what)
+  assert.equal("600 regular file\n", modes(entry()), what)
+  assert.same({}, only(dir, ".tmp"))
+  assert.same({}, only(dir, ".lock"))
+end
+
 describe("the compile cache", function()
-  local dir
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
-
-  local function entry()
-    local found = only(dir, ".jit")
-    assert.equal(1, #found)
-    return dir .. "/cutelua/" .. found[1]
-  end
 
   it("gives the same bytes to a second process, without NVRTC", function()
     local first = run(dir)
@@ -106,7 +131,7 @@ describe("the compile cache", function()
       local out, err = run(dir)
       assert.equal("", err)
       assert.equal("false", (words(out)), "damage " .. i)
-      -- whole again, but for the digits of ptxas's compile time in the log
+      -- restored, except for the digits of ptxas's compile time in the log
       assert.is_true(math.abs(#good - #support.read(want)) < 8)
       assert.equal("true", (words((run(dir)))))
     end
@@ -162,6 +187,11 @@ describe("the compile cache", function()
     assert.same({}, only(dir, ".lock"))
     assert.same({}, only(dir, ".tmp"))
   end)
+end)
+
+describe("the compile cache", function()
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
 
   it("warns once where it cannot write, and compiles", function()
     local file = support.write(dir .. "/file", "mine")
@@ -212,7 +242,7 @@ describe("the compile cache", function()
     local cached, nvrtc = words((run(dir)))
     assert.same({"true", "nvrtc"}, {cached, nvrtc})
     assert.equal(text, support.read(memo))
-    -- An older version remembered: compiled afresh by the one that is there.
+    -- An older version remembered: the installed one compiles again.
     support.write(memo, (text:gsub("^%S+", "9.9")))
     cached, nvrtc = words((run(dir)))
     assert.same({"true", "nvrtc"}, {cached, nvrtc})
@@ -239,30 +269,11 @@ describe("the compile cache", function()
     table.sort(left)
     assert.same({"4", "5", "new"}, left)
   end)
+end)
 
-  -- ---- what somebody else may have put there ----
-
-  local function sh(line)
-    local _, err, code = support.exec({"sh", "-c", line})
-    assert.equal(0, code, err)
-  end
-
-  local function modes(pattern)
-    local out = support.exec {"sh", "-c", "stat -c '%a %F' " .. pattern}
-    return out
-  end
-
-  -- The cache works: what was there is a miss and is replaced by an entry of
-  -- our own, and nothing is left behind.
-  local function replaces(what)
-    local out, err = run(dir)
-    assert.equal("", err, what)
-    assert.equal("false", (words(out)), what)
-    assert.equal("true", (words((run(dir)))), what)
-    assert.equal("600 regular file\n", modes(entry()), what)
-    assert.same({}, only(dir, ".tmp"))
-    assert.same({}, only(dir, ".lock"))
-  end
+describe("the compile cache", function()
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
 
   local STRANGE = {
     fifo = "mkfifo %s", socket = "python3 -c \"import socket; "
@@ -334,6 +345,11 @@ describe("the compile cache", function()
       os.remove(entry())
     end
   end)
+end)
+
+describe("the compile cache", function()
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
 
   it("makes files and folders for this user alone, whatever the umask",
       function()

@@ -1,5 +1,5 @@
--- mbarriers, clusters, distributed shared memory, registers that are passed on
--- and kernels that overlap, as they run on the simulator and a card of sm_90a.
+-- mbarriers, clusters, distributed shared memory, register transfers and
+-- overlapping kernels, on the simulator and on an sm_90a card.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch
@@ -10,7 +10,7 @@ local function read(t)
   return list
 end
 
--- What `kernel` writes into n numbers of i32.
+-- Returns the n numbers of i32 that `kernel` writes.
 local function run(device, n, opts, kernel, ...)
   local out = cute.zeros({n}, cute.i32)
   opts.device = device
@@ -18,7 +18,7 @@ local function run(device, n, opts, kernel, ...)
   return read(out)
 end
 
--- A barrier for each stage, made by thread 0.
+-- A barrier for each stage, initialised by thread 0.
 local function barriers(n, count)
   local bars = arch.alloc_smem(cute.i64, n)
   cute.when(arch.thread_idx():eq(0), function()
@@ -30,8 +30,8 @@ end
 
 local CASES = {}
 
--- Warp 0 fills stages of a ring, warp 1 empties them: sums of what went
--- through, stage by stage.
+-- Warp 0 fills stages of a ring, warp 1 empties them and sums the values of
+-- each stage.
 CASES["pass stages from warp to warp by mbarriers"] = function(device)
   local STAGES, ROUNDS = 3, 50
   local got = run(device, 32, {grid = 1, block = 64}, function(out)
@@ -124,7 +124,7 @@ CASES["elect one lane, the same each time"] = function(device)
   assert.equal(got[2], got[3])
 end
 
--- Each block of a cluster reads, from all others, what they have.
+-- Each block of a cluster reads the values of all others.
 for _, size in ipairs {2, 4, 8} do
   local name = ("exchange through shared memory, %d blocks"):format(size)
   CASES[name] = function(device)
@@ -181,7 +181,7 @@ CASES["write, copy and add in another block's memory"] = function(device)
     out[block * 64 + 32 + tid] = s[tid + 32]
   end)
   for block = 0, 3 do
-    local from = block ~ 1  -- who wrote here
+    local from = block ~ 1  -- block that wrote here
     for i = 0, 31 do
       assert.equal(10 * from + i, got[block * 64 + i + 1])
     end
@@ -194,7 +194,7 @@ CASES["write, copy and add in another block's memory"] = function(device)
   end
 end
 
--- Rounds of a ring of two blocks, ping-pong by remote arrivals alone.
+-- Rounds of a ring of two blocks, synchronised only by remote arrivals.
 CASES["arrive at another block's barrier"] = function(device)
   local ROUNDS = 20
   local opts = {grid = 2, block = 32, cluster = 2}
@@ -227,7 +227,7 @@ CASES["arrive at another block's barrier"] = function(device)
   assert.same({2 * ROUNDS * all, (2 * ROUNDS - 1) * all}, got)
 end
 
--- What hardware does in clusters only is done by blocks that are in none.
+-- Operations that hardware supports only in clusters, by blocks without one.
 CASES["send values to themselves, in no cluster"] = function(device)
   local got = run(device, 64, {grid = 1, block = 32}, function(out)
     local tid, bar = arch.thread_idx(), barriers(1, 1)
@@ -255,7 +255,7 @@ CASES["send values to themselves, in no cluster"] = function(device)
   end
 end
 
--- Bytes that st.async sends are counted by the barrier over there.
+-- The other block's barrier counts the bytes that st.async sends.
 CASES["send values with st.async"] = function(device)
   local opts = {grid = 4, block = 32, cluster = 4}
   local got = run(device, 4 * 160, opts, function(out)
@@ -307,7 +307,7 @@ CASES["meet at named barriers, lanes of a warp one by one"] = function(device)
   for tid = 0, 63 do assert.equal((tid ~ 32) ^ 2, got[tid + 1]) end
 end
 
--- A warpgroup gives registers back, the other two take them.
+-- A warpgroup releases registers, the other two take them.
 CASES["pass registers from warpgroup to warpgroup"] = function(device)
   local got = run(device, 384, {grid = 2, block = 384}, function(out)
     local tid = arch.thread_idx()
@@ -339,7 +339,7 @@ describe("a kernel of sm_90 can", function()
 end)
 
 describe("kernels that overlap #gpu", function()
-  -- y = x + 1, but only once what the kernel before wrote is there
+  -- y = x + 1, but only after the previous kernel's results are there
   local step = cute.kernel("step", function(x, y)
     arch.griddepcontrol_launch_dependents()
     local i = arch.block_idx() * 128 + arch.thread_idx()

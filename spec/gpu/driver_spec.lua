@@ -1,4 +1,5 @@
--- The GPU's face against a driver that keeps books (spec/gpu/fakecuda.c).
+-- The GPU bindings against a driver that records its calls
+-- (spec/gpu/fakecuda.c).
 local support = require "spec.support"
 
 local fake = require "spec.gpu.fake"
@@ -47,7 +48,7 @@ describe("the GPU's face", function()
                  LUA_CPATH = absolute(package.cpath), [name] = home}})
         assert.equal("", err)
         if i == 1 then assert.equal("true\n", out) end
-        -- a machine with a driver finds that
+        -- a machine with a driver finds that one
         local _, own = pcall(require "cute.core".gpu_open)
         if i > 1 and not own then assert.equal("false\n", out) end
       end
@@ -120,6 +121,11 @@ describe("the GPU's face", function()
     assert.equal("nil\tthe GPU has no 600000 bytes left (1048576 free) " ..
                  "[out-of-memory]\n", out)
   end)
+end)
+
+describe("the GPU's face", function()
+  setup(fake.build)
+  teardown(fake.remove)
 
   it("opts in to more shared memory once, and knows its limits", function()
     local out, err = run [[
@@ -203,6 +209,11 @@ describe("the GPU's face", function()
     assert.equal("gpu\nfalse\nnil\t" .. gone .. gone .. "nil\t" .. gone ..
       "simulator (sm_90a)\n", out)
   end)
+end)
+
+describe("the GPU's face", function()
+  setup(fake.build)
+  teardown(fake.remove)
 
   it("measures what it is given to", function()
     local out, err = run [[
@@ -411,39 +422,39 @@ describe("a launch through a driver that fails", function()
   end)
 end)
 
--- The driver's axpy is y = a x + far, whatever this kernel's text says; all in
--- units of 2^40, so that far has 64 bits.
-describe("a launch of what is known", function()
-  local KERNEL = [[
-    local cute = require "cute"
-    local traced, shift = 0, 0
-    local axpy = cute.kernel("axpy", function(y, x, a, n, far)
-      traced = traced + 1
-      y[n] = x[shift] * a + far:to(cute.f32)
-    end)
-    local function tensor(n, value)
-      local t = cute.full({n}, value, cute.f32)
-      return core.on_device(t, assert(dev:buffer((core.param_memory(t)))))
-    end
-    local function get(t)
-      return core.param_memory(t):download()[1] / 2^40
-    end
-    local device = cute.device "gpu"
-    local opts = {grid = 1, block = 32, device = device}
-    local far, one = 1 << 40, 2.0^40
-    local X, Y, Z = tensor(8, 3), tensor(8, 1), tensor(8, 100)
-  ]]
+-- The fake driver's axpy is y = a x + far, whatever this kernel's text says.
+-- All values are in units of 2^40, so that far has 64 bits.
+local PAIR = [[
+  local cute = require "cute"
+  local traced, shift = 0, 0
+  local axpy = cute.kernel("axpy", function(y, x, a, n, far)
+    traced = traced + 1
+    y[n] = x[shift] * a + far:to(cute.f32)
+  end)
+  local function tensor(n, value)
+    local t = cute.full({n}, value, cute.f32)
+    return core.on_device(t, assert(dev:buffer((core.param_memory(t)))))
+  end
+  local function get(t)
+    return core.param_memory(t):download()[1] / 2^40
+  end
+  local device = cute.device "gpu"
+  local opts = {grid = 1, block = 32, device = device}
+  local far, one = 1 << 40, 2.0^40
+  local X, Y, Z = tensor(8, 3), tensor(8, 1), tensor(8, 100)
+]]
 
+-- Asserts the output of the code, line by line.
+local function check(code, want, more)
+  if not has_nvrtc() then return pending "needs NVRTC" end
+  local out, err = run(PAIR .. code, nil, more)
+  assert.equal("", err)
+  assert.same(want, support.lines(out))
+end
+
+describe("a launch of what is known", function()
   setup(fake.build)
   teardown(fake.remove)
-
-  -- What the code prints, line by line.
-  local function check(code, want, more)
-    if not has_nvrtc() then return pending "needs NVRTC" end
-    local out, err = run(KERNEL .. code, nil, more)
-    assert.equal("", err)
-    assert.same(want, support.lines(out))
-  end
 
   it("gives the driver these arguments, of one trace", function()
     check([[
@@ -513,6 +524,11 @@ describe("a launch of what is known", function()
       local own = assert(cute.compile(axpy, y, y, 2.0, 8, far, opts))
       print(own:launch_n(2), y[2] / one)]], {"true\t15.0", "true\t3.0"})
   end)
+end)
+
+describe("a launch of what is known", function()
+  setup(fake.build)
+  teardown(fake.remove)
 
   it("takes tensors where it was compiled without, and the grid then",
      function()
@@ -578,21 +594,21 @@ describe("a launch of what is known", function()
   end)
 end)
 
+local SIZES = [[
+  local cute = require "cute"
+  local k = cute.kernel("k", function(x) x[0] = cute.arch.cluster_size() end)
+  local b = assert(dev:buffer("i32", 8))
+  local X = core.on_device(cute.zeros({8}, "i32"), b)
+  local function opts(t) t.block, t.device = 32, "gpu" return t end
+]]
+
 describe("a launch in clusters", function()
   setup(function() fake.build "-DFAKE_CLUSTERS" end)
   teardown(fake.remove)
 
-  local KERNEL = [[
-    local cute = require "cute"
-    local k = cute.kernel("k", function(x) x[0] = cute.arch.cluster_size() end)
-    local b = assert(dev:buffer("i32", 8))
-    local X = core.on_device(cute.zeros({8}, "i32"), b)
-    local function opts(t) t.block, t.device = 32, "gpu" return t end
-  ]]
-
   it("says its extents, also when the program is known", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
-    local _, err = run(KERNEL .. [[
+    local _, err = run(SIZES .. [[
       for _ = 1, 2 do
         k(X):launch(opts {grid = {4, 2}, cluster = {2, 2}})
         k(X):launch(opts {grid = 16, cluster = 16})
@@ -603,13 +619,13 @@ describe("a launch in clusters", function()
     local each = "k: grid 4 2 1, clusters of 4\n%s" ..
       "k: grid 16 1 1, clusters of 16\nk: grid 3 1 1, clusters of 1, pdl\n" ..
       "k: grid 6 1 1, clusters of 3, pdl\n"
-    -- more than 8 blocks need leave, each time a launch is made ready
+    -- more than 8 blocks need permission each time a launch is prepared
     assert.equal(each:format "opt in 1\nopt in 1\n" .. each:format "", err)
   end)
 
   it("is none of the driver's where the grid has no blocks", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
-    local out, err = run(KERNEL .. [[
+    local out, err = run(SIZES .. [[
       for _, grid in ipairs {0, {0, 2}, {65536, 32768, 0}} do
         for _ = 1, 2 do
           k(X):launch(opts {grid = grid, cluster = {2, 1}})
@@ -633,7 +649,7 @@ describe("a launch in clusters", function()
 
   it("has all blocks at once where it is cooperative", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
-    local out, err = run(KERNEL .. [[
+    local out, err = run(SIZES .. [[
       for _ = 1, 2 do
         k(X):launch(opts {grid = 100, cooperative = true})
         k(X):launch(opts {grid = 101})
@@ -656,7 +672,7 @@ describe("a launch in clusters", function()
 
   it("begins before the one ahead of it ends, in a graph too", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
-    local out, err = run(KERNEL .. [[
+    local out, err = run(SIZES .. [[
       local g = cute.graph(function()
         k(X):launch(opts {grid = 2})
         k(X):launch(opts {grid = 3, pdl = true})
@@ -668,7 +684,7 @@ describe("a launch in clusters", function()
 
   it("is asked how many clusters run at once", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
-    local out = run(KERNEL .. [[
+    local out = run(SIZES .. [[
       local info = cute.utils.HardwareInfo()
       print(info:get_max_active_clusters(4), info:get_max_active_clusters(4))
       local gemm = require "kernels.gemm_sm90" {tile = {128, 256, 64},
@@ -679,10 +695,15 @@ describe("a launch in clusters", function()
       print(table.concat(gemm.grid(8192, 8192, 8, 1, "gpu"), " "))]])
     assert.equal("27\t27\n2 2 27\n2 2 30\n2 2 2\n", out)
   end)
+end)
+
+describe("a launch in clusters", function()
+  setup(function() fake.build "-DFAKE_CLUSTERS" end)
+  teardown(fake.remove)
 
   it("is prepared once, for its clusters", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
-    local out, err = run(KERNEL .. [[
+    local out, err = run(SIZES .. [[
       local go = cute.compile(k, X, opts {grid = 4, cluster = 2, pdl = true})
       go(X)
       go:launch()

@@ -1,4 +1,5 @@
--- A driver that keeps books (spec/gpu/fakecuda.c), for specs without a GPU.
+-- A driver that records its calls (spec/gpu/fakecuda.c), for specs without a
+-- GPU.
 local support = require "spec.support"
 
 local fake = {}
@@ -7,7 +8,7 @@ local cc = os.getenv "CC" or "cc"
 fake.there = support.read "spec/gpu/fakecuda.c" and
   select(3, support.exec {cc, "--version"}) == 0
 
--- In front of all that run is given.
+-- Precedes the code that `run` gets.
 fake.HEAD = [[
   local core = require "cute.core"
   local gpu = require "cute.gpu"
@@ -19,7 +20,7 @@ fake.HEAD = [[
   end
 ]]
 
---- Builds it; a flag of the compiler's as text.
+--- Builds it; flag: a compiler flag as text.
 function fake.build(flag)
   fake.folder = support.folder()
   local _, err, code = support.exec {
@@ -30,8 +31,8 @@ end
 
 function fake.remove() support.remove(fake.folder) end
 
---- Runs Lua in a process with that driver; its output and error output. lost:
--- what FAKE_LOST is; more: of the environment.
+--- Runs Lua in a process with that driver; returns its output and error output.
+-- lost: the value of FAKE_LOST; more: further environment variables.
 function fake.run(code, lost, more)
   code = fake.HEAD .. code
   local env = {LD_LIBRARY_PATH = fake.folder, FAKE_LOST = lost,

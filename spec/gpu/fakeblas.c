@@ -1,6 +1,6 @@
-// cuBLAS and cublasLt that multiply nothing and tell what they are asked, on
-// standard error. Specs build it as libcublas.so.13 and libcublasLt.so.13,
-// beside fakecuda.c.
+// cuBLAS and cublasLt that multiply nothing and print their calls on standard
+// error. Specs build them as libcublas.so.13 and libcublasLt.so.13, next to
+// fakecuda.c.
 //   FAKE_ALGOS  how many algorithms the heuristics find (1); 0: not supported
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,14 +23,14 @@ static double factor(int compute, const void *p) {
                                        : (double)*(const float *)p;
 }
 
-// The factors of these sums and of what D was: none where they are 1 and 0.
+// The factors of the sums and of D's old value, omitted if 1 and 0.
 static int say_factors(int compute, const void *alpha, const void *beta) {
   double x = factor(compute, alpha), y = factor(compute, beta);
   if (x != 1) say(" by %g", x);
   return y != 0 ? say(" and %g D\n", y) : say("\n");
 }
 
-static int some;  // what handles point at
+static int some;  // target of all handles
 
 // ---- cuBLAS ----
 
@@ -84,7 +84,7 @@ int cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *d, int compute, int scale) {
 }
 int cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d) { return free(d), 0; }
 
-// Floats behind pointers are told, which fakecuda.c has on the host.
+// Floats behind pointers are printed; fakecuda.c stores them on the host.
 int cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, int name,
                                    const void *p, size_t n) {
   (void)d;

@@ -1,21 +1,21 @@
-// A CUDA driver that has no GPU: memory is the host's, and it knows three
-// kernels by name. Specs build it as libcuda.so.1 to see, without a GPU, that
-// every handle is given back once, that a dead context is replaced, and what
-// is said when a call fails.
+// A CUDA driver without a GPU: memory is the host's, and it knows three kernels
+// by name. Specs build it as libcuda.so.1. Without a GPU, it shows that every
+// handle is returned exactly once, that a dead context is replaced, and how
+// failing calls are reported.
 //   axpy(float *y, const float *x, float a, int n, long long shift)
 //   bad...()  makes the context fail as an illegal address does
 //   refused() cannot be launched
-// Any other kernel does nothing. Between two events lie 2 ms, and one for each
+// Any other kernel does nothing. Two events are 2 ms apart, plus one for each
 // element of an axpy.
 //   FAKE_LOST  no other context after a fault
 //   FAKE_FAIL  "cuMemcpyHtoD_v2 2": the second call of that function fails
-//   FAKE_SAY   buffers, copies and waits are told on standard error
-//   FAKE_PARAMS  launches are: the first words of their parameters
-//   FAKE_GPUS  so many GPUs
-//   FAKE_LATE  work runs when it is waited for, of what may run that first
-//              which was given last: what no stream or event orders shows
-// Built with FAKE_CLUSTERS it is one of sm_90.
-// At the end of the process it writes what is still held, if anything.
+//   FAKE_SAY   prints buffers, copies and waits on standard error
+//   FAKE_PARAMS  prints the first words of the parameters of launches
+//   FAKE_GPUS  number of GPUs
+//   FAKE_LATE  work runs only when something waits for it. Of the work that
+//              may run, the latest runs first, which reveals missing order.
+// Built with FAKE_CLUSTERS it is an sm_90. At the end of the process it prints
+// the handles that are still held.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,9 +33,9 @@ static Handle *handles;
 static int context, contexts, retained, sticky;
 static long work;  // elements of all axpy so far
 static int lost;  // with FAKE_LOST set: the error for the rest of the process
-static int capturing;  // streams
+static int capturing;  // number of capturing streams
 
-// Every function that can fail begins so.
+// The start of every function that can fail.
 #define CALLED(f) if (sticky || fails(#f)) return sticky ? sticky : 999
 
 static int fails(const char *name) {
@@ -97,13 +97,13 @@ __attribute__((destructor)) static void report(void) {
 
 typedef struct Stream {
   unsigned flags;
-  struct Graph *graph;  // that captures it, or NULL
+  struct Graph *graph;  // graph that captures it, or NULL
 } Stream;
 
 typedef struct Event {
   long work;
-  struct Op *op;        // that records it, or NULL
-  struct Graph *graph;  // that it was recorded in
+  struct Op *op;        // operation that records it, or NULL
+  struct Graph *graph;  // graph that it was recorded in
 } Event;
 
 // A copy of bytes, a fill with a word, an axpy, an event, or a wait for one.
@@ -112,14 +112,14 @@ typedef struct Op {
   int done, context;
   char kind;  // c f k e w
   Stream *stream;
-  char *to, *from, *own;  // own: bytes that were read when it was given
+  char *to, *from, *own;  // own: bytes that were read at submission
   size_t n, size;
   unsigned long long word;
   float a;
   long long shift;
   Event *event;
-  const char *pinned;  // memory of the host that a copy has to find so
-  struct Op *before;  // of a wait: what records the event
+  const char *pinned;  // host memory that must be pinned during a copy
+  struct Op *before;  // for a wait: the operation that records the event
 } Op;
 
 typedef struct Graph {
@@ -160,7 +160,7 @@ static void run(Op *o) {
   }
 }
 
-// Must a be done before b, which was given later?
+// Reports whether a must complete before b, which was submitted later.
 static int comes_first(const Op *a, const Op *b) {
   if (a->context != b->context) return 0;
   if (a->stream == b->stream || b->before == a) return 1;
@@ -168,7 +168,8 @@ static int comes_first(const Op *a, const Op *b) {
          (!b->stream && !(a->stream->flags & 1));
 }
 
-// Runs what may run, the newest first, until `last` did (NULL: all).
+// Runs the work that may run, the newest first, until `last` is done (NULL:
+// all).
 static void run_until(const Op *last) {
   while (!sticky) {
     Op *best = NULL;
@@ -205,8 +206,8 @@ static Op *give(CUstream s, Op op) {
   return o;
 }
 
-// Nothing may wait for the GPU, or use the default stream beside a stream
-// that is captured and waits for it.
+// Nothing may wait for the GPU, or use the default stream next to a captured
+// stream that waits for it.
 static int in_capture(void) {
   return capturing ? 900 : 0;
 }
@@ -215,7 +216,7 @@ static char *copy_of(const void *p, size_t n) {
   return memcpy(malloc(n + 1), p, n);
 }
 
-// Is it memory of the host that was registered?
+// Reports whether it is registered host memory.
 static int registered(const void *p) {
   for (Handle *h = handles; h; h = h->next) {
     void *at;
@@ -429,7 +430,7 @@ CUresult cuStreamDestroy_v2(CUstream s) {
                                          "work was closed\n"), 1;
   if (stream(s)->graph) stream(s)->graph->broken = 1, capturing--;
   static Stream gone;
-  for (Op *o = queue; o; o = o->next)  // its address may be another's
+  for (Op *o = queue; o; o = o->next)  // its address may be reused
     if (o->stream == stream(s)) o->stream = &gone;
   return drop(s, 's');
 }
@@ -619,7 +620,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 }
 
 #ifdef FAKE_CLUSTERS
-// Tells what it was asked for; a multiprocessor holds a block, but none of 256
+// Prints its arguments. A multiprocessor holds a block, but none with 256
 // threads in a cluster.
 static int blocks(const CUlaunchConfig *c) {
   int n = 1;

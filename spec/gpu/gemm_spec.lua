@@ -1,5 +1,5 @@
--- scripts/gemm3stage.lua's kernel: the simulator's C equals the GPU's bit for
--- bit, and so does a second launch's, whatever was in C before.
+-- The kernel of scripts/gemm3stage.lua: the simulator's C equals the GPU's bit
+-- for bit, and so does a second launch's, whatever C contained before.
 local core = require "cute.core"
 local cute = require "cute"
 local lesson = require "cute.bench.lesson"
@@ -12,7 +12,7 @@ local function use(...)
 end
 use()
 
--- A, B, C over new buffers of N(0,1) data.
+-- A, B, C in new buffers of N(0,1) data.
 local function problem(m, n, k, dynamic)
   local p = {m = m, n = n, k = k}
   local function matrix(name, rows, cols, seed)
@@ -34,8 +34,8 @@ local function launch(p, device, faults)
     grid = grid, block = script.block, device = device, faults = faults}
 end
 
--- A tile of K alone, two (less than the pipeline has stages), and more; one
--- block and many.
+-- One tile of K, two (less than the pipeline has stages), and more; one block
+-- and many.
 local SIZES = {{128, 128, 64}, {128, 128, 128}, {128, 256, 192},
                {256, 384, 192}, {512, 512, 512}, {1152, 128, 320}}
 

@@ -55,18 +55,18 @@ describe("cute.gpu", function()
   end)
 end)
 
-describe("a GPU #gpu", function()
-  local dev, arch
+local dev, arch
 
+local function load(source, name)
+  local out = assert(jit.compile(source, {arch = arch, name = name}))
+  return assert(dev:load(out.cubin, name)), out
+end
+
+describe("a GPU #gpu", function()
   setup(function()
     dev = assert(gpu.open())
     arch = dev:info().arch
   end)
-
-  local function load(source, name)
-    local out = assert(jit.compile(source, {arch = arch, name = name}))
-    return assert(dev:load(out.cubin, name)), out
-  end
 
   local axpy = [[extern "C" __global__ void axpy(float *y, const float *x,
     float a, int n, long long shift) {
@@ -74,7 +74,7 @@ describe("a GPU #gpu", function()
     if (i < n) y[i] = a * x[i] + (float)shift;
   }]]
 
-  -- With a driver NVRTC caches by itself, and what it finds has no log.
+  -- With a driver, NVRTC has its own cache, whose hits have no log.
   it("gets registers and spills from every compile", function()
     for _ = 1, 2 do
       local out = assert(jit.compile(axpy, {arch = arch, name = "axpy",
@@ -122,7 +122,7 @@ describe("a GPU #gpu", function()
     local b, message = dev:buffer("u8", 1 << 45)
     assert.is_nil(b)
     assert.truthy(message:find("[out-of-memory]", 1, true), message)
-    local part = assert(dev:free_memory()) // 10 * 3  -- others run meanwhile
+    local part = assert(dev:free_memory()) // 10 * 3  -- other processes may run
     for _ = 1, 8 do assert(dev:buffer("u8", part)) end
     collectgarbage()
   end)
@@ -140,7 +140,7 @@ describe("a GPU #gpu", function()
                   {"i64", -3}}
     local run = assert(f:prepare {args = args, grid = {(n + 255) // 256},
                                   block = 256})
-    args[2] = nil  -- the launch keeps its own
+    args[2] = nil  -- the launch keeps its own reference
     collectgarbage()
     collectgarbage()
     assert.truthy(run:launch())
@@ -166,6 +166,13 @@ describe("a GPU #gpu", function()
                                      smem = 1 << 20})
     fails("kernel argument 2 is a number", {args = {b, 1}, grid = 1,
                                             block = 32})
+  end)
+end)
+
+describe("a GPU #gpu", function()
+  setup(function()
+    dev = assert(gpu.open())
+    arch = dev:info().arch
   end)
 
   it("opts in to more than 48 KiB of shared memory", function()
@@ -208,7 +215,7 @@ describe("a GPU #gpu", function()
     assert.equal(5000000, p:download()[0])
   end)
 
-  -- In a process of its own: it may cost the process its GPU.
+  -- In its own process, which may lose its GPU.
   it("tells an illegal address, closes what is lost and lives on", function()
     local out, err, code = support.run_lua {"-e", [[
       local core, gpu = require "cute.core", require "cute.gpu"
@@ -251,6 +258,13 @@ describe("a GPU #gpu", function()
       lines[8]:find "^nil\tkernel bad ended in CUDA_ERROR_ILLEGAL_ADDRESS and "
       and lines[8]:find("start another", 1, true), lines[8])
   end)
+end)
+
+describe("a GPU #gpu", function()
+  setup(function()
+    dev = assert(gpu.open())
+    arch = dev:info().arch
+  end)
 
   it("multiplies with cuBLAS in every type and order", function()
     local m, n, k = 96, 128, 64
@@ -262,7 +276,7 @@ describe("a GPU #gpu", function()
       {"f64", "f64", 1e-14, "f64", 2^-52}, {"i8", "i32", 0, "i32", 0},
     }
     for _, c in ipairs(cases) do
-      -- cuBLAS takes bytes with K contiguous only
+      -- cuBLAS accepts bytes with K contiguous only
       for i, layout in ipairs(c[1] == "i8" and {"tn", "tn"}
                               or {"tn", "nt", "nn", "tt", "tn", "nt"}) do
         local m_major = i % 2 == 0
@@ -348,6 +362,13 @@ describe("a GPU #gpu", function()
     assert.has_error(function()
       gpu.cublas {m = 8, n = 8, k = 8, A = odd, B = odd, D = odd}
     end)
+  end)
+end)
+
+describe("a GPU #gpu", function()
+  setup(function()
+    dev = assert(gpu.open())
+    arch = dev:info().arch
   end)
 
   it("benches contestants against each other", function()

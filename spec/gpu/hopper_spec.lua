@@ -1,4 +1,4 @@
--- kernels/gemm_sm90 on a card: every choice at odd sizes, exact.
+-- kernels/gemm_sm90 on a GPU: every configuration at odd sizes, exact.
 local cute = require "cute"
 local hopper = require "spec.hopper"
 

@@ -1,7 +1,7 @@
--- One table of small kernels, each run on the simulator and on the GPU with
--- the same inputs: the tensors afterwards are equal bit for bit (those of
--- CUDA's functions within a bound). Without a GPU each still runs on the
--- simulator without a fault, and NVRTC takes its text.
+-- A table of small kernels, each run on the simulator and on the GPU with the
+-- same inputs. The resulting tensors are equal bit for bit (CUDA's functions:
+-- within a bound). Without a GPU each still runs on the simulator without a
+-- fault, and NVRTC accepts its text.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -34,7 +34,7 @@ local function ints(dtype, lo, hi, ...)
                 function(b) b:fill_int(s, lo, hi) end)
 end
 
--- Elements from a list of bit patterns, over and over.
+-- Elements from a repeated list of bit patterns.
 local function patterns(dtype, bits, list, n)
   local format = "<I" .. bits // 8
   return tensor(dtype, {n}, function(b)
@@ -50,7 +50,7 @@ local function counting(from, n)
   return list
 end
 
--- f32 bits where rounding and ranges of the narrow types turn.
+-- The f32 bits at the limits of the narrow types' rounding and ranges.
 local function corners()
   local list = {}
   for _, sign in ipairs {0, 0x80000000} do
@@ -70,10 +70,10 @@ end
 local function zeros(dtype, ...) return cute.zeros({...}, dtype) end
 
 ---------------------------------------------------------------------------
--- The table: name, inputs, kernel; grid and block where not 1 and 32
+-- The table: name, inputs, kernel; grid and block if not 1 and 32
 ---------------------------------------------------------------------------
 
--- The numbers of a case are the same whichever cases run.
+-- The inputs of a case do not depend on the cases that run.
 local CASES = {}
 local function case(c)
   local make = c.make
@@ -84,7 +84,7 @@ local function case(c)
   CASES[#CASES + 1] = c
 end
 
--- Y(i,j) = the j-th of `columns` functions of element i of each input.
+-- Y(i,j) is the j-th of `columns` functions of element i of each input.
 local function functions(name, dtype, columns, make, f, bound)
   case {name, grid = 4, block = 64, bound = bound,
     make = function()
@@ -137,7 +137,7 @@ for _, t in ipairs {"f32", "f64", "f16", "bf16"} do
   end)
 end
 
--- A number and a NaN, quiet or signaling: the number.
+-- min and max of a number and a NaN, quiet or signaling: the number.
 for t, row in pairs {
   f64 = {64, 0x7ff0000000000001, 0x7ff8000000000000, 0xfff4000000000000},
   f32 = {32, 0x7f800001, 0x7fc00000, 0xffa00000},
@@ -150,7 +150,7 @@ for t, row in pairs {
     end)
 end
 
--- Relative bounds: half an ulp for the simulator, the rest is the GPU's.
+-- Relative bounds: half an ulp for the simulator, the rest for the GPU.
 local ULP = 2.0 ^ -23
 
 for _, row in ipairs {
@@ -184,7 +184,7 @@ end, function(x)
           cute.exp2(x), cute.rsqrt(x)}
 end)
 
--- The instructions by name, on corners and on any words.
+-- The instructions by name, on corner cases and on any words.
 local APPROX = {"tanh.approx.f32", "ex2.approx.f16x2", "ex2.approx.ftz.bf16x2",
                 "tanh.approx.f16x2", "tanh.approx.bf16x2"}
 for _, f in ipairs {"ex2", "lg2", "rcp", "sqrt", "rsqrt", "sin", "cos"} do
@@ -218,7 +218,7 @@ end, function(a, x, y)
           int(~x:lt(y))}
 end)
 
--- Conversions: every value of the narrow types, the corners of f32.
+-- Conversions: every value of the narrow types, corner cases of f32.
 for _, to in ipairs {"f16", "bf16", "e4m3", "e5m2", "f64"} do
   local list = corners()
   local n = #list // 64
@@ -377,7 +377,7 @@ case {"cp.async and predicated copies", block = 32,
     end
   end}
 
--- ldmatrix, each count of matrices, plain and transposed, and the way back.
+-- ldmatrix with each number of matrices, plain and transposed, and stmatrix.
 for _, name in ipairs {"SM75_U32x1_LDSM_N", "SM75_U32x2_LDSM_N",
     "SM75_U32x4_LDSM_N", "SM75_U16x2_LDSM_T", "SM75_U16x4_LDSM_T",
     "SM75_U16x8_LDSM_T"} do

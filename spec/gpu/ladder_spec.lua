@@ -1,4 +1,4 @@
--- The GEMM ladder on a GPU: every rung at ragged and tiny sizes, equal to the
+-- The GEMM ladder on a GPU: every step at ragged and tiny sizes, equal to the
 -- simulator bit for bit; one kernel for all sizes of a kind.
 local cute = require "cute"
 local lesson = require "cute.bench.lesson"

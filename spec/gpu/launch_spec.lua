@@ -1,5 +1,5 @@
--- Launches of kernels on a GPU through cute.kernel: memory of the host and of
--- the GPU, what is refused, and what becomes of a kernel at fault.
+-- Launches of kernels on a GPU through cute.kernel: host and device memory,
+-- errors, and the result of a faulty kernel.
 local core = require "cute.core"
 local cute = require "cute"
 local gpu = require "cute.gpu"
@@ -16,7 +16,7 @@ local double = cute.kernel("twice", function(x, y)
   y[i] = x[i] * 2
 end)
 
--- 16 bytes a thread where the alignment is known, one element where not.
+-- Copies 16 bytes a thread if the alignment is known, else one element.
 local vector = cute.kernel("vector", function(x, y)
   local t = arch.thread_idx()
   cute.autovec_copy(cute.local_tile(x, {4}, {t}), cute.local_tile(y, {4}, {t}))
@@ -28,7 +28,7 @@ local strict = cute.kernel("strict", function(x, y)
             cute.local_tile(x, {4}, {t}), cute.local_tile(y, {4}, {t}))
 end)
 
--- A view that begins 4 bytes into its buffer, copied as far as it can be.
+-- A view that starts 4 bytes into its buffer, copied as far as possible.
 local function check_views(device)
   local A, B = ramp(68, 0), cute.zeros({64}, cute.f32)
   local view = cute.make_tensor(A + 1, cute.make_layout {64})
@@ -51,9 +51,9 @@ describe("views", function()
      function() check_views "sim" end)
 end)
 
-describe("launches on a GPU #gpu", function()
-  local device
+local device
 
+describe("launches on a GPU #gpu", function()
   setup(function() device = assert(cute.device "gpu") end)
 
   it("copy host tensors in, and back those that are written", function()
@@ -95,7 +95,7 @@ describe("launches on a GPU #gpu", function()
     local x, y = ramp(32, 5), cute.zeros({32}, cute.f32)
     local dx = assert(device.dev:buffer((core.param_memory(x))))
     local dy = assert(device.dev:buffer("f32", 32))
-    -- a tensor of the GPU picks the device
+    -- a tensor on the GPU selects the device
     assert.is_true(double(core.on_device(x, dx), core.on_device(y, dy))
       :launch {grid = 1, block = 32})
     assert.equal(0, y[3])
@@ -106,7 +106,7 @@ describe("launches on a GPU #gpu", function()
     check_views "gpu"
   end)
 
-  -- In a process of its own: it may cost the process its GPU.
+  -- In its own process, which may lose its GPU.
   it("survive an illegal address: one sentence, and the prompt goes on",
      function()
     local out, err, code = support.run_lua {"-e", [[
@@ -139,7 +139,7 @@ describe("launches on a GPU #gpu", function()
     assert.equal("2.0", lines[1])
     assert.truthy(lines[2]:find("^false\t.-:%d+: kernel bad: cuMemcpyDtoH: "
       .. "CUDA_ERROR_ILLEGAL_ADDRESS .*%[driver%-error%]$"), out)
-    assert.equal("5.0", lines[3])  -- as it was
+    assert.equal("5.0", lines[3])  -- unchanged
     assert.truthy(lines[4]:find("^false\t.*lost with its context: kernel bad "
       .. "ended in CUDA_ERROR_ILLEGAL_ADDRESS %[closed%]$"), out)
     assert.truthy(lines[5] == "true"
@@ -157,6 +157,10 @@ describe("launches on a GPU #gpu", function()
         grid = 1, block = 2048, device = "gpu"}
     end)
   end)
+end)
+
+describe("launches on a GPU #gpu", function()
+  setup(function() device = assert(cute.device "gpu") end)
 
   it("multiply odd sizes with cuBLAS and cublasLt", function()
     local dev = device.dev

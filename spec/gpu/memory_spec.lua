@@ -1,5 +1,6 @@
--- Where data lives: tensors on a GPU, copies to and fro, the pool of memory.
--- Without a GPU against a driver that keeps books (spec/gpu/fakecuda.c).
+-- Location of data: tensors on a GPU, copies in both directions, the memory
+-- pool. Without a GPU, against a driver that records its calls
+-- (spec/gpu/fakecuda.c).
 local cute = require "cute"
 local fake = require "spec.gpu.fake"
 local support = require "spec.support"
@@ -38,7 +39,8 @@ describe("tensors that are made", function()
     assert.same({a, b, c}, {three()})
     assert.are_not.equal(a, c)
     local d = cute.randn({5}, cute.f32, {seed = 9})
-    local wide = cute.randn({5}, cute.f64, {seed = 9})  -- the same, not cut off
+    local wide = cute.randn({5}, cute.f64, {seed = 9})  -- the same samples, not
+                                                        -- rounded
     for i = 0, 4 do
       assert.equal(d(i), (string.unpack("f", string.pack("f", wide(i)))))
       assert.not_equal(d(i), wide(i))
@@ -64,7 +66,7 @@ describe("tensors that are made", function()
         assert(x >= c[1] and x < c[2])
         least, most, n = math.min(least, x), math.max(most, x), n + 1
       end
-      local part = (c[2] + 0.0 - c[1]) / 50  -- all of the range is drawn from
+      local part = (c[2] + 0.0 - c[1]) / 50  -- samples cover the whole range
       assert(n == 500 and least - c[1] + 0.0 <= part and c[2] - most - 1.0
              <= part, c[1])
     end
@@ -106,7 +108,7 @@ describe("tensors on the host", function()
     local C = cute.zeros({4, 6}, cute.i4):copy_from(
       cute.randint(0, 8, {4, 6}, cute.i4, {seed = 2}))
     assert.equal(cute.randint(0, 8, {4, 6}, cute.i4, {seed = 2})(3, 5), C(3, 5))
-    local D = cute.tensor({{1, 2}, {3, 4}}, cute.f64)  -- to itself, turned
+    local D = cute.tensor({{1, 2}, {3, 4}}, cute.f64)  -- to itself, transposed
     D:copy_from(cute.select(D, {1, 0}))
     assert.same({1, 3, 2, 4}, {D(0, 0), D(0, 1), D(1, 0), D(1, 1)})
     local E = cute.zeros({3}, cute.f32):copy_from(cute.tensor {1, 2, 3})
@@ -132,7 +134,7 @@ describe("tensors on the host", function()
   end)
 end)
 
--- What the code prints through that driver, and on a GPU.
+-- Programs with the same output through that driver and on a GPU.
 local SAME = {}
 
 SAME["are copies of what a view spans, with its layout and alignment"] = {[[
@@ -191,7 +193,7 @@ SAME["take elements from the host and from a GPU"] = {[[
       print(all(cute.empty({4, 6}, cute.i32, {device = "gpu"}):copy_from(G))
         == all(A))]], {"true", "true\thost", "true\ttrue\ttrue", "true"}}
 
--- By a kernel of ours, which that driver does not know.
+-- Copies by a kernel of ours, which that driver does not know.
 local MOVED = [[
       local A = cute.randint(0, 9, {4, 6}, cute.i32, {seed = 2})
       local G = A:to "gpu"
@@ -283,11 +285,11 @@ describe("tensors on a GPU, through a driver", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out, err = fake.run(HEAD .. MOVED .. "print(graph.nodes)", nil,
                               {FAKE_SAY = "1"})
-    assert.equal("4\n", out)  -- one sets the element to fill with
+    assert.equal("4\n", out)  -- one sets the fill element
     assert.is_nil(err:find "download")
   end)
 
-  -- What the code prints, line by line.
+  -- Asserts the output of the code, line by line.
   local function check(code, want, more)
     local out, err, status = fake.run(HEAD .. code, nil, more)
     assert.equal("", err)

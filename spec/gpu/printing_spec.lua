@@ -1,4 +1,4 @@
--- What kernels print on a GPU is what they print on the simulator.
+-- Kernels print the same on a GPU as on the simulator.
 local support = require "spec.support"
 
 describe("printing on a GPU #gpu", function()

@@ -1,4 +1,4 @@
--- Kernels of CUDA C that the user wrote.
+-- Kernels written by the user in CUDA C.
 local core = require "cute.core"
 local cute = require "cute"
 local jit = require "cute.jit"
@@ -21,7 +21,7 @@ extern "C" __global__ void each(signed char a, const unsigned long long b,
     const u64 i, struct Pair j) {}
 ]]
 
--- A box of 16 x 8 from one matrix to another.
+-- Copies a box of 16 x 8 from one matrix to another.
 local BOX = [[
 struct __align__(64) CUtensorMap { unsigned long long words[16]; };
 extern "C" __global__ void box(const __grid_constant__ CUtensorMap from,
@@ -48,7 +48,7 @@ extern "C" __global__ void box(const __grid_constant__ CUtensorMap from,
 }]]
 local cpasync = cute.nvgpu.cpasync
 
--- Atoms of two matrices of rows of 40 f32.
+-- Atoms for two matrices with rows of 40 f32.
 local function box_atoms()
   local X = kernels.tensor({20, 40}, cute.f32, function(i) return i end)
   local Y = kernels.tensor({32, 40}, cute.f32, function() return -1 end)
@@ -216,7 +216,7 @@ describe("raw kernels on a GPU #gpu", function()
     k(from, to, 24, 16):launch {grid = 1, block = 1, arch = "sm_90a"}
     for i = 0, 31 do
       for j = 0, 39 do
-        local x, y = j + 8, i - 8  -- (16,24) of X lies at (24,16) of Y
+        local x, y = j + 8, i - 8  -- (16,24) of X is copied to (24,16) of Y
         local inside = j >= 16 and j < 32 and i >= 24 and i < 32
         local want = inside and y < 20 and x < 40 and X(y, x)
           or inside and 0 or -1

@@ -1,6 +1,6 @@
 -- Streams, events and graphs: the same programs on the simulator, through a
--- driver that keeps books (spec/gpu/fakecuda.c), also one that does as late as
--- it may what it is given, and on a GPU.
+-- driver that records its calls (spec/gpu/fakecuda.c), also one that runs work
+-- as late as it may, and on a GPU.
 local fake = require "spec.gpu.fake"
 local support = require "spec.support"
 
@@ -41,7 +41,7 @@ local HEAD = [[
 local UNPINNED = "a copy in a graph needs pinned memory of the host: "
   .. "cute.empty(shape, dtype, {pinned = true}) [in-graph]"
 
--- What each program prints, line by line.
+-- The output of each program, line by line.
 local PROGRAMS = {}
 
 PROGRAMS["streams run in order, and wait for each other"] = {[[
@@ -501,7 +501,7 @@ PROGRAMS["random ones are what they are one after the other"] = {[[
   end
   print "done"]], {"done"}}
 
--- Only of a GPU.
+-- Only on a GPU.
 local GPU = {}
 
 GPU["a graph cannot wait for copies"] = {[[
@@ -590,7 +590,7 @@ GPU["streams are of one device"] = {[[
 
 local function has_nvrtc() return require "cute.jit".version() ~= nil end
 
--- Runs a program in a process of its own.
+-- Runs a program in its own process.
 local function check(program, where, env)
   local out, err, code = support.run_lua({"-e", "local function main(...)\n"
     .. HEAD .. program[1] .. "\nend main '" .. where .. "'"}, env)

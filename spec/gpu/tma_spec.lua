@@ -1,5 +1,5 @@
--- TMA on the card: what is loaded and stored, tile by tile, and the driver's
--- bytes beside ours.
+-- TMA on a GPU: loaded and stored data, tile by tile, and the driver's encoded
+-- maps compared with ours.
 local core = require "cute.core"
 local tma = require "spec.tma"
 

@@ -1,4 +1,4 @@
--- A warpgroup's MMA: the GPU's sums equal the simulator's, bit for bit, in
+-- A warpgroup's MMA: the GPU's results equal the simulator's, bit for bit, in
 -- every family.
 local specs = require "spec.warpgroup"
 

@@ -1,10 +1,10 @@
 -- Registers in flight: random kernels of fences, MMAs, groups, waits and uses
--- in loops and branches. A kernel is refused if, and only if, one of its paths
--- is wrong; here all paths are walked one by one.
+-- in loops and branches. A kernel must be rejected if, and only if, one of its
+-- paths is wrong; here all paths are walked one by one.
 local cute = require "cute"
 local warpgroup = cute.nvgpu.warpgroup
 
-local ACCS, MOST = 2, 3  -- fragments; groups that a wait leaves
+local ACCS, MOST = 2, 3  -- fragments; pending groups that a wait allows
 
 -- ---- random kernels ----
 
@@ -100,7 +100,7 @@ end
 
 -- ---- path by path ----
 
--- A state: of each fragment, groups committed since its MMA ("-" at rest), and
+-- A state, for each fragment: groups committed since its MMA ("-" if idle), and
 -- whether it was used since the last fence ("s").
 local function parse(state)
   local list = {}
@@ -140,7 +140,8 @@ function step.use(list, y)
   return list[y].age ~= nil
 end
 
--- The states behind a block, from a set of states; wrong.found: a path is.
+-- Returns the states after a block, from a set of states; sets wrong.found if a
+-- path is wrong.
 local function walk(block, states, wrong)
   for _, st in ipairs(block) do
     local kind, after = st[1], {}

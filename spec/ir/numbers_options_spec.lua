@@ -5,7 +5,7 @@ local kernels = require "spec.kernels"
 local support = require "spec.support"
 
 local T = 2.0 ^ -12
--- (1 + T)^2 is 1 + 2T + T^2, of which f32 keeps 1 + 2T.
+-- (1 + T)^2 is 1 + 2T + T^2, which f32 rounds to 1 + 2T.
 local A, C = 1 + T, 1 + 2 * T
 
 local function vector(t, dtype)
@@ -14,7 +14,7 @@ local function vector(t, dtype)
   return x
 end
 
--- What each form of a product and a sum gives; the exact values are those of
+-- The result of each form of a product and a sum; the exact values are those of
 -- one rounding.
 local FORMS = {
   {"a * b + c", function(a, c) return a * a + -c end, T * T},
@@ -71,7 +71,7 @@ describe("fmad", function()
 
   it("rounds f64, f16 and bf16 once, too", function()
     for name, bits in pairs {f64 = 52, f16 = 10, bf16 = 7} do
-      local u = 2.0 ^ -(bits // 2 + 1)  -- u^2 is lost beside 1
+      local u = 2.0 ^ -(bits // 2 + 1)  -- u^2 is lost next to 1
       local x, y = vector({1 + u, 1 + 2 * u}, cute[name]),
         cute.zeros({2}, cute[name])
       local k = cute.kernel("k", function(a, b)
@@ -100,8 +100,8 @@ describe("fmad", function()
   end)
 end)
 
--- What fastmath makes of a function, its range, and how far the hardware may
--- be from the exact value: relatively, and in absolute terms.
+-- The fastmath replacement of a function, its range, and the hardware's allowed
+-- error: relative, and absolute.
 local FAST = {
   {"div_full", function(x) return x / 3.7 end, function(x) return x / 3.7 end},
   {"sqrt_approx", cute.sqrt, math.sqrt}, {"rsqrt_approx", cute.rsqrt,
@@ -153,7 +153,7 @@ describe("fastmath", function()
     return x, y
   end
 
-  -- The hardware's bounds, absolute ones for results below 1.
+  -- The hardware's bounds, absolute for results below 1.
   it("is within the hardware's bounds", function()
     local x, y = answers "sim"
     for t = 0, 31 do

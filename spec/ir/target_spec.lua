@@ -1,5 +1,5 @@
--- What targets have (core/ir/target.h): features by name, and the one sentence
--- that says what a kernel's target lacks.
+-- Features of targets (core/ir/target.h) by name, and the sentence that reports
+-- a feature which a kernel's target lacks.
 local core = require "cute.core"
 local cute = require "cute"
 local raises = require "spec.support".raises

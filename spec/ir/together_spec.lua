@@ -1,5 +1,6 @@
--- Who must come together: every operation with an effect and every intrinsic,
--- whole and inside a divergent branch, against what its table says.
+-- The lanes that must execute an operation together: every operation with an
+-- effect and every intrinsic, by all lanes and inside a divergent branch,
+-- compared with its table.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -29,7 +30,7 @@ local function fragments(name)
   return mma, a, b, c
 end
 
--- A tile of a warpgroup's MMA, its shared memory written, its registers fenced.
+-- A tile of a warpgroup's MMA, with written shared memory and fenced registers.
 local function warpgroup()
   local wg = cute.nvgpu.warpgroup
   local mma = cute.make_tiled_mma(
@@ -49,11 +50,11 @@ local function warpgroup()
   return wg, function() cute.gemm(mma, acc, a, b, acc) end
 end
 
--- Threads of a block, where a warp does not do.
+-- Threads of a block if a warp is not enough.
 local BLOCK = {wgmma = 128, ["wgmma.fence"] = 128, ["wgmma.commit_group"] = 128,
                ["wgmma.wait_group"] = 128}
 
--- A barrier of so many arrivals as the warp has lanes, and what f does with it.
+-- A barrier with as many arrivals as the warp has lanes, and its use by f.
 local function with_barrier(f)
   return function()
     local bar = smem(1, cute.i64).iterator
@@ -65,9 +66,9 @@ local function with_barrier(f)
   end
 end
 
--- What a TMA operation does with a box of four elements a lane: f(atom, shared
+-- A TMA operation on a box of four elements for each lane: f(atom, shared
 -- memory, coordinates, barrier), each the lane's own. x goes to ATOMS[sample]
--- for what the kernel takes beside it.
+-- for the further arguments of the kernel.
 local ATOMS = {}
 
 local function with_box(op, f)
@@ -105,7 +106,7 @@ local store_box = with_box(cpasync.CopyBulkTensorTileS2GOp,
     arch.cp_async_bulk_wait_group(0)
   end)
 
--- What is done with a tensor map of the lane's own, a copy of the atom's.
+-- An operation on a tensor map of the lane's own, a copy of the atom's.
 local function with_map(f)
   local function sample(x, atom)
     local maps = cute.make_smem_tensor(cute.i64, cute.make_layout {16, 32}, 128)
@@ -117,7 +118,7 @@ local function with_map(f)
   return sample
 end
 
--- Copies go through one in global memory.
+-- Copies go through a map in global memory.
 local function by_map(x, atom, coords)
   local map = cute.make_tensor(cute.recast_tensor(x, cute.i64).iterator,
                                cute.make_layout(16))
@@ -174,8 +175,8 @@ local function with_run(op, f)
   end
 end
 
--- One way to do each operation: a function that prepares it outside of the
--- branch, and gives what does it, with a mask where it takes one.
+-- One sample of each operation: a function that prepares it outside the branch,
+-- and returns a function that executes it, with a mask if it takes one.
 local SAMPLES = {
   gmem = function() return function() end end,
   smem = function() return function() smem(4) end end,
@@ -362,7 +363,7 @@ SAMPLES["break.if"], SAMPLES["else"] = SAMPLES.loop, SAMPLES["if"]
 SAMPLES["end"] = SAMPLES["if"]
 SAMPLES["tmap.set"] = SAMPLES["tmap.address"]
 
--- By what is said of them elsewhere: the atoms' tables and intrin.h.
+-- Operations described elsewhere: in the atoms' tables and in intrin.h.
 local ROWS = {
   mma = {
     full = function()
@@ -395,8 +396,8 @@ local ROWS = {
 local NAMES = {}
 for _, op in ipairs(core.ops()) do NAMES[op.name] = true end
 
--- What the simulator finds when lanes 0 to n - 1 do it; the operations of its
--- IR.
+-- Returns the simulator's reports when lanes 0 to n - 1 execute the sample, and
+-- the operations in its IR.
 local function try(sample, n, mask, block)
   local kernel = cute.kernel("k", function(x, ...)
     local act = sample(x, ...)
@@ -428,11 +429,11 @@ end
 local function demands(who, sample, what)
   local function kinds(n, mask)
     local found = try(sample, n, mask, BLOCK[what])
-    found["uninitialised"] = nil  -- registers of what was left out
-    found["warp-race"] = nil      -- all lanes write one place
+    found["uninitialised"] = nil  -- registers of omitted operations
+    found["warp-race"] = nil      -- all lanes write one element
     found["race"] = nil
-    found["mbarrier"] = nil       -- a phase that only some arrived in
-    found["exited-block"] = nil   -- nobody waits for what they sent
+    found["mbarrier"] = nil       -- a phase in which only some arrived
+    found["exited-block"] = nil   -- nothing waits for what they sent
     local list = {}
     for kind in pairs(found) do list[#list + 1] = kind end
     return what .. ": " .. table.concat(list, " ")
@@ -486,7 +487,7 @@ describe("an intrinsic", function()
   local TYPES = {p = "boolean", s = "i16", w = "u16", i = "i32", u = "u32",
                  I = "i64", U = "u64", f = "f32"}
 
-  -- What lanes move, they move to themselves.
+  -- Lanes copy data only to themselves.
   local function operands(row, letters)
     local list, lane = {}, arch.lane_idx()
     for letter in letters:gmatch "." do

@@ -126,7 +126,9 @@ describe("what cute.when returns", function()
     assert.same({2, "b"}, {cute.when(false, first, second)})
     assert.same({}, {cute.when(false, function() end)})
   end)
+end)
 
+describe("what cute.when returns", function()
   it("is of one type", function()
     assert.equal("result 1 is i32 in one branch of cute.when and f32 in the "
       .. "other [loop-type-changed]\n  both branches give one type, of "
@@ -342,7 +344,9 @@ describe("branches as the body of a for", function()
       end
     end))
   end)
+end)
 
+describe("branches as the body of a for", function()
   it("know of the conditions behind the one that holds nothing", function()
     assert.matches("^this comparison was never used", message(function(o, n)
       for a, b in cute.cases(n:lt(3), n:lt(5)) do

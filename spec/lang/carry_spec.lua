@@ -133,7 +133,9 @@ describe("fields that a loop changes", function()
       out[3], out[4] = (raw.x + proxy.y) // 2, raw.z
     end, 4))
   end)
+end)
 
+describe("fields that a loop changes", function()
   it("but not of tables made in the body", function()
     assert.same({6}, run(1, function(out, n)
       local sum = 0
@@ -246,7 +248,9 @@ describe("fields that a loop changes", function()
       out[0], out[1] = o.n, seen.x == nil and o.flag or 0
     end, 3))
   end)
+end)
 
+describe("fields that a loop changes", function()
   it("and what Lua alone keeps in tables is there where it is used", function()
     local made, o = 0, cute.zeros({2}, cute.i32)
     local cache, lines = {}, {}

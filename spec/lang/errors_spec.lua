@@ -1,6 +1,9 @@
 -- docs/errors.md: every wrong example raises its kind, every mended one runs.
+-- Examples in Lua are scripts that spec/faults/faults_spec.lua runs:
+-- spec/faults/KIND/example.lua of an error, report.lua of a simulator's fault.
+-- Commands run here.
 local cute = require "cute"
-local report = require "cute.lang.report"
+local faults = require "spec.faults"
 local support = require "spec.support"
 
 -- Kinds whose examples need what is not at hand, or nothing to run.
@@ -25,31 +28,6 @@ local function sections(header, pattern, level)
   return out
 end
 
-local function launch(opts, f, ...)
-  cute.kernel("k", f)(...):launch {grid = opts.grid or 1,
-    block = opts.block or 32, cluster = opts.cluster,
-    pdl = opts.pdl, budget = opts.budget, device = "sim"}
-end
-
-local function run(x, ...)
-  if type(x) == "function" then return launch({}, x, ...) end
-  launch(x, ...)
-end
-
--- Runs a Lua example: an error's text, or nil.
-local function run_lua(text, name)
-  local env = setmetatable({run = run, cute = cute,
-    X = cute.zeros({32, 32}, cute.f32)}, {__index = _G})
-  local path = support.folder() .. "/" .. name .. ".lua"
-  support.write(path, text)  -- a file: the tracer reads it
-  local f = assert(load(text .. "\nmessage = message or nil "
-    .. "if made == nil and message then error(message, 0) end",
-    "@" .. path, "t", env))
-  local ok, err = pcall(f)
-  support.remove((path:gsub("/[^/]*$", "")))
-  return not ok and report.format(tostring(err)) or nil
-end
-
 -- Runs a command of the shell: standard error's first line, or nil.
 local function run_sh(text)
   local dir = support.folder()
@@ -67,38 +45,44 @@ local function run_sh(text)
   return code ~= 0 and err:match "^[^\n]*" or nil
 end
 
-local function result(example, kind)
-  local text = (example[1] == "sh" and run_sh or run_lua)(example[2], kind)
-  return text and text:match "^[^\n]*"
+-- A script ends with the example of the document.
+local function shows(path, name, block, mend)
+  local text = faults.version(assert(support.read(path), path), mend)
+  assert.equal(block, text:sub(-#block),
+    ("docs/errors.md, %s, and %s differ"):format(name, path))
 end
 
-local has_nvrtc = cute.jit.version() ~= nil
+local function both(s, name)
+  local path = ("spec/faults/%s/%s.lua"):format(s.kind, name)
+  it("shows the text of " .. path, function()
+    shows(path, "Wrong", s.wrong[2], false)
+    shows(path, "Mended", s.mended[2], true)
+  end)
+end
 
 describe("docs/errors.md", function()
   for _, s in ipairs(sections("core/sim/kinds.h", '\n%s+SK%([%w_]+, "([^"]+)"',
                               "###")) do
-    it("a report, wrong: " .. s.kind, function()
-      local text = assert(run_lua(s.wrong[2], s.kind), "no fault")
-      assert.truthy(text:find("[" .. s.kind .. "]", 1, true), text)
-    end)
-    it("a report, mended: " .. s.kind, function()
-      assert.is_nil((run_lua(s.mended[2], s.kind)))
-    end)
+    both(s, "report")
   end
 
   for _, s in ipairs(sections("core/base/errors.h", '\nERR%([%w_]+, "([^"]+)"',
                               "##")) do
-    local skip = NOT_RUN[s.kind] or not has_nvrtc and s.kind == "compile-failed"
-      or s.kind == "no-gpu" and cute.device "gpu" and "there is one"
-    if not skip then
+    if NOT_RUN[s.kind] then goto next end
+    if s.wrong[1] == "lua" then
+      both(s, "example")
+      goto next
+    end
+    if s.kind ~= "no-gpu" or not cute.device "gpu" then
       it("wrong: " .. s.kind, function()
-        local message = result(s.wrong, s.kind)
+        local message = run_sh(s.wrong[2])
         assert.truthy(message, "no error")
         assert.truthy(message:find("[" .. s.kind .. "]", 1, true), message)
       end)
       it("mended: " .. s.kind, function()
-        assert.is_nil((result(s.mended, s.kind)))
+        assert.is_nil((run_sh(s.mended[2])))
       end)
     end
+    ::next::
   end
 end)

@@ -118,7 +118,9 @@ describe("== on a traced value is found", function()
       return (function() return n == 3 end)()
     end, 5)
   end)
+end)
 
+describe("== on a traced value is found", function()
   -- Kernels whose text nobody sees, and those without any line numbers.
   it("in chunks of any name, and stripped ones", function()
     local text = [[
@@ -372,7 +374,9 @@ describe("loops and branches carry", function()
       out[2] = extra
     end, 5))
   end)
+end)
 
+describe("loops and branches carry", function()
   it("190 locals and 60 upvalues", function()
     local text = {"local cute = require 'cute'"}
     for i = 1, 60 do text[#text + 1] = ("local a%d = %d"):format(i, i) end

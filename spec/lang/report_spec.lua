@@ -131,7 +131,9 @@ return (pcall(f)) or f() or 1]]
         .. " ...\n > 2 | own()", report.format(failure))
     end
   end)
+end)
 
+describe("report", function()
   it("shows the line that only the sentence names", function()
     assert.equal("the comparison at (t):2 was never used [unused-boolean]\n"
       .. "  (t):2\n   1 | local a\n > 2 | if a then end\n"

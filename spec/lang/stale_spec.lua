@@ -144,7 +144,9 @@ describe("a changed", function()
       {function() l = cute.make_layout {4, 4} end, 1632.0},
       {function() t = cute.f16 end, 1616.0}})
   end)
+end)
 
+describe("a changed", function()
   it("element of a tensor or buffer of the host", function()
     local t, b = cute.full({4}, 3, cute.f32), core.buffer_from("i32", {1, 2})
     local nibble = cute.full({4}, 1, cute.u8)

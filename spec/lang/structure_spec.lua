@@ -334,7 +334,9 @@ describe("a structure of arguments", function()
     end
     assert.equal("constexpr 5", tostring(cute.constexpr(5)))
   end)
+end)
 
+describe("a structure of arguments", function()
   it("that a kernel cannot take is refused with its place", function()
     local k = cute.kernel("k", function(_, _) end)
     local function refused(want, ...)

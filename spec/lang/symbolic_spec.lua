@@ -142,7 +142,9 @@ describe("a kernel compiled for symbolic tensors", function()
                  (message(function() return cute.size(X) end)))
     assert.equal("ptr[f32,host] o (_,_):(_,1)", tostring(X))
   end)
+end)
 
+describe("a kernel compiled for symbolic tensors", function()
   it("takes numbers that are declared, of 32 or 64 bits", function()
     local o = cute.zeros({1}, cute.i64)
     local k = cute.kernel("k", function(out, a, b)
@@ -205,7 +207,9 @@ describe("a kernel compiled for symbolic tensors", function()
       assert.equal("ptr[f32,host] o " .. want, tostring(given))
     end
   end)
+end)
 
+describe("a kernel compiled for symbolic tensors", function()
   it("is declared with care", function()
     for want, f in pairs {
       ["cute.symbolic: symbolic tensor: \"m?\" in its shape: an integer, "

@@ -130,7 +130,9 @@ describe("cute.range", function()
     end, cute.zeros({1}, cute.i32))
     assert.is_nil(p.source:find("floor", 1, true), p.source)
   end)
+end)
 
+describe("cute.range", function()
   it("takes an integer to the type it meets", function()
     local out = cute.zeros({1}, cute.f32)
     cute.kernel("k", function(o)
@@ -308,7 +310,9 @@ describe("cute.when", function()
       cute.loop(function() return n:lt(3) end, function() end)
     end, 5))
   end)
+end)
 
+describe("cute.when", function()
   it("refuses a condition that is no boolean", function()
     assert.equal("cute.when: the condition is i32, not a boolean "
       .. "[type-mismatch]", (message(function(n)
@@ -489,7 +493,9 @@ describe("traced values in Lua's own operators", function()
       return cute.make_rmem_tensor({2}, cute.i32):load() << 32
     end, [text(40, "i32", 31)] = function(x) return 5 << x * 0 + 40 end}, 5)
   end)
+end)
 
+describe("traced values in Lua's own operators", function()
   it("say which operand is wrong", function()
     refused({
       ["bad operand #2 of 'add' (number or traced value expected, got nil) "

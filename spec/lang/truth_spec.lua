@@ -141,7 +141,9 @@ describe("a traced number that Lua tests is reported", function()
       local function odd(i) return i % 2 end local v = odd(x[0]) x[1] = v or 5
     end)
   end)
+end)
 
+describe("a traced number that Lua tests is reported", function()
   it("as a boolean, too, which something else uses", function()
     local always = "a traced boolean is always true in Lua's if, and, or, not, "
       .. "while [unused-boolean]"
@@ -162,12 +164,12 @@ describe("a traced number that Lua tests is reported", function()
   end)
 end)
 
-describe("nil may be what a test asks for", function()
-  -- f runs, with a thread and n = 4 as arguments: x is what it wrote first.
-  local function gives(want, f)
-    assert.equal(want, kernels.run(8, function(x, n) x[0] = f(x, n) end, 4)[1])
-  end
+-- f runs, with a thread and n = 4 as arguments: x is what it wrote first.
+local function gives(want, f)
+  assert.equal(want, kernels.run(8, function(x, n) x[0] = f(x, n) end, 4)[1])
+end
 
+describe("nil may be what a test asks for", function()
   it("in defaults of parameters, the kernel's too", function()
     local function add(a, b)
       b = b or 1
@@ -268,7 +270,9 @@ describe("nil may be what a test asks for", function()
       return n
     end)
   end)
+end)
 
+describe("nil may be what a test asks for", function()
   it("in what Lua's library gives, and iterators", function()
     gives(2 + 1 + 1 + 2, function(x, n)
       local list, count = {n, x[0]}, 0

@@ -143,7 +143,9 @@ describe("what a branch alone sets is undefined behind it:", function()
       end)
     end
   end)
+end)
 
+describe("what a branch alone sets is undefined behind it:", function()
   it("a function that its two ends choose", function()
     assert.equal("'f' is a function in one branch and another one in the "
       .. "other: which, depends on the thread [out-of-region]",

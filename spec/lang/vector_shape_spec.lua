@@ -217,7 +217,9 @@ describe("shapes of vectors", function()
       end
     end
   end)
+end)
 
+describe("shapes of vectors", function()
   it("are those of the Python DSL", function()
     local seen = {}
     local function note(v) seen[#seen + 1] = tostring(v):match "%S+$" end

@@ -1,6 +1,6 @@
 -- Composed layouts: a swizzle, a layout or a composed layout on the left of
--- another layout. Each random one carries the Lua function that it stands
--- for; what the algebra makes of it is compared with that function.
+-- another layout. Each random one carries the Lua function that it represents;
+-- the results of the algebra are compared with that function.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"
@@ -33,9 +33,9 @@ local function left(r)
          function(x) return oracle.swizzle(b, m, s, x) end
 end
 
--- A composed layout of 1 to 3 left sides, its function of coordinates of the
--- right side, that right side, the text that it must print, and its function
--- of values of the right side.
+-- A composed layout of 1 to 3 left sides, its function of the right side's
+-- coordinates, that right side, its expected text, and its function of the
+-- right side's values.
 local function composed(r, depth)
   local l, f = plain(r, depth)
   local right, text, lead = l, tostring(l), function(x) return x end
@@ -50,7 +50,7 @@ local function composed(r, depth)
   return l, function(c) return lead(f(c)) end, right, text, lead
 end
 
--- Is x(i) == f(i) for all i of x?
+-- Fails unless x(i) == f(i) for all i of x.
 local function same(what, x, f, n)
   n = n or cute.size(x)
   if cute.size(x) ~= n then fail("%s: %s has not %d elements", what, x, n) end
@@ -158,7 +158,9 @@ describe("a composed layout", function()
       return true
     end)
   end)
+end)
 
+describe("a composed layout", function()
   it("composes on either side", function()
     repeated(1500, 900, function(r)
       local l, f = composed(r)
@@ -180,7 +182,7 @@ describe("a composed layout", function()
     end)
     assert.equal(9, cute.composition(L "(2,4):(4,1)",
                                      L "Sw<2,1,3> o 0 o 16:1")(11))
-    -- CuTe's own form where a swizzle of the offsets is the same function
+    -- CuTe's own form if a swizzle of the offsets is the same function
     assert.equal("Sw<1,2,1> o 0 o (16,(2,8)):(1,(16,32))", tostring(
       cute.composition(L "(16,(2,8)):(1,(16,32))", cute.make_swizzle(1, 2, 1))))
     assert.equal("Sw<2,0,3> o 0 o 8:1", tostring(
@@ -264,7 +266,7 @@ describe("a composed layout", function()
         end
       end
       for i = 0, cute.size(l) - 1 do
-        -- right sides are compact; left ones where no offset leads beyond
+        -- right sides are compact; left ones if no offset exceeds them
         local x = f(i)
         local c = try(cute.get_1d_coord, l, x)
         if c and l(c) == x then return true end
@@ -274,7 +276,9 @@ describe("a composed layout", function()
     local l = L "(4,5):(5,1) o 3 o Sw<1,0,1> o 0 o (2,4):(4,1)"
     for i = 0, 7 do assert.equal(i, cute.get_1d_coord(l, l(i))) end
   end)
+end)
 
+describe("a composed layout", function()
   it("changes the width of elements where runs stay together", function()
     repeated(1500, 100, function(r)
       local l, f = composed(r)
@@ -448,7 +452,9 @@ describe("a tensor with a composed layout", function()
       assert.equal(f(t % 4) + f(t % 4 + 4) + f(t % 4 + 8), out(t, 2))
     end
   end)
+end)
 
+describe("a tensor with a composed layout", function()
   it("is named by its coordinate in a fault", function()
     local l = L "(4,5):(5,1) o 3 o (2,4):(4,1)"
     local k = cute.kernel("unwritten", function(mOut)

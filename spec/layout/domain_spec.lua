@@ -1,5 +1,5 @@
--- Domains and codomains: sums of layouts, the domain that two share, and
--- complements, divides and products whose strides are bases; all judged by
+-- Domains and codomains: sums of layouts, the common domain of two, and
+-- complements, divides and products with basis strides; all checked by
 -- evaluation.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
@@ -19,8 +19,8 @@ local function repeated(n, at_least, f)
   assert.is_true(got >= at_least, ("only %d of %d"):format(got, n))
 end
 
--- A layout of coordinates with `axes` modes: by axis a compact one, its modes
--- shuffled among those of the others.
+-- A layout of coordinates with `axes` modes: a compact one for each axis, its
+-- modes shuffled among the others.
 local function based(r, axes, holes)
   local shape, stride = {}, {}
   for k = 0, axes - 1 do
@@ -46,7 +46,7 @@ local function add(a, b)
   return t
 end
 
--- A coordinate of `axes` modes as a key, 0 where it ends early.
+-- A coordinate of `axes` modes as a key, with 0 for missing modes.
 local function key(c, axes)
   if type(c) ~= "table" then c = {c} end
   local t = {}
@@ -54,7 +54,7 @@ local function key(c, axes)
   return table.concat(t, ",")
 end
 
--- What plain layouts of this shape count at index i.
+-- Reports whether one leaf of the shape contains the factor s at stride d.
 local function aligned(shape, d, s)
   local from = 1
   for _, e in ipairs(oracle.leaves(shape)) do
@@ -209,7 +209,7 @@ describe("a complement of coordinates", function()
           end
         end
       end
-      -- a room that is no multiple of what the gaps make is rounded up
+      -- a codomain that is not a multiple of the gaps' size is rounded up
       if n < want then fail("%s and %s do not fill %s", l, c, want) end
       return n == want
     end)

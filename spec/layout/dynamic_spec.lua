@@ -1,12 +1,12 @@
--- Layouts with traced extents and strides: what the algebra makes of them,
--- run with numbers, equals what it makes of the numbers.
+-- Layouts with traced extents and strides: the algebra's results, run with
+-- numbers, equal its results for the numbers.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local raises = require "spec.support".raises
 local ANY = cute._
 
--- f(numbers..) gives a list of integers, on the host and traced: with one
--- thread on the simulator both must agree.
+-- f(numbers..) returns a list of integers. Asserts that the host and one thread
+-- of the simulator, with traced numbers, agree.
 local function agree(f, ...)
   local want = f(...)
   local out = cute.zeros({#want}, cute.i64)
@@ -30,7 +30,7 @@ local function append(list, ...)
   for _, v in ipairs {...} do list[#list + 1] = v end
 end
 
--- Values of l at some coordinates.
+-- Appends the values of l at some coordinates.
 local function sample(list, l, coords)
   append(list, cute.size(l))
   for _, c in ipairs(coords) do append(list, l(c)) end
@@ -146,7 +146,9 @@ describe("traced extents", function()
     raises("outside its kernel", cute.size, kept)
     assert.equal("?:1", tostring(kept))
   end)
+end)
 
+describe("traced extents", function()
   it("are refused where a number is needed", function()
     cute.kernel("k", function(_, n)
       for _, f in ipairs {

@@ -1,5 +1,6 @@
--- Lua functions as left sides of composed layouts: gathers and views that no
--- strides describe, on the host and in kernels, against the function itself.
+-- Lua functions as left sides of composed layouts: gathers and views that
+-- strides cannot describe, on the host and in kernels, compared with the
+-- function itself.
 local cute = require "cute"
 local support = require "spec.support"
 local raises = support.raises
@@ -7,14 +8,14 @@ local _ = cute._
 
 local DEVICE = "sim:sm_90a"
 
--- Memory whose elements tell where they lie.
+-- Memory whose elements equal their offsets.
 local function counting(n, dtype)
   local t = cute.zeros({n}, dtype or cute.i32)
   for i = 0, n - 1 do t[i] = i end
   return t
 end
 
--- A matrix of M x K whose rows are those that `rows` lists.
+-- An M x K matrix with the rows that `rows` lists.
 local function gather(rows, K, vector)
   return cute.make_composed_layout(function(i, j)
     return rows[i + 1] * K + j
@@ -193,7 +194,7 @@ describe("a tensor through a Lua function, in a kernel", function()
         or text:find "const int2 %*" and 2 or 1
     end
     assert.same({4, 1, 2, 1, 4, 1, 2, 1, 4}, widths)
-    -- pairs with a gap between, and a row that goes on in the next
+    -- pairs with a gap between them, and a row that continues in the next one
     for _, case in ipairs {{"(2,4):(1@1,3@1)", 1}, {"(2,4):(1@1,6@1)", 2},
                            {"(4,2):(1@1,1@0)", 4}, {"(4,2):(2@1,1@0)", 1},
                            {"(4,2):(1@0,4@1)", 1}} do
@@ -243,7 +244,9 @@ describe("a tensor through a Lua function, in a kernel", function()
       assert.equal(sum, sums(i))
     end
   end)
+end)
 
+describe("a tensor through a Lua function, in a kernel", function()
   it("is an argument, one program for one function", function()
     local turn, traced = {by = 3, from = 1}, 0
     local X, out = counting(64), cute.zeros({4, 8}, cute.i32)
@@ -272,7 +275,7 @@ describe("a tensor through a Lua function, in a kernel", function()
     check(other)
     check(one)
     assert.equal(2, traced)
-    turn.by = 1  -- what the function reads is a constant, too
+    turn.by = 1  -- values that the function reads are constants, too
     check(one)
     assert.equal(3, traced)
     local far = cute.make_composed_layout(function(i, j)

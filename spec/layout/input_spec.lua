@@ -1,5 +1,5 @@
--- What users get wrong: ill-formed notation, holes in tables, foreign
--- values, extents of 0, numbers beyond what fits. And drawing in colour.
+-- User mistakes: ill-formed notation, holes in tables, foreign values, extents
+-- of 0, numbers that are too large. And drawing in colour.
 local cute = require "cute"
 local draw = require "cute.draw.print"
 local support = require "spec.support"
@@ -7,7 +7,7 @@ local L = cute.layout
 local message, raises = support.message, support.raises
 
 describe("ill-formed notation", function()
-  -- text, the text up to what is wrong, what the message says
+  -- text, the text up to the mistake, words of the message
   local CASES = {
     {"(8,4:(1,8)", "(8,4", "(is a ')' missing before the ':'?)"},
     {"(8,4):(1,8", "(8,4):(1,8", "expected ',' or ')'"},
@@ -183,7 +183,7 @@ describe("cute.assume", function()
 end)
 
 describe("negative strides", function()
-  -- all values of a layout, sorted
+  -- the sorted values of a layout
   local function values(l)
     local list = {}
     for i = 0, cute.size(l) - 1 do list[i + 1] = l(i) end

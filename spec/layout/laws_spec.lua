@@ -1,7 +1,7 @@
--- What the functions of layouts promise, beside composition, complement and
--- inverses (property_spec): over random layouts with empty modes, zero
--- and negative strides, against tables of values; the same values must come
--- out where extents and strides are traced.
+-- Properties of the functions of layouts other than composition, complement and
+-- inverses (property_spec). Random layouts with empty modes, zero and negative
+-- strides are compared with tables of values. Traced extents and strides must
+-- yield the same values.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local try = require "spec.support".try
@@ -16,7 +16,7 @@ local function shape(r, deep, extents)
   return t
 end
 
--- A shape and strides; with a rank at least that many modes.
+-- A shape and strides; with a rank, at least that many modes.
 local function plain(r, rank, extents)
   local s = shape(r, 3, extents)
   while size(s) > 300 or (rank and (type(s) ~= "table" or #s < rank)) do
@@ -54,7 +54,7 @@ local function repeated(n, at_least, f)
   assert.is_true(got >= at_least, ("only %d of %d cases"):format(got, n))
 end
 
--- Of every function: f(c0, c1, ..) of its modes as the sum of theirs.
+-- For every function: f(c0, c1, ..) of its modes is the sum of theirs.
 local function modes_of(s, d)
   local list = {}
   for i, x in ipairs(s) do
@@ -151,7 +151,9 @@ describe("laws of layouts:", function()
       expect(cute.size(null) * cute.size(z), cute.size(l), "nullspace %s", l)
     end)
   end)
+end)
 
+describe("laws of layouts:", function()
   it("slices and what is cut off", function()
     repeated(600, 600, function(r)
       local s, d = plain(r, 2)
@@ -258,7 +260,9 @@ describe("laws of layouts:", function()
       expect(cute.max_common_vector(a, b), cute.size(c), "%s %s", a, b)
     end)
   end)
+end)
 
+describe("laws of layouts:", function()
   it("divides and products are what they are made of", function()
     repeated(2500, 1200, function(r)
       local l, t = layout(r, nil, {1, 2, 2, 3, 4}), layout(r, nil, {1, 2, 3})
@@ -286,8 +290,8 @@ end)
 
 -- ---- traced ----
 
--- f(make, i) with make(shape, stride) gives a list of integers; for all seeds
--- the traced ones must be those of the numbers.
+-- f(make, i) with make(shape, stride) returns a list of integers. For all
+-- seeds, traced layouts must yield the same list as plain ones.
 local function agree(seeds, f)
   local LOW, HIGH = -8, 16
   local pool = {}
@@ -350,7 +354,7 @@ describe("laws of traced layouts:", function()
   for name, f in pairs {
     values = function(l) return l end,
     flatten = function(l) return cute.flatten(l) end,
-    coalesce = function(l, n)  -- the same inside of the domain
+    coalesce = function(l, n)  -- the same inside the domain
       local list, c = {cute.size(l)}, cute.coalesce(l)
       for i = 0, n - 1, math.max(n // 8, 1) do list[#list + 1] = c(i) end
       return list

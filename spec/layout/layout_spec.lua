@@ -1,5 +1,5 @@
--- Layouts in Lua: notation, values, comfort, and what is refused with which
--- words. The laws of the algebra are in property_spec.lua.
+-- Layouts in Lua: notation, values, convenience functions, and the messages of
+-- errors. The laws of the algebra are in property_spec.lua.
 local cute = require "cute"
 local support = require "spec.support"
 local ANY, X = cute._, cute.X
@@ -139,7 +139,7 @@ describe("a layout", function()
     assert.equal(90, l(3, {2, 1}))
     assert.equal(90, l {3, {2, 1}})
     assert.equal(-6, L "(4,4):(-1,-2)"(0, 3))
-    assert.equal(64, L "8:8"(8))  -- runs on beyond the end
+    assert.equal(64, L "8:8"(8))  -- continues beyond the end
     raises("coordinate: (1,2,3) and (8,(8,8)) do not match", l, 1, 2, 3)
     raises("do not match", l, {1, 2}, 3)
     raises("a coordinate is missing", l)
@@ -163,7 +163,7 @@ describe("a layout", function()
     raises("layout expected, got 8", l.equals, l, 8)
   end)
 
-  -- Shape and stride are 16 bytes a leaf, nesting 8 a tuple.
+  -- Shape and stride take 16 bytes a leaf, nesting 8 a tuple.
   it("is one block of less than 32 bytes a leaf", function()
     local n, leaves, pairs_ = 500, 64, {}
     for i = 1, leaves / 2 do pairs_[i] = {2, 1} end
@@ -240,7 +240,7 @@ describe("inadmissible calls name what they were given", function()
       "  e.g. coordinate 2 of 3:6 is coordinate 12 of (4,6):(1,8): offset " ..
       "24, where equal steps of 10 would give 20",
       message(cute.composition, L "(4,6):(1,8)", L "(2,3):(1,6)"))
-    -- what two elements, or one, make needs no condition
+    -- two elements, or one, need no condition
     assert.equal("2:10", tostring(cute.composition(L "(4,6):(1,8)", L "2:6")))
     assert.equal("1:5", tostring(cute.composition(L "(4,6,8):(2,3,5)",
                                                   L "1:5")))

@@ -1,5 +1,5 @@
---- An independent reading of layouts for the specs of the algebra: nested
--- tables, evaluated digit by digit, and seeded random layouts.
+--- An independent implementation of layouts for the specs of the algebra:
+-- nested tables, evaluated digit by digit, and seeded random layouts.
 local oracle = {}
 
 -- ---- evaluation ----
@@ -12,14 +12,14 @@ local function size(shape)
 end
 oracle.size = size
 
--- The coordinate of a mode of n elements, and that of the modes after it: C's
--- division, toward zero, so that coordinates below 0 mirror those above.
+-- Returns the coordinate of a mode of n elements, and that of the later modes.
+-- C's division, toward zero, makes negative coordinates mirror positive ones.
 local function split(c, n)
   local own = math.fmod(c, n)
   return own, (c - own) // n
 end
 
--- The last mode that has leaves: it takes what is left of an index.
+-- Returns the last mode with leaves, which takes the rest of an index.
 local function last_mode(shape)
   for i = #shape, 1, -1 do
     local s = shape[i]
@@ -28,8 +28,8 @@ local function last_mode(shape)
   return nil
 end
 
---- Offset of a coordinate: an integer runs through the modes in
--- colexicographic order, the last mode without an end.
+--- Returns the offset of a coordinate. An integer indexes the modes in
+-- colexicographic order, the last mode without a bound.
 function oracle.eval(shape, stride, c)
   if type(shape) ~= "table" then return c * stride end
   local sum, last = 0, last_mode(shape)
@@ -47,7 +47,8 @@ function oracle.eval(shape, stride, c)
   return sum
 end
 
---- The hierarchical coordinate of index i, the last mode without an end.
+--- Returns the hierarchical coordinate of index i, the last mode without a
+-- bound.
 function oracle.coord(shape, i)
   if type(shape) ~= "table" then return i end
   local c, last = {}, last_mode(shape)
@@ -70,7 +71,7 @@ local function leaves(t, list)
 end
 oracle.leaves = leaves
 
---- The function of 1-D coordinates of a layout userdata.
+--- Returns the function of 1-D coordinates of a layout userdata.
 function oracle.reader(l)
   local s, d = leaves(l.shape), leaves(l.stride)
   local n = #s
@@ -85,7 +86,8 @@ function oracle.reader(l)
   end
 end
 
---- All offsets of a layout userdata, from 0, by its shape and stride alone.
+--- Returns all offsets of a layout userdata, from 0, by its shape and stride
+-- alone.
 function oracle.table(l)
   local t, s, d = {[0] = 0}, leaves(l.shape), leaves(l.stride)
   local n = 1
@@ -96,10 +98,10 @@ function oracle.table(l)
   return t
 end
 
--- ---- is there a layout at all? ----
+-- ---- whether a layout exists at all ----
 
--- Is f(0), f(1), .. f(n - 1) what some layout gives? Its first mode is tried in
--- all sizes, and the rest must repeat it.
+-- Reports whether some layout has the values f(0), f(1), .. f(n - 1). Its first
+-- mode is tried in all sizes, and the rest must repeat it.
 local function one_mode(f, n)
   if n == 1 then return f(0) == 0 end
   for s = 2, n do
@@ -114,8 +116,8 @@ local function one_mode(f, n)
   return false
 end
 
---- Is there a layout of this shape, or of one whose extents are split further,
--- with the values f(0), f(1), ..?
+--- Reports whether a layout of this shape, or of one with its extents split
+-- further, has the values f(0), f(1), ..
 function oracle.is_layout(f, shape)
   local below = 1
   local modes = {}
@@ -162,7 +164,7 @@ function Random:pick(list) return list[self:below(#list) + 1] end
 
 local EXTENTS = {1, 2, 2, 2, 3, 4, 4, 5, 6, 8}
 
---- A shape of at most `leaves` leaves, nested to `depth`.
+--- Returns a shape of at most `leaves` leaves, nested to `depth`.
 function Random:shape(depth, extents)
   if depth == 0 or self:below(3) == 0 then
     return self:pick(extents or EXTENTS)
@@ -183,8 +185,8 @@ local function fill(shape, list, at)
   return t
 end
 
---- Strides of a compact layout with the modes in random order; with holes,
--- now and then a factor is slipped in between.
+--- Returns strides of a compact layout with the modes in random order; with
+-- holes, some strides are multiplied by an extra factor.
 function Random:compact(shape, holes)
   local s = leaves(shape)
   local order, d, cur = {}, {}, 1
@@ -197,7 +199,7 @@ function Random:compact(shape, holes)
   return fill(shape, d)
 end
 
---- Any strides: zero, negative, coprime to the shape or not.
+--- Returns any strides: zero, negative, coprime to the shape or not.
 function Random:strides(shape)
   local s, d = leaves(shape), {}
   for i = 1, #s do

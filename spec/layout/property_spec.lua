@@ -1,7 +1,7 @@
--- The laws of the algebra, over seeded random layouts: nesting to depth 3,
--- zero and negative strides, coprime extents or not. What an operation
--- accepts must be right at every coordinate; an error is always allowed, but
--- enough cases must get through.
+-- The laws of the algebra, over seeded random layouts: nesting to depth 3, zero
+-- and negative strides, coprime extents or not. The result of an accepted
+-- operation must be right at every coordinate. An error is always allowed, but
+-- enough cases must be accepted.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local try = require "spec.support".try
@@ -14,7 +14,7 @@ end
 
 local POWERS = {1, 2, 2, 4, 4, 8, 16}
 
--- Runs f(random) n times; f returns true when the case was admissible.
+-- Runs f(random) n times; f returns true if the case was admissible.
 local function repeated(n, at_least, f)
   local r, got = oracle.random(n), 0
   for _ = 1, n do
@@ -30,8 +30,8 @@ local function fail(fmt, ...)
   error(fmt:format(table.unpack(t)), 2)
 end
 
--- Do the strides of l, least first, divide each other's ends? Only then
--- does CuTe's complement fill all gaps.
+-- Reports whether the strides of l, in ascending order, are multiples of the
+-- previous mode's end. Only then does CuTe's complement fill all gaps.
 local function regular(l)
   local f = cute.coalesce(cute.filter(l))
   local s, d = cute.wrap(f.shape), cute.wrap(f.stride)
@@ -159,12 +159,14 @@ describe("random layouts", function()
     end
     assert.is_true(rejected > 300, rejected)
   end)
+end)
 
+describe("random layouts", function()
   it("compose with coordinates as functions do", function()
     repeated(4000, 400, function(r)
       local a = layout(r, 3, {1, 2, 2, 3, 4})
       if type(a.shape) ~= "table" then return false end
-      -- every mode of b leads to a random mode of a; some of them share one
+      -- every mode of b maps to a random mode of a; some of them share one
       local shape, stride = {}, {}
       for i = 1, 1 + r:below(3) do
         local m = r:below(#a.shape)
@@ -177,7 +179,7 @@ describe("random layouts", function()
       local c = try(cute.composition, a, b)
       if not c then return false end
       for i = 0, cute.size(b) - 1 do
-        -- what the modes of b add up to, by mode of a
+        -- the sum of the modes of b, for each mode of a
         local at, inside = {}, true
         for k, x in ipairs(oracle.coord(shape, i)) do
           local mode, v = stride[k].mode, stride[k].value * x
@@ -244,7 +246,9 @@ describe("random layouts", function()
       return true
     end)
   end)
+end)
 
+describe("random layouts", function()
   it("have inverses of coordinates", function()
     local rights, lefts = 0, 0
     repeated(2000, 1500, function(r)
@@ -318,7 +322,7 @@ describe("random layouts", function()
   it("keep their elements when tiles do not divide their extents", function()
     local rounded = 0
     repeated(4000, 2000, function(r)
-      -- strides with room for what is rounded up: it meets no other element
+      -- strides with room for rounding up, so that it reaches no other element
       local shape, stride, next_ = {}, {}, 1
       for i = 1, 1 + r:below(3) do
         shape[i], stride[i] = r:pick {2, 3, 4, 5, 6, 8, 9, 10}, next_
@@ -350,7 +354,9 @@ describe("random layouts", function()
     end)
     assert.is_true(rounded > 300, rounded)
   end)
+end)
 
+describe("random layouts", function()
   it("divide mode by mode", function()
     repeated(1500, 400, function(r)
       local l = layout(r, 2)
@@ -448,7 +454,9 @@ describe("random layouts", function()
       return true
     end)
   end)
+end)
 
+describe("random layouts", function()
   it("tile a shape with whole blocks", function()
     repeated(600, 300, function(r)
       local block = {r:pick {1, 2, 3, 4}, r:pick {1, 2, 4}}
@@ -478,7 +486,7 @@ describe("random layouts", function()
       if not cute.congruent(f.shape, l.shape) then fail("%s of %s", f, l) end
       return true
     end)
-    -- one to one where strides differ: of a compact layout all elements
+    -- injective where strides differ: all elements of a compact layout
     repeated(300, 300, function(r)
       local shape = {r:pick {1, 2, 3, 4}, r:shape(1)}
       local f = cute.make_fragment_like(cute.make_layout(shape,

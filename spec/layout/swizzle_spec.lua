@@ -1,12 +1,12 @@
--- Swizzles: the function itself, composed layouts, their slices, and the
--- traced form, which is rewritten by what is known of the bits.
+-- Swizzles: the function itself, composed layouts, their slices, and the traced
+-- form, which is simplified by the known bits.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"
 local ANY = cute._
 local raises = support.raises
 
--- Any swizzle of up to 3 bits whose bits stay below 2^12.
+-- Any swizzle of up to 3 bits whose bits are below 2^12.
 local function random_swizzle(r)
   local b, m = r:below(4), r:below(5)
   local s = math.max(b, 1) + r:below(4)
@@ -52,10 +52,10 @@ describe("a swizzle", function()
   end)
 end)
 
-describe("a composed layout", function()
-  local atom = cute.composition(cute.make_swizzle(3, 3, 3),
-                                cute.make_layout({8, {8, 8}}, {8, {1, 64}}))
+local atom = cute.composition(cute.make_swizzle(3, 3, 3),
+                              cute.make_layout({8, {8, 8}}, {8, {1, 64}}))
 
+describe("a composed layout", function()
   it("prints with its offset and parses", function()
     assert.equal("Sw<3,3,3> o 0 o (8,(8,8)):(8,(1,64))", tostring(atom))
     assert.is_true(cute.layout(tostring(atom)) == atom)
@@ -85,7 +85,7 @@ describe("a composed layout", function()
     assert.is_false(atom:equals(cute.get_nonswizzle_portion(flat)))
   end)
 
-  -- Every slice of many layouts, at every place, against full indexing.
+  -- Every slice of many layouts, at every position, against full indexing.
   it("has slices that equal full indexing", function()
     local r, decayed, kept = oracle.random(11), 0, 0
     for _ = 1, 1500 do
@@ -156,7 +156,9 @@ describe("a composed layout", function()
       end
     end
   end)
+end)
 
+describe("a composed layout", function()
   it("passes on what wider or narrower elements see", function()
     local up = cute.upcast(atom, 8)
     for i = 0, 7 do
@@ -176,7 +178,7 @@ end)
 
 -- ---- traced ----
 
--- Runs f(tid, out) for 64 threads on the simulator; out(i) per thread.
+-- Runs f(tid, out) for 64 threads on the simulator; out(i) for each thread.
 local function per_thread(n, f, ...)
   local out = cute.zeros({64, n}, cute.i32)
   local args = {...}
@@ -189,8 +191,8 @@ local function per_thread(n, f, ...)
 end
 
 describe("a traced swizzle", function()
-  -- Sums of a thread's terms, a run-time number and constants, with
-  -- disjoint bits or not, in random order.
+  -- Sums of a thread's terms, a run-time number and constants, with disjoint
+  -- bits or not, in random order.
   it("equals the plain one however it was rewritten", function()
     local r = oracle.random(3)
     for _ = 1, 40 do
@@ -253,7 +255,7 @@ describe("a traced swizzle", function()
         local i, j = tid % 8, tid // 8
         assert.equal(l(i, j, 2), out(tid, 0))
         assert.equal(l(tid), out(tid, 5))
-        -- a slice may leave an offset to the iterator: differences stay
+        -- a slice may move an offset to the iterator: differences remain
         assert.equal(l(i, j, 2) - l(i, 3, 2), out(tid, 1) - out(tid, 2))
         assert.equal(l(i, j, 1) - l(0, j, 1), out(tid, 3) - out(tid, 4))
       end
@@ -267,7 +269,7 @@ describe("a traced swizzle", function()
         mOut[cute.arch.thread_idx()] = f(cute.arch.thread_idx())
       end)(cute.zeros({64}, cute.i32)):trace {block = 64}.source
     end
-    -- bits 0..2 and 9.. pass by: no second xor
+    -- bits 0..2 and 9.. are unaffected: no second xor
     local s = source(function(t)
       local row = (t % 8) * 64
       return sw(row + 512 * 7 + 5) - sw(row)

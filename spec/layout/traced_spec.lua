@@ -1,14 +1,15 @@
--- Layouts with traced extents and strides go through the algebra as their
--- numbers do: the same elements, an error while tracing, or a report of the
--- simulator when the launch has given the numbers. Never silently others.
+-- Layouts with traced extents and strides have the same results in the algebra
+-- as their numbers: the same elements, an error while tracing, or a report of
+-- the simulator when the launch supplies the numbers. They never differ
+-- silently.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"
 
 local ELEMENTS = 64
 
--- shape and stride with some of their numbers traced: arguments of the kernel
--- in order, and a function that puts them together.
+-- shape and stride with some of their numbers traced: the kernel's arguments in
+-- order, and a function that assembles them.
 local function traced(r, shape, stride)
   local numbers, all = {}, r:below(3)
   local function plan(t, is_stride)
@@ -37,8 +38,8 @@ local function traced(r, shape, stride)
   end
 end
 
--- What f makes of the traced layout: its first elements, or nil and the error
--- or the report.
+-- Applies f to the traced layout; returns its first elements, or nil and the
+-- error or the report.
 local function run(numbers, build, f, n)
   local out = cute.full({ELEMENTS}, -1, cute.i64)
   local ok, message = pcall(function()
@@ -86,7 +87,7 @@ local function tile(r)
   return cute.make_layout(s, d)
 end
 
--- Are these the elements of the static layout?
+-- Reports whether these are the elements of the static layout.
 local function same(got, l, n)
   for i = 0, n - 1 do if got[i] ~= l(i) then return false end end
   return true

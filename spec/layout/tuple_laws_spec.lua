@@ -1,7 +1,7 @@
 -- Every function of IntTuples against plain Lua, over random tuples: nested,
 -- with empty ones, with zeros and negative numbers. The same cases then run
--- with some of their numbers traced: one thread of the simulator must come to
--- the same values.
+-- with some numbers traced, and one thread of the simulator must compute the
+-- same values.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 
@@ -39,7 +39,7 @@ local function depth(t)
   return n + 1
 end
 
--- The modes of t with [at, at + drop) replaced by what follows.
+-- The modes of t with [at, at + drop) replaced by the other arguments.
 local function splice(t, at, drop, ...)
   local list = table.move(modes(t), 1, at, 1, {})
   for _, x in ipairs {...} do list[#list + 1] = x end
@@ -48,7 +48,7 @@ end
 
 local function ceil(a, b) return (a + b - 1) // b end
 
--- Divides the leaves of t by n from the left, handing on what is left of it.
+-- Divides the leaves of t by n from the left, passing on the remaining factor.
 local function divide(t, n)
   if not is(t) then return ceil(t, n) end
   local list = {}
@@ -115,7 +115,7 @@ local function filled(r, deep)  -- with a leaf
   return #leaves(t) > 0 and t or filled(r, deep)
 end
 
--- t with some of its tuples become integers: a profile that it refines.
+-- t with some of its tuples replaced by integers: a profile that it refines.
 local function coarse(r, t)
   if not is(t) or r:below(3) == 0 then return 1 end
   local list = {}
@@ -123,10 +123,10 @@ local function coarse(r, t)
   return list
 end
 
--- ---- the laws: arguments, and what plain Lua makes of them ----
+-- ---- the laws: arguments, and the result in plain Lua ----
 
 local law = {}
--- numbers: these arguments may hold traced numbers
+-- numbers: these arguments may contain traced numbers
 local function add(name, numbers, args, want)
   law[#law + 1] = {name = name, numbers = numbers, args = args, want = want}
 end
@@ -302,7 +302,7 @@ end, function(c, shape)
   return sum
 end)
 
--- ---- running them ----
+-- ---- execution ----
 
 local function text(x) return tostring(is(x) and cute.tuple(x) or x) end
 
@@ -326,7 +326,7 @@ describe("laws of tuples:", function()
     end)
   end
 
-  -- The numbers of traced tuples come from the kernel's arguments.
+  -- The numbers of traced tuples are arguments of the kernel.
   it("the same with traced numbers", function()
     local LOW, HIGH = -3, 9
     local cases, pool = {}, {}

@@ -130,7 +130,9 @@ describe("an IntTuple", function()
       assert.equal(not cute.elem_less(b, a), cute.elem_leq(a, b))
     end)
   end)
+end)
 
+describe("an IntTuple", function()
   it("divides", function()
     each(300, function(r)
       local a, b = 1 + r:below(64), 1 + r:below(16)
@@ -203,8 +205,8 @@ describe("an IntTuple", function()
   end)
 end)
 
--- What moves modes about does the same to a tuple with layouts as leaves as
--- to one with numbers in their places.
+-- Mode edits have the same effect on a tuple of layouts as on one with numbers
+-- in their places.
 describe("a tuple of layouts", function()
   local function numbered(r, depth, count)
     if depth == 0 or r:below(3) == 0 then

@@ -1,4 +1,4 @@
--- XORed strides (F2), judged by carry-less products of their own.
+-- XORed strides (F2), compared with carry-less products computed here.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"
@@ -37,7 +37,7 @@ end
 
 local POWERS = {1, 2, 4, 8}
 
--- Columns that span as many bits as there are: a layout one to one.
+-- Columns that span as many bits as there are: a bijective layout.
 local function one_to_one(r)
   local shape, cols = {}, {}
   local n = 2 + r:below(5)
@@ -172,7 +172,9 @@ describe("a layout of XORed strides", function()
       end
     end)
   end)
+end)
 
+describe("a layout of XORed strides", function()
   it("is refused where there is no meaning", function()
     local l = L "(8,8):(F1,F9)"
     raises("some of a layout's strides add up", L "(4,4):(F1,2)", 3)

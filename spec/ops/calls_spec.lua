@@ -204,24 +204,24 @@ local CHANGES = {
     function f(i) ops.gemm(A, B, C[i], {out = D}) end]]},
 }
 
+-- Standard output, and the launches that the driver was told of, in the parts
+-- that "-" separates.
+local function run(code, more)
+  local env = {FAKE_PARAMS = "1"}
+  for k, v in pairs(more or {}) do env[k] = v end
+  local out, err, status = fake.run(HEAD .. code, nil, env)
+  assert.equal(0, status, err)
+  local parts = {{}}
+  for _, line in ipairs(support.lines(err)) do
+    if line == "-" then parts[#parts + 1] = {} end
+    if line:find "^launch " then table.insert(parts[#parts], line) end
+  end
+  return out, parts
+end
+
 describe("calls that are known", function()
   setup(function() fake.build "-DFAKE_CLUSTERS" end)
   teardown(fake.remove)
-
-  -- Standard output, and the launches that the driver was told of, in the parts
-  -- that "-" separates.
-  local function run(code, more)
-    local env = {FAKE_PARAMS = "1"}
-    for k, v in pairs(more or {}) do env[k] = v end
-    local out, err, status = fake.run(HEAD .. code, nil, env)
-    assert.equal(0, status, err)
-    local parts = {{}}
-    for _, line in ipairs(support.lines(err)) do
-      if line == "-" then parts[#parts + 1] = {} end
-      if line:find "^launch " then table.insert(parts[#parts], line) end
-    end
-    return out, parts
-  end
 
   for name, code in pairs(CASES) do
     it("launch what Lua launches: " .. name, function()
@@ -310,6 +310,11 @@ describe("calls that are known", function()
     end
     assert.equal(5, #found)
   end)
+end)
+
+describe("calls that are known", function()
+  setup(function() fake.build "-DFAKE_CLUSTERS" end)
+  teardown(fake.remove)
 
   it("are not of streams alone: each has its counts, none waits for another's "
      .. "memory", function()
@@ -420,6 +425,11 @@ describe("calls that are known", function()
       end
     end
   end)
+end)
+
+describe("calls that are known", function()
+  setup(function() fake.build "-DFAKE_CLUSTERS" end)
+  teardown(fake.remove)
 
   it("are made ready anew where the context was lost", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end

@@ -64,6 +64,8 @@ local function cases()
   return list
 end
 
+local CONSTANT = {constant = "B", device = DEVICE}
+
 describe("constant = \"B\"", function()
   it("gives the same bits, by the same kernel", function()
     for number, c in ipairs(cases()) do
@@ -146,8 +148,6 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  local CONSTANT = {constant = "B", device = DEVICE}
-
   it("waits for rows that the launches in front wrote", function()
     local A, B = numbers(2, 256, "bf16", 1), numbers(256, 256, "bf16", 2)
     local X = cute.zeros({2, 256}, cute.bf16)
@@ -160,7 +160,9 @@ describe("constant = \"B\"", function()
     end
     assert.equal(chain {device = DEVICE}, chain(CONSTANT))
   end)
+end)
 
+describe("constant = \"B\"", function()
   it("is right however launches overlap #gpu", function()
     for _, m in ipairs {1, 8, 64} do
       local W, X = {}, {}

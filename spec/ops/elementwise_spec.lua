@@ -56,13 +56,13 @@ local function random(number, device)
   if o.out then assert.equal(o.out, Z) end
 end
 
+local function matrix(shape, dtype, seed)
+  return ops.tensor(ops.random(1), shape, dtype or "f32", seed or 1, "k")
+end
+local SIM = {device = "sim"}
+
 describe("cute.ops.elementwise", function()
   ops.problems(it, random)
-
-  local function matrix(shape, dtype, seed)
-    return ops.tensor(ops.random(1), shape, dtype or "f32", seed or 1, "k")
-  end
-  local SIM = {device = "sim"}
 
   it("takes numbers, and what the function captures, as arguments", function()
     local X, factor, table_of = matrix {20, 30}, 2.0, {shift = 1.0}
@@ -172,7 +172,9 @@ describe("cute.ops.elementwise", function()
     elementwise(function(x) return -x end, left, {out = right, device = "sim"})
     same(right, {8, 20}, function(c) return -left(c[1], c[2]) end)
   end)
+end)
 
+describe("cute.ops.elementwise", function()
   it("knows where elements are", function()
     local X = cute.zeros(cute.make_layout({3, 40, 50}, {2000, 1, 40}), cute.f32)
     local Y, Z = elementwise(function(x, place)
@@ -286,7 +288,9 @@ describe("cute.ops.elementwise", function()
     local _, err = support.run_lua({"-e", text})
     assert.matches(":4", err, 1, true)
   end)
+end)
 
+describe("cute.ops.elementwise", function()
   it("shows the kernel's source in no more than it needs", function()
     local k = require "kernels.elementwise" {n = 4096, inputs = {cute.f32},
       f = function(x) return x end}
@@ -297,11 +301,50 @@ describe("cute.ops.elementwise", function()
   end)
 end)
 
-describe("cute.ops.copy, convert, transpose", function()
-  local function matrix(shape, dtype, seed)
-    return ops.tensor(ops.random(1), shape, dtype, seed, "k")
-  end
+local function filled(shape, dtype, seed)
+  return ops.tensor(ops.random(1), shape, dtype, seed, "k")
+end
 
+-- Fails where Y is not X turned, in batches or none.
+local function turned(X, Y)
+  local c = shape_of(X)
+  local n = #c
+  each(c, function(at_x)
+    local at_y = {table.unpack(at_x)}
+    at_y[n - 1], at_y[n] = at_y[n], at_y[n - 1]
+    equal(X(table.unpack(at_x)), Y(table.unpack(at_y)))
+  end)
+end
+
+-- A kernel that turns matrices (B,A) with A contiguous, whose rows begin
+-- anywhere in 16 bytes; so many of them, so far apart.
+local function shifted(dtype, B, A, tile, many, apart)
+  local V = 128 // cute[dtype].bits
+  return require "kernels.elementwise" {extents = {B, A, many or 1},
+    across = 2, f = function(x) return x end, tile = tile,
+    width = B % V == 0 and V or 1,
+    inputs = {{dtype = cute[dtype], stride = {A, 1, apart or 0}, width = 1,
+               turned = true, shifted = true}},
+    outputs = {{dtype = cute[dtype], stride = {1, B, apart or 0}}}}
+end
+
+-- Turns X (L,B,A) or (B,A), in windows of whole sectors; and how: the report
+-- of the simulator, of sm_90a with maps.
+local function windows(X, Y, tile, maps)
+  local n = cute.rank(X)
+  local B, A = cute.size(X.shape[n - 1]), cute.size(X.shape[n])
+  local k = require "kernels.transpose" {tile = tile, maps = maps,
+    dtype = cute["u" .. X.element_type.bits],
+    extents = {B, A, n > 2 and cute.size(X.shape[1]) or 1},
+    from = {X.stride[n - 1], 1, n > 2 and X.stride[1] or 0},
+    to = {1, Y.stride[n - 1], n > 2 and Y.stride[1] or 0}}
+  local args = k.arguments(X, Y)
+  local call = k.kernel(table.unpack(args, 1, args.n))
+  return support.report(call:launch {grid = k.grid, block = k.block,
+    device = maps and "sim:sm_90a" or "sim:sm_80"}), call, k.block
+end
+
+describe("cute.ops.copy, convert, transpose", function()
   it("turn matrices of all widths, ragged and in batches", function()
     for i, dtype in ipairs {"i8", "bf16", "f32", "f64", "e4m3", "boolean"} do
       for k, c in ipairs {{128, 256}, {129, 257}, {72, 40}, {3, 50, 64},
@@ -326,17 +369,6 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  -- Fails where Y is not X turned, in batches or none.
-  local function turned(X, Y)
-    local c = shape_of(X)
-    local n = #c
-    each(c, function(at_x)
-      local at_y = {table.unpack(at_x)}
-      at_y[n - 1], at_y[n] = at_y[n], at_y[n - 1]
-      equal(X(table.unpack(at_x)), Y(table.unpack(at_y)))
-    end)
-  end
-
   it("turn rows that begin anywhere", function()
     for i, c in ipairs {
       {"bf16", {129, 275}}, {"i8", {129, 275}}, {"f32", {2, 65, 147}},
@@ -349,38 +381,10 @@ describe("cute.ops.copy, convert, transpose", function()
       turned(X, cute.ops.transpose(X, {device = DEVICES[i % 2 + 1]}))
     end
     local apart = cute.make_ordered_layout({2, 3, 66, 73}, {2, 3, 1, 0})
-    local X = cute.ops.copy(matrix({2, 3, 66, 73}, "f64", 1),
+    local X = cute.ops.copy(filled({2, 3, 66, 73}, "f64", 1),
                             cute.zeros(apart, cute.f64), {device = "sim"})
     turned(X, cute.ops.transpose(X, {device = "sim:sm_90a"}))
   end)
-
-  -- A kernel that turns matrices (B,A) with A contiguous, whose rows begin
-  -- anywhere in 16 bytes; so many of them, so far apart.
-  local function shifted(dtype, B, A, tile, many, apart)
-    local V = 128 // cute[dtype].bits
-    return require "kernels.elementwise" {extents = {B, A, many or 1},
-      across = 2, f = function(x) return x end, tile = tile,
-      width = B % V == 0 and V or 1,
-      inputs = {{dtype = cute[dtype], stride = {A, 1, apart or 0}, width = 1,
-                 turned = true, shifted = true}},
-      outputs = {{dtype = cute[dtype], stride = {1, B, apart or 0}}}}
-  end
-
-  -- Turns X (L,B,A) or (B,A), in windows of whole sectors; and how: the report
-  -- of the simulator, of sm_90a with maps.
-  local function windows(X, Y, tile, maps)
-    local n = cute.rank(X)
-    local B, A = cute.size(X.shape[n - 1]), cute.size(X.shape[n])
-    local k = require "kernels.transpose" {tile = tile, maps = maps,
-      dtype = cute["u" .. X.element_type.bits],
-      extents = {B, A, n > 2 and cute.size(X.shape[1]) or 1},
-      from = {X.stride[n - 1], 1, n > 2 and X.stride[1] or 0},
-      to = {1, Y.stride[n - 1], n > 2 and Y.stride[1] or 0}}
-    local args = k.arguments(X, Y)
-    local call = k.kernel(table.unpack(args, 1, args.n))
-    return support.report(call:launch {grid = k.grid, block = k.block,
-      device = maps and "sim:sm_90a" or "sim:sm_80"}), call, k.block
-  end
 
   it("turn them in windows that cut no sectors but a row's first and last",
      function()
@@ -388,7 +392,7 @@ describe("cute.ops.copy, convert, transpose", function()
       {64, 64}}, {"f32", 133, 199, {64, 64}}, {"f64", 69, 75, {32, 32}},
       {"bf16", 136, 68, {128, 64}}, {"f32", 67, 34, {64, 32}}} do
       local dtype, B, A, tile = table.unpack(c)
-      local X = matrix({B, A}, dtype, i)
+      local X = filled({B, A}, dtype, i)
       for _, maps in ipairs {false, true} do
         local Y = cute.zeros({A, B}, dtype)
         local r, call, block = windows(X, Y, tile, maps)
@@ -406,7 +410,9 @@ describe("cute.ops.copy, convert, transpose", function()
       end
     end
   end)
+end)
 
+describe("cute.ops.copy, convert, transpose", function()
   it("turn them with few conflicts where there is an order of reading",
      function()
     -- rows and columns beyond tiles: of each order
@@ -436,7 +442,7 @@ describe("cute.ops.copy, convert, transpose", function()
       {64, 128}}, {"f32", 68, 211, {32, 64}}, {"f64", 66, 101, {32, 32}},
       {"bf16", 131, 403, {64, 128}}, {"i8", 129, 289, {64, 128}}} do
       local dtype, B, A = table.unpack(c)
-      local X = matrix({B, A}, dtype, i)
+      local X = filled({B, A}, dtype, i)
       local Y = cute.zeros({A, B}, dtype)
       local k = shifted(dtype, B, A, c[4])
       k.kernel(X, Y):launch {grid = k.grid, block = k.block,
@@ -448,7 +454,7 @@ describe("cute.ops.copy, convert, transpose", function()
   it("turn them where what lies around them belongs to others", function()
     -- matrices in turn with those that are written meanwhile
     local B, A = 65, 275
-    local n, all = B * A, matrix({4, 65, 275}, "bf16", 5)
+    local n, all = B * A, filled({4, 65, 275}, "bf16", 5)
     local X = cute.make_tensor(all.iterator, cute.make_layout({2, B, A},
       {2 * n, A, 1}))
     local Y = cute.make_tensor(all.iterator + n, cute.make_layout({2, A, B},
@@ -463,7 +469,7 @@ describe("cute.ops.copy, convert, transpose", function()
     windows(X, Y, {64, 64})
     turned(X, Y)
     -- and rows in turn with such rows, right behind each other
-    all = matrix({133, 269}, "bf16", 7)
+    all = filled({133, 269}, "bf16", 7)
     X = cute.make_tensor(all.iterator, cute.make_layout({133, 133}, {269, 1}))
     Y = cute.make_tensor(all.iterator + 136, X.layout)
     for _, maps in ipairs {false, true} do
@@ -472,7 +478,7 @@ describe("cute.ops.copy, convert, transpose", function()
       Y:fill(0)
     end
     -- rows of a wider matrix, and from an odd element on
-    local wide = matrix({130, 400}, "bf16", 5)
+    local wide = filled({130, 400}, "bf16", 5)
     for first = 0, 1 do
       local Z = cute.make_tensor(wide.iterator + first,
                                  cute.make_layout({129, 275}, {401, 1}))
@@ -482,7 +488,7 @@ describe("cute.ops.copy, convert, transpose", function()
 
   it("turn them beside operands of other widths, and know where they are",
      function()
-    local function rows(dtype, seed) return matrix({65, 275}, dtype, seed) end
+    local function rows(dtype, seed) return filled({65, 275}, dtype, seed) end
     local function columns(t)
       return cute.make_tensor(t.iterator, cute.select(t.layout, {1, 0}))
     end
@@ -512,7 +518,9 @@ describe("cute.ops.copy, convert, transpose", function()
     k.kernel(X, Y):launch {grid = k.grid, block = k.block, device = "sim"}
     turned(X, Y)
   end)
+end)
 
+describe("cute.ops.copy, convert, transpose", function()
   it("turn them without a bank conflict", function()
     for _, dtype in ipairs {"i8", "bf16", "f32", "f64"} do
       local X, Y = cute.zeros({256, 769}, dtype), cute.zeros({769, 256}, dtype)
@@ -624,7 +632,9 @@ describe("cute.ops.copy, convert, transpose", function()
       end
     end
   end)
+end)
 
+describe("cute.ops.copy, convert, transpose", function()
   it("convert between all types, and broadcast to what they copy to",
      function()
     for i, from in ipairs(TYPES) do
@@ -662,15 +672,15 @@ describe("cute.ops.copy, convert, transpose", function()
     for i, dtype in ipairs {"i8", "bf16", "f32", "f64"} do
       local out
       for seed = 1, 3 do
-        local X = matrix({301, 259}, dtype, seed)
+        local X = filled({301, 259}, dtype, seed)
         turned(X, cute.ops.transpose(X:to "gpu", {out = out}):to "host")
         out = out or seed > 1 and cute.zeros({259, 301}, dtype,
                                              {device = "gpu"}) or nil
       end
-      local X, Y = matrix({301, 259}, dtype, 4):to "gpu", nil
+      local X, Y = filled({301, 259}, dtype, 4):to "gpu", nil
       local graph = cute.graph(function() Y = cute.ops.transpose(X) end,
                                {device = "gpu"})
-      local now = matrix({301, 259}, dtype, 5 + i)
+      local now = filled({301, 259}, dtype, 5 + i)
       X:copy_from(now)
       graph:launch()
       turned(now, Y:to "host")

@@ -142,17 +142,17 @@ end
 describe("an epilogue", function() families() end)
 describe("an epilogue on a card", function() families "gpu" end)
 
-describe("an epilogue", function()
-  local A, B = matrix {40, 64}, matrix({24, 64}, "bf16", 2)
-  local function run(f, o)
-    o = o or {}
-    o.device, o.dtype, o.epilogue = "sim:sm_80", o.dtype or cute.f32, f
-    return gemm(A, B, o)
-  end
-  local function check(want, D)
-    assert.is_nil(ops.differs(A, B, D, want))
-  end
+local P, Q = matrix {40, 64}, matrix({24, 64}, "bf16", 2)
+local function mul(f, o)
+  o = o or {}
+  o.device, o.dtype, o.epilogue = "sim:sm_80", o.dtype or cute.f32, f
+  return gemm(P, Q, o)
+end
+local function holds(want, D)
+  assert.is_nil(ops.differs(P, Q, D, want))
+end
 
+describe("an epilogue", function()
   it("has the functions of networks", function()
     local erf = function(x)  -- Abramowitz and Stegun 7.1.26, 1.5e-7
       local t = 1 / (1 + 0.3275911 * math.abs(x))
@@ -171,8 +171,8 @@ describe("an epilogue", function()
           * (x + 0.044715 * x ^ 3)))
       end} do
       local f, scale = cute.ops[name], 0.125
-      local D = run(function(acc) return f(acc * scale) end)
-      ops.each(A, B, D, function(_, i, j, sum)
+      local D = mul(function(acc) return f(acc * scale) end)
+      ops.each(P, Q, D, function(_, i, j, sum)
         local y = want(sum * 0.125)
         assert.is_true(math.abs(D(i, j) - y) <= 2e-6 + NEAR.f32 * math.abs(y),
           ("%s: %s, not %s"):format(name, D(i, j), y))
@@ -216,13 +216,13 @@ describe("an epilogue", function()
 
   it("reduces magnitudes, of sums below 0, too", function()
     for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
-      local _, rows, all = gemm(A, B, {device = device,
+      local _, rows, all = gemm(P, Q, {device = device,
         epilogue = function(acc, at)
           local x = -cute.abs(acc)
           return x, at:row_reduce("amax", x), at:reduce("amax", x)
         end})
       local most, top = {}, 0
-      ops.each(A, B, gemm(A, B, {device = device}), function(_, i, _, sum)
+      ops.each(P, Q, gemm(P, Q, {device = device}), function(_, i, _, sum)
         most[i] = math.max(most[i] or 0, math.abs(sum))
         top = math.max(top, most[i])
       end)
@@ -234,7 +234,7 @@ describe("an epilogue", function()
   it("may be a function of cute's, of the sums alone", function()
     for f, want in pairs {[cute.ops.relu] = function(x) return math.max(x, 0)
         end, [cute.abs] = math.abs} do
-      assert.is_nil(ops.differs(A, B, gemm(A, B, {device = "sim:sm_80",
+      assert.is_nil(ops.differs(P, Q, gemm(P, Q, {device = "sim:sm_80",
         dtype = cute.f32, epilogue = f}), function(_, _, _, sum)
         return want(sum)
       end))
@@ -243,30 +243,32 @@ describe("an epilogue", function()
 
   it("follows alpha, C and beta", function()
     local C = matrix({40, 24}, "f32", 7)
-    local D = gemm(A, B, C, {alpha = 2, beta = 3, device = "sim:sm_80",
+    local D = gemm(P, Q, C, {alpha = 2, beta = 3, device = "sim:sm_80",
       epilogue = function(acc) return acc * 10 end})
-    check(function(_, i, j, sum) return (2 * sum + 3 * C(i, j)) * 10 end, D)
+    holds(function(_, i, j, sum) return (2 * sum + 3 * C(i, j)) * 10 end, D)
   end)
 
   it("decides D's type by a cast", function()
-    local D = gemm(A, B, {device = "sim", epilogue = function(acc)
+    local D = gemm(P, Q, {device = "sim", epilogue = function(acc)
       return acc:to(cute.f16)
     end})
     assert.equal(cute.f16, D.element_type)
-    assert.equal(cute.bf16, gemm(A, B, {device = "sim",
+    assert.equal(cute.bf16, gemm(P, Q, {device = "sim",
       epilogue = function(acc) return acc + 1 end}).element_type)
   end)
+end)
 
+describe("an epilogue", function()
   it("writes results where it is told", function()
     local D, twice = cute.zeros({40, 24}, cute.f32),
       cute.zeros({40, 24}, cute.bf16)
     local sums = cute.zeros({40}, cute.f32)
-    local d, t, s = run(function(acc, at)
+    local d, t, s = mul(function(acc, at)
       return acc, acc * 2, at:row_reduce("sum", acc)
     end, {out = {D, twice, sums}})
     assert.is_true(rawequal(d, D) and rawequal(t, twice) and rawequal(s, sums))
-    check(function(_, _, _, sum) return 2 * sum end, twice)
-    assert.is_true(pcall(check, function(_, _, _, sum) return sum end, D))
+    holds(function(_, _, _, sum) return 2 * sum end, twice)
+    assert.is_true(pcall(holds, function(_, _, _, sum) return sum end, D))
   end)
 
   it("takes numbers and tensors as arguments: others are no other kernel",
@@ -283,16 +285,16 @@ describe("an epilogue", function()
     end
     for i = 1, 4 do
       local bias = matrix({24}, "f32", 30 + i)
-      local D = run(make(bias, i + 0.0, {x = 2.0 * i}))
-      check(function(_, _, j, sum) return sum * i + bias(j) * 2 * i end, D)
+      local D = mul(make(bias, i + 0.0, {x = 2.0 * i}))
+      holds(function(_, _, j, sum) return sum * i + bias(j) * 2 * i end, D)
     end
     assert.equal(1, made)
     local bias, gain, t = matrix({24}, "f32", 40), 1.0, {x = 1.0}
     local function f(acc, at) return acc * gain + at:col(bias) * t.x end
     for i = 1, 3 do
       gain, t.x, bias = i + 0.0, i + 1.0, matrix({24}, "f32", 50 + i)
-      check(function(_, _, j, sum) return sum * i + bias(j) * (i + 1) end,
-            run(f))
+      holds(function(_, _, j, sum) return sum * i + bias(j) * (i + 1) end,
+            mul(f))
     end
     assert.equal(2, made)
   end)
@@ -303,8 +305,8 @@ describe("an epilogue", function()
     local function act(x, at) return add(x * gain, at) end
     for i = 1, 3 do
       gain, bias = i + 0.0, matrix({24}, "f32", 60 + i)
-      check(function(_, _, j, sum) return sum * i + bias(j) end,
-            run(function(acc, at) return act(acc, at) end))
+      holds(function(_, _, j, sum) return sum * i + bias(j) end,
+            mul(function(acc, at) return act(acc, at) end))
     end
   end)
 
@@ -322,9 +324,9 @@ describe("an epilogue", function()
       end
     end
     local function right(f_, by)
-      local D = gemm(A, B, {device = "sim:sm_80", dtype = "f32",
+      local D = gemm(P, Q, {device = "sim:sm_80", dtype = "f32",
                             epilogue = f_})
-      assert.is_nil(ops.differs(A, B, D, function(_, _, _, sum)
+      assert.is_nil(ops.differs(P, Q, D, function(_, _, _, sum)
         return sum * by
       end))
       assert.equal(3 * by, cute.ops.elementwise(f_, X, o)(0))
@@ -349,15 +351,15 @@ describe("an epilogue", function()
         if mode == "a" then return acc end
         return acc * -1
       end
-      check(function(_, _, _, sum) return mode == "a" and sum or -sum end,
-            run(f))
+      holds(function(_, _, _, sum) return mode == "a" and sum or -sum end,
+            mul(f))
     end
     local config = {scale = 2}
     local function scaled(acc, t) return acc * t.scale end
     local function through(acc) return scaled(acc, config) end
     for i = 1, 3 do
       config.scale = i
-      check(function(_, _, _, sum) return sum * i end, run(through))
+      holds(function(_, _, _, sum) return sum * i end, mul(through))
     end
     local n = 2
     local function repeated(acc)
@@ -366,10 +368,12 @@ describe("an epilogue", function()
     end
     for i = 1, 2 do
       n = cute.constexpr(i)
-      check(function(_, _, _, sum) return sum + i end, run(repeated))
+      holds(function(_, _, _, sum) return sum + i end, mul(repeated))
     end
   end)
+end)
 
+describe("an epilogue", function()
   it("keeps numbers of f64 whole", function()
     local X, Y = matrix({9, 16}, "f64"), matrix({8, 16}, "f64", 2)
     local third = 1 / 3
@@ -553,16 +557,15 @@ end)
 
 ---------------------------------------------------------------------------
 
-describe("an epilogue that is wrong", function()
-  local A, B = matrix {40, 64}, matrix({24, 64}, "bf16", 2)
-  local function refuses(text, f)
-    local ok, why = pcall(gemm, A, B, {device = "sim:sm_80", epilogue = f})
-    assert.is_false(ok)
-    assert.is_truthy(why:find(text, 1, true), why)
-    assert.is_truthy(why:find("epilogue_spec.lua:", 1, true), why)
-    return why
-  end
+local function refuses(text, f)
+  local ok, why = pcall(gemm, P, Q, {device = "sim:sm_80", epilogue = f})
+  assert.is_false(ok)
+  assert.is_truthy(why:find(text, 1, true), why)
+  assert.is_truthy(why:find("epilogue_spec.lua:", 1, true), why)
+  return why
+end
 
+describe("an epilogue that is wrong", function()
   it("keeps state", function()
     local calls = 0
     refuses("assigns 'calls', which is outside of it: it keeps no state",
@@ -594,13 +597,13 @@ describe("an epilogue that is wrong", function()
 
   it("remembers what it found out, which is no state", function()
     local cache, n = {}, 3
-    local D = gemm(A, B, {device = "sim:sm_80", epilogue = function(acc)
+    local D = gemm(P, Q, {device = "sim:sm_80", epilogue = function(acc)
       local bits = acc.dtype.bits
       cache[bits] = cache[bits] or bits // 16
       return acc * cache[bits] * n
     end})
     assert.equal(2, cache[32])
-    assert.is_nil(ops.differs(A, B, D, function(_, _, _, sum)
+    assert.is_nil(ops.differs(P, Q, D, function(_, _, _, sum)
       return sum * 6
     end))
   end)
@@ -646,7 +649,7 @@ describe("an epilogue that is wrong", function()
       return not i:lt(j) and acc or -acc
     end)
     -- one that is a result, or that a choice is made by, is used
-    gemm(A, B, {device = "sim:sm_80", epilogue = function(acc)
+    gemm(P, Q, {device = "sim:sm_80", epilogue = function(acc)
       local up = acc:gt(0)
       return cute.where(up, acc, 0), up
     end})
@@ -656,7 +659,9 @@ describe("an epilogue that is wrong", function()
     refuses("a function of Lua's own; one of the script's, or of cute's, is "
       .. "needed", math.abs)
   end)
+end)
 
+describe("an epilogue that is wrong", function()
   it("asks for what there is not", function()
     local v = matrix({24}, "f32")
     refuses("an at has no 'column': it has batch_index col col_reduce coords "

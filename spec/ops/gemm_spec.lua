@@ -200,7 +200,9 @@ describe("ops.gemm", function()
       return acc, acc:to(cute.i64)
     end}))
   end)
+end)
 
+describe("ops.gemm", function()
   it("says of a family that none of its tiles suits", function()
     local A, B = matrix {3, 128}, matrix {264, 128}
     local e = cute.ops.explain(A, B, {device = "sim:sm_90a", group = 128,
@@ -290,7 +292,9 @@ describe("ops.gemm", function()
                                    batch_invariant = true})
     assert.is_nil(ops.differs(x, x, D, function(_, _, _, sum) return sum end))
   end)
+end)
 
+describe("ops.gemm", function()
   it("has batches and vectors of several strides in a mode", function()
     local M, N, K = 24, 32, 64
     local function nested(t, shape, stride)
@@ -402,7 +406,9 @@ describe("ops.gemm", function()
       return 0.1 * sum
     end))
   end)
+end)
 
+describe("ops.gemm", function()
   it("is turned around where that suits tiles", function()
     local A, B = matrix({1030, 64}), matrix({8, 64}, nil, 2)
     local C = matrix({1030, 8}, nil, 3)
@@ -496,13 +502,13 @@ describe("ops.gemm", function()
   end)
 end)
 
-describe("ops.explain", function()
-  local function explain(a, b, d, o)
-    o = o or {}
-    o.device, o.out = o.device or "sim:sm_90a", d
-    return cute.ops.explain(a, b, o)
-  end
+local function explain(a, b, d, o)
+  o = o or {}
+  o.device, o.out = o.device or "sim:sm_90a", d
+  return cute.ops.explain(a, b, o)
+end
 
+describe("ops.explain", function()
   it("has of all families that take a problem the one that is fastest",
      function()
     local A = {layout = cute.make_layout({64, 64}, {64, 1}), shape = {64, 64},
@@ -607,7 +613,9 @@ describe("ops.explain", function()
     assert.truthy(tostring(why):find("gemm_simt: warps = 2; 4 or 8 are needed",
                                      1, true), why)
   end)
+end)
 
+describe("ops.explain", function()
   it("takes shorter tiles of bytes that come one by one, and is right",
      function()
     -- type, K, elements between rows of A and of B, K of a tile
@@ -752,14 +760,15 @@ describe("the text of a kernel", function()
   end)
 end)
 
+local A, B = matrix {32, 64}, matrix {16, 64}
+local function refuses(text, ...)
+  local ok, why = pcall(cute.ops.gemm, ...)
+  assert.is_false(ok)
+  assert.is_truthy(why:find(text, 1, true), why)
+  assert.is_truthy(why:find("gemm_spec.lua:", 1, true), why)
+end
+
 describe("ops.gemm refuses", function()
-  local A, B = matrix {32, 64}, matrix {16, 64}
-  local function refuses(text, ...)
-    local ok, why = pcall(cute.ops.gemm, ...)
-    assert.is_false(ok)
-    assert.is_truthy(why:find(text, 1, true), why)
-    assert.is_truthy(why:find("gemm_spec.lua:", 1, true), why)
-  end
   local SIM = {device = "sim"}
 
   it("extents that do not agree", function()
@@ -855,7 +864,9 @@ describe("ops.gemm refuses", function()
     refuses("out shares memory with scale_b", A, B, {device = "sim", out = Y,
                                                      scale_b = bias})
   end)
+end)
 
+describe("ops.gemm refuses", function()
   it("but not one that lies between an operand's rows", function()
     local b = core.buffer("bf16", 32 * 96)
     local function columns(first, n, apart)

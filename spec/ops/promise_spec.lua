@@ -481,14 +481,16 @@ local RECORDED = {
   {64, 1024, 4096, "f16", "26c38589c09da6b1"},
 }
 
-describe("like = cublas", function()
-  local function explained(m, n, k, t, o)
-    local A, B = cute.empty({m, k}, cute[t]), cute.empty({n, k}, cute[t])
-    o = o or {}
-    o.like, o.device = "cublas", o.device or "sim:sm_90a"
-    return ops.explain(A, B, o)
-  end
+local function explained(m, n, k, t, o)
+  local A, B = cute.empty({m, k}, cute[t]), cute.empty({n, k}, cute[t])
+  o = o or {}
+  o.like, o.device = "cublas", o.device or "sim:sm_90a"
+  return ops.explain(A, B, o)
+end
 
+local function f32(x) return (string.unpack("f", string.pack("f", x))) end
+
+describe("like = cublas", function()
   it("takes a kernel that divides K so", function()
     local e = explained(8, 10240, 8192, "bf16")
     assert.same({"gemm_splitk", 5, "16 products at once, in parts of 1664 of K",
@@ -598,7 +600,9 @@ describe("like = cublas", function()
       end
     end)
   end
+end)
 
+describe("like = cublas", function()
   it("says what it does not know", function()
     local function raises(want, m, n, k, t, o)
       support.raises("like = \"cublas\": " .. want, function()
@@ -674,8 +678,6 @@ describe("like = cublas", function()
     end)
   end
 
-  local function f32(x) return (string.unpack("f", string.pack("f", x))) end
-
   -- What alpha and beta make of sums, in which order cuBLAS rounds.
   for _, c in ipairs {{1, 6144, 4096, 1}, {1, 1024, 4096, 3}} do
     local m, n, k, parts = table.unpack(c)
@@ -710,7 +712,9 @@ describe("like = cublas", function()
       end
     end)
   end
+end)
 
+describe("like = cublas", function()
   for _, c in ipairs {{8, 10240, 8192, true}, {16, 1024, 8192, true},
                       {64, 1024, 4096, true}, {512, 512, 512},
                       {1000, 1000, 1000}, {2048, 2048, 2048},

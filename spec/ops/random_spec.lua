@@ -90,6 +90,24 @@ local FOLD = {
   min = {math.huge, math.min},
   amax = {0, function(a, b) return math.max(a, math.abs(b)) end}}
 
+-- Options in words.
+local function words_of(o)
+  local words = {}
+  for name, v in pairs(o) do words[#words + 1] = name .. "=" .. tostring(v) end
+  table.sort(words)
+  return table.concat(words, " ")
+end
+
+-- An element of a reduction that differs from its expected value, in words.
+local function differs(R, list, what)
+  for i, x in pairs(list) do
+    local exact = math.abs(x) < 1 << 22  -- in f32, of quarters
+    if exact and R(i) ~= x or math.abs(R(i) - x) > 1e-6 * math.abs(x) then
+      return ("%s (%d) is %s, not %s"):format(what, i, R(i), x)
+    end
+  end
+end
+
 -- A random call, checked; nil, or what is wrong in words.
 local function check(seed, device, told)
   local pick = ops.random(seed)
@@ -145,11 +163,8 @@ local function check(seed, device, told)
     o.out = matrix(m, columns, o.dtype, nil)
     if want and (second ~= "none" or reduce ~= "none") then o.out = {o.out} end
   end
-  local words = {}
-  for name, v in pairs(o) do words[#words + 1] = name .. "=" .. tostring(v) end
-  table.sort(words)
   told(("%s: %s x %s, %dx%dx%d x %d, A %s, B %s, %s"):format(device, a, b, m, n,
-    k, batch, A.layout, B.layout, table.concat(words, " ")))
+    k, batch, A.layout, B.layout, words_of(o)))
   local got = table.pack(pcall(cute.ops.gemm, A, B, C, o))
   if not got[1] then
     return not expected(got[2]) and got[2] or nil, "refused"
@@ -207,19 +222,9 @@ local function check(seed, device, told)
       end
     end
   end
-  if reduce and reduce ~= "none" then
-    local R = got[got.n]
-    local list = reduce == "row" and rows or reduce == "col" and cols
-      or {[0] = all}
-    for i, x in pairs(list) do
-      local exact = math.abs(x) < 1 << 22  -- in f32, of quarters
-      if exact and R(i) ~= x or math.abs(R(i) - x) > 1e-6 * math.abs(x) then
-        wrong = wrong or ("%s %s (%d) is %s, not %s"):format(op, reduce, i,
-                                                            R(i), x)
-      end
-    end
-  end
-  return wrong
+  if wrong or not reduce or reduce == "none" then return wrong end
+  return differs(got[got.n], reduce == "row" and rows
+    or reduce == "col" and cols or {[0] = all}, op .. " " .. reduce)
 end
 
 describe("random calls of ops.gemm", function()

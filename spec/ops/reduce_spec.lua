@@ -101,13 +101,13 @@ local function random(number, device)
   compare(X, op, by, reduce(X, op, o))
 end
 
+local function matrix(shape, dtype, seed)
+  return ops.tensor(ops.random(1), shape, dtype or "f32", seed or 1, "k")
+end
+local SIM = {device = "sim"}
+
 describe("cute.ops.reduce", function()
   ops.problems(it, random)
-
-  local function matrix(shape, dtype, seed)
-    return ops.tensor(ops.random(1), shape, dtype or "f32", seed or 1, "k")
-  end
-  local SIM = {device = "sim"}
 
   it("shares long sums among blocks", function()
     for _, c in ipairs {
@@ -181,7 +181,9 @@ describe("cute.ops.reduce", function()
     assert.equal(40, go "argmin"(1))
     assert.equal(0, go "argmax"(2))
   end)
+end)
 
+describe("cute.ops.reduce", function()
   -- Where the largest, or smallest, of each place of X is, in plain Lua: rows
   -- of `many` elements get(place, k) each.
   local function first_of(op, places, many, get)
@@ -295,7 +297,9 @@ describe("cute.ops.reduce", function()
       end
     end
   end)
+end)
 
+describe("cute.ops.reduce", function()
   it("reaches elements past 2^31, and counts that many #noasan", function()
     local far = (1 << 31) + 64
     local X = cute.make_tensor(core.buffer("i8", far + 200),

@@ -188,7 +188,9 @@ describe("factors and mixed types", function()
       return sum * each(l[1], j)
     end))
   end)
+end)
 
+describe("factors and mixed types", function()
   it("of rows may have a mode of extent 1 behind, whatever K is", function()
     for _, K in ipairs {64, 192} do
       for device, types in pairs {["sim:sm_80"] = {"i8", "f32"},
@@ -497,7 +499,9 @@ describe("int4 weights", function()
       check_int4("gpu", table.unpack(c, 1, 6))
     end)
   end
+end)
 
+describe("int4 weights", function()
   it("are refused where they do not fit", function()
     local W = cute.ops.int4(function() return 8 end, 16, 64)
     local A, s = matrix {4, 64}, matrix({16}, "bf16")

@@ -178,7 +178,9 @@ describe("gemm_skinny", function()
     assert.is_false(ok)
     assert.matches("a cluster of 9 blocks; there are 8 at most", why, 1, true)
   end)
+end)
 
+describe("gemm_skinny", function()
   it("gives a row the same bits among any others", function()
     local k = 1024
     local a, b = core.buffer("bf16", 16 * k), core.buffer("bf16", 48 * k)
@@ -386,7 +388,9 @@ describe("ops.gemm of few rows", function()
       for _, r in ipairs(e.refused) do assert.not_equal("gemm_skinny", r[1]) end
     end
   end)
+end)
 
+describe("ops.gemm of few rows", function()
   it("has candidates that compile without spills #noasan", function()
     for _, s in ipairs {{1, 4096, 4096, cute.bf16}, {8, 1024, 8192, cute.bf16},
                         {16, 8192, 8192, cute.bf16},

@@ -530,7 +530,9 @@ describe("calls", function()
     assert.matches("+ 2147483680ll", k.kernel(X, X):trace {block = k.block}
       .source, 1, true)
   end)
+end)
 
+describe("calls", function()
   local GPU, reduce = {device = "gpu"}, cute.ops.reduce
   -- `count` elements of t's memory from the `first` on
   local function part(t, first, count)

@@ -65,22 +65,24 @@ local function key_of(k, file, line)
   end
 end
 
-describe("cutelua explain", function()
-  setup(function()
-    dir = support.folder()
-    support.write(dir .. "/s.lua", SCRIPT)
-    page = dir .. "/k.html"
-    local out, err, code = explain({dir .. "/s.lua", "twice", "-o", page}, {})
-    assert.equal("", err)
-    assert.equal(0, code)
-    assert.matches("^turned\nwrote .*k.html: 2 kernels, %d+ KB\n$", out)
-  end)
-  teardown(function() support.remove(dir) end)
+local function make_page()
+  dir = support.folder()
+  support.write(dir .. "/s.lua", SCRIPT)
+  page = dir .. "/k.html"
+  local out, err, code = explain({dir .. "/s.lua", "twice", "-o", page}, {})
+  assert.equal("", err)
+  assert.equal(0, code)
+  assert.matches("^turned\nwrote .*k.html: 2 kernels, %d+ KB\n$", out)
+end
 
-  local function turn()
-    return dofile(dir .. "/s.lua").turn(cute.zeros({1024}, cute.f32),
-                                        cute.zeros({1024}, cute.f32))
-  end
+local function turn()
+  return dofile(dir .. "/s.lua").turn(cute.zeros({1024}, cute.f32),
+                                      cute.zeros({1024}, cute.f32))
+end
+
+describe("cutelua explain", function()
+  setup(make_page)
+  teardown(function() support.remove(dir) end)
 
   it("has the emitter's text, and its line of each line", function()
     local data = data_of(page)
@@ -168,6 +170,11 @@ describe("cutelua explain", function()
     assert.is_nil(k.ptx)
     assert.truthy(k.missing[1]:find("NVRTC was not found", 1, true))
   end)
+end)
+
+describe("cutelua explain", function()
+  setup(make_page)
+  teardown(function() support.remove(dir) end)
 
   it("has reports at their lines, and the script's exit code", function()
     local path = dir .. "/r.html"
@@ -277,6 +284,11 @@ describe("cutelua explain", function()
     assert.equal(0, code)
     assert.matches("^usage: cutelua explain", help)
   end)
+end)
+
+describe("cutelua explain", function()
+  setup(make_page)
+  teardown(function() support.remove(dir) end)
 
   it("is Hopper's GEMM in under 2 MB #noasan", function()
     local path = dir .. "/h.html"

@@ -142,7 +142,9 @@ describe("conflicts", function()
     assert.is_truthy(text:find("a pass takes lanes of one line of 128 bytes",
                                1, true))
   end)
+end)
 
+describe("conflicts", function()
   -- Lanes by element "m,n", and by pass and bank, of a request by brute force.
   local function served(c, layout, width)
     local at, banks, passes = {}, {}, {}
@@ -248,7 +250,9 @@ describe("conflicts", function()
     assert.equal(64, #again.requests)
     assert.equal(r:total "wavefronts", again:total "wavefronts")
   end)
+end)
 
+describe("conflicts", function()
   it("stand in lines that say which way a copy goes", function()
     local k = cute.kernel("ways", function(x)
       local tid = cute.arch.thread_idx()

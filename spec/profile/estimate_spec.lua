@@ -18,6 +18,22 @@ local function estimate(k, grid, block, more, ...)
   return k(...):estimate(o)
 end
 
+-- Cycles of `warps` with n sums each, which wait for one another or not.
+local function cycles(n, warps, chain)
+  local k = cute.kernel("sums", function(Y, x)
+    local t, acc = cute.arch.thread_idx(), {}
+    for i = 1, 8 do acc[i] = t:to(cute.f32) + i end
+    for i = 1, n do
+      local j = chain and 1 or i % 8 + 1
+      acc[j] = acc[j] * x
+    end
+    local sum = acc[1]
+    for i = 2, 8 do sum = sum + acc[i] end
+    Y[t] = sum
+  end)
+  return estimate(k, 1, 32 * warps, nil, zeros(32 * warps), 3.0).cycles
+end
+
 describe("an estimate", function()
   it("counts operations and bytes", function()
     local n = 1 << 14
@@ -62,22 +78,6 @@ describe("an estimate", function()
     assert.equal(128, reads(function(t) return t % 32 end))
     assert.equal(8 * 256, reads(function(t, i) return t + 64 * i end))
   end)
-
-  -- Cycles of `warps` with n sums each, which wait for one another or not.
-  local function cycles(n, warps, chain)
-    local k = cute.kernel("sums", function(Y, x)
-      local t, acc = cute.arch.thread_idx(), {}
-      for i = 1, 8 do acc[i] = t:to(cute.f32) + i end
-      for i = 1, n do
-        local j = chain and 1 or i % 8 + 1
-        acc[j] = acc[j] * x
-      end
-      local sum = acc[1]
-      for i = 2, 8 do sum = sum + acc[i] end
-      Y[t] = sum
-    end)
-    return estimate(k, 1, 32 * warps, nil, zeros(32 * warps), 3.0).cycles
-  end
 
   it("waits for results", function()
     local each = H200.alu + 1
@@ -131,7 +131,9 @@ describe("an estimate", function()
     assert.near(2 * 4 * n / H200.dram, e.seconds, 0.15 * e.seconds)
     assert.equal("memory", e.bound)
   end)
+end)
 
+describe("an estimate", function()
   it("is of one block, which may be chosen", function()
     local k = cute.kernel("more", function(Y)
       local b, t = cute.arch.block_idx(), cute.arch.thread_idx()
@@ -242,7 +244,9 @@ describe("an estimate", function()
     assert.same({1.0, 1.0, 33 / 30, 16 / 15}, {waves(132), waves(132, 2),
       waves(132, 4), waves(128, 8)})
   end)
+end)
 
+describe("an estimate", function()
   it("leaves tensors as they were", function()
     local k = cute.kernel("write", function(Y)
       Y[cute.arch.thread_idx()] = 1

@@ -156,7 +156,9 @@ describe("preflight", function()
       assert.is_true(#c.source > 10, c.what)
     end
   end)
+end)
 
+describe("preflight", function()
   it("refuses what is no option", function()
     raises("no option 'blok' (did you mean block?)", function()
       local x = plain():preflight("sm_80", {blok = 3})

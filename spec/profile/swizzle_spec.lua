@@ -225,7 +225,9 @@ describe("find_swizzle", function()
       at = function(t) return t end}}, {type = cute.f32})
     assert.is_truthy(tostring(none):find("no conflicts in 1 passes", 1, true))
   end)
+end)
 
+describe("find_swizzle", function()
   it("takes tiled copies, as they are run", function()
     local l = cute.make_layout({128, 64}, {64, 1})
     local g2s = cute.make_tiled_copy(cute.make_copy_atom(

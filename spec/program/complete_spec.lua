@@ -161,14 +161,16 @@ describe("completion", function()
     knows("layout", of("layoutlib.c", '(k, "shape")',
                        "static int layout_index"))
     knows("tensor", of("tensorlib.c", '(k, "shape")', "tensor_newindex"))
-    knows("tiled", of("boxlib.c", "static const Field mma_layouts",
-                      "int boxlib_index"))
+    knows("tiled", of("fields.c", "static const Field mma_layouts",
+                      "int fields_index"))
     knows("buffer", of("buflib.c", '(k, "dtype")', "static int buffer_index"))
     knows("dtype", of("cutelib.c", "dtype_index", "face_push_dtype"))
     knows("tma", of("tmalib.c", "static int atom_index", "atom_tostring"))
     knows("vector", of("veclib.c", "static int vec_index", "vec_newindex"))
   end)
+end)
 
+describe("completion", function()
   it("shows names of which nothing is known in columns, as wide as the "
     .. "terminal", function()
     local function shown(names, columns)
@@ -229,7 +231,7 @@ k     a kernel
 list  a table of 2
 n     42
 none
-size  How many elements there are.
+size  Returns the number of elements.
 text  "a\x1b[2J..."
 yes   true
 ]], out)
@@ -391,7 +393,7 @@ describe("completion at the prompt", function()
       {"\t", "p"}, {"\t", "> L:comp"}, {"lement(16)\n", "8\r\n> "},
       {"f = {\n", ">> "}, {"a = str", "str"}, {"\t", "ing"}, {"}\n", "> "},
       {"f.a == string\n", "true\r\n> "}}
-    assert.truthy(out:find("\ncomplement   The layout that", 1, true), out)
+    assert.truthy(out:find("\ncomplement   Returns the layout", 1, true), out)
     assert.truthy(out:find("2:8", 1, true), out)
   end)
 
@@ -439,7 +441,7 @@ describe("completion at the prompt", function()
     local out = talk {{"cute.make_lay", "lay"}, {"\t", "out"},
       {"\t", "> cute.make_layout"}, {"\t\t", "image_mask"},
       {"\t\t", "tv"}, {"\27[Z", "like"}, {" ~= nil\n", "true\r\n> "}}
-    assert.truthy(out:find("\nmake_layout             The layout shape:stride",
+    assert.truthy(out:find("\nmake_layout             Makes the layout shape",
                            1, true), out)
   end)
 

@@ -52,7 +52,7 @@ describe("cute.doc", function()
     assert.equal([[
 cute.arch.popc(value: integer|value)
 
-  How many bits are set (an i32).
+  Returns the number of bits set (an i32).
 
   value  a 32- or 64-bit integer
 ]], (text:gsub("%s+[^\n]*%d$", "\n")))
@@ -72,7 +72,7 @@ cute.arch.popc(value: integer|value)
 
   it("lists what modules and objects have", function()
     local text = doc.lookup(cute.arch)
-    assert.is_truthy(text:find "\n  lane_idx%(%) +Lane of this thread")
+    assert.is_truthy(text:find "\n  lane_idx%(%) +Returns the lane of this")
     assert.equal(text, doc.lookup "cute.arch")
     text = doc.lookup(cute.make_layout(8))
     assert.is_truthy(text:find "^layout\n")
@@ -110,7 +110,7 @@ cute.arch.popc(value: integer|value)
     assert.falsy(doc.asked "x = '?'")
     local out = support.run({}, {stdin = "?popc\nk = cute.arch.popc\nk ?\n"
       .. "help(cute.arch.popc)\nhelp 'arch.popc'\n?popcc\n"})
-    local _, n = out:gsub("How many bits are set", "")
+    local _, n = out:gsub("the number of bits set", "")
     assert.equal(4, n)
     assert.is_truthy(out:find "no public name 'popcc'; nearest: cute.arch.popc")
   end)

@@ -126,10 +126,22 @@ describe("docs/prompt.md", function()
   end
 end)
 
-describe("README.md", function()
-  it("shows what the prompt says", function()
-    local session = support.read "README.md":match "\n(\n    > a = .-)\n\n"
-    check_session((session:gsub("\n    ", "\n")))
+describe("examples with their output", function()
+  local examples = dofile "tools/examples.lua"
+  for _, path in ipairs {"README.md", "docs/architecture.md"} do
+    it("of " .. path .. " are current (make docs)", function()
+      local text = support.read(path)
+      assert.is_truthy(text:find("<!-- output: cutelua", 1, true))
+      assert.equal(text, examples.filled(text, support.program))
+    end)
+  end
+
+  it("of the pictures of README.md are current (make docs)", function()
+    local figures = dofile "tools/figures.lua"
+    local race = figures.race(support.program)
+    assert.is_truthy(race:find("[race]", 1, true), race)
+    assert.equal(support.read "docs/race.svg", race)
+    assert.equal(support.read "docs/pipeline.svg", figures.pipeline())
   end)
 end)
 

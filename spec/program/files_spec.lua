@@ -124,7 +124,9 @@ describe("what is shown of text from outside", function()
     assert.equal(("a"):rep(1500) .. " ... " .. ("b"):rep(400) .. "\nc",
       core.message(("a"):rep(2000) .. ("b"):rep(400) .. "\nc"))
   end)
+end)
 
+describe("what is shown of text from outside", function()
   it("holds for messages that are returned", function()
     local _, why = core.jit_compile("\27[2J", "sm_80\27[2J", {}, true)
     assert.is_nil(why:find "\27", why)

@@ -50,17 +50,28 @@ for a, b in coroutine.wrap(function()
 end) do show(a, b) end
 ]]
 
+local dir
+
+local function talk(steps)
+  table.insert(steps, 1, {"", "> "})
+  steps[#steps + 1] = {"\4", ""}
+  return support.terminal(steps, {TERM = "xterm", XDG_STATE_HOME = dir,
+    XDG_CACHE_HOME = dir})
+end
+
+-- Long in NVRTC's front end, whose first run has a handler of its own.
+local LONG = [[jit = require "cute.jit" function compile(n)
+  local s = {}
+  for i = 1, n do s[i] = ("__device__ int f%d(int x) { return x * %d; }\n")
+    :format(i, i) end
+  s[n + 1] = 'extern "C" __global__ void k(int *p) { p[0] = 1; }'
+  jit.compile(table.concat(s), {arch = "sm_80", cache = false})
+end
+]]
+
 describe("Ctrl-C", function()
-  local dir
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
-
-  local function talk(steps)
-    table.insert(steps, 1, {"", "> "})
-    steps[#steps + 1] = {"\4", ""}
-    return support.terminal(steps, {TERM = "xterm", XDG_STATE_HOME = dir,
-      XDG_CACHE_HOME = dir})
-  end
 
   -- Types the code, waits for a "go" of its own, and stops it with one
   -- Ctrl-C; then the prompt works.
@@ -131,16 +142,6 @@ describe("Ctrl-C", function()
       go() k(t):launch(s)]])
   end)
 
-  -- Long in NVRTC's front end, whose first run has a handler of its own.
-  local LONG = [[jit = require "cute.jit" function compile(n)
-    local s = {}
-    for i = 1, n do s[i] = ("__device__ int f%d(int x) { return x * %d; }\n")
-      :format(i, i) end
-    s[n + 1] = 'extern "C" __global__ void k(int *p) { p[0] = 1; }'
-    jit.compile(table.concat(s), {arch = "sm_80", cache = false})
-  end
-]]
-
   it("stops what runs NVRTC, at any time", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     for i = 1, 3 do
@@ -151,6 +152,11 @@ describe("Ctrl-C", function()
       assert.equal(0, status)
     end
   end)
+end)
+
+describe("Ctrl-C", function()
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
 
   it("ends a script in the middle of NVRTC with its own exit code", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
@@ -228,7 +234,7 @@ debug.sethook(function() error "hooked" end, "l")
 ]]})
     assert.equal("42\n", out)
     assert.equal(1, code)
-    local dir = support.folder()
+    dir = support.folder()
     out, code = support.terminal({{"", "> "},
       {"debug.sethook(function() error 'hooked' end, 'l')\n", "> "},
       {"1 + 1\n", "> "}, {"6 * 7\n", "42\r\n> "}, {"\4", ""}},

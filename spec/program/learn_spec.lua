@@ -62,23 +62,25 @@ describe("lesson", function()
   end)
 end)
 
+local dir
+
+local program = support.program
+
+-- Runs it in `dir` with these lines as input: output and exit code.
+local function run(words, input)
+  local p <close> = io.popen(("cd '%s' && HOME='%s' XDG_STATE_HOME= "
+    .. "NO_COLOR=1 '%s' learn %s 2>&1 <<'END'\n%sEND\necho \"code $?\"")
+    :format(dir, dir, program, words, input or ""))
+  local text, code = p:read("a"):match "^(.-)code (%d+)\n$"
+  return text, tonumber(code)
+end
+
 describe("cutelua learn", function()
-  local dir
   setup(function() dir = support.folder() end)
   teardown(function() support.remove(dir) end)
 
-  local program = support.program
   if program:sub(1, 1) ~= "/" then
     program = support.exec({"pwd"}):gsub("%s+$", "") .. "/" .. program
-  end
-
-  -- Runs it in `dir` with these lines as input: output and exit code.
-  local function run(words, input)
-    local p <close> = io.popen(("cd '%s' && HOME='%s' XDG_STATE_HOME= "
-      .. "NO_COLOR=1 '%s' learn %s 2>&1 <<'END'\n%sEND\necho \"code $?\"")
-      :format(dir, dir, program, words, input or ""))
-    local text, code = p:read("a"):match "^(.-)code (%d+)\n$"
-    return text, tonumber(code)
   end
 
   it("lists the lessons, and what was solved of them", function()
@@ -171,6 +173,11 @@ describe("cutelua learn", function()
     assert.equal(0, code)
     assert.truthy(text:find "learn> $")
   end)
+end)
+
+describe("cutelua learn", function()
+  setup(function() dir = support.folder() end)
+  teardown(function() support.remove(dir) end)
 
   it("is written as pages, with pictures", function()
     if os.getenv "CUTE_SANITIZED" then return end

@@ -135,7 +135,9 @@ describe("a script", function()
       assert.equal(0, code)
     end
   end)
+end)
 
+describe("a script", function()
   it("may print traced values and the parts of a tuple", function()
     local path = support.write(os.tmpname(), HEAD, [[
       local k = cute.kernel("k", function(x)
@@ -232,7 +234,9 @@ describe("a script", function()
       .. "launched: write add(...):launch {grid = g, block = b}\n", (said(
         "for _ = 1, 3 do\n  cute.kernel('add', function(x) end)(t)\nend\n")))
   end)
+end)
 
+describe("a script", function()
   it("is told nothing of kernels that are launched or asked", function()
     assert.equal("", (said([[
       local function new(name)

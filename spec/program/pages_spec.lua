@@ -8,7 +8,7 @@ setup(function()
   dir = support.folder()
   local list = {support.program, "tools/pages.lua", dir .. "/build/docs",
                 "README.md"}
-  local found <close> = io.popen "ls docs/*.md"
+  local found <close> = io.popen "ls docs/*.md docs/measured/*.md"
   for path in found:lines() do list[#list + 1] = path end
   support.exec {"mkdir", "-p", dir .. "/build/docs"}
   assert.same({"", "", 0}, {support.exec(list, {env = {
@@ -61,7 +61,9 @@ describe("pages of the documents", function()
         workshop = {"<h1 id=\"the-workshop\">The workshop</h1>",
           "<td>Ctrl-Enter</td><td>runs the script, or the step of a lesson"},
         simulator = {"<ol><li>What warps do", "to |x| = 1, 7.8"},
-        index = {'href="explain.html">docs/explain.md</a>'},
+        index = {'href="layouts.html">docs/layouts.md</a>',
+          'href="contents.html">docs/README.md</a>'},
+        ["measured-few_rows"] = {'href="ops.html#weights-that-nobody-writes"'},
         explain = {'<a href="../web/workshop.html">the workshop itself</a>'},
         ladders = {'<img src="data:image/svg+xml,%3Csvg'}} do
       local text = page(name)

@@ -67,11 +67,11 @@ describe("repl.show", function()
   end)
 end)
 
-describe("the prompt without a terminal", function()
-  local function say(text)
-    return support.run({}, {stdin = text})
-  end
+local function say(text)
+  return support.run({}, {stdin = text})
+end
 
+describe("the prompt without a terminal", function()
   it("prints values, and no prompts", function()
     local out, err, code = say "1 + 1\nx = 5\n\nx, nil\n= x\nf = print\nf()\n"
     assert.equal("2\n5\tnil\n5\n\n", out)
@@ -178,7 +178,9 @@ print "on"
     assert.equal("on\n", out)
     assert.equal(1, code)
   end)
+end)
 
+describe("the prompt without a terminal", function()
   it("follows a script with -i and has its locals", function()
     local dir = support.folder()
     local path = support.write(dir .. "/s.lua",
@@ -276,7 +278,9 @@ t = cute.zeros({32}, cute.f32):to "gpu"
     assert.equal("", err)
     assert.matches("^host  median [^\n]*\nFake  median [^\n]*\n%d+ times", out)
   end)
+end)
 
+describe("the prompt without a terminal", function()
   it("says what is wrong with what is timed, and goes on", function()
     local out, err, code = say [[
 %time

@@ -130,7 +130,9 @@ describe("show.text", function()
     assert.truthy(shown(function(a, ...) return a, ... end)
       :find("^function%(a, %.%.%.%) of .*show_spec.lua:%d+$"))
   end)
+end)
 
+describe("show.text", function()
   it("shows modules by topic, each public name once", function()
     for _, module in ipairs {cute, cute.arch, cute.pipeline, cute.nvgpu} do
       local seen, count = {}, 0

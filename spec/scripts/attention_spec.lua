@@ -147,7 +147,9 @@ describe("attention", function()
       for _, l in ipairs(r.lines) do assert.equal(0, l.conflicts) end
     end
   end)
+end)
 
+describe("attention", function()
   it("keeps in registers what it can", function()
     for _, c in ipairs {{64, "sm_80", 0}, {64, "sm_90a", 0},
                         {128, "sm_90a", 32}} do

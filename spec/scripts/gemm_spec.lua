@@ -274,7 +274,9 @@ describe("gemm_sm80's operands", function()
       assert.is_nil(source:find("*(unsigned *)(mC + ", 1, true))
     end
   end)
+end)
 
+describe("gemm_sm80's operands", function()
   it("may go through a function, of either order", function()
     local M, N, K, rows = 70, 40, 32, {}
     for i = 0, M - 1 do rows[i] = i * 13 % M end

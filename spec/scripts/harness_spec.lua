@@ -145,7 +145,9 @@ describe("the harness of lessons", function()
     assert.truthy(err:find("softmax: 2000000000x2000000000 bf16: [^\n]*"
       .. "%[out%-of%-memory%]\n$"), err)
   end)
+end)
 
+describe("the harness of lessons", function()
   it("gives other programs the launches", function()
     local dir = support.folder()
     local out, err, code = support.run {"tools/launches.lua",

@@ -80,7 +80,9 @@ describe("gemm_sm90 on the simulator", function()
       return rounded(math.max(want(i, j) + j % 5, 0))
     end))
   end)
+end)
 
+describe("gemm_sm90 on the simulator", function()
   -- Choices, types and orders of one or two matrices that are read like D.
   local SOURCES = {
     {{tile = {128, 64, 64}}, "bf16 n"},
@@ -189,7 +191,9 @@ describe("gemm_sm90 on the simulator", function()
       g.arguments(A, B, D, nil, nil, odd)
     end)
   end)
+end)
 
+describe("gemm_sm90 on the simulator", function()
   it("loses less of 8-bit floats the more often it adds them in f32", function()
     local m, n, k = 64, 32, 4096
     local function normal(rows, seed)
@@ -356,12 +360,13 @@ describe("stream-K in gemm_sm90", function()
   end)
 end)
 
+local function said(o)
+  local c = o.cluster and ("%dx%d"):format(o.cluster[1], o.cluster[2])
+  return ("%dx%d %s"):format(o.tile[1], o.tile[2], c or o.schedule
+    or o.split or "-")
+end
+
 describe("gemm_sm90's rule", function()
-  local function said(o)
-    local c = o.cluster and ("%dx%d"):format(o.cluster[1], o.cluster[2])
-    return ("%dx%d %s"):format(o.tile[1], o.tile[2], c or o.schedule
-      or o.split or "-")
-  end
   local fastest = {  -- on an H200 (docs/performance.md), or within 1 % of it
     {512, 512, 512, "64x32 -"}, {1024, 1024, 1024, "64x128 -"},
     {2048, 2048, 2048, "128x256 -"},
@@ -466,7 +471,9 @@ describe("gemm_sm90's rule", function()
       assert.equal(0, wrong)
     end
   end)
+end)
 
+describe("gemm_sm90's rule", function()
   it("lets blocks go after one wave, and L2 keep what is read again",
      function()
     local Hint = cute.nvgpu.cpasync.CacheHint

@@ -139,7 +139,9 @@ describe("a kernel of the library", function()
       {"of 'conv2d' {}.shape(Z({1, 2, 2, 8}, bf16), Z({8, 3, 3, 8}, bf16))",
        "conv2d: filters of (3,3) do not fit into (2,2)"}})
   end)
+end)
 
+describe("a kernel of the library", function()
   it("says which operand is wrong", function()
     local made = HEAD .. [[
 local soft = of "softmax" {n = 64, dtype = bf16}
@@ -201,7 +203,9 @@ local q = Z({1, 5, 3, 32}, bf16)
        .. "Z({1, 2, 2, 8}, bf16))",
        "conv2d: C of x is 8, and of w 16"}})
   end)
+end)
 
+describe("a kernel of the library", function()
   it("of Hopper says which choice is wrong", function()
     local function integer(name, x, most)
       return {("of 'gemm_sm90' {%s = %s}"):format(name, x), ("gemm_sm90: %s = "
@@ -280,7 +284,9 @@ local q = Z({1, 5, 3, 32}, bf16)
     end
     lines_refused(HEAD, cases)
   end)
+end)
 
+describe("a kernel of the library", function()
   it("of Hopper says which operand is wrong", function()
     local made = HEAD .. [[
 local g = of "gemm_sm90" {tile = {128, 64, 64}, stages = 2}
@@ -384,7 +390,9 @@ k.kernel(x, cute.zeros({4}, cute.i32)):launch {grid = 1, block = k.block}]]}
       assert.near(1 / n, y(2, n - 1), 1e-6 / n)
     end
   end)
+end)
 
+describe("a kernel of the library", function()
   it("counts what is no number of a bin nowhere", function()
     local function counts(t, list, bins)
       local k = require "kernels.histogram" {dtype = t, n = #list, bins = bins}

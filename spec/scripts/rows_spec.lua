@@ -223,7 +223,9 @@ describe("kernels along rows", function()
     check("argmax", {fill = fill}, {{4, 500}})
     check("argmax", {fill = fill, smallest = true}, {{4, 500}})
   end)
+end)
 
+describe("kernels along rows", function()
   it("reductions are right, of rows, columns and all", function()
     for _, op in ipairs {"sum", "max", "min", SQUARES} do
       check("reduce", {op = op}, {{9, 1000}, {3, 1}},

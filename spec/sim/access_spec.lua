@@ -1,6 +1,6 @@
 local sim = require "spec.sim.units"
 
--- Addresses of 32 lanes from a function of the lane.
+-- Addresses of 32 lanes, as a function of the lane.
 local function lanes(f)
   local t = {}
   for l = 0, 31 do t[l + 1] = f(l) end
@@ -12,8 +12,8 @@ local function count(kind, width, f, mask)
   return passes, least
 end
 
--- The rule, word by word: lanes of a group ask for 4-byte words; the passes
--- are the most different words that any bank is asked for.
+-- The rule, word by word: the lanes of a group request 4-byte words. The number
+-- of passes is the largest number of different words in one bank.
 local function group_oracle(width, addr, mask, from, to)
   local words, most, active = {}, 0, false
   for l = from, to do
@@ -187,7 +187,7 @@ describe("cp.async.cg", function()
         keys[key] = true
       end
       local passed, least = sim.cpasync_cg_wavefronts(dst, from)
-      -- rows of two chunks and more may be all that there is to read
+      -- with rows of two chunks or more, reads may be the lower bound
       local lines = (32 + per - 1) // per
       assert.same({n, per == 1 and 4 or lines}, {passed, least})
     end

@@ -7,7 +7,7 @@ local arch = cute.arch
 
 local TARGETS = {"sm_80", "sm_90a"}
 
--- A tensor of the addresses of some others.
+-- A tensor of the addresses of other tensors.
 local function table_of(list, device)
   local t = cute.zeros({#list}, "i64")
   for i, x in ipairs(list) do t[i - 1] = x.address end
@@ -20,7 +20,7 @@ local function ramp(n, first, dtype)
   return t
 end
 
--- Small integers that repeat nowhere near.
+-- Small integers without nearby repetitions.
 local function integers(n, seed)
   local t = cute.zeros({n}, "f32")
   for i = 0, n - 1 do t[i] = (i * i * 7 + seed * 13 + i // 3) % 8 - 3 end
@@ -32,7 +32,7 @@ local function at(ptrs, i, n, opts)
                           cute.make_layout {n})
 end
 
--- Each block has matrices of its own: c = a * b + c, of n x n.
+-- Each block has its own matrices: c = a * b + c, of n x n.
 local matrices = cute.kernel("matrices", function(as, bs, cs, n)
   local l = cute.make_layout({n, n}, {n, 1})
   local block, t = arch.block_idx(), arch.thread_idx()
@@ -88,7 +88,7 @@ describe("memory at addresses", function()
 
   it("is so on a card #gpu", function() check_matrices "gpu" end)
 
-  -- Kernels of random accesses to three tensors, once by one name, at offsets
+  -- Kernels with random accesses to three tensors: once by one name, at offsets
   -- in one tensor, and once by the addresses of three.
   for seed = 1, support.skipped(1, 2) and 4 or 12 do
     it("gives what names give, at random: seed " .. seed, function()
@@ -208,7 +208,7 @@ describe("an address", function()
         r.message)
     end
     assert.same({}, report(k, table_of {high}, o, 0).reports)
-    -- a part of a buffer is the buffer's
+    -- part of a buffer belongs to the buffer
     local parts = cute.make_tensor(low.iterator + 8, cute.make_layout {24})
     assert.same({}, report(k, table_of {parts}, o, -8).reports)
   end)
@@ -250,7 +250,9 @@ describe("an address", function()
     assert.equal("block-race", r.kind)
     assert.matches("memory at an address", r.message)
   end)
+end)
 
+describe("an address", function()
   it("leaves no trace where a launch is looked at in all orders", function()
     local x, y = ramp(8, 1), ramp(8, 5)
     local k = cute.kernel("k", function(ptrs, n)
@@ -338,7 +340,7 @@ describe("a product of 32 bits that wraps behind an address", function()
     leads(function(p, n)
       arch.atomic_add(cute.make_ptr("f32", p[0]) + n * n, 1.0)
     end, WRAPS, 1 << 16)
-    for _, way in ipairs {1, -1} do  -- source or destination
+    for _, way in ipairs {1, -1} do  -- swap source and destination
       leads(function(p, n)
         local a, b = part(p, 0), part(p, n * n + 4)
         if way < 0 then a, b = b, a end

@@ -1,5 +1,5 @@
--- Matrix atoms on the simulator: every element of D, to the bit, against the
--- plain sum of its row and column; ldmatrix and stmatrix against a copy.
+-- Matrix atoms on the simulator: every element of D against the plain sum of
+-- its row and column, bit for bit; ldmatrix and stmatrix against a copy.
 local core = require "cute.core"
 local units = require "spec.sim.units"
 local cute = require "cute"
@@ -23,7 +23,7 @@ local function matrix(dtype, rows, cols, seed)
   end)
 end
 
--- D = A * B + C, the sum in C's fragment; elements one by one.
+-- D = A * B + C, accumulated in C's fragment; elements one by one.
 local function one(mma)
   return cute.kernel("one", function(a, b, c, d)
     local thr = mma:get_slice(cute.arch.thread_idx())
@@ -39,7 +39,8 @@ local function one(mma)
   end)
 end
 
--- Runs one instruction by one warp on random operands; D and the operands.
+-- Runs one instruction by one warp on random operands; returns D and the
+-- operands.
 local function multiply(name, types, m, n, k, opts)
   local mma = cute.make_tiled_mma(name, opts.atoms or {1, 1, 1})
   local A, B = matrix(types.a, m, k, 1), matrix(types.b, n, k, 2)
@@ -159,7 +160,7 @@ describe("MMA atoms", function()
     for i = 0, 7 do
       for j = 0, 3 do
         local x = first[i * 4 + j]
-        for k = 0, 2 do  -- exact in doubles but for the last rounding
+        for k = 0, 2 do  -- exact in doubles except for the last rounding
           x = string.unpack("f", string.pack("f", A[{i, k}] * B[{j, k}] + x))
         end
         assert.equal(x, C[{i, j}])
@@ -169,8 +170,8 @@ describe("MMA atoms", function()
 end)
 
 describe("matrix copies", function()
-  -- Loads (rows, 8 * cols) 16-bit elements with ldmatrix and gives what lane
-  -- l gets in its registers, as {lane -> {values}}.
+  -- Loads (rows, 8 * cols) 16-bit elements with ldmatrix and returns each
+  -- lane's registers as {lane -> {values}}.
   local function ldmatrix(name, num, swizzled)
     local rows = 8 * num
     local A = matrix(cute.f16, rows, 8, 1)
@@ -229,7 +230,7 @@ describe("matrix copies", function()
       local D = ldmatrix(name, num)
       for lane = 0, 31 do
         for v = 0, 2 * num - 1 do
-          -- the transposed matrix: what lies at (col, row)
+          -- the transposed matrix: the element at (col, row)
           local row, col = v // 2 * 8 + lane % 4 * 2 + v % 2, lane // 4
           assert.equal(row * 8 + col, D[{lane, v}])
         end

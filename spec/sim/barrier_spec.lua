@@ -1,20 +1,21 @@
--- Barriers by number, the number traced: who meets whom, what is told of
--- numbers and counts that cannot be, and how the text has them.
+-- Barriers with constant and traced numbers: which threads meet, reports of
+-- invalid numbers and counts, and the emitted text.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local T = require "spec.values"
 local arch = cute.arch
 local raises = require "spec.support".raises
 
--- What is said first of f in a block, with the launch's arguments (a tensor of
--- 128 and 1).
+-- The first report of f in a block; the launch's arguments are a tensor of 128
+-- and 1.
 local function told(f)
   local o = cute.zeros({128}, cute.i32)
   local report = T.launch(f, {o, 1}, {block = 64})
   return T.first_fault(report).kind, tostring(report)
 end
 
--- Warps 2 k and 2 k + 1 of a block of 128 exchange by barrier `number(pair)`.
+-- Warps 2 k and 2 k + 1 of a block of 128 exchange data by barrier
+-- `number(pair)`.
 local function pairs_meet(number)
   return function(o)
     local tid = arch.thread_idx()
@@ -123,7 +124,7 @@ describe("a barrier whose number is traced", function()
 
   it("is not that of sync_threads for fewer threads", function()
     local wrong = {}
-    for seed = 1, 8 do  -- whoever comes first
+    for seed = 1, 8 do  -- in any order of arrival
       local report = T.launch(function(_, one)
         cute.when(arch.warp_idx():eq(0), function()
           arch.barrier(one - 1, 32)
@@ -140,7 +141,9 @@ describe("a barrier whose number is traced", function()
         or text:find("arrival at barrier 0 behind its last round", 1, true))
     end
   end)
+end)
 
+describe("a barrier whose number is traced", function()
   it("tells who may come among those of the round before", function()
     local function rounds(f)
       for seed = 1, 4 do
@@ -155,7 +158,8 @@ describe("a barrier whose number is traced", function()
         if seed == 4 then return r.ok end
       end
     end
-    -- two pairs of warps with one barrier, met in between or not
+    -- two pairs of warps share one barrier, with or without a barrier in
+    -- between
     local function pairs_of(between)
       return function(w)
         cute.when(w:lt(2), function() arch.barrier(1, 64) end)
@@ -165,7 +169,7 @@ describe("a barrier whose number is traced", function()
     end
     assert.is_true(rounds(pairs_of(true)))
     assert.is_false(rounds(pairs_of(false)))
-    -- one tells the others that a stage is full, and they that it is empty
+    -- one warp signals that a stage is full, the others that it is empty
     local function hand_over(back)
       return function(w)
         for _ in cute.range(3) do

@@ -1,6 +1,6 @@
--- Races between the blocks of a launch in global memory: which accesses the
--- PTX memory model calls a race, which it does not, and that what is told
--- does not depend on how many threads of the host run the blocks.
+-- Races between the blocks of a launch in global memory: which accesses the PTX
+-- memory model calls a race, and which it does not. The reports do not depend
+-- on the number of host threads that run the blocks.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
@@ -9,8 +9,8 @@ local function line() return debug.getinfo(2, "l").currentline end
 
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
 
--- What is found, as "kind line line2 tensor", with one to three threads. An
--- argument that is a function makes one for each launch.
+-- The reports, as "kind line line2 tensor", with one to three threads. An
+-- argument that is a function creates one for each launch.
 local function found(grid, block, f, ...)
   local all
   for threads = 1, 3 do
@@ -45,7 +45,7 @@ describe("blocks that share nothing", function()
     for _, t in ipairs {cute.i32, cute.bf16, cute.i8, cute.f64} do
       clean(4, 32, function(a)
         local tid, b = arch.thread_idx(), arch.block_idx()
-        a[tid * 4 + b] = (tid + b):to(t)  -- neighbours belong to others
+        a[tid * 4 + b] = (tid + b):to(t)  -- neighbours belong to other blocks
       end, zeros(128, t))
     end
   end)
@@ -86,8 +86,8 @@ describe("blocks that share memory without order", function()
     assert.equal(("block-race %d %d a"):format(at[1], at[1]), text)
   end)
 
-  -- A race by the letter; but in each order of the stores, and by each mix of
-  -- their bytes, memory comes to hold the same.
+  -- Formally a race. But memory ends up the same in each order of the stores,
+  -- and with each mix of their bytes.
   it("not stores of one value", function()
     clean(3, 32, function(a) a[arch.thread_idx()] = 7 end, zeros(32))
     clean(3, 32, function(a)
@@ -106,8 +106,8 @@ describe("blocks that share memory without order", function()
     assert.equal(("block-race %d %d a"):format(at[1], at[1]), text)
   end)
 
-  -- What lies in memory may be another block's by then, which runs at the same
-  -- time on another thread of the host.
+  -- Memory may already hold another block's value, which runs at the same time
+  -- on another host thread.
   it("one value by all lanes of a block, again and again", function()
     local at = support.recorder()
     local run = cute.kernel("k", function(a)
@@ -143,7 +143,7 @@ describe("blocks that share memory without order", function()
       local i = arch.block_idx() * 32 + arch.thread_idx()
       at[1] = line() + 1
       local x = a[(i + 1) % 128]
-      arch.sync_threads()  -- of one block
+      arch.sync_threads()  -- of one block only
       a[i] = x
     end, zeros(128))
     assert.equal(("block-race %d %d a"):format(at[1], at[1] + 2), text)
@@ -191,7 +191,9 @@ describe("blocks that share memory without order", function()
     end, zeros(128, cute.f32))
     assert.equal(("block-race %d %d a"):format(at[1], at[1] + 1), text)
   end)
+end)
 
+describe("blocks that share memory without order", function()
   it("names the blocks, the threads and the place", function()
     local A = cute.zeros({4, 8}, cute.i32)
     local call = cute.kernel("k", function(a)
@@ -257,9 +259,9 @@ describe("atomics", function()
   end)
 end)
 
-describe("handing over between blocks", function()
-  local gpu, block = arch.fence_acq_rel_gpu, arch.fence_acq_rel_cta
+local gpu, block = arch.fence_acq_rel_gpu, arch.fence_acq_rel_cta
 
+describe("handing over between blocks", function()
   -- Each block stores a part; the one that comes last adds them up.
   local function last_block(count, before, after)
     local lines = support.recorder()
@@ -309,7 +311,7 @@ describe("handing over between blocks", function()
     end
   end)
 
-  -- Each block waits for the one before it and hands on.
+  -- Each block waits for the previous one and signals the next.
   local function chain(seen, sent, all)
     local lines = support.recorder()
     local A
@@ -350,7 +352,9 @@ describe("handing over between blocks", function()
       assert.truthy(text:find(want, 1, true), text)
     end
   end)
+end)
 
+describe("handing over between blocks", function()
   it("only the thread that acquired is past it", function()
     local lines = support.recorder()
     local text = found(2, 64, function(a, f)
@@ -384,19 +388,19 @@ describe("handing over between blocks", function()
 end)
 
 describe("blocks that wait for each other", function()
-  local gpu = {sem = "relaxed", scope = "gpu"}
+  local GPU = {sem = "relaxed", scope = "gpu"}
   local WAYS = {
-    load = function(at) return arch.load(at, nil, gpu) end,
+    load = function(at) return arch.load(at, nil, GPU) end,
     exch = function(at) return arch.atomic_exch(at, 0) end,
     cas = function(at) return arch.atomic_cas(at, {cmp = 7, val = 0}) end,
   }
 
-  -- Every block says 7 to the next one, and the last one to the first.
+  -- Every block sends 7 to the next one, and the last block to the first.
   local function ring(take)
     return function(said, heard)
       local b, n = arch.block_idx(), arch.grid_dim()
       cute.when(cute.eq(arch.thread_idx(), 0), function()
-        arch.store(said.iterator + (b + 1) % n, 7, gpu)
+        arch.store(said.iterator + (b + 1) % n, 7, GPU)
         local v = cute.var(0)
         cute.loop(function() return cute.ne(v.value, 7) end, function()
           v.value = take(said.iterator + b)
@@ -425,10 +429,10 @@ describe("blocks that wait for each other", function()
     local said, sum = zeros(n), zeros(n)
     cute.kernel("pairs", function(a, out)
       local b = arch.block_idx()
-      arch.store(a.iterator + b, b + 1, gpu)
+      arch.store(a.iterator + b, b + 1, GPU)
       local v = cute.var(0)
       cute.loop(function() return cute.eq(v.value, 0) end, function()
-        v.value = arch.load(a.iterator + (b ~ 1), nil, gpu)
+        v.value = arch.load(a.iterator + (b ~ 1), nil, GPU)
       end)
       out[b] = v.value + b
     end)(said, sum):launch {grid = n, block = 1, device = "sim"}
@@ -448,11 +452,11 @@ describe("blocks that wait for each other", function()
       end
       for i in cute.range(n) do
         cute.when(b:eq(0), function()
-          arch.store(a.iterator + 2 * i, 1, gpu)
+          arch.store(a.iterator + 2 * i, 1, GPU)
           wait(2 * i + 1)
         end, function()
           wait(2 * i)
-          arch.store(a.iterator + 2 * i + 1, 1, gpu)
+          arch.store(a.iterator + 2 * i + 1, 1, GPU)
         end)
       end
     end)(words):launch {grid = 2, block = 1, device = "sim", threads = 2}
@@ -465,7 +469,7 @@ describe("blocks that wait for each other", function()
       local r = support.report(cute.kernel("vain", function(a)
         cute.loop(function()
           at[1] = line() + 1
-          return cute.eq(arch.load(a.iterator, nil, gpu), 0)
+          return cute.eq(arch.load(a.iterator, nil, GPU), 0)
         end, function() end)
         a[arch.block_idx() + 1] = 1
       end)(zeros(4)):launch {grid = 3, block = 32, threads = threads,
@@ -484,7 +488,7 @@ describe("blocks that wait for each other", function()
       local n = cute.var(0)
       cute.loop(function()
         n.value = n.value + 1
-        return cute.eq(arch.load(a.iterator, nil, gpu), 0)
+        return cute.eq(arch.load(a.iterator, nil, GPU), 0)
       end, function() end)
       a[arch.block_idx() + 1] = n.value
     end)(zeros(4)):launch {grid = 3, block = 32, device = "sim",

@@ -1,6 +1,7 @@
 -- Clusters in the simulator: blocks that run together, their barrier, arrivals
--- at each other's mbarriers, their end; and what else sm_90 brought: registers
--- that warps pass on, launches that overlap, named barriers of roles.
+-- at each other's mbarriers, and their exit. Also other features of sm_90:
+-- register transfer between warps, overlapping launches, named barriers of
+-- roles.
 local cute = require "cute"
 local seeds = require "spec.seeds"
 local support = require "spec.support"
@@ -12,7 +13,8 @@ local function line() return debug.getinfo(2, "l").currentline end
 
 local launch, found = seeds.with {grid = 4, cluster = 2, block = 64}
 
--- Every seed tells what matches, and nothing does not match.
+-- Asserts that every seed's reports match the pattern, and no other report
+-- occurs.
 local function tells(pattern, f, opts, ...)
   local text, some = found(f, opts, ...)
   assert.equal(SEEDS, some, text)
@@ -25,7 +27,7 @@ local function clean(f, opts, ...) assert.equal("", (found(f, opts, ...))) end
 -- The cluster's barrier and its end
 ---------------------------------------------------------------------------
 
--- Stages that both blocks free for each other. o: what is left out.
+-- Stages that both blocks free for each other. o: omitted parts.
 local function ring(o, at)
   local STAGES, ROUNDS = 2, 5
   local function each(first, last, f)
@@ -104,7 +106,7 @@ describe("a cluster", function()
       .. "have ended: none of its threads waits for this$",
       ring({no_tail = true}, at), {})
     assert.matches("^" .. at.arrive, (found(ring({no_tail = true}, {}), {})))
-    -- a barrier that orders nothing does not help; one that does, does
+    -- a barrier without memory order does not help; one with it does
     tells("exited%-block", ring({no_tail = true,
                                  meet = arch.cluster_arrive_relaxed}, {}), {})
     clean(ring({no_tail = true, meet = arch.cluster_arrive}, {}), {})
@@ -194,12 +196,12 @@ end)
 -- Shared memory of other blocks
 ---------------------------------------------------------------------------
 
-describe("shared memory of another block", function()
-  local function meet(relaxed)
-    if relaxed then arch.cluster_arrive_relaxed() else arch.cluster_arrive() end
-    arch.cluster_wait()
-  end
+local function meet(relaxed)
+  if relaxed then arch.cluster_arrive_relaxed() else arch.cluster_arrive() end
+  arch.cluster_wait()
+end
 
+describe("shared memory of another block", function()
   -- Every thread writes to the next block and reads what the one before wrote.
   local function exchange(o)
     return function(out)
@@ -304,7 +306,9 @@ describe("shared memory of another block", function()
     assert.equal(4 * 2 * 496, o(0))
     assert.equal(0, o(1))
   end)
+end)
 
+describe("shared memory of another block", function()
   -- Block 0 writes to block 1 and arrives there.
   local function handed(arrives, waits)
     return function(out)
@@ -349,7 +353,7 @@ describe("what a copy brought, for another block,", function()
     cute.make_layout {4})
   local bulk = cute.make_copy_atom(cute.nvgpu.cpasync.CopyBulkG2SOp(), cute.f32)
 
-  -- Ways to bring 128 elements: what arrives at `bar` then, and how often.
+  -- Ways to copy 128 elements: each then arrives at `bar` a number of times.
   local WAYS = {
     ["cp.async"] = {32, function(x, s, bar)
       local thr = by4:get_slice(arch.lane_idx())
@@ -372,7 +376,7 @@ describe("what a copy brought, for another block,", function()
     end},
   }
 
-  -- Block 0 brings it, waits and arrives at block 1, which reads it there.
+  -- Block 0 copies, waits and arrives at block 1, which reads the data there.
   local function passed(way, how, at)
     return function(x, out)
       local lane, rank = arch.lane_idx(), arch.block_idx_in_cluster()
@@ -421,8 +425,8 @@ describe("what a copy brought, for another block,", function()
 end)
 
 describe("st.async", function()
-  -- Half of each block's threads send what they have to the other block's
-  -- other half. o: what is otherwise.
+  -- Half of each block's threads send their values to the other half of the
+  -- other block. o: changes.
   local function send(o)
     return function(x, out)
       local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
@@ -496,23 +500,19 @@ describe("st.async", function()
 end)
 
 ---------------------------------------------------------------------------
--- A block's begin
+-- Start of a block
 ---------------------------------------------------------------------------
 
 describe("shared memory of a block", function()
   local TOLD = "unstarted%-block: element %d+ of distributed shared tensor "
     .. "'there' of block %(%d,0,0%), which may not have begun: no barrier of "
     .. "the cluster is before this$"
-  local function meet()
-    arch.cluster_arrive()
-    arch.cluster_wait()
-  end
   local function meet_relaxed()
     arch.cluster_arrive_relaxed()
     arch.cluster_wait()
   end
   local TWO, OUT = {grid = 2}, cute.zeros({128}, cute.i32)
-  -- Each thread does something to the other block's place of its own.
+  -- Each thread accesses its own element in the other block.
   local function exchange(before, how)
     return function(out)
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64}, 16)
@@ -545,7 +545,7 @@ describe("shared memory of a block", function()
     clean(exchange(meet, "atomic"), TWO, OUT)
   end)
 
-  -- One warp waits for the cluster; the others hear of it from that.
+  -- One warp waits for the cluster; the others learn of it from that warp.
   local function by_one(hear, relaxed)
     return exchange(function()
       if relaxed then arch.cluster_arrive_relaxed() else
@@ -595,7 +595,7 @@ end)
 ---------------------------------------------------------------------------
 
 describe("setmaxnreg", function()
-  -- Three warpgroups: the first one gives back, the others take.
+  -- Three warpgroups: the first releases registers, the others take them.
   local function roles(dec, inc)
     return function()
       cute.when(arch.warp_idx():lt(4), function()
@@ -733,8 +733,8 @@ describe("a launch that may begin before the one in front is done", function()
       z).ok)
   end)
 
-  -- A kernel that writes `to`, and lets the next one in: ahead of its wait, in
-  -- its first block alone, behind it.
+  -- A kernel that writes `to` and lets its dependent start: before its wait, in
+  -- its first block only, or after the wait.
   local function between(how)
     return function(to)
       local let = arch.griddepcontrol_launch_dependents
@@ -772,7 +772,7 @@ describe("a launch that may begin before the one in front is done", function()
 end)
 
 ---------------------------------------------------------------------------
--- A buffer used again and again
+-- A buffer that is reused
 ---------------------------------------------------------------------------
 
 describe("a staging buffer in a loop", function()
@@ -800,16 +800,16 @@ describe("a staging buffer in a loop", function()
 end)
 
 ---------------------------------------------------------------------------
--- Roles that take turns
+-- Alternating roles
 ---------------------------------------------------------------------------
 
--- Two warps that work on tiles by turns: each waits for its own barrier and
+-- Two warps that process tiles alternately: each waits for its own barrier and
 -- arrives at the other's.
 local function turns(o)
   return function(out, n)
     local w = arch.warp_idx()
     local tile = cute.var(w)
-    cute.return_if(w:eq(2))  -- takes no part
+    cute.return_if(w:eq(2))  -- does not take part
     cute.loop(function() return tile:get():lt(n) end, function()
       cute.when(tile:get():gt(0), function()
         arch.barrier(w + 1, o.count and 96 or 64)

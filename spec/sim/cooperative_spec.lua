@@ -1,11 +1,11 @@
--- Cooperative launches: all blocks run at once, or the launch is refused.
+-- Cooperative launches: all blocks run at once, or the launch fails.
 local cute = require "cute"
 local arch = cute.arch
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 
--- Each block stores, meets the others at a counter, and reads what the next
--- one stored.
+-- Each block stores a value, waits for the others at a counter, and reads the
+-- next block's value.
 local meet = cute.kernel("meet", function(x, o, counter)
   local b, blocks = arch.block_idx(), arch.grid_dim()
   for _ in cute.when(arch.thread_idx():eq(0)) do
@@ -34,7 +34,7 @@ local function refused(call, opts)
   return (support.message(function() call:launch(opts) end))
 end
 
--- All of n blocks wait for each other.
+-- All n blocks wait for each other.
 local function met(n, device, seed)
   local x, o = ints(n), ints(n)
   meet(x, o, ints(1)):launch {grid = n, block = 32, device = device,
@@ -78,7 +78,7 @@ describe("a cooperative launch", function()
     big(x):launch {grid = 265, block = 32, device = "sim"}
   end)
 
-  -- What an H100 and an H200 took and refused.
+  -- Values that an H100 and an H200 accepted and rejected.
   it("knows how many clusters run at once", function()
     local whole = cute.kernel("whole", function(o)
       local s = cute.make_smem_tensor(cute.u8, cute.make_layout {200 << 10})
@@ -114,7 +114,7 @@ describe("a cooperative launch", function()
         block = 32, cooperative = true, device = "sim", seed = 1})
       return ok or tostring(why):match "at once.-, limited by (%w+)" or why
     end
-    assert.equal(true, go(nil, 4))     -- 64 of an SM, 16 a block
+    assert.equal(true, go(nil, 4))     -- 64 on an SM, 16 a block
     assert.equal("barriers", go(nil, 5))
     assert.equal(true, go(8, 7))       -- 9 a block
     assert.equal("barriers", go(8, 8))

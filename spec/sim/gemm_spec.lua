@@ -1,5 +1,5 @@
--- The three-stage GEMM on the simulator: clean and right under 50 schedules,
--- and every wait, barrier and stage index that one can get wrong is found.
+-- The three-stage GEMM on the simulator: no reports and correct results under
+-- 50 schedules. Every wrong wait, barrier or stage index is found.
 local core = require "cute.core"
 local row_major = require "spec.kernels".row_major
 local support = require "spec.support"
@@ -10,7 +10,7 @@ local M, N, K = 256, 128, 256
 
 local text = support.read(SCRIPT)
 
--- The kernel of a changed script.
+-- The kernel of a modified script.
 local function kernel_of(source)
   return require "spec.lesson" ("gemm3stage.lua", nil, source)
 end
@@ -21,7 +21,7 @@ a:fill_normal(1)
 b:fill_normal(2)
 core.gemm_reference(a, b, ref, M, N, K)
 
--- Runs it: the report, whether C is right, C.
+-- Runs it; returns the report, whether C is correct, and C.
 local function run(spec, opts)
   local c = core.buffer("bf16", M * N)
   local tile = spec.tile
@@ -34,7 +34,7 @@ local function run(spec, opts)
   return r, v.ok and v.frobenius < 3e-3, c
 end
 
--- Lines of the script that hold a text.
+-- The lines of the script that contain a text.
 local function lines_with(what)
   local at, n = {}, 0
   for l in (text .. "\n"):gmatch "(.-)\n" do
@@ -43,6 +43,8 @@ local function lines_with(what)
   end
   return at
 end
+
+local SYNC = "cute.arch.sync_threads()"
 
 describe("gemm3stage", function()
   local good = kernel_of(text)
@@ -75,8 +77,6 @@ describe("gemm3stage", function()
     assert.equal(bytes, async)
     assert.equal(bytes // 32, sectors)
   end)
-
-  local SYNC = "cute.arch.sync_threads()"
   local WAIT = "cute.arch.cp_async_wait_group(STAGES - 2)"
   local COMMIT = "cute.arch.cp_async_commit_group()"
   local START = "= STAGES - 1, 0, STAGES - 1"
@@ -127,7 +127,7 @@ describe("gemm3stage", function()
     end)
   end
 
-  -- These read and write in a sound order, but the wrong data.
+  -- These access memory in a correct order, but use the wrong data.
   for _, f in ipairs {
     {"the prologue loads tile 0 twice", "tAgA(_, _, _, stage)", 1,
      "tAgA(_, _, _, 0)"},
@@ -156,7 +156,9 @@ describe("gemm3stage", function()
     assert.is_truthy(first.coord:match
       "^%(%(%d,%d+%),%(%(%d+,0%),0%),%(0,0%)%)$", first.coord)
   end)
+end)
 
+describe("gemm3stage", function()
   it("reports do not depend on the host's threads", function()
     local spec = kernel_of(change(text, SYNC, 2, ""))
     local function told(threads)

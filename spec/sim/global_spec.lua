@@ -1,6 +1,6 @@
--- Global memory that threads of one block, or blocks of one cluster, share:
--- what a barrier must order is told as in shared memory, whatever the schedule,
--- and the same with the barrier is clean.
+-- Global memory shared by threads of one block, or by blocks of one cluster. A
+-- missing barrier is reported as in shared memory, whatever the schedule; with
+-- the barrier there is no report.
 local cute = require "cute"
 local order = require "spec.sim.order"
 local seeds = require "spec.seeds"
@@ -12,8 +12,8 @@ local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
 
 local function nothing() end
 
--- f(x, y, meet) for a block of so many threads: with meet = nothing it races
--- at the lines that `at` holds when it returns, with sync it is clean.
+-- f(x, y, meet) for a block of n threads: with meet = nothing it races at the
+-- lines in `at` when it returns; with sync there is no report.
 local function needs(sync, kind, n, f, ...)
   local at
   local args = {...}
@@ -117,7 +117,9 @@ describe("one block in global memory", function()
     assert.matches("^race %d+ %d+$",
                    found(kernel(false), 128, zeros(1), zeros(128)))
   end)
+end)
 
+describe("one block in global memory", function()
   it("hands over by a flag, each of its own", function()
     local ACQ, REL = order.ACQ, order.REL
     local function kernel(waits)
@@ -210,8 +212,8 @@ describe("stores of one value", function()
 end)
 
 describe("a block that goes through much global memory", function()
-  -- Tiles of x one after the other; in tile `bad` the neighbour's element is
-  -- read with no barrier between.
+  -- Tiles of x one after the other. In tile `bad` a neighbour's element is read
+  -- without a barrier.
   local N, TILES = 128, 1200
   local function run(bad, met)
     local launch = seeds.with {grid = 1, block = N}
@@ -267,7 +269,8 @@ describe("blocks of a cluster in global memory", function()
     end).ok)
   end)
 
-  -- Block 0 hands x[0] to block 1: what is found, with these on either side.
+  -- Block 0 passes x[0] to block 1; returns the reports, with these functions
+  -- on either side.
   local function handed(store, load, before, behind)
     local r = launch(function(x, flag)
       local t, b = arch.thread_idx(), arch.block_idx()

@@ -1,6 +1,6 @@
--- Faults that a GPU mostly hides: sources of copies that change on their way,
--- instructions that look like an order of memory and are none. Each is told
--- with its lines, in the right words, and its clean twin is not.
+-- Faults that a GPU usually hides: sources of copies that change during the
+-- copy, and instructions that seem to order memory but do not. Each is reported
+-- with its lines and a clear message; the corrected kernel has no report.
 local cute = require "cute"
 local order = require "spec.sim.order"
 local support = require "spec.support"
@@ -11,13 +11,13 @@ local function nothing() end
 
 local function tensor(n, dtype) return cute.ones({n}, dtype or cute.f32) end
 
--- The report of one launch.
+-- Returns the report of one launch.
 local function report(f, block, ...)
   return support.report(cute.kernel("k", f)(...):launch {grid = 1,
     block = block, device = "sim:sm_90a", faults = "return"})
 end
 
--- kernel(fix) races at its lines `at`, and is clean when fix does its work.
+-- Asserts that kernel(fix) races at its lines `at`, and not with a working fix.
 local function planted(kind, fix, block, kernel, make)
   local at = support.recorder()
   local text = found(kernel(nothing, at), block, make())
@@ -125,7 +125,7 @@ describe("sources of copies", function()
 end)
 
 describe("destinations of bulk stores", function()
-  -- Thread 0 stores s to y; what the others do with y when it waited so far.
+  -- Thread 0 stores s to y; the others access y after this wait.
   local function run(wait, f)
     local cpasync = cute.nvgpu.cpasync
     local atom = cute.make_copy_atom(cpasync.CopyBulkS2GOp(), cute.f32)
@@ -167,7 +167,7 @@ describe("destinations of bulk stores", function()
 end)
 
 describe("what is no order of memory", function()
-  -- Warp 0 reads a stage by ldmatrix, one lane hands it back, warp 1 fills it.
+  -- Warp 0 reads a stage by ldmatrix, one lane releases it, warp 1 fills it.
   it("ldmatrix before one lane's release", function()
     local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.f16)
     local mma = cute.make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN")
@@ -204,14 +204,53 @@ describe("what is no order of memory", function()
   end)
 end)
 
-describe("columns beyond their row", function()
-  local function told(f, block, ...)
-    local r = report(f, block, ...)
-    assert.equal(1, #r.reports, tostring(r))
-    assert.equal("out-of-bounds", r.reports[1].kind)
-    return r.reports[1].message, r.reports[1]
-  end
+local function told(f, block, ...)
+  local r = report(f, block, ...)
+  assert.equal(1, #r.reports, tostring(r))
+  assert.equal("out-of-bounds", r.reports[1].kind)
+  return r.reports[1].message, r.reports[1]
+end
 
+-- Copies of tiles of 60 x 200 elements, by coordinates and by partitions, in
+-- rows of 256 or 200. Without gaps every offset is an element.
+local g2r = cute.make_tiled_copy(
+  cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.f32, 128),
+  cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})
+local g2s = cute.make_tiled_copy(
+  cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),
+  cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})
+local function matrix(row)
+  local x = cute.ones(cute.make_layout({64, row}, {row, 1}), cute.f32)
+  return cute.make_tensor(x.iterator, cute.make_layout({60, 200}, {row, 1}))
+end
+local COPIES = {
+  function(tile, t)  -- into registers
+    local from = g2r:get_slice(t):partition_S(tile)
+    cute.copy(g2r, from, cute.make_fragment_like(from))
+  end,
+  function(tile, t)  -- back
+    local to = g2r:get_slice(t):partition_D(tile)
+    local r = cute.make_fragment_like(to)
+    r:fill(1.0)
+    cute.copy(g2r, r, to)
+  end,
+  function(tile, t)
+    local s = cute.make_smem_tensor(cute.f32, cute.make_layout({32, 64},
+      {64, 1}), 128)
+    local thr = g2s:get_slice(t)
+    cute.copy(g2s, thr:partition_S(tile), thr:partition_D(s))
+    arch.cp_async_commit_group()
+    arch.cp_async_wait_group(0)
+  end,
+  function(tile, t)  -- one row each
+    local row = cute.local_partition(tile, cute.make_layout {128, 1}, t)
+    cute.when(t:lt(32), function()
+      row[0] = 1.0
+      for k = 1, 63 do row[k] = row[k - 1] end
+    end)
+  end}
+
+describe("columns beyond their row", function()
   it("lie inside the tensor, and are told by their coordinate", function()
     local x, y = cute.zeros({8, 16}, cute.f32), tensor(64)
     local message, f = told(function(a, b)
@@ -256,45 +295,6 @@ describe("columns beyond their row", function()
       end, 4, tensor(64), tensor(64), 3)))
   end)
 
-  -- Copies of tiles, by coordinates and by partitions, of 60 x 200 elements in
-  -- rows of 256, or of 200: without gaps each offset is some element.
-  local g2r = cute.make_tiled_copy(
-    cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.f32, 128),
-    cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})
-  local g2s = cute.make_tiled_copy(
-    cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),
-    cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})
-  local function matrix(row)
-    local x = cute.ones(cute.make_layout({64, row}, {row, 1}), cute.f32)
-    return cute.make_tensor(x.iterator, cute.make_layout({60, 200}, {row, 1}))
-  end
-  local COPIES = {
-    function(tile, t)  -- into registers
-      local from = g2r:get_slice(t):partition_S(tile)
-      cute.copy(g2r, from, cute.make_fragment_like(from))
-    end,
-    function(tile, t)  -- back
-      local to = g2r:get_slice(t):partition_D(tile)
-      local r = cute.make_fragment_like(to)
-      r:fill(1.0)
-      cute.copy(g2r, r, to)
-    end,
-    function(tile, t)
-      local s = cute.make_smem_tensor(cute.f32, cute.make_layout({32, 64},
-        {64, 1}), 128)
-      local thr = g2s:get_slice(t)
-      cute.copy(g2s, thr:partition_S(tile), thr:partition_D(s))
-      arch.cp_async_commit_group()
-      arch.cp_async_wait_group(0)
-    end,
-    function(tile, t)  -- one row each
-      local row = cute.local_partition(tile, cute.make_layout {128, 1}, t)
-      cute.when(t:lt(32), function()
-        row[0] = 1.0
-        for k = 1, 63 do row[k] = row[k - 1] end
-      end)
-    end}
-
   it("of tiles that are copied", function()
     for n = 0, 3 do
       local dynamic, width = n % 2 == 1, n < 2 and 256 or 200
@@ -320,7 +320,9 @@ describe("columns beyond their row", function()
       end
     end
   end)
+end)
 
+describe("columns beyond their row", function()
   -- What is told of 128 threads that look at a tensor of 8 x 8 without gaps.
   local function dense(f)
     local r = report(f, 128, cute.ones(cute.make_layout({8, 8}, {8, 1}),
@@ -409,7 +411,7 @@ describe("columns beyond their row", function()
       end)(matrix(200))
       return (call:trace({block = 128}).fn:emit(90))
     end
-    local plain = text(function(a)  -- an iterator has no place
+    local plain = text(function(a)  -- an iterator has no position
       return cute.make_tensor(a.iterator, a.layout)
     end)
     assert.equal(plain, text(function(a) return a end))
@@ -450,14 +452,14 @@ describe("what cute.assume says", function()
     assert.is_true(run(2, function(k)
       cute.assume(arch.thread_idx() + k, 0, 5, 1)
     end).ok)
-    assert.is_true(run(13, function(k)  -- nobody comes there
+    assert.is_true(run(13, function(k)  -- never executed
       cute.when(k:eq(16), function() cute.assume(k, 8) end)
     end).ok)
   end)
 end)
 
 describe("cute.undefined_ok", function()
-  -- Rows from n on are read, though nobody fills them, and masked.
+  -- Rows from n on are read and masked, although nothing fills them.
   local function rows(n, ok)
     return report(function(x, y)
       local t = arch.thread_idx()
@@ -566,7 +568,7 @@ describe("products of 32 bits", function()
     assert.equal("an index rests on a product that 32 bits do not hold: it "
       .. "came to element -2147479015 of global tensor 'x'",
       r.reports[1].message)
-    -- an index of which no product wraps is out of bounds
+    -- an index whose products do not wrap is out of bounds
     assert.equal("out-of-bounds", run(4634, function(x, n, t)
       x[t + n * n] = 0.0
     end).reports[1].kind)
@@ -587,7 +589,7 @@ end)
 describe("signed results of 32 bits", function()
   local MOST, LEAST = 0x7fffffff, -0x80000000
 
-  -- What a run of f(x, n, thread) reports, as its kinds.
+  -- The kinds of the reports of f(x, n, thread).
   local function kinds(n, f)
     local list = {}
     for _, r in ipairs(report(function(x, k) f(x, k, arch.thread_idx()) end, 32,
@@ -641,11 +643,11 @@ describe("signed results of 32 bits", function()
     assert.equal("", kinds(MOST, function(x, n, t)  -- a hash
       x[t] = ((n * 1103515245 + 12345) & 255):to(cute.f32)
     end))
-    assert.equal("", kinds(MOST, function(x, n, t)  -- one that wraps
+    assert.equal("", kinds(MOST, function(x, n, t)  -- wraps on purpose
       local u = n:to(cute.u32) + 1
       cute.when(u:gt(n:to(cute.u32)), function() x[t] = 1.0 end)
     end))
-    assert.equal("", kinds(MOST, function(x, n, t)  -- in a lane without it
+    assert.equal("", kinds(MOST, function(x, n, t)  -- in an inactive lane
       cute.when(n:lt(5), function()
         cute.when((n + 1):lt(5), function() x[t] = 1.0 end)
       end)
@@ -661,13 +663,13 @@ end)
 
 describe("words", function()
   it("a cp.async that nobody committed belongs to no group", function()
-    local g2s = cute.make_tiled_copy(
+    local copy = cute.make_tiled_copy(
       cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),
       cute.make_layout {32}, cute.make_layout {4})
     local r = report(function(x, y)
       local t = arch.thread_idx()
-      local s, thr = smem(128, cute.f32), g2s:get_slice(t)
-      cute.copy(g2s, thr:partition_S(x), thr:partition_D(s))
+      local s, thr = smem(128, cute.f32), copy:get_slice(t)
+      cute.copy(copy, thr:partition_S(x), thr:partition_D(s))
       arch.cp_async_wait_group(0)
       arch.sync_threads()
       y[t] = s[t]

@@ -1,7 +1,8 @@
--- A GEMM of Hopper's parts in the simulator: blocks of a cluster that load
--- half of B for each other by TMA, one warp that does, two warpgroups that
--- multiply by wgmma, mbarriers between them. Whole it is clean at any size and
--- schedule; of every piece that is left out or wrong, the lines are told.
+-- A GEMM from Hopper's components in the simulator: blocks of a cluster load
+-- half of B for each other by TMA, one warp issues the loads, two warpgroups
+-- multiply by wgmma, with mbarriers between them. The complete kernel has no
+-- reports at any size and schedule. If any part is missing or wrong, the lines
+-- are reported.
 local cute = require "cute"
 local support = require "spec.support"
 local arch, _ = cute.arch, cute._
@@ -19,7 +20,7 @@ local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
 local at = support.recorder()  -- lines
 local function line() return debug.getinfo(2, "l").currentline end
 
--- Stages, their barriers, and who waits for whom. o: what is otherwise.
+-- Stages, their barriers, and the number of arrivals each expects. o: changes.
 local function ring(o)
   local stages = o.stages or 3
   local r = {full = arch.alloc_smem(cute.i64, stages),
@@ -157,8 +158,8 @@ end
 local M, N, K = 256, 64, 5 * BK
 local DATA = {operands(M, N, K)}
 
--- Of every schedule: some fault matches (one of) the patterns, at that line
--- and, if given, with that other one.
+-- Asserts for every schedule that some report matches (one of) the patterns, at
+-- that line and, if given, with that other line.
 local function matches(f, patterns)
   for _, p in ipairs(type(patterns) == "table" and patterns or {patterns}) do
     if (f.kind .. ": " .. f.message):find(p) then return true end
@@ -197,7 +198,7 @@ describe("a GEMM of Hopper's parts", function()
   end)
 
   it("must wait for a stage to be empty", function()
-    -- found out by what it writes to, or by expecting before the last is there
+    -- detected by its writes, or by an expect before the last arrival
     local over = "^mbarrier: mbarrier 'r_full'%[%d%] takes 1 arrival a phase; "
       .. "1 arrival comes where 0 are lacking %(but %d+ bytes%)"
     tells({no_empty = true}, {over, "^race: write after a [rw]%w+ by a bulk "
@@ -234,13 +235,13 @@ describe("a GEMM of Hopper's parts", function()
 end)
 
 ---------------------------------------------------------------------------
--- cp.async is no agent with a proxy of its own
+-- cp.async is not an agent with its own proxy
 ---------------------------------------------------------------------------
 
 describe("what cp.async brought to an mbarrier", function()
   local TILE = {32, 4}
 
-  -- Warp 0 copies, a thread of warp 1 stores it by TMA.
+  -- Warp 0 copies the data, a thread of warp 1 stores it by TMA.
   local function pass(fence)
     return function(x, store, coords)
       local lane = arch.lane_idx()

@@ -1,5 +1,5 @@
--- Lanes of a warp that wait for one another: they go on by turns, keep what is
--- theirs, and meet again. Where nobody can help, that is a deadlock still.
+-- Lanes of a warp that wait for one another: they run alternately, keep their
+-- values, and reconverge. If none can help another, it is still a deadlock.
 local cute = require "cute"
 local order = require "spec.sim.order"
 local support = require "spec.support"
@@ -14,7 +14,8 @@ local function report(seed, block, f, ...)
     budget = 2000000})
 end
 
--- Runs clean under some seeds; x afterwards is what want(i) says.
+-- Asserts that it has no reports under some seeds, and that x[i] is then
+-- want(i).
 local function right(block, n, want, f)
   for seed = 1, 4 do
     local x = tensor(n)
@@ -85,7 +86,7 @@ describe("lanes that wait for one another", function()
 
   it("meet again in each turn of a loop, with registers of their own",
      function()
-    -- In turn k lane k is the last: it waits until all others have counted.
+    -- In round k lane k is the last: it waits until all others have counted.
     right(32, 32, function(i) return 8 * i + 28 end, function(x)
       local t, s = arch.lane_idx(), smem(8)
       local r = cute.make_rmem_tensor({1}, cute.i32)
@@ -137,7 +138,9 @@ describe("lanes that wait for one another", function()
       end)
     end)
   end)
+end)
 
+describe("lanes that wait for one another", function()
   it("are told where one of them wrote with no release", function()
     local r = report(1, 32, function(x)
       local t, s = arch.lane_idx(), order.flags(2)

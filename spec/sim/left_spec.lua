@@ -1,6 +1,6 @@
--- Outputs that kernels leave unwritten in part: told by a coordinate and how
--- many; not where something stands there already, where a part is handed over,
--- or where the kernel says so.
+-- Outputs that a kernel leaves partly unwritten: reported by a coordinate and a
+-- count. Not reported if the memory already has a value, if only part of it is
+-- passed, or if the kernel allows it.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
@@ -10,7 +10,7 @@ local function report(f, block, ...)
     block = block, device = "sim:sm_90a", faults = "return"})
 end
 
--- Rows of y below n, all columns but the last `less`.
+-- Writes rows of y below n, all columns except the last `less`.
 local function rows(n, less, ok)
   return function(y)
     local t = arch.thread_idx()
@@ -39,7 +39,7 @@ describe("elements of an output", function()
     told(report(rows(8, 1), 8, empty {{8, 4}}), "(0,3)",
       "8 of 32 elements of global tensor 'y', an output, were not written: "
       .. "element 24")
-    -- gaps are no elements
+    -- gaps are not elements
     assert.is_true(report(rows(8, 0), 8, empty {{8, 4}, {7, 1}}).ok)
     told(report(rows(8, 1), 8, empty {{8, 4}, {7, 1}}), "(0,3)",
       "8 of 32 elements of global tensor 'y', an output, were not written: "
@@ -87,7 +87,7 @@ describe("elements of an output", function()
     local y = cute.empty({8, 4}, cute.f32)
     assert.is_true(run(cute.local_tile(y, {4, 4}, {1, 0}), 4, 0).ok)
     assert.is_true(run(cute.local_tile(y, {4, 4}, {0, 0}), 3, 0).ok)
-    -- what it reads it has in place
+    -- elements that it reads are already there
     y = cute.empty({8, 4}, cute.f32)
     assert.is_true(report(function(x)
       local t = arch.thread_idx()

@@ -1,7 +1,7 @@
--- Tensor maps that a kernel writes to memory, by whatever stores: a copy by one
--- comes behind a release by somebody who knows all that was written, and an
--- acquire in its own block; each left out, or in a place where nothing orders
--- it, is told, whatever the schedule.
+-- Tensor maps that a kernel writes to memory by any kind of store. A copy that
+-- uses one must follow a release by a thread that has seen all the writes, and
+-- an acquire in its own block. Each is reported if it is missing or unordered,
+-- whatever the schedule.
 local cute = require "cute"
 local support = require "spec.support"
 local tma = require "spec.tma"
@@ -19,12 +19,12 @@ local function thread0(f) when(arch.thread_idx():eq(0), f) end
 local release = cpasync.fence_tma_desc_release
 local acquire = cpasync.fence_tma_desc_acquire
 
--- Ways to write `map` in memory, by warp 0; `here` is shared memory.
+-- Ways for warp 0 to write `map` in memory; `here` is shared memory.
 local WRITE = {
   whole = function(atom, _, map)
     lane0(function() cpasync.copy_tensormap(atom, map) end)
   end,
-  words = function(atom, here, map)  -- a lane each
+  words = function(atom, here, map)  -- one for each lane
     lane0(function() cpasync.copy_tensormap(atom, here) end)
     arch.sync_warp()
     local lane = arch.lane_idx()
@@ -38,8 +38,8 @@ local WRITE = {
   end,
 }
 
--- A block copies a box by a map that warp 0 wrote: o.write, then o.hand(map)
--- by all, then o.by (a warp) copies, f(map) before in that warp.
+-- A block copies a box by a map that warp 0 wrote with o.write. All threads
+-- call o.hand(map), then warp o.by copies, after f(map).
 local function report(o, at, seed)
   local x = tma.tensor({40, 20}, cute.f32, function(i) return i end)
   local out, maps = cute.zeros({512}, cute.f32), cute.zeros({16}, cute.i64)
@@ -133,7 +133,7 @@ end
 
 describe("a tensor map in memory", function()
   for name, write in pairs(WRITE) do
-    -- One thread writes, all lanes release what it says to them, a barrier.
+    -- One thread writes, all lanes release the writes, then a barrier.
     local right = {write = write,
       after = function() arch.sync_warp() release() end,
       hand = function() arch.sync_threads() end, before = acquire}
@@ -165,14 +165,14 @@ describe("a tensor map in memory", function()
     it("is acquired behind the release, in front of the copy: " .. name,
        function()
       tells("acquire", with(right, {before = false, hand = function(map)
-        warp(1, function() acquire(map) end)  -- of what it does not know
+        warp(1, function() acquire(map) end)  -- has not seen the release
         arch.sync_threads()
       end}))
-      clean(with(right, {before = function(map)  -- a lane for its warp
+      clean(with(right, {before = function(map)  -- one lane for its warp
         when(arch.lane_idx():eq(3), function() acquire(map) end)
         arch.sync_warp()
       end}))
-      tells("acquire", with(right, {before = function(map)  -- for itself
+      tells("acquire", with(right, {before = function(map)  -- only for itself
         when(arch.lane_idx():eq(3), function() acquire(map) end)
       end}))
       clean(with(right, {before = false, hand = function(map)  -- for the block
@@ -182,7 +182,7 @@ describe("a tensor map in memory", function()
       end}))
       tells("acquire", with(right, {before = false, hand = function(map)
         arch.sync_threads()
-        warp(0, function() acquire(map) end)  -- nobody waits for that
+        warp(0, function() acquire(map) end)  -- nothing waits for it
       end}))
     end)
   end
@@ -199,7 +199,7 @@ describe("a tensor map in memory", function()
     end
     clean(published {})
     tells("acquire", published {acquire = false})
-    for seed = 1, SEEDS do  -- but one before
+    for seed = 1, SEEDS do  -- the schedule with one before it
       local r = report(published {sync = false}, {}, seed)
       assert.equal("warp-race", r.reports[1].kind)
     end
@@ -249,7 +249,7 @@ describe("a tensor map for another block", function()
       clean(o(function() arch.sync_warp() release() end, acquire))
       tells("release", o(nil, acquire))
       tells("acquire", o(function() arch.sync_warp() release() end))
-      tells("acquire", o(function(map)  -- there
+      tells("acquire", o(function(map)  -- in the other block
         arch.sync_warp()
         release()
         acquire(map)

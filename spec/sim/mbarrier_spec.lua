@@ -1,6 +1,6 @@
--- mbarriers in the simulator: what hands over by them is clean on every
--- schedule, and with any one piece left out or wrong the fault is told, with
--- its lines.
+-- mbarriers in the simulator: a correct hand-over has no reports on any
+-- schedule. If any part is missing or wrong, the fault is reported with its
+-- lines.
 local support = require "spec.support"
 local cute = require "cute"
 local seeds = require "spec.seeds"
@@ -17,11 +17,11 @@ local function clean(f, opts, ...)
 end
 
 ---------------------------------------------------------------------------
--- Rings whose barriers count other threads than those that arrive
+-- Rings whose barriers expect other counts than the threads that arrive
 ---------------------------------------------------------------------------
 
--- Four warps read what a fifth one fills, `rounds` stages of two; `counts`
--- arrivals make a stage full and empty.
+-- Four warps read data that a fifth one fills, `rounds` stages of two; these
+-- counts of arrivals make a stage full and empty.
 local function readers(full_count, empty_count, rounds, lines)
   return function(y)
     local t, lane = arch.thread_idx(), arch.lane_idx()
@@ -59,7 +59,7 @@ local function readers(full_count, empty_count, rounds, lines)
 end
 
 describe("a ring that counts", function()
-  -- What each seed tells first, its line in front, and lines.
+  -- The first report of each seed, preceded by its line, and the lines.
   local function first(full, empty, rounds)
     local lines, told = support.recorder(), {}
     for seed = 1, SEEDS do
@@ -93,7 +93,7 @@ describe("a ring that counts", function()
         end
       end
     end
-    for _, rounds in ipairs {3, 4, 6, 7, 16} do  -- or a reader missed a phase
+    for _, rounds in ipairs {3, 4, 6, 7, 16} do  -- a reader missed a phase
       for _, text in ipairs((first(32, 3, rounds))) do
         assert.not_equal("", text)
       end
@@ -147,7 +147,7 @@ it("an mbarrier is invalidated behind all who use it", function()
 end)
 
 describe("an mbarrier's memory", function()
-  -- f(words, t): what one thread does there once the mbarrier is made.
+  -- f(words, t): an access by one thread after the mbarrier is initialised.
   local function kernel(inval, f)
     return function(y)
       local t, s = arch.thread_idx(),
@@ -212,7 +212,7 @@ describe("an mbarrier's memory", function()
   end)
 end)
 
--- Each knows that the others came, by another way than the barrier.
+-- Each thread knows by another way than the barrier that the others arrived.
 it("arrivals of two phases, with a barrier between, are right", function()
   clean(function(y)
     local bar = arch.alloc_smem(cute.i64, 1)
@@ -244,7 +244,7 @@ end)
 local STAGES, ROUNDS = 3, 8
 local at = support.recorder()  -- lines of the ring
 
--- Waits by asking: `ask` is try_wait or test_wait.
+-- Waits by polling: `ask` is try_wait or test_wait.
 local function asking(ask)
   return function(bar, parity)
     local done = cute.var(ask(bar, parity))
@@ -254,7 +254,7 @@ local function asking(ask)
   end
 end
 
--- o: what is left out, or otherwise.
+-- o: omitted or changed parts.
 local function ring(o)
   local wait = o.wait or arch.mbarrier_wait
   local stages, rounds = o.stages or STAGES, o.of or ROUNDS
@@ -414,10 +414,12 @@ describe("an mbarrier", function()
     assert.matches("takes 32 arrivals a phase; 64 arrivals come at once where "
       .. "32 are lacking", text)
   end)
+end)
 
+describe("an mbarrier", function()
   it("is taken back, and made again for others", function()
-    -- A warp arrives at a barrier of 64, then one of 32 at the same place; o:
-    -- what is left out.
+    -- A warp arrives at a barrier of 64 arrivals, then at one of 32 at the same
+    -- address; o: omitted parts.
     local function twice(o)
       return function(out)
         local bar, tid = arch.alloc_smem(cute.i64, 1), arch.thread_idx()
@@ -484,7 +486,7 @@ describe("an mbarrier", function()
         or told:find("nothing that orders its mbarrier_init before", 1, true),
         told)
     end
-    -- bytes are on their way
+    -- bytes are pending
     local report = launch(function(x)
       local bar = arch.alloc_smem(cute.i64, 1)
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64}, 16)
@@ -528,7 +530,9 @@ describe("an mbarrier", function()
     end, {block = 1}, cute.zeros({1}, cute.i32), 2)
     assert.equal("out-of-bounds", report.reports[1].kind)
   end)
+end)
 
+describe("an mbarrier", function()
   it("counts bytes, and says how many are missing", function()
     local function expects(first, second, count)
       return (found(function(_)
@@ -559,7 +563,7 @@ end)
 ---------------------------------------------------------------------------
 
 describe("cp.async that arrives at an mbarrier", function()
-  -- Warp 0 copies, warp 1 reads; `count` arrivals.
+  -- Warp 0 copies, warp 1 reads; the barrier expects `count` arrivals.
   local function copies(arrive, count)
     return function(x, out)
       local tid, lane = arch.thread_idx(), arch.lane_idx()
@@ -610,15 +614,15 @@ describe("cp.async that arrives at an mbarrier", function()
 end)
 
 ---------------------------------------------------------------------------
--- Waits that may come a phase too late
+-- Waits that may come one phase too late
 ---------------------------------------------------------------------------
 
 describe("a wait that nothing orders before the next phase's end", function()
   local pipeline = cute.pipeline
   local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
-  -- A warp fills 8 stages of a ring of 3, another reads them; the first one
-  -- ends by a wait for all stages, in one of several states.
+  -- A warp fills 8 stages of a ring of 3, another one reads them. The first
+  -- ends with a wait for all stages, in one of several states.
   local function ended(tail)
     return function(y)
       local warp, lane = arch.warp_idx(), arch.lane_idx()
@@ -664,7 +668,7 @@ describe("a wait that nothing orders before the next phase's end", function()
     clean(ended(function() end), {}, cute.zeros({256}, cute.i32))
   end)
 
-  -- Thread 0 ends two phases; warp 1 waits for the first.
+  -- Thread 0 completes two phases; warp 1 waits for the first.
   local function twice(between, more)
     return function(y)
       local t = arch.thread_idx()

@@ -1,5 +1,5 @@
--- Bits that an H100 and an H200 gave (driver 580.159.04): NaNs, subnormal sums
--- of reductions, what lies outside of a tensor map, fields of 64 bits.
+-- Bits measured on an H100 and an H200 (driver 580.159.04): NaNs, subnormal
+-- sums of reductions, elements outside a tensor map, 64-bit fields.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
@@ -15,8 +15,8 @@ local function words(t, list)
   return WORD[t] == t and w or cute.recast_tensor(w, cute[t]), w
 end
 
--- f of operands {type, word}, as a word of type `out`, is `want`; all lanes of
--- a warp compute it, and a thread alone.
+-- Asserts that f of operands {type, word} is `want`, as a word of type `out`,
+-- computed by all lanes of a warp and by a single thread.
 local function gives(want, out, f, ...)
   local n, ins = select("#", ...), {}
   for k = 1, n do
@@ -138,7 +138,7 @@ describe("fields of 64 bits", function()
   end)
 end)
 
--- What is in memory after `op` of each pair, in a space.
+-- The memory after `op` of each pair, in a space.
 local function after(t, op, space, memory, operand)
   local a, w = words(t, memory)
   local b = words(t, operand)
@@ -185,7 +185,7 @@ describe("atomic sums", function()
   end)
 end)
 
--- What a TMA reduction of 8 elements of `t` leaves, by `op`.
+-- The result of a TMA reduction of 8 elements of `t` by `op`.
 local function reduced(t, op, from, to, internal)
   local cpasync = cute.nvgpu.cpasync
   local n = #from

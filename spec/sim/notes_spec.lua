@@ -1,11 +1,11 @@
--- What is no fault and hardly meant is told beside a run without any: work
--- that nobody sees the result of.
+-- Notes on code that is not faulty, but hardly intended: work whose result is
+-- never used. They accompany a run without faults.
 local cute = require "cute"
 local support = require "spec.support"
 local words = require "cute.lang.report"
 local arch, cpasync = cute.arch, cute.nvgpu.cpasync
 
--- The report of a launch with 32 threads, and what it says on standard error.
+-- The report of a launch with 32 threads, and its messages on standard error.
 local function run(f, ...)
   local said, tell = {}, words.tell
   words.tell = function(text) said[#said + 1] = text end
@@ -23,7 +23,7 @@ local function run(f, ...)
   return r, said
 end
 
--- A shared tensor of 128 values that cp.async, or plain stores, fill.
+-- A shared tensor of 128 values, filled by cp.async or by plain stores.
 local function fill(how, after)
   return function(x, y)
     local t = arch.thread_idx()
@@ -82,7 +82,7 @@ describe("a note tells of a shared tensor that", function()
 end)
 
 describe("a note tells of a TMA store", function()
-  -- Tiles of 16 rows of an output of 32: tile 1 and the one that n tells.
+  -- Tiles of 16 rows of an output of 32: tile 1 and tile n.
   local function store(one, n)
     local D = cute.zeros({32, 16}, cute.bf16)
     local smem = cute.make_layout({16, 16}, {16, 1})
@@ -121,7 +121,7 @@ describe("a note tells of a TMA store", function()
 end)
 
 describe("a note tells of a grid that is too small", function()
-  -- y[i] = f(x[i]) by `grid` blocks of 32, and what is said.
+  -- Computes y[i] = f(x[i]) by `grid` blocks of 32; returns the messages.
   local function run_grid(grid, x, y, body, n)
     local said, tell = {}, words.tell
     words.tell = function(text) said[#said + 1] = text end
@@ -156,7 +156,7 @@ describe("a note tells of a grid that is too small", function()
   it("not where all is stored, or a part may be meant", function()
     local function quiet(...) assert.is_nil(run_grid(...)) end
     quiet(20, zeros(640), zeros(640), map)
-    -- a bound inside of the grid, a length, a shorter input, none
+    -- a bound inside the grid, a length, a shorter input, none
     quiet(10, zeros(640), zeros(640), function(x, y, b, t)
       local i = b * 32 + t
       cute.when(i:lt(300), function() y[i] = x[i] end)
@@ -165,7 +165,7 @@ describe("a note tells of a grid that is too small", function()
     quiet(10, zeros(320), zeros(640), map)
     quiet(10, zeros(400), zeros(640), map)
     quiet(10, zeros(1), zeros(640), function(_, y, b, t) y[b * 32 + t] = 1 end)
-    -- in place, one block, blocks that store nothing, a part in the middle
+    -- in place, one block, blocks without stores, a part in the middle
     quiet(10, zeros(640), zeros(640), function(x, y, b, t)
       y[b * 32 + t] = y[b * 32 + t] + x[t]
     end)

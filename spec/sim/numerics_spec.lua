@@ -10,7 +10,8 @@ local FIELDS = {
   tf32 = {8, 10, 127, 13}, e4m3 = {4, 3, 7, 0}, e5m2 = {5, 2, 15, 0},
 }
 
--- nan, or sign and inf, or sign, integer significand, exponent of its unit.
+-- Returns nan, or sign and inf, or sign, integer significand and the exponent
+-- of its unit.
 local function parse(name, u)
   local f = FIELDS[name]
   local eb, mb, bias = f[1], f[2], f[3]
@@ -27,7 +28,7 @@ end
 
 local function pack_f32(x) return string.unpack("<I4", string.pack("<f", x)) end
 
--- sum * 2^unit in f32, toward zero, with `keep` fraction bits.
+-- Rounds sum * 2^unit to f32 toward zero, with `keep` fraction bits.
 local function to_f32(sum, unit, keep)
   local mag, top = math.abs(sum), 0
   if mag == 0 then return 0 end

@@ -1,5 +1,5 @@
--- Kernels in which threads of a block hand data to one another, and what the
--- simulator finds in them over many schedules: for order_spec.lua.
+-- Kernels in which threads of a block pass data to one another, and the
+-- simulator's reports over many schedules: for order_spec.lua.
 local assert = require "luassert"
 local cute = require "cute"
 local support = require "spec.support"
@@ -22,7 +22,7 @@ local function run(seed, block, f, ...)
     budget = 1000000})
 end
 
--- Flags set to 0 before anything else, in order for all.
+-- Flags that are set to 0 first, ordered for all threads.
 local function flags(n)
   local f, tid = smem(n), arch.thread_idx()
   cute.when(tid:lt(n), function() f[tid] = 0 end)
@@ -30,7 +30,7 @@ local function flags(n)
   return f
 end
 
--- Shared memory that holds zeros once flags() is through.
+-- Shared memory that holds zeros after flags().
 local function zeroed(n)
   local s, tid = smem(n), arch.thread_idx()
   cute.when(tid:lt(n), function() s[tid] = 0 end)
@@ -45,8 +45,8 @@ end
 local function warp(n, f) cute.when(arch.warp_idx():eq(n), f) end
 local function lane0(f) cute.when(arch.lane_idx():eq(0), f) end
 
--- What is found over many seeds, each as "kind line line2" from `base`; nil
--- where it depends on the seed in more than which of the two came first.
+-- The reports over many seeds, each as "kind line line2" relative to `base`;
+-- nil if they depend on the seed in more than which access came first.
 local function found(kernel, block, ...)
   local all
   for seed = 1, SEEDS do
@@ -69,11 +69,11 @@ local function found(kernel, block, ...)
 end
 
 ---------------------------------------------------------------------------
--- One warp writes, another reads the other way round
+-- One warp writes, another reads in reverse order
 ---------------------------------------------------------------------------
 
--- publish(flag), wait(flag): what stands between. Returns what is found and
--- what must be when the two lines race.
+-- publish(flag), wait(flag): the synchronisation between write and read.
+-- Returns the reports, and those expected if the two lines race.
 local function handover(publish, wait, nflag)
   local A, lines = cute.zeros({64}, cute.i32), support.recorder()
   for i = 0, 31 do A[i] = 100 + i end
@@ -106,7 +106,7 @@ local function broken(publish, wait, nflag)
   assert.equal(want, text)
 end
 
--- Lane 0 for its warp.
+-- Lane 0 acts for its warp.
 local function one_store(how, sync, fence)
   return function(f)
     if sync ~= false then arch.sync_warp() end

@@ -1,7 +1,7 @@
--- The simulator's idea of order inside a block, against the PTX memory model:
--- of every way that cute.arch has to hand data from thread to thread, the
--- whole one is clean whatever the schedule, and with any one piece left out
--- the two lines that then race are named, whatever the schedule.
+-- The simulator's memory order inside a block, compared with the PTX memory
+-- model. For every way in which cute.arch passes data between threads, the
+-- complete form has no reports on any schedule. If any part is missing, the two
+-- lines that race are named on every schedule.
 local support = require "spec.support"
 local cute = require "cute"
 local order = require "spec.sim.order"
@@ -14,9 +14,9 @@ local ACQ, REL, RLX, BOTH, FENCES, line, smem, zeroed, flags, poll, warp,
 local arch = cute.arch
 
 describe("release and acquire", function()
-  -- PTX: a release synchronises with an acquire that reads its value; lane 0
-  -- has the others' writes behind it only after bar.warp.sync, and hands them
-  -- on to the others only by another one.
+  -- PTX: a release synchronises with an acquire that reads its value. Lane 0
+  -- covers the other lanes' writes only after bar.warp.sync, and passes them on
+  -- to the other lanes only by another one.
   it("by one lane for its warp", function()
     whole(one_store(REL), one_poll(ACQ))
     whole(one_store(REL), all_poll(ACQ, 1))
@@ -125,7 +125,9 @@ describe("release and acquire", function()
       end)
     end, 96, cute.zeros({96}, cute.i32))))
   end)
+end)
 
+describe("release and acquire", function()
   it("every lane for itself, on a flag of its own", function()
     local function store(how)
       return function(f)
@@ -229,7 +231,7 @@ describe("release and acquire", function()
 end)
 
 describe("chains", function()
-  -- Warp 0 writes, warp 1 hands on, warp 2 reads.
+  -- Warp 0 writes, warp 1 passes it on, warp 2 reads.
   local function relay(middle)
     local lines = support.recorder()
     local text = found(function(a)
@@ -267,7 +269,7 @@ describe("chains", function()
     assert.equal(want, text)
   end)
 
-  -- PTX: observation order goes through atomics, not through plain stores.
+  -- PTX: observation order extends through atomics, not through plain stores.
   it("another thread's atomic keeps a release alive, its store does not",
      function()
     local function over(second)
@@ -456,7 +458,9 @@ describe("buffers that are used again", function()
     end, 64, cute.zeros({2}, cute.i32))
     assert.equal(("race %d %d"):format(lines[1], lines[2]), text)
   end)
+end)
 
+describe("buffers that are used again", function()
   it("a plain store to a polled flag is a race", function()
     local lines = support.recorder()
     local text = found(function(a)
@@ -474,16 +478,16 @@ describe("buffers that are used again", function()
   end)
 end)
 
--- A buffer goes from warp to warp, by chance: whoever has it reads it the
--- other way round and writes it. Each step has exactly one way to be ordered
--- after the one before it, so all of them make the whole clean, and without
--- one piece of one of them there is a race.
+-- A buffer passes from warp to warp at random. Each warp reads it in reverse
+-- order and writes it. Each step uses exactly one way to be ordered after the
+-- previous one, so the complete kernel has no reports; with one part of one way
+-- missing there is a race.
 describe("random relays", function()
   local fence = arch.fence_acq_rel_cta
   local function bar(f)
     return function(k) return function() f(k % 15 + 1, 64) end end
   end
-  -- publish, wait; and the same with a piece left out
+  -- publish, wait; and the same with a part missing
   local WAYS = {
     {one_store(REL), one_poll(ACQ), one_store(RLX), one_poll(ACQ)},
     {one_store(REL), all_poll(ACQ, 1), one_store(REL), all_poll(RLX, 1)},

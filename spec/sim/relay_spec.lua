@@ -1,7 +1,7 @@
--- Blocks that hand data to one another through global memory: what a release
--- covers and an acquire brings, told whatever the schedule where a piece of it
--- is missing, and clean where it is whole; deadlocks on flags; that nothing
--- depends on how many threads of the host there are.
+-- Blocks that pass data to one another through global memory: the effect of a
+-- release and an acquire. A missing part is reported on every schedule, and the
+-- complete form has no reports. Also deadlocks on flags, and independence of
+-- the number of host threads.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
@@ -15,7 +15,7 @@ local gpu = arch.fence_acq_rel_gpu
 local function line() return debug.getinfo(2, "l").currentline end
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
 
--- The report of f with zeros of these lengths for its arguments.
+-- The report of f with zeros of these lengths as arguments.
 local function launch(opts, f, sizes)
   local args = {}
   for i, n in ipairs(sizes) do args[i] = zeros(n, opts.dtype) end
@@ -26,7 +26,8 @@ local function launch(opts, f, sizes)
   return support.report(call:launch(all)), args
 end
 
--- What each seed finds, "kind line line2", and how many find something.
+-- The reports of each seed, "kind line line2", and the number of seeds with
+-- one.
 local function found(f, sizes, opts)
   local list, some = {}, 0
   for seed = 1, SEEDS do
@@ -49,8 +50,8 @@ local function poll(ptr, how)
             function() end)
 end
 
--- Block 0 stores x[t] and says so at flag 0; block 1 waits and reads it. Parts
--- of it by name, each a function that may be replaced.
+-- Block 0 stores x[t] and signals at flag 0; block 1 waits and reads it. Its
+-- parts, by name, are functions that may be replaced.
 local function handover(parts)
   local at = support.recorder()
   local function part(name, default) return parts[name] or default end
@@ -102,7 +103,7 @@ describe("a hand-over between blocks", function()
     end}
     whole {publish = function(f)
       arch.atomic_add(f.iterator, 1, {sem = "release", scope = "gpu"})
-      arch.atomic_add(f.iterator, 1)  -- goes on with it
+      arch.atomic_add(f.iterator, 1)  -- continues the release sequence
     end}
   end)
 
@@ -116,7 +117,8 @@ describe("a hand-over between blocks", function()
     broken {met = function() end}
   end)
 
-  -- Block 1 says at flag 1 that it has begun, or (chain) that block 0 is done.
+  -- Block 1 signals at flag 1 that it has started, or (chain) that block 0 is
+  -- done.
   local function three(chain, waits)
     local at = support.recorder()
     local text, some = found(function(x, flag, y)
@@ -196,7 +198,9 @@ describe("a hand-over between blocks", function()
     assert.equal("", (found(kernel(0), {2, 1})))
     assert.matches("^block%-race %d+ %d+$", (found(kernel(1), {2, 1})))
   end)
+end)
 
+describe("a hand-over between blocks", function()
   -- Block 1 loads by a bulk copy what threads of block 0 stored.
   it("to an agent needs a fence between the proxies", function()
     local at, cpasync = support.recorder(), cute.nvgpu.cpasync
@@ -331,7 +335,8 @@ describe("a barrier over all blocks", function()
     end
   end)
 
-  -- Barriers of several rounds. own: every thread polls; otherwise the first.
+  -- Barriers of several rounds. own: every thread polls; otherwise the first
+  -- one.
   local function rounds(wait, own)
     return function(count, x, y)
       local t, b, n = arch.thread_idx(), arch.block_idx(), arch.grid_dim()
@@ -389,7 +394,7 @@ describe("a barrier over all blocks", function()
   end)
 
   it("not with more blocks than the SMs hold", function()
-    local function held(count, y)  -- two of them in an SM's shared memory
+    local function held(count, y)  -- two fit in an SM's shared memory
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {25 << 10})
       s[arch.thread_idx()] = 0
       kernel(count, y)
@@ -431,7 +436,7 @@ describe("what blocks compute together", function()
 end)
 
 describe("accesses with an order, of two blocks", function()
-  -- Whoever comes first: each has to be for the other, too.
+  -- In any order: each access needs a scope that includes the other block.
   local WIDTH = {cta = 1, cluster = 2, gpu = 3, sys = 4}
   for _, cluster in ipairs {1, 2} do
     it("race where one is for its own block, clusters of " .. cluster,
@@ -467,44 +472,45 @@ describe("accesses with an order, of two blocks", function()
 end)
 
 ---------------------------------------------------------------------------
--- Accesses that a later, or an earlier, one of the same thread hid
+-- Accesses hidden by a later, or an earlier, one of the same thread
 ---------------------------------------------------------------------------
 
+local GPU = {sem = "relaxed", scope = "gpu"}
+local function add(p, how) arch.atomic_add(p, 1, how) end
+
+-- Block 1 executes that, block 0 adds.
+local function report(f, cluster, used, seed)
+  return support.report(cute.kernel("k", function(x, y)
+    cute.when(arch.thread_idx():eq(0), function()
+      cute.when(arch.block_idx():eq(1), function() f(x.iterator) end,
+        function()
+          for i = 0, 1 do
+            local old = arch.atomic_add(x.iterator, 1, GPU)
+            if used then y[i] = old end
+          end
+        end)
+    end)
+  end)(cute.zeros({1}, cute.i32), cute.zeros({2}, cute.i32)):launch {
+    grid = 2, cluster = cluster, block = 32, device = "sim:sm_90a",
+    seed = seed, faults = "return"})
+end
+
 describe("an access that is weaker than other blocks' atomics", function()
-  local GPU = {sem = "relaxed", scope = "gpu"}
   local CTA = {sem = "relaxed", scope = "cta"}
   local function first(p) return cute.make_tensor(p, cute.make_layout(1)) end
-  local function add(p, how) arch.atomic_add(p, 1, how) end
 
   local WEAK = {
     function(p) arch.store(p, 5, CTA) end,
     function(p) add(p, CTA) end,
     function(p) first(p)[0] = 5 end,
   }
-  local AROUND = {  -- what the same thread does besides
+  local AROUND = {  -- other accesses by the same thread
     function(p, weak) weak(p) end,
     function(p, weak) weak(p) add(p, GPU) end,
     function(p, weak) weak(p) arch.store(p, 3, GPU) end,
     function(p, weak) arch.store(p, 3, GPU) weak(p) end,
     function(p, weak) arch.load(p, nil, GPU) weak(p) end,
   }
-
-  -- Block 1 does that, block 0 adds.
-  local function report(f, cluster, used, seed)
-    return support.report(cute.kernel("k", function(x, y)
-      cute.when(arch.thread_idx():eq(0), function()
-        cute.when(arch.block_idx():eq(1), function() f(x.iterator) end,
-          function()
-            for i = 0, 1 do
-              local old = arch.atomic_add(x.iterator, 1, GPU)
-              if used then y[i] = old end
-            end
-          end)
-      end)
-    end)(cute.zeros({1}, cute.i32), cute.zeros({2}, cute.i32)):launch {
-      grid = 2, cluster = cluster, block = 32, device = "sim:sm_90a",
-      seed = seed, faults = "return"})
-  end
   local function each(f)
     for cluster = 1, 2 do
       for seed = 1, 4 do
@@ -554,7 +560,7 @@ describe("an access that is weaker than other blocks' atomics", function()
     end)
   end)
 
-  -- All add to y, the last one by a ticket reads what that came to.
+  -- All blocks add to y; the last one, by a ticket, reads the sum.
   it("a sum that is read behind a relaxed ticket alone", function()
     local function run(how, seed)
       return support.report(cute.kernel("k", function(y, z, ticket)
@@ -578,7 +584,9 @@ describe("an access that is weaker than other blocks' atomics", function()
       assert.equal("y", f.tensor)
     end
   end)
+end)
 
+describe("an access that is weaker than other blocks' atomics", function()
   it("in shared memory is told: no barrier behind what thread 0 put there",
     function()
     local function run(sync, seed)
@@ -604,7 +612,7 @@ describe("an access that is weaker than other blocks' atomics", function()
 end)
 
 ---------------------------------------------------------------------------
--- Counters that are put back
+-- Counters that are reset
 ---------------------------------------------------------------------------
 
 describe("a queue of tiles", function()
@@ -635,8 +643,8 @@ describe("a queue of tiles", function()
     plain = function(c) cute.make_tensor(c, cute.make_layout(1))[0] = 0 end,
   }
 
-  -- Whoever draws number `at` puts the counter back.
-  local function report(put, at, seed)
+  -- The block that draws number `at` resets the counter.
+  local function numbers(put, at, seed)
     local counter = cute.zeros({1}, cute.i32)
     local lines = support.recorder()
     local r = support.report(cute.kernel("k", function(count, y)
@@ -666,7 +674,7 @@ describe("a queue of tiles", function()
   it("is put back by the last of all draws", function()
     for name, put in pairs(PUT) do
       for seed = 1, 4 do
-        local r, left = report(put, TILES + GRID - 1, seed)
+        local r, left = numbers(put, TILES + GRID - 1, seed)
         assert.is_true(r.ok, name .. tostring(r))
         assert.equal(0, left)
       end
@@ -677,7 +685,7 @@ describe("a queue of tiles", function()
     for name, put in pairs(PUT) do
       for seed = 1, 4 do
         for early = 1, 3 do
-          local r, _, at = report(put, TILES + GRID - 1 - early, seed)
+          local r, _, at = numbers(put, TILES + GRID - 1 - early, seed)
           local f = r.reports[1]
           assert.equal("block-race", f.kind)
           if name ~= "plain" then

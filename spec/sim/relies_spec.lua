@@ -4,7 +4,6 @@
 -- fault. What PTX does promise is told by nobody.
 local cute = require "cute"
 local ours = require "spec.ours"
-local shipped = require "spec.shipped"
 local support = require "spec.support"
 local words = require "cute.lang.report"
 local warpgroup = cute.nvgpu.warpgroup
@@ -15,7 +14,19 @@ local SEEDS = 3
 
 local function when(...) return cute.when(...) end
 local function warp(n, f) when(arch.warp_idx():eq(n), f) end
-local line, thread0, barriers = shipped.line, shipped.thread0, shipped.barriers
+local function line() return debug.getinfo(2, "l").currentline end
+local function thread0(f) cute.when(arch.thread_idx():eq(0), f) end
+
+-- mbarriers of these counts.
+local function barriers(counts)
+  local all = arch.alloc_smem(cute.i64, #counts)
+  thread0(function()
+    for i, n in ipairs(counts) do arch.mbarrier_init(all + (i - 1), n) end
+    arch.mbarrier_init_fence()
+  end)
+  arch.sync_threads()
+  return all
+end
 
 -- What each schedule notes, and nothing else: {message, line, line2} or none.
 local function notes(want, launch)

@@ -1,5 +1,5 @@
--- The simulator: each kind of fault planted in a small kernel, with the text
--- of its report; kernels without fault over many seeds.
+-- The simulator: each kind of fault in a small kernel, with the text of its
+-- report; correct kernels over many seeds.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -25,7 +25,7 @@ end
 
 local function line() return debug.getinfo(2, "l").currentline end
 
--- The faults of a report as "kind line line2: message", in order found.
+-- The faults of a report as "kind line line2: message", in order of detection.
 local function faults(report, base)
   local out = {}
   for i, r in ipairs(report.reports) do
@@ -272,7 +272,9 @@ describe("races", function()
       a[tid] = s[tid % 2 * 32 + tid // 2]
     end, ramp(64, cute.bf16)))
   end)
+end)
 
+describe("races", function()
   it("named barriers order those that take part, and only those", function()
     local function handover(id2)
       return run({block = 96}, function(a)
@@ -292,7 +294,7 @@ describe("races", function()
       end, ramp(96))
     end
     clean(handover(2))
-    -- warp 2 meets nobody at barrier 3
+    -- warp 2 is alone at barrier 3
     assert.equal("deadlock", handover(3).reports[1].kind)
   end)
 end)
@@ -302,7 +304,7 @@ describe("cp.async", function()
     cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),
     cute.make_layout {32}, cute.make_layout {4})
 
-  -- One warp brings 128 elements and reads them the other way round.
+  -- One warp copies 128 elements and reads them in reverse order.
   local function fetch(wait, order)
     local base
     local A, B = ramp(128), cute.zeros({128}, cute.f32)
@@ -475,7 +477,9 @@ describe("order", function()
     assert.are.same({"inactive-lane 2 -: shuffle reads lane 16, which takes "
       .. "no part"}, faults(r, base))
   end)
+end)
 
+describe("order", function()
   it("the use of what an integer division by zero gave", function()
     local base
     local function quotient(use)
@@ -499,7 +503,7 @@ describe("order", function()
       a[tid] = cute.where(tid:eq(3), 0, q)
       cute.when(tid:ne(3), function() a[tid] = a[tid] + q end)
     end))
-    clean(run({block = 32}, function(a, n)  -- of the whole block at once
+    clean(run({block = 32}, function(a, n)  -- the whole block at once
       for k in cute.range(2) do
         local q = 7 // (k + n)
         cute.when(cute.gt(k, 0), function() a[arch.thread_idx()] = q end)
@@ -677,7 +681,7 @@ describe("shuffles and votes", function()
 end)
 
 describe("statistics", function()
-  -- Passes of one 4-byte access, from first principles.
+  -- Passes of one 4-byte access, computed from first principles.
   local function passes(addr)
     local words, most = {}, 0
     for _, a in ipairs(addr) do
@@ -786,8 +790,8 @@ describe("the whole of shared memory", function()
 end)
 
 describe("a NaN as an integer", function()
-  -- PTX: the top bit alone from f64 and to 64 bits, else 0; below 32 bits CUDA
-  -- C clamps what i32 has.
+  -- PTX: only the top bit from f64 and to 64 bits, else 0. Below 32 bits CUDA C
+  -- clamps the i32 result.
   local MIN = math.mininteger
   local FROM = {
     f64 = {i8 = -128, i16 = -32768, i32 = -(1 << 31), i64 = MIN, u8 = 0,
@@ -809,7 +813,7 @@ end)
 
 describe("a NaN of f32 arithmetic", function()
   -- PTX: 0x7fffffff, whatever the operands' NaNs are; negation, selection and
-  -- moves keep them. In one lane and in all, by themselves and as constants.
+  -- moves keep them. In one lane and in all, alone and as constants.
   local OPS = {
     add = function(a, b) return a + b end,
     sub = function(a, b) return b - a end,

@@ -1,5 +1,5 @@
--- TMA on the simulator: what is loaded and stored, and the mistakes that can be
--- made, each named with its lines.
+-- TMA on the simulator: loaded and stored data, and the possible mistakes, each
+-- reported with its lines.
 local cute = require "cute"
 local support = require "spec.support"
 local tma = require "spec.tma"
@@ -10,8 +10,8 @@ local LOAD, STORE = cpasync.CopyBulkTensorTileG2SOp(),
 local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
 local TILE = {32, 16}  -- of f32: 2048 bytes
 
--- The report of a launch of f(it) with tile 0 of a tensor; of a multicast two
--- CTAs share it. it: atom, ts, tg, bar, s, out, tid. shift: of tile 0.
+-- The report of a launch of f(it) with tile 0 of a tensor, which two CTAs share
+-- in a multicast. it: atom, ts, tg, bar, s, out, tid. shift: of tile 0.
 local function report(op, f, seed, shift)
   local ctas = op == MULTICAST and 2 or 1
   local x = tma.tensor({40, 20}, cute.f32, function(i) return i end)
@@ -39,7 +39,7 @@ local function report(op, f, seed, shift)
   return r, out
 end
 
--- Loads block `tile`, expecting so many bytes.
+-- Loads block `tile`, expecting this many bytes.
 local function load(bytes, tile, wait)
   return function(x)
     cute.when(x.tid:eq(0), function()
@@ -51,7 +51,7 @@ local function load(bytes, tile, wait)
   end
 end
 
--- Stores tile 0 with or without the fence, the wait, one more write.
+-- Stores tile 0 with or without the fence, the wait, another write.
 local function store(opts)
   return function(x)
     for i = 0, 7 do x.s[x.tid + 64 * i] = 1.0 end
@@ -87,7 +87,7 @@ local function multicast(mask)
   end
 end
 
--- The line of this file that holds a text, for the nth time.
+-- The line of this file with the nth occurrence of a text.
 local function line(text, n)
   local k = 0
   for l in io.lines "spec/sim/tma_spec.lua" do
@@ -99,8 +99,8 @@ local function line(text, n)
   end
 end
 
--- {what it is, operation, kernel, kind, words of the message, line, other
--- line, words of the advice}
+-- {name, operation, kernel, kind, words of the message, line, other line, words
+-- of the advice}
 local MISTAKES = {
   {"expects too many bytes", LOAD, load(4096), "deadlock",
    "2 warps wait (warp 0, 1) at mbarrier 'bar'[0] for the end of phase 0 "
@@ -160,7 +160,7 @@ local MISTAKES = {
    .. "2", "cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar,"},
 }
 
--- Is it one of the report's faults?
+-- Reports whether it is one of the report's faults.
 local function found(r, case)
   for _, f in ipairs(r.reports) do
     if f.kind == case[4] and f.message:find(case[5], 1, true) then
@@ -286,7 +286,9 @@ describe("TMA in the simulator", function()
     end
     assert.equal(2048, bytes)
   end)
+end)
 
+describe("TMA in the simulator", function()
   it("waits for the launch before it", function()
     local x = tma.tensor({32, 16}, cute.f32)
     local out = cute.zeros({512}, cute.f32)

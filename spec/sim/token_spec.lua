@@ -1,11 +1,11 @@
--- Arrivals at mbarriers that give tokens, waits for those, and waits that end
--- after a time.
+-- Arrivals at mbarriers that return tokens, waits for these, and waits with a
+-- time limit.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 
--- Two warps write, arrive and read what the other wrote, n times; wait(bar,
--- token) is how they wait.
+-- Two warps write, arrive and read each other's values, n times; they wait by
+-- wait(bar, token).
 local function swap(wait, forget)
   return cute.kernel("swap", function(o, n)
     local tid, arch = cute.arch.thread_idx(), cute.arch
@@ -45,6 +45,25 @@ local WAYS = {
     end, function() cute.testing.assert_(true) end)
   end,
 }
+
+-- The kinds of fault of f(bar, t), with two mbarriers of 32 arrivals.
+local function faults(f)
+  local r = support.report(cute.kernel("k", function()
+    local bar, t = arch.alloc_smem(cute.i64, 2), arch.thread_idx()
+    cute.when(t:eq(0), function()
+      arch.mbarrier_init(bar, 32)
+      arch.mbarrier_init(bar + 1, 32)
+      arch.mbarrier_init_fence()
+    end)
+    arch.sync_threads()
+    f(bar, t, function(b)
+      return arch.mbarrier_arrive(b, nil, 1, {token = true})
+    end)
+  end)():launch {grid = 1, block = 32, device = "sim", faults = "return"})
+  return r.reports[1] and r.reports[1].message, #r.reports
+end
+local FOREIGN = "mbarrier 'bar'[%d] is asked for a phase by a token that no "
+  .. "arrival at it gave: a token belongs to its mbarrier"
 
 describe("tokens of mbarriers", function()
   for name, wait in pairs(WAYS) do
@@ -115,25 +134,6 @@ describe("tokens of mbarriers", function()
       tostring(report), 1, true)
   end)
 
-  -- The kinds of fault of f(bar, t), two mbarriers of 32 arrivals.
-  local function faults(f)
-    local r = support.report(cute.kernel("k", function()
-      local bar, t = arch.alloc_smem(cute.i64, 2), arch.thread_idx()
-      cute.when(t:eq(0), function()
-        arch.mbarrier_init(bar, 32)
-        arch.mbarrier_init(bar + 1, 32)
-        arch.mbarrier_init_fence()
-      end)
-      arch.sync_threads()
-      f(bar, t, function(b)
-        return arch.mbarrier_arrive(b, nil, 1, {token = true})
-      end)
-    end)():launch {grid = 1, block = 32, device = "sim", faults = "return"})
-    return r.reports[1] and r.reports[1].message, #r.reports
-  end
-  local FOREIGN = "mbarrier 'bar'[%d] is asked for a phase by a token that no "
-    .. "arrival at it gave: a token belongs to its mbarrier"
-
   it("belong to their mbarrier", function()
     for name, wait in pairs {
       wait = arch.mbarrier_wait,
@@ -154,10 +154,12 @@ describe("tokens of mbarriers", function()
       end), name)
     end
     assert.equal(FOREIGN:format(1), faults(function(b, _, arrive)
-      arch.mbarrier_wait(b + 1, arrive(b))  -- where nobody ever arrives
+      arch.mbarrier_wait(b + 1, arrive(b))  -- nothing arrives there
     end))
   end)
+end)
 
+describe("tokens of mbarriers", function()
   it("are followed through variables, branches, choices, memory", function()
     local function mixed(right)
       return function(b, t, arrive)

@@ -1,6 +1,6 @@
-// For specs and golden data: the simulator's arithmetic of matrix units, what
-// it counts for an access, and conversions from and to f32, as Lua functions.
-// Loaded by spec/sim/units.lua; element types are given by name.
+// The simulator's matrix arithmetic, access counters, and conversions from and
+// to f32, as Lua functions for specs and golden data. Loaded by
+// spec/sim/units.lua; element types are given by name.
 #include <lua.h>
 #include <lauxlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void *new_array(lua_State *L, size_t n, size_t size) {
   return memset(lua_newuserdatauv(L, (n + 1) * size, 0), 0, (n + 1) * size);
 }
 
-// The list at idx, n integers, in a userdata that is pushed.
+// Pushes a userdata with the list at idx, n integers.
 static uint64_t *check_words(lua_State *L, int idx, size_t n) {
   luaL_checktype(L, idx, LUA_TTABLE);
   uint64_t *w = new_array(L, n, sizeof *w);
@@ -107,7 +107,7 @@ static int l_mma_dot(lua_State *L) {
   return 1;
 }
 
-// What a tile holds: n elements of t as the tile functions take them.
+// The contents of a tile: n elements of t as the tile functions take them.
 static float *floats(lua_State *L, DType t, const uint64_t *bits, size_t n) {
   float *x = new_array(L, n, sizeof *x);
   for (size_t i = 0; i < n; i++) x[i] = dtype_to_float(t, bits[i]);
@@ -178,7 +178,7 @@ static int l_mma_tile(lua_State *L) {
   return push_words(L, c, (size_t)(M * N));
 }
 
-// ---- what the hardware counts ----
+// ---- hardware counters ----
 
 static int push_passes(lua_State *L, SimPasses p) {
   lua_pushinteger(L, p.wavefronts);
@@ -220,7 +220,7 @@ static int l_global(lua_State *L) {
 
 // ---- conversions ----
 
-// float_to_bits(dtype, f32 bits) -> bits: the path that starts from f32
+// float_to_bits(dtype, f32 bits) -> bits: the conversion from f32
 static int l_float_to_bits(lua_State *L) {
   float x = bits_float((uint32_t)luaL_checkinteger(L, 2));
   lua_pushinteger(L, (lua_Integer)dtype_from_float(check_dtype(L, 1), x));

@@ -1,6 +1,6 @@
--- Waits for groups that stand there and do not do: what the advice says. A
--- barrier is missing behind the wait, the wait leaves the group pending, it is
--- by threads that started nothing, or for the reads alone.
+-- Waits for groups that are present but insufficient, and the advice for them.
+-- A barrier is missing after the wait, the wait leaves the group pending, the
+-- waiting threads started nothing, or it waits only for the reads.
 local cute = require "cute"
 local support = require "spec.support"
 
@@ -14,14 +14,14 @@ local function report(f, o, ...)
   return support.report(cute.kernel("k", f)(...):launch(launch))
 end
 
--- What is lacking, and the text; nil: nothing is told.
+-- Returns the missing part and the text; nil: no report.
 local function lack(...)
   local r = report(...)
   if r.ok then return nil, tostring(r) end
   return ("%s %s"):format(r.reports[1].kind, r.reports[1].lack), tostring(r)
 end
 
--- Two warpgroups multiply out of A, which all threads fill again.
+-- Two warpgroups multiply from A, which all threads fill again.
 local function products(wait)
   local atom = warpgroup.make_smem_layout_atom("K_SW128", cute.bf16)
   local whole = cute.tile_to_shape(atom, {128, 64})
@@ -55,7 +55,7 @@ local function products(wait)
   end, {block = 256}, cute.empty({128, 64}, cute.f32))
 end
 
--- One thread stores a buffer twice; all fill it in between.
+-- One thread stores a buffer twice; all threads fill it in between.
 local function stores(wait, seed)
   return lack(function(y)
     local tid = arch.thread_idx()
@@ -106,7 +106,7 @@ describe("advice on waits for groups", function()
     local seen = 0
     for seed = 1, 8 do  -- in some runs the wait is still to come
       what, text = stores(function(tid)
-        arch.sync_threads()  -- it is started, not at its end
+        arch.sync_threads()  -- started, but not complete
         first(tid, 1, function() arch.cp_async_bulk_wait_group(0, true) end)
       end, seed)
       assert.matches("^race ", what)
@@ -164,7 +164,7 @@ describe("advice on waits for groups", function()
     assert.matches("a wait counts for the threads alone that started it", text)
   end)
 
-  -- What one thread stored is told by a flag, to a warp or to a block.
+  -- One thread's store is signalled by a flag, to a warp or to a block.
   local function told(blocks, read)
     return lack(function(y, f, z)
       local tid, block = arch.thread_idx(), arch.block_idx()
@@ -207,7 +207,9 @@ describe("advice on waits for groups", function()
       assert.is_nil((told(blocks, false)))
     end
   end)
+end)
 
+describe("advice on waits for groups", function()
   it("is silent where they do", function()
     assert.is_nil((products(function()
       warpgroup.wait_group(0)

@@ -1,12 +1,12 @@
--- Random programs of branches, loops and operations of lanes under masks: what
--- the simulator computes and reports, against an interpreter that runs the
--- same program a lane at a time.
+-- Random programs of branches, loops and lane operations under masks: the
+-- simulator's results and reports against an interpreter that runs the same
+-- program one lane at a time.
 --
 -- A program is Lua text, one operation a line, so that reports name the
--- operation; beside it stands a tree of the same operations. Masks are made
--- as in any kernel: by ballots of the condition before a branch or loop, by
--- match_sync for groups that do not branch. Some operations get another mask;
--- their results are not used, so that what follows is the same for both.
+-- operation, and a parallel tree of the same operations. Masks are made as in
+-- any kernel: by ballots of the condition before a branch or loop, and by
+-- match_sync for groups without a branch. Some operations get another mask.
+-- Their results are not used, so that later operations are the same for both.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
@@ -27,7 +27,7 @@ end
 local REDUX = {"add", "min", "max", "and", "or", "xor"}
 local VOTES = {"any", "all", "uni", "ballot"}
 local SHUFFLES = {"idx", "up", "down", "bfly"}
--- How a mask is bent.
+-- Ways to change a mask.
 local WRONG = {"nil", "%s & (%s - 1)", "%s | 1", "0xffff", "~%s"}
 
 local Program = {}
@@ -43,7 +43,7 @@ function Program:name(letter)
   return letter .. self.names
 end
 
--- The mask of an operation as text, what gets its result, and how it was bent.
+-- The mask of an operation as text, the target of its result, and its change.
 function Program:mask(m)
   if self.random(100) >= self.wrong then return m, "v" end
   local how = WRONG[1 + self.random(#WRONG)]
@@ -89,7 +89,7 @@ function KINDS:sync(m)
           line = self:line("arch.sync_warp(%s)", mask)}
 end
 
--- From the first lane of the mask, or from anywhere.
+-- From the first lane of the mask, or from any lane.
 function KINDS:shuffle(m)
   local mask, to, bent = self:mask(m)
   local how, by, width = "idx", "first", 32
@@ -154,7 +154,7 @@ end
 local LEAVES = {"step", "step", "vote", "redux", "match", "sync", "shuffle"}
 local TREES = {"branch", "branch", "loop", "group"}
 
--- In a group nothing branches: its lanes would not come to one place.
+-- A group contains no branch: its lanes would not reach one place.
 function Program:block(m, depth, flat)
   local list = {}
   for i = 1, 2 + self.random(2) do
@@ -180,7 +180,7 @@ local function make(seed, wrong)
 end
 
 ---------------------------------------------------------------------------
--- One warp of it, a lane at a time
+-- One warp of it, one lane at a time
 ---------------------------------------------------------------------------
 
 local function i32(x)
@@ -197,7 +197,7 @@ local function bits(lanes)
   return m
 end
 
--- What the masks of WRONG are.
+-- The masks of WRONG.
 local BEND = {
   ["nil"] = function() return FULL end,
   ["%s & (%s - 1)"] = function(m) return m & (m - 1) end,
@@ -206,8 +206,8 @@ local BEND = {
   ["~%s"] = function(m) return ~m & FULL end,
 }
 
--- Calls f(lanes, mask) for the groups of lanes of one mask, and notes those
--- that are not what their mask names.
+-- Calls f(lanes, mask) for the groups of lanes with one mask, and notes groups
+-- that differ from their mask.
 function Warp:groups(node, lanes, f)
   local by, order = {}, {}
   for _, l in ipairs(lanes) do
@@ -371,7 +371,7 @@ end
 
 ---------------------------------------------------------------------------
 
--- What a program should find and give, and what the simulator says.
+-- The expected reports and results of a program, and the simulator's.
 local function both(seed, wrong, threads)
   local p, random = make(seed, wrong), generator(seed + 77)
   local text = table.concat(p.text, "\n")

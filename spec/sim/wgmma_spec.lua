@@ -25,14 +25,14 @@ describe("a warpgroup's MMA", function()
   end
 end)
 
--- ---- what is told ----
+-- ---- reports ----
 
 local cute = require "cute"
 local values = require "spec.values"
 local warpgroup = cute.nvgpu.warpgroup
 local _ = cute._
 
--- Two stages of one tile; f(what there is) is a kernel of `block` threads.
+-- Two stages of one tile; f(context) is a kernel of `block` threads.
 local mma = cute.make_tiled_mma(
   warpgroup.MmaF16BF16Op("bf16", "f32", {64, 64, 16}, "SMEM"))
 
@@ -69,7 +69,8 @@ local function launch(f, opts)
   {block = opts.block or 128, device = "sim:sm_90a", seed = opts.seed})
 end
 
--- Told in each of a few schedules; the message, and both lines' distance.
+-- Asserts the report in each of a few schedules: its message, and both lines'
+-- distance.
 local function told(kind, text, f, opts)
   for seed = 1, 3 do
     opts = opts or {}
@@ -105,7 +106,7 @@ describe("a warpgroup's MMA in the simulator", function()
       t.fill(0, 2)
       warpgroup.wait_group(0)
     end)
-    told("race", text, function(t)   -- the wrong group is waited for
+    told("race", text, function(t)   -- waits for the wrong group
       t.fill(0) t.fill(1)
       t.ready()
       t.gemm(0) warpgroup.commit_group()
@@ -199,7 +200,7 @@ end)
 -- ---- a ring of mbarriers: a warpgroup fills, another multiplies ----
 
 local STAGES, TILES = 3, 7
--- Left out, or done too early, by name: full, empty, fence, early.
+-- Omitted, or done too early, by name: full, empty, fence, early.
 local function ring(bug, seed)
   local tile = cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128",
     "bf16"), {64, 64, STAGES})
@@ -244,7 +245,7 @@ local function ring(bug, seed)
         mma:set("ACCUMULATE", true)
         warpgroup.commit_group()
         warpgroup.wait_group(1)
-        -- What the group before read is free: one thread says so for all.
+        -- The previous group's stage is free: one thread signals it for all.
         local free = k - (bug == "early" and 0 or 1)
         cute.when(tid:eq(0) & free:ge(0), function()
           arch.mbarrier_arrive(empty + free % STAGES)

@@ -1,5 +1,5 @@
--- Which types go through which copy: every copy atom and the plain copy, over
--- all pairs of types of one width, and atoms made for a third one.
+-- The types that each copy accepts: every copy atom and the plain copy, over
+-- all pairs of types of one width, and atoms made for a third type.
 local cute = require "cute"
 local arch = cute.arch
 
@@ -11,14 +11,14 @@ local TYPES = {
 }
 
 -- A warp's tile: 8 rows of 4 threads that hold `words` 32-bit words each;
--- where matrices are transposed, it lies column by column.
+-- column by column for transposed matrices.
 local function tile_of(name, bits, words)
   local n = words * 32 // bits
   return cute.make_layout({8, 4}, {4, 1}), cute.make_layout({1, n}),
     cute.make_layout({8, 4 * n}, name:find "SM_T" and {1, 8} or {4 * n, 1})
 end
 
--- name, space of source and destination, words a thread, widths it takes
+-- name, space of source and destination, words a thread, accepted widths
 local ATOMS = {
   {"UniversalCopy", "gmem", "gmem", 2, 8, 64},
   {"UniversalCopy", "smem", "rmem", 2, 8, 64},
@@ -42,7 +42,8 @@ local function tensor(space, type, layout, arg)
   return nil
 end
 
--- Traces a copy of `from` to `to` by an atom made for `own`; the error, or nil.
+-- Traces a copy of `from` to `to` by an atom made for `own`; returns the error
+-- or nil.
 local function trace(a, from, to, own)
   local name, sspace, dspace, words, _, _, bits = table.unpack(a)
   local width = cute[from].bits

@@ -1,5 +1,5 @@
--- Elements below a byte and memory under another type's name: the simulator
--- against the emitted text run on the host, and NVRTC takes it all.
+-- Sub-byte elements and memory viewed with another type: the simulator against
+-- the emitted text run on the host; NVRTC accepts all of it.
 local core = require "cute.core"
 local units = require "spec.sim.units"
 local cute = require "cute"
@@ -34,9 +34,9 @@ end
 local SPECIAL = {0, -0.0, 0.25, 0.26, 0.5, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 5.5,
   6, 7, 7.25, 28, 29, 1e9, -0.3, -3, -1e30, 1 / 0, -1 / 0, 0 / 0}
 
-local on_gpu = false  -- the specs of "#gpu" set it
+local on_gpu = false  -- set by the specs of "#gpu"
 
--- The simulator's results o and g are the GPU's.
+-- Asserts that the simulator's results o and g equal the GPU's.
 local function same_on_gpu(func, i, f, o, g)
   local count = cute.size(i)
   local o2, g2 = cute.zeros({count}, i.dtype), cute.zeros({N}, cute.f32)
@@ -53,7 +53,7 @@ local function same_on_gpu(func, i, f, o, g)
   return i, f, o, g, count
 end
 
--- f(i, f, o, g) on words of dtype (i, o) and f32, on both.
+-- Runs f(i, f, o, g) on words of dtype (i, o) and f32, on both.
 local function both(dtype, ctype, func, seed)
   local count = N * 32 // dtype.bits
   local i, o = cute.zeros({count}, dtype), cute.zeros({count}, dtype)
@@ -156,7 +156,9 @@ local function elements(device)
       for k = 0, count - 1 do assert.equal(i[count - 1 - k], o[k]) end
     end)
   end
+end
 
+local function widths(device)
   for _, name in ipairs {"b1", "u4", "e2m1"} do
     local dtype = cute[name]
     it(name .. " are moved by whole bytes, 8 to 128 bits", function()
@@ -246,6 +248,7 @@ end
 
 describe("elements below a byte", function()
   elements "sim:sm_80"
+  widths "sim:sm_80"
 
   it("are checked: bounds, undefined elements, races", function()
     local function kinds(f, ...)
@@ -263,7 +266,7 @@ describe("elements below a byte", function()
       local s = cute.make_smem_tensor(cute.u4, {64})
       m[cute.arch.thread_idx()] = s[cute.arch.thread_idx()]
     end, t))
-    assert.equal("", kinds(function(m)  -- neighbours in a byte
+    assert.equal("", kinds(function(m)  -- neighbours in one byte
       local s = cute.make_smem_tensor(cute.u4, {64})
       local tid = cute.arch.thread_idx()
       s[tid] = m[tid]
@@ -394,6 +397,7 @@ describe("narrow memory #gpu", function()
   setup(function() on_gpu = true end)
   teardown(function() on_gpu = false end)
   elements "gpu"
+  widths "gpu"
   other_names "gpu"
 end)
 

@@ -1,5 +1,5 @@
 -- Fragments at traced indices: random layouts, types and coordinates against
--- plain tables; what is out of range, never written, or in local memory.
+-- plain tables; indices out of range, unwritten registers, local memory.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local random = require "spec.random"
@@ -8,8 +8,8 @@ local _ = cute._
 
 local g = setmetatable({state = 77}, random.Gen)
 
--- A fragment's layout: extents whose product is at most 24, strides of any
--- order, sometimes apart.
+-- A fragment's layout: extents whose product is at most 24, strides in any
+-- order, sometimes with gaps.
 local function layout()
   local shape, n = {}, 1
   for k = 1, g:r(3) do
@@ -26,15 +26,15 @@ local function layout()
   return shape, stride
 end
 
--- Integers that every type holds, by lane and number.
+-- Integers that every type can hold, by lane and number.
 local function value(lane, k) return (lane * 7 + k * 3) % 100 end
 
 local TYPES = {"i8", "u8", "i16", "u16", "f16", "bf16", "i32", "u32", "f32",
                "i64", "f64"}
 
--- One case: writes and reads at coordinates that are numbers or traced, of a
--- fragment of which each lane has its own; the kernel's log, and what plain
--- tables give for lane `t`.
+-- One case: writes and reads, at constant or traced coordinates, of a fragment
+-- that each lane owns. Compares the kernel's log with plain tables for lane
+-- `t`.
 local function case()
   local shape, stride = layout()
   local c = {shape = shape, stride = stride, type = g:pick(TYPES), steps = {}}
@@ -48,7 +48,7 @@ local function case()
   return c
 end
 
--- Its coordinate in lane t: numbers, or what is computed of a traced t.
+-- A step's coordinate in lane t: numbers, or computed from a traced t.
 local function coordinate(step, t)
   local at = {}
   for i, c in ipairs(step.coord) do
@@ -63,7 +63,7 @@ local function offset(c, at)
   return o
 end
 
--- What the reads of lane t give, and the fragment's elements afterwards.
+-- The results of lane t's reads, and the fragment's elements afterwards.
 local function oracle(c, t)
   local r, log = {}, {}
   local function each(f, k, at)
@@ -218,7 +218,9 @@ describe("fragments at traced indices", function()
     end, {out}))
     assert.equal("uninitialised", fault.kind)
   end)
+end)
 
+describe("fragments at traced indices", function()
   it("say which lie in local memory", function()
     local function warnings(n)
       return cute.kernel("k", function(o)

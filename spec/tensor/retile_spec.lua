@@ -1,6 +1,6 @@
 -- Accumulators of a whole tile in the order of a copy that moves a part of it:
 -- make_tiled_copy_S of make_tiled_copy_C_atom, and retile. Each element is
--- followed to its place by its coordinate.
+-- traced to its destination by its coordinate.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -9,8 +9,8 @@ local warpgroup = cute.nvgpu.warpgroup
 
 local function value(m, n) return (m * 7 + n * 13) % 251 end
 
--- Tile (M,N) of the accumulators of c.groups warpgroups and an MMA of c.n
--- columns leaves through shared memory, c.epi elements at a time.
+-- The accumulators of tile (M,N), of c.groups warpgroups and an MMA of c.n
+-- columns, are copied through shared memory, c.epi elements at a time.
 local function leave(c)
   local M, N, threads = c.tile[1], c.tile[2], 128 * c.groups
   local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op("f16", "f32",

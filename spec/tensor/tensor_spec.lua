@@ -3,7 +3,7 @@ local support = require "spec.support"
 local _, X = cute._, cute.X
 local message, raises = support.message, support.raises
 
--- A host tensor of integers: element of offset k is k.
+-- A host tensor of integers: the element at offset k is k.
 local function counting(layout, dtype)
   local t = cute.zeros(cute.cosize(layout), dtype or cute.i32)
   for k = 0, cute.cosize(layout) - 1 do t[k] = k end
@@ -126,7 +126,9 @@ describe("host tensors", function()
     assert.equal(7, t(2, 5))
     assert.equal(0, t(3, 0))
   end)
+end)
 
+describe("host tensors", function()
   it("are filled whole, or not at all", function()
     local b = cute.zeros({8}, cute.f32)
     for _, text in ipairs {"(3,2):(1,6)", "9:1", "(2,2):(8,1)"} do
@@ -351,12 +353,12 @@ describe("marks", function()
   end)
 end)
 
--- Traces f over tensors; the text of the IR.
+-- Traces f over tensors; returns the text of the IR.
 local function ir(f, ...)
   return cute.kernel("k", f)(...):trace({block = 32}).ir
 end
 
--- Bits of every move of a kernel: {[bits] = count}.
+-- The widths of all moves of a kernel in bits: {[bits] = count}.
 local function moves(f, ...)
   local out = {}
   for bits in ir(f, ...):gmatch "copy (%d+) bits" do
@@ -364,6 +366,8 @@ local function moves(f, ...)
   end
   return out
 end
+
+local L = cute.make_layout
 
 describe("copies of traced tensors", function()
   local function widths(dtype, src, dst)
@@ -373,7 +377,6 @@ describe("copies of traced tensors", function()
       cute.autovec_copy(cute.make_tensor(m.iterator, src), r)
     end, t)
   end
-  local L = cute.make_layout
 
   it("are as wide as both layouts allow, up to 128 bits", function()
     assert.same({[128] = 1}, widths(cute.bf16, L {8}, L {8}))
@@ -381,7 +384,7 @@ describe("copies of traced tensors", function()
     assert.same({[64] = 3}, widths(cute.f32, L {6}, L {6}))
     assert.same({[32] = 5}, widths(cute.f32, L {5}, L {5}))
     assert.same({[128] = 2}, widths(cute.f64, L {4}, L {4}))
-    -- the same order on both sides, whatever it is
+    -- the same order on both sides, whichever it is
     assert.same({[128] = 4}, widths(cute.bf16, L({4, 8}, {8, 1}),
       L({4, 8}, {8, 1})))
     assert.same({[128] = 4}, widths(cute.bf16, L({4, {2, 4}}, {8, {4, 1}}),
@@ -389,10 +392,10 @@ describe("copies of traced tensors", function()
     -- different orders: element by element
     assert.same({[16] = 32}, widths(cute.bf16, L({4, 8}, {8, 1}),
       L({4, 8}, {1, 4})))
-    -- pairs, as the accumulators of an MMA have them
+    -- pairs, as in the accumulators of an MMA
     assert.same({[32] = 8}, widths(cute.bf16, L({{2, 2}, 4}, {{1, 64}, 8}),
       L({{2, 2}, 4}, {{1, 2}, 4})))
-    -- a row whose length is odd misaligns the next one
+    -- a row of odd length misaligns the next one
     assert.same({[16] = 16}, widths(cute.bf16, L({8, 2}, {1, 9}),
       L {8, 2}))
   end)
@@ -460,7 +463,9 @@ describe("copies of traced tensors", function()
     assert.same({[64] = 16}, through(2))
     assert.same({[16] = 64}, through(0))
   end)
+end)
 
+describe("copies of traced tensors", function()
   it("move every element to its place, through swizzled memory", function()
     local atom = cute.composition(cute.make_swizzle(3, 3, 3),
       L({8, {8, 8}}, {8, {1, 64}}))
@@ -677,7 +682,9 @@ describe("traced tensors", function()
     raises("as an argument", ir,
       function() return h[cute.arch.thread_idx()] end)
   end)
+end)
 
+describe("traced tensors", function()
   it("may read host tensors at known places", function()
     local h = cute.tensor({0.5, 1.5}, cute.f32)
     local C = cute.zeros({32}, cute.f32)

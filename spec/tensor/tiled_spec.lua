@@ -1,5 +1,5 @@
--- Tiled operations: what they print, that partitions cover a tile once, and
--- kernels that copy and multiply through them on the simulator.
+-- Tiled operations: their printed form, partitions that cover a tile exactly
+-- once, and kernels that copy and multiply through them on the simulator.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -235,7 +235,9 @@ describe("copy", function()
       end
     end
   end)
+end)
 
+describe("copy", function()
   it("transposes 2x2 words between lanes as the layouts say", function()
     local cases = {{1, cute.f32}, {4, cute.f32}, {1, cute.f16}, {4, cute.i8}}
     for i = 1, #cases do
@@ -256,7 +258,7 @@ describe("copy", function()
       end, 32, a, b)
       for t = 0, 31 do
         for v = 0, n - 1 do
-          local at = atom.layout_dst_tv(t, v)  -- place in the source
+          local at = atom.layout_dst_tv(t, v)  -- position in the source
           assert.equal(a[{at // n, at % n}], b[{t, v}], name)
         end
       end
@@ -333,7 +335,9 @@ describe("copy", function()
       cute.when(tid:lt(64), function() c:get_slice(tid) end)
     end)
   end)
+end)
 
+describe("copy", function()
   it("warns of fragments that no thread's registers hold", function()
     local f = cute.zeros({8}, cute.f32)
     local program = cute.kernel("k", function(t)
@@ -403,7 +407,7 @@ describe("copy", function()
     local R = math.random
     math.randomseed(5)
     local atom = cute.make_copy_atom("UniversalCopy", cute.bf16, 16)
-    -- Do the parts of all threads hold what is inside once, where it lies?
+    -- Asserts that the parts of all threads cover the inside once, in place.
     local function covers(shape, thr, val)
       local l = cute.make_layout(shape)
       local M, N = cute.size(l, 0), cute.size(l, 1)
@@ -438,7 +442,9 @@ describe("copy", function()
                                                     {{1, 10}, 100}))
       end)
   end)
+end)
 
+describe("copy", function()
   it("tells what an overhang without predicates reaches", function()
     local M, N = 40, 50
     local tiled = cute.make_tiled_copy(
@@ -474,7 +480,7 @@ describe("copy", function()
 end)
 
 -- D = A B + C through shared memory, ldmatrix (or plain loads), the MMA and,
--- at will, stmatrix; A (M,K) and B (N,K) with the majors given.
+-- optionally, stmatrix; A (M,K) and B (N,K) with the given majors.
 local function through_shared(opt)
   local M, N, K = 64, 64, 32
   local A = tensor({M, K}, opt.type, function(i) return i * 7 % 5 - 2 end)

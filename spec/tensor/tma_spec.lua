@@ -1,5 +1,5 @@
--- TMA atoms: box, swizzle and coordinates from the layouts; copies as the dump
--- has them, as text, compiled for sm_90a; and what cannot be.
+-- TMA atoms: box, swizzle and coordinates derived from the layouts; copies in
+-- the dump, as text, and compiled for sm_90a; and errors.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local raises = require "spec.support".raises
@@ -127,7 +127,7 @@ end)
 -- Copies
 ---------------------------------------------------------------------------
 
--- What a call is in the dump, the line of the text that does it, and PTX.
+-- The form of a call in the dump, its line in the text, and its PTX.
 local CASES = {
   {LOAD, function(atom, s, g, bar)
      cute.copy(atom, g(_, 3), s(_, 1), {tma_bar_ptr = bar})
@@ -163,7 +163,7 @@ local CASES = {
    ""},
 }
 
--- A kernel that does f with tile 0 of a matrix, in stages of shared memory.
+-- A kernel that applies f to tile 0 of a matrix, in stages of shared memory.
 local function kernel_of(f)
   return cute.kernel("k", function(atom, coords)
     local s = cute.make_smem_tensor(cute.bf16, sw128(128, 64, 2), 1024)
@@ -232,7 +232,7 @@ describe("a TMA copy", function()
           cute.group_modes(s, 0, 2), cute.group_modes(s, 0, 2))
         cute.copy(atom, g(cute._, 0), ts, {tma_bar_ptr = bar})
       end)
-    -- its places in another order than the atom's
+    -- modes in another order than the atom's
     local function placed(op, layout, from)
       local x, c = cpasync.make_tiled_tma_atom(op, matrix(512, 256),
         from or sw128(128, 64), {128, 64})
@@ -259,7 +259,7 @@ describe("a TMA copy", function()
       raises("copy: the atom was made for a layout with no swizzle, shared "
         .. "memory has Sw<3,3,3>: element 64 of the tile", placed, op,
         sw128(128, 64), rows)
-      -- of bits that no element of the tile has
+      -- a swizzle of bits that no element of the tile has
       placed(op, cute.make_composed_layout(cute.make_swizzle(3, 3, 10), 0,
         rows), rows)
     end
@@ -271,7 +271,9 @@ describe("a TMA copy", function()
         cute.copy(atom, g(cute._, 0), s(cute._, 0), {tma_bar_ptr = bar})
       end)
   end)
+end)
 
+describe("a TMA copy", function()
   it("of runs is written without a map", function()
     local x = cute.zeros({64, 40}, cute.f32)
     local row = cute.make_layout {40}
@@ -328,7 +330,9 @@ describe("a TMA copy", function()
     assert.equal("bulk load of f32", tostring(load))
     assert.equal(40, cute.size(row))
   end)
+end)
 
+describe("a TMA copy", function()
   it("goes by maps in memory, which are told of other tensors", function()
     local x = matrix(32, 32)
     local tile = {16, 32}
@@ -399,17 +403,24 @@ describe("a TMA copy", function()
         end)
       end)
   end)
+end)
 
+local IMAGE = tma.tensor({64, 10, 7, 3}, cute.bf16)  -- (C,W,H,N)
+local IM2COL = cpasync.CopyBulkTensorIm2ColG2SOp()
+
+local function made_of(tile, layout, ...)
+  return cpasync.make_im2col_tma_atom(IM2COL, IMAGE,
+    layout or cute.make_layout(tile, cute.LayoutRight), tile, ...)
+end
+
+-- A filter of 3 x 3, with a pixel around.
+local function filter()
+  return made_of({32, 64}, sw128(32, 64), {-1, -1}, {-1, -1}, {1, 1}, {1, 1})
+end
+
+describe("a TMA copy", function()
   it("unfolds images for convolutions", function()
-    local x = tma.tensor({64, 10, 7, 3}, cute.bf16)  -- (C,W,H,N)
-    local IM2COL = cpasync.CopyBulkTensorIm2ColG2SOp()
-    local function made_of(tile, layout, ...)
-      return cpasync.make_im2col_tma_atom(IM2COL, x,
-        layout or cute.make_layout(tile, cute.LayoutRight), tile, ...)
-    end
-    -- a filter of 3 x 3, a pixel around
-    local atom, coords = made_of({32, 64}, sw128(32, 64), {-1, -1}, {-1, -1},
-                                 {1, 1}, {1, 1})
+    local atom, coords = filter()
     assert.equal("TMA load of bf16, box (64,32) by im2col, swizzle 128 B",
                  tostring(atom))
     assert.equal("(0,0,0,0) o (210,(64,3,3)):(1@1,(1@0,1@2,1@3))",
@@ -422,7 +433,7 @@ describe("a TMA copy", function()
         cute.group_modes(s, 0, 2), cute.zipped_divide(c, {32, 64}))
       cute.copy(a, tg(_, {3, {2, 1}}), ts, {tma_bar_ptr = bar})
     end)(atom, coords):trace {block = 32}
-    -- pixel 96 is (6,2) of image 1, the filter's place (2,1)
+    -- pixel 96 is (6,2) of image 1, at filter position (2,1)
     assert.truthy(program.source:find("tma_load_im2col_4d(s_addr, &a, "
       .. "bar_addr, 0, 5, 1, 1, 2, 1);", 1, true), program.source)
     kernels.compiles(program, {"sm_90", "sm_90a"})
@@ -430,7 +441,7 @@ describe("a TMA copy", function()
                                       {0, 0}, {2, 3}, nil, {2, 1}))
     assert.equal("(0,0,0,0) o (24,(64,2,2)):(1@1,(1@0,1@2,1@3))",
                  tostring(stepped))
-    local same = select(2, cute.nvgpu.make_im2col_tma_atom_A(IM2COL, x,
+    local same = select(2, cute.nvgpu.make_im2col_tma_atom_A(IM2COL, IMAGE,
       cute.make_layout({8, 32}, cute.LayoutRight), {8, 64, 32}, false, {2, 3},
       {1, 2}, {0, 1}, {3, 2}, {1, 2}))
     -- h: 7 + 1 - 1 in steps of 3; w: 10 + 1 + 2 - 4 in steps of 2
@@ -454,15 +465,21 @@ describe("a TMA copy", function()
       .. "[shape-mismatch]", {8, 32}, nil, {0, 4}, {0, -3})
     refuses("tensor map: the upper corner of spatial mode 0, 200",
       {8, 32}, nil, {0, 0}, {200, 0})
+  end)
+end)
+
+describe("a TMA copy", function()
+  it("prefetches, shares and stores images", function()
+    local atom, coords = filter()
     local function kernel(f)
-      return cute.kernel("k", f)(atom, coords, x, cute.zeros({16}, cute.i64))
-        :trace {block = 32}
+      return cute.kernel("k", f)(atom, coords, IMAGE,
+        cute.zeros({16}, cute.i64)):trace {block = 32}
     end
     raises("update_tma_descriptor: maps of im2col stay as they are", function()
       kernel(function(a, _, t, m) cpasync.update_tma_descriptor(a, t, m) end)
     end)
     -- ... are fetched into L2, shared, stored
-    program = kernel(function(a, c, ...)
+    local program = kernel(function(a, c, ...)
       cpasync.prefetch(a, cute.zipped_divide(c, {32, 64})(_, {3, {2, 1}}))
       return ...
     end)
@@ -470,12 +487,12 @@ describe("a TMA copy", function()
       .. "2, 1);", 1, true), program.source)
     kernels.compiles(program, {"sm_90"})
     local function other(op, corner, ctas)
-      return cpasync.make_im2col_tma_atom(op, x, sw128(32, 64), {32, 64},
+      return cpasync.make_im2col_tma_atom(op, IMAGE, sw128(32, 64), {32, 64},
         {-1, -1}, corner, {1, 1}, {1, 1}, nil, nil, nil, ctas)
     end
     local function stored(lower, upper)
       return cpasync.make_im2col_tma_atom(cpasync.CopyBulkTensorIm2ColS2GOp(),
-        x, sw128(32, 64), {32, 64}, lower, upper)
+        IMAGE, sw128(32, 64), {32, 64}, lower, upper)
     end
     local multicast = cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
     local store = cpasync.CopyBulkTensorIm2ColS2GOp()
@@ -530,15 +547,18 @@ describe("a TMA copy", function()
         cute.make_layout {8, 8}, {8, 8}, {}, {})
     end)
     raises("CopyBulkTensorIm2ColG2SOp() is needed", function()
-      cpasync.make_im2col_tma_atom(LOAD, x, cute.make_layout {8, 8}, {8, 8},
+      cpasync.make_im2col_tma_atom(LOAD, IMAGE, cute.make_layout {8, 8}, {8, 8},
                                    {}, {})
     end)
     raises("an operation such as CopyBulkTensorTileG2SOp() is needed",
       function()
-        cpasync.make_tiled_tma_atom(IM2COL, x, cute.make_layout {8, 8}, {8, 8})
+        cpasync.make_tiled_tma_atom(IM2COL, IMAGE, cute.make_layout {8, 8},
+                                    {8, 8})
       end)
   end)
+end)
 
+describe("a TMA copy", function()
   it("makes masks of a multicast", function()
     local ctas = cute.make_layout {1, 4, 2, 1}
     local mask = cpasync.create_tma_multicast_mask

@@ -1,5 +1,5 @@
--- Tensors seen through layouts: tilers of layouts, counting iterators, host
--- tensors of another element type, negative strides, and bad arguments.
+-- Tensors viewed through layouts: tilers of layouts, counting iterators, host
+-- tensors with another element type, negative strides, and bad arguments.
 local cute = require "cute"
 local support = require "spec.support"
 local ANY = cute._
@@ -21,8 +21,8 @@ end
 describe("tilers", function()
   local T = numbered(L "(8,12):(12,1)")
 
-  -- By definition: element (x..., y...) of the division is element
-  -- tile(x) + rest(y) of each mode.
+  -- By definition: element (x..., y...) of the division is element tile(x) +
+  -- rest(y) of each mode.
   local function oracle(tiles, coord, inner)
     local modes = {}
     for m, tile in ipairs(tiles) do
@@ -221,8 +221,8 @@ describe("negative strides", function()
   end)
 end)
 
--- A pointer to swizzled memory swizzles by where it points: element k from it
--- is sw(place + k) of the memory, whatever slice it was taken from.
+-- A pointer to swizzled memory swizzles by its position: element k from it is
+-- sw(place + k) of the memory, whichever slice it was taken from.
 describe("the iterator of a swizzled tensor", function()
   local R = math.random
   local raw = cute.zeros({512}, cute.i32)
@@ -242,7 +242,7 @@ describe("the iterator of a swizzled tensor", function()
     for _ = 1, 400 do
       local sw, t, stride = swizzled()
       local at, v = 0, t
-      for _ = 1, R(0, 2) do  -- tiles of a tile: the swizzle stays, in part
+      for _ = 1, R(0, 2) do  -- tiles of a tile: the swizzle remains, in part
         local n = 1 << R(1, 3)
         local c = {R(0, 16 // n - 1), R(0, 16 // n - 1)}
         if cute.size(v, 0) < 16 then break end
@@ -300,7 +300,7 @@ describe("the iterator of a swizzled tensor", function()
     local row = t(3, ANY)
     assert.is_false(row.layout.is_composed)
     local it = cute.local_tile(row, {2}, {1}).iterator
-    assert.equal(24 ~ 3 ~ 2, it(0))  -- one element is where it is
+    assert.equal(24 ~ 3 ~ 2, it(0))  -- a single element is at its position
     raises("where the iterator is in its swizzled tensor is not known any more",
            cute.make_tensor, it, L "4:1")
     assert.equal(26 ~ 3, cute.make_tensor(t.iterator + 26, L "4:1")(0))
@@ -404,7 +404,7 @@ describe("one tile", function()
       assert.equal(text, tostring(t.layout))
     end
     assert.equal("((8,8),(1,1)):((1,8),(0,0))", tostring(
-      cute.zipped_divide(L "(8,8):(1,8)", {8, 8})))  -- CuTe's
+      cute.zipped_divide(L "(8,8):(1,8)", {8, 8})))  -- as CuTe prints it
   end)
 
   it("is all that there is: a traced number beyond it is told", function()

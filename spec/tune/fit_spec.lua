@@ -22,13 +22,15 @@ local function regret(out, label)
   return tonumber(median), tonumber(worst)
 end
 
+-- Files that are fitted.
+local FILES = {"kernels/gemm_sm90/constants.lua",
+  "kernels/gemm_skinny/model.lua", "lua/cute/ops/blocks.lua"}
+
 describe("tools/fit.lua", function()
   local dir
   setup(function()
     dir = support.folder()
-    for _, name in ipairs {"kernels/gemm_sm90/constants.lua",
-                           "kernels/gemm_skinny/model.lua",
-                           "lua/cute/ops/blocks.lua"} do
+    for _, name in ipairs(FILES) do
       os.execute(("mkdir -p %s/%s"):format(dir, name:match "^(.*)/"))
       support.write(dir .. "/" .. name, support.read(name))
     end
@@ -58,8 +60,7 @@ describe("tools/fit.lua", function()
           end
         end
       end]], "-", dir .. "/j.tsv"}, {stdin = ""})
-    assert.equal("", out .. err)
-    assert.equal(0, code)
+    assert.same({"", 0}, {out .. err, code})
   end)
   teardown(function() support.remove(dir) end)
 

@@ -55,8 +55,19 @@ local function table_of(dir, name)
   return assert(tuned.read(path))
 end
 
+local dir
+
+-- A file that gives an epilogue, of these lines.
+local function file(name, text)
+  return support.write(("%s/%s"):format(dir, name), text)
+end
+
+local function class_of(word)
+  local name, make = assert(epilogues.load(word))
+  return operands.class(CLASS .. " 64 64 64", make, name), make
+end
+
 describe("cutelua tune", function()
-  local dir
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
@@ -98,16 +109,6 @@ describe("cutelua tune", function()
                      true)
     end
   end)
-
-  -- A file that gives an epilogue, of these lines.
-  local function file(name, text)
-    return support.write(("%s/%s"):format(dir, name), text)
-  end
-
-  local function class_of(word)
-    local name, make = assert(epilogues.load(word))
-    return operands.class(CLASS .. " 64 64 64", make, name), make
-  end
 
   it("measures products with an epilogue, which has rows of its own",
      function()
@@ -164,6 +165,11 @@ describe("cutelua tune", function()
       assert.matches(case[2], err, 1, true)
     end
   end)
+end)
+
+describe("cutelua tune", function()
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
 
   it("looks at what a candidate makes of sums, and at a file that changes",
      function()
@@ -269,6 +275,11 @@ describe("cutelua tune", function()
     assert.same({"", 1}, {err, code})
     assert.matches("measured: no kernel multiplies these types\n", out, 1, true)
   end)
+end)
+
+describe("cutelua tune", function()
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
 
   it("knows what results are in coarse types", function()
     for _, types in ipairs {"bf16 bf16 e4m3", "e5m2 e4m3 e5m2", "u8 u8 u8",
@@ -368,6 +379,11 @@ describe("cutelua tune", function()
     assert.equal(0, code)
     assert.equal(1, #table_of(dir).gemm[CLASS])
   end)
+end)
+
+describe("cutelua tune", function()
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
 
   it("says what of its words is wrong", function()
     for _, case in ipairs {
@@ -435,17 +451,69 @@ describe("cutelua tune", function()
   end)
 end)
 
+
+local function problem(m, n, k, more)
+  local o = operands.without_memory(("%s %d %d %d"):format(CLASS, m, n, k))
+  local p, list = gemm.offers(o.A, o.B, {out = o.D, device = "sim:sm_90a"})
+  for name, v in pairs(more or {}) do p[name] = v end
+  return p, list
+end
+
+-- ops.explain's choice for a product, in a process with a user's table for a
+-- card of its own.
+local function explained(text, m, more, class, first)
+  os.execute("mkdir -p " .. dir .. "/cutelua/tuned")
+  support.write(dir .. "/cutelua/tuned/h1.lua", text)
+  return support.run({"-e", ([[
+    local choose = require "cute.ops.choose"
+    local devices = require "cute.lang.devices"
+    local gemm = require "cute.ops.gemm"
+    local operands = require "cute.tune.operands"
+    local d = {info = {name = "NVIDIA H1", sms = 144}}
+    for k, v in next, require "cute".device "sim:sm_90a" do d[k] = v end
+    d.name = "NVIDIA H1"
+    setmetatable(d, devices.Device)
+    for _, m in ipairs {%s} do
+      local o = operands.without_memory("%s " .. m .. " 1024 512")
+      local options = {out = o.D, device = d}
+      %s
+      local p = gemm.offers(o.A, o.B, options)
+      for k, v in pairs {%s} do p[k] = v end
+      local c = choose.choose(p)
+      print(m, choose.name(c), c.how)
+    end]]):format(m, class or CLASS, first or "", more or "")},
+    {env = {XDG_DATA_HOME = dir}})
+end
+
+local function of(rows, fields)
+  local t = {card = "NVIDIA H1", arch = "sm_90a", sms = 144,
+             gemm = {[CLASS] = rows}}
+  for k, v in pairs(fields or {}) do t[k] = v end
+  return tuned.text(t)
+end
+
+-- How a product of 512x1024x512 with this epilogue is chosen, with rows of
+-- these classes.
+local function with(rows, f, types)
+  local gemms = {}
+  for class, name in pairs(rows) do
+    gemms[class] = {{512, 1024, 512, 1.0, 1.0, name}}
+  end
+  local out, err = explained(of({}, {gemm = gemms}), "512", nil, types, ([[
+    local cute = require "cute"
+    local ops = cute.ops
+    local function tensor(...) return cute.empty({...}, o.D.element_type) end
+    local bias, rows, R = tensor(1024), tensor(512), tensor(512, 1024)
+    local f32, by = cute.empty({1024}, "f32"), 2.0
+    options.epilogue = %s]]):format(f))
+  assert.equal("", err)
+  local name, how = out:match "^512\t([^\t]*)\t([^\n]*)\n$"
+  return how, name
+end
+
 describe("tuned tables", function()
-  local dir
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
-
-  local function problem(m, n, k, more)
-    local o = operands.without_memory(("%s %d %d %d"):format(CLASS, m, n, k))
-    local p, list = gemm.offers(o.A, o.B, {out = o.D, device = "sim:sm_90a"})
-    for name, v in pairs(more or {}) do p[name] = v end
-    return p, list
-  end
 
   it("name each candidate once, whatever the sizes", function()
     for _, s in ipairs {{1, 1024, 4096}, {4096, 4096, 4096}, {33, 128, 264}} do
@@ -551,39 +619,11 @@ describe("tuned tables", function()
     assert.same({'a "--" \'b', "\n\\", {1, 2, 3, 4, 0.5, "--[["}},
       {mended.card, mended.arch, mended.gemm.x[1]})
   end)
+end)
 
-  -- ops.explain's choice for a product, in a process with a user's table for a
-  -- card of its own.
-  local function explained(text, m, more, class, first)
-    os.execute("mkdir -p " .. dir .. "/cutelua/tuned")
-    support.write(dir .. "/cutelua/tuned/h1.lua", text)
-    return support.run({"-e", ([[
-      local choose = require "cute.ops.choose"
-      local devices = require "cute.lang.devices"
-      local gemm = require "cute.ops.gemm"
-      local operands = require "cute.tune.operands"
-      local d = {info = {name = "NVIDIA H1", sms = 144}}
-      for k, v in next, require "cute".device "sim:sm_90a" do d[k] = v end
-      d.name = "NVIDIA H1"
-      setmetatable(d, devices.Device)
-      for _, m in ipairs {%s} do
-        local o = operands.without_memory("%s " .. m .. " 1024 512")
-        local options = {out = o.D, device = d}
-        %s
-        local p = gemm.offers(o.A, o.B, options)
-        for k, v in pairs {%s} do p[k] = v end
-        local c = choose.choose(p)
-        print(m, choose.name(c), c.how)
-      end]]):format(m, class or CLASS, first or "", more or "")},
-      {env = {XDG_DATA_HOME = dir}})
-  end
-
-  local function of(rows, fields)
-    local t = {card = "NVIDIA H1", arch = "sm_90a", sms = 144,
-               gemm = {[CLASS] = rows}}
-    for k, v in pairs(fields or {}) do t[k] = v end
-    return tuned.text(t)
-  end
+describe("tuned tables", function()
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
 
   it("decide for what was measured alone", function()
     local names = candidates(CLASS .. " 512 1024 512")
@@ -594,25 +634,6 @@ describe("tuned tables", function()
     assert.equal(("256\t%s\tmeasured\n300\t%s\tby rule\n512\t%s\tmeasured\n")
       :format(names[5], rule, names[6]), out)
   end)
-
-  -- How a product of 512x1024x512 with this epilogue is chosen, with rows of
-  -- these classes.
-  local function with(rows, f, types)
-    local gemms = {}
-    for class, name in pairs(rows) do
-      gemms[class] = {{512, 1024, 512, 1.0, 1.0, name}}
-    end
-    local out, err = explained(of({}, {gemm = gemms}), "512", nil, types, ([[
-      local cute = require "cute"
-      local ops = cute.ops
-      local function tensor(...) return cute.empty({...}, o.D.element_type) end
-      local bias, rows, R = tensor(1024), tensor(512), tensor(512, 1024)
-      local f32, by = cute.empty({1024}, "f32"), 2.0
-      options.epilogue = %s]]):format(f))
-    assert.equal("", err)
-    local name, how = out:match "^512\t([^\t]*)\t([^\n]*)\n$"
-    return how, name
-  end
 
   it("of an epilogue are of the same one", function()
     local class, make = (function()
@@ -650,6 +671,11 @@ describe("tuned tables", function()
     assert.equal("by rule", (with({[CLASS] = name}, "function(a) return "
       .. "a * 2.0 end")))
   end)
+end)
+
+describe("tuned tables", function()
+  before_each(function() dir = support.folder() end)
+  after_each(function() support.remove(dir) end)
 
   it("speak for f16 where only bf16 was measured", function()
     local names = candidates(CLASS .. " 512 1024 512")

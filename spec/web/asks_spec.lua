@@ -133,7 +133,9 @@ describe("the workshop under node", function()
     assert.equal("sub of 1 bytes cannot be kept: there is something else of "
       .. "that name", all[9].answer.error.message)
   end)
+end)
 
+describe("the workshop under node", function()
   it("makes tensors of .npy files, and says how others lie", function()
     local HUGE = "(100000, 100000, 1000)"
     local lies = {

@@ -171,7 +171,9 @@ describe("the page", function()
         end
       end
     end)
+end)
 
+describe("the page", function()
   it("shows a script's CUDA C and its counters by line", function()
     local cu = support.run {"scripts/gemm3stage.lua", "--emit", "cu"}
     cu = cu:match "__global__.*"  -- helpers in front are folded
@@ -467,88 +469,89 @@ describe("with keys alone", function()
   end)
 end)
 
+local LINKS = {
+  {"#s=abc", "This link holds no script: it was cut"},
+  {"#s=a%%bc", "it has other characters than a link is made of"},
+  {"#s=eJyrVspLzE1VslJQKkktLlGqBQAqCQT1", "This link holds no script"},
+  {"#script=nothing.lua", "nothing.lua, which is not on the shelf"},
+  {"#lesson=nothing", "the lesson nothing, which there is not"},
+}
+
+local X = 'local cute = require "cute"\nlocal x = cute.zeros({8}, cute.f32)\n'
+local function kernel(body, launch)
+  return X .. 'cute.kernel("k", function(x)\n' .. body .. "\nend)(x):launch "
+    .. (launch or "{grid = 1, block = 32}")
+end
+-- A script, or {a script, seconds that it may take}; the sentence; the line
+-- that is underlined.
+local SCRIPTS = {
+  {"local x = 1\nlocal y = = 2", "unexpected symbol near '='", 2},
+  {"print('abc", "unfinished string", 1},
+  {"x =", "unexpected symbol near <eof>", 1},
+  {"\27Lua\0\1", "this is compiled Lua: the workshop runs text"},
+  {X .. "cute.draw(cute.make_layout{32768, 32768})",
+   "32768 x 32768 = 1073741824 cells are too many", 3},
+  {X .. "x = cute.zeros({1 << 31}, cute.f32)",
+   "2147483648 elements of f32 are too many", 3},
+  {X .. "x = cute.zeros({1 << 33}, cute.u8)", "are too many", 3},
+  {X .. 'cute.kernel("k", function()\n  local s = cute.make_smem_tensor('
+   .. "cute.f32, cute.make_layout{1 << 31})\nend)():launch {grid = 1, "
+   .. "block = 32}", "shared memory of 8589934592 bytes is over the budget",
+   4},
+  {kernel("x[0] = 1", "{grid = 1, block = 2048}"),
+   "a block of 2048 threads; at most 1024", 3},
+  {{kernel("x[0] = 1", "{grid = 1 << 30, block = 32}"), 1},
+   "this took longer than 1 s, the limit of time, and was stopped"},
+  {{"while true do end", 1},
+   "this took longer than 1 s, the limit of time, and was stopped"},
+  {kernel "x[cute.arch.thread_idx()] = 1",
+   "write outside global tensor 'x': element 8 of 8", 4},
+  {kernel("x[0] = 1", '{grid = 1, block = 1, device = "gpu"}'),
+   "the workshop has the simulator alone: a page cannot reach a GPU", 3},
+  {kernel("error {1}"), "error object is a table value", 4},
+  {'require "nothere"', "module 'nothere' not found", 1},
+  {"error({1, 2})", "error object is a table value", 1},
+  {"error(nil)", "error object is a nil value", 1},
+  {"error(setmetatable({}, {__tostring = function() error 'no' end}))", "no",
+   1},
+  {"local function f() return 1 + f() end\nf()", "stack overflow", 1},
+  {"local function g() return string.gsub('a', 'a', g) end\ng()",
+   "C stack overflow", 1},
+  {"print(#('x'):rep(1 << 40))", "resulting string too large", 1},
+  {"local s = 'x'\nwhile true do s = s .. s end", "not enough memory"},
+  {"coroutine.wrap(function() local x = nil + 1 end)()",
+   "attempt to perform arithmetic on a nil value", 1},
+  {"for l in io.lines('nothing.txt') do end", "nothing.txt", 1},
+  {"print(io.read())", "there is no standard input here"},
+  {"for i = 1, 60000 do print(i, ('x'):rep(40)) end",
+   "bytes more are not shown: 1 MiB are kept of what a run prints"},
+  {"os.exit(3)", "it ended with code 3"},
+  {"for k in pairs(string) do string[k] = nil end\nprint = nil", "done"},
+  {"local c = require 'cute.core' for k in pairs(c) do c[k] = nil end",
+   "the program"},
+}
+local WORDS = {
+  {"--m abc", "--m: a whole number expected, got 'abc'"},
+  {"--nothing", "unknown option '--nothing'"},
+  {"'a b", "arguments: ' is not closed"},
+}
+local FILES = {
+  {"lies.npy", "npy(F32('(200000, 30000)'), 24)",
+   "24000000000 bytes of elements expected"},
+  {"short.npy", "npy(F32('(2, 3)'), 20)", "24 bytes of elements expected"},
+  {"object.npy", [[npy(F32("(2,)").replace("<f4", "|O"), 24)]],
+   "element type '|O' is not supported"},
+  {"huge.npy", "npy(F32('(4294967296, 4294967296)'), 24)",
+   "has a shape too large to count"},
+  {"cut.npy", "npy(F32('(2, 3)').slice(0, 20), 0)", "has a broken header"},
+  {"text.npy", "'hello'", "text.npy is no .npy file"},
+  {"empty.npy", "''", "empty.npy is empty"},
+  {"k.png", "new Uint8Array([137, 80, 78, 71])",
+   ".npy files and .lua scripts are taken"},
+}
+
 describe("what is wrong is told in a sentence, and the page works on:",
          function()
-  local X = 'local cute = require "cute"\nlocal x = cute.zeros({8}, cute.f32)\n'
-  local function kernel(body, launch)
-    return X .. 'cute.kernel("k", function(x)\n' .. body .. "\nend)(x):launch "
-      .. (launch or "{grid = 1, block = 32}")
-  end
-  -- A script, or {a script, seconds that it may take}; the sentence; the line
-  -- that is underlined.
-  local SCRIPTS = {
-    {"local x = 1\nlocal y = = 2", "unexpected symbol near '='", 2},
-    {"print('abc", "unfinished string", 1},
-    {"x =", "unexpected symbol near <eof>", 1},
-    {"\27Lua\0\1", "this is compiled Lua: the workshop runs text"},
-    {X .. "cute.draw(cute.make_layout{32768, 32768})",
-     "32768 x 32768 = 1073741824 cells are too many", 3},
-    {X .. "x = cute.zeros({1 << 31}, cute.f32)",
-     "2147483648 elements of f32 are too many", 3},
-    {X .. "x = cute.zeros({1 << 33}, cute.u8)", "are too many", 3},
-    {X .. 'cute.kernel("k", function()\n  local s = cute.make_smem_tensor('
-     .. "cute.f32, cute.make_layout{1 << 31})\nend)():launch {grid = 1, "
-     .. "block = 32}", "shared memory of 8589934592 bytes is over the budget",
-     4},
-    {kernel("x[0] = 1", "{grid = 1, block = 2048}"),
-     "a block of 2048 threads; at most 1024", 3},
-    {{kernel("x[0] = 1", "{grid = 1 << 30, block = 32}"), 1},
-     "this took longer than 1 s, the limit of time, and was stopped"},
-    {{"while true do end", 1},
-     "this took longer than 1 s, the limit of time, and was stopped"},
-    {kernel "x[cute.arch.thread_idx()] = 1",
-     "write outside global tensor 'x': element 8 of 8", 4},
-    {kernel("x[0] = 1", '{grid = 1, block = 1, device = "gpu"}'),
-     "the workshop has the simulator alone: a page cannot reach a GPU", 3},
-    {kernel("error {1}"), "error object is a table value", 4},
-    {'require "nothere"', "module 'nothere' not found", 1},
-    {"error({1, 2})", "error object is a table value", 1},
-    {"error(nil)", "error object is a nil value", 1},
-    {"error(setmetatable({}, {__tostring = function() error 'no' end}))", "no",
-     1},
-    {"local function f() return 1 + f() end\nf()", "stack overflow", 1},
-    {"local function g() return string.gsub('a', 'a', g) end\ng()",
-     "C stack overflow", 1},
-    {"print(#('x'):rep(1 << 40))", "resulting string too large", 1},
-    {"local s = 'x'\nwhile true do s = s .. s end", "not enough memory"},
-    {"coroutine.wrap(function() local x = nil + 1 end)()",
-     "attempt to perform arithmetic on a nil value", 1},
-    {"for l in io.lines('nothing.txt') do end", "nothing.txt", 1},
-    {"print(io.read())", "there is no standard input here"},
-    {"for i = 1, 60000 do print(i, ('x'):rep(40)) end",
-     "bytes more are not shown: 1 MiB are kept of what a run prints"},
-    {"os.exit(3)", "it ended with code 3"},
-    {"for k in pairs(string) do string[k] = nil end\nprint = nil", "done"},
-    {"local c = require 'cute.core' for k in pairs(c) do c[k] = nil end",
-     "the program"},
-  }
-  local WORDS = {
-    {"--m abc", "--m: a whole number expected, got 'abc'"},
-    {"--nothing", "unknown option '--nothing'"},
-    {"'a b", "arguments: ' is not closed"},
-  }
-  local FILES = {
-    {"lies.npy", "npy(F32('(200000, 30000)'), 24)",
-     "24000000000 bytes of elements expected"},
-    {"short.npy", "npy(F32('(2, 3)'), 20)", "24 bytes of elements expected"},
-    {"object.npy", [[npy(F32("(2,)").replace("<f4", "|O"), 24)]],
-     "element type '|O' is not supported"},
-    {"huge.npy", "npy(F32('(4294967296, 4294967296)'), 24)",
-     "has a shape too large to count"},
-    {"cut.npy", "npy(F32('(2, 3)').slice(0, 20), 0)", "has a broken header"},
-    {"text.npy", "'hello'", "text.npy is no .npy file"},
-    {"empty.npy", "''", "empty.npy is empty"},
-    {"k.png", "new Uint8Array([137, 80, 78, 71])",
-     ".npy files and .lua scripts are taken"},
-  }
-  local LINKS = {
-    {"#s=abc", "This link holds no script: it was cut"},
-    {"#s=a%%bc", "it has other characters than a link is made of"},
-    {"#s=eJyrVspLzE1VslJQKkktLlGqBQAqCQT1", "This link holds no script"},
-    {"#script=nothing.lua", "nothing.lua, which is not on the shelf"},
-    {"#lesson=nothing", "the lesson nothing, which there is not"},
-  }
-
   it("scripts, arguments and files", function()
     local given = {}
     for i, c in ipairs(SCRIPTS) do
@@ -599,7 +602,10 @@ describe("what is wrong is told in a sentence, and the page works on:",
       assert.is_true(v[i][3], "the page works on behind " .. what)
     end
   end)
+end)
 
+describe("what is wrong is told in a sentence, and the page works on:",
+         function()
   it("links", function()
     local steps = {}
     for i, c in ipairs(LINKS) do

@@ -118,7 +118,9 @@ describe("a lesson in the workshop", function()
     assert.equal("double", got.page.kernels[1].name)
     assert.equal(("tensors-%d.lua"):format(i), got.page.files[1].name)
   end)
+end)
 
+describe("a lesson in the workshop", function()
   it("checks exercises: right, or why not and where, with the launches",
     function()
       local function exercise(lesson, name, text)

@@ -152,7 +152,9 @@ describe("the workshop", function()
     assert.equal("(4,2):(2,1)", answers[2].pictures[1].title)
     assert.is_nil(answers[1].page)
   end)
+end)
 
+describe("the workshop", function()
   it("has the prompt's inputs, whole and unfinished", function()
     local answers = asked {prompt "for i = 1, 2 do",
       prompt "for i = 1, 2 do print(i) end", prompt "local a = 7", prompt "a",

@@ -1,8 +1,9 @@
---- The option of barriers: aligned = false where not all lanes of a warp come
--- together. "" or "_unaligned", the end of the effect's name.
+--- Checks the option `aligned` of barriers: false if the lanes of a warp may
+-- not arrive together. Returns "" or "_unaligned", the end of the effect's
+-- name.
 local core = require "cute.core"
 
----@param what string the function that has it
+---@param what string the function that takes the option
 ---@param opts? {aligned: boolean}
 ---@return string
 return function(what, opts)

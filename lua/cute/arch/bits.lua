@@ -1,8 +1,7 @@
---- cute.arch, arithmetic: bits, wide products, carries, what a register
--- holds, what the machine says of itself.
+--- cute.arch, arithmetic: bits, wide products, carries, special registers.
 --
--- Operands are traced i32, u32, i64 or u64 values (numbers take the type of
--- the others); results have the first operand's type unless said otherwise.
+-- Operands are traced i32, u32, i64 or u64 values; plain numbers take the type
+-- of the others. Results have the first operand's type unless noted.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
@@ -14,30 +13,32 @@ local function intrin(name, ...) return core.intrin(name, 0, ...) end
 -- Bits
 ---------------------------------------------------------------------------
 
---- How many bits are set (an i32).
+--- Returns the number of bits set (an i32).
 ---@param value any a 32- or 64-bit integer
 function bits.popc(value) return intrin("popc", value) end
 
---- Zero bits above the highest set one (an i32; the width for 0).
+--- Returns the number of zero bits above the highest set bit (an i32; the width
+-- for 0).
 ---@param value any a 32- or 64-bit integer
 function bits.clz(value) return intrin("clz", value) end
 
---- The bits in reverse order.
+--- Reverses the order of the bits.
 ---@param value any a 32- or 64-bit integer
 function bits.brev(value) return intrin("brev", value) end
 
---- Place of the highest set bit (of a signed value: of the highest bit that
--- differs from the sign), an i32; -1 when there is none.
+--- Returns the position of the highest set bit, an i32; -1 if there is none.
+-- For a signed value: of the highest bit that differs from the sign.
 ---@param value any a 32- or 64-bit integer
 function bits.bfind(value) return intrin("bfind", value) end
 
---- log2 of a power of two (an i32).
+--- Returns log2 of a power of two (an i32).
 ---@param value any a 32-bit integer
 function bits.log2_of_pow2_int(value)
   return intrin("clz", intrin("brev", value))
 end
 
---- `length` bits from bit `start` on, zero- or sign-extended by the type.
+--- Extracts `length` bits from bit `start` on, zero- or sign-extended by the
+-- type.
 ---@param value any a 32- or 64-bit integer
 ---@param start any 0 to 255
 ---@param length any 0 to 255
@@ -45,8 +46,8 @@ function bits.bfe(value, start, length)
   return intrin("bfe", value, start, length)
 end
 
---- `value` with `length` bits from bit `start` on taken from the low bits of
--- `replacement`.
+--- Inserts the low bits of `replacement` into `value`: `length` bits from bit
+-- `start` on.
 ---@param replacement any a 32- or 64-bit integer
 ---@param value any of the same type
 ---@param start any 0 to 255
@@ -57,18 +58,19 @@ function bits.bfi(replacement, value, start, length)
   return intrin("bfi", replacement, value, at)
 end
 
---- Four bytes picked from the eight of a (bytes 0 to 3) and b (4 to 7) by the
--- nibbles of `selector`; bit 3 of a nibble spreads the byte's sign.
+--- Selects four bytes from the eight of a (bytes 0 to 3) and b (4 to 7) by the
+-- nibbles of `selector`. Bit 3 of a nibble replicates the byte's sign.
 ---@param a any a 32-bit integer
 ---@param b any a 32-bit integer
 ---@param selector any
 function bits.prmt(a, b, selector) return intrin("prmt", a, b, selector) end
 
---- Any function of three bits, by its table: bit 4*a + 2*b + c of `lut`.
+--- Computes any function of three bits by its table: bit 4*a + 2*b + c of
+-- `lut`.
 ---@param a any a 32-bit integer
 ---@param b any a 32-bit integer
 ---@param c any a 32-bit integer
----@param lut integer 0 to 255, known while tracing
+---@param lut integer 0 to 255, known at trace time
 function bits.lop3(a, b, c, lut)
   if math.type(lut) ~= "integer" or lut < 0 or lut > 255 then
     core.fail("needs-static", "lop3: the table is a Lua integer of 0 to 255, "
@@ -79,9 +81,9 @@ end
 
 local FUNNELS = {l = true, r = true, clamp_left = true, clamp_right = true}
 
---- The 64 bits b:a (b the upper half) shifted: "l" gives the upper half of
--- the shift to the left, "r" the lower half of the shift to the right, both
--- by shift % 32; "clamp_left" and "clamp_right" by at most 32.
+--- Shifts the 64 bits b:a (b the upper half). "l" returns the upper half of the
+-- left shift, "r" the lower half of the right shift, both by shift % 32.
+-- "clamp_left" and "clamp_right" shift by min(shift, 32).
 ---@param a any a 32-bit integer, the lower half
 ---@param b any a 32-bit integer, the upper half
 ---@param shift any
@@ -99,25 +101,26 @@ end
 -- Products
 ---------------------------------------------------------------------------
 
---- The upper half of the product.
+--- Returns the upper half of the product.
 ---@param a any a 32- or 64-bit integer
 ---@param b any of the same type
 function bits.mul_hi(a, b) return intrin("mul_hi", a, b) end
 
---- The whole product, in the type twice as wide.
+--- Returns the whole product, in the type twice as wide.
 ---@param a any a 16- or 32-bit integer
 ---@param b any of the same type
 function bits.mul_wide(a, b) return intrin("mul_wide", a, b) end
 
 local function half(name, hi) return hi and name .. ".hi" or name end
 
---- Product of the low 24 bits: its low 32 bits, or bits 16 to 47.
+--- Multiplies the low 24 bits; returns the product's low 32 bits, or with hi
+-- bits 16 to 47.
 ---@param a any i32 or u32
 ---@param b any of the same type
 ---@param hi? boolean
 function bits.mul24(a, b, hi) return intrin(half("mul24", hi), a, b) end
 
---- mul24(a, b, hi) + c.
+--- Computes mul24(a, b, hi) + c.
 ---@param a any i32 or u32
 ---@param b any of the same type
 ---@param c any of the same type
@@ -126,7 +129,7 @@ function bits.mad24(a, b, c, hi) return intrin(half("mad24", hi), a, b, c) end
 
 ---------------------------------------------------------------------------
 -- Carries: the flag of the last operation with _cc (or of the chain's last
--- addc, subc, madc) is a value like others, kept here
+-- addc, subc, madc) is an ordinary traced value, stored here
 ---------------------------------------------------------------------------
 
 local carry  -- {value=, borrow=}
@@ -140,7 +143,7 @@ local function unsigned(a, like)
   return core.cvt(a, t):to(t.bits == 64 and core.u64 or core.u32), t
 end
 
--- Both operands unsigned, and the type of the result.
+-- Returns both operands as unsigned values, and the type of the result.
 local function operands(a, b)
   if core.typename(a) ~= "value" and core.typename(b) ~= "value" then
     core.fail("bad-argument", ("a carry chain needs a traced operand, got %s "
@@ -161,7 +164,7 @@ end
 
 local function keep(value, borrow) carry = {value = value, borrow = borrow} end
 
---- a + b; keeps the carry for addc.
+--- Computes a + b; keeps the carry for addc.
 function bits.add_cc(a, b)
   local x, y, t = operands(a, b)
   local sum = x + y
@@ -169,7 +172,7 @@ function bits.add_cc(a, b)
   return sum:to(t)
 end
 
---- a + b and the carry; keeps the new one.
+--- Computes a + b plus the carry; keeps the new carry.
 function bits.addc(a, b)
   local x, y, t = operands(a, b)
   local sum = x + y
@@ -178,14 +181,14 @@ function bits.addc(a, b)
   return all:to(t)
 end
 
---- a - b; keeps the borrow for subc.
+--- Computes a - b; keeps the borrow for subc.
 function bits.sub_cc(a, b)
   local x, y, t = operands(a, b)
   keep(x:lt(y):to(core.u32), true)
   return (x - y):to(t)
 end
 
---- a - b less the borrow; keeps the new one.
+--- Computes a - b minus the borrow; keeps the new borrow.
 function bits.subc(a, b)
   local x, y, t = operands(a, b)
   local d = x - y
@@ -194,13 +197,13 @@ function bits.subc(a, b)
   return (d - borrow):to(t)
 end
 
---- The low half of a * b + c; keeps the carry for madc and addc.
+--- Returns the low half of a * b + c; keeps the carry for madc and addc.
 function bits.mad_cc(a, b, c)
   local x, y, t = operands(a, b)
   return bits.add_cc(x * y, (unsigned(c, a))):to(t)
 end
 
---- The low half of a * b + c and the carry; keeps the new one.
+--- Returns the low half of a * b + c plus the carry; keeps the new carry.
 function bits.madc(a, b, c)
   local x, y, t = operands(a, b)
   return bits.addc(x * y, (unsigned(c, a))):to(t)
@@ -212,7 +215,7 @@ end
 
 local TINY = 2.0 ^ -126
 
--- Subnormals to zero, the sign kept.
+-- Flushes subnormals to zero with their sign.
 local function flush(x)
   return core.where(core.abs(x):lt(TINY), core.copysign(0.0, x), x)
 end
@@ -233,27 +236,27 @@ local function extreme(name, plain)
   end
 end
 
---- The larger of two f32. opts: nan = true gives NaN if either is one; abs =
--- true compares magnitudes, and the sign is that of the product; ftz = true
--- takes subnormals for zero.
+--- Returns the larger of two f32. opts: nan = true returns NaN if either is
+-- NaN; abs = true compares magnitudes, with the sign of the product; ftz = true
+-- flushes subnormals to zero.
 ---@param a any
 ---@param b any
 ---@param opts? {nan: boolean, abs: boolean, ftz: boolean}
 bits.fmax = extreme("fmax", core.max)
 
---- The smaller of two f32; options as fmax.
+--- Returns the smaller of two f32; options as fmax.
 ---@param a any
 ---@param b any
 ---@param opts? {nan: boolean, abs: boolean, ftz: boolean}
 bits.fmin = extreme("fmin", core.min)
 
---- a * b + c in f16, rounded once.
+--- Computes a * b + c in f16 with one rounding.
 function bits.fma_f16(a, b, c) return core.fma(a, b, c) end
 
---- a * b + c in bf16, rounded once.
+--- Computes a * b + c in bf16 with one rounding.
 function bits.fma_bf16(a, b, c) return core.fma(a, b, c) end
 
---- 1 / x of the special function unit: within an ulp.
+--- Approximates 1 / x with the special function unit, within one ulp.
 function bits.rcp_approx(x) return core.rcp_approx(x) end
 
 local APPROX = {["tanh.approx.f32"] = core.tanh_approx}
@@ -267,7 +270,8 @@ for _, name in ipairs {"ex2.approx.f16x2", "ex2.approx.ftz.bf16x2",
   APPROX[name] = function(x) return intrin(name, x) end
 end
 
--- f of each element of a vector, or of each two of 16 bits as a word.
+-- Applies f to each element of a vector; 16-bit elements go two at a time, as a
+-- word.
 local function each(f, v)
   local words = v.dtype.bits == 16
   local r = core.make_rmem_tensor({words and (#v + 1) // 2 * 2 or #v}, v.dtype)
@@ -278,12 +282,12 @@ local function each(f, v)
   return core.make_tensor(r.iterator, {#v}):load():reshape(v.shape)
 end
 
---- An approximate function by its PTX name: ex2, lg2, rcp, sqrt, rsqrt, sin or
--- cos with .approx.f32 or .approx.ftz.f32, tanh.approx.f32 (x is an f32);
--- ex2.approx.f16x2, ex2.approx.ftz.bf16x2, tanh.approx.f16x2 and .bf16x2 (x is
--- a u32 that holds two). Of a vector it is that of each element, those of two
--- at once take one of f16 or bf16, too. The simulator gives the same bits as an
--- H200.
+--- Calls an approximate function by its PTX name. An f32 x takes ex2, lg2, rcp,
+-- sqrt, rsqrt, sin or cos with .approx.f32 or .approx.ftz.f32, and
+-- tanh.approx.f32. A u32 that holds two values takes ex2.approx.f16x2,
+-- ex2.approx.ftz.bf16x2, tanh.approx.f16x2 and tanh.approx.bf16x2. Vectors are
+-- computed element by element; the packed functions also take vectors of f16 or
+-- bf16. The simulator returns the same bits as an H200.
 ---@param instruction string "ex2.approx.ftz.f32"
 ---@param x any
 function bits.approx(instruction, x)
@@ -302,32 +306,32 @@ function bits.approx(instruction, x)
   return each(f, x)
 end
 
---- f32 to bf16, to nearest even.
+--- Converts f32 to bf16, to nearest even.
 function bits.cvt_f32_bf16(x) return f32(x):to(core.bf16) end
 
---- f32 to tf32 to nearest, ties away from zero, as the register (an i32) that
--- tensor cores read. `x:to(cute.tf32)` rounds ties to even.
+--- Converts f32 to tf32 to nearest, ties away from zero. Returns the register
+-- (an i32) that tensor cores read. `x:to(cute.tf32)` rounds ties to even.
 function bits.cvt_f32_tf32(x)
   return intrin("tf32.rna", f32(x)):to(core.i32)
 end
 
 ---------------------------------------------------------------------------
--- The machine
+-- The multiprocessor and the device
 ---------------------------------------------------------------------------
 
---- Clocks of the multiprocessor, 32 bits; each call reads anew.
+--- Reads the multiprocessor's clock, 32 bits; each call reads it again.
 function bits.clock() return intrin "clock" end
---- Clocks of the multiprocessor, 64 bits; each call reads anew.
+--- Reads the multiprocessor's clock, 64 bits; each call reads it again.
 function bits.clock64() return intrin "clock64" end
 
---- The device's clock in nanoseconds, 64 bits.
+--- Reads the device's clock in nanoseconds, 64 bits.
 function bits.globaltimer() return intrin "globaltimer" end
---- The low 32 bits of the device's clock in nanoseconds.
+--- Reads the low 32 bits of the device's clock in nanoseconds.
 function bits.globaltimer_lo() return intrin "globaltimer_lo" end
 
---- Lets this thread rest for 0 to 2 * ns nanoseconds (ns is at most 1000000):
--- one that polls leaves the machine to others. On the simulator it takes no
--- time.
+--- Suspends this thread for 0 to 2 * ns nanoseconds (ns is at most 1000000), so
+-- that a polling thread leaves the multiprocessor to others. In the simulator
+-- it takes no time.
 ---@param ns any integer
 function bits.nanosleep(ns)
   if math.type(ns) and (ns < 0 or ns > 1000000) then
@@ -337,27 +341,29 @@ function bits.nanosleep(ns)
   intrin("nanosleep", ns)
 end
 
---- Number of this launch.
+--- Returns the number of this launch.
 function bits.gridid() return intrin "gridid" end
 
---- One more than the largest smid() there can be.
+--- Returns one more than the largest possible smid().
 function bits.nsmid() return intrin "nsmid" end
---- One more than the largest physical_warp_id() there can be.
+--- Returns one more than the largest possible physical_warp_id().
 function bits.nwarpid() return intrin "nwarpid" end
 
---- The slot of the multiprocessor that this warp sits in now; warp_idx() is
--- its place in the block.
+--- Returns the warp slot of the multiprocessor that this warp occupies now;
+-- warp_idx() is the warp's index in the block.
 function bits.physical_warp_id() return intrin "physical_warp_id" end
 
---- Bytes of dynamic shared memory of the block.
+--- Returns the bytes of dynamic shared memory of the block.
 function bits.dynamic_smem_size() return intrin "dynamic_smem_size" end
---- Bytes of shared memory of the block, in units of the hardware.
+--- Returns the bytes of shared memory of the block, in the hardware's
+-- allocation units.
 function bits.total_smem_size() return intrin "total_smem_size" end
---- Bytes of shared memory of the block with what the system reserves (sm_90).
+--- Returns the bytes of shared memory of the block, including what the system
+-- reserves (sm_90).
 function bits.aggr_smem_size() return intrin "aggr_smem_size" end
 bits.get_dyn_smem_size = bits.dynamic_smem_size
 
---- Lanes of a warp: 32.
+--- Returns the number of lanes of a warp: 32.
 function bits.warpsize() return 32 end
 
 return sign.public("cute.arch.", bits, [[

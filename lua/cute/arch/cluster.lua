@@ -1,37 +1,38 @@
---- cute.arch, clusters and what else sm_90 brought: blocks that run together,
--- registers that warpgroups pass on, kernels that overlap.
+--- cute.arch, clusters and other features of sm_90: blocks that run together,
+-- register reallocation among warpgroups, overlapping kernels.
 --
 -- `launch {grid = 64, block = 128, cluster = {2, 1, 1}}` makes clusters of two
--- blocks; without it each block is a cluster of its own. Its indices stand with
--- those of blocks (cute.arch).
+-- blocks; without it each block is a cluster of its own. The functions for
+-- cluster indices are in cute.arch, with those for block indices.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local aligned = require "cute.arch.aligned"
 
 local cluster = {}
 
---- Number of this block in its cluster, its rank: x + X * (y + Y * z).
+--- Returns the rank of this block in its cluster: x + X * (y + Y * z).
 function cluster.block_idx_in_cluster() return core.sreg "cluster_ctarank" end
 
---- Blocks of a cluster, all of them.
+--- Returns the number of blocks of a cluster.
 function cluster.cluster_size() return core.sreg "cluster_nctarank" end
 
---- Arrives at the barrier of the cluster, which all threads of all its blocks
--- do; what they did before is seen by those that waited for it. opts: aligned =
--- false where not all lanes of a warp come together.
+--- Arrives at the cluster barrier. All threads of all blocks of the cluster
+-- must arrive. A thread that waits sees everything written before the arrivals.
+-- opts: aligned = false if the lanes of a warp may not arrive together.
 ---@param opts? {aligned: boolean}
 function cluster.cluster_arrive(opts)
   core.effect("cluster_arrive" .. aligned("cluster_arrive", opts), 0)
 end
 
---- cluster_arrive that orders nothing; fence what matters before it.
+--- Arrives at the cluster barrier without ordering memory; add a fence where
+-- needed.
 ---@param opts? {aligned: boolean}
 function cluster.cluster_arrive_relaxed(opts)
   core.effect("cluster_arrive_relaxed"
     .. aligned("cluster_arrive_relaxed", opts), 0)
 end
 
---- Waits until all threads of the cluster arrived.
+--- Waits until all threads of the cluster have arrived.
 ---@param opts? {aligned: boolean}
 function cluster.cluster_wait(opts)
   core.effect("cluster_wait" .. aligned("cluster_wait", opts), 0)
@@ -41,18 +42,19 @@ end
 -- Shared memory of other blocks of the cluster
 ---------------------------------------------------------------------------
 
---- The pointer at which block `cta_rank_in_cluster` has what this one has at
--- `smem_ptr`: to be loaded from, stored to, copied, as other memory. That block
--- must be there (cluster_arrive, cluster_wait) from before until after.
+--- Maps this block's pointer `smem_ptr` to the same position in the shared
+-- memory of block `cta_rank_in_cluster`. The result can be loaded, stored and
+-- copied like other memory. That block must be running, from before the
+-- accesses until after them (cluster_arrive, cluster_wait).
 ---@param smem_ptr table
 ---@param cta_rank_in_cluster any integer
 function cluster.map_dsmem_ptr(smem_ptr, cta_rank_in_cluster)
   return core.peer(smem_ptr, cta_rank_in_cluster)
 end
 
---- Stores `value` to shared memory of block `peer_cta_rank` (pointers are this
--- block's own), later; the mbarrier there counts its bytes. Several values, a
--- list or a vector, go at once: 2 or 4 of 32 bits, 2 of 64.
+--- Stores `value` asynchronously to shared memory of block `peer_cta_rank`; the
+-- mbarrier there counts its bytes. Both pointers are this block's own. A list
+-- or a vector stores several values at once: 2 or 4 of 32 bits, 2 of 64.
 ---@param smem_ptr table
 ---@param value any
 ---@param mbar_ptr table
@@ -81,35 +83,35 @@ local function registers(what, n)
   return n
 end
 
---- Each thread of this warpgroup may have so many registers from now on, more
--- than before: waits until others gave them back.
+--- Raises the register limit of this warpgroup's threads. Waits until other
+-- warpgroups have released enough registers.
 ---@param reg_count integer a multiple of 8, 24 to 256
 function cluster.setmaxregister_increase(reg_count)
   core.effect("setmaxnreg_inc", registers("setmaxregister_increase",
                                           reg_count))
 end
 
---- Each thread of this warpgroup has so many registers from now on, fewer than
--- before: others may have the rest.
+--- Lowers the register limit of this warpgroup's threads, and releases the rest
+-- for other warpgroups.
 ---@param reg_count integer a multiple of 8, 24 to 256
 function cluster.setmaxregister_decrease(reg_count)
   core.effect("setmaxnreg_dec", registers("setmaxregister_decrease",
                                           reg_count))
 end
 
---- The older names of setmaxregister_increase and _decrease.
+--- Older names of setmaxregister_increase and setmaxregister_decrease.
 cluster.warpgroup_reg_alloc = cluster.setmaxregister_increase
 cluster.warpgroup_reg_dealloc = cluster.setmaxregister_decrease
 
 ---------------------------------------------------------------------------
--- Kernels that overlap (`launch {pdl = true}`)
+-- Overlapping kernels (`launch {pdl = true}`)
 ---------------------------------------------------------------------------
 
---- Waits until the kernels before this one in its stream are done and what
--- they wrote is there; before it nothing of theirs may be touched.
+--- Waits until the earlier kernels of the stream have finished and their writes
+-- are visible. Before the wait, no memory of theirs may be accessed.
 function cluster.griddepcontrol_wait() core.effect("grid_wait", 0) end
 
---- The kernel behind this one may start, when all blocks have said so.
+--- Allows the next kernel to start once all blocks have called this.
 function cluster.griddepcontrol_launch_dependents()
   core.effect("grid_launch", 0)
 end

@@ -1,5 +1,5 @@
---- cute.arch: what a thread of the device can ask and do: indices, barriers,
--- asynchronous copies, warp-wide operations. Names are the Python DSL's.
+--- cute.arch: the device functions of a thread, with the Python DSL's names:
+-- indices, barriers, asynchronous copies, warp-wide operations.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local aligned = require "cute.arch.aligned"
@@ -13,41 +13,42 @@ local function three(name)
   end
 end
 
---- Index of this thread in its block: x, y, z (each i32).
+--- Returns the index of this thread in its block: x, y, z (each i32).
 arch.thread_idx = three "tid"
---- Index of this block in the grid: x, y, z.
+--- Returns the index of this block in the grid: x, y, z.
 arch.block_idx = three "ctaid"
---- Threads of a block: x, y, z.
+--- Returns the number of threads of a block: x, y, z.
 arch.block_dim = three "ntid"
---- Blocks of the grid: x, y, z.
+--- Returns the number of blocks of the grid: x, y, z.
 arch.grid_dim = three "nctaid"
---- Index of this cluster in the grid: x, y, z (each i32).
+--- Returns the index of this cluster in the grid: x, y, z (each i32).
 arch.cluster_idx = three "clusterid"
---- Clusters of the grid: x, y, z.
+--- Returns the number of clusters of the grid: x, y, z.
 arch.cluster_dim = three "nclusterid"
---- Index of this block in its cluster: x, y, z.
+--- Returns the index of this block in its cluster: x, y, z.
 arch.block_in_cluster_idx = three "cluster_ctaid"
---- Blocks of a cluster: x, y, z.
+--- Returns the number of blocks of a cluster: x, y, z.
 arch.block_in_cluster_dim = three "cluster_nctaid"
 
---- Lane of this thread in its warp, 0 to 31.
+--- Returns the lane of this thread in its warp, 0 to 31.
 function arch.lane_idx() return core.sreg "laneid" end
 
---- Warp of this thread in its block (of a one-dimensional block).
+--- Returns the warp of this thread in its block (for a one-dimensional block).
 function arch.warp_idx() return core.sreg "warpid" end
 
---- Which multiprocessor this block runs on.
+--- Returns the index of the multiprocessor that runs this block.
 function arch.smid() return core.sreg "smid" end
 
---- Threads of a warp.
+--- The number of threads of a warp.
 arch.WARP_SIZE = 32
---- All lanes of a warp: the mask that shuffles and votes have without one.
+--- The mask of all lanes of a warp: the default mask of shuffles and votes.
 arch.FULL_MASK = 0xffffffff
 
---- All threads of the block meet (__syncthreads).
+--- Synchronizes all threads of the block (__syncthreads).
 function arch.sync_threads() core.effect("bar", 0) end
 
--- Number of a barrier: one of 0 to 15, or traced; as core.effect takes it.
+-- Checks a barrier's number, 0 to 15 or traced, and returns it as core.effect
+-- takes it.
 local function check_id(what, id)
   local lo, hi = id, id
   if core.typename(id) == "value" then
@@ -67,17 +68,19 @@ local function check_id(what, id)
   return 0, id
 end
 
--- {barrier_id =, number_of_threads =, aligned =} as a barrier's arguments.
+-- Returns the arguments of a barrier from {barrier_id =, number_of_threads =,
+-- aligned =}.
 local function named(id, threads, opts)
   if type(id) ~= "table" then return id, threads, opts end
   return id.barrier_id or 0, id.number_of_threads, {aligned = id.aligned}
 end
 
---- A named barrier: `threads` of them meet at barrier id (1 to 15; 0 is that of
--- sync_threads). A traced id is the same for all lanes of a warp. opts: aligned
--- = false where a compiler may let lanes of a warp come one by one; all come.
+--- Synchronizes `threads` threads at named barrier id (1 to 15; sync_threads
+-- uses 0). A traced id must be equal on all lanes of a warp. opts: aligned =
+-- false if the compiler may let the lanes of a warp arrive one by one; all must
+-- arrive.
 ---@param id any integer, or {barrier_id =, number_of_threads =, aligned =}
----@param threads? any multiple of 32; all of the block when absent
+---@param threads? any multiple of 32; all threads of the block when absent
 ---@param opts? {aligned: boolean}
 function arch.barrier(id, threads, opts)
   id, threads, opts = named(id, threads, opts)
@@ -85,9 +88,9 @@ function arch.barrier(id, threads, opts)
   core.effect("bar" .. aligned("barrier", opts), number, threads, traced)
 end
 
---- Arrives at a named barrier without waiting there.
+--- Arrives at a named barrier without waiting.
 ---@param id any integer, or {barrier_id =, number_of_threads =, aligned =}
----@param threads? any multiple of 32, of all that arrive or wait
+---@param threads? any multiple of 32: all threads that arrive or wait
 ---@param opts? {aligned: boolean}
 function arch.barrier_arrive(id, threads, opts)
   local what = id
@@ -101,8 +104,8 @@ function arch.barrier_arrive(id, threads, opts)
               traced)
 end
 
---- The lanes of the warp meet (__syncwarp).
----@param mask? any lanes that take part, all when absent
+--- Synchronizes the lanes of the warp (__syncwarp).
+---@param mask? any participating lanes, all when absent
 function arch.sync_warp(mask)
   core.effect("syncwarp", 0, mask or 0xffffffff)
 end
@@ -124,12 +127,12 @@ function arch.cp_async_wait_group(n)
   core.effect("cp_wait", n)
 end
 
---- Closes a group of the bulk stores (TMA) that this thread issued so far.
+--- Closes a group of the bulk stores (TMA) that this thread has issued so far.
 function arch.cp_async_bulk_commit_group() core.effect "bulk_commit" end
 
---- Waits until at most n of this thread's groups of bulk stores are pending;
--- with `read` only until they have read shared memory, which may be written
--- anew then.
+--- Waits until at most n of this thread's groups of bulk stores are pending.
+-- With `read`, waits only until they have read shared memory, which may then be
+-- overwritten.
 ---@param n integer
 ---@param read? boolean|{read: boolean}
 function arch.cp_async_bulk_wait_group(n, read)
@@ -138,28 +141,29 @@ function arch.cp_async_bulk_wait_group(n, read)
   core.effect(read and "bulk_wait_read" or "bulk_wait", n)
 end
 
---- What this thread did to memory, others of its block see before what it does
--- next (__threadfence_block).
+--- Makes earlier memory accesses of this thread visible to its block before
+-- later ones (__threadfence_block).
 function arch.fence_acq_rel_cta() core.fence "cta" end
---- What this thread did to memory, others of its cluster see before what it
--- does next (sm_90).
+--- Makes earlier memory accesses of this thread visible to its cluster before
+-- later ones (sm_90).
 function arch.fence_acq_rel_cluster() core.fence "cluster" end
---- What this thread did to memory, others of its device see before what it does
--- next (__threadfence).
+--- Makes earlier memory accesses of this thread visible to its device before
+-- later ones (__threadfence).
 function arch.fence_acq_rel_gpu() core.fence "gpu" end
---- What this thread did to memory, the host and other devices see, too, before
--- what it does next (__threadfence_system).
+--- Makes earlier memory accesses of this thread visible to the host and other
+-- devices before later ones (__threadfence_system).
 function arch.fence_acq_rel_sys() core.fence "sys" end
 
 local PROXIES = {alias = true, async = true, ["async.global"] = true,
                  ["async.shared"] = true}
 
---- Orders what this thread did through one proxy before what it, or those that
--- it synchronises with, do through another: generic accesses and those of TMA
--- and wgmma ("async", or of one space "async.global", "async.shared"; sm_90),
--- or through another address ("alias").
+--- Orders accesses through one proxy before later accesses through another, by
+-- this thread or by threads that synchronize with it. "async" orders generic
+-- accesses and those of TMA and wgmma, "async.global" and "async.shared" only
+-- in one memory space (sm_90). "alias" orders accesses through different
+-- addresses of the same memory.
 ---@param kind "alias"|"async"|"async.global"|"async.shared"
----@param space? "cta"|"cluster" of "async.shared": "cta" when absent; or
+---@param space? "cta"|"cluster" for "async.shared": "cta" when absent; or
 -- {space =}
 function arch.fence_proxy(kind, space)
   if type(space) == "table" then space = space.space end
@@ -176,13 +180,13 @@ function arch.fence_proxy(kind, space)
              or kind)
 end
 
---- What this thread wrote to shared memory, TMA and wgmma may read after it:
--- fence_proxy("async.shared").
+--- Makes this thread's writes to shared memory visible to later TMA and wgmma
+-- operations: fence_proxy("async.shared").
 function arch.fence_view_async_shared() arch.fence_proxy "async.shared" end
 
 arch.range = sign.nests(require "cute.profile.ranges".range)
 
--- The rest of cute.arch, by what it is about.
+-- The rest of cute.arch, by topic.
 for _, part in ipairs {"bits", "warp", "memory", "packed", "mbarrier",
                        "cluster"} do
   for name, f in pairs(require("cute.arch." .. part)) do arch[name] = f end

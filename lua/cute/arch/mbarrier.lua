@@ -1,6 +1,6 @@
---- cute.arch, mbarriers (sm_80): barriers in shared memory that count arrivals
--- of threads and of cp.async, from sm_90 on bytes of other asynchronous copies
--- too, phase by phase.
+--- cute.arch, mbarriers (sm_80): barriers in shared memory that count, phase by
+-- phase, arrivals of threads and of cp.async. From sm_90 on they also count
+-- bytes of other asynchronous copies.
 --
 --     local full = cute.arch.alloc_smem(cute.i64, STAGES)
 --     cute.when(tid:eq(0), function()
@@ -9,25 +9,27 @@
 --     end)
 --     cute.arch.sync_threads()
 --
--- A phase ends when as many arrived as mbarrier_init said and all expected
--- bytes came; then the next begins. Who waits names a phase by its parity: 0
--- of the first, 1 of the second, 0 of the third. Waiting for the phase before
--- the one at work goes through at once, so for parity 1 on a fresh barrier.
+-- A phase ends when all arrivals given to mbarrier_init have happened and all
+-- expected bytes have arrived; then the next phase begins. A wait names a phase
+-- by its parity: 0 for the first, 1 for the second, 0 for the third. A wait for
+-- the phase before the current one returns at once; so does a wait for parity 1
+-- on a fresh barrier.
 --
--- A barrier is a pointer to an i64 in shared memory, `full + stage`;
--- peer_cta_rank_in_cluster names the one at the same place in another block of
--- the cluster. opts, of what arrives:
---   relaxed  true: orders nothing before it
---   scope    for whom it orders: "cta", "cluster"
---   token    true: mbarrier_arrive gives a token, which waits take for the
---            parity: it names the phase that the arrival was of
--- What sm_80 lacks: bytes (mbarrier_expect_tx, mbarrier_arrive_and_expect_tx),
--- barriers of other blocks, scope = "cluster", a time limit. Waits ask again
--- and again there (mbarrier.test_wait), and mbarrier_try_wait once.
+-- A barrier is a pointer to an i64 in shared memory, `full + stage`.
+-- peer_cta_rank_in_cluster selects the barrier at the same position in another
+-- block of the cluster. opts of arrivals:
+--   relaxed  true: orders no earlier accesses
+--   scope    scope of the order: "cta", "cluster"
+--   token    true: mbarrier_arrive returns a token, which waits accept instead
+--            of a parity: it identifies the phase of the arrival
+-- sm_80 lacks bytes (mbarrier_expect_tx, mbarrier_arrive_and_expect_tx),
+-- barriers of other blocks, scope = "cluster" and time limits. There, waits
+-- poll mbarrier.test_wait, and mbarrier_try_wait tests once.
 --
--- Without opts it is the instruction's plain form, which is fastest and enough
--- to hand back what was only read. Who waits for what threads of other blocks
--- wrote says {scope = "cluster"} as they do.
+-- Without opts an arrival uses the instruction's plain form, which is the
+-- fastest and is sufficient to release data that was only read. To read what
+-- threads of other blocks wrote, pass {scope = "cluster"} to both the arrival
+-- and the wait.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
@@ -35,7 +37,7 @@ local mbarrier = {}
 
 local HINTS = core.hints()
 
--- The order of an arrival or a wait, and for whom, as the flags that say it.
+-- Returns the memory order and the scope of an arrival or a wait as flags.
 local function order(what, opts)
   local relaxed, scope = opts and opts.relaxed, opts and opts.scope
   if relaxed ~= nil and type(relaxed) ~= "boolean" then
@@ -49,7 +51,7 @@ local function order(what, opts)
     | (scope and HINTS.scope[scope] or 0)
 end
 
--- A count of at least `least` and at most what the barrier holds.
+-- The largest count that a barrier can hold.
 local MOST = (1 << 20) - 1
 
 local function counted(what, thing, n, least)
@@ -60,8 +62,8 @@ local function counted(what, thing, n, least)
   return n
 end
 
---- Makes a barrier: `cnt` arrivals end a phase. By one thread, before
--- mbarrier_init_fence and a barrier of all that use it.
+--- Initializes a barrier: `cnt` arrivals end a phase. Call it from one thread,
+-- before mbarrier_init_fence and a barrier of all threads that use it.
 ---@param mbar_ptr table
 ---@param cnt any integer
 function mbarrier.mbarrier_init(mbar_ptr, cnt)
@@ -69,25 +71,26 @@ function mbarrier.mbarrier_init(mbar_ptr, cnt)
                                              1))
 end
 
---- Takes a barrier back: its place may be used for something else, or for a
--- barrier of another count. By one thread, when nobody uses it any more.
+--- Invalidates a barrier, so that its memory can be reused, also for a barrier
+-- with another count. Call it from one thread when no thread uses the barrier
+-- any more.
 ---@param mbar_ptr table
 function mbarrier.mbarrier_inval(mbar_ptr)
   core.mbarrier("inval", mbar_ptr, 0)
 end
 
---- What mbarrier_init made is seen by the cluster and by TMA, after a barrier
--- of theirs (before sm_90: by the block).
+--- Makes initialized barriers visible to the cluster and to TMA after a cluster
+-- barrier (before sm_90: to the block).
 function mbarrier.mbarrier_init_fence() core.fence "mbarrier_init" end
 
---- Arrives, `arrive_count` times at once.
+--- Arrives `arrive_count` times at once.
 ---@param mbar_ptr table
 ---@param peer_cta_rank_in_cluster? any integer
 ---@param arrive_count? any integer, 1 when absent
 ---@param opts? {relaxed: boolean, scope: string, token: boolean}
----@return cute.Value? token with token = true: for mbarrier_wait, try_wait and
--- test_wait in the place of a parity, of this barrier, until the phase behind
--- its own is over
+---@return cute.Value? token with token = true: mbarrier_wait, try_wait and
+-- test_wait of this barrier accept it instead of a parity, until the phase
+-- after its own is over
 function mbarrier.mbarrier_arrive(mbar_ptr, peer_cta_rank_in_cluster,
                                   arrive_count, opts)
   local what = "mbarrier_arrive"
@@ -106,7 +109,7 @@ function mbarrier.mbarrier_arrive(mbar_ptr, peer_cta_rank_in_cluster,
   return core.mbarrier("arrive_token", mbar_ptr, flags, n)
 end
 
---- Expects so many more bytes in this phase, and arrives (sm_90).
+--- Expects `bytes` more bytes in this phase, and arrives (sm_90).
 ---@param mbar_ptr table
 ---@param bytes any integer
 ---@param peer_cta_rank_in_cluster? any integer
@@ -118,7 +121,7 @@ function mbarrier.mbarrier_arrive_and_expect_tx(mbar_ptr, bytes,
     counted(what, "bytes", bytes, 0), peer_cta_rank_in_cluster)
 end
 
---- Expects so many more bytes in this phase, without arriving (sm_90).
+--- Expects `bytes` more bytes in this phase, without arriving (sm_90).
 ---@param mbar_ptr table
 ---@param bytes any integer
 ---@param peer_cta_rank_in_cluster? any integer
@@ -140,7 +143,7 @@ end
 
 --- Waits until the phase of that parity, or of that token, is complete.
 ---@param mbar_ptr table
----@param phase any 0 or 1, or what mbarrier_arrive gave
+---@param phase any 0 or 1, or a token of mbarrier_arrive
 ---@param opts? {scope: string}
 function mbarrier.mbarrier_wait(mbar_ptr, phase, opts)
   local what = "mbarrier_wait"
@@ -148,11 +151,11 @@ function mbarrier.mbarrier_wait(mbar_ptr, phase, opts)
                 parity(what, phase))
 end
 
---- Is the phase of that parity, or of that token, complete? Waits a while for
--- it (a boolean), with time_limit (sm_90) for so many nanoseconds at most.
--- Before sm_90 it does not wait.
+--- Reports whether the phase of that parity, or of that token, is complete. May
+-- first wait for a time; time_limit (sm_90) limits it in nanoseconds. Before
+-- sm_90 it does not wait.
 ---@param mbar_ptr table
----@param phase any 0 or 1, or what mbarrier_arrive gave
+---@param phase any 0 or 1, or a token of mbarrier_arrive
 ---@param opts? {scope: string, time_limit: integer|cute.Value}
 function mbarrier.mbarrier_try_wait(mbar_ptr, phase, opts)
   local what = "mbarrier_try_wait"
@@ -166,9 +169,9 @@ function mbarrier.mbarrier_try_wait(mbar_ptr, phase, opts)
                        parity(what, phase), limit)
 end
 
---- Is the phase of that parity, or of that token, complete, now?
+--- Reports whether the phase of that parity, or of that token, is complete now.
 ---@param mbar_ptr table
----@param phase any 0 or 1, or what mbarrier_arrive gave
+---@param phase any 0 or 1, or a token of mbarrier_arrive
 ---@param opts? {scope: string}
 function mbarrier.mbarrier_test_wait(mbar_ptr, phase, opts)
   local what = "mbarrier_test_wait"
@@ -176,7 +179,7 @@ function mbarrier.mbarrier_test_wait(mbar_ptr, phase, opts)
                        parity(what, phase))
 end
 
---- mbarrier_try_wait where `cond` holds, true elsewhere.
+--- Calls mbarrier_try_wait where `cond` is true; returns true elsewhere.
 ---@param cond any a boolean
 ---@param mbar_ptr table
 ---@param phase any 0 or 1
@@ -190,8 +193,8 @@ function mbarrier.mbarrier_conditional_try_wait(cond, mbar_ptr, phase)
   return core.vget(done)
 end
 
---- Arrives when the cp.async copies that this thread made so far are there:
--- one of the arrivals that the barrier counts.
+--- Arrives once all cp.async copies that this thread has issued so far are
+-- complete. The barrier's count must include this arrival.
 ---@param mbar_ptr table
 function mbarrier.cp_async_mbarrier_arrive_noinc(mbar_ptr)
   core.mbarrier("cp_async_noinc", mbar_ptr, 0)

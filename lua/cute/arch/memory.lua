@@ -1,18 +1,19 @@
---- cute.arch, memory: atomics, loads and stores with hints, shared memory by
--- the byte, inline PTX.
+--- cute.arch, memory: atomics, loads and stores with hints, raw shared memory,
+-- inline PTX.
 --
--- A pointer is an iterator: `t.iterator`, or `t.iterator + i` for element i
--- (of a tensor its first element). opts of accesses:
---   sem    order among threads: "relaxed" "acquire" "release" "acq_rel"
---   scope  for whom: "cta" "cluster" "gpu" "sys"
---   cop    caches: loads "ca" "cg" "cs" "lu" "cv", stores "wb" "cg" "cs" "wt"
+-- A pointer is an iterator: `t.iterator`, or `t.iterator + i` for element i; a
+-- tensor stands for its first element. opts of accesses:
+--   sem    memory order: "relaxed" "acquire" "release" "acq_rel"
+--   scope  scope of the order: "cta" "cluster" "gpu" "sys"
+--   cop    cache operator: loads "ca" "cg" "cs" "lu" "cv",
+--          stores "wb" "cg" "cs" "wt"
 --   level1_eviction_priority  "evict_normal" "evict_first" "evict_last"
 --          "evict_no_allocate" "evict_unchanged"
---   level_prefetch_size  what of memory comes to L2 with a load: "size_64b"
---          "size_128b" "size_256b" (sm_80; not said to older ones)
--- Accesses with an order do not race with one another, and order others as the
--- PTX memory model has it: docs/errors.md, race. The simulator runs them in
--- the order they come, and takes the caches for hints.
+--   level_prefetch_size  memory that a load prefetches into L2: "size_64b"
+--          "size_128b" "size_256b" (sm_80; ignored for older targets)
+-- Accesses with a memory order do not race with each other, and order other
+-- accesses by the PTX memory model: docs/errors.md, race. The simulator
+-- executes them in the order of the schedule and ignores the cache hints.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
@@ -72,54 +73,52 @@ local function atomic(kind)
   end
 end
 
---- Adds to the element at a pointer, as one step; gives what was
--- there before.
+--- Adds to the element at a pointer atomically; returns its old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_add = atomic "add"
---- Puts the lesser of both at a pointer, as one step; gives what was
--- there before.
+--- Stores the smaller of the element at a pointer and a value atomically;
+-- returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_min = atomic "min"
---- Puts the larger of both at a pointer, as one step; gives what was
--- there before.
+--- Stores the larger of the element at a pointer and a value atomically;
+-- returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_max = atomic "max"
---- Puts the bits that both have at a pointer, as one step; gives what was
--- there before.
+--- Stores the bitwise and of the element at a pointer and a value atomically;
+-- returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_and = atomic "and"
---- Puts the bits that one has at a pointer, as one step; gives what was
--- there before.
+--- Stores the bitwise or of the element at a pointer and a value atomically;
+-- returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_or = atomic "or"
---- Puts the bits that one alone has at a pointer, as one step; gives what was
--- there before.
+--- Stores the bitwise exclusive or of the element at a pointer and a value
+-- atomically; returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_xor = atomic "xor"
---- Puts a value at a pointer, as one step; gives what was
--- there before.
+--- Stores a value at a pointer atomically; returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_exch = atomic "exch"
---- atomic_max of f32: a NaN loses against a number.
+--- Performs atomic_max on f32: a number wins over a NaN.
 ---@param pointer table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string}
 memory.atomic_fmax = atomic "max"
---- atomic_min of f32: a NaN loses against a number.
+--- Performs atomic_min on f32: a number wins over a NaN.
 ---@param pointer table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string}
@@ -127,7 +126,7 @@ memory.atomic_fmin = atomic "min"
 --- The older name of atomic_fmax.
 memory.atomic_max_float32 = memory.atomic_fmax
 
---- Stores `val` if `cmp` is there; gives what was there before.
+--- Stores `val` if the element equals `cmp`; returns its old value.
 ---@param ptr table an iterator
 ---@param opts {cmp: any, val: any, sem: string?, scope: string?}
 function memory.atomic_cas(ptr, opts)
@@ -142,8 +141,8 @@ end
 local REDUCTIONS = {add = true, min = true, max = true, ["and"] = true,
                     ["or"] = true, xor = true}
 
---- An atomic whose result nobody asks for: op is "add" "min" "max" "and" "or"
--- or "xor".
+--- Performs an atomic without result: op is "add", "min", "max", "and", "or" or
+-- "xor".
 ---@param ptr table an iterator
 ---@param value any
 ---@param opts {op: string, sem: string?, scope: string?}
@@ -161,7 +160,7 @@ end
 -- Loads and stores
 ---------------------------------------------------------------------------
 
---- The element at a pointer, as `dtype` (its own when absent).
+--- Loads the element at a pointer, as `dtype` (its own type when absent).
 ---@param ptr table an iterator
 ---@param dtype? cute.DType
 ---@param opts? {sem: string, scope: string, cop: string}
@@ -169,7 +168,7 @@ function memory.load(ptr, dtype, opts)
   return core.access_load(ptr, dtype, hints("load", opts))
 end
 
---- Stores a value of the pointer's own type there (recast_ptr for another).
+--- Stores a value of the pointer's type (use recast_ptr for another type).
 ---@param ptr table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string, cop: string}
@@ -181,7 +180,7 @@ end
 -- Shared memory
 ---------------------------------------------------------------------------
 
---- A pointer to n new elements of shared memory.
+--- Allocates n elements of shared memory; returns a pointer.
 ---@param dtype cute.DType
 ---@param n integer
 ---@param alignment? integer bytes
@@ -189,8 +188,8 @@ function memory.alloc_smem(dtype, n, alignment)
   return core.make_smem_tensor(dtype, core.make_layout(n), alignment).iterator
 end
 
---- A pointer to the dynamic shared memory: all of a kernel's is, and it is
--- given out by the piece and checked by the piece, so this asks for n elements.
+--- Allocates n elements of dynamic shared memory; returns a pointer. All shared
+-- memory of a kernel is dynamic, and is allocated and checked object by object.
 ---@param dtype cute.DType
 ---@param alignment? integer bytes
 ---@param n? integer 1 when absent
@@ -202,7 +201,7 @@ end
 -- PTX
 ---------------------------------------------------------------------------
 
--- {$r0}, {$w1}, {$rw0} become %n; the text's own % is doubled.
+-- Replaces {$r0}, {$w1}, {$rw0} by %n; doubles each % of the text.
 local function operand_places(text, count)
   local first = {w = 0, rw = count.w, r = count.w + count.rw}
   text = text:gsub("%%", "%%%%")
@@ -216,8 +215,8 @@ local function operand_places(text, count)
   end))
 end
 
--- ptxas 13.0 makes a load, an integer add and a store of sums of two 16-bit
--- floats in another block's shared memory.
+-- Rejects sums of two 16-bit floats in another block's shared memory: ptxas
+-- 13.0 compiles them to a load, an integer add and a store.
 local function check_sums(text)
   for op in text:gmatch "[%a][%w_:%.]*" do
     if (op:find "^atom%." or op:find "^red%.") and op:find "f16x2"
@@ -235,10 +234,10 @@ local function typed(x)
     or type(x) == "boolean" and core.boolean or core.i32)
 end
 
---- PTX in the script's own words: {$w0} .. name what is written (types in
--- opts.write_only_types), {$r0} .. what is read (opts.read_only_args), {$rw0}
--- .. both (opts.read_write_args). Gives what was written, in that order. Runs
--- on a GPU only: the simulator says that it cannot.
+--- Emits PTX written by the user. {$w0} .. name outputs (their types are in
+-- opts.write_only_types), {$r0} .. inputs (opts.read_only_args), {$rw0} .. both
+-- (opts.read_write_args). Returns the outputs in that order. It runs only on a
+-- GPU; the simulator raises an error.
 ---@param text string
 ---@param opts? table {write_only_types: table, read_only_args: table,
 ---   read_write_args: table, predicate: any}
@@ -264,8 +263,9 @@ function memory.inline_ptx(text, opts)
   return table.unpack(values)
 end
 
---- Is the NVRTC that compiles here of such a version? The simulator's answer
--- is the same, so that a kernel is one text for both; false without NVRTC.
+--- Reports whether the available NVRTC has such a version. The simulator
+-- returns the same answer, so that both run the same kernel; without NVRTC it
+-- is false.
 ---@param opts table {min_version: string?, max_version: string?,
 ---   exact_version: string?}
 ---@return boolean

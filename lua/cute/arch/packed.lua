@@ -1,12 +1,13 @@
 --- cute.arch, several narrow numbers in one register: arithmetic on two floats
--- at once, and integers of 4 and 8 bits as floats, by the bits of floats that
--- are known (magic numbers) rather than by conversions, which are slow.
+-- at once, and 4-bit and 8-bit integers as floats. The conversions combine the
+-- bits with those of known floats (magic numbers), since conversion
+-- instructions are slow.
 --
--- What packed functions take is packed words (u32: two of 16 bits, the first
--- one in the low half; four of 8; eight of 4 bits), pairs {x, y}, or vectors
--- of elements, and they give the same: words one by one, the first elements
--- first. All results are exact, or rounded to nearest even once. A pair beside
--- a word, such as {s, s}, is one; so is a Lua integer.
+-- Packed functions take packed words (u32: two values of 16 bits, the first in
+-- the low half; four of 8; eight of 4 bits), pairs {x, y}, or vectors. They
+-- return the same form; words are separate results, first elements first. All
+-- results are exact, or rounded to nearest even once. A pair given with a word,
+-- such as {s, s}, is converted to a word; so is a Lua integer.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
@@ -24,15 +25,15 @@ local function bad(name, want, x)
       or core.typename(x)))
 end
 
--- The low n bits of x, as u32.
+-- Returns the low n bits of x, as u32.
 local function word_of(x, n)
   local unsigned = n == 16 and core.u16 or core.u8
   if x.dtype.is_float then return x:bitcast(unsigned):to(core.u32) end
   return x:to(core.u32) & ((1 << n) - 1)
 end
 
--- The elements of a vector of n bits each from `at` on as a word; behind its
--- end there are zeros.
+-- Packs the elements of a vector, n bits each, from `at` on into a word; pads
+-- with zeros after its end.
 local function word_at(v, at, n)
   local w
   for k = 0, math.min(32 // n, #v - at) - 1 do
@@ -42,8 +43,8 @@ local function word_at(v, at, n)
   return w
 end
 
--- The elements of v, of `from` bits each, in words that f turns into words of
--- elements of type t: as a vector.
+-- Packs the elements of v, of `from` bits each, into words, converts each word
+-- by f to words of elements of type t, and returns these as a vector.
 local function each_word(v, from, t, f)
   local per, n = 32 // from, #v
   local out = core.make_rmem_tensor({(n + per - 1) // per * per}, t)
@@ -61,7 +62,7 @@ end
 -- Arithmetic on pairs
 ---------------------------------------------------------------------------
 
--- A pair of values of type t as one register.
+-- Packs a pair of values of type t into one register.
 local function join(name, pair, t)
   local wide = t.bits == 32 and core.u64 or core.u32
   local w
@@ -79,7 +80,7 @@ local function split(w, t)
   return {w:to(narrow):bitcast(t), (w >> t.bits):to(narrow):bitcast(t)}
 end
 
--- op_packed_<type>x2: of vectors it is what op is of each element.
+-- Defines op_packed_<type>x2; for vectors it applies op to each element.
 local function arithmetic(op, count, plain, t)
   local name, row = ("%s_packed_%sx2"):format(op, t.name), op .. "." .. t.name
   packed[name] = function(...)
@@ -113,9 +114,9 @@ for _, t in ipairs {core.bf16, core.f16, core.f32} do
   for op, row in pairs(OPS) do arithmetic(op, row[1], row[2], t) end
 end
 
---- Two f32, or the elements of a vector of f32, as bf16.
+--- Converts two f32, or a vector of f32, to bf16.
 ---@param src any a pair {x, y} or a vector
----@return any word of a pair, vector of a vector
+---@return any a word for a pair, a vector for a vector
 function packed.cvt_f32x2_bf16x2(src)
   if is_vector(src) then return src:to(core.bf16) end
   if type(src) ~= "table" then
@@ -129,17 +130,17 @@ end
 -- Integers as floats
 ---------------------------------------------------------------------------
 
--- (a & b) | c and (a & b) ~ c as tables of lop3.
+-- The lop3 tables of (a & b) | c and (a & b) ~ c.
 local AND_OR, AND_XOR = 0xea, 0x6a
 
 local function twice(x) return x << 16 | x end
 
--- Floats of type t whose last bit is 1: `magic` is the least of them, and a
+-- Floats of type t whose last bit has the value 1: `magic` is the smallest. A
 -- whole number n below 16 (bf16) or 1024 (f16) in its low bits adds n.
 local MAGIC = {
   bf16 = {bits = 0x4300, value = 128.0}, f16 = {bits = 0x6400, value = 1024.0}}
 
--- The bits of a float, of which the type is bf16 or f16.
+-- Returns the bits of a float of type bf16 or f16.
 local function float_bits(t, x)
   if t == core.bf16 then return string.unpack("<I4", string.pack("<f", x)) >> 16
   end
@@ -149,8 +150,9 @@ local function float_bits(t, x)
   return (x < 0 and 0x8000 or 0) | e << 10 | math.tointeger((m - 1) * 1024)
 end
 
--- The eight nibbles of w, less `zero`, as four words of type t. Signed ones
--- are taken with their sign turned, 8 more than they are.
+-- Converts the eight nibbles of w, minus `zero`, to four words of type t.
+-- Signed nibbles are used with the sign bit flipped, so that they are 8 too
+-- large.
 local function nibbles(w, t, signed, zero)
   local magic = MAGIC[t.name]
   local less = magic.value + (signed and 8 or 0) + zero
@@ -166,7 +168,7 @@ local function nibbles(w, t, signed, zero)
   return table.unpack(out)
 end
 
--- The four bytes of w as f32.
+-- Converts the four bytes of w to f32.
 local function bytes_f32(w, signed)
   if signed then w = w ~ 0x80808080 end
   local less = 8388608.0 + (signed and 128 or 0)
@@ -178,7 +180,7 @@ local function bytes_f32(w, signed)
   return table.unpack(out)
 end
 
--- The four bytes of w as two words of type t.
+-- Converts the four bytes of w to two words of type t.
 local function bytes(w, t, signed)
   if t == core.f16 then
     if signed then w = w ~ 0x80808080 end
@@ -192,7 +194,8 @@ local function bytes(w, t, signed)
   return core.intrin("cvt.bf16x2", 0, a, b), core.intrin("cvt.bf16x2", 0, c, d)
 end
 
--- A conversion of `per` elements in a word, or of a vector of a multiple.
+-- Defines a conversion of `per` elements in a word, or of a vector whose size
+-- is a multiple of `per`.
 local function conversion(name, from, per, t, f)
   local words = per * t.bits // 32
   packed[name] = function(x, ...)
@@ -217,7 +220,7 @@ local function check_zero(zero)
     .. tostring(zero) .. "\n  subtract a traced one with sub_packed_bf16x2")
 end
 
--- cvt_i4x8_to_bf16x8(x, zero?): x less zero; and so on.
+-- Defines cvt_i4x8_to_bf16x8(x, zero?), which returns x minus zero, and so on.
 for _, t in ipairs {core.bf16, core.f16} do
   for _, sort in ipairs {"i", "u"} do
     local function four(w, zero)
@@ -243,20 +246,20 @@ end
 local i4_bf16 = packed.cvt_i4x2_to_bf16x2
 local i8_bf16 = packed.cvt_i8x2_to_bf16x2
 
---- A vector of i4 as one of bf16, exactly.
+--- Converts a vector of i4 to bf16, exactly.
 function packed.cvt_i4_bf16_intrinsic(x)
   return #x % 2 == 0 and i4_bf16(x) or x:to(core.bf16)
 end
---- A vector of i8 as one of bf16, exactly.
+--- Converts a vector of i8 to bf16, exactly.
 function packed.cvt_i8_bf16_intrinsic(x)
   return #x % 2 == 0 and i8_bf16(x) or x:to(core.bf16)
 end
---- An i4 as a bf16, exactly.
+--- Converts an i4 to bf16, exactly.
 function packed.cvt_i4_bf16(x) return x:to(core.bf16) end
---- An i8 as a bf16, exactly.
+--- Converts an i8 to bf16, exactly.
 function packed.cvt_i8_bf16(x) return x:to(core.bf16) end
 
--- Their signatures follow from their names.
+-- Signatures are derived from the names.
 local signatures = {"cvt_i4_bf16_intrinsic(x: vector, length?: integer)",
                     "cvt_i8_bf16_intrinsic(x: vector, length?: integer)",
                     "cvt_i4_bf16(x: value)", "cvt_i8_bf16(x: value)",

@@ -1,9 +1,9 @@
---- cute.arch, lanes together: masks of lanes, votes, shuffles, matches and
--- reductions of a warp.
+--- cute.arch, warp-wide operations: masks of lanes, votes, shuffles, matches
+-- and reductions.
 --
--- `mask` names the lanes that take part: all of them must come there, and no
--- others. Without it that is the whole warp. Lanes that come there with other
--- masks are groups of their own.
+-- `mask` names the participating lanes: all of them, and no others, must
+-- execute the operation. Without it the whole warp participates. Lanes that
+-- execute it with other masks form separate groups.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
@@ -17,18 +17,18 @@ local function intrin(name, ...) return core.intrin(name, 0, ...) end
 -- Masks
 ---------------------------------------------------------------------------
 
---- The lanes that are here now.
+--- Returns the mask of the lanes that are active now.
 function warp.activemask() return intrin "activemask" end
 
---- A bit for each lane below this one (u32).
+--- Returns a mask of the lanes below this one (u32).
 function warp.lanemask_lt() return intrin "lanemask_lt" end
---- A bit for each lane up to this one (u32).
+--- Returns a mask of the lanes up to and including this one (u32).
 function warp.lanemask_le() return intrin "lanemask_le" end
---- This lane's bit (u32).
+--- Returns this lane's bit (u32).
 function warp.lanemask_eq() return intrin "lanemask_eq" end
---- A bit for each lane from this one on (u32).
+--- Returns a mask of the lanes from this one on (u32).
 function warp.lanemask_ge() return intrin "lanemask_ge" end
---- A bit for each lane above this one (u32).
+--- Returns a mask of the lanes above this one (u32).
 function warp.lanemask_gt() return intrin "lanemask_gt" end
 
 ---------------------------------------------------------------------------
@@ -37,11 +37,11 @@ function warp.lanemask_gt() return intrin "lanemask_gt" end
 
 local VOTES = {any = true, all = true, uni = true, ballot = true}
 
---- A vote: "any", "all" or "uni" (all agree) give a boolean, "ballot" the
--- lanes where it is true.
+--- Votes over the warp: "any", "all" and "uni" (all agree) return a boolean,
+-- "ballot" the lanes where pred is true.
 ---@param pred any a boolean
 ---@param kind "any"|"all"|"uni"|"ballot"
----@param mask? any lanes that take part
+---@param mask? any participating lanes
 function warp.vote_sync_op(pred, kind, mask)
   if not VOTES[kind] then
     core.fail("unknown-name", ("vote_sync_op: no kind '%s' (any, all, uni, "
@@ -50,35 +50,35 @@ function warp.vote_sync_op(pred, kind, mask)
   return intrin("vote." .. kind, pred, mask or FULL)
 end
 
---- True on one lane of the warp, which the hardware chooses (sm_90):
+--- Returns true on one lane of the warp, chosen by the hardware (sm_90):
 -- `cute.when(cute.arch.elect_one(), function() ... end)`.
----@param mask? any lanes that take part
+---@param mask? any participating lanes
 function warp.elect_one(mask) return intrin("elect", mask or FULL) end
 
 local function vote(kind)
   return function(pred, mask) return warp.vote_sync_op(pred, kind, mask) end
 end
 
---- Is it true on any lane of the warp?
+--- Reports whether pred is true on any lane of the warp.
 ---@param pred any a boolean
----@param mask? any lanes that take part
+---@param mask? any participating lanes
 warp.vote_any_sync = vote "any"
---- Is it true on all lanes of the warp?
+--- Reports whether pred is true on all lanes of the warp.
 ---@param pred any a boolean
----@param mask? any lanes that take part
+---@param mask? any participating lanes
 warp.vote_all_sync = vote "all"
---- Do all lanes of the warp agree?
+--- Reports whether pred is equal on all lanes of the warp.
 ---@param pred any a boolean
----@param mask? any lanes that take part
+---@param mask? any participating lanes
 warp.vote_uni_sync = vote "uni"
---- A bit for each lane where it is true (u32).
+--- Returns a mask of the lanes where pred is true (u32).
 ---@param pred any a boolean
----@param mask? any lanes that take part
+---@param mask? any participating lanes
 warp.vote_ballot_sync = vote "ballot"
 
---- "any": the lanes that have this lane's value; "all": the mask if all have
--- one value, else 0 (u32).
----@param mask any lanes that take part
+--- Compares values over the warp (u32). "any" returns the lanes that have this
+-- lane's value; "all" returns the mask if all values are equal, else 0.
+---@param mask any participating lanes
 ---@param value any a 32- or 64-bit integer
 ---@param kind? "any"|"all" "any" when absent
 function warp.match_sync(mask, value, kind)
@@ -96,7 +96,7 @@ end
 
 local KINDS = {idx = true, up = true, down = true, bfly = true}
 
--- A 64-bit value goes in two halves, a narrow one widened.
+-- Shuffles a 64-bit value in two halves, and a narrow one widened.
 local function by_words(value, move)
   local t = core.dtype_of(value)
   if t == core.i32 or t == core.u32 or t == core.f32 then return move(value) end
@@ -113,11 +113,11 @@ local function by_words(value, move)
   return move(u:to(core.u32)):to(core.dtype_of(u)):bitcast(t)
 end
 
---- The shuffle as the hardware has it: mask_and_clamp packs the last lane of
--- a segment (bits 0 to 4) and the lane bits that name a segment (8 to 12).
+--- Shuffles with the hardware's operands: mask_and_clamp packs the last lane of
+-- a segment (bits 0 to 4) and the lane bits that select a segment (8 to 12).
 ---@param value any
 ---@param offset any lane, distance or lane mask
----@param mask? any lanes that take part
+---@param mask? any participating lanes
 ---@param mask_and_clamp? integer 31 when absent
 ---@param kind? "idx"|"up"|"down"|"bfly" "idx" when absent
 function warp.shuffle_sync_op(value, offset, mask, mask_and_clamp, kind)
@@ -159,35 +159,36 @@ local function shuffle(kind)
   end
 end
 
---- The value of lane `lane` of this lane's group of `width` lanes.
+--- Returns the value of lane `lane` in this lane's group of `width` lanes.
 ---@param value any
 ---@param lane any
 ---@param width? integer 32 when absent
----@param mask? any lanes that take part
+---@param mask? any participating lanes
 warp.shuffle_sync = shuffle "idx"
---- The value of the lane `distance` below, within groups of `width` lanes; its
--- own where there is none.
+--- Returns the value of the lane `distance` below, within groups of `width`
+-- lanes; the lane's own value if there is none.
 ---@param value any
 ---@param distance any
 ---@param width? integer 32 when absent
----@param mask? any lanes that take part
+---@param mask? any participating lanes
 warp.shuffle_sync_up = shuffle "up"
---- The value of the lane `distance` above, within groups of `width` lanes; its
--- own where there is none.
+--- Returns the value of the lane `distance` above, within groups of `width`
+-- lanes; the lane's own value if there is none.
 ---@param value any
 ---@param distance any
 ---@param width? integer 32 when absent
----@param mask? any lanes that take part
+---@param mask? any participating lanes
 warp.shuffle_sync_down = shuffle "down"
---- The value of lane `this ~ lane_mask`, within groups of `width` lanes: the
--- step of a butterfly.
+--- Returns the value of lane `this ~ lane_mask`, within groups of `width`
+-- lanes: the step of a butterfly.
 ---@param value any
 ---@param lane_mask any
 ---@param width? integer 32 when absent
----@param mask? any lanes that take part
+---@param mask? any participating lanes
 warp.shuffle_sync_bfly = shuffle "bfly"
 
---- Lane 0's value, which the compiler then knows to be one for the warp.
+--- Returns lane 0's value, which lets the compiler treat it as uniform in the
+-- warp.
 ---@param value any
 function warp.make_warp_uniform(value)
   return warp.shuffle_sync(value, 0)
@@ -197,10 +198,10 @@ end
 -- Reductions
 ---------------------------------------------------------------------------
 
---- Reduction over the warp with a Lua function of two values.
+--- Reduces over the warp with a Lua function of two values.
 ---@param value any traced value
 ---@param op fun(a, b): any
----@param width? integer|{threads_in_group: integer} threads that take part (a
+---@param width? integer|{threads_in_group: integer} participating threads (a
 -- power of two)
 function warp.warp_reduction(value, op, width)
   if type(width) == "table" then width = width.threads_in_group end
@@ -214,14 +215,14 @@ function warp.warp_reduction(value, op, width)
   return value
 end
 
---- The largest value over groups of `width` lanes, on all of them.
+--- Returns the maximum over groups of `width` lanes, on all of them.
 ---@param value any
 ---@param width? integer 32 when absent
 function warp.warp_reduction_max(value, width)
   return warp.warp_reduction(value, core.max, width)
 end
 
---- The sum over groups of `width` lanes, on all of them.
+--- Returns the sum over groups of `width` lanes, on all of them.
 --
 --     k = cute.kernel(function(y)
 --       local lane = cute.arch.lane_idx()
@@ -239,12 +240,13 @@ end
 local REDUX = {add = true, min = true, max = true, ["and"] = true,
                ["or"] = true, xor = true}
 
--- The bits of an f32 as an i32 that is ordered as the numbers are, -0 before
--- 0, and back.
+-- Converts the bits of an f32 to an i32 with the order of the numbers, -0
+-- before 0, and back.
 local function ordered(bits) return bits ~ ((bits >> 31) & 0x7fffffff) end
 
--- A NaN counts as the value that loses against all, with opts.nan as the one
--- that wins; left alone it is the NaN 0x7fffffff.
+-- Reduces floats. A NaN is replaced by the value that loses against all, with
+-- opts.nan by the value that wins. If no number remains the result is the NaN
+-- 0x7fffffff.
 local function float_redux(value, kind, mask, opts)
   local max = kind == "fmax" or kind == "max"
   if not max and kind ~= "fmin" and kind ~= "min" then
@@ -269,12 +271,13 @@ local function float_redux(value, kind, mask, opts)
   return ordered(key):bitcast(core.f32)
 end
 
---- One reduction over the warp (sm_80): "add" "min" "max" "and" "or" "xor" of
--- i32 or u32 (umin, umax: as unsigned); "fmax" "fmin" of floats.
+--- Reduces over the warp in one instruction (sm_80): "add" "min" "max" "and"
+-- "or" "xor" for i32 or u32 (umin, umax: as unsigned); "fmax" "fmin" for
+-- floats.
 ---@param value any
 ---@param kind string
----@param mask? any lanes that take part
----@param opts? {abs: boolean, nan: boolean} of floats
+---@param mask? any participating lanes
+---@param opts? {abs: boolean, nan: boolean} for floats
 function warp.warp_redux_sync(value, kind, mask, opts)
   local t = core.typename(value) == "value" and core.dtype_of(value)
   if t and t.is_float then

@@ -1,7 +1,7 @@
 --- Fields of tables that the body of a loop or branch writes.
 --
 -- While a body runs, core.note has every table copied before its first write
--- (core/bind/writelib.c): at the end, what differs between table and copy
+-- (core/bind/table_writes.c): at the end, what differs between table and copy
 -- changed, and before the next pass all is as it was. Nothing is searched for
 -- but the names of tables that did change, from what the body can reach: a
 -- table that is not found was made inside, and nobody outside knows it.

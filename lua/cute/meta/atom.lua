@@ -1,5 +1,5 @@
 ---@meta cute
--- Comments of atoms and tiled operations. Nothing here runs.
+-- Documents atoms and tiled operations for editors. Nothing here runs.
 -- luacheck: ignore
 error "annotations are not to be run"
 
@@ -10,49 +10,50 @@ local cute = {}
 -- Atoms
 ---------------------------------------------------------------------------
 
----One instruction: its layouts and PTX. Made from its CuTe C++ name.
+---One instruction with its layouts and PTX, made from its CuTe C++ name.
 ---@class cute.Atom
 ---@field name string its C++ name
----@field ptx string? the instruction; nil where it is plain C
+---@field ptx string? the instruction; nil if it is plain C
 ---@field thr_id cute.Layout the threads of a warp that take part
 local Atom = {}
 
----The atom of a product: D = A * B + C of one instruction.
+---The atom of one MMA instruction, D = A * B + C.
 ---@class cute.MmaAtom: cute.Atom
 ---@field shape_mnk integer[] M, N and K of one instruction
 ---@field tv_layout_A cute.Layout (thread,value) -> coordinate in (M,K)
 ---@field tv_layout_B cute.Layout (thread,value) -> coordinate in (N,K)
 ---@field tv_layout_C cute.Layout (thread,value) -> coordinate in (M,N)
----@field value_bits integer[] how wide a value is, of D, A, B, C
+---@field value_bits integer[] width of a value in bits, for D, A, B, C
 
----The atom of a copy: what the threads of one instruction move.
+---The atom of a copy: the values that the threads of one instruction move.
 ---@class cute.CopyAtom: cute.Atom
----@field value_type cute.DType what values are
----@field layout_src_tv cute.Layout (thread,value) -> place in the source
----@field layout_dst_tv cute.Layout (thread,value) -> place in the destination
----@field layout_ref_tv cute.Layout the one of both by which copies are tiled
+---@field value_type cute.DType type of the values
+---@field layout_src_tv cute.Layout (thread,value) -> offset in the source
+---@field layout_dst_tv cute.Layout (thread,value) -> offset in the destination
+---@field layout_ref_tv cute.Layout the one of the two that tiles copies
 
----Registers for a thread's part of A, as mma_atom_call takes them.
----@param part cute.Tensor|cute.Layout what partition_A gives: (V,M,K)
+---Makes registers for a thread's part of A, for use by mma_atom_call.
+---@param part cute.Tensor|cute.Layout from partition_A: (V,M,K)
 ---@return cute.Tensor
 function Atom:make_fragment_A(part) end
 
----Registers for a thread's part of B.
----@param part cute.Tensor|cute.Layout what partition_B gives: (V,N,K)
+---Makes registers for a thread's part of B.
+---@param part cute.Tensor|cute.Layout from partition_B: (V,N,K)
 ---@return cute.Tensor
 function Atom:make_fragment_B(part) end
 
----Registers for a thread's part of C: the accumulators.
----@param part cute.Tensor|cute.Layout what partition_C gives: (V,M,N)
+---Makes registers for a thread's part of C: the accumulators.
+---@param part cute.Tensor|cute.Layout from partition_C: (V,M,N)
 ---@return cute.Tensor
 function Atom:make_fragment_C(part) end
 
----Registers for a thread's part of the metadata of a sparse A.
----@param part cute.Tensor|cute.Layout what partition_E gives
+---Makes registers for a thread's part of the metadata of a sparse A.
+---@param part cute.Tensor|cute.Layout from partition_E
 ---@return cute.Tensor
 function Atom:make_fragment_E(part) end
 
----An MMA atom by its C++ name. Raises [unknown-name] with the nearest ones.
+---Returns an MMA atom by its C++ name. Raises [unknown-name], with the nearest
+---names.
 ---
 ---     cute.make_mma_atom("SM80_16x8x16_F32BF16BF16F32_TN").shape_mnk
 ---     --> (16,8,16)
@@ -60,25 +61,25 @@ function Atom:make_fragment_E(part) end
 ---@return cute.MmaAtom
 function cute.make_mma_atom(name) end
 
----A copy atom for values of a type. A family given without <type>
+---Returns a copy atom for values of a type. A family given without <type>
 ---("UniversalCopy", "SM80_CP_ASYNC_CACHEALWAYS") takes the width in bits.
 ---"AutoVectorizingCopy" and "AutoVectorizingCopyWithAssumedAlignment<bits>"
----believe that what is traced of pointers and strides is so aligned;
----"DefaultCopy" goes by what is known.
----level_prefetch_size ("size_64b", "size_128b", "size_256b"): what of memory
----comes to L2 with a load of global memory, or a cp.async.
+---assume that traced pointers and strides have that alignment; "DefaultCopy"
+---uses only the alignment that is known. level_prefetch_size ("size_64b",
+---"size_128b", "size_256b") sets how much memory a load of global memory or a
+---cp.async prefetches into L2.
 ---
 ---     cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16).value_type  --> bf16
 ---@param name string|table a C++ name, or an operation of cute.nvgpu and
 ---cute.nvgpu.cpasync
----@param dtype? cute.DType what values are; an operation may know it
----@param bits? integer|table {num_bits_per_copy: integer?,
---- level_prefetch_size: string?} how wide one copy is
+---@param dtype? cute.DType type of the values; an operation may already have it
+---@param bits? integer|table {num_bits_per_copy: integer?, level_prefetch_size:
+---string?} width of one copy
 ---@return cute.CopyAtom
 function cute.make_copy_atom(name, dtype, bits) end
 
----The name of atom i of a table, from 0 on; nil past the last: all atoms there
----are.
+---Returns the name of atom i of a table, counted from 0, or nil past the last
+---one: use it to list all atoms.
 ---
 ---     cute.atom_name("copy", 0) ~= nil, cute.atom_name("copy", 1 << 30)
 ---     --> true, nil
@@ -91,42 +92,42 @@ function cute.atom_name(table, i) end
 -- Tiled operations
 ---------------------------------------------------------------------------
 
----An MMA atom repeated over threads and a tile. `get_slice` gives one thread's
----view of it, which has all of these methods, and partitions.
+---An MMA atom repeated over threads and a tile. `get_slice` returns one
+---thread's view, which has all of these methods and partitions tensors.
 ---@class cute.TiledMma: cute.MmaAtom
 ---@field thr_layout_vmnk cute.Layout (V,M,N,K) of atoms -> thread
 ---@field tile_size_mnk integer[] the tile that all threads cover once
----@field permutation_mnk table what M, N and K of the tile are permuted by
+---@field permutation_mnk table the permutations of M, N and K of the tile
 ---@field tv_layout_A_tiled cute.Layout (thread,value) -> coordinate in (M,K)
 ---@field tv_layout_B_tiled cute.Layout (thread,value) -> coordinate in (N,K)
 ---@field tv_layout_C_tiled cute.Layout (thread,value) -> coordinate in (M,N)
 local TiledMma = {}
 
----A copy atom spread over threads and a tile. `get_slice` gives one thread's
----view of it, which has all of these methods, and partitions.
+---A copy atom repeated over threads and a tile. `get_slice` returns one
+---thread's view, which has all of these methods and partitions tensors.
 ---@class cute.TiledCopy: cute.CopyAtom
 ---@field tiler_mn table the tile that all threads cover once
 ---@field layout_tv_tiled cute.Layout (thread,value) -> coordinate in the tile
----@field layout_src_tv_tiled cute.Layout the same of the source
----@field layout_dst_tv_tiled cute.Layout the same of the destination
+---@field layout_src_tv_tiled cute.Layout the same for the source
+---@field layout_dst_tv_tiled cute.Layout the same for the destination
 local TiledCopy = {}
 
----An MMA atom repeated over threads, as a layout of atoms says, and over
----values, as the permutation says.
+---Repeats an MMA atom over threads by a layout of atoms, and over values by a
+---permutation.
 ---
 ---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
 ---       cute.layout "(2,2,1):(1,2,4)")
 ---     cute.size(mma), mma.tile_size_mnk  --> 128, (32,16,16)
 ---@param atom cute.MmaAtom|string or its name, or an operation of
 ---cute.nvgpu.warpgroup
----@param atom_layout? cute.Layout|cute.Tuple how atoms lie in (M,N,K); one when
----absent
+---@param atom_layout? cute.Layout|cute.Tuple arrangement of atoms in (M,N,K);
+---one atom when absent
 ---@param permutation? table extents, `_` or layouts for M, N, K of the tile
 ---@return cute.TiledMma
 function cute.make_tiled_mma(atom, atom_layout, permutation) end
 
----A copy atom spread over threads that lie as a layout says, each with values
----that lie as another one says; or over a (thread,value) layout and a tile.
+---Repeats a copy atom over threads arranged by one layout, each with values
+---arranged by another; or over a (thread,value) layout and a tile.
 ---
 ---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)
 ---     c = cute.make_tiled_copy(atom, cute.layout "(32,8):(8,1)",
@@ -134,28 +135,28 @@ function cute.make_tiled_mma(atom, atom_layout, permutation) end
 ---     cute.size(c)       --> 256
 ---     c.layout_tv_tiled  --> ((8,32),4):((128,1),32)
 ---@param atom cute.CopyAtom
----@param thr_layout cute.Layout|cute.Tuple how threads lie in the tile; or
----(thread,value) -> coordinate
----@param val_layout cute.Layout|cute.Tuple how a thread's values lie; or the
----tile, a table
+---@param thr_layout cute.Layout|cute.Tuple arrangement of threads in the tile;
+---or (thread,value) -> coordinate
+---@param val_layout cute.Layout|cute.Tuple arrangement of a thread's values; or
+---the tile, a table
 ---@return cute.TiledCopy
 function cute.make_tiled_copy(atom, thr_layout, val_layout) end
 
----A copy atom spread over threads and values, each of which has a layout in the
----tile: make_tiled_copy by C++'s arguments.
+---Repeats a copy atom over threads and values, each with a layout in the tile:
+---make_tiled_copy with the arguments of CuTe C++.
 ---
 ---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)
 ---     tv = cute.make_tiled_copy_tv(atom, cute.layout "(32,8):(8,1)",
 ---       cute.layout "(1,4):(4,1)")
 ---     tv.layout_tv_tiled  --> ((8,32),4):((128,1),32)
 ---@param atom cute.CopyAtom
----@param thr_layout cute.Layout|cute.Tuple how threads lie in the tile
----@param val_layout cute.Layout|cute.Tuple how a thread's values lie
+---@param thr_layout cute.Layout|cute.Tuple arrangement of threads in the tile
+---@param val_layout cute.Layout|cute.Tuple arrangement of a thread's values
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_tv(atom, thr_layout, val_layout) end
 
----A copy atom spread over threads and values that are given by their offsets in
----the data.
+---Repeats a copy atom over threads and values that are given by their offsets
+---in the data.
 ---
 ---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)
 ---     cute.make_cotiled_copy(atom, cute.layout "(32,4):(4,1)",
@@ -167,7 +168,7 @@ function cute.make_tiled_copy_tv(atom, thr_layout, val_layout) end
 ---@return cute.TiledCopy
 function cute.make_cotiled_copy(atom, tv, data) end
 
----A copy whose threads and values are those that hold A in an MMA: for loads of
+---Makes a copy with the threads and values that hold A in an MMA, for loads of
 ---fragments.
 ---
 ---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
@@ -181,14 +182,14 @@ function cute.make_cotiled_copy(atom, tv, data) end
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_A(atom, mma) end
 
----A copy whose threads and values are those that hold B in an MMA.
+---Makes a copy with the threads and values that hold B in an MMA.
 ---@param atom cute.CopyAtom
 ---@param mma cute.TiledMma
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_B(atom, mma) end
 
----A copy whose threads and values are those that hold C in an MMA: for stores
----of accumulators.
+---Makes a copy with the threads and values that hold C in an MMA, for stores of
+---accumulators.
 ---
 ---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
 ---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 64)
@@ -199,37 +200,37 @@ function cute.make_tiled_copy_B(atom, mma) end
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_C(atom, mma) end
 
----The smallest copy of C that the atom and the MMA have in common: for
----epilogues part by part.
+---Makes the smallest copy of C that the atom and the MMA share, for epilogues
+---that work part by part.
 ---@param atom cute.CopyAtom
 ---@param mma cute.TiledMma
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_C_atom(atom, mma) end
 
----A copy with the threads and values of another copy's source.
+---Makes a copy with the threads and values of another copy's source.
 ---@param atom cute.CopyAtom
 ---@param copy cute.TiledCopy
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_S(atom, copy) end
 
----A copy with the threads and values of another copy's destination.
+---Makes a copy with the threads and values of another copy's destination.
 ---@param atom cute.CopyAtom
 ---@param copy cute.TiledCopy
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_D(atom, copy) end
 
----How many threads it has.
+---Returns the number of threads.
 ---@return integer
 function TiledMma:size() end
 
----One thread's view: partitions of tensors, and all that the tiled operation
----itself answers.
----@param thread cute.Int its index, or x of threads that are counted by three
----@param ... cute.Int y and z of those
+---Returns one thread's view, which partitions tensors and has all fields and
+---methods of the tiled operation.
+---@param thread cute.Int the thread's index, or its x when y and z follow
+---@param ... cute.Int y and z of a three-dimensional index
 ---@return cute.TiledMma
 function TiledMma:get_slice(thread, ...) end
 
----Extent of the tile's mode 0, 1, 2 (M, N, K).
+---Returns the extent of the tile's mode 0, 1 or 2 (M, N, K).
 ---
 ---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
 ---       cute.layout "(2,2,1):(1,2,4)")
@@ -239,18 +240,18 @@ function TiledMma:get_slice(thread, ...) end
 ---@return integer
 function TiledMma:get_tile_size(mode) end
 
----What the next products do with their accumulators: `set("ACCUMULATE", false)`
+---Sets how the next products use their accumulators: `set("ACCUMULATE", false)`
 ---overwrites them. In a kernel.
 ---@param field string "ACCUMULATE", cute.nvgpu.warpgroup.Field.ACCUMULATE
 ---@param value boolean|cute.Value
 function TiledMma:set(field, value) end
 
----What was set: true where products add to their accumulators.
+---Returns the value that was set: true if products add to their accumulators.
 ---@param field string "ACCUMULATE"
 ---@return boolean|cute.Value
 function TiledMma:get(field) end
 
----This thread's part of a tile of A: (V,M,K,..) of an (M,K) tensor.
+---Returns this thread's part of a tile of A: (V,M,K,..) of an (M,K) tensor.
 ---
 ---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
 ---       cute.layout "(2,2,1):(1,2,4)")
@@ -261,12 +262,12 @@ function TiledMma:get(field) end
 ---@return cute.Tensor|cute.Layout
 function TiledMma:partition_A(t) end
 
----This thread's part of a tile of B: (V,N,K,..) of an (N,K) tensor.
+---Returns this thread's part of a tile of B: (V,N,K,..) of an (N,K) tensor.
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor|cute.Layout
 function TiledMma:partition_B(t) end
 
----This thread's part of a tile of C: (V,M,N,..) of an (M,N) tensor.
+---Returns this thread's part of a tile of C: (V,M,N,..) of an (M,N) tensor.
 ---
 ---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
 ---       cute.layout "(2,2,1):(1,2,4)")
@@ -277,8 +278,8 @@ function TiledMma:partition_B(t) end
 ---@return cute.Tensor|cute.Layout
 function TiledMma:partition_C(t) end
 
----This thread's part of the metadata of a sparse A, whose partition_A is of the
----values that are there: cute.nvgpu.sparse.compress makes both.
+---Returns this thread's part of the metadata of a sparse A. partition_A then
+---partitions the stored values; cute.nvgpu.sparse.compress makes both.
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor|cute.Layout
 function TiledMma:partition_E(t) end
@@ -307,62 +308,62 @@ function TiledMma:partition_shape_C(shape) end
 ---@return cute.Tuple
 function TiledMma:partition_shape_E(shape) end
 
----Registers for this thread's part of a tile of A: partition_A and
+---Makes registers for this thread's part of a tile of A: partition_A, then
 ---make_fragment_A.
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor
 function TiledMma:partition_fragment_A(t) end
 
----Registers for this thread's part of a tile of B.
+---Makes registers for this thread's part of a tile of B.
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor
 function TiledMma:partition_fragment_B(t) end
 
----Registers for this thread's part of a tile of C, or of its shape.
+---Makes registers for this thread's part of a tile of C, or of its shape.
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor
 function TiledMma:partition_fragment_C(t) end
 
----Registers for this thread's part of a sparse A's metadata.
+---Makes registers for this thread's part of a sparse A's metadata.
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor
 function TiledMma:partition_fragment_E(t) end
 
----Registers for a partition of A; of shared memory that wgmma reads, its
----descriptors.
+---Makes registers for a partition of A. For shared memory that wgmma reads,
+---makes its descriptors instead.
 ---@param part cute.Tensor|cute.Layout
 ---@return cute.Tensor
 function TiledMma:make_fragment_A(part) end
 
----Registers for a partition of B; of shared memory that wgmma reads, its
----descriptors.
+---Makes registers for a partition of B. For shared memory that wgmma reads,
+---makes its descriptors instead.
 ---@param part cute.Tensor|cute.Layout
 ---@return cute.Tensor
 function TiledMma:make_fragment_B(part) end
 
----Registers for a partition of C: the accumulators.
+---Makes registers for a partition of C: the accumulators.
 ---@param part cute.Tensor|cute.Layout
 ---@return cute.Tensor
 function TiledMma:make_fragment_C(part) end
 
----Registers for a partition of a sparse A's metadata.
+---Makes registers for a partition of a sparse A's metadata.
 ---@param part cute.Tensor|cute.Layout
 ---@return cute.Tensor
 function TiledMma:make_fragment_E(part) end
 
----A layout of A by threads and fragments:
+---Arranges a layout of A by threads and fragments:
 ---((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK,..))).
 ---@param layout cute.Layout
 ---@return cute.Layout
 function TiledMma:thrfrg_A(layout) end
 
----A layout of B by threads and fragments:
+---Arranges a layout of B by threads and fragments:
 ---((ThrV,(ThrN,ThrK)),(FrgV,(RestN,RestK,..))).
 ---@param layout cute.Layout
 ---@return cute.Layout
 function TiledMma:thrfrg_B(layout) end
 
----A layout of C by threads and fragments:
+---Arranges a layout of C by threads and fragments:
 ---((ThrV,(ThrM,ThrN)),(FrgV,(RestM,RestN,..))).
 ---
 ---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
@@ -372,23 +373,23 @@ function TiledMma:thrfrg_B(layout) end
 ---@return cute.Layout
 function TiledMma:thrfrg_C(layout) end
 
----A layout of a sparse A's metadata by threads and fragments.
+---Arranges a layout of a sparse A's metadata by threads and fragments.
 ---@param layout cute.Layout
 ---@return cute.Layout
 function TiledMma:thrfrg_E(layout) end
 
----How many threads it has.
+---Returns the number of threads.
 ---@return integer
 function TiledCopy:size() end
 
----One thread's view: partitions of tensors, and all that the tiled copy itself
----answers.
----@param thread cute.Int its index, or x of threads that are counted by three
----@param ... cute.Int y and z of those
+---Returns one thread's view, which partitions tensors and has all fields and
+---methods of the tiled copy.
+---@param thread cute.Int the thread's index, or its x when y and z follow
+---@param ... cute.Int y and z of a three-dimensional index
 ---@return cute.TiledCopy
 function TiledCopy:get_slice(thread, ...) end
 
----This thread's part of a source: (CPY,CPY_M,CPY_N,..).
+---Returns this thread's part of a source: (CPY,CPY_M,CPY_N,..).
 ---
 ---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)
 ---     c = cute.make_tiled_copy(atom, cute.layout "(32,8):(8,1)",
@@ -399,14 +400,14 @@ function TiledCopy:get_slice(thread, ...) end
 ---@return cute.Tensor|cute.Layout
 function TiledCopy:partition_S(t) end
 
----This thread's part of a destination: (CPY,CPY_M,CPY_N,..).
+---Returns this thread's part of a destination: (CPY,CPY_M,CPY_N,..).
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor|cute.Layout
 function TiledCopy:partition_D(t) end
 
----A fragment, of an MMA for instance, in the order of this copy's values:
----((FrgV,FrgX),M,N). One whose first mode holds more values than a tile of the
----copy is that of several tiles, one behind the other in FrgX.
+---Reorders a fragment, such as an MMA's, by this copy's values:
+---((FrgV,FrgX),M,N). If the first mode holds more values than one tile of the
+---copy, FrgX counts the tiles.
 ---
 ---     mma = cute.make_tiled_mma(cute.nvgpu.warpgroup.MmaF16BF16Op("bf16",
 ---       "f32", {64, 128, 16}, "SMEM", "K", "K"))
@@ -419,17 +420,17 @@ function TiledCopy:partition_D(t) end
 ---@return cute.Tensor
 function TiledCopy:retile(t) end
 
----A fragment as this copy's source.
+---Reorders a fragment as this copy's source.
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor
 function TiledCopy:retile_S(t) end
 
----A fragment as this copy's destination.
+---Reorders a fragment as this copy's destination.
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor
 function TiledCopy:retile_D(t) end
 
----A layout of the source by threads and fragments:
+---Arranges a layout of the source by threads and fragments:
 ---(thr,(FrgV,FrgX),(RestM,RestN,..)).
 ---
 ---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)
@@ -441,7 +442,7 @@ function TiledCopy:retile_D(t) end
 ---@return cute.Layout
 function TiledCopy:tidfrg_S(layout) end
 
----A layout of the destination by threads and fragments:
+---Arranges a layout of the destination by threads and fragments:
 ---(thr,(FrgV,FrgX),(RestM,RestN,..)).
 ---@param layout cute.Layout
 ---@return cute.Layout
@@ -451,9 +452,9 @@ function TiledCopy:tidfrg_D(layout) end
 -- Copies and products
 ---------------------------------------------------------------------------
 
----Copies tensors by an atom, over all modes behind the first. Without an atom's
----rights (a tensor in a space that it does not read or write, an alignment that
----it needs and that is not known) it raises [bad-argument] or [misaligned].
+---Copies tensors by an atom, over all modes after the first. Raises
+---[bad-argument] for a memory space that the atom cannot read or write, and
+---[misaligned] where the required alignment is not known.
 ---
 ---     k = cute.kernel(function(x, y)
 ---       local atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)
@@ -465,19 +466,19 @@ function TiledCopy:tidfrg_D(layout) end
 ---     x, y = cute.ones({256}, cute.f32), cute.zeros({256}, cute.f32)
 ---     k(x, y):launch {grid = 1, block = 32, device = "sim"}
 ---     y(255)  --> 1.0
----@param atom cute.CopyAtom|cute.TiledCopy what moves; a tiled copy, or what
----cute.nvgpu made
+---@param atom cute.CopyAtom|cute.TiledCopy the atom, a tiled copy, or an atom
+---of cute.nvgpu
 ---@param src cute.Tensor a thread's part: (V,Rest..)
 ---@param dst cute.Tensor of the same shape
----@param pred? cute.Tensor|{pred: cute.Tensor} booleans of the rest modes, or
----with a first mode of the atoms in V; of TMA a table with tma_bar_ptr,
----mcast_mask
+---@param pred? cute.Tensor|{pred: cute.Tensor} booleans for the rest modes,
+---optionally with a first mode for the atoms in V; for TMA, a table with
+---tma_bar_ptr and mcast_mask
 function cute.copy(atom, src, dst, pred) end
 
 cute.copy_atom_call = cute.copy
 
----Copies where a predicate is true, by an atom or as wide as layouts and
----alignment allow.
+---Copies where a predicate is true, by an atom or, without one, with the widest
+---accesses that layouts and alignment allow.
 ---
 ---     k = cute.kernel(function(x, y)
 ---       local tid = cute.arch.thread_idx()
@@ -491,12 +492,13 @@ cute.copy_atom_call = cute.copy
 ---     k(x, y):launch {grid = 1, block = 8, device = "sim"}
 ---     y(4), y(5)  --> 1.0, 0.0
 ---@param atom? cute.CopyAtom|cute.TiledCopy
----@param pred cute.Tensor booleans of the rest modes
+---@param pred cute.Tensor booleans for the rest modes
 ---@param src cute.Tensor
 ---@param dst cute.Tensor
 function cute.copy_if(atom, pred, src, dst) end
 
----Copies as wide as layouts and known alignment allow, up to 128 bits.
+---Copies with the widest accesses that layouts and known alignment allow, up to
+---128 bits.
 ---
 ---     k = cute.kernel(function(x, y)
 ---       local r = cute.make_fragment_like(x)
@@ -521,17 +523,19 @@ function cute.basic_copy(src, dst) end
 ---@param dst cute.Tensor
 function cute.basic_copy_if(pred, src, dst) end
 
----D = A * B + C by an MMA atom over (V,M,K) x (V,N,K) => (V,M,N), (V,M) x (V,N)
----=> (V,M,N), (M,K) x (N,K) => (M,N), (M) x (N) => (M,N) or (V) x (V) => (V).
+---Computes D = A * B + C by an MMA atom over (V,M,K) x (V,N,K) => (V,M,N),
+---(V,M) x (V,N) => (V,M,N), (M,K) x (N,K) => (M,N), (M) x (N) => (M,N) or (V) x
+---(V) => (V).
 ---
----Block-scaled atoms take {A, scales} and {B, scales}; sparse ones {A,
----metadata}, or {A, scales, metadata}. These are fragments (V,M,K), (V,N,K)
----with one 32-bit register in V: byte k of lane 4r + j is the scale of block k
----of A's row r + 8 * (j % 2), of lane 4r of B's row r; the metadata are what
----partition_E gives, 16 bits for four groups of a row, two bits an index.
+---Block-scaled atoms take {A, scales} and {B, scales}; sparse ones take {A,
+---metadata} or {A, scales, metadata}. Scales and metadata are fragments
+---(V,M,K), (V,N,K) with one 32-bit register in V. Byte k of lane 4r + j is the
+---scale of block k of A's row r + 8 * (j % 2); for B, lane 4r holds row r.
+---partition_E returns the metadata: 16 bits for four groups of a row, two bits
+---an index.
 ---
----Atoms with a byte a value (SM120) take values of 6 and 4 bits in fragments of
----u8: 6 bits at bit 0, 4 bits at bit 2.
+---Atoms that use one byte for each value (SM120) take 6-bit and 4-bit values in
+---fragments of u8: 6 bits from bit 0, 4 bits from bit 2.
 ---
 ---     k = cute.kernel(function(a, b, d)
 ---       local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
@@ -551,9 +555,9 @@ function cute.basic_copy_if(pred, src, dst) end
 ---     d(15, 7)  --> 16.0
 ---@param mma cute.MmaAtom|cute.TiledMma
 ---@param d cute.Tensor accumulators that are written
----@param a cute.Tensor|cute.Tensor[] fragments; of wgmma shared memory, too
----@param b cute.Tensor|cute.Tensor[] fragments; of wgmma shared memory
----@param c cute.Tensor accumulators that are read, mostly d
+---@param a cute.Tensor|cute.Tensor[] fragments, or shared memory for wgmma
+---@param b cute.Tensor|cute.Tensor[] fragments; shared memory for wgmma
+---@param c cute.Tensor accumulators that are read, usually d
 function cute.gemm(mma, d, a, b, c) end
 
 cute.mma_atom_call = cute.gemm

@@ -1,5 +1,5 @@
 ---@meta cute
--- Comments of GPUs as cute.gpu has them: memory, launches, products.
+-- Documents the GPUs of cute.gpu for editors: memory, launches, products.
 -- Nothing here runs.
 -- luacheck: ignore
 error "annotations are not to be run"
@@ -11,123 +11,125 @@ local cute = {}
 -- cute.gpu
 ---------------------------------------------------------------------------
 
----A GPU, as cute.gpu.open gives it: memory, streams, kernels and products
----without cute.kernel. What the driver refuses to give is nil and a message;
----what it refuses to do is an error.
+---A GPU opened by cute.gpu.open: memory, streams, kernels and products without
+---cute.kernel. If a resource is not available, functions return nil and a
+---message; if an operation fails, they raise an error.
 ---@class cute.Gpu
 local Gpu = {}
 
----Can the GPU still be used? Nil and a message once a kernel's fault cost the
----process its context.
+---Reports whether the GPU can still be used. Returns nil and a message after a
+---kernel's fault has destroyed the context of the process.
 ---@return boolean?
 ---@return string?
 function Gpu:alive() end
 
----Memory of the GPU: for `count` elements, undefined, or a copy of a buffer of
----the host.
+---Allocates GPU memory: undefined and for `count` elements, or a copy of a host
+---buffer.
 ---@param dtype cute.DType|string|cute.Buffer
 ---@param count? integer
 ---@return cute.DeviceBuffer
 function Gpu:buffer(dtype, count) end
 
----A graph of what a function launches and copies: cute.graph, by the GPU.
+---Captures the launches and copies of a function in a graph, as cute.graph
+---does.
 ---@param f function
----@param stream? any where launches name one, that which is recorded
+---@param stream? any the stream to record; launches may name it
 ---@return any graph
 function Gpu:capture(f, stream) end
 
----Is a graph being captured now?
+---Reports whether a graph is being captured now.
 ---@return boolean
 function Gpu:capturing() end
 
----A product of cuBLAS, made ready: D = A * B^T + beta * D.
+---Prepares a product of cuBLAS: D = A * B^T + beta * D.
 ---@param options table m, n, k, A, B, D (buffers), layout, m_major, tf32, beta
 ---@return cute.Blas
 function Gpu:cublas(options) end
 
----The version of cuBLAS, or nil and a message where there is none.
+---Returns the version of cuBLAS, or nil and a message if it is not found.
 ---@return string?
 function Gpu:cublas_version() end
 
----A list of products of cublasLt, made ready: one for each algorithm that its
----heuristics propose.
+---Prepares products of cublasLt and returns them in a list, one for each
+---algorithm that its heuristics propose.
 ---@param options table as cublas, and scale_A, scale_B, fast_accum, bias,
 ---epilogue = "relu" or "gelu", algos = 32, workspace = bytes
 ---@return cute.Blas[]
 function Gpu:cublaslt(options) end
 
----What cublasLt's heuristics propose first for a problem: algorithm, tile,
----split, reduction and workspace.
+---Returns the first proposal of cublasLt's heuristics for a problem: algorithm,
+---tile, split, reduction and workspace.
 ---@param options table as cublaslt, with element types for A, B and D
 ---@return table
 function Gpu:cublaslt_first(options) end
 
----An event: a place in a stream that one can wait for.
+---Creates an event: a point in a stream that other work can wait for.
 ---@return any event
 function Gpu:event() end
 
----Bytes that the driver has left, and all that the GPU has.
+---Returns the free and the total memory of the GPU in bytes.
 ---@return integer
 ---@return integer
 function Gpu:free_memory() end
 
----What the driver says of the GPU: name, architecture, multiprocessors, memory,
----clocks.
+---Returns the driver's description of the GPU: name, architecture,
+---multiprocessors, memory, clocks.
 ---@return table
 function Gpu:info() end
 
----A kernel of a compiled program.
+---Returns a kernel of a compiled program.
 ---@param cubin string
 ---@param name string
----@param parameters? integer how many it has, where that is known
+---@param parameters? integer number of its parameters, if known
 ---@return cute.GpuFunction
 function Gpu:load(cubin, name, parameters) end
 
----What the pool of buffers holds: used, peak, pool, hits, misses, free and
----total (bytes).
+---Returns statistics of the buffer pool: used, peak, pool, hits, misses, free
+---and total (bytes).
 ---@return table
 function Gpu:memory() end
 
----A stream: what it is given runs in that order, beside other streams.
+---Creates a stream, which runs its work in order and concurrently with other
+---streams.
 ---@return any stream
 function Gpu:stream() end
 
----The number of a stream, or of the one where work goes now; 0 is the driver's
----own.
+---Returns the number of a stream, or of the current one; 0 is the driver's
+---default stream.
 ---@param stream? any
 ---@return integer
 function Gpu:stream_number(stream) end
 
----Waits for all that the GPU was given. Raises [kernel-fault] or [driver-error]
----where something of it failed.
+---Waits for all work of the GPU. Raises [kernel-fault] or [driver-error] if any
+---of it failed.
 function Gpu:sync() end
 
----Gives the driver what of the pool is not in use.
+---Returns unused memory of the pool to the driver.
 ---@return integer bytes
 function Gpu:trim() end
 
----Makes a stream the current one, to which goes what names none; the one before
----is given back.
----@param stream? any the driver's own when absent
+---Makes a stream the current one, for work that names no stream. Returns the
+---previous one.
+---@param stream? any the driver's default stream when absent
 ---@return any
 function Gpu:use_stream(stream) end
 
----Memory of a GPU. It goes back to the pool when it is closed or collected.
+---Memory of a GPU. It returns to the pool when it is closed or collected.
 ---@class cute.DeviceBuffer
----@field dtype cute.DType what elements are
----@field count integer how many
----@field nbytes integer bytes
----@field closed boolean was it given back?
----@field device string whose it is: "gpu", "gpu:1"
----@field address integer where it is
+---@field dtype cute.DType element type
+---@field count integer number of elements
+---@field nbytes integer size in bytes
+---@field closed boolean true after close
+---@field device string the GPU that owns it: "gpu", "gpu:1"
+---@field address integer its address
 local DeviceBuffer = {}
 
----Takes the elements of a buffer of the host, of the same type and count.
+---Copies the elements of a host buffer of the same type and count to the GPU.
 ---@param buffer cute.Buffer
 function DeviceBuffer:upload(buffer) end
 
----Its elements as a buffer of the host.
----@param buffer? cute.Buffer filled and given back; a new one when absent
+---Copies its elements to a buffer of the host.
+---@param buffer? cute.Buffer filled and returned; a new one when absent
 ---@return cute.Buffer
 function DeviceBuffer:download(buffer) end
 
@@ -136,28 +138,28 @@ function DeviceBuffer:download(buffer) end
 ---@param stream? any
 function DeviceBuffer:memset(byte, stream) end
 
----Takes the bytes of a device buffer as large.
+---Copies the bytes of a device buffer of the same size.
 ---@param source cute.DeviceBuffer
 ---@param stream? any
 function DeviceBuffer:copy(source, stream) end
 
----Gives the memory back to the pool; what uses it then raises [closed].
+---Returns the memory to the pool; later uses raise [closed].
 function DeviceBuffer:close() end
 
 ---A kernel of a compiled program on a GPU.
 ---@class cute.GpuFunction
 local GpuFunction = {}
 
----What the driver says of it: registers, shared, local and constant memory,
----threads.
+---Returns the driver's attributes of the kernel: registers, shared, local and
+---constant memory, threads.
 ---@return table
 function GpuFunction:attributes() end
 
----Is it neither closed nor lost with its context?
+---Reports whether the kernel is neither closed nor lost with its context.
 ---@return boolean
 function GpuFunction:usable() end
 
----A launch with everything checked and packed, so that launching is one call.
+---Checks and packs everything for a launch, so that launching is one call.
 ---@param options table args (a list of device buffers, {buffer, byte offset},
 ---{dtype, number}, raw bytes), grid, block, smem, stream, cluster, pdl,
 ---cooperative
@@ -167,28 +169,28 @@ function GpuFunction:prepare(options) end
 ---Unloads the program.
 function GpuFunction:close() end
 
----A launch that is ready.
+---A launch that is prepared.
 ---@class cute.GpuLaunch
 local GpuLaunch = {}
 
----Launches, and does not wait.
----@param stream? any that of the launch, or the current one when absent
+---Launches without waiting.
+---@param stream? any the stream of the launch, or the current one when absent
 function GpuLaunch:launch(stream) end
 
----Launches n times, one behind the other.
+---Launches n times in sequence.
 ---@param n integer
 ---@param stream? any
 function GpuLaunch:launch_n(n, stream) end
 
----How many of its clusters the GPU holds at a time.
+---Returns the number of its clusters that the GPU holds at a time.
 ---@return integer
 function GpuLaunch:max_active_clusters() end
 
----A product of cuBLAS that is ready.
+---A product of cuBLAS that is prepared.
 ---@class cute.Blas
 local Blas = {}
 
----Computes the product, and does not wait.
+---Computes the product without waiting.
 ---@param stream? any
 function Blas:launch(stream) end
 
@@ -197,14 +199,14 @@ function Blas:launch(stream) end
 ---@param stream? any
 function Blas:launch_n(n, stream) end
 
----Gives its workspace back.
+---Frees its workspace.
 function Blas:close() end
 
 ---------------------------------------------------------------------------
 -- cute.jit
 ---------------------------------------------------------------------------
 
----The version of NVRTC, or nil and a message where it is not found.
+---Returns the version of NVRTC, or nil and a message if it is not found.
 ---@return string?
 ---@return string?
 function cute.nvrtc_version() end

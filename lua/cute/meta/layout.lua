@@ -1,19 +1,18 @@
 ---@meta cute
--- Annotations of layouts for the Lua language server; those of IntTuples alone
--- are in tuple.lua. Nothing here runs; docs/layouts.md has an example of
--- every function.
+-- Documents layouts for editors; functions of IntTuples alone are in tuple.lua.
+-- Nothing here runs; docs/layouts.md has an example of every function.
 -- luacheck: ignore
 error "annotations are not to be run"
 
 ---@class cute
 local cute = {}
 
----`cute._`, `cute.X`, LayoutLeft, LayoutRight.
+---The constants `cute._`, `cute.X`, LayoutLeft and LayoutRight.
 ---@class cute.Constant
 
 ---@alias cute.Int integer|cute.Value
----Nested lists of integers; what moves modes about, and what asks for a
----shape, takes layouts as leaves, too.
+---Nested lists of integers. Functions that rearrange modes, or that take a
+---shape, accept layouts as leaves, too.
 ---@alias cute.Tuple cute.Int|table
 ---@alias cute.Coord cute.Int|cute.Constant|table
 ---@alias cute.Tiler cute.Int|cute.Constant|cute.Layout|table
@@ -23,39 +22,40 @@ local cute = {}
 -- Layouts: making
 ---------------------------------------------------------------------------
 
----A function from coordinates to offsets; never changes. Called with a
----coordinate it evaluates; with `cute._` in it, it gives the slice. `==`
----compares the form.
+---A function from coordinates to offsets; immutable. A call with a coordinate
+---returns the offset; with `cute._` in it, the slice. `==` compares shapes and
+---strides.
 ---
 ---     l = cute.layout "(8,(8,8)):(8,(1,64))"
 ---     l(3, 10)      --> 90
 ---     l(3, cute._)  --> ((8,8)):((1,64))
 ---@class cute.Layout
 ---@field shape cute.Tuple its extents
----@field stride cute.Tuple not where values go through another layout
----@field offset cute.Tuple of a composed layout, else 0
----@field swizzle cute.Swizzle? of a layout that goes through one swizzle alone
+---@field stride cute.Tuple its strides; none if values go through another
+---layout
+---@field offset cute.Tuple the offset of a composed layout, else 0
+---@field swizzle cute.Swizzle? the swizzle, if it is the only left side
 ---@field inner cute.Swizzle|cute.Layout|function|nil left side, if composed
----@field outer cute.Layout right side of a composed layout; itself of others
----@field is_composed boolean do its values go through a left side?
+---@field outer cute.Layout right side if composed, else the layout itself
+---@field is_composed boolean true if values go through a left side
 ---@overload fun(...: cute.Coord): any
 local Layout = {}
 
----Equal as functions: the same offset for every coordinate (`==` compares the
----form).
+---Reports whether two layouts are equal as functions: the same offset for every
+---coordinate (`==` compares shapes and strides).
 ---
 ---     cute.layout("(2,4):(1,2)"):equals(cute.layout "8:1")  --> true
 ---@param other cute.Layout
 ---@return boolean
 function Layout:equals(other) end
 
----A copy whose extents, and strides other than the leading one, are dynamic
----where it is an argument of a kernel.
+---Returns a copy for kernel arguments: its extents, and its strides other than
+---the leading one, are dynamic.
 ---@param opts? {leading_dim: integer, divisibility: any}
 ---@return cute.Layout
 function Layout:mark_layout_dynamic(opts) end
 
----Keeps a mode in a slice; any extent in a tiler.
+---Keeps a mode in a slice; stands for the whole extent in a tiler.
 ---
 ---     cute.layout "(4,8):(1,4)"(2, cute._)  --> (8):(4)
 ---@type cute.Constant
@@ -69,34 +69,34 @@ cute._ = nil
 ---@type cute.Constant
 cute.X = nil
 
----Compact with the first mode fastest: a stride for make_layout.
+---Selects compact strides with the first mode fastest, in make_layout.
 ---@type cute.Constant
 cute.LayoutLeft = nil
 
----Compact with the last mode fastest: a stride for make_layout.
+---Selects compact strides with the last mode fastest, in make_layout.
 ---
 ---     cute.make_layout({4, 8}, cute.LayoutRight)  --> (4,8):(8,1)
 ---@type cute.Constant
 cute.LayoutRight = nil
 
----Reads a layout in CuTe notation, all that layouts print; a layout stays as it
----is. A shape alone is the compact layout, column-major. Raises [bad-notation]
----at the character that is wrong.
+---Parses a layout in the CuTe notation that layouts print; returns a layout
+---unchanged. A shape alone gives the compact column-major layout. Raises
+---[bad-notation] at the wrong character.
 ---
 ---     cute.layout "(8,(8,8)):(8,(1,64))"(3, 10)  --> 90
 ---@param text string|cute.Layout "(4,8):(1,4)", "Sw<3,3,3> o 0 o 64:1"
 ---@return cute.Layout
 function cute.layout(text) end
 
----Reads anything in CuTe notation: an integer, tuple, layout, tiler, swizzle or
----basis.
+---Parses anything in CuTe notation: an integer, tuple, layout, tiler, swizzle
+---or basis.
 ---
 ---     cute.parse "(4:2,(3,5:1))"  --> (4:2,(3,5:1))
 ---@param text string
 ---@return any
 function cute.parse(text) end
 
----A copy of nested lists that prints in CuTe notation, compares and
+---Copies nested lists into a tuple, which prints in CuTe notation, compares and
 ---concatenates as shapes do.
 ---
 ---     cute.tuple {2, {3, 4}}  --> (2,(3,4))
@@ -104,8 +104,8 @@ function cute.parse(text) end
 ---@return table
 function cute.tuple(t) end
 
----The layout shape:stride; of a shape alone compact, the first mode fastest.
----Layouts side by side become its modes.
+---Makes the layout shape:stride. A shape alone gives a compact layout, first
+---mode fastest. Layouts as arguments become its modes.
 ---
 ---     cute.make_layout({4, 8})  --> (4,8):(1,4)
 ---     cute.make_layout({4, 8}, cute.LayoutRight)  --> (4,8):(8,1)
@@ -113,15 +113,15 @@ function cute.tuple(t) end
 ---     cute.make_layout(cute.layout "4:1", cute.layout "(2,2):(4,8)")
 ---     --> (4,(2,2)):(1,(4,8))
 ---@param shape cute.Tuple|cute.Layout|cute.Swizzle extents, or the first layout
----@param stride? cute.Tuple|cute.Constant|cute.Layout of the same nesting;
----cute.LayoutLeft or LayoutRight: compact, first or last mode fastest
+---@param stride? cute.Tuple|cute.Constant|cute.Layout strides, nested as the
+---shape; cute.LayoutLeft or LayoutRight: compact, first or last mode fastest
 ---@param ... cute.Layout further modes
 ---@return cute.Layout
 function cute.make_layout(shape, stride, ...) end
 
----A compact layout in which the mode with the smallest order has the stride 1,
----the next one goes on behind it, and so on. Modes of equal order overlap; a
----note on standard error says so.
+---Makes a compact layout: the mode with the smallest order has stride 1, and
+---the others follow in increasing order. Modes of equal order overlap, with a
+---note on standard error.
 ---
 ---     cute.make_ordered_layout({4, 8, 2}, {2, 0, 1})  --> (4,8,2):(16,1,8)
 ---@param shape cute.Tuple
@@ -130,69 +130,71 @@ function cute.make_layout(shape, stride, ...) end
 ---@return cute.Layout
 function cute.make_ordered_layout(shape, order) end
 
----A compact layout of the same shape whose modes follow one another as the
----strides of the given one do.
+---Makes a compact layout of the same shape. Its modes are in the order of the
+---given strides.
 ---
 ---     cute.make_layout_like(cute.layout "(4,8):(100,1)")  --> (4,8):(8,1)
 ---@param layout cute.Shaped
 ---@return cute.Layout
 function cute.make_layout_like(layout) end
 
----The layout of registers for a thread's part: compact, mode 0 (the values of
----an atom) first, the others in the order of their strides. Of a tensor in a
----kernel it is register memory of that layout.
+---Returns the layout of registers for a thread's part: compact, mode 0 (the
+---values of an atom) first, the others in the order of their strides. For a
+---tensor in a kernel, allocates register memory of that layout.
 ---
 ---     cute.make_fragment_like(cute.layout "(2,4,8):(64,8,1)")
 ---     --> (2,4,8):(1,16,2)
 ---@param x cute.Shaped|cute.Tuple a layout or shape; a tensor
----@param dtype? any of the registers; the tensor's own when absent
+---@param dtype? any type of the registers; the tensor's own when absent
 ---@return cute.Layout|cute.Tensor
 function cute.make_fragment_like(x, dtype) end
 
----The layout that gives each coordinate itself: its strides are bases.
+---Makes the layout that maps each coordinate to itself: its strides are bases.
 ---
 ---     cute.make_identity_layout({4, {2, 3}})(2, {1, 2})  --> (2,(1,2))
 ---@param shape cute.Tuple
 ---@return cute.Layout
 function cute.make_identity_layout(shape) end
 
----The layout left o offset o layout: its value at c is left(offset +
----layout(c)). The left side is a swizzle, a layout, or a Lua function of an
----integer or, where the right side gives coordinates, of an argument a mode.
+---Makes the layout left o offset o layout: its value at c is left(offset +
+---layout(c)). The left side is a swizzle, a layout, or a Lua function. The
+---function takes an integer or, if the right side returns coordinates, one
+---argument for each mode.
 ---
 ---     c = cute.make_composed_layout(cute.layout "(4,5):(5,1)", 2,
 ---       cute.layout "(2,3):(1,2)")
 ---     c        --> (4,5):(5,1) o 2 o (2,3):(1,2)
 ---     c(1, 2)  --> 16
 ---@param left cute.Swizzle|cute.Layout|fun(...): cute.Int applied last
----@param offset cute.Tuple an integer, or coordinates where the right side
----gives these
+---@param offset cute.Tuple an integer, or coordinates if the right side returns
+---coordinates
 ---@param layout cute.Shaped applied first; it has the shape
----@param options? {vector: integer|integer[]} of a function: how many
----neighbours along a mode, from a multiple on, are neighbours in memory
+---@param options? {vector: integer|integer[]} for a function: number of
+---neighbours along a mode, starting at a multiple, that are contiguous in
+---memory
 ---@return cute.Shaped
 function cute.make_composed_layout(left, offset, layout, options) end
 
----The tile that threads and values cover together, and the layout
+---Returns the tile that threads and values cover together, and the layout
 ---(thread,value) -> coordinate in that tile.
 ---
 ---     cute.make_layout_tv(cute.layout "(4,2):(2,1)",
 ---       cute.layout "(1,4):(4,1)")
 ---     --> (4,8), ((2,4),4):((16,1),4)
----@param thr cute.Layout how threads lie in the tile
----@param val cute.Layout how the values of one thread lie
+---@param thr cute.Layout arrangement of threads in the tile
+---@param val cute.Layout arrangement of one thread's values
 ---@return table
 ---@return cute.Layout
 function cute.make_layout_tv(thr, val) end
 
----A bit for every offset that the layout reaches along one mode from a
----coordinate: which blocks of a cluster a TMA multicast goes to.
+---Returns a mask of the offsets along one mode from a coordinate: one bit for
+---each offset. It selects the blocks of a cluster that receive a TMA multicast.
 ---
 ---     cute.make_layout_image_mask(cute.layout "(2,4):(1,2)", {1, 0}, 1)
 ---     --> 170
 ---@param layout cute.Layout
----@param coord cute.Coord a coordinate with an entry a mode
----@param mode integer the mode to go along
+---@param coord cute.Coord a coordinate with one entry for each mode
+---@param mode integer the mode along which the coordinate varies
 ---@return integer
 function cute.make_layout_image_mask(layout, coord, mode) end
 
@@ -200,8 +202,8 @@ function cute.make_layout_image_mask(layout, coord, mode) end
 -- Layouts: asking
 ---------------------------------------------------------------------------
 
----How many elements there are; of the mode that a path of mode numbers leads to
----when one is given. Of a tiled operation: its threads.
+---Returns the number of elements. A path of mode numbers selects a mode. For a
+---tiled operation, returns the number of threads.
 ---
 ---     cute.size(cute.layout "(8,(8,8)):(8,(1,64))")  --> 512
 ---     cute.size(cute.layout "(8,(8,8)):(8,(1,64))", 1, 0)  --> 8
@@ -210,14 +212,14 @@ function cute.make_layout_image_mask(layout, coord, mode) end
 ---@return cute.Int
 function cute.size(x, ...) end
 
----The product of all leaves: size, by the name that tuples have it.
+---Returns the product of all leaves: cute.size under the tuples' name for it.
 ---
 ---     cute.product({2, {3, 4}})  --> 24
 ---@param x any
 ---@param ... any
 function cute.product(x, ...) end
 
----How many modes there are; of the mode that a path leads to.
+---Returns the number of modes. A path of mode numbers selects a mode.
 ---
 ---     cute.rank({2, {3, 4}})  --> 2
 ---@param x cute.Shaped|cute.Tuple
@@ -225,7 +227,7 @@ function cute.product(x, ...) end
 ---@return integer
 function cute.rank(x, ...) end
 
----How deep the nesting is: 0 of an integer, 1 of a flat tuple.
+---Returns the depth of the nesting: 0 for an integer, 1 for a flat tuple.
 ---
 ---     cute.depth({2, {3, 4}})  --> 2
 ---@param x cute.Shaped|cute.Tuple
@@ -233,7 +235,7 @@ function cute.rank(x, ...) end
 ---@return integer
 function cute.depth(x, ...) end
 
----The extents, or those of one mode.
+---Returns the extents, or those of one mode.
 ---
 ---     cute.shape(cute.layout "(8,(8,8)):(8,(1,64))", 1)  --> (8,8)
 ---@param x cute.Shaped|cute.Tuple
@@ -241,8 +243,8 @@ function cute.depth(x, ...) end
 ---@return cute.Tuple
 function cute.shape(x, ...) end
 
----The strides, or those of one mode. Raises [inadmissible] for a layout whose
----values go through another layout, which has none.
+---Returns the strides, or those of one mode. Raises [inadmissible] for a layout
+---whose values go through another layout: it has no strides.
 ---
 ---     cute.stride(cute.layout "(8,(8,8)):(8,(1,64))", 1)  --> (1,64)
 ---@param x cute.Shaped
@@ -250,8 +252,8 @@ function cute.shape(x, ...) end
 ---@return cute.Tuple
 function cute.stride(x, ...) end
 
----One more than the largest offset: how many elements memory must have for the
----layout.
+---Returns one more than the largest offset: the number of elements that memory
+---needs for the layout.
 ---
 ---     cute.cosize(cute.layout "(4,8):(16,1)")  --> 56
 ---@param x cute.Shaped
@@ -259,8 +261,8 @@ function cute.stride(x, ...) end
 ---@return cute.Int
 function cute.cosize(x, ...) end
 
----One more than the largest coordinate, mode by mode, of a layout whose strides
----are bases.
+---Returns one more than the largest coordinate, mode by mode, of a layout whose
+---strides are bases.
 ---
 ---     cute.coshape(cute.make_identity_layout({4, 8}))  --> (4,8)
 ---@param x cute.Shaped
@@ -268,7 +270,7 @@ function cute.cosize(x, ...) end
 ---@return cute.Tuple
 function cute.coshape(x, ...) end
 
----Zeros, nested as the values of the layout are.
+---Returns zeros, nested as the values of the layout are.
 ---
 ---     cute.coprofile(cute.layout "(4,8):(1@0,1@1)")  --> (0,0)
 ---@param layout cute.Shaped
@@ -276,30 +278,30 @@ function cute.coshape(x, ...) end
 ---@return any
 function cute.coprofile(layout, ...) end
 
----The largest n for which upcast(x, n) is possible: how many neighbours always
----lie together.
+---Returns the largest n for which upcast(x, n) is possible: the number of
+---neighbours that are always contiguous.
 ---
 ---     cute.max_alignment(cute.layout "(8,4):(1,16)")  --> 8
 ---@param x cute.Shaped|cute.Swizzle
 ---@return integer
 function cute.max_alignment(x) end
 
----Is every number known now? False when something in it is traced.
+---Reports whether every number is known at trace time; false if any is traced.
 ---
 ---     cute.is_static(cute.layout "(4,8):(1,4)")  --> true
 ---@param x cute.Shaped|cute.Tuple
 ---@return boolean
 function cute.is_static(x) end
 
----The largest number that is known to divide an integer: of a plain one its
----absolute value.
+---Returns the largest number known to divide an integer; for a plain number,
+---its absolute value.
 ---
 ---     cute.get_divisibility(48)  --> 48
 ---@param x cute.Int
 ---@return integer
 function cute.get_divisibility(x) end
 
----Has that mode the stride 1?
+---Reports whether a mode has stride 1.
 ---
 ---     cute.is_major(1, {8, 1})  --> true
 ---@param mode integer counted from 0
@@ -307,7 +309,7 @@ function cute.get_divisibility(x) end
 ---@return boolean
 function cute.is_major(mode, stride) end
 
----The mode of stride 1, counted from 0, or nil.
+---Returns the mode of stride 1, counted from 0, or nil.
 ---
 ---     cute.leading_dim({4, 8}, {8, 1})  --> 1
 ---@param shape cute.Tuple|cute.Shaped a layout or tensor alone, or a shape
@@ -319,18 +321,18 @@ function cute.leading_dim(shape, stride) end
 -- Layouts: coordinates
 ---------------------------------------------------------------------------
 
----The offset of a coordinate under a layout, or under a shape with strides
----(compact when absent). A 1-D coordinate counts colexicographically.
+---Returns the offset of a coordinate under a layout, or under a shape with
+---strides (compact when absent). A 1-D coordinate counts colexicographically.
 ---
 ---     cute.crd2idx({1, {2, 0}}, {4, {3, 2}})  --> 9
----@param coord cute.Coord an integer, one a mode, or nested as the shape
+---@param coord cute.Coord an integer, one for each mode, or nested as the shape
 ---@param shape cute.Tuple|cute.Shaped a layout, or a shape
 ---@param stride? cute.Tuple of that shape
 ---@return cute.Tuple
 function cute.crd2idx(coord, shape, stride) end
 
----The coordinate of an index in a shape; an index beyond the end goes on in the
----last mode.
+---Returns the coordinate of an index in a shape. An index beyond the end
+---increases the coordinate of the last mode.
 ---
 ---     cute.idx2crd(9, {4, {3, 2}})  --> (1,(2,0))
 ---@param idx cute.Tuple
@@ -339,8 +341,8 @@ function cute.crd2idx(coord, shape, stride) end
 ---@return cute.Tuple
 function cute.idx2crd(idx, shape, stride) end
 
----The coordinate of the second shape at the same place in colexicographic
----order.
+---Returns the coordinate of the second shape with the same colexicographic
+---index.
 ---
 ---     cute.crd2crd(9, {4, 6}, {2, 12})  --> (1,4)
 ---@param coord cute.Coord
@@ -349,8 +351,8 @@ function cute.idx2crd(idx, shape, stride) end
 ---@return cute.Tuple
 function cute.crd2crd(coord, src, dst) end
 
----The next coordinate in colexicographic order; behind the last one comes
----(0,..,0,n).
+---Returns the next coordinate in colexicographic order; after the last one
+---comes (0,..,0,n).
 ---
 ---     cute.increment_coord({3, 1}, {4, 6})  --> (0,2)
 ---@param coord cute.Tuple
@@ -360,8 +362,8 @@ function cute.increment_coord(coord, shape) end
 
 cute.increment = cute.increment_coord
 
----The coordinate with that offset, nested as the shape, of a layout that is one
----to one.
+---Returns the coordinate with that offset, nested as the shape. The layout must
+---be one to one.
 ---
 ---     cute.get_hier_coord(cute.layout "(8,(8,8)):(8,(1,64))", 90)
 ---     --> (3,(2,1))
@@ -370,7 +372,7 @@ cute.increment = cute.increment_coord
 ---@return cute.Tuple
 function cute.get_hier_coord(layout, offset) end
 
----The coordinate with that offset, one integer a mode.
+---Returns the coordinate with that offset, one integer for each mode.
 ---
 ---     cute.get_flat_coord(cute.layout "(8,(8,8)):(8,(1,64))", 90)  --> (3,10)
 ---@param layout cute.Shaped
@@ -378,7 +380,7 @@ function cute.get_hier_coord(layout, offset) end
 ---@return cute.Tuple
 function cute.get_flat_coord(layout, offset) end
 
----The coordinate with that offset, as one integer.
+---Returns the coordinate with that offset, as one integer.
 ---
 ---     cute.get_1d_coord(cute.layout "(8,(8,8)):(8,(1,64))", 90)  --> 83
 ---@param layout cute.Shaped
@@ -386,20 +388,21 @@ function cute.get_flat_coord(layout, offset) end
 ---@return cute.Int
 function cute.get_1d_coord(layout, offset) end
 
----What `cute._` in a coordinate keeps of a layout, tensor or tuple; the offset
----of the rest is dropped for a layout. Source and coordinate come in either
----order.
+---Returns the modes of a layout, tensor or tuple that `cute._` in a coordinate
+---keeps. For a layout, the offset of the other modes is dropped. Source and
+---coordinate come in either order.
 ---
 ---     cute.slice_({3, cute._}, cute.layout "(8,(8,8)):(8,(1,64))")
 ---     --> ((8,8)):((1,64))
 ---@param src cute.Shaped|cute.Tuple
----@param coord cute.Coord with `cute._` where a mode stays
+---@param coord cute.Coord with `cute._` for each mode to keep
 ---@return any
 function cute.slice_(src, coord) end
 
 cute.slice = cute.slice_
 
----What `cute._` in a coordinate does not keep: the other half of slice_.
+---Returns the modes that `cute._` in a coordinate does not keep: the complement
+---of slice_.
 ---
 ---     cute.dice({3, cute._}, cute.layout "(8,(8,8)):(8,(1,64))")  --> (8):(8)
 ---@param src cute.Shaped|cute.Tuple
@@ -407,7 +410,7 @@ cute.slice = cute.slice_
 ---@return any
 function cute.dice(src, coord) end
 
----A slice, and the offset at which it begins.
+---Returns a slice and the offset at which it begins.
 ---
 ---     cute.slice_and_offset({3, cute._}, cute.layout "(8,(8,8)):(8,(1,64))")
 ---     --> ((8,8)):((1,64)), 24
@@ -417,8 +420,8 @@ function cute.dice(src, coord) end
 ---@return cute.Tuple
 function cute.slice_and_offset(coord, layout) end
 
----The same layout with its origin moved to a coordinate: of a layout that and
----the offset, of a tensor the tensor that begins there.
+---Moves the origin to a coordinate. Returns a layout unchanged, with the
+---offset; returns a tensor that begins at the coordinate.
 ---
 ---     cute.domain_offset({1, 2}, cute.layout "(8,(8,8)):(8,(1,64))")
 ---     --> (8,(8,8)):(8,(1,64)), 10
@@ -432,7 +435,7 @@ function cute.domain_offset(coord, x) end
 -- Layouts: modes
 ---------------------------------------------------------------------------
 
----The mode that a path of mode numbers leads to.
+---Returns the mode at a path of mode numbers.
 ---
 ---     cute.get(cute.layout "(8,(8,8)):(8,(1,64))", 1, 1)  --> 8:64
 ---@param x cute.Shaped|cute.Tuple
@@ -440,7 +443,7 @@ function cute.domain_offset(coord, x) end
 ---@return any
 function cute.get(x, ...) end
 
----The modes with these numbers, in that order.
+---Returns the modes with these numbers, in that order.
 ---
 ---     cute.select(cute.layout "(2,3,4):(1,2,6)", 2, 0)  --> (4,2):(6,1)
 ---@param x cute.Shaped|cute.Tuple
@@ -448,7 +451,7 @@ function cute.get(x, ...) end
 ---@return any
 function cute.select(x, ...) end
 
----Modes b to e-1; to the last when e is absent.
+---Returns modes b to e-1, or to the last when e is absent.
 ---
 ---     cute.take({2, 3, 4}, 1, 3)  --> (3,4)
 ---@param x cute.Shaped|cute.Tuple
@@ -457,7 +460,7 @@ function cute.select(x, ...) end
 ---@return any
 function cute.take(x, b, e) end
 
----Modes b to e-1 become one mode; all of them when absent.
+---Groups modes b to e-1, or all of them when absent, into one mode.
 ---
 ---     cute.group_modes(cute.layout "(2,3,4):(1,2,6)", 0, 2)
 ---     --> ((2,3),4):((1,2),6)
@@ -469,42 +472,42 @@ function cute.group_modes(x, b, e) end
 
 cute.group = cute.group_modes
 
----Without nesting: every leaf is a mode.
+---Removes the nesting: every leaf becomes a mode.
 ---
 ---     cute.flatten(cute.layout "(8,(8,8)):(8,(1,64))")  --> (8,8,8):(8,1,64)
 ---@param x cute.Shaped|cute.Tuple
 ---@return any
 function cute.flatten(x) end
 
----Flat modes, nested as a profile is.
+---Nests flat modes as a profile is nested.
 ---
 ---     cute.unflatten({1, 2, 3}, {0, {0, 0}})  --> (1,(2,3))
 ---@param x cute.Shaped|cute.Tuple
----@param profile cute.Tuple only its nesting counts
+---@param profile cute.Tuple only its nesting is used
 ---@return any
 function cute.unflatten(x, profile) end
 
----With one more mode behind; with a rank, filled up to it (by 1:0 when e is
----absent).
+---Appends a mode. With a rank, appends until that rank is reached (1:0 when e
+---is absent).
 ---
 ---     cute.append(cute.layout "4:1", cute.layout "3:4")  --> (4,3):(1,4)
 ---     cute.append(cute.layout "4:1", nil, 3)  --> (4,1,1):(1,0,0)
 ---@param x cute.Shaped|cute.Tuple
 ---@param e? any the mode
----@param rank? integer how many modes the result has
+---@param rank? integer number of modes of the result
 ---@return any
 function cute.append(x, e, rank) end
 
----With one more mode in front; with a rank, filled up to it there.
+---Prepends a mode. With a rank, prepends until that rank is reached.
 ---
 ---     cute.prepend(cute.layout "4:1", cute.layout "3:4")  --> (3,4):(4,1)
 ---@param x cute.Shaped|cute.Tuple
 ---@param e? any the mode
----@param rank? integer how many modes the result has
+---@param rank? integer number of modes of the result
 ---@return any
 function cute.prepend(x, e, rank) end
 
----With e in the place of mode i.
+---Replaces mode i by e.
 ---
 ---     cute.replace({2, 3}, 1, {4, 5})  --> (2,(4,5))
 ---@param x cute.Shaped|cute.Tuple
@@ -513,15 +516,16 @@ function cute.prepend(x, e, rank) end
 ---@return any
 function cute.replace(x, i, e) end
 
----The first modes of all as one, the second ones as one, and so on.
+---Groups the first modes of all arguments into one, the second modes into one,
+---and so on.
 ---
 ---     cute.zip({2, 3}, {4, 5}, {6, 7})  --> ((2,4,6),(3,5,7))
 ---@param ... cute.Shaped|cute.Tuple
 ---@return any
 function cute.zip(...) end
 
----The layout of that shape with the same offsets at 1-D coordinates. Raises
----[inadmissible] where there is none.
+---Returns the layout of that shape with the same offsets at 1-D coordinates.
+---Raises [inadmissible] if there is none.
 ---
 ---     cute.with_shape(cute.layout "12:2", {3, 4})  --> (3,4):(2,6)
 ---@param layout cute.Shaped
@@ -533,8 +537,8 @@ function cute.with_shape(layout, ...) end
 -- Layouts: algebra
 ---------------------------------------------------------------------------
 
----The same function of 1-D coordinates with the fewest modes; with a profile,
----of each of its terminals. Of a shape: its size.
+---Simplifies to the fewest modes with the same function of 1-D coordinates;
+---with a profile, at each of its terminals. For a shape, returns its size.
 ---
 ---     cute.coalesce(cute.layout "(2,(1,6)):(1,(6,2))")  --> 12:1
 ---     cute.coalesce(cute.layout "(2,(1,6)):(1,(6,2))", {1, 1})
@@ -544,7 +548,7 @@ function cute.with_shape(layout, ...) end
 ---@return any
 function cute.coalesce(layout, profile) end
 
----Without modes of stride 0 or extent 1, coalesced: what is left reaches the
+---Removes modes of stride 0 or extent 1 and coalesces: the result reaches the
 ---same offsets, each once.
 ---
 ---     cute.filter(cute.layout "(2,4,1):(0,1,3)")  --> 4:1
@@ -553,7 +557,8 @@ function cute.coalesce(layout, profile) end
 ---@return cute.Shaped
 function cute.filter(layout, profile) end
 
----With extent 1 where the stride is 0; of a tuple where the guide is 0.
+---Sets the extent to 1 where the stride is 0; for a tuple, where the guide is
+---0.
 ---
 ---     cute.filter_zeros(cute.layout "(2,4):(0,1)")  --> (1,4):(0,1)
 ---@param x cute.Shaped|cute.Tuple
@@ -561,25 +566,25 @@ function cute.filter(layout, profile) end
 ---@return any
 function cute.filter_zeros(x, t) end
 
----The layout R with R(c) = a(b(c)) for every coordinate of b; of three, the
----second is an offset, as in make_composed_layout. A tuple on the right goes
----mode by mode. Raises [inadmissible] where no layout has that function, with
----the coordinate that shows why.
+---Returns the layout R with R(c) = a(b(c)), for every coordinate of b. With
+---three arguments, the second is an offset, as in make_composed_layout. A tuple
+---on the right composes mode by mode. Raises [inadmissible] with a
+---counter-example if no layout has that function.
 ---
 ---     cute.composition(cute.layout "(6,2):(8,2)", cute.layout "(4,3):(3,1)")
 ---     --> ((2,2),3):((24,2),8)
 ---     cute.composition(cute.layout "(4,8):(1,4)", {2, cute._})
 ---     --> (2,8):(1,4)
 ---@param a cute.Shaped|cute.Swizzle layout, tensor or swizzle
----@param b cute.Tiler|cute.Swizzle layout, swizzle or tiler; an offset where c
----is there
+---@param b cute.Tiler|cute.Swizzle layout, swizzle or tiler; an offset if c is
+---given
 ---@param c? cute.Layout
 ---@return any
 function cute.composition(a, b, c) end
 
----The layout that steps, in ascending order, through offsets that the given one
----leaves free: the gaps between its modes, as far as their strides divide, and
----what follows until cotarget is reached by whole steps.
+---Returns the layout of the offsets that a layout leaves free, in ascending
+---order. It covers the gaps between the modes, as far as their strides divide,
+---and repeats in whole steps until it reaches cotarget.
 ---
 ---     cute.complement(cute.layout "(2,2):(1,6)", 24)  --> (3,2):(2,12)
 ---@param layout cute.Shaped
@@ -588,28 +593,28 @@ function cute.composition(a, b, c) end
 ---@return cute.Layout
 function cute.complement(layout, cotarget) end
 
----The largest layout r with layout(r(i)) = i.
+---Returns the largest layout r with layout(r(i)) = i.
 ---
 ---     cute.right_inverse(cute.layout "(4,8):(8,1)")  --> (8,4):(4,1)
 ---@param layout cute.Layout
 ---@return cute.Layout
 function cute.right_inverse(layout) end
 
----The layout r with r(layout(i)) = i.
+---Returns the layout r with r(layout(i)) = i.
 ---
 ---     cute.left_inverse(cute.layout "(4,8):(1,5)")  --> (5,8):(1,4)
 ---@param layout cute.Layout
 ---@return cute.Layout
 function cute.left_inverse(layout) end
 
----The coordinates whose offset is 0, as a layout.
+---Returns the coordinates whose offset is 0, as a layout.
 ---
 ---     cute.nullspace(cute.layout "(2,4):(0,1)")  --> 2:1
 ---@param layout cute.Layout
 ---@return cute.Layout
 function cute.nullspace(layout) end
 
----The layout whose value is a(i) + b(i), where there is one.
+---Returns the layout whose value is a(i) + b(i), if there is one.
 ---
 ---     cute.layout_add(cute.layout "(4,3):(1,4)", cute.layout "(4,3):(3,1)")
 ---     --> (4,3):(4,5)
@@ -618,8 +623,8 @@ function cute.nullspace(layout) end
 ---@return cute.Layout
 function cute.layout_add(a, b) end
 
----The factors by which two shapes both count, at the indices where they do:
----both layouts are linear along each of its modes.
+---Returns the common factors of two shapes as a layout of indices: both layouts
+---are linear along each of its modes.
 ---
 ---     cute.greatest_common_domain({5, 3, 4}, {10, 6})  --> (5,2):(1,30)
 ---@param a cute.Tuple|cute.Shaped
@@ -627,7 +632,7 @@ function cute.layout_add(a, b) end
 ---@return cute.Layout
 function cute.greatest_common_domain(a, b) end
 
----The longest run of elements that are contiguous in both layouts, as
+---Returns the longest run of elements that is contiguous in both layouts, as
 ---coordinates.
 ---
 ---     cute.max_common_layout(cute.layout "(4,8):(1,8)",
@@ -638,8 +643,8 @@ function cute.greatest_common_domain(a, b) end
 ---@return cute.Layout
 function cute.max_common_layout(a, b) end
 
----How many elements max_common_layout has: the widest vector that a copy
----between the two can move.
+---Returns the number of elements of max_common_layout: the widest vector that a
+---copy between the two can move.
 ---
 ---     cute.max_common_vector(cute.layout "(4,8):(1,8)",
 ---       cute.layout "(4,8):(1,4)")
@@ -649,7 +654,7 @@ function cute.max_common_layout(a, b) end
 ---@return integer
 function cute.max_common_vector(a, b) end
 
----n elements spread over the modes of a shape, as indices into it.
+---Distributes n elements over the modes of a shape; returns indices into it.
 ---
 ---     cute.domain_distribute({15, 14}, 6)  --> (3,2):(1,15)
 ---@param shape cute.Tuple|cute.Shaped

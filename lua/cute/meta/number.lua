@@ -1,5 +1,5 @@
 ---@meta cute
--- Comments of the functions of numbers, traced scalars and vectors.
+-- Documents the functions on numbers, traced scalars and vectors.
 -- Nothing here runs.
 -- luacheck: ignore
 error "annotations are not to be run"
@@ -11,11 +11,11 @@ local cute = {}
 -- Mathematics
 ---------------------------------------------------------------------------
 
----The functions of numbers by the Python DSL's names, cute.math.exp and so on:
----each is that of cute.
+---The mathematical functions under the Python DSL's names: cute.math.exp is
+---cute.exp, and so on.
 cute.math = nil
 
----The absolute value, in the type of x.
+---Returns the absolute value, in the type of x.
 ---
 ---     cute.abs(-3)  --> 3
 ---@param x number|cute.Value|cute.Vector
@@ -26,8 +26,8 @@ cute.absf = cute.abs
 
 cute.absi = cute.abs
 
----The least of its arguments; of tuples the least leaf. In a kernel NaN beside
----a number gives the number.
+---Returns the smallest argument; for tuples, the smallest leaf. In a kernel, a
+---NaN and a number give the number.
 ---
 ---     cute.min(3, 1.5)  --> 1.5
 ---     cute.min({2, {3, 4}})  --> 2
@@ -36,8 +36,8 @@ cute.absi = cute.abs
 ---@return any
 function cute.min(x, ...) end
 
----The largest of its arguments; of tuples the largest leaf. In a kernel NaN
----beside a number gives the number.
+---Returns the largest argument; for tuples, the largest leaf. In a kernel, a
+---NaN and a number give the number.
 ---
 ---     cute.max({2, {3, 4}})  --> 4
 ---@param x any
@@ -45,7 +45,7 @@ function cute.min(x, ...) end
 ---@return any
 function cute.max(x, ...) end
 
----a * b + c with one rounding.
+---Computes a * b + c with one rounding.
 ---
 ---     cute.fma(2, 3, 4)  --> 10.0
 ---@param a any
@@ -54,9 +54,9 @@ function cute.max(x, ...) end
 ---@return number|cute.Value|cute.Vector
 function cute.fma(a, b, c) end
 
----a where the condition is true, b elsewhere; both are computed. Vectors go
----element by element. Of two numbers it takes the type that it meets, as they
----would: i32 or f32 where it meets none.
+---Returns a where the condition is true and b elsewhere; both are computed.
+---Vectors are selected element by element. Two plain numbers take the type of
+---the value that the result is combined with, else i32 or f32.
 ---
 ---     cute.where(true, 1, 2)  --> 1
 ---@param cond any a boolean, a traced one, or a vector of them
@@ -65,18 +65,18 @@ function cute.fma(a, b, c) end
 ---@return any
 function cute.where(cond, a, b) end
 
----Is one of a vector's booleans true?
+---Reports whether any of a vector's booleans is true.
 ---@param x cute.Vector
 ---@return cute.Value
 function cute.any_(x) end
 
----Are all of a vector's booleans true?
+---Reports whether all of a vector's booleans are true.
 ---@param x cute.Vector
 ---@return cute.Value
 function cute.all_(x) end
 
----Are a and b equal? A boolean; a traced one, or a vector of them, where
----something is traced: `==` would need its answer while tracing.
+---Reports whether a and b are equal. Traced operands give a traced boolean or a
+---vector of them; `==` would need its answer at trace time.
 ---
 ---     cute.eq(1, 1.0)  --> true
 ---@param a any
@@ -84,7 +84,7 @@ function cute.all_(x) end
 ---@return boolean|cute.Value|cute.Vector
 function cute.eq(a, b) end
 
----Do a and b differ? As eq.
+---Reports whether a and b differ, with the result types of eq.
 ---
 ---     cute.ne(1, 2)  --> true
 ---@param a any
@@ -92,7 +92,8 @@ function cute.eq(a, b) end
 ---@return boolean|cute.Value|cute.Vector
 function cute.ne(a, b) end
 
----Is a less than b? As eq: the condition of cute.when.
+---Reports whether a is less than b, with the result types of eq: a condition
+---for cute.when.
 ---
 ---     cute.lt(1, 2)  --> true
 ---@param a any
@@ -100,7 +101,7 @@ function cute.ne(a, b) end
 ---@return boolean|cute.Value|cute.Vector
 function cute.lt(a, b) end
 
----Is a at most b? As eq.
+---Reports whether a is at most b, with the result types of eq.
 ---
 ---     cute.le(2, 2)  --> true
 ---@param a any
@@ -108,7 +109,7 @@ function cute.lt(a, b) end
 ---@return boolean|cute.Value|cute.Vector
 function cute.le(a, b) end
 
----Is a greater than b? As eq.
+---Reports whether a is greater than b, with the result types of eq.
 ---
 ---     cute.gt(1, 2)  --> false
 ---@param a any
@@ -116,7 +117,7 @@ function cute.le(a, b) end
 ---@return boolean|cute.Value|cute.Vector
 function cute.gt(a, b) end
 
----Is a at least b? As eq.
+---Reports whether a is at least b, with the result types of eq.
 ---
 ---     cute.ge(2, 2)  --> true
 ---@param a any
@@ -124,259 +125,274 @@ function cute.gt(a, b) end
 ---@return boolean|cute.Value|cute.Vector
 function cute.ge(a, b) end
 
----The square root. Narrow floats compute in f32 and come back.
+---Returns the square root. Narrow floats are computed in f32 and converted
+---back.
 ---
 ---     cute.sqrt(4)  --> 2.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.sqrt(x, opts) end
 
----One over the square root. Narrow floats compute in f32 and come back.
+---Returns one over the square root. Narrow floats are computed in f32 and
+---converted back.
 ---
 ---     cute.rsqrt(4)  --> 0.5
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.rsqrt(x, opts) end
 
----One over x. Narrow floats compute in f32 and come back.
+---Returns one over x. Narrow floats are computed in f32 and converted back.
 ---
 ---     cute.rcp(4)  --> 0.25
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.rcp(x, opts) end
 
----e to the power of x. Narrow floats compute in f32 and come back.
+---Returns e to the power of x. Narrow floats are computed in f32 and converted
+---back.
 ---
 ---     cute.exp(0)  --> 1.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.exp(x, opts) end
 
----2 to the power of x. Narrow floats compute in f32 and come back.
+---Returns 2 to the power of x. Narrow floats are computed in f32 and converted
+---back.
 ---
 ---     cute.exp2(3)  --> 8.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.exp2(x, opts) end
 
----exp(x) - 1, exact for small x. Narrow floats compute in f32 and come back.
+---Computes exp(x) - 1, accurate for small x. Narrow floats are computed in f32
+---and converted back.
 ---
 ---     cute.expm1(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.expm1(x, opts) end
 
----The natural logarithm. Narrow floats compute in f32 and come back.
+---Returns the natural logarithm. Narrow floats are computed in f32 and
+---converted back.
 ---
 ---     cute.log(1)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.log(x, opts) end
 
----The logarithm to base 2. Narrow floats compute in f32 and come back.
+---Returns the logarithm to base 2. Narrow floats are computed in f32 and
+---converted back.
 ---
 ---     cute.log2(8)  --> 3.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.log2(x, opts) end
 
----The logarithm to base 10. Narrow floats compute in f32 and come back.
+---Returns the logarithm to base 10. Narrow floats are computed in f32 and
+---converted back.
 ---
 ---     cute.log10(1)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.log10(x, opts) end
 
----log(1 + x), exact for small x. Narrow floats compute in f32 and come back.
+---Computes log(1 + x), accurate for small x. Narrow floats are computed in f32
+---and converted back.
 ---
 ---     cute.log1p(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.log1p(x, opts) end
 
----The sine of an angle in radians. Narrow floats compute in f32 and come back.
+---Returns the sine of an angle in radians. Narrow floats are computed in f32
+---and converted back.
 ---
 ---     cute.sin(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.sin(x, opts) end
 
----The cosine of an angle in radians. Narrow floats compute in f32 and come
----back.
+---Returns the cosine of an angle in radians. Narrow floats are computed in f32
+---and converted back.
 ---
 ---     cute.cos(0)  --> 1.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.cos(x, opts) end
 
----The tangent of an angle in radians. Narrow floats compute in f32 and come
----back.
+---Returns the tangent of an angle in radians. Narrow floats are computed in f32
+---and converted back.
 ---
 ---     cute.tan(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.tan(x, opts) end
 
----The angle, in radians, whose sine is x. Narrow floats compute in f32 and come
----back.
+---Returns the angle, in radians, whose sine is x. Narrow floats are computed in
+---f32 and converted back.
 ---
 ---     cute.asin(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.asin(x, opts) end
 
----The angle, in radians, whose cosine is x. Narrow floats compute in f32 and
----come back.
+---Returns the angle, in radians, whose cosine is x. Narrow floats are computed
+---in f32 and converted back.
 ---
 ---     cute.acos(1)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.acos(x, opts) end
 
----The angle, in radians, whose tangent is x. Narrow floats compute in f32 and
----come back.
+---Returns the angle, in radians, whose tangent is x. Narrow floats are computed
+---in f32 and converted back.
 ---
 ---     cute.atan(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.atan(x, opts) end
 
----The hyperbolic sine. Narrow floats compute in f32 and come back.
+---Returns the hyperbolic sine. Narrow floats are computed in f32 and converted
+---back.
 ---
 ---     cute.sinh(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.sinh(x, opts) end
 
----The hyperbolic cosine. Narrow floats compute in f32 and come back.
+---Returns the hyperbolic cosine. Narrow floats are computed in f32 and
+---converted back.
 ---
 ---     cute.cosh(0)  --> 1.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.cosh(x, opts) end
 
----The hyperbolic tangent. Narrow floats compute in f32 and come back.
+---Returns the hyperbolic tangent. Narrow floats are computed in f32 and
+---converted back.
 ---
 ---     cute.tanh(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.tanh(x, opts) end
 
----The inverse of the hyperbolic sine. Narrow floats compute in f32 and come
----back.
+---Returns the inverse of the hyperbolic sine. Narrow floats are computed in f32
+---and converted back.
 ---
 ---     cute.asinh(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.asinh(x, opts) end
 
----The inverse of the hyperbolic cosine, for x of at least 1. Narrow floats
----compute in f32 and come back.
+---Returns the inverse of the hyperbolic cosine, for x of at least 1. Narrow
+---floats are computed in f32 and converted back.
 ---
 ---     cute.acosh(1)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.acosh(x, opts) end
 
----The inverse of the hyperbolic tangent, for x between -1 and 1. Narrow floats
----compute in f32 and come back.
+---Returns the inverse of the hyperbolic tangent, for x between -1 and 1. Narrow
+---floats are computed in f32 and converted back.
 ---
 ---     cute.atanh(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.atanh(x, opts) end
 
----The error function. Narrow floats compute in f32 and come back.
+---Returns the error function. Narrow floats are computed in f32 and converted
+---back.
 ---
 ---     cute.erf(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.erf(x, opts) end
 
----1 - erf(x), exact for large x. Narrow floats compute in f32 and come back.
+---Computes 1 - erf(x), accurate for large x. Narrow floats are computed in f32
+---and converted back.
 ---
 ---     cute.erfc(0)  --> 1.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.erfc(x, opts) end
 
----The cube root. Narrow floats compute in f32 and come back.
+---Returns the cube root. Narrow floats are computed in f32 and converted back.
 ---
 ---     cute.cbrt(8)  --> 2.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for
----f32, whatever the kernel's option says
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
+---whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.cbrt(x, opts) end
 
----x to the power of y.
+---Returns x to the power of y.
 ---
 ---     cute.pow(2, 10)  --> 1024.0
 ---@param x number|cute.Value|cute.Vector
 ---@param y number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for f32
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32
 ---@return number|cute.Value|cute.Vector
 function cute.pow(x, y, opts) end
 
----The angle, in radians, of the point (y, x): the one whose tangent is x / y,
----in the right quadrant.
+---Returns the angle, in radians, of the point (y, x): the one whose tangent is
+---x / y, in the right quadrant.
 ---
 ---     cute.atan2(0, 1)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
 ---@param y number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: approximations of the hardware for f32
+---@param opts? {fastmath: boolean} true: the hardware's approximations for f32
 ---@return number|cute.Value|cute.Vector
 function cute.atan2(x, y, opts) end
 
----The size of x with the sign of y.
+---Returns the magnitude of x with the sign of y.
 ---
 ---     cute.copysign(3, -1)  --> -3.0
 ---@param x number|cute.Value|cute.Vector
@@ -384,7 +400,7 @@ function cute.atan2(x, y, opts) end
 ---@return number|cute.Value|cute.Vector
 function cute.copysign(x, y) end
 
----The remainder of x / y toward zero: its sign is that of x.
+---Returns the remainder of x / y, truncated toward zero: it has the sign of x.
 ---
 ---     cute.fmod(-7, 3)  --> -1.0
 ---@param x number|cute.Value|cute.Vector
@@ -392,91 +408,93 @@ function cute.copysign(x, y) end
 ---@return number|cute.Value|cute.Vector
 function cute.fmod(x, y) end
 
----x / y by the hardware's div.full: f32, at most 2 units in the last place off.
+---Computes x / y with the hardware's div.full: f32, within 2 units in the last
+---place.
 ---@param x number|cute.Value|cute.Vector
 ---@param y number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.div_full(x, y) end
 
----The next whole number down, a float.
+---Rounds down to a whole number; the result is a float.
 ---
 ---     cute.floor(2.5)  --> 2.0
 ---@param x number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.floor(x) end
 
----The next whole number up, a float.
+---Rounds up to a whole number; the result is a float.
 ---
 ---     cute.ceil(2.5)  --> 3.0
 ---@param x number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.ceil(x) end
 
----Without its fraction: the next whole number toward zero, a float.
+---Rounds toward zero to a whole number; the result is a float.
 ---
 ---     cute.trunc(-2.5)  --> -2.0
 ---@param x number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.trunc(x) end
 
----The nearest whole number, halves away from zero, a float.
+---Rounds to the nearest whole number, halves away from zero; the result is a
+---float.
 ---
 ---     cute.round(2.5)  --> 3.0
 ---@param x number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.round(x) end
 
----The nearest whole number, halves to the even one, a float.
+---Rounds to the nearest whole number, halves to even; the result is a float.
 ---
 ---     cute.roundeven(2.5)  --> 2.0
 ---@param x number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.roundeven(x) end
 
----2 to the power of x by one instruction of the hardware, ex2.approx in f32.
----The simulator and plain Lua compute the same bits.
+---Returns 2 to the power of x with one hardware instruction, ex2.approx in f32.
+---The simulator and plain Lua return the same bits.
 ---@param x number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.ex2_approx(x) end
 
----The hyperbolic tangent by one instruction of the hardware, tanh.approx in
----f32. The simulator and plain Lua compute the same bits.
+---Returns the hyperbolic tangent with one hardware instruction, tanh.approx in
+---f32. The simulator and plain Lua return the same bits.
 ---@param x number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.tanh_approx(x) end
 
----One over x by one instruction of the hardware, rcp.approx in f32. The
----simulator and plain Lua compute the same bits.
+---Returns one over x with one hardware instruction, rcp.approx in f32. The
+---simulator and plain Lua return the same bits.
 ---@param x number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.rcp_approx(x) end
 
----The sine by one instruction of the hardware, sin.approx in f32. The simulator
----and plain Lua compute the same bits.
+---Returns the sine with one hardware instruction, sin.approx in f32. The
+---simulator and plain Lua return the same bits.
 ---@param x number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.sin_approx(x) end
 
----The cosine by one instruction of the hardware, cos.approx in f32. The
----simulator and plain Lua compute the same bits.
+---Returns the cosine with one hardware instruction, cos.approx in f32. The
+---simulator and plain Lua return the same bits.
 ---@param x number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.cos_approx(x) end
 
----The logarithm to base 2 by one instruction of the hardware, lg2.approx in
----f32. The simulator and plain Lua compute the same bits.
+---Returns the logarithm to base 2 with one hardware instruction, lg2.approx in
+---f32. The simulator and plain Lua return the same bits.
 ---@param x number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.lg2_approx(x) end
 
----The square root by one instruction of the hardware, sqrt.approx in f32. The
----simulator and plain Lua compute the same bits.
+---Returns the square root with one hardware instruction, sqrt.approx in f32.
+---The simulator and plain Lua return the same bits.
 ---@param x number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.sqrt_approx(x) end
 
----One over the square root by one instruction of the hardware, rsqrt.approx in
----f32. The simulator and plain Lua compute the same bits.
+---Returns one over the square root with one hardware instruction, rsqrt.approx
+---in f32. The simulator and plain Lua return the same bits.
 ---@param x number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.rsqrt_approx(x) end

@@ -1,6 +1,6 @@
 ---@meta cute
--- Comments of constants and TMA atoms: cute.nvgpu, cute.pipeline, cute.utils.
--- Nothing here runs.
+-- Documents constants and TMA atoms for editors: cute.nvgpu, cute.pipeline,
+-- cute.utils. Nothing here runs.
 -- luacheck: ignore
 error "annotations are not to be run"
 
@@ -11,38 +11,37 @@ local cute = {}
 -- cute.nvgpu
 ---------------------------------------------------------------------------
 
----The order of an access among threads: `sem` of cute.arch.load, store and
----atomics.
+---The memory order of an access: `sem` of cute.arch.load, store and atomics.
 ---@class cute.nvgpu.MemoryOrder
----@field RELAXED string no order but its own
----@field ACQUIRE string what is behind it comes after
----@field RELEASE string what is in front of it comes before
+---@field RELAXED string no ordering of other accesses
+---@field ACQUIRE string later accesses stay after it
+---@field RELEASE string earlier accesses stay before it
 ---@field ACQ_REL string both
 
----Among whom an access is ordered: `scope` of cute.arch.load, store, atomics.
+---The scope of a memory order: `scope` of cute.arch.load, store, atomics.
 ---@class cute.nvgpu.MemoryScope
 ---@field CTA string threads of the block
 ---@field CLUSTER string threads of the cluster
 ---@field GPU string threads of the device
 ---@field SYS string the host and other devices, too
 
----How long a line stays in the first cache: level1_eviction_priority of loads
----and stores.
+---The eviction priority of a line in L1: level1_eviction_priority of loads and
+---stores.
 ---@class cute.nvgpu.CacheEvictionPriority
----@field EVICT_NORMAL string as usual
----@field EVICT_FIRST string leaves first: data that is read once
----@field EVICT_LAST string leaves last: data that comes again
----@field EVICT_UNCHANGED string the line's place stays as it is
----@field NO_ALLOCATE string does not take a line
+---@field EVICT_NORMAL string the default
+---@field EVICT_FIRST string evicted first: data that is read once
+---@field EVICT_LAST string evicted last: data that is read again
+---@field EVICT_UNCHANGED string keeps the line's current priority
+---@field NO_ALLOCATE string allocates no line
 
----Through which caches stores go: `cop` of cute.arch.store.
+---The cache operator of stores: `cop` of cute.arch.store.
 ---@class cute.nvgpu.StoreCacheMode
----@field WRITE_BACK string kept in all caches
----@field GLOBAL string kept in L2 alone
----@field STREAMING string leaves first
----@field WRITE_THROUGH string through L2 to memory of the system
+---@field WRITE_BACK string cached in all levels
+---@field GLOBAL string cached in L2 only
+---@field STREAMING string evicted first
+---@field WRITE_THROUGH string written through L2 to system memory
 
----In which mode an operand is contiguous.
+---The mode in which an operand is contiguous.
 ---@class cute.nvgpu.warpgroup.OperandMajorMode
 ---@field K string along K
 ---@field MN string along M or N
@@ -54,55 +53,56 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 -- cute.nvgpu.cpasync
 ---------------------------------------------------------------------------
 
----Through which caches loads go: `cop` of cute.arch.load, CopyG2SOp.
+---The cache operator of loads: `cop` of cute.arch.load, CopyG2SOp.
 ---@class cute.nvgpu.cpasync.LoadCacheMode
----@field ALWAYS string kept in all caches
----@field GLOBAL string kept in L2 alone
----@field STREAMING string leaves first
----@field LAST_USE string not needed again
----@field NONE string read anew from memory
+---@field ALWAYS string cached in all levels
+---@field GLOBAL string cached in L2 only
+---@field STREAMING string evicted first
+---@field LAST_USE string not read again
+---@field NONE string always read from memory
 
----What a TMA reduction does with what is there.
+---The operation of a TMA reduction on the elements in global memory.
 ---@class cute.nvgpu.cpasync.ReductionKind
 ---@field ADD string adds
----@field MIN string keeps the least
----@field MAX string keeps the largest
----@field AND string keeps bits that both have
----@field OR string keeps bits that one has
----@field XOR string keeps bits that one alone has
+---@field MIN string keeps the minimum
+---@field MAX string keeps the maximum
+---@field AND string bitwise and
+---@field OR string bitwise or
+---@field XOR string bitwise exclusive or
 
----How long lines that TMA reads stay in L2: cache_policy of a copy.
+---The eviction priority in L2 of lines that TMA reads: cache_policy of a copy.
 ---@class cute.nvgpu.cpasync.CacheHint
----@field EVICT_NORMAL integer as usual
----@field EVICT_FIRST integer leaves first: data that is read once
----@field EVICT_LAST integer leaves last: data that comes again
+---@field EVICT_NORMAL integer the default
+---@field EVICT_FIRST integer evicted first: data that is read once
+---@field EVICT_LAST integer evicted last: data that is read again
 
----An instruction of TMA for one tensor, as the functions of
----cute.nvgpu.cpasync make it: what cute.copy takes.
+---A TMA instruction for one tensor, made by the functions of cute.nvgpu.cpasync
+---for cute.copy.
 ---@class cute.TmaAtom
----@field tx_bytes integer bytes that one copy brings to a block
+---@field tx_bytes integer bytes that one copy delivers to a block
 ---@field values integer elements that one copy moves
----@field stores boolean does it write global memory?
----@field num_multicast integer blocks that share what it loads
+---@field stores boolean true if it writes global memory
+---@field num_multicast integer number of blocks that receive what it loads
 ---@field swizzle integer bytes of shared memory's swizzle: 0, 32, 64, 128
----@field box integer[] extents of what it moves, the contiguous one first
----@field value_type cute.DType what elements are
+---@field box integer[] extents of the box it moves, contiguous one first
+---@field value_type cute.DType element type
 
 ---------------------------------------------------------------------------
 -- cute.nvgpu.warpgroup
 ---------------------------------------------------------------------------
 
----What a tiled MMA of a warpgroup can be told: `tiled_mma:set(field, value)`.
+---The fields that a tiled MMA of a warpgroup can set: `tiled_mma:set(field,
+---value)`.
 ---@class cute.nvgpu.warpgroup.Field
----@field ACCUMULATE string do products add to their accumulators?
+---@field ACCUMULATE string whether products add to their accumulators
 
----Where a warpgroup's MMA reads A.
+---The source of a warpgroup MMA's operand A.
 ---@class cute.nvgpu.warpgroup.OperandSource
 ---@field RMEM string registers
 ---@field SMEM string shared memory
 
----Layouts of shared memory that a warpgroup's MMA reads, by what is contiguous
----and how many bytes are swizzled.
+---Shared-memory layouts that a warpgroup's MMA reads, by the contiguous mode
+---and the width of the swizzle.
 ---@class cute.nvgpu.warpgroup.SmemLayoutAtomKind
 ---@field MN_INTER string M or N contiguous, no swizzle
 ---@field MN_SW32 string M or N contiguous, 32 bytes
@@ -117,51 +117,52 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 -- cute.pipeline
 ---------------------------------------------------------------------------
 
----Who arrives at a barrier, or is synchronised.
+---The threads that arrive at a barrier or synchronize.
 ---@class cute.pipeline.Agent
 ---@field Thread string each thread
 ---@field Warp string one lane of each warp
 ---@field ThreadBlock string the block
 ---@field ThreadBlockCluster string the cluster
 
----How the mbarriers of a pipeline lie in shared memory.
+---The arrangement of a pipeline's mbarriers in shared memory.
 ---@class cute.pipeline.MbarrierLayout
----@field V0 string one behind the other
+---@field V0 string consecutive
 
----Who a pipeline's state belongs to.
+---The owner of a pipeline's state.
 ---@class cute.pipeline.PipelineUserType
----@field Producer string who fills stages
----@field Consumer string who reads them
+---@field Producer string fills stages
+---@field Consumer string reads stages
 
 ---------------------------------------------------------------------------
 -- cute.utils
 ---------------------------------------------------------------------------
 
----Where a tensor map is changed.
+---The place where a tensor map is changed.
 ---@class cute.utils.TensorMapUpdateMode
 ---@field GMEM string in global memory
----@field SMEM string in shared memory, copied from there
+---@field SMEM string in shared memory, and copied from there
 
----Which mode of a matrix is contiguous: from_tensor tells it of a tensor, and
----its objects answer for operands and results.
+---The mode of a matrix that is contiguous. from_tensor returns that of a
+---tensor; the objects have methods for operands and results.
 ---@class cute.utils.LayoutEnum
----@field ROW_MAJOR cute.LayoutEnum the last mode
----@field COL_MAJOR cute.LayoutEnum the first mode
+---@field ROW_MAJOR cute.LayoutEnum last mode contiguous
+---@field COL_MAJOR cute.LayoutEnum first mode contiguous
 
 ---------------------------------------------------------------------------
 -- cute.cli
 ---------------------------------------------------------------------------
 
----The options that scripts share, by name: what `common` of cli.parse picks.
+---The options that scripts share, by name; `common` of cli.parse selects from
+---them.
 ---@class cute.cli.common
 ---@field device table --device: where to run
----@field arch table --arch: what the simulator and --emit target
----@field emit table --emit: write what is generated
----@field output table -o: where --emit writes
+---@field arch table --arch: the target of the simulator and of --emit
+---@field emit table --emit: write generated code
+---@field output table -o: the file that --emit writes
 ---@field seed table --seed: of the data and of schedules
----@field a table --a: the first operand from a file
----@field b table --b: the second operand from a file
----@field out table --out: where the result goes
----@field conflicts table --conflicts: who collides in shared memory
+---@field a table --a: the file of the first operand
+---@field b table --b: the file of the second operand
+---@field out table --out: the file of the result
+---@field conflicts table --conflicts: report bank conflicts
 
 return cute

@@ -1,6 +1,6 @@
 ---@meta cute
--- Comments of the objects that lua/cute makes, of traced scalars and of what
--- layouts are made of. Nothing here runs.
+-- Documents the objects that lua/cute makes, traced scalars and the parts of
+-- layouts. Nothing here runs.
 -- luacheck: ignore
 error "annotations are not to be run"
 
@@ -11,8 +11,8 @@ local cute = {}
 -- Kernels
 ---------------------------------------------------------------------------
 
----A kernel, as cute.kernel makes it: called with arguments it gives a call,
----which is launched, compiled or asked.
+---A kernel made by cute.kernel. Called with arguments it returns a call, which
+---can be launched, compiled or inspected.
 ---
 ---     local add = cute.kernel(function(x, y)
 ---       local i = cute.arch.thread_idx()
@@ -23,20 +23,20 @@ local cute = {}
 ---     x[31]  --> 2.0
 ---@class cute.Kernel
 
----A kernel with its arguments, `k(A, B)`: traced once per kind of arguments,
----compiled once per architecture.
+---A kernel with its arguments, `k(A, B)`. It is traced once for each kind of
+---arguments and compiled once for each architecture.
 ---@class cute.Call
 
----A traced kernel and what was made of it: source (CUDA C), ir (the trace as
----text), resources (registers, spills, shared memory; by NVRTC), warnings.
+---A traced kernel and its results: source (CUDA C), ir (the trace as text),
+---resources (registers, spills, shared memory; from NVRTC), warnings.
 ---@class cute.Program
 
----A launch with everything traced, compiled and packed, as cute.compile and
----call:compile give it: launching is one call.
+---A launch that is traced, compiled and packed, made by cute.compile and
+---call:compile, so that launching is one call.
 ---@class cute.Prepared
 
----CUDA C of the user's own, as cute.raw_kernel compiles it: called with
----arguments it gives a call.
+---CUDA C written by the user and compiled by cute.raw_kernel. Called with
+---arguments it returns a call.
 ---@class cute.RawKernel
 
 ---A raw kernel with its arguments.
@@ -45,83 +45,83 @@ local cute = {}
 ---A launch of a raw kernel that is compiled, loaded and packed.
 ---@class cute.PreparedRawKernel
 
----Where kernels run: the simulator of an architecture, or a GPU.
+---The place where kernels run: the simulator of an architecture, or a GPU.
 ---@class cute.Device
 
----What keeps a kernel from a target, or what it takes there: call:preflight
----gives it; registers, spilled, blocks (an SM's) and by (what limits them) are
----there when it was compiled.
+---The result of call:preflight: what keeps a kernel from running on a target,
+---or the resources it uses there. registers, spilled, blocks (per SM) and by
+---(the resource that limits them) are present if it was compiled.
 ---@class cute.Preflight
 
----An access to shared memory that takes more passes than it needs, as
----report:conflicts() lists them: file, line, op, tensor, conflicts, passes,
----least, lanes.
+---A shared-memory access that takes more passes than it needs, as listed by
+---report:conflicts(): file, line, op, tensor, conflicts, passes, least, lanes.
 ---@class cute.Conflict
 
----What cute.find_swizzle found for one tensor: layout, lua (what to write), was
----and now (conflicts), cured, bytes, lines.
+---The result of cute.find_swizzle for one tensor: layout, lua (the code to
+---write), was and now (conflicts), cured, bytes, lines.
 ---@class cute.FoundSwizzle
 
 ---------------------------------------------------------------------------
 -- Loops, branches, variables
 ---------------------------------------------------------------------------
 
----A traced scalar of a kernel. Operators append to the kernel; comparisons are
----methods (`a:lt(b)`), since Lua's would need their answer while tracing.
+---A traced scalar of a kernel. Operators append to the kernel. Comparisons are
+---methods (`a:lt(b)`), since Lua's operators would need an answer at trace
+---time.
 ---@class cute.Value
 
 ---------------------------------------------------------------------------
 -- Mathematics
 ---------------------------------------------------------------------------
 
----A divisor that is used many times, as cute.fast_divmod_create_divisor makes
----it: `n // d` and `n % d` are a product and shifts.
+---A divisor for repeated use, made by cute.fast_divmod_create_divisor: `n // d`
+---and `n % d` become a product and shifts.
 ---@class cute.Divisor
 
 ---------------------------------------------------------------------------
 -- Symbolic arguments
 ---------------------------------------------------------------------------
 
----An integer that each launch tells, as cute.sym_int makes it.
+---An integer whose value each launch provides, made by cute.sym_int.
 ---@class cute.Symbol
----@field id integer which one it is
+---@field id integer identifies the symbol
 ---@field width integer bits
----@field divisibility integer what divides it
+---@field divisibility integer a known divisor
 
 ---------------------------------------------------------------------------
 -- cute.pipeline
 ---------------------------------------------------------------------------
 
----What barriers of cute.pipeline have in common: methods that one of them lacks
----say so.
+---The common interface of the barriers of cute.pipeline. A method that a
+---barrier lacks raises an error.
 ---@class cute.pipeline.SyncObject
----@field arrive function tells that this thread, or its agent, has come
----@field wait function waits until all have come
+---@field arrive function records the arrival of this thread, or its agent
+---@field wait function waits until all have arrived
 ---@field arrive_and_wait function both
----@field arrive_and_drop function arrives, and is not counted from then on
----@field get_barrier function what it is to the hardware
----@field max function how many stages it can have
+---@field arrive_and_drop function arrives, and leaves the count of later phases
+---@field get_barrier function returns the hardware barrier
+---@field max function returns the largest number of stages
 
----A stage that a PipelineProducer or PipelineConsumer waited for: index, count.
+---A stage acquired by a PipelineProducer or PipelineConsumer: index, count.
 ---@class cute.PipelineHandle
 
 ---------------------------------------------------------------------------
 -- cute.utils
 ---------------------------------------------------------------------------
 
----Which mode of a matrix is contiguous: cute.utils.LayoutEnum.ROW_MAJOR or
+---The contiguous mode of a matrix: cute.utils.LayoutEnum.ROW_MAJOR or
 ---COL_MAJOR.
 ---@class cute.LayoutEnum
 
----Who hands tiles to the blocks of a cluster, as
----DynamicPersistentTileScheduler:producer gives it.
+---Distributes tiles to the blocks of a cluster, made by
+---DynamicPersistentTileScheduler:producer.
 ---@class cute.DynamicTileProducer
 
----Who takes tiles, as DynamicPersistentTileScheduler:consumer gives it.
+---Receives tiles, made by DynamicPersistentTileScheduler:consumer.
 ---@class cute.DynamicTileConsumer
 
----Where a search through groups that follow one another is, as
----cute.utils.create_initial_contiguous_group_search_state makes it.
+---The state of a search through consecutive groups, made by
+---cute.utils.create_initial_contiguous_group_search_state.
 ---@class cute.ContiguousGroupSearchState
 
 ---------------------------------------------------------------------------

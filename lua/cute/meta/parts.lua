@@ -1,6 +1,6 @@
 ---@meta cute
--- What of cute Lua makes: editors follow these to the comments there.
--- Nothing here runs.
+-- Maps the names of cute that are written in Lua to their modules, so that
+-- editors find the comments there. Nothing here runs.
 -- luacheck: ignore
 error "annotations are not to be run"
 

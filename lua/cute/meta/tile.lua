@@ -1,5 +1,6 @@
 ---@meta cute
--- Comments of tiles of layouts, swizzles and bases. Nothing here runs.
+-- Documents tiles of layouts, swizzles and bases for editors. Nothing here
+-- runs.
 -- luacheck: ignore
 error "annotations are not to be run"
 
@@ -10,19 +11,19 @@ local cute = {}
 -- Layouts: tiles
 ---------------------------------------------------------------------------
 
----Splits into (tile,rest): by a layout as a whole, by a tuple mode by mode. An
----extent that a tile does not divide is rounded up. Raises [inadmissible] where
----elements are left out.
+---Splits a layout into (tile,rest): as a whole by a layout, mode by mode by a
+---tuple. The number of tiles is rounded up if a tile does not divide an extent.
+---Raises [inadmissible] if elements would be lost.
 ---
 ---     cute.logical_divide(cute.layout "(8,12):(12,1)", {4, 3})
 ---     --> ((4,2),(3,4)):((12,48),(1,3))
 ---@param layout cute.Shaped
----@param tiler cute.Tiler a layout or extent; a tuple of them, `_` for a whole
----mode
+---@param tiler cute.Tiler a layout or extent, or a tuple of them; `_` keeps a
+---whole mode
 ---@return cute.Shaped
 function cute.logical_divide(layout, tiler) end
 
----Splits as logical_divide; the result is ((tile modes),(rest modes)).
+---Splits like logical_divide; the result is ((tile modes),(rest modes)).
 ---
 ---     cute.zipped_divide(cute.layout "(8,12):(12,1)", {4, 3})
 ---     --> ((4,3),(2,4)):((12,1),(48,3))
@@ -31,7 +32,7 @@ function cute.logical_divide(layout, tiler) end
 ---@return cute.Shaped
 function cute.zipped_divide(layout, tiler) end
 
----Splits as logical_divide; the result is ((tile modes),rest,rest,..).
+---Splits like logical_divide; the result is ((tile modes),rest,rest,..).
 ---
 ---     cute.tiled_divide(cute.layout "(8,12):(12,1)", {4, 3})
 ---     --> ((4,3),2,4):((12,1),48,3)
@@ -40,7 +41,7 @@ function cute.zipped_divide(layout, tiler) end
 ---@return cute.Shaped
 function cute.tiled_divide(layout, tiler) end
 
----Splits as logical_divide; the result is (tile,tile,..,rest,rest,..).
+---Splits like logical_divide; the result is (tile,tile,..,rest,rest,..).
 ---
 ---     cute.flat_divide(cute.layout "(8,12):(12,1)", {4, 3})
 ---     --> (4,3,2,4):(12,1,48,3)
@@ -49,9 +50,9 @@ function cute.tiled_divide(layout, tiler) end
 ---@return cute.Shaped
 function cute.flat_divide(layout, tiler) end
 
----The layout and as many copies of it, side by side in memory, as the tiler has
----elements: (layout,copies). A tiler of stride 0 repeats the layout. Raises
----[inadmissible] where no layout has the copies.
+---Repeats the layout, side by side in memory, once for each element of the
+---tiler: (layout,copies). A tiler of stride 0 repeats it in place. Raises
+---[inadmissible] if no layout has the copies.
 ---
 ---     cute.logical_product(cute.layout "(2,2):(2,1)", cute.layout "6:1")
 ---     --> ((2,2),6):((2,1),4)
@@ -60,7 +61,7 @@ function cute.flat_divide(layout, tiler) end
 ---@return cute.Shaped
 function cute.logical_product(layout, tiler) end
 
----A product as logical_product; of a tuple the result is ((modes),(copies)).
+---Repeats like logical_product; for a tuple the result is ((modes),(copies)).
 ---
 ---     cute.zipped_product(cute.layout "(2,2):(2,1)",
 ---       cute.layout "(3,4):(1,3)")
@@ -70,7 +71,7 @@ function cute.logical_product(layout, tiler) end
 ---@return cute.Shaped
 function cute.zipped_product(layout, tiler) end
 
----A product as logical_product; the result is ((modes),copies,copies,..).
+---Repeats like logical_product; the result is ((modes),copies,copies,..).
 ---
 ---     cute.tiled_product(cute.layout "(2,2):(2,1)", cute.layout "(3,4):(1,3)")
 ---     --> ((2,2),3,4):((2,1),4,12)
@@ -79,7 +80,7 @@ function cute.zipped_product(layout, tiler) end
 ---@return cute.Shaped
 function cute.tiled_product(layout, tiler) end
 
----A product as logical_product; the result is (mode,..,copies,..).
+---Repeats like logical_product; the result is (mode,..,copies,..).
 ---
 ---     cute.flat_product(cute.layout "(2,2):(2,1)", cute.layout "(3,4):(1,3)")
 ---     --> (2,2,3,4):(2,1,4,12)
@@ -88,27 +89,28 @@ function cute.tiled_product(layout, tiler) end
 ---@return cute.Shaped
 function cute.flat_product(layout, tiler) end
 
----Copies of the layout as blocks, mode by mode: (block,copies) in each mode.
+---Repeats the layout as blocks, mode by mode: (block,copies) in each mode.
 ---
 ---     cute.blocked_product(cute.layout "(2,2):(2,1)",
 ---       cute.layout "(3,4):(1,3)")
 ---     --> ((2,3),(2,4)):((2,4),(1,12))
 ---@param layout cute.Shaped
----@param t cute.Layout|cute.Tuple how the copies lie
+---@param t cute.Layout|cute.Tuple arrangement of the copies
 ---@return cute.Shaped
 function cute.blocked_product(layout, t) end
 
----Copies of the layout interleaved element by element, mode by mode:
+---Repeats the layout interleaved element by element, mode by mode:
 ---(copies,block) in each mode.
 ---
 ---     cute.raked_product(cute.layout "(2,2):(2,1)", cute.layout "(3,4):(1,3)")
 ---     --> ((3,2),(4,2)):((4,2),(12,1))
 ---@param layout cute.Shaped
----@param t cute.Layout|cute.Tuple how the copies lie
+---@param t cute.Layout|cute.Tuple arrangement of the copies
 ---@return cute.Shaped
 function cute.raked_product(layout, t) end
 
----The modes of a logical divide or product sorted as zipped_divide has them.
+---Reorders the modes of a logical divide or product as zipped_divide returns
+---them.
 ---
 ---     cute.tile_unzip(cute.layout "((4,2),(3,4)):((12,48),(1,3))", {4, 3})
 ---     --> ((4,3),(2,4)):((12,1),(48,3))
@@ -117,22 +119,23 @@ function cute.raked_product(layout, t) end
 ---@return cute.Shaped
 function cute.tile_unzip(layout, tiler) end
 
----Copies of a block, one behind the other in memory, that fill a shape. A
----swizzle of the block goes along. Modes of equal order overlap; a note on
----standard error says so.
+---Repeats a block, consecutively in memory, to fill a shape. The result keeps a
+---swizzle of the block. Modes of equal order overlap, with a note on standard
+---error.
 ---
 ---     cute.tile_to_shape(cute.layout "(2,2):(2,1)", {4, 6})
 ---     --> ((2,2),(2,3)):((2,4),(1,8))
 ---     cute.tile_to_shape(cute.layout "(2,2):(2,1)", {4, 6}, {1, 0})
 ---     --> ((2,2),(2,3)):((2,12),(1,4))
----@param block cute.Layout what is repeated
----@param shape cute.Tuple multiples of the block's, filled up to
----@param order? cute.Tuple|cute.Constant in which order modes are filled; the
----first one first when absent
+---@param block cute.Layout the layout to repeat
+---@param shape cute.Tuple the shape to fill; a multiple of the block's
+---@param order? cute.Tuple|cute.Constant the order in which modes are filled;
+---first mode first when absent
 ---@return cute.Layout
 function cute.tile_to_shape(block, shape, order) end
 
----How many tiles cover a shape, mode by mode, the last one perhaps in part.
+---Returns the number of tiles that cover a shape, mode by mode, including
+---partial ones.
 ---
 ---     cute.ceil_div({8, 12}, {4, 5})  --> (2,3)
 ---@param shape cute.Tuple|cute.Shaped
@@ -140,8 +143,8 @@ function cute.tile_to_shape(block, shape, order) end
 ---@return cute.Tuple
 function cute.ceil_div(shape, tiler) end
 
----The layout of elements n times as wide: n neighbours become one. Raises
----[inadmissible] where n neighbours do not lie together.
+---Returns the layout of elements n times as wide: n neighbours become one.
+---Raises [inadmissible] if n neighbours are not contiguous.
 ---
 ---     cute.upcast(cute.layout "(8,4):(1,8)", 4)  --> (2,4):(1,2)
 ---@param layout cute.Layout|cute.Swizzle
@@ -149,7 +152,7 @@ function cute.ceil_div(shape, tiler) end
 ---@return any
 function cute.upcast(layout, n) end
 
----The layout of elements n times as narrow: one becomes n neighbours.
+---Returns the layout of elements n times as narrow: one becomes n neighbours.
 ---
 ---     cute.downcast(cute.layout "(2,4):(1,2)", 4)  --> (8,4):(1,8)
 ---@param layout cute.Layout|cute.Swizzle
@@ -157,8 +160,8 @@ function cute.upcast(layout, n) end
 ---@return any
 function cute.downcast(layout, n) end
 
----A layout of elements of one width as that of another: upcast or downcast.
----recast_layout(layout, old, new), C++'s order, means the same.
+---Converts a layout between element widths, by upcast or downcast.
+---recast_layout(layout, old, new), the argument order of C++, means the same.
 ---
 ---     cute.recast_layout(128, 16, cute.layout "(8,16):(64,1)")
 ---     --> (8,2):(8,1)
@@ -172,36 +175,37 @@ function cute.recast_layout(new, old, layout) end
 -- Layouts: swizzles and bases
 ---------------------------------------------------------------------------
 
----`Sw<b,m,s>`: XORs b bits, s places up, into the bits from m on. Called with
----an integer it gives the swizzled one.
+---A swizzle `Sw<b,m,s>`: XORs the b bits from position m+s into the b bits from
+---position m. A call with an integer returns the swizzled integer.
 ---@class cute.Swizzle
----@field num_bits integer how many bits are read: b
----@field num_base integer the lowest bit that changes: m
----@field num_shift integer how far up the bits are read: s
+---@field num_bits integer number of bits that are read: b
+---@field num_base integer lowest bit that changes: m
+---@field num_shift integer distance from a changed bit up to the bit read: s
 ---@overload fun(x: cute.Int): cute.Int
 
----`v@i`: the unit of a mode, times an integer.
+---A basis `v@i`: the unit of mode i times an integer.
 ---@class cute.Basis
----@field value cute.Int what the unit is multiplied by
----@field mode integer[] which mode it is, as a path
+---@field value cute.Int the factor of the unit
+---@field mode integer[] the mode, as a path
 ---@operator mul(integer): cute.Basis
 ---@operator add(cute.Basis|table): table
 
----The swizzle Sw<b,m,s>: XORs b bits, s places up (down for negative s), into
----the bits from m on. Of two numbers they are masks: bits read, bits changed.
+---Makes the swizzle Sw<b,m,s>: XORs the b bits s positions above (below for
+---negative s) into the b bits from position m. Two arguments are masks: bits
+---read, bits changed.
 ---
 ---     cute.make_swizzle(3, 3, 3)(72)  --> 64
 ---     cute.make_swizzle(448, 56)  --> Sw<3,3,3>
----@param b integer how many bits, or the mask of those read
----@param m integer the lowest bit changed, or the mask of those changed
----@param s? integer how far up the bits are read
+---@param b integer number of bits, or the mask of the bits read
+---@param m integer lowest bit changed, or the mask of the bits changed
+---@param s? integer distance up to the bits read
 ---@return cute.Swizzle
 function cute.make_swizzle(b, m, s) end
 
 cute.Swizzle = cute.make_swizzle
 
----The swizzle that values go through last; Sw<0,4,3>, which changes nothing,
----where there is none.
+---Returns the swizzle that is applied to values last, or Sw<0,4,3>, which
+---changes nothing, if there is none.
 ---
 ---     cute.get_swizzle_portion(cute.layout "Sw<3,3,3> o 0 o 64:1")
 ---     --> Sw<3,3,3>
@@ -211,7 +215,7 @@ function cute.get_swizzle_portion(x) end
 
 cute.get_swizzle = cute.get_swizzle_portion
 
----The layout without the swizzle that its values go through last.
+---Returns the layout without the swizzle that is applied to its values last.
 ---
 ---     cute.get_nonswizzle_portion(cute.layout "Sw<3,3,3> o 0 o 64:1")
 ---     --> 64:1
@@ -219,7 +223,7 @@ cute.get_swizzle = cute.get_swizzle_portion
 ---@return cute.Shaped
 function cute.get_nonswizzle_portion(x) end
 
----The unit of a mode, `1@i`: a stride that is one makes a layout give
+---Returns the unit of a mode, `1@i`. As a stride, it makes a layout return
 ---coordinates.
 ---
 ---     cute.E(0) + 2 * cute.E(1)  --> (1,2)
@@ -227,27 +231,27 @@ function cute.get_nonswizzle_portion(x) end
 ---@return cute.Basis
 function cute.E(...) end
 
----The unit of a mode times a number, `value@mode`.
+---Returns the unit of a mode times a number, `value@mode`.
 ---
 ---     cute.ScaledBasis(3, 1) == 3 * cute.E(1)  --> true
 ---@param value any
 ---@param ... any
 function cute.ScaledBasis(value, ...) end
 
----A tuple that adds up with others and with bases.
+---Makes a tuple that can be added to other tuples and to bases.
 ---
 ---     cute.ArithmeticTuple(1, 2) + cute.E(0)  --> (2,2)
 ---@param ... any
 function cute.ArithmeticTuple(...) end
 
----The number that the unit of a basis is multiplied by.
+---Returns the factor of a basis's unit.
 ---
 ---     cute.basis_value(3 * cute.E(1))  --> 3
 ---@param e cute.Basis
 ---@return cute.Int
 function cute.basis_value(e) end
 
----The entry of a tuple that a basis points at.
+---Returns the entry of a tuple that a basis selects.
 ---
 ---     cute.basis_get(cute.E(1), {4, 8})  --> 8
 ---@param e cute.Basis
@@ -255,14 +259,14 @@ function cute.basis_value(e) end
 ---@return cute.Tuple
 function cute.basis_get(e, t) end
 
----A stride of the field of two elements, written `F9`: its multiples are
----products without carries, and those of several modes are XORed. A swizzle of
----a whole layout is one of its strides that way.
+---Makes a stride over the field of two elements, written `F9`. Its multiples
+---are carry-less products, and those of several modes are XORed. With such
+---strides a swizzle can be part of the layout.
 ---
 ---     f = cute.make_layout({8, 8}, {cute.F2(1), cute.F2(9)})
 ---     f        --> (8,8):(F1,F9)
 ---     f(3, 5)  --> 46
----@param v integer the stride's bits
+---@param v integer the bits of the stride
 ---@return cute.Constant
 function cute.F2(v) end
 

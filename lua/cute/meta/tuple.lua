@@ -1,6 +1,6 @@
 ---@meta cute
--- Annotations of IntTuples for the Lua language server. Nothing here runs;
--- docs/layouts.md has an example of every function.
+-- Documents IntTuples for editors. Nothing here runs; docs/layouts.md has an
+-- example of every function.
 -- luacheck: ignore
 error "annotations are not to be run"
 
@@ -11,71 +11,71 @@ local cute = {}
 -- Tuples
 ---------------------------------------------------------------------------
 
----The size of each mode, as a flat tuple.
+---Returns the size of each mode, as a flat tuple.
 ---
 ---     cute.product_each({2, {3, 4}})  --> (2,12)
 ---@param t cute.Tuple
 ---@return cute.Tuple
 function cute.product_each(t) end
 
----The sizes at the terminals of a guide.
+---Returns the sizes at the terminals of a guide.
 ---
 ---     cute.product_like({2, {3, 4}}, {1, 1})  --> (2,12)
 ---@param t cute.Tuple
----@param guide cute.Tuple only its nesting counts
+---@param guide cute.Tuple only its nesting is used
 ---@return cute.Tuple
 function cute.product_like(t, guide) end
 
----All leaves in one flat tuple, also of an integer.
+---Returns all leaves in one flat tuple; an integer gives a tuple of one.
 ---
 ---     cute.flatten_to_tuple(5)  --> (5)
 ---@param t cute.Tuple
 ---@return table
 function cute.flatten_to_tuple(t) end
 
----All leaves, in order, in one flat tuple.
+---Returns all leaves, in order, in one flat tuple.
 ---
 ---     cute.get_leaves({1, {2, 3}})  --> (1,2,3)
 ---@param t cute.Tuple
 ---@return table
 function cute.get_leaves(t) end
 
----A tuple of one for an integer; a tuple as it is.
+---Wraps an integer in a tuple of one; returns a tuple unchanged.
 ---
 ---     cute.wrap(5)  --> (5)
 ---@param t cute.Tuple
 ---@return table
 function cute.wrap(t) end
 
----What is inside tuples of one.
+---Removes the tuples of one around a value.
 ---
 ---     cute.unwrap({{5}})  --> 5
 ---@param t cute.Tuple
 ---@return cute.Tuple
 function cute.unwrap(t) end
 
----The modes in reverse order; what is inside them stays.
+---Reverses the order of the modes; their contents are unchanged.
 ---
 ---     cute.reverse({2, {3, 4}, 5})  --> (5,(3,4),2)
 ---@param t cute.Tuple
 ---@return cute.Tuple
 function cute.reverse(t) end
 
----The first leaf.
+---Returns the first leaf.
 ---
 ---     cute.front({{2, 3}, 4})  --> 2
 ---@param t cute.Tuple
 ---@return any
 function cute.front(t) end
 
----The last leaf.
+---Returns the last leaf.
 ---
 ---     cute.back({2, {3, 4}})  --> 4
 ---@param t cute.Tuple
 ---@return any
 function cute.back(t) end
 
----With x as mode i, the others moved behind it.
+---Inserts x as mode i, before the old mode i.
 ---
 ---     cute.insert({2, 3}, 1, 9)  --> (2,9,3)
 ---@param t cute.Tuple
@@ -84,7 +84,7 @@ function cute.back(t) end
 ---@return table
 function cute.insert(t, i, x) end
 
----Without mode i.
+---Removes mode i.
 ---
 ---     cute.remove({2, 3, 4}, 1)  --> (2,4)
 ---@param t cute.Tuple
@@ -92,14 +92,15 @@ function cute.insert(t, i, x) end
 ---@return table
 function cute.remove(t, i) end
 
----The modes of all in one tuple; an integer counts as one mode.
+---Concatenates the modes of all arguments into one tuple; an integer counts as
+---one mode.
 ---
 ---     cute.tuple_cat({2, 3}, 4, {5})  --> (2,3,4,5)
 ---@param ... cute.Tuple
 ---@return table
 function cute.tuple_cat(...) end
 
----A number in the place of every leaf of a profile.
+---Replaces every leaf of a profile by a number.
 ---
 ---     cute.repeat_like({1, {2, 3}}, 7)  --> (7,(7,7))
 ---@param profile cute.Tuple
@@ -107,7 +108,7 @@ function cute.tuple_cat(...) end
 ---@return cute.Tuple
 function cute.repeat_like(profile, x) end
 
----The tuple (x,x,..) of rank n.
+---Returns the tuple (x,x,..) of rank n.
 ---
 ---     cute.repeat_as_tuple(7, 3)  --> (7,7,7)
 ---@param x cute.Tuple
@@ -115,14 +116,14 @@ function cute.repeat_like(profile, x) end
 ---@return table
 function cute.repeat_as_tuple(x, n) end
 
----The basis of every leaf: strides of the identity.
+---Returns the basis of every leaf: strides of the identity.
 ---
 ---     cute.make_basis_like({4, {2, 3}})  --> (1@0,(1@0@1,1@1@1))
 ---@param t cute.Tuple
 ---@return cute.Tuple
 function cute.make_basis_like(t) end
 
----The number of the mode that equals x, or nil.
+---Returns the number of the mode that equals x, or nil.
 ---
 ---     cute.find({4, 8, 2}, 8)  --> 1
 ---@param t cute.Tuple
@@ -130,21 +131,21 @@ function cute.make_basis_like(t) end
 ---@return integer?
 function cute.find(t, x) end
 
----The sum of all leaves.
+---Returns the sum of all leaves.
 ---
 ---     cute.sum({2, {3, 4}})  --> 9
 ---@param ... cute.Tuple
 ---@return cute.Int
 function cute.sum(...) end
 
----The greatest common divisor of all leaves.
+---Returns the greatest common divisor of all leaves.
 ---
 ---     cute.gcd({12, {18, 6}})  --> 6
 ---@param ... cute.Tuple
 ---@return cute.Int
 function cute.gcd(...) end
 
----The sum of the products of leaves at the same places.
+---Returns the sum of the products of corresponding leaves.
 ---
 ---     cute.inner_product({1, {2, 3}}, {4, {5, 6}})  --> 32
 ---@param a cute.Tuple
@@ -152,7 +153,7 @@ function cute.gcd(...) end
 ---@return cute.Int
 function cute.inner_product(a, b) end
 
----Leaves of a times the sizes of b at the same places.
+---Multiplies the leaves of a by the corresponding sizes of b.
 ---
 ---     cute.elem_scale({2, 3}, {4, {5, 6}})  --> (8,90)
 ---@param a cute.Tuple
@@ -160,8 +161,8 @@ function cute.inner_product(a, b) end
 ---@return cute.Tuple
 function cute.elem_scale(a, b) end
 
----Divides a shape by a number or a shape, from the first mode on. Raises
----[inadmissible] where neither divides the other.
+---Divides a shape by a number or a shape, starting at the first mode. Raises
+---[inadmissible] if neither divides the other.
 ---
 ---     cute.shape_div({12, 6}, 24)  --> (1,3)
 ---@param a cute.Tuple
@@ -169,7 +170,7 @@ function cute.elem_scale(a, b) end
 ---@return cute.Tuple
 function cute.shape_div(a, b) end
 
----Leaves of a, rounded up to multiples of those of b.
+---Rounds the leaves of a up to multiples of those of b.
 ---
 ---     cute.round_up({12, 6}, {5, 4})  --> (15,8)
 ---@param a cute.Tuple
@@ -177,23 +178,23 @@ function cute.shape_div(a, b) end
 ---@return cute.Tuple
 function cute.round_up(a, b) end
 
----The strides of a compact layout, the first mode fastest.
+---Returns the strides of a compact layout, first mode fastest.
 ---
 ---     cute.compact_col_major({4, 8})  --> (1,4)
 ---@param shape cute.Tuple
----@param first? cute.Tuple the stride to begin with, 1 when absent
+---@param first? cute.Tuple the smallest stride, 1 when absent
 ---@return cute.Tuple
 function cute.compact_col_major(shape, first) end
 
----The strides of a compact layout, the last mode fastest.
+---Returns the strides of a compact layout, last mode fastest.
 ---
 ---     cute.compact_row_major({4, 8})  --> (8,1)
 ---@param shape cute.Tuple
----@param first? cute.Tuple the stride to begin with, 1 when absent
+---@param first? cute.Tuple the smallest stride, 1 when absent
 ---@return cute.Tuple
 function cute.compact_row_major(shape, first) end
 
----The strides of a compact layout, the mode of the smallest order fastest.
+---Returns the strides of a compact layout, mode of the smallest order fastest.
 ---
 ---     cute.compact_order({4, 8, 2}, {2, 0, 1})  --> (16,1,8)
 ---@param shape cute.Tuple
@@ -201,21 +202,21 @@ function cute.compact_row_major(shape, first) end
 ---@return cute.Tuple
 function cute.compact_order(shape, order) end
 
----Is `cute._` somewhere in a coordinate?
+---Reports whether a coordinate contains `cute._`.
 ---
 ---     cute.has_underscore({1, {cute._, 2}})  --> true
 ---@param t cute.Coord
 ---@return boolean
 function cute.has_underscore(t) end
 
----Is it an integer, known or traced?
+---Reports whether x is an integer, plain or traced.
 ---
 ---     cute.is_integer(2.5)  --> false
 ---@param x any
 ---@return boolean
 function cute.is_integer(x) end
 
----Is it an integer, or nested lists of integers?
+---Reports whether x is an integer, or nested lists of integers.
 ---
 ---     cute.is_int_tuple({1, {2, 3}})  --> true
 ---@param x any
@@ -226,7 +227,7 @@ function cute.is_int_tuple(x) end
 -- Tuples: comparison
 ---------------------------------------------------------------------------
 
----Have both the same nesting?
+---Reports whether both have the same nesting.
 ---
 ---     cute.congruent({1, {2, 3}}, {4, {5, 6}})  --> true
 ---@param a cute.Tuple
@@ -236,7 +237,7 @@ function cute.congruent(a, b) end
 
 cute.is_congruent = cute.congruent
 
----Is a nested as b, or less deep?
+---Reports whether a has the nesting of b, or a shallower one.
 ---
 ---     cute.weakly_congruent({1, 2}, {4, {5, 6}})  --> true
 ---@param a cute.Tuple
@@ -246,7 +247,8 @@ function cute.weakly_congruent(a, b) end
 
 cute.is_weakly_congruent = cute.weakly_congruent
 
----Is every coordinate of a one of b: the same sizes at the terminals of a?
+---Reports whether every coordinate of a is one of b: both have the same sizes
+---at the terminals of a.
 ---
 ---     cute.compatible({2, 12}, {2, {3, 4}})  --> true
 ---@param a cute.Tuple
@@ -254,7 +256,7 @@ cute.is_weakly_congruent = cute.weakly_congruent
 ---@return boolean
 function cute.compatible(a, b) end
 
----Do the terminals of a divide the sizes of b there?
+---Reports whether the terminals of a divide the sizes of b there.
 ---
 ---     cute.weakly_compatible({2, 6}, {2, {3, 4}})  --> true
 ---@param a cute.Tuple
@@ -262,8 +264,8 @@ function cute.compatible(a, b) end
 ---@return boolean
 function cute.weakly_compatible(a, b) end
 
----Does the tiler b divide the shape a without a rest? A layout does where its
----tiles and what they leave are all of a, each place once.
+---Reports whether the tiler b divides the shape a without remainder. A layout
+---does if its tiles and its rest cover a, each position once.
 ---
 ---     cute.evenly_divides({8, 12}, {4, 3})  --> true
 ---@param a cute.Tuple
@@ -271,8 +273,8 @@ function cute.weakly_compatible(a, b) end
 ---@return boolean
 function cute.evenly_divides(a, b) end
 
----Is a before b when entries are compared from the first on? A traced boolean
----where something is traced.
+---Reports whether a comes before b, comparing entries from the first. Traced
+---operands give a traced boolean.
 ---
 ---     cute.lex_less({1, 9}, {2, 0})  --> true
 ---@param a cute.Tuple
@@ -280,7 +282,8 @@ function cute.evenly_divides(a, b) end
 ---@return boolean|cute.Value
 function cute.lex_less(a, b) end
 
----Is a before b, or equal, when entries are compared from the first on?
+---Reports whether a comes before b or equals it, comparing entries from the
+---first.
 ---
 ---     cute.lex_leq({1, 9}, {1, 9})  --> true
 ---@param a cute.Tuple
@@ -288,7 +291,7 @@ function cute.lex_less(a, b) end
 ---@return boolean|cute.Value
 function cute.lex_leq(a, b) end
 
----Is a behind b when entries are compared from the first on?
+---Reports whether a comes after b, comparing entries from the first.
 ---
 ---     cute.lex_gtr({1, 9}, {2, 0})  --> false
 ---@param a cute.Tuple
@@ -296,7 +299,8 @@ function cute.lex_leq(a, b) end
 ---@return boolean|cute.Value
 function cute.lex_gtr(a, b) end
 
----Is a behind b, or equal, when entries are compared from the first on?
+---Reports whether a comes after b or equals it, comparing entries from the
+---first.
 ---
 ---     cute.lex_geq({2, 0}, {1, 9})  --> true
 ---@param a cute.Tuple
@@ -304,8 +308,8 @@ function cute.lex_gtr(a, b) end
 ---@return boolean|cute.Value
 function cute.lex_geq(a, b) end
 
----Is a before b when entries are compared from the last on: the order of 1-D
----coordinates?
+---Reports whether a comes before b, comparing entries from the last: the order
+---of 1-D coordinates.
 ---
 ---     cute.colex_less({1, 9}, {2, 0})  --> false
 ---@param a cute.Tuple
@@ -313,7 +317,8 @@ function cute.lex_geq(a, b) end
 ---@return boolean|cute.Value
 function cute.colex_less(a, b) end
 
----Is a before b, or equal, when entries are compared from the last on?
+---Reports whether a comes before b or equals it, comparing entries from the
+---last.
 ---
 ---     cute.colex_leq({2, 0}, {1, 9})  --> true
 ---@param a cute.Tuple
@@ -321,7 +326,7 @@ function cute.colex_less(a, b) end
 ---@return boolean|cute.Value
 function cute.colex_leq(a, b) end
 
----Is a behind b when entries are compared from the last on?
+---Reports whether a comes after b, comparing entries from the last.
 ---
 ---     cute.colex_gtr({1, 9}, {2, 0})  --> true
 ---@param a cute.Tuple
@@ -329,7 +334,8 @@ function cute.colex_leq(a, b) end
 ---@return boolean|cute.Value
 function cute.colex_gtr(a, b) end
 
----Is a behind b, or equal, when entries are compared from the last on?
+---Reports whether a comes after b or equals it, comparing entries from the
+---last.
 ---
 ---     cute.colex_geq({1, 9}, {1, 9})  --> true
 ---@param a cute.Tuple
@@ -337,8 +343,8 @@ function cute.colex_gtr(a, b) end
 ---@return boolean|cute.Value
 function cute.colex_geq(a, b) end
 
----Is every entry of a less than that of b: is coordinate a inside of shape b?
----What predicates of copies are made of.
+---Reports whether every entry of a is less than that of b: whether coordinate a
+---is inside shape b. Predicates of copies use it.
 ---
 ---     cute.elem_less({1, 2}, {2, 3})  --> true
 ---@param a cute.Tuple
@@ -346,7 +352,7 @@ function cute.colex_geq(a, b) end
 ---@return boolean|cute.Value
 function cute.elem_less(a, b) end
 
----Is every entry of a at most that of b?
+---Reports whether every entry of a is at most that of b.
 ---
 ---     cute.elem_leq({1, 3}, {2, 3})  --> true
 ---@param a cute.Tuple
@@ -354,7 +360,7 @@ function cute.elem_less(a, b) end
 ---@return boolean|cute.Value
 function cute.elem_leq(a, b) end
 
----Is every entry of a greater than that of b?
+---Reports whether every entry of a is greater than that of b.
 ---
 ---     cute.elem_gtr({3, 4}, {2, 3})  --> true
 ---@param a cute.Tuple
@@ -362,7 +368,7 @@ function cute.elem_leq(a, b) end
 ---@return boolean|cute.Value
 function cute.elem_gtr(a, b) end
 
----Is every entry of a at least that of b?
+---Reports whether every entry of a is at least that of b.
 ---
 ---     cute.elem_geq({2, 4}, {2, 3})  --> true
 ---@param a cute.Tuple

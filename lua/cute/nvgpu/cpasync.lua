@@ -1,12 +1,12 @@
---- cute.nvgpu.cpasync: bulk copies of Hopper (sm_90), which one thread starts
--- and another unit carries out: TMA, through a tensor map of the tensor in
--- global memory. An atom and the tensor's coordinates are made on the host and
--- given to the kernel, which copies tiles with them:
+--- cute.nvgpu.cpasync: bulk copies of Hopper (sm_90). One thread starts a copy
+-- and the TMA unit executes it, through a tensor map that describes the tensor
+-- in global memory. The host makes an atom and a tensor of coordinates and
+-- passes both to the kernel, which copies tiles with them:
 --
 --     local op = cpasync.CopyBulkTensorTileG2SOp()
 --     local atom, coords = cpasync.make_tiled_tma_atom(op, A, sA_layout,
 --                                                      {BM, BK})
---     -- in the kernel, of atom and coords:
+--     -- in the kernel, with atom and coords:
 --     local gA = cute.local_tile(coords, {BM, BK}, {bm, _})     -- (BM,BK,k)
 --     local tAsA, tAgA = cpasync.tma_partition(atom, 0, cute.make_layout(1),
 --       cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2))
@@ -15,11 +15,11 @@
 --       cute.copy(atom, tAgA(_, k), tAsA(_, stage), {tma_bar_ptr = bar})
 --     end)
 --
--- A copy is made by each thread that comes there: let one do it. What of a
--- tile lies outside of the tensor is read as zeros and not written; its bytes
--- count all the same. A load tells its mbarrier of the bytes that came; of
--- stores the thread waits for their groups, and what they copy was written
--- before a cute.arch.fence_view_async_shared() of the writers and a barrier.
+-- Every thread that executes a copy issues it, so let one thread do so. Parts
+-- of a tile outside the tensor are read as zeros and not written; their bytes
+-- count all the same. A load signals its bytes to its mbarrier. The thread that
+-- issues stores waits for their groups. The data of a store must be written
+-- before a cute.arch.fence_view_async_shared() by the writers and a barrier.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
@@ -29,18 +29,18 @@ local cpasync = {}
 -- Operations
 ---------------------------------------------------------------------------
 
-local Op = {__closed = true}  -- to cute.lang.reach
+local Op = {__closed = true}  -- for cute.lang.reach
 Op.__index = Op
 function Op.__tostring(op) return op.name end
 
 local function op_of(fields) return setmetatable(fields, Op) end
 
---- Which caches cp.async, and loads, leave what they read in.
+--- The caches that keep what cp.async and loads read.
 cpasync.LoadCacheMode = {ALWAYS = "ca", GLOBAL = "cg", STREAMING = "cs",
                          LAST_USE = "lu", NONE = "cv"}
 
---- cp.async of single threads, for cute.make_copy_atom(op, dtype, bits).
----@param cache_mode? string of LoadCacheMode: ALWAYS when absent, or GLOBAL
+--- Makes cp.async of single threads, for cute.make_copy_atom(op, dtype, bits).
+---@param cache_mode? string from LoadCacheMode: ALWAYS (when absent) or GLOBAL
 function cpasync.CopyG2SOp(cache_mode)
   local kind = cache_mode or "ca"
   if kind ~= "ca" and kind ~= "cg" then
@@ -51,27 +51,27 @@ function cpasync.CopyG2SOp(cache_mode)
     .. (kind == "ca" and "ALWAYS" or "GLOBAL")}
 end
 
---- Boxes from global to shared memory.
+--- Copies boxes from global to shared memory.
 function cpasync.CopyBulkTensorTileG2SOp()
   return op_of {name = "CopyBulkTensorTileG2SOp"}
 end
 
---- Boxes from global memory into the shared memory of all CTAs of a mask.
+--- Copies boxes from global memory to the shared memory of all CTAs of a mask.
 function cpasync.CopyBulkTensorTileG2SMulticastOp()
   return op_of {name = "CopyBulkTensorTileG2SMulticastOp", multicast = true}
 end
 
---- Boxes from shared to global memory.
+--- Copies boxes from shared to global memory.
 function cpasync.CopyBulkTensorTileS2GOp()
   return op_of {name = "CopyBulkTensorTileS2GOp", store = true}
 end
 
---- What can be done to what is there.
+--- The operations that combine a copy with the elements in global memory.
 cpasync.ReductionKind = {ADD = "add", MIN = "min", MAX = "max", AND = "and",
                          OR = "or", XOR = "xor"}
 
---- Boxes from shared to global memory, combined with what is there.
----@param reduction_kind? string one of ReductionKind, "add" when absent
+--- Copies boxes from shared to global memory, combined with the elements there.
+---@param reduction_kind? string from ReductionKind, "add" when absent
 function cpasync.CopyReduceBulkTensorTileS2GOp(reduction_kind)
   local kind = reduction_kind or "add"
   if cpasync.ReductionKind[kind:upper()] ~= kind then
@@ -82,56 +82,59 @@ function cpasync.CopyReduceBulkTensorTileS2GOp(reduction_kind)
                 reduction = kind}
 end
 
---- Runs of bytes without a tensor map, contiguous on both sides, for
+--- Copies runs of bytes, contiguous on both sides, without a tensor map, for
 -- cute.make_copy_atom(op, dtype). Loads and copies to another CTA take
--- mbar_ptr, which is told of the bytes, the latter cta_rank:
+-- mbar_ptr, the mbarrier that counts the bytes; copies to another CTA also take
+-- cta_rank:
 --     cute.copy(atom, src, dst, {mbar_ptr = bar})
 function cpasync.CopyBulkG2SOp()
   return op_of {name = "CopyBulkG2SOp", runs = "G2S"}
 end
 
---- Runs of bytes into the shared memory of all CTAs of a mask (mcast_mask).
+--- Copies runs of bytes to the shared memory of all CTAs of a mask
+-- (mcast_mask).
 function cpasync.CopyBulkG2SMulticastOp()
   return op_of {name = "CopyBulkG2SMulticastOp", runs = "G2S",
                 multicast = true}
 end
 
---- From shared to global memory.
+--- Copies runs of bytes from shared to global memory.
 function cpasync.CopyBulkS2GOp()
   return op_of {name = "CopyBulkS2GOp", runs = "S2G"}
 end
 
---- Loads of a convolution's operand: make_im2col_tma_atom.
+--- Loads a convolution's operand: make_im2col_tma_atom.
 function cpasync.CopyBulkTensorIm2ColG2SOp()
   return op_of {name = "CopyBulkTensorIm2ColG2SOp", im2col = true}
 end
 
---- Loads of a convolution's operand into the shared memory of all CTAs of a
--- mask.
+--- Loads a convolution's operand into the shared memory of all CTAs of a mask.
 function cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
   return op_of {name = "CopyBulkTensorIm2ColG2SMulticastOp", im2col = true,
                 multicast = true}
 end
 
---- The other way: pixels of a result to the places of an image where a filter
--- of one place lies.
+--- Stores the pixels of a result to an image: the inverse of the load, for a
+-- filter with one position.
 function cpasync.CopyBulkTensorIm2ColS2GOp()
   return op_of {name = "CopyBulkTensorIm2ColS2GOp", im2col = true,
                 store = true}
 end
 
---- To the shared memory of another CTA (cta_rank), whose mbarrier is told.
+--- Copies runs of bytes to the shared memory of another CTA (cta_rank) and
+-- signals its mbarrier.
 function cpasync.CopyBulkS2SOp()
   return op_of {name = "CopyBulkS2SOp", runs = "S2S"}
 end
 
---- From registers to the shared memory of another CTA (cta_rank), whose
+--- Stores registers to the shared memory of another CTA (cta_rank), whose
 -- mbarrier at mbar_ptr counts the bytes: values of 32 or 64 bits.
 function cpasync.CopyDsmemStoreOp()
   return op_of {name = "CopyDsmemStoreOp", runs = "R2S"}
 end
 
---- Both tensors with one first mode of all that is contiguous on both sides.
+--- Groups the modes of both tensors that are contiguous on both sides into one
+-- first mode.
 ---@param src table
 ---@param dst table
 ---@return table src, table dst
@@ -144,29 +147,29 @@ function cpasync.group_bulk_copy_modes(src, dst)
   return grouped(src), grouped(dst)
 end
 
---- What L2 keeps of what a copy reads or writes: its cache_policy.
+--- The L2 eviction policy of the data of a copy: its cache_policy.
 cpasync.CacheHint = {EVICT_NORMAL = 0x1000000000000000,
                      EVICT_FIRST = 0x12f0000000000000,
                      EVICT_LAST = 0x14f0000000000000}
 
 ---------------------------------------------------------------------------
--- Making atoms
+-- Creation of atoms
 ---------------------------------------------------------------------------
 
-local maker  -- the function that is called
+local maker  -- the public function being called
 
 local function fail(kind, text, ...)
   core.fail(kind, maker .. ": " .. text:format(...))
 end
 
--- Leaves of a layout: extents, and strides as text ("1@0", "64").
+-- Returns the leaves of a layout: extents, and strides as text ("1@0", "64").
 local function leaves(layout)
   local shape = core.flatten_to_tuple(core.shape(layout))
   local stride = core.flatten_to_tuple(core.stride(layout))
   return shape, stride
 end
 
--- The number of the swizzle that TMA makes of 16 << n bytes a row, n = 0: none.
+-- Returns n for a TMA swizzle of rows of 16 << n bytes; n = 0: none.
 local function swizzle_of(layout, dtype)
   local swizzle = core.get_swizzle_portion(layout)
   local bits, base, shift = tostring(swizzle):match "^Sw<(%d+),(%d+),(%d+)>$"
@@ -185,8 +188,9 @@ local function swizzle_of(layout, dtype)
   return bits
 end
 
--- The tile in the order of its places in shared memory, as coordinates of the
--- tensor: (extent, basis) of each run, the contiguous one first.
+-- Returns the tile in the order of its addresses in shared memory, as
+-- coordinates of the tensor: (extent, basis) of each run, the contiguous one
+-- first.
 local function runs_of(gmem, smem, tiler)
   local tile = core.composition(core.make_identity_layout(core.shape(gmem)),
                                 tiler)
@@ -204,8 +208,8 @@ local function runs_of(gmem, smem, tiler)
   return leaves(core.coalesce(core.composition(tile, inverse)))
 end
 
--- Modes of the map: {leaf = of the tensor's layout, box = extent}, those of
--- the box first; the elements that one box has.
+-- Returns the modes of the map, those of the box first: {leaf = of the tensor's
+-- layout, box = extent}. Also returns the number of elements of a box.
 local function modes_of(gmem, smem, tiler)
   local shape, stride = runs_of(gmem, smem, tiler)
   local basis = core.flatten_to_tuple(core.make_basis_like(core.shape(gmem)))
@@ -215,7 +219,7 @@ local function modes_of(gmem, smem, tiler)
   for i, n in ipairs(shape) do
     local leaf = number[tostring(stride[i])]
     if n > 1 then
-      if not leaf then break end  -- further boxes
+      if not leaf then break end  -- more boxes
       local box = n
       if n > 256 then
         box = 256
@@ -239,14 +243,15 @@ local function modes_of(gmem, smem, tiler)
       elseif t.stride ~= 0 then modes[#modes + 1] = {leaf = i, box = 1} end
     end
   end
-  -- of one element: what is named beyond it lies outside, as of longer ones
+  -- Modes of extent 1: coordinates beyond them are outside the tensor, as for
+  -- longer modes.
   for _, m in ipairs(units) do
     if #modes > 0 and #modes < 5 then modes[#modes + 1] = m end
   end
   return modes, values, tensor
 end
 
--- A tensor of one element a row has no contiguous mode of its own.
+-- A tensor with one element in each row has no contiguous mode of its own.
 local function check_modes(gmem, modes, tensor)
   if #modes == 0 then modes[1] = {leaf = 1, box = 1} end
   if #modes > 5 then
@@ -264,7 +269,7 @@ local function check_modes(gmem, modes, tensor)
   end
 end
 
--- Each CTA copies its part of a box: the last modes are cut.
+-- Splits the last modes of a box, so that each CTA copies one part.
 local function cut(modes, ctas)
   local left, i = ctas, #modes
   while left > 1 do
@@ -288,7 +293,7 @@ local function check_slices(values, ctas, dtype, swizzle)
   end
 end
 
--- Layout of the tensor's coordinates in the map.
+-- Returns the layout of the tensor's coordinates in the map.
 local function coordinates(gmem, modes)
   local shape = core.shape(gmem)
   local flat, zeros = core.flatten_to_tuple(core.make_basis_like(shape)), {}
@@ -312,16 +317,16 @@ local function check_options(opts)
   end
 end
 
---- An atom for tiles of a tensor, and the tensor of its coordinates: both are
--- arguments of the kernel. The swizzle is that of the layout; the box is what
--- of a tile lies in order on both sides, the whole tile several boxes. With
--- num_multicast CTAs of a cluster share a tile, each loading its part for all.
--- opts: l2_promotion, oob_fill = "nan" (of floats), internal_type: the map's
--- element type instead of the tensor's, of as many bits. What a map of tf32
--- loads comes rounded to tf32, to nearest even.
+--- Makes an atom for tiles of a tensor, and the tensor of its coordinates; pass
+-- both to the kernel. The swizzle is taken from the layout. The box is the part
+-- of a tile that is in order on both sides; the whole tile may take several
+-- boxes. With num_multicast, CTAs of a cluster share a tile, and each loads its
+-- part for all. opts: l2_promotion; oob_fill = "nan" (for floats);
+-- internal_type, an element type for the map that has as many bits as the
+-- tensor's. A map of tf32 rounds the loaded values to tf32, to nearest even.
 ---@param op table
 ---@param gmem_tensor table a host tensor, contiguous along one mode
----@param smem_layout table of one stage
+---@param smem_layout table the layout of one stage
 ---@param cta_tiler any the tile, {BM, BK}
 ---@param num_multicast? integer
 ---@param opts? table {l2_promotion: integer, oob_fill: string,
@@ -360,10 +365,10 @@ function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
 end
 
 ---------------------------------------------------------------------------
--- Images unfolded: a convolution's operand as a matrix
+-- im2col: a convolution's operand as a matrix
 ---------------------------------------------------------------------------
 
--- n numbers of a list of {w, h, d}, or of what stands for a missing one.
+-- Returns n numbers of a list {w, h, d}, with a default for missing ones.
 local function spatial(name, list, n, default)
   local out = {}
   for i = 1, n do
@@ -376,7 +381,8 @@ local function spatial(name, list, n, default)
   return out
 end
 
--- Channels and pixels that lie in order in shared memory.
+-- Returns the numbers of channels and pixels that are in order in shared
+-- memory.
 local function box_of_pixels(coords, smem, tiler)
   local shape, stride = runs_of(coords, smem, tiler)
   local channels, pixels = shape[1], shape[2] or 1
@@ -388,7 +394,7 @@ local function box_of_pixels(coords, smem, tiler)
   return channels, pixels
 end
 
--- The operation of an im2col atom that so many CTAs share.
+-- Checks the operation of an im2col atom that `ctas` CTAs share.
 local function check_im2col(op, ctas)
   if getmetatable(op) ~= Op or not op.im2col then
     fail("bad-argument", "an operation such as CopyBulkTensorIm2ColG2SOp() is "
@@ -399,7 +405,7 @@ local function check_im2col(op, ctas)
   end
 end
 
--- Pixels that each CTA loads of a box.
+-- Returns the pixels of a box that each CTA loads.
 local function shared_pixels(channels, pixels, ctas, dtype, swizzle)
   if pixels % ctas ~= 0 then
     fail("shape-mismatch", "%d CTAs cannot share a box of %d pixels", ctas,
@@ -409,26 +415,26 @@ local function shared_pixels(channels, pixels, ctas, dtype, swizzle)
   return pixels // ctas
 end
 
---- An atom that loads tiles (pixels,K) of the matrix that a convolution
--- multiplies, and its coordinates ((Q P Z N),(C,S,R,T)): element (m,k) is that
--- of channel c of the image, where place (s,r,t) of the filter lies when the
--- result's pixel is m; zero outside. The image has modes (C,W,N), (C,W,H,N) or
--- (C,W,H,D,N). The filter's corner goes from lower_corner on, every stride
--- pixels, to upper_corner behind the image's last; its extents follow from
--- upper_padding, which is upper_corner and the rest of the filter.
+--- Makes an atom that loads tiles (pixels,K) of the matrix that a convolution
+-- multiplies, and its coordinates ((Q P Z N),(C,S,R,T)). Element (m,k) is
+-- channel c of the image at filter position (s,r,t) for output pixel m; zero
+-- outside the image. The image has modes (C,W,N), (C,W,H,N) or (C,W,H,D,N). The
+-- filter's corner starts at lower_corner and moves by the stride up to
+-- upper_corner past the image's last pixel. The output extents follow from
+-- upper_padding, which is upper_corner plus the rest of the filter.
 ---@param op table CopyBulkTensorIm2ColG2SOp(), its multicast, or the store's
 ---@param gmem_tensor table a host tensor, contiguous along C
----@param smem_layout table of one stage
+---@param smem_layout table the layout of one stage
 ---@param cta_tiler table {pixels, channels}
 ---@param lower_corner_whd integer[]
 ---@param upper_corner_whd integer[]
----@param lower_padding_whd? integer[] -lower_corner
----@param upper_padding_whd? integer[] upper_corner: a filter of one place
----@param stride_whd? integer[] 1
----@param lower_srt? integer[] 0: the filter's first place
----@param stride_srt? integer[] 1: how far apart its places are
----@param num_multicast? integer CTAs that share a tile, 1
----@param opts? table those of make_tiled_tma_atom
+---@param lower_padding_whd? integer[] default -lower_corner
+---@param upper_padding_whd? integer[] default upper_corner: a 1x1 filter
+---@param stride_whd? integer[] default 1
+---@param lower_srt? integer[] first filter position, default 0
+---@param stride_srt? integer[] distance of filter positions, default 1
+---@param num_multicast? integer CTAs that share a tile, default 1
+---@param opts? table the options of make_tiled_tma_atom
 ---@return table atom, table coordinates
 function cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
     lower_corner_whd, upper_corner_whd, lower_padding_whd, upper_padding_whd,
@@ -496,8 +502,8 @@ end
 -- In kernels
 ---------------------------------------------------------------------------
 
--- t's first mode as ((TMA,TMA_Iter)), by the places in shared memory. A swizzle
--- is its iterator's.
+-- Splits t's first mode into ((TMA,TMA_Iter)) by the addresses in shared
+-- memory. The swizzle is part of t's iterator.
 local function by_place(t, order)
   local tiler = {order}
   for i = 1, core.rank(t) - 1 do tiler[i + 1] = core._ end
@@ -505,10 +511,10 @@ local function by_place(t, order)
     core.get_nonswizzle_portion(t.layout), tiler), {{1, 1}}))
 end
 
---- The tile in shared memory and that of the coordinates as an atom copies
--- them: ((TMA,TMA_Iter),Rest...) of both. Of both the first mode is the tile
--- (cute.group_modes). cta_coord of cta_layout is this CTA among those that
--- share it.
+--- Partitions the tile in shared memory and that of the coordinates as an atom
+-- copies them: ((TMA,TMA_Iter),Rest...). The first mode of both must be the
+-- tile (cute.group_modes). cta_coord in cta_layout is this CTA's position among
+-- the CTAs that share the tile.
 ---@param atom table
 ---@param cta_coord any
 ---@param cta_layout any
@@ -544,8 +550,8 @@ function cpasync.tma_partition(atom, cta_coord, cta_layout, smem_tensor,
   return shifted(s), shifted(g)
 end
 
---- The mask of the CTAs along mode `mcast_mode` of the cluster that are where
--- cta_coord_vmnk is in the others.
+--- Returns the mask of the CTAs along mode `mcast_mode` of the cluster that
+-- have the other coordinates of cta_coord_vmnk.
 ---@param cta_layout_vmnk table
 ---@param cta_coord_vmnk any
 ---@param mcast_mode integer
@@ -568,11 +574,12 @@ function cpasync.create_tma_multicast_mask(cta_layout_vmnk, cta_coord_vmnk,
   return math.type(from) and mask << from or core.cvt(mask, core.i32) << from
 end
 
---- Fetches an atom's tensor map, which its first copy would wait for.
+--- Prefetches an atom's tensor map, so that the first copy need not wait for
+-- it.
 ---@param tma_atom table
 function cpasync.prefetch_descriptor(tma_atom) core.tma_prefetch(tma_atom) end
 
---- Fetches boxes of a coordinate tensor into L2.
+--- Prefetches boxes of a coordinate tensor into L2.
 ---@param tma_atom table
 ---@param gmem_tensor table
 function cpasync.prefetch(tma_atom, gmem_tensor)
@@ -580,20 +587,20 @@ function cpasync.prefetch(tma_atom, gmem_tensor)
 end
 
 ---------------------------------------------------------------------------
--- Tensor maps that the kernel makes
+-- Tensor maps made by the kernel
 ---------------------------------------------------------------------------
 
---- Copies an atom's tensor map to memory: 16 elements of i64 at a multiple of
--- 128 bytes, in shared or global memory. Copies take it from there with
--- tma_desc_ptr = tensormap_ptr, boxes and swizzle being the atom's.
+--- Copies an atom's tensor map to shared or global memory: 16 elements of i64,
+-- aligned to 128 bytes. Copies use it with tma_desc_ptr = tensormap_ptr; boxes
+-- and swizzle remain the atom's.
 ---@param tma_atom table
 ---@param tensormap_ptr table
 function cpasync.copy_tensormap(tma_atom, tensormap_ptr)
   core.tma_map("copy", tensormap_ptr, tma_atom)
 end
 
---- What stands there tells of another tensor from now on, with the modes of
--- the atom's: where it lies, its extents and strides.
+--- Changes the tensor map at a pointer to describe another tensor with the
+-- modes of the atom's tensor: its address, extents and strides.
 ---@param tma_atom table
 ---@param gmem_tensor table
 ---@param tma_desc_ptr table
@@ -601,16 +608,17 @@ function cpasync.update_tma_descriptor(tma_atom, gmem_tensor, tma_desc_ptr)
   core.tma_map("update", tma_desc_ptr, tma_atom, gmem_tensor)
 end
 
---- What was written to tensor maps before is seen by who acquires them.
+--- Releases earlier writes to tensor maps to the threads that acquire them.
 function cpasync.fence_tma_desc_release() core.fence "tensormap" end
 
---- Copies through the tensor map there see what its writer released.
+--- Acquires a tensor map: later copies through it see what its writer released.
 ---@param tma_desc_ptr table
 function cpasync.fence_tma_desc_acquire(tma_desc_ptr)
   core.tma_map("acquire", tma_desc_ptr)
 end
 
---- A warp copies a tensor map from shared to global memory, and releases it.
+--- Copies a tensor map from shared to global memory and releases it. The whole
+-- warp must call it.
 ---@param tma_desc_global_ptr table
 ---@param tma_desc_shared_ptr table
 function cpasync.cp_fence_tma_desc_release(tma_desc_global_ptr,

@@ -1,4 +1,5 @@
---- cute.nvgpu: what one family of GPUs has, by the Python DSL's names.
+--- cute.nvgpu: functions specific to a family of GPUs, with the Python DSL's
+-- names.
 local core = require "cute.core"
 local sign = require "cute.lang.sign"
 
@@ -10,16 +11,17 @@ for _, part in ipairs {"cpasync", "sparse", "warp", "warpgroup"} do
 end
 
 ---------------------------------------------------------------------------
--- Names of what operations and accesses take as strings
+-- Names of the strings that operations and accesses take
 ---------------------------------------------------------------------------
 
 nvgpu.OperandMajorMode = nvgpu.warpgroup.OperandMajorMode
---- sem and scope of cute.arch.load, store, atomics ...
+--- The values of sem and scope of cute.arch.load, store, atomics ...
 nvgpu.MemoryOrder = {RELAXED = "relaxed", ACQUIRE = "acquire",
                      RELEASE = "release", ACQ_REL = "acq_rel"}
 nvgpu.MemoryScope = {CTA = "cta", CLUSTER = "cluster", GPU = "gpu",
                      SYS = "sys"}
---- Their level1_eviction_priority, and cop of loads and of stores.
+--- The values of their level1_eviction_priority, and of cop of loads and
+-- stores.
 nvgpu.CacheEvictionPriority = {
   EVICT_NORMAL = "evict_normal", EVICT_FIRST = "evict_first",
   EVICT_LAST = "evict_last", EVICT_UNCHANGED = "evict_unchanged",
@@ -28,20 +30,20 @@ nvgpu.LoadCacheMode = nvgpu.cpasync.LoadCacheMode
 nvgpu.StoreCacheMode = {WRITE_BACK = "wb", GLOBAL = "cg", STREAMING = "cs",
                         WRITE_THROUGH = "wt"}
 
---- Plain loads and stores, for cute.make_copy_atom(op, dtype, bits).
+--- Makes plain loads and stores, for cute.make_copy_atom(op, dtype, bits).
 function nvgpu.CopyUniversalOp() return {atom = "UniversalCopy"} end
---- CopyUniversalOp from global memory to registers.
+--- CopyUniversalOp for copies from global memory to registers.
 nvgpu.CopyG2ROp = nvgpu.CopyUniversalOp
---- CopyUniversalOp from registers to global memory.
+--- CopyUniversalOp for copies from registers to global memory.
 nvgpu.CopyR2GOp = nvgpu.CopyUniversalOp
---- CopyUniversalOp from shared memory to registers.
+--- CopyUniversalOp for copies from shared memory to registers.
 nvgpu.CopyS2ROp = nvgpu.CopyUniversalOp
---- CopyUniversalOp from registers to shared memory.
+--- CopyUniversalOp for copies from registers to shared memory.
 nvgpu.CopyR2SOp = nvgpu.CopyUniversalOp
 
 local FMA = {f16 = "half_t", bf16 = "bfloat16_t", f32 = "float", f64 = "double"}
 
---- Multiply-adds of single elements.
+--- Makes the MMA atom of multiply-adds of single elements.
 ---@param abacc_dtype cute.DType f16, bf16, f32 or f64
 ---@return cute.MmaAtom for cute.make_tiled_mma
 function nvgpu.MmaUniversalOp(abacc_dtype)
@@ -57,8 +59,8 @@ end
 -- TMA atoms of a GEMM's operands
 ---------------------------------------------------------------------------
 
--- A TMA atom for tiles of the modes i and j of a GEMM's tile, which CTAs along
--- mode `shared` of the cluster (V,M,N,K) share.
+-- Makes a TMA atom for tiles of the modes i and j of a GEMM's tile; the CTAs
+-- along mode `shared` of the cluster (V,M,N,K) share it.
 local function atom_of(i, j, shared)
   return function(op, gmem_tensor, smem_layout, mma_tiler_mnk, _,
                   cluster_shape_vmnk)
@@ -69,27 +71,28 @@ local function atom_of(i, j, shared)
   end
 end
 
---- cpasync.make_tiled_tma_atom for the operand A (M,K) of a GEMM whose CTAs
--- have tiles of mma_tiler_mnk; of a multicast it is shared along N of the
+--- Calls cpasync.make_tiled_tma_atom for the operand A (M,K) of a GEMM whose
+-- CTAs have tiles of mma_tiler_mnk. A multicast is shared along N of the
 -- cluster (V,M,N,K).
 nvgpu.make_tiled_tma_atom_A = atom_of(1, 3, 3)
---- make_tiled_tma_atom_A for the operand B (N,K), shared along M of the
--- cluster.
+--- Does the same as make_tiled_tma_atom_A for the operand B (N,K), shared along
+-- M of the cluster.
 nvgpu.make_tiled_tma_atom_B = atom_of(2, 3, 2)
---- make_tiled_tma_atom_A for the result C (M,N), which each CTA writes itself.
+--- Does the same as make_tiled_tma_atom_A for the result C (M,N), which each
+-- CTA writes itself.
 nvgpu.make_tiled_tma_atom_C = atom_of(1, 2)
 
--- {d, h, w}, {h, w} or {w} the other way round, by f.
+-- Reverses {d, h, w}, {h, w} or {w}, applying f.
 local function reversed(list, f)
   local out, n = {}, #list
   for i = 1, n do out[i] = f(n + 1 - i) end
   return out
 end
 
---- cpasync.make_im2col_tma_atom for the operand (M,K) of a convolution: a
--- filter of so many places in each spatial mode, which reads `dilation` pixels
--- apart and goes on by `stride` over an image with padding. All lists are
--- {d, h, w}, {h, w} or {w}, as the image has them.
+--- Calls cpasync.make_im2col_tma_atom for the operand (M,K) of a convolution.
+-- filter_trs gives the filter's extents; its positions are `dilation` pixels
+-- apart and it moves by `stride` over a padded image. All lists are {d, h, w},
+-- {h, w} or {w}, by the rank of the image.
 function nvgpu.make_im2col_tma_atom_A(op, gmem_tensor, smem_layout,
     mma_tiler_mnk, _, filter_trs, upper_padding_dhw, lower_padding_dhw,
     stride_dhw, dilation_dhw, cluster_shape_vmnk)

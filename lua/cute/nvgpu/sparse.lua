@@ -1,26 +1,27 @@
---- cute.nvgpu.sparse: matrices of which half is there, in a structure that
--- tensor cores know: of each four neighbours of a row two (tf32: of two one).
--- An MMA of such an A reads (M,K/2) elements and (M,W) words of metadata, 16
--- bits for four groups of a row, where
+--- cute.nvgpu.sparse: matrices with the 2:4 structured sparsity of tensor
+-- cores. Of every four neighbours of a row at most two are stored (tf32: one of
+-- two). An MMA with such an A reads (M,K/2) elements and (M,W) words of
+-- metadata, 16 bits for four groups of a row.
 --
 --     local values, metadata = sparse.compress(A)
 --
--- makes both of the whole A. In a kernel
+-- makes both for the whole A. In a kernel
 --
---     local tCrA = mma:make_fragment_A(thr:partition_A(sA))  -- of values
---     local tCgE = thr:partition_E(gE)                       -- of metadata
+--     local tCrA = mma:make_fragment_A(thr:partition_A(sA))  -- the values
+--     local tCgE = thr:partition_E(gE)                       -- the metadata
 --     local tCrE = mma:make_fragment_E(tCgE)
 --     cute.autovec_copy(tCgE, tCrE)
 --     cute.gemm(mma, acc, {tCrA, tCrE}, tCrB, acc)
 --
--- and tensors of A and metadata have K/2 and W columns for K of B's.
+-- copies the metadata and multiplies. A and the metadata have K/2 and W columns
+-- for B's K.
 local core = require "cute.core"
 local sign = require "cute.lang.sign"
 
 local sparse = {}
 
--- The elements of a group that are there: those that are not 0, and then the
--- first ones.
+-- Returns the elements of a group to store: the nonzero ones, then the first
+-- zeros.
 local function kept(A, row, first, group)
   local half, list = group // 2, {}
   for i = 0, group - 1 do
@@ -39,9 +40,9 @@ local function kept(A, row, first, group)
   return list
 end
 
---- What is there of a matrix in host memory, and where it was.
----@param A cute.Tensor (M,K) of 8 or 16 bits an element, of which at most two
--- of each four neighbours along K are not 0; or of f32 or tf32: one of two
+--- Compresses a matrix in host memory to its stored values and their positions.
+---@param A cute.Tensor (M,K) of 8-bit or 16-bit elements, at most two nonzero
+-- in each four neighbours along K; or of f32 or tf32, one of two
 ---@return cute.Tensor values (M,K/2) of A's type
 ---@return cute.Tensor metadata (M,K/16), or (M,K/8), of u16
 function sparse.compress(A)

@@ -1,6 +1,6 @@
---- cute.nvgpu.warp: operations of one warp by the Python DSL's names: matrix
--- multiply-adds of sm_80 and ldmatrix, stmatrix. They stand for atoms, which
--- also go by their C++ names.
+--- cute.nvgpu.warp: operations of one warp with the Python DSL's names: MMA of
+-- sm_80, ldmatrix and stmatrix. They make atoms, which can also be made by
+-- their C++ names.
 local core = require "cute.core"
 local sign = require "cute.lang.sign"
 
@@ -18,9 +18,9 @@ local function name_of(op, what, dtype, names)
   return TOKEN[name]
 end
 
---- D = A B + C of 16 x 8 x 16 or 16 x 8 x 8 elements.
+--- Makes the MMA atom D = A B + C of 16 x 8 x 16 or 16 x 8 x 8 elements.
 ---@param ab_dtype cute.DType f16 or bf16
----@param acc_dtype cute.DType f32; of f16 also f16
+---@param acc_dtype cute.DType f32; for f16 also f16
 ---@param shape_mnk integer[] {16, 8, 16} or {16, 8, 8}
 ---@return cute.MmaAtom for cute.make_tiled_mma
 function warp.MmaF16BF16Op(ab_dtype, acc_dtype, shape_mnk)
@@ -37,7 +37,7 @@ function warp.MmaF16BF16Op(ab_dtype, acc_dtype, shape_mnk)
                                                                 acc))
 end
 
--- ldmatrix or stmatrix of 8 x 8 matrices of 16 bits.
+-- Makes ldmatrix or stmatrix of 8 x 8 matrices of 16 bits.
 local function matrices(op, load, turned)
   return function(transpose, num_matrices)
     local n = num_matrices or 1

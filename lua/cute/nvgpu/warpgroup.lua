@@ -1,19 +1,19 @@
---- cute.nvgpu.warpgroup: matrix multiply-adds of a warpgroup, four warps whose
--- first one's number is a multiple of four (wgmma of sm_90a).
+--- cute.nvgpu.warpgroup: MMAs of a warpgroup (wgmma of sm_90a). A warpgroup is
+-- four consecutive warps; the first has an index that is a multiple of four.
 --
--- Such an MMA reads B, and A where a_src says so, from shared memory through
+-- Such an MMA reads B, and A if a_src is SMEM, from shared memory through
 -- descriptors: tiled_mma:make_fragment_A(partition) is a tensor of them. It
--- goes on by itself:
+-- executes asynchronously:
 --
---     warpgroup.fence()           -- registers are as the MMAs find them
+--     warpgroup.fence()           -- orders earlier register accesses
 --     tiled_mma:set(Field.ACCUMULATE, k:gt(0))  -- D = A * B, then D += A * B
 --     cute.gemm(tiled_mma, acc, tCrA(_, _, kb, stage), tCrB(_, _, kb, stage),
 --               acc)
 --     warpgroup.commit_group()
 --     warpgroup.wait_group(0)     -- acc may be read, shared memory written
 --
--- ACCUMULATE is true when a kernel begins; of a gemm over several blocks of K
--- it is for the first. Shared memory that threads wrote is read after
+-- ACCUMULATE is true when a kernel begins. In a gemm over several blocks of K,
+-- it applies to the first block. Shared memory written by threads is read after
 -- cute.arch.fence_view_async_shared() by the writers and a barrier.
 local core = require "cute.core"
 local sign = require "cute.lang.sign"
@@ -36,15 +36,15 @@ end
 warpgroup.OperandMajorMode = enum "MN K"
 warpgroup.OperandSource = enum "RMEM SMEM"
 warpgroup.Field = enum "ACCUMULATE"
---- The canonical layouts: which mode is contiguous, and the bytes that the
--- swizzle spans (INTER: 16, no swizzle).
+--- The canonical layouts: the contiguous mode, and the bytes of the swizzle
+-- (INTER: 16, no swizzle).
 warpgroup.SmemLayoutAtomKind = enum [[MN_INTER MN_SW32 MN_SW64 MN_SW128
   K_INTER K_SW32 K_SW64 K_SW128]]
 
---- The least tile of a canonical layout of shared memory, for
--- cute.tile_to_shape. Its memory begins at a multiple of 8 spans: 1024 bytes
--- of SW128, 512 of SW64, 256 of SW32.
----@param kind string of SmemLayoutAtomKind
+--- Returns the smallest tile of a canonical layout of shared memory, for
+-- cute.tile_to_shape. Its memory is aligned to 8 rows: 1024 bytes for SW128,
+-- 512 for SW64, 256 for SW32.
+---@param kind string from SmemLayoutAtomKind
 ---@param element_type cute.DType
 ---@return cute.Layout (rows,k)
 function warpgroup.make_smem_layout_atom(kind, element_type)
@@ -75,7 +75,7 @@ local function one_of(op, what, dtype, names)
   return TOKEN[name]
 end
 
--- N of an instruction's shape (64,N,K).
+-- Checks an instruction's shape (64,N,K) and returns N.
 local function width(op, shape, k)
   local m, n = shape[1], shape[2]
   if m ~= 64 or math.type(n) ~= "integer" or n % 8 ~= 0 or n < 8 or n > 256
@@ -86,7 +86,7 @@ local function width(op, shape, k)
   return n
 end
 
--- "SS<K,MN>", "RS<K,K>"; without majors where only K is possible.
+-- Returns "SS<K,MN>", "RS<K,K>"; without the major modes if only K is possible.
 local function source(op, a_src, a_major, b_major, only_k)
   a_major, b_major = a_major or "K", b_major or "K"
   if a_src ~= "SMEM" and a_src ~= "RMEM" then
@@ -108,8 +108,8 @@ local function source(op, a_src, a_major, b_major, only_k)
   return ("%s<%s,%s>"):format(letters, a_major, b_major)
 end
 
--- The atom: of K twice as long where A is sparse, and then which two lanes of
--- four have metadata (0 or 1; nil: all of them).
+-- Makes the atom. For a sparse A, K is twice as long, and `selector` says which
+-- two lanes of four hold metadata (0 or 1; nil: all).
 local function atom(n, k, types, how, sparse, selector)
   if not sparse then
     return core.make_mma_atom(("SM90_64x%dx%d_%s_%s"):format(n, k, types, how))
@@ -122,7 +122,7 @@ local function atom(n, k, types, how, sparse, selector)
   return core.make_mma_atom(name)
 end
 
--- Which lanes have metadata.
+-- Checks the selector of the lanes that hold metadata.
 local function selected(op, selector)
   selector = selector or 0
   if selector ~= 0 and selector ~= 1 then
@@ -132,8 +132,8 @@ local function selected(op, selector)
   return selector
 end
 
--- Each kind of operation, dense and sparse: K of a sparse one is twice the
--- dense one's.
+-- Each function makes one kind of operation, dense or sparse: K of a sparse one
+-- is twice that of the dense one.
 local function f16_bf16(op, sparse)
   return function(ab_dtype, acc_dtype, instruction_shape, a_src, a_major_mode,
                   b_major_mode, selector)
@@ -147,8 +147,8 @@ local function f16_bf16(op, sparse)
   end
 end
 
--- Of 8 bits: A and B are of `types`, sums of `sums`; legal(n) where not every N
--- is.
+-- Makes operations on 8-bit elements: A and B have one of `types`, accumulators
+-- one of `sums`; legal(n) reports whether N is possible, if not every N is.
 local function of_bytes(types, sums, legal)
   return function(op, sparse)
     return function(a_dtype, b_dtype, acc_dtype, instruction_shape, a_src,
@@ -179,60 +179,64 @@ local function tf32(op, sparse)
   end
 end
 
---- f16 or bf16, K 16; sums of bf16 are f32.
+--- Makes an MMA of f16 or bf16, K 16; accumulators of bf16 are f32.
 ---@param ab_dtype cute.DType
 ---@param acc_dtype cute.DType f32, or f16 for f16
 ---@param instruction_shape integer[] {64, N, 16}
----@param a_src string of OperandSource
----@param a_major_mode? string of OperandMajorMode, K when absent
+---@param a_src string from OperandSource
+---@param a_major_mode? string from OperandMajorMode, K when absent
 ---@param b_major_mode? string
 ---@return cute.MmaAtom for cute.make_tiled_mma
 warpgroup.MmaF16BF16Op = f16_bf16 "MmaF16BF16Op"
 
---- e4m3 and e5m2 in all pairs, K 32, K-major; sums are f32 or f16.
+--- Makes an MMA of e4m3 and e5m2 in any combination, K 32, K-major;
+-- accumulators are f32 or f16.
 ---@return cute.MmaAtom
 warpgroup.MmaF8Op = f8 "MmaF8Op"
 
---- i8 and u8 in all pairs, K 32, K-major; sums are i32. N is 8, 24 or a
--- multiple of 16.
+--- Makes an MMA of i8 and u8 in any combination, K 32, K-major; accumulators
+-- are i32. N is 8, 24 or a multiple of 16.
 ---@return cute.MmaAtom
 warpgroup.MmaI8Op = i8 "MmaI8Op"
 
---- tf32, K 8, K-major; sums are f32. Shared memory may hold f32.
+--- Makes an MMA of tf32, K 8, K-major; accumulators are f32. Shared memory may
+-- hold f32.
 ---@return cute.MmaAtom
 warpgroup.MmaTF32Op = tf32 "MmaTF32Op"
 
--- ---- sparse: cute.nvgpu.sparse says how A and its metadata lie ----
+-- ---- sparse: cute.nvgpu.sparse describes A and its metadata ----
 
---- f16 or bf16 with a sparse A: K 32, of which a row of A has 16.
----@param selector? integer 0: of each four lanes the first two have metadata,
+--- Makes an MMA of f16 or bf16 with a sparse A: K 32, of which A stores 16.
+---@param selector? integer lanes with metadata in each four; 0: the first two,
 -- 1: the last two
 ---@return cute.MmaAtom its gemm takes {A, metadata} for A
 warpgroup.MmaF16BF16SparseOp = f16_bf16("MmaF16BF16SparseOp", true)
 
---- e4m3 and e5m2 with a sparse A: K 64.
+--- Makes an MMA of e4m3 and e5m2 with a sparse A: K 64.
 ---@return cute.MmaAtom
 warpgroup.MmaF8SparseOp = f8("MmaF8SparseOp", true)
 
---- i8 and u8 with a sparse A: K 64.
+--- Makes an MMA of i8 and u8 with a sparse A: K 64.
 ---@return cute.MmaAtom
 warpgroup.MmaI8SparseOp = i8("MmaI8SparseOp", true)
 
---- tf32 with a sparse A: K 16, of each two elements of A one.
+--- Makes an MMA of tf32 with a sparse A: K 16; A stores one of each two
+-- elements.
 ---@return cute.MmaAtom
 warpgroup.MmaTF32SparseOp = tf32("MmaTF32SparseOp", true)
 
 -- ---- order ----
 
---- In front of the first MMA, and behind each other use of registers that an
--- MMA has next: it then finds them as they are.
+--- Orders register accesses of threads before later MMAs. Call it before the
+-- first MMA, and whenever threads have accessed registers that a later MMA
+-- uses.
 function warpgroup.fence() core.effect "wgmma_fence" end
 
 --- Closes a group of the MMAs issued so far.
 function warpgroup.commit_group() core.effect "wgmma_commit" end
 
---- Waits until at most `group` of the warpgroup's groups are on their way. Of
--- the others, accumulators may be read and operands written.
+--- Waits until at most `group` of the warpgroup's groups are pending. After it,
+-- accumulators of the other groups may be read and their operands written.
 ---@param group integer
 function warpgroup.wait_group(group)
   if math.type(group) ~= "integer" or group < 0 or group > 7 then

@@ -6,8 +6,8 @@
 --     known:ready(run, arguments...)             -- and what it launches
 --
 -- A call's arguments are all that makes it another one: operands, options,
--- functions with what they capture. A number among them is of the run (one
--- that is not stands in a cute.constexpr). core/bind/callslib.c finds a call by
+-- functions with what they capture. A number among them is of the run (one that
+-- is not stands in a cute.constexpr). core/bind/plan_cache.c finds a call by
 -- them and launches what is ready, in a microsecond; what it does not know, or
 -- has to do on the simulator, Lua does.
 --

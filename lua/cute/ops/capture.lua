@@ -92,7 +92,7 @@ local function look(self, f, i, k, v)
   end
 end
 
--- In the order in which core.calls walks (core/bind/callslib.c).
+-- In the order in which core.calls walks (core/bind/plan_cache.c).
 local function walk(self, f, root)
   if self.number[f] then return end
   self.functions[#self.functions + 1] = f

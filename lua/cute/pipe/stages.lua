@@ -1,5 +1,5 @@
---- cute.pipeline, part: rings of stages between those who fill them and those
--- who read them, by what tells that a stage is full or empty.
+--- cute.pipeline, part: rings of stages between producers and consumers, by the
+-- mechanism that signals a full or empty stage.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -27,9 +27,9 @@ end
 local CpAsync = {}
 CpAsync.__index = CpAsync
 
---- A pipeline of num_stages stages that all threads of the block (or those of
--- `barrier`, a NamedBarrier) fill by cp.async and read. (With producers and
--- consumers of their own: PipelineAsync {cp_async = true}.)
+--- Makes a pipeline of num_stages stages that all threads of the block (or
+-- those of `barrier`, a NamedBarrier) fill by cp.async and read. If producers
+-- and consumers are different threads, use PipelineAsync {cp_async = true}.
 ---@param opts {num_stages: integer, barrier: table?}
 function stages.PipelineCpAsync(opts)
   return setmetatable({num_stages = count_of("PipelineCpAsync", opts, 2),
@@ -40,32 +40,33 @@ local function meet(p)
   if p.barrier then p.barrier:arrive_and_wait() else arch.sync_threads() end
 end
 
---- The place of who fills stages: the first one, empty.
+--- Returns the producer's state: at the first stage, empty.
 function CpAsync:make_producer_state()
   return states.make_pipeline_state("producer", self.num_stages)
 end
 
---- The place of who reads stages: the first one.
+--- Returns the consumer's state: at the first stage.
 function CpAsync:make_consumer_state()
   return states.make_pipeline_state("consumer", self.num_stages)
 end
 
---- Waits until the stage is empty. It is: its readers met the others at the
--- consumer_wait that came after their reading (see consumer_release).
+--- Waits until the stage is empty. It already is: the barrier of the
+-- consumer_wait after the last reads guarantees it (see consumer_release).
 function CpAsync:producer_acquire(state) end  -- luacheck: ignore self state
 
---- The copies started since the last commit are this stage's: one group.
+--- Closes a group of the copies since the last commit: those of this stage.
 function CpAsync:producer_commit(state)  -- luacheck: ignore self state
   arch.cp_async_commit_group()
 end
 
---- Waits until the stage is full for all: with num_stages - 1 groups committed
--- ahead of the reader, num_stages - 2 may be on their way when the oldest has
--- landed; then all threads meet, so that each sees the others' copies.
+--- Waits until the stage is full for all threads. With num_stages - 1 groups
+-- committed ahead of the reader, num_stages - 2 may be pending when the oldest
+-- has completed. Then all threads synchronize, so that each sees the others'
+-- copies.
 --
--- This barrier says too that all have read the stage before, which is the one
--- that the next copies go to: a pipeline whose producer fills stages
--- num_stages - 1 ahead needs no second barrier.
+-- The barrier also guarantees that all threads have read the previous stage,
+-- which the next copies overwrite. A pipeline whose producer is num_stages - 1
+-- stages ahead needs no second barrier.
 function CpAsync:consumer_wait(state)  -- luacheck: ignore state
   arch.range("consumer_wait", function()
     arch.cp_async_wait_group(self.num_stages - 2)
@@ -73,17 +74,18 @@ function CpAsync:consumer_wait(state)  -- luacheck: ignore state
   end)
 end
 
---- The stage was read. Nothing to tell: the next consumer_wait tells it.
+--- Marks the stage as read. It does nothing: the next consumer_wait
+-- synchronizes.
 function CpAsync:consumer_release(state) end  -- luacheck: ignore self state
 
---- Waits for all that is on its way: before shared memory is used anew.
+--- Waits for all pending copies, before shared memory is reused.
 function CpAsync:producer_tail(state)  -- luacheck: ignore state
   arch.cp_async_wait_group(0)
   meet(self)
 end
 
 ---------------------------------------------------------------------------
--- PipelineAsync, PipelineTmaAsync: two mbarriers a stage
+-- PipelineAsync, PipelineTmaAsync: two mbarriers for each stage
 ---------------------------------------------------------------------------
 
 local Async = {}
@@ -98,8 +100,8 @@ local function group_of(what, opts, name)
   return g
 end
 
--- Blocks of the cluster that fill stages of each other, this one among them:
--- those of its row and of its column.
+-- Returns the number of blocks of the cluster that fill each other's stages,
+-- including this one: those of its row and of its column.
 local function peers_of(cluster)
   return cluster and cluster[1] + cluster[2] - 1 or 1
 end
@@ -135,55 +137,56 @@ local function make(what, opts, class, cluster)
   return p
 end
 
---- Stages that some threads of a block fill and others read, by any means that
--- are done when they arrive: with cp_async = true by cp.async copies, which
--- arrive when they are there.
+--- Makes stages that some threads of a block fill and others read. The accesses
+-- must be complete when the threads arrive; with cp_async = true, the cp.async
+-- copies arrive by themselves when complete.
 --
--- A group's threads all call its functions; where its agent is Warp, one lane
--- arrives for the warp, whose lanes have met before (arch.sync_warp).
+-- All threads of a group call its functions. If its agent is Warp, one lane
+-- arrives for the warp, whose lanes must have synchronized before
+-- (arch.sync_warp).
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?, cp_async: boolean?}
 -- barrier_storage: 2 * num_stages i64 of shared memory; with defer_sync the
--- caller does agent_sync before the first use; maker: see MbarrierArray
+-- caller calls agent_sync before the first use; maker: see MbarrierArray
 function stages.PipelineAsync(opts)
   return make("PipelineAsync", opts, Async)
 end
 
---- The place of who fills stages: the first one, empty.
+--- Returns the producer's state: at the first stage, empty.
 function Async:make_producer_state()
   return states.make_pipeline_state("producer", self.num_stages)
 end
 
---- The place of who reads stages: the first one.
+--- Returns the consumer's state: at the first stage.
 function Async:make_consumer_state()
   return states.make_pipeline_state("consumer", self.num_stages)
 end
 
--- Waits, unless a try_wait said already that there is nothing to wait for.
+-- Waits, unless a try_wait has already reported the phase as complete.
 local function wait_unless(token, array, state, scope)
   local function wait() array:wait(state.index, state.phase, scope) end
   if token == nil then return wait() end
   branch().when(token, function() end, wait)
 end
 
--- f by all of a group's threads, or by one lane of each of its warps.
+-- Calls f on all of a group's threads, or on one lane of each of its warps.
 local function by(group, f)
   if group.agent == "thread" then return f() end
   branch().when(arch.lane_idx():eq(0), f)
 end
 
---- Waits until the stage is empty. token: what producer_try_acquire gave.
+--- Waits until the stage is empty. token: the result of producer_try_acquire.
 function Async:producer_acquire(state, token)
   arch.range("producer_acquire", wait_unless, token, self.empty, state)
 end
 
---- Is the stage empty? Waits for a while.
+--- Reports whether the stage is empty, after waiting for a while.
 function Async:producer_try_acquire(state)
   return self.empty:try_wait(state.index, state.phase)
 end
 
---- The stage was filled.
+--- Marks the stage as filled.
 function Async:producer_commit(state)
   if self.cp_async then
     return self.full:arrive_cp_async_mbarrier(state.index)
@@ -191,12 +194,12 @@ function Async:producer_commit(state)
   by(self.producer_group, function() self.full:arrive(state.index) end)
 end
 
---- Waits until the stage is full. token: what consumer_try_wait gave.
+--- Waits until the stage is full. token: the result of consumer_try_wait.
 function Async:consumer_wait(state, token)
   arch.range("consumer_wait", wait_unless, token, self.full, state)
 end
 
---- Is the stage full? Waits for a while.
+--- Reports whether the stage is full, after waiting for a while.
 function Async:consumer_try_wait(state)
   return self.full:try_wait(state.index, state.phase)
 end
@@ -205,22 +208,22 @@ local function release(p, state)
   by(p.consumer_group, function() p.empty:arrive(state.index) end)
 end
 
---- The stage was read.
+--- Marks the stage as read.
 function Async:consumer_release(state) release(self, state) end
 
---- The mbarrier that is waited for when the stage is filled: what copies of
--- TMA complete.
+--- Returns the mbarrier that completes when the stage is full: the one that TMA
+-- copies signal.
 function Async:producer_get_barrier(state)
   return self.full:get_barrier(state.index)
 end
 
---- The mbarrier that is waited for when the stage is emptied.
+--- Returns the mbarrier that completes when the stage is empty.
 function Async:consumer_get_barrier(state)
   return self.empty:get_barrier(state.index)
 end
 
---- Waits until all stages are empty again, so that nobody arrives here after
--- the block is gone. `state` is where the next tile would go; it moves on.
+--- Waits until all stages are empty again, so that no block arrives here after
+-- this block has exited. `state` is the stage of the next tile; it advances.
 function Async:producer_tail(state)
   for _ = 1, self.num_stages do
     self:producer_acquire(state)
@@ -231,16 +234,18 @@ end
 local Tma = {}
 Tma.__index = Tma
 
---- Stages that one thread fills by TMA: tx_count bytes each, of this block's
--- own copies and of those that blocks of its cluster multicast to it.
+--- Makes stages that one thread fills by TMA: tx_count bytes each, from this
+-- block's own copies and from those that blocks of its cluster multicast to it.
 --
--- consumer_group are those of this block; a cluster {m, n}, whose blocks copy
--- A to their row and B to their column, has each block's readers tell all
--- whose copies go there. A consumer_group of threads arrives once a thread and
--- block of those, one of warps by a lane a block.
+-- consumer_group are the readers of this block. In a cluster {m, n}, blocks
+-- copy A to their row and B to their column, so each block's readers signal all
+-- blocks whose copies reach it. A consumer_group of threads arrives once for
+-- each thread and signalled block; one of warps, once for each warp and block,
+-- by one lane.
 --
--- A stage that wgmma has read is handed back to another block by a plain
--- arrival. What threads read themselves (ldmatrix, loads), they hand over to
+-- A plain arrival releases a stage that wgmma has read to another block. If
+-- threads read the stage themselves (ldmatrix, loads), releasing it to other
+-- blocks needs scope = "cluster", which costs a fence.
 -- other blocks with scope = "cluster" only, which costs a fence.
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, tx_count: integer, cluster_shape_mn: integer[]?,
@@ -263,8 +268,8 @@ function stages.PipelineTmaAsync(opts)
   return p
 end
 
---- Waits until the stage is empty in all blocks that it is filled in, and
--- expects its bytes: tx_count here for what is not as large as the others.
+--- Waits until the stage is empty in all blocks that it fills, and expects its
+-- bytes. A stage of another size passes tx_count here.
 function Tma:producer_acquire(state, token, tx_count)
   arch.range("producer_acquire", wait_unless, token, self.empty, state,
              self.scope)
@@ -275,22 +280,23 @@ function Tma:producer_try_acquire(state)
   return self.empty:try_wait(state.index, state.phase, self.scope)
 end
 
---- The stage is filled when its bytes are there: nothing to tell.
+--- Marks the stage as filled. It does nothing: the arrival of the bytes fills
+-- it.
 function Tma:producer_commit(state) end  -- luacheck: ignore self state
 
--- The rank of the block's i-th peer: those of its row (n differs), then those
--- of its column but itself.
+-- Returns the rank of the block's i-th peer: the blocks of its row (n differs),
+-- then the other blocks of its column.
 local function peer(cluster, i)
   local m, n = arch.block_in_cluster_idx()
   local rows, columns = cluster[1], cluster[2]
-  if rows == 1 then return i end  -- the ranks of a row follow each other
+  if rows == 1 then return i end  -- the ranks of a row are consecutive
   if columns == 1 then return i end
   local j = i - columns
   local other = core.where(core.lt(j, m), j, j + 1)
   return core.where(core.lt(i, columns), m + rows * i, other + rows * n)
 end
 
---- The stage was read: told to all blocks that fill it here.
+--- Marks the stage as read, in all blocks that fill it here.
 function Tma:consumer_release(state)
   local cluster, index, scope = self.cluster, state.index, self.scope
   if not cluster then return release(self, state) end
@@ -306,8 +312,8 @@ function Tma:consumer_release(state)
   end)
 end
 
---- Waits until all stages are empty again. The last one's bytes were never
--- expected: only the readers are waited for.
+--- Waits until all stages are empty again. Expects no bytes, since only the
+-- readers are waited for.
 function Tma:producer_tail(state)
   for _ in trace().range(0, self.num_stages, 1, {unroll = 1}) do
     self.empty:wait(state.index, state.phase)
@@ -322,9 +328,9 @@ end
 local TmaStore = {}
 TmaStore.__index = TmaStore
 
---- num_stages buffers of shared memory that one thread, always the same,
--- stores by TMA. What it waits for concerns that thread alone: the others meet
--- it at a barrier.
+--- Makes num_stages buffers of shared memory that one thread, always the same,
+-- stores by TMA. Its waits cover only that thread: the others need a barrier
+-- with it.
 ---@param opts {num_stages: integer}
 function stages.PipelineTmaStore(opts)
   local n = count_of("PipelineTmaStore", opts, 1)
@@ -332,29 +338,29 @@ function stages.PipelineTmaStore(opts)
                       TmaStore)
 end
 
---- Waits until the oldest buffer was read, so that it may be filled anew.
+--- Waits until the oldest buffer has been read, so that it can be filled again.
 function TmaStore:producer_acquire() self.fence:wait() end
 
---- The stores since the last commit are this buffer's: one group.
+--- Closes a group of the stores since the last commit: those of this buffer.
 function TmaStore:producer_commit() self.fence:arrive() end
 
---- Waits until all buffers were read: before shared memory goes.
+--- Waits until all buffers have been read, before shared memory is released.
 function TmaStore:producer_tail() self.fence:tail() end
 
---- Nobody reads here but the copies: nothing to wait for, or to tell.
+--- Does nothing: only the copies read the buffers.
 function TmaStore:consumer_wait() end  -- luacheck: ignore self
 function TmaStore:consumer_release() end  -- luacheck: ignore self
 
 ---------------------------------------------------------------------------
--- PipelineOrder: groups take turns
+-- PipelineOrder: groups execute in turn
 ---------------------------------------------------------------------------
 
 local Order = {}
 Order.__index = Order
 
---- `length` groups of threads that do `depth` things each in turns: group 0
--- first, then group 1 ... Each group makes one with its own group_id (which
--- may be traced), on the same storage; `group` says who arrives.
+--- Lets `length` groups of threads execute `depth` steps each in turn: group 0
+-- first, then group 1 ... Each group makes one with its own group_id (which may
+-- be traced), on the same storage; `group` contains the threads that arrive.
 ---@param opts table {depth: integer, length: integer, group_id: any,
 -- producer_group: table, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?}
@@ -381,14 +387,15 @@ function stages.PipelineOrder(opts)
                       Order)
 end
 
--- The stage of a group, where `state`, or this one's, is.
+-- Returns the index of a group's barrier at `state`, or at the object's own
+-- state.
 local function place(o, id, state)
   return (state or o.state).index * o.length + id
 end
 
---- The mbarrier that group `group_id` waits at for its turn.
+--- Returns the mbarrier on which group `group_id` waits for its turn.
 ---@param group_id any
----@param state? table this group's when absent
+---@param state? table this group's own when absent
 function Order:get_barrier_for_current_stage_idx(group_id, state)
   return self.array:get_barrier(place(self, group_id, state))
 end
@@ -400,8 +407,8 @@ function Order:wait(state)
                   (state or self.state).phase)
 end
 
---- The next group's turn; this one's next thing is the one to wait for.
----@param state? table goes on in its place
+--- Passes the turn to the next group, and advances to this group's next step.
+---@param state? table advances instead of the group's own
 function Order:arrive(state)
   local id, last = self.group_id, self.length - 1
   local after
@@ -415,23 +422,24 @@ function Order:arrive(state)
 end
 
 ---------------------------------------------------------------------------
--- Producers and consumers: a pipeline and the place in it
+-- Producers and consumers: a pipeline and a state
 ---------------------------------------------------------------------------
 
 local Handle = {}
 Handle.__index = Handle
 
--- A stage that is held: its index, count and, to be filled, its mbarrier.
+-- Makes a handle of an acquired stage: its index, count and, for a producer,
+-- its mbarrier.
 local function handle(pipe, state, barrier)
   return setmetatable({pipe = pipe, state = state, index = state.index,
                        count = state.count, barrier = barrier}, Handle)
 end
 
---- The pipeline whose stage it is.
+--- Returns the pipeline of the stage.
 function Handle:get_origin() return self.pipe end
---- The stage was filled.
+--- Marks the stage as filled.
 function Handle:commit() self.pipe:producer_commit(self.state) end
---- The stage was read.
+--- Marks the stage as read.
 function Handle:release() self.pipe:consumer_release(self.state) end
 
 local Producer = {}
@@ -439,119 +447,120 @@ Producer.__index = Producer
 local Consumer = {}
 Consumer.__index = Consumer
 
---- Who fills the stages of a pipeline, from `state` on: from the first when
--- absent.
+--- Makes a producer of a pipeline's stages, starting at `state`, or at the
+-- first stage when absent.
 ---@param pipeline table
----@param state? table of make_pipeline_state
+---@param state? table from make_pipeline_state
 function stages.PipelineProducer(pipeline, state)
   return setmetatable({pipe = pipeline,
                        state = state or pipeline:make_producer_state()},
                       Producer)
 end
 
---- Who reads the stages of a pipeline, from `state` on: from the first when
--- absent.
+--- Makes a consumer of a pipeline's stages, starting at `state`, or at the
+-- first stage when absent.
 ---@param pipeline table
----@param state? table of make_pipeline_state
+---@param state? table from make_pipeline_state
 function stages.PipelineConsumer(pipeline, state)
   return setmetatable({pipe = pipeline,
                        state = state or pipeline:make_consumer_state()},
                       Consumer)
 end
 
---- A PipelineProducer: who fills stages, with a state of its own.
+--- Makes a PipelineProducer, which fills stages, with a state of its own.
 function Async:make_producer() return stages.PipelineProducer(self) end
---- A PipelineConsumer: who reads stages, with a state of its own.
+--- Makes a PipelineConsumer, which reads stages, with a state of its own.
 function Async:make_consumer() return stages.PipelineConsumer(self) end
---- make_producer and make_consumer: both of them.
+--- Makes both a PipelineProducer and a PipelineConsumer.
 function Async:make_participants()
   return self:make_producer(), self:make_consumer()
 end
 
---- The present stage, which was acquired: a handle with index, count, barrier
+--- Returns a handle of the current, acquired stage, with index, count, barrier
 -- and commit().
 function Producer:current_handle()
   return handle(self.pipe, self.state:clone(),
                 self.pipe:producer_get_barrier(self.state))
 end
 
---- Waits until the next stage is empty: its handle.
----@param token? any of try_acquire
+--- Waits until the next stage is empty; returns its handle.
+---@param token? any from try_acquire
 function Producer:acquire(token)
   self.pipe:producer_acquire(self.state, token)
   return self:current_handle()
 end
 
---- Waits until the next stage is empty, and goes on to the one behind it: its
+--- Waits until the next stage is empty and advances past it; returns its
 -- handle.
----@param token? any of try_acquire
+---@param token? any from try_acquire
 function Producer:acquire_and_advance(token)
   local h = self:acquire(token)
   self.state:advance()
   return h
 end
 
---- Is the next stage empty? Waits for a while; what it gives, acquire takes.
+--- Reports whether the next stage is empty, after waiting for a while; acquire
+-- takes the result.
 function Producer:try_acquire()
   return self.pipe:producer_try_acquire(self.state)
 end
 
---- The stage was filled: that of a handle, or the present one.
+--- Marks a stage as filled: that of a handle, or the current one.
 ---@param h? table
 function Producer:commit(h)
   self.pipe:producer_commit(h and h.state or self.state)
 end
 
---- To the next stage, or `count` stages on.
+--- Advances to the next stage, or by `count` stages.
 ---@param count? integer|cute.Value
 function Producer:advance(count) self.state:advance(count) end
---- Waits until all stages are empty: at the end.
+--- Waits at the end until all stages are empty.
 function Producer:tail() self.pipe:producer_tail(self.state) end
---- Another with a state of its own.
+--- Makes a copy with a state of its own.
 function Producer:clone()
   return stages.PipelineProducer(self.pipe, self.state:clone())
 end
---- Counts from 0 again; the stage stays.
+--- Restarts the count at 0; the stage is unchanged.
 function Producer:reset() self.state:reset_count() end
 
---- The present stage, which was waited for: a handle with index, count,
+--- Returns a handle of the current, full stage, with index, count and
 -- release().
 function Consumer:current_handle()
   return handle(self.pipe, self.state:clone())
 end
 
---- Waits until the next stage is full: its handle.
----@param token? any of try_wait
+--- Waits until the next stage is full; returns its handle.
+---@param token? any from try_wait
 function Consumer:wait(token)
   self.pipe:consumer_wait(self.state, token)
   return self:current_handle()
 end
 
---- Waits until the next stage is full, and goes on to the one behind it: its
--- handle.
----@param token? any of try_wait
+--- Waits until the next stage is full and advances past it; returns its handle.
+---@param token? any from try_wait
 function Consumer:wait_and_advance(token)
   local h = self:wait(token)
   self.state:advance()
   return h
 end
 
---- Is the next stage full? Waits for a while; what it gives, wait takes.
+--- Reports whether the next stage is full, after waiting for a while; wait
+-- takes the result.
 function Consumer:try_wait() return self.pipe:consumer_try_wait(self.state) end
 
---- The stage was read: that of a handle, or the present one.
+--- Marks a stage as read: that of a handle, or the current one.
 ---@param h? table
 function Consumer:release(h)
   self.pipe:consumer_release(h and h.state or self.state)
 end
 
---- To the next stage, or `count` stages on.
+--- Advances to the next stage, or by `count` stages.
 ---@param count? integer|cute.Value
 function Consumer:advance(count) self.state:advance(count) end
 function Consumer:clone()
   return stages.PipelineConsumer(self.pipe, self.state:clone())
 end
---- Counts from 0 again; the stage stays.
+--- Restarts the count at 0; the stage is unchanged.
 function Consumer:reset() self.state:reset_count() end
 
 ---------------------------------------------------------------------------
@@ -575,7 +584,7 @@ local ASYNC = [[
   consumer_release(state: PipelineState) producer_tail(state: PipelineState)
   make_producer() make_consumer() make_participants()
 ]]
-for name, f in pairs(Async) do  -- what they have in common
+for name, f in pairs(Async) do  -- their common methods
   if Tma[name] == nil then Tma[name] = f end
 end
 local ABSENT = "cluster cp_async tx_count scope"

@@ -1,20 +1,20 @@
---- cute.pipeline, part: which stage of a ring, in which round.
+--- cute.pipeline, part: the current stage of a ring, and its round.
 --
--- A state is a table of three numbers: a loop of the device carries them, as
--- it does all fields that its body changes.
+-- A state is a table of three numbers. A device loop carries them, as it does
+-- all fields that its body changes.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 
 local states = {}
 
---- Who goes through the stages.
+--- The two users of the stages.
 states.PipelineUserType = {Producer = "producer", Consumer = "consumer"}
 
 local State = {}
 State.__index = State
 
---- A place in the circular buffer: `index` of the stage, `phase` (the parity
--- of the round, for barriers that have one), `count` of stages passed.
+--- Makes a position in the circular buffer: `index` of the stage, `phase` (the
+-- parity of the round, for barriers that have one), `count` of stages passed.
 ---@param stages integer
 ---@param count? any
 ---@param index? any
@@ -28,9 +28,9 @@ function states.PipelineState(stages, count, index, phase)
                        index = index or 0, phase = phase or 0}, State)
 end
 
---- The producer begins with empty stages, so that its first round need not
--- wait for anybody: its phase is 1.
----@param type "producer"|"consumer" of PipelineUserType
+--- Makes the initial state. The producer begins with empty stages, so its first
+-- round must not wait: its phase is 1.
+---@param type "producer"|"consumer" from PipelineUserType
 ---@param stages integer
 function states.make_pipeline_state(type, stages)
   if type ~= "producer" and type ~= "consumer" then
@@ -40,7 +40,7 @@ function states.make_pipeline_state(type, stages)
   return states.PipelineState(stages, 0, 0, type == "producer" and 1 or 0)
 end
 
---- Another state at the same place.
+--- Returns another state at the same position.
 function State:clone()
   return states.PipelineState(self.stages, self.count, self.index, self.phase)
 end
@@ -50,7 +50,7 @@ local function known_range(s)
   if not math.type(s.phase) then core.assume(s.phase, 0, 1, 1) end
 end
 
--- One step of +1 or -1.
+-- Moves by one stage, +1 or -1.
 local function step(s, by)
   local next_index, phase = s.index + by, s.phase
   local edge = by > 0 and s.stages or -1
@@ -62,7 +62,7 @@ local function step(s, by)
   known_range(s)
 end
 
---- To the next stage; with a count, so many stages on: past those that others
+--- Advances to the next stage, or by `count` stages, past those that others
 -- use.
 ---@param count? integer|cute.Value 0 or more
 function State:advance(count)
@@ -78,10 +78,10 @@ function State:advance(count)
   known_range(self)
 end
 
---- Back to the stage before.
+--- Moves back to the previous stage.
 function State:reverse() step(self, -1) end
 
---- Counts from 0 again; stage and phase stay.
+--- Restarts the count at 0; stage and phase are unchanged.
 function State:reset_count() self.count = 0 end
 
 function State:__tostring()

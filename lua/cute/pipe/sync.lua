@@ -1,5 +1,5 @@
---- cute.pipeline, part: what threads meet at: named barriers, arrays of
--- mbarriers, groups of TMA stores; and who they are.
+--- cute.pipeline, part: synchronization objects (named barriers, arrays of
+-- mbarriers, groups of TMA stores), and the groups of threads that use them.
 local sign = require "cute.lang.sign"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -7,7 +7,7 @@ local arch = require "cute.arch"
 local sync = {}
 
 ---------------------------------------------------------------------------
--- SyncObject: what all of them can be asked
+-- SyncObject: the common interface
 ---------------------------------------------------------------------------
 
 local SyncObject = {}
@@ -18,32 +18,32 @@ local function lacks(object, what, why)
     getmetatable(object).__name or "SyncObject", what, why or ""))
 end
 
---- Tells that this thread, or its agent, has come.
+--- Records the arrival of this thread, or its agent.
 function SyncObject:arrive() lacks(self, "arrive()") end
 
---- Waits until all have come.
+--- Waits until all have arrived.
 function SyncObject:wait() lacks(self, "wait()") end
 
---- Arrives, and waits until all have come: arrive and wait, with their
+--- Arrives and waits until all have arrived: arrive and wait, with the same
 -- arguments.
 function SyncObject:arrive_and_wait(...)
   self:arrive(...)
   self:wait(...)
 end
 
---- Arrives, and is not counted from then on.
+--- Arrives and leaves the count of later phases.
 function SyncObject:arrive_and_drop()
   lacks(self, "arrive_and_drop()", ": all that are counted arrive each time")
 end
 
---- What it is to the hardware: an mbarrier's pointer, a named barrier's
+--- Returns the hardware barrier: an mbarrier's pointer, a named barrier's
 -- number, or nil.
 function SyncObject:get_barrier() end  -- luacheck: ignore self
 
---- How many stages it can have: nothing limits them.
+--- Returns the largest number of stages, or nothing if there is no limit.
 function SyncObject:max() end  -- luacheck: ignore self
 
--- The methods that a class has not are SyncObject's.
+-- Gives a class the methods of SyncObject that it does not define.
 local function inherit(class)
   for name, f in pairs(SyncObject) do
     if class[name] == nil then class[name] = f end
@@ -52,13 +52,13 @@ local function inherit(class)
 end
 
 ---------------------------------------------------------------------------
--- NamedBarrier: some of the block's warps meet
+-- NamedBarrier: synchronizes some of the block's warps
 ---------------------------------------------------------------------------
 
 local Barrier = {}
 Barrier.__index = Barrier
 
---- Barrier `barrier_id` (1 to 15, or traced) of `num_threads` threads.
+--- Makes barrier `barrier_id` (1 to 15, or traced) of `num_threads` threads.
 ---@param opts {barrier_id: integer|cute.Value, num_threads: integer}
 function sync.NamedBarrier(opts)
   local id, n = opts.barrier_id, opts.num_threads
@@ -74,29 +74,29 @@ function sync.NamedBarrier(opts)
   return setmetatable({barrier_id = id, num_threads = n}, Barrier)
 end
 
---- Arrives without waiting; another call of this thread, or others, wait.
+--- Arrives without waiting; this thread or others wait by another call.
 function Barrier:arrive()
   arch.barrier_arrive(self.barrier_id, self.num_threads)
 end
 
---- Arrives and waits until all have.
+--- Arrives and waits until all threads have arrived.
 function Barrier:arrive_and_wait()
   arch.barrier(self.barrier_id, self.num_threads)
 end
 Barrier.sync = Barrier.arrive_and_wait
 
---- Arrives where lanes of a warp may come one by one.
+--- Arrives in code where the lanes of a warp may arrive one by one.
 function Barrier:arrive_unaligned()
   arch.barrier_arrive(self.barrier_id, self.num_threads, {aligned = false})
 end
 
---- Arrives and waits, as PTX has it: arrive_and_wait where lanes of a warp may
--- come one by one.
+--- Arrives and waits, like PTX: arrive_and_wait where the lanes of a warp may
+-- arrive one by one.
 function Barrier:wait_unaligned()
   arch.barrier(self.barrier_id, self.num_threads, {aligned = false})
 end
 
---- A named barrier knows arrivals only: there is no waiting without one.
+--- Raises an error: a named barrier cannot be waited for without arriving.
 function Barrier:wait()
   core.fail("bad-argument", ("barrier %s: a named barrier has no wait of its "
     .. "own\n  those who wait call arrive_and_wait(), and are counted in "
@@ -105,59 +105,60 @@ end
 
 function Barrier:get_barrier() return self.barrier_id end
 
---- Arrives at a named barrier without waiting there.
+--- Arrives at a named barrier without waiting.
 ---@param barrier_id integer|cute.Value
 ---@param num_threads integer
 function sync.arrive(barrier_id, num_threads)
   arch.barrier_arrive(barrier_id, num_threads)
 end
 
---- Arrives at a named barrier and waits until all threads have.
+--- Arrives at a named barrier and waits until all threads have arrived.
 ---@param barrier_id integer|cute.Value
 ---@param num_threads integer
 function sync.arrive_and_wait(barrier_id, num_threads)
   arch.barrier(barrier_id, num_threads)
 end
 
---- arrive where lanes of a warp may come one by one.
+--- Does the same as arrive where the lanes of a warp may arrive one by one.
 ---@param barrier_id integer|cute.Value
 ---@param num_threads integer
 function sync.arrive_unaligned(barrier_id, num_threads)
   arch.barrier_arrive(barrier_id, num_threads, {aligned = false})
 end
 
---- arrive_and_wait where lanes of a warp may come one by one.
+--- Does the same as arrive_and_wait where the lanes of a warp may arrive one by
+-- one.
 ---@param barrier_id integer|cute.Value
 ---@param num_threads integer
 function sync.wait_unaligned(barrier_id, num_threads)
   arch.barrier(barrier_id, num_threads, {aligned = false})
 end
 
---- The whole block meets.
+--- Synchronizes the whole block.
 ---@param barrier_id? integer|cute.Value 0 when absent
 function sync.sync(barrier_id) arch.barrier(barrier_id or 0) end
 
---- Raises [bad-argument]: a named barrier is arrived at and waited for at once,
--- by arrive_and_wait.
+--- Raises [bad-argument]: a named barrier needs arrive_and_wait, which arrives
+-- and waits in one call.
 function sync.wait() setmetatable({barrier_id = 0}, Barrier):wait() end
 
 ---------------------------------------------------------------------------
--- Who arrives
+-- Agents and groups
 ---------------------------------------------------------------------------
 
---- What arrives once: each thread, or one lane for its warp. And whom
--- agent_sync brings together.
+--- The agents that arrive once: each thread, or one lane for its warp.
+-- ThreadBlock and ThreadBlockCluster are the scopes of agent_sync.
 sync.Agent = {Thread = "thread", Warp = "warp", ThreadBlock = "block",
               ThreadBlockCluster = "cluster"}
 
 local Group = {}
 Group.__index = Group
 
---- `size` threads or warps of a block that do one thing together: as many
--- arrivals at a barrier of theirs.
----@param agent "thread"|"warp" of pipeline.Agent
+--- Makes a group of `size` threads or warps of a block that work together: its
+-- size is the number of arrivals at a barrier.
+---@param agent "thread"|"warp" from pipeline.Agent
 ---@param size? integer 1 when absent
----@param alignment? integer not asked: groups lie anywhere
+---@param alignment? integer ignored: groups may begin anywhere
 function sync.CooperativeGroup(agent, size, alignment)  -- luacheck: ignore
   size = size or 1
   if agent ~= "thread" and agent ~= "warp" then
@@ -175,14 +176,14 @@ function Group:__tostring()
   return ("%d %s%s"):format(self.size, self.agent, self.size > 1 and "s" or "")
 end
 
--- Is this the block's first thread?
+-- Reports whether this is the block's first thread.
 local function first_thread()
   local x, y, z = arch.thread_idx()
   return x:eq(0) & y:eq(0) & z:eq(0)
 end
 
--- Is there a cluster of several blocks? true, its shape {m, n}, its layout
--- (V,M,N,K), or what an agent is called.
+-- Reports whether a cluster has several blocks. `cluster` is true, its shape
+-- {m, n}, its layout (V,M,N,K), or the name of an agent.
 local function clustered(cluster)
   if type(cluster) == "boolean" or cluster == nil then return cluster end
   if cluster == "cluster" or cluster == "block" then
@@ -195,27 +196,27 @@ local function clustered(cluster)
   return core.size(cluster) > 1
 end
 
---- Between the making of barriers and their use, first half: barriers of a
--- cluster are seen by its other blocks. `cluster` says whether there is one.
----@param cluster? boolean|integer[]|cute.Layout or its shape
----@param is_relaxed? boolean nothing but mbarriers needs order: these have it
--- by mbarrier_init_fence
+--- Begins the synchronization between the initialization of barriers and their
+-- use. In a cluster, it makes them visible to the other blocks.
+---@param cluster? boolean|integer[]|cute.Layout whether there is a cluster, or
+-- its shape
+---@param is_relaxed? boolean orders only mbarriers, by mbarrier_init_fence
 function sync.pipeline_init_arrive(cluster, is_relaxed)
   if not clustered(cluster) then return end
   if is_relaxed then arch.cluster_arrive_relaxed()
   else arch.cluster_arrive() end
 end
 
---- The second half: the cluster, or the block, has met.
+--- Completes the synchronization of the cluster, or of the block.
 ---@param cluster? boolean|integer[]|cute.Layout
 function sync.pipeline_init_wait(cluster)
   if clustered(cluster) then arch.cluster_wait() else arch.sync_threads() end
 end
 
---- pipeline_init_arrive and pipeline_init_wait at once, of the block, or of the
+--- Calls pipeline_init_arrive and pipeline_init_wait, for the block or for the
 -- cluster.
----@param group? string|boolean|integer[]|cute.Layout of pipeline.Agent, or the
--- cluster's shape
+---@param group? string|boolean|integer[]|cute.Layout from pipeline.Agent, or
+-- the cluster's shape
 ---@param is_relaxed? boolean
 function sync.agent_sync(group, is_relaxed)
   local cluster = clustered(group)
@@ -230,13 +231,15 @@ end
 local Array = {}
 Array.__index = Array
 
---- How an mbarrier lies in memory: 8 bytes, as the hardware has it.
+--- The memory layout of an mbarrier: 8 bytes, as in hardware.
 sync.MbarrierLayout = {V0 = "v0"}
 
---- Shared memory for the mbarriers of a pipeline: a pointer to num_stages *
--- multiplier i64. Pipelines without barrier_storage take as much.
+--- Allocates shared memory for the mbarriers of a pipeline: a pointer to
+-- num_stages * multiplier i64. Pipelines without barrier_storage allocate as
+-- much.
 ---@param num_stages integer
----@param multiplier? integer mbarriers a stage: 2, full and empty, when absent
+---@param multiplier? integer mbarriers for each stage; 2 (full and empty) when
+-- absent
 ---@return table pointer
 function sync.alloc_reserved_mbarrier(num_stages, multiplier)
   multiplier = multiplier or 2
@@ -250,13 +253,13 @@ function sync.alloc_reserved_mbarrier(num_stages, multiplier)
   return arch.alloc_smem(core.i64, num_stages * multiplier)
 end
 
---- One mbarrier a stage, in which a phase ends after `arrivals`, and all bytes
--- that were expected. One thread makes them; nobody else may use them before
--- agent_sync, or what orders the others behind it.
+--- Makes one mbarrier for each stage. A phase ends after `arrivals` and all
+-- expected bytes. One thread initializes them; other threads may use them only
+-- after agent_sync or another synchronization.
 ---@param opts table {num_stages: integer, arrivals: integer, storage: table?,
 -- maker: cute.Value?}
--- storage: a pointer to num_stages i64 of shared memory; maker: is this the
--- thread that makes them? The block's first one when absent
+-- storage: a pointer to num_stages i64 of shared memory; maker: true on the
+-- thread that initializes them; the block's first thread when absent
 function sync.MbarrierArray(opts)
   local n = opts.num_stages
   local storage = opts.storage or sync.alloc_reserved_mbarrier(n, 1)
@@ -271,14 +274,15 @@ function sync.MbarrierArray(opts)
                        arrivals = opts.arrivals}, Array)
 end
 
---- The mbarrier of a stage, a pointer.
+--- Returns the mbarrier of a stage, a pointer.
 ---@param index integer|cute.Value
 function Array:get_barrier(index) return self.storage + index end
 
--- For whom arrivals and waits order: the instruction's plain form without.
+-- Returns the scope of arrivals and waits as options; nil selects the plain
+-- form.
 local function hints(scope) return scope and {scope = scope} end
 
---- Arrives; in another block of the cluster with its rank. scope: of
+--- Arrives; with a rank, in another block of the cluster. scope: see
 -- arch.mbarrier_arrive.
 ---@param index integer|cute.Value
 ---@param rank? integer|cute.Value
@@ -288,14 +292,14 @@ function Array:arrive(index, rank, scope)
 end
 Array.arrive_mbarrier = Array.arrive
 
---- Arrives, and expects so many bytes.
+--- Arrives and expects `bytes` bytes.
 ---@param index integer|cute.Value
 ---@param bytes integer|cute.Value
 function Array:arrive_and_expect_tx(index, bytes)
   arch.mbarrier_arrive_and_expect_tx(self.storage + index, bytes)
 end
 
---- arrive_and_expect_tx in another block of the cluster.
+--- Does the same as arrive_and_expect_tx in another block of the cluster.
 ---@param index integer|cute.Value
 ---@param bytes integer|cute.Value
 ---@param rank? integer|cute.Value
@@ -303,13 +307,13 @@ function Array:arrive_and_expect_tx_with_dst(index, bytes, rank)
   arch.mbarrier_arrive_and_expect_tx(self.storage + index, bytes, rank)
 end
 
---- Arrives when the cp.async copies that this thread began are there.
+--- Arrives when the cp.async copies that this thread has issued are complete.
 ---@param index integer|cute.Value
 function Array:arrive_cp_async_mbarrier(index)
   arch.cp_async_mbarrier_arrive_noinc(self.storage + index)
 end
 
---- Waits until the phase of that parity is over.
+--- Waits until the phase of that parity is complete.
 ---@param index integer|cute.Value
 ---@param phase integer|cute.Value
 ---@param scope? "cta"|"cluster"
@@ -317,7 +321,7 @@ function Array:wait(index, phase, scope)
   arch.mbarrier_wait(self.storage + index, phase, hints(scope))
 end
 
---- Is it over? Waits for a while.
+--- Reports whether that phase is complete, after waiting for a while.
 ---@param index integer|cute.Value
 ---@param phase integer|cute.Value
 ---@param scope? "cta"|"cluster"
@@ -325,14 +329,14 @@ function Array:try_wait(index, phase, scope)
   return arch.mbarrier_try_wait(self.storage + index, phase, hints(scope))
 end
 
---- Is it over, now?
+--- Reports whether that phase is complete now.
 ---@param index integer|cute.Value
 ---@param phase integer|cute.Value
 function Array:test_wait(index, phase)
   return arch.mbarrier_test_wait(self.storage + index, phase)
 end
 
---- Arrives in this block, and waits until the phase of that parity is over.
+--- Arrives in this block and waits until the phase of that parity is complete.
 ---@param index integer|cute.Value
 ---@param phase integer|cute.Value
 function Array:arrive_and_wait(index, phase)
@@ -347,8 +351,8 @@ end
 local Fence = {}
 Fence.__index = Fence
 
---- What the thread that stores num_stages buffers by TMA waits for. The stores
--- since it last arrived are a group, that of one buffer.
+--- Makes the groups of the thread that stores num_stages buffers by TMA. The
+-- stores since its last arrival are one group, that of one buffer.
 ---@param num_stages integer
 function sync.TmaStoreFence(num_stages)
   if num_stages < 1 then
@@ -363,18 +367,18 @@ function Fence:arrive()  -- luacheck: ignore self
   arch.cp_async_bulk_commit_group()
 end
 
---- Waits until the oldest buffer was read, so that it may be filled anew.
+--- Waits until the oldest buffer has been read, so that it can be filled again.
 function Fence:wait()
   arch.cp_async_bulk_wait_group(self.num_stages - 1, true)
 end
 
---- Waits until all buffers were read: before shared memory goes.
+--- Waits until all buffers have been read, before shared memory is released.
 function Fence:tail()  -- luacheck: ignore self
   arch.cp_async_bulk_wait_group(0, true)
 end
 
---- The class of what threads meet at. A class of the user's own whose
--- metatable has it as __index has the methods that it does not define.
+--- The base class of synchronization objects. A user's class whose metatable
+-- has it as __index inherits the methods that it does not define.
 sync.SyncObject = SyncObject
 
 for _, class in ipairs {Barrier, Array, Fence} do inherit(class) end

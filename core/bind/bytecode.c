@@ -1,0 +1,38 @@
+// Finds the instruction at which a count hook runs. Lua's debug library does
+// not return it, and it is the only information about an operation without
+// metamethods (`==` of a traced value and a number).
+//
+// It is read from a structure internal to Lua, which has the same layout in all
+// of Lua 5.4, and only after the trial of bytecodelib.c has confirmed this.
+#include "bind/trace.h"
+
+#include <string.h>
+
+// lua_Debug.i_ci points to {func, top, previous, next, savedpc, ...}.
+static const uint32_t *next_instruction(const lua_Debug *ar) {
+  const uint32_t *pc;
+  memcpy(&pc, (const char *)ar->i_ci + 4 * sizeof(void *), sizeof pc);
+  return pc;
+}
+
+static VmIns decoded(uint32_t w) {
+  return (VmIns){.op = (uint8_t)(w & 0x7f), .a = (uint8_t)(w >> 7),
+                 .b = (uint8_t)(w >> 16), .c = (uint8_t)(w >> 24),
+                 .k = (w >> 15 & 1) != 0};
+}
+
+VmIns bytecode_at(const lua_Debug *ar) {
+  return decoded(next_instruction(ar)[-1]);
+}
+
+VmIns bytecode_behind(const lua_Debug *ar) {
+  return decoded(next_instruction(ar)[0]);
+}
+
+const void *bytecode_place(const lua_Debug *ar) { return next_instruction(ar); }
+
+const char *bytecode_register(lua_State *L, lua_Debug *ar, int reg) {
+  const char *name = lua_getlocal(L, ar, reg + 1);
+  if (!name) lua_pushnil(L);
+  return name && name[0] != '(' ? name : NULL;
+}

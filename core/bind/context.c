@@ -1,0 +1,75 @@
+// The context of a Lua state: start of calls from Lua, and checks of what is
+// allowed while a kernel is traced.
+#include "bind/trace.h"
+
+#include <string.h>
+
+// Maximum operations of a source line in a trace: far above any unrolled loop
+// that compiles, so a line that exceeds it is an endless `while`.
+#define LINE_BUDGET 131072
+
+// Sets the current script line of the traced function.
+static void at_line(lua_State *L, Ctx *cx) {
+  char src[512];
+  int line;
+  lua_Debug ar;
+  if (!face_where(L, src, &line, &ar)) return;
+  Fn *fn = ir_fn(cx);
+  FnBox *box = (FnBox *)fn;
+  if (box->known) box->at = bytecode_place(&ar);
+  ir_at(cx, fn, src, (uint32_t)line);
+  vec_reserve(cx, fn->hits, fn->at + 1);
+  while (fn->hits.n <= fn->at) fn->hits.p[fn->hits.n++] = 0;
+  if (++fn->hits.p[fn->at] > LINE_BUDGET)
+    face_error(L, ERR_RUNAWAY, "this line traced over %d operations: Lua loops "
+               "are unrolled, and a `while` on a traced boolean never ends\n"
+               "  write cute.range(n) or cute.loop(cond, body) for a loop of "
+               "the kernel", LINE_BUDGET);
+}
+
+Ctx *face_enter(lua_State *L) {
+  Ctx *cx = face_ctx(L);
+  arena_reset(&cx->scratch);
+  if (ir_fn(cx)) at_line(L, cx);
+  return cx;
+}
+
+static void fail_hook(Ctx *cx, ErrKind kind, const char *msg) {
+  ir_back(cx);
+  face_error(cx->ud, kind, "%s", msg);
+}
+
+static int ctx_gc(lua_State *L) {
+  Ctx *cx = lua_touserdata(L, 1);
+  arena_free(&cx->scratch);
+  return 0;
+}
+
+void context_new(lua_State *L) {
+  typedef struct Own { Ctx cx; struct Work work; } Own;
+  Own *own = lua_newuserdatauv(L, sizeof *own, 0);
+  memset(own, 0, sizeof *own);
+  Ctx *cx = &own->cx;
+  cx->work = &own->work;
+  cx->fail = fail_hook;
+  cx->ud = L;
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, ctx_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  lua_setfield(L, LUA_REGISTRYINDEX, "cute.ctx");
+}
+
+Fn *face_tracing(Ctx *cx, lua_State *L, const char *what) {
+  if (!ir_fn(cx))
+    face_error(L, ERR_NOTRACE, "%s is only meaningful inside a kernel", what);
+  return ir_fn(cx);
+}
+
+void face_outside(lua_State *L) {
+  const Fn *fn = ir_fn(face_ctx(L));
+  if (fn)
+    face_error(L, ERR_INTRACE, "the host does this, not kernel '%s': it would "
+               "be done once, while the kernel is traced",
+               ir_str(fn, fn->name));
+}

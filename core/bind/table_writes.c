@@ -1,0 +1,215 @@
+// Records the tables that the body of a loop or branch writes, their contents
+// before, and the coroutines that it starts. The count hook calls it for every
+// instruction that writes or creates a table, or calls a function: some of
+// Lua's library write tables or resume coroutines.
+//
+// The record, written to the table of core.note, is
+//   [t] = a copy of t, made before its first write; false: t was created inside
+//   [i] = the tables that have a copy, in the order of their first writes
+//   [coroutine] = true: it was started inside
+//   metatables = {[t] = the former metatable, or false, of a t with a new one}
+#include "bind/trace.h"
+
+#include <lualib.h>
+
+#define MAX_CHAIN 100  // limit for chains of __newindex; Lua's own is higher
+
+// Records the table on top in the one at index `writes`.
+static void note(lua_State *L, int writes) {
+  lua_pushvalue(L, -1);
+  if (lua_rawget(L, writes) != LUA_TNIL) {
+    lua_pop(L, 1);
+    return;
+  }
+  lua_pop(L, 1);
+  int t = lua_gettop(L);
+  lua_newtable(L);
+  for (lua_pushnil(L); lua_next(L, t); ) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, t + 1);
+  }
+  lua_pushvalue(L, t);
+  lua_insert(L, -2);
+  lua_rawset(L, writes);
+  lua_pushvalue(L, t);
+  lua_rawseti(L, writes, (lua_Integer)lua_rawlen(L, writes) + 1);
+}
+
+void table_writes_note(lua_State *L, int writes) {
+  note(L, writes);
+  lua_pop(L, 1);
+}
+
+// Pops a value. Records it if it is a table, and the tables along its
+// __newindex.
+static void note_target(lua_State *L, int writes) {
+  int top = lua_gettop(L) - 1;
+  for (int i = 0; i < MAX_CHAIN && lua_istable(L, -1); i++) {
+    note(L, writes);
+    if (luaL_getmetafield(L, -1, "__newindex") == LUA_TNIL) break;
+  }
+  lua_settop(L, top);
+}
+
+// Pops a value that is resumed, if it is a coroutine. One that was started
+// outside raises an error: its state cannot be copied, and it would advance in
+// each pass over the body.
+static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
+  lua_State *co = lua_tothread(L, -1);
+  lua_pushvalue(L, -1);
+  if (!co || lua_rawget(L, writes) != LUA_TNIL) {
+    lua_pop(L, 2);
+    return;
+  }
+  lua_pop(L, 1);
+  if (lua_status(co) == LUA_YIELD) {
+    lua_getinfo(L, "Sl", ar);
+    face_error_at(L, ar->source, ar->currentline, ERR_LOOPEXIT,
+                  "a coroutine that began outside of this traced loop or "
+                  "branch goes on in it\n  make it inside, or take before "
+                  "what it gives");
+  }
+  lua_pushboolean(L, 1);
+  lua_rawset(L, writes);
+}
+
+// Called before setmetatable(t): records t's metatable, unless t was created
+// inside.
+static void note_metatable(lua_State *L, lua_Debug *ar, int reg, int writes) {
+  int top = lua_gettop(L);
+  bytecode_register(L, ar, reg + 1);
+  lua_pushvalue(L, -1);
+  if (lua_istable(L, -1) && lua_rawget(L, writes) != LUA_TBOOLEAN) {
+    lua_pushliteral(L, "metatables");
+    if (lua_rawget(L, writes) == LUA_TNIL) {
+      lua_newtable(L);
+      lua_pushliteral(L, "metatables");
+      lua_pushvalue(L, -2);
+      lua_rawset(L, writes);
+    }
+    lua_pushvalue(L, top + 1);
+    lua_pushvalue(L, top + 1);
+    if (lua_rawget(L, -3) == LUA_TNIL) {
+      if (!lua_getmetatable(L, top + 1)) lua_pushboolean(L, 0);
+      lua_replace(L, -2);
+      lua_rawset(L, -3);
+    }
+  }
+  lua_settop(L, top);
+}
+
+// Called before a call: checks for functions that write a table or resume a
+// coroutine.
+static void note_call(lua_State *L, const Writers *w, lua_Debug *ar, int reg,
+                      int writes) {
+  bytecode_register(L, ar, reg);
+  lua_CFunction f = lua_tocfunction(L, -1);
+  if (f && f == w->wrapped && lua_getupvalue(L, -1, 1))
+    note_resume(L, ar, writes);
+  lua_pop(L, 1);
+  if (!f) return;
+  if (f == w->setmetatable) {
+    note_metatable(L, ar, reg, writes);
+    return;
+  }
+  if (f == w->resume) {
+    bytecode_register(L, ar, reg + 1);
+    note_resume(L, ar, writes);
+    return;
+  }
+  for (int i = 0; i < WRITERS; i++) {
+    if (f != w->f[i]) continue;
+    bytecode_register(L, ar, reg + 1);
+    note_target(L, writes);
+    bytecode_register(L, ar, reg + 5);  // destination of table.move
+    note_target(L, writes);
+    return;
+  }
+}
+
+bool table_writes_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
+                      int writes) {
+  switch (in.op) {
+    case VM_NEWTABLE: return true;
+    case VM_CALL: case VM_TAILCALL: case VM_TFORCALL:
+    case VM_TFORPREP:  // also makes the first call
+      note_call(L, w, ar, in.a, writes);
+      return false;
+    case VM_SETTABUP:
+      lua_getinfo(L, "f", ar);
+      if (!lua_getupvalue(L, -1, in.a + 1)) lua_pushnil(L);
+      break;
+    default: bytecode_register(L, ar, in.a);
+  }
+  note_target(L, writes);
+  return false;
+}
+
+void table_writes_born(lua_State *L, lua_Debug *ar, int reg, int writes) {
+  bytecode_register(L, ar, reg);
+  if (lua_istable(L, -1)) {
+    lua_pushboolean(L, 0);
+    lua_rawset(L, writes);
+  }
+}
+
+// Pushes the member of library `lib` with a name, or nil.
+static void push_member(lua_State *L, const char *lib, const char *name) {
+  lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_getfield(L, -1, lib);
+  if (lua_istable(L, -1)) lua_getfield(L, -1, name);
+  else lua_pushnil(L);
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+}
+
+static lua_CFunction pop_function(lua_State *L) {
+  lua_CFunction f = lua_tocfunction(L, -1);
+  lua_pop(L, 1);
+  return f;
+}
+
+bool table_writes_reads(const Readers *r, lua_CFunction f) {
+  for (int i = 0; i < READERS; i++)
+    if (r->f[i] == f) return true;
+  return false;
+}
+
+// Finds functions whose result depends on whether a value is nil, or on a
+// table's length.
+static void find_readers(lua_State *L, Readers *r) {
+  static const struct { const char *lib, *name; } readers[READERS] = {
+    {LUA_GNAME, "type"}, {LUA_GNAME, "rawequal"}, {LUA_GNAME, "assert"},
+    {LUA_GNAME, "tonumber"}, {LUA_GNAME, "next"}, {LUA_GNAME, "pairs"},
+    {LUA_GNAME, "ipairs"}, {LUA_GNAME, "rawlen"}, {LUA_MATHLIBNAME, "type"},
+    {LUA_TABLIBNAME, "unpack"}, {LUA_TABLIBNAME, "concat"},
+    {LUA_TABLIBNAME, "insert"}, {LUA_TABLIBNAME, "remove"},
+    {LUA_TABLIBNAME, "sort"}, {LUA_TABLIBNAME, "pack"},
+    {LUA_TABLIBNAME, "move"}, {LUA_GNAME, "tostring"},
+    {LUA_STRLIBNAME, "format"}};
+  for (int i = 0; i < READERS; i++) {
+    push_member(L, readers[i].lib, readers[i].name);
+    r->f[i] = pop_function(L);
+  }
+}
+
+void table_writes_find(lua_State *L, Writers *w, Readers *r) {
+  static const struct { const char *lib, *name; } writers[WRITERS] = {
+    {LUA_TABLIBNAME, "insert"}, {LUA_TABLIBNAME, "remove"},
+    {LUA_TABLIBNAME, "sort"}, {LUA_TABLIBNAME, "move"},
+    {LUA_GNAME, "rawset"}};
+  for (int i = 0; i < WRITERS; i++) {
+    push_member(L, writers[i].lib, writers[i].name);
+    w->f[i] = pop_function(L);
+  }
+  find_readers(L, r);
+  push_member(L, LUA_GNAME, "setmetatable");
+  w->setmetatable = pop_function(L);
+  push_member(L, LUA_COLIBNAME, "resume");
+  w->resume = pop_function(L);
+  push_member(L, LUA_COLIBNAME, "wrap");
+  lua_pushvalue(L, -1);  // of any function; all share one C function
+  w->wrapped = lua_pcall(L, 1, 1, 0) == LUA_OK ? lua_tocfunction(L, -1) : NULL;
+  lua_pop(L, 1);
+}

@@ -1,0 +1,299 @@
+// Tracks registers in flight (async_regs.h) by data-flow analysis over the
+// regions: loops repeat until the merged state of all paths is stable.
+#include "ir/async_regs.h"
+
+#include <string.h>
+
+#include "atoms/atom.h"
+#include "ir/operands.h"
+
+// State of one register element. Age: 0 idle, 1 issued, 1 + n after n more
+// commit_groups.
+typedef struct Cell {
+  Ref by;          // MMA that uses it as accumulator or as A
+  Ref used;        // last use since the last fence
+  uint8_t writes, reads;  // ages
+  bool stale;      // used since the last fence, or never fenced
+} Cell;
+
+enum { OLDEST = 255 };
+
+typedef struct Region {
+  Ref head;
+  Cell *leave;     // merged states of the breaks out of it
+  bool left;
+} Region;
+
+typedef struct Walk {
+  Ctx *cx;
+  const Fn *fn;
+  uint32_t *first;  // first cell of each memory object
+  size_t n;
+  Cell *cell;       // current state
+  bool gone;        // no path leads here
+  Ref *end;         // END of each region head
+  Region *open;     // enclosing regions, innermost last
+  size_t nopen;
+  Flight bad;
+  FlightDone *done;
+  void *ud;
+} Walk;
+
+// ---- states ----
+
+static Cell *copy_of(Walk *w, const Cell *from) {
+  Cell *c = NEW(w->cx, Cell, w->n + 1);
+  memcpy(c, from, w->n * sizeof *c);
+  return c;
+}
+
+// The younger of two pending operations counts.
+static bool join_age(uint8_t *to, uint8_t from) {
+  if (!from || (*to && *to <= from)) return false;
+  *to = from;
+  return true;
+}
+
+// Merges `from` into `to`; returns true if that changed anything.
+static bool join(Walk *w, Cell *to, const Cell *from) {
+  bool news = false;
+  for (size_t k = 0; k < w->n; k++) {
+    bool age = join_age(&to[k].writes, from[k].writes);
+    age |= join_age(&to[k].reads, from[k].reads);
+    if (age) to[k].by = from[k].by;
+    if (from[k].stale && !to[k].stale) {
+      to[k].stale = news = true;
+      to[k].used = from[k].used;
+    }
+    news |= age;
+  }
+  return news;
+}
+
+static void leave_to(Walk *w, Region *r) {
+  if (w->gone) return;
+  if (!r->left) r->leave = copy_of(w, w->cell);
+  else join(w, r->leave, w->cell);
+  r->left = true;
+}
+
+// ---- operands ----
+
+static void found(Walk *w, FlightKind kind, Ref at, Ref other, Ref mem,
+                  int64_t cell) {
+  if (w->bad.kind || w->gone) return;
+  int32_t k = (int32_t)ir_get(w->fn, mem)->imm;
+  w->bad = (Flight){kind, at, other, k, cell - w->first[k]};
+}
+
+// Returns the cells of `bits` from element e of mem.
+static void cells(Walk *w, Ref mem, int64_t e, int64_t bits, int64_t *lo,
+                  int64_t *hi) {
+  const Mem *m = ir_memof(w->fn, mem);
+  int own = dtype_bits(m->type), each = dtype_bits(ir_type(w->fn, mem));
+  int64_t at = e * each;
+  *lo = at / own;
+  *hi = (at + bits + own - 1) / own;
+  if (*hi > m->count) *hi = m->count;
+  *lo += w->first[ir_get(w->fn, mem)->imm];
+  *hi += w->first[ir_get(w->fn, mem)->imm];
+}
+
+static void use(Walk *w, Ref r, Ref mem, int64_t e, int64_t bits,
+                bool written) {
+  int64_t lo, hi;
+  cells(w, mem, e, bits, &lo, &hi);
+  for (; lo < hi; lo++) {
+    Cell *c = &w->cell[lo];
+    if (c->writes) found(w, FLIGHT_READ, r, c->by, mem, lo);
+    else if (written && c->reads) found(w, FLIGHT_WRITE, r, c->by, mem, lo);
+    c->stale = true;
+    c->used = r;
+  }
+}
+
+// Records the use by an instruction other than an MMA.
+static void use_operand(Walk *w, Ref r, const Operand *o) {
+  if (!o->ref || (o->kind != OPERAND_RUN && o->kind != OPERAND_MEM)) return;
+  if (ir_get(w->fn, o->ref)->op != OP_RMEM) return;
+  if (o->kind == OPERAND_MEM) {
+    int64_t e = ir_get(w->fn, o->off)->imm;
+    use(w, r, o->ref, e, o->bits, o->written);
+  }
+  for (int k = 0; o->kind == OPERAND_RUN && k < o->n; k++)
+    use(w, r, o->ref, o->reg[k], o->bits, o->written);
+}
+
+// MMAs of one shape may follow each other on the same accumulators.
+static bool other_shape(const Walk *w, Ref r, Ref by) {
+  const AtomMma *a = atom_mma((int)ir_get(w->fn, r)->imm);
+  const AtomMma *b = atom_mma((int)ir_get(w->fn, by)->imm);
+  return a->n != b->n || a->k != b->k;
+}
+
+static void issue_run(Walk *w, Ref r, const Operand *o) {
+  for (int k = 0; k < o->n; k++) {
+    int64_t lo, hi;
+    cells(w, o->ref, o->reg[k], o->bits, &lo, &hi);
+    for (; lo < hi; lo++) {
+      Cell *c = &w->cell[lo];
+      if (c->stale) found(w, FLIGHT_FENCE, r, c->used, o->ref, lo);
+      if (o->written && c->reads)
+        found(w, FLIGHT_WRITE, r, c->by, o->ref, lo);
+      if (!o->written && c->writes)
+        found(w, FLIGHT_READ, r, c->by, o->ref, lo);
+      if (o->written && c->writes && other_shape(w, r, c->by))
+        found(w, FLIGHT_SHAPE, r, c->by, o->ref, lo);
+      *(o->written ? &c->writes : &c->reads) = 1;
+      c->by = r;
+    }
+  }
+}
+
+// ---- instructions ----
+
+static void commit(Walk *w) {
+  for (size_t k = 0; k < w->n; k++) {
+    Cell *c = &w->cell[k];
+    if (c->writes && c->writes < OLDEST) c->writes++;
+    if (c->reads && c->reads < OLDEST) c->reads++;
+  }
+}
+
+static void wait(Walk *w, Ref r, int64_t pending) {
+  Ref told = 0;
+  for (size_t k = 0; k < w->n; k++) {
+    Cell *c = &w->cell[k];
+    if (c->reads && c->reads - 1 > pending) c->reads = 0;
+    if (!c->writes || c->writes - 1 <= pending) continue;
+    c->writes = 0;
+    if (w->done && !w->gone && c->by != told) w->done(w->ud, r, c->by);
+    told = c->by;
+  }
+}
+
+static void declare(Walk *w, Ref r) {
+  const Ins *i = ir_get(w->fn, r);
+  const Mem *m = &w->fn->mem.p[i->imm];
+  if (m->ref != r) return;
+  for (int64_t k = 0; k < m->count; k++)
+    w->cell[w->first[i->imm] + k] = (Cell){.stale = true};
+}
+
+static void plain(Walk *w, Ref r) {
+  const Ins *i = ir_get(w->fn, r);
+  Operand o;
+  if (i->op == OP_RMEM) declare(w, r);
+  else if (i->op == OP_WGCOMMIT) commit(w);
+  else if (i->op == OP_WGWAIT) wait(w, r, i->imm);
+  else if (i->op == OP_WGFENCE)
+    for (size_t k = 0; k < w->n; k++) w->cell[k].stale = false;
+  else if (op_effect((Op)i->op) & (EF_REGS | EF_MEMORY))
+    for (Operands a = operands_of(w->fn, i); operands_next(&a, &o);) {
+      if (i->op != OP_WGMMA) use_operand(w, r, &o);
+      else if (o.kind == OPERAND_RUN) issue_run(w, r, &o);
+    }
+}
+
+// ---- regions ----
+
+static void leave(Walk *w, const Ins *i) {
+  int64_t always = -1;  // not known
+  ir_const(w->fn, i->a[0], &always);
+  if (always != 0) leave_to(w, &w->open[w->nopen - (size_t)i->imm]);
+  if (always == 1) w->gone = true;
+}
+
+static Ref region(Walk *w, Ref head);
+
+// Walks from r to the END or ELSE of its region and returns that.
+static Ref body(Walk *w, Ref r) {
+  for (; r < w->fn->ins.n; r++) {
+    const Ins *i = ir_get(w->fn, r);
+    unsigned effect = op_effect((Op)i->op);
+    if (effect & EF_CLOSES) return r;
+    if (effect & EF_OPENS) {
+      r = region(w, r);
+    } else if (i->op == OP_BREAKIF) {
+      leave(w, i);
+    } else {
+      plain(w, r);
+    }
+  }
+  return r;
+}
+
+static void branch(Walk *w, Ref head) {
+  Cell *before = copy_of(w, w->cell);
+  bool gone = w->gone;
+  Ref mid = body(w, head + 1);
+  Cell *then = w->cell;
+  bool then_gone = w->gone;
+  w->cell = before, w->gone = gone;
+  if (ir_get(w->fn, mid)->op == OP_ELSE) body(w, mid + 1);
+  if (w->gone) w->cell = then, w->gone = then_gone;
+  else if (!then_gone) join(w, w->cell, then);
+}
+
+static bool endless(const Ins *i) { return i->op == OP_LOOP; }
+
+static void loop(Walk *w, Ref head) {
+  const Ins *i = ir_get(w->fn, head);
+  Cell *top = copy_of(w, w->cell);
+  bool gone = w->gone, news = true;
+  while (news && !w->bad.kind) {
+    memcpy(w->cell, top, w->n * sizeof *top);
+    w->gone = gone;
+    body(w, head + 1);
+    news = !w->gone && i->op != OP_ONCE && join(w, top, w->cell);
+  }
+  if (i->op == OP_FOR) memcpy(w->cell, top, w->n * sizeof *top);
+  if (i->op == OP_FOR) w->gone = gone;
+  if (endless(i)) w->gone = true;  // only its breaks continue
+}
+
+// Walks the region and returns its END.
+static Ref region(Walk *w, Ref head) {
+  w->open[w->nopen++] = (Region){.head = head};
+  if (ir_get(w->fn, head)->op == OP_IF) branch(w, head);
+  else loop(w, head);
+  Region r = w->open[--w->nopen];
+  if (r.left && w->gone) w->cell = r.leave, w->gone = false;
+  else if (r.left) join(w, w->cell, r.leave);
+  return w->end[head];
+}
+
+static void find_ends(Walk *w) {
+  const Fn *fn = w->fn;
+  Ref *stack = NEW(w->cx, Ref, fn->ins.n);
+  size_t n = 0, most = 0;
+  w->end = NEW(w->cx, Ref, fn->ins.n);
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    unsigned effect = op_effect((Op)ir_get(fn, r)->op);
+    bool opens = effect & EF_OPENS, closes = effect & EF_CLOSES;
+    if (opens && !closes) stack[n++] = r;
+    if (n > most) most = n;
+    if (closes && !opens) w->end[stack[--n]] = r;
+  }
+  w->open = NEW(w->cx, Region, most + 1);
+}
+
+static bool has_mma(const Fn *fn) {
+  for (Ref r = 1; r < fn->ins.n; r++)
+    if (ir_get(fn, r)->op == OP_WGMMA) return true;
+  return false;
+}
+
+Flight async_regs_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud) {
+  Walk w = {.cx = cx, .fn = fn, .done = done, .ud = ud};
+  if (!has_mma(fn)) return w.bad;
+  w.first = NEW(cx, uint32_t, fn->mem.n + 1);
+  for (size_t k = 0; k < fn->mem.n; k++) {
+    w.first[k] = (uint32_t)w.n;
+    if (fn->mem.p[k].space == SP_RMEM) w.n += (size_t)fn->mem.p[k].count;
+  }
+  w.cell = arena_zero(cx, &cx->scratch, (w.n + 1) * sizeof *w.cell);
+  find_ends(&w);
+  body(&w, 1);
+  return w.bad;
+}

@@ -1,0 +1,27 @@
+// The operations of ops.h as a table.
+#include "ir/ir.h"
+
+#define EF_NONE 0
+#define EF_KNOWN (EF_PURE | EF_FIXED)
+#define EF_MEET (EF_MEMORY | EF_ORDERED)
+#define EF_ASYNC(op) (EF_MEMORY | EF_ORDERED | EF_LATER), .done = OP_##op
+#define EF_ORDER EF_ORDERED
+#define EF_ASK EF_ORDERED
+#define EF_ACT EF_ORDERED
+#define EF_OPEN (EF_ORDERED | EF_OPENS)
+#define EF_TURN (EF_ORDERED | EF_CLOSES | EF_OPENS)
+#define EF_CLOSE (EF_ORDERED | EF_CLOSES)
+#define EF_LEAVE EF_ORDERED
+
+const OpRow op_rows[OP_COUNT] = {
+#define OP(id, text, sig, immediate, demands, does, together) \
+  {.name = text, .operands = sig, .imm = IMM_##immediate, \
+   .rule = RULE_##demands, .effect = EF_##does, .who = WHO_##together},
+#include "ir/ops.h"
+};
+
+const char *who_name(Who who) {
+  static const char *const t[] = {"", "lane", "mask", "warp", "full", "row",
+                                  "text"};
+  return t[who];
+}

@@ -1,0 +1,79 @@
+// The Lua files and documents embedded in the program, by name. As text they
+// would be two thirds of the program, so they are compressed with gzip, and
+// each is unpacked when it is required or quoted.
+#include <string.h>
+
+#include <zlib.h>
+
+#include "program/program.h"
+
+static void *embedded_alloc(void *ud, unsigned n, unsigned size) {
+  (void)ud;
+  return base_realloc(NULL, (size_t)n * size);
+}
+
+static void embedded_free(void *ud, void *p) {
+  (void)ud;
+  base_free(p);
+}
+
+void embedded_push(lua_State *L, const Embedded *e) {
+  luaL_Buffer b;
+  z_stream z = {
+    .next_in = (z_const Bytef *)e->packed, .avail_in = (uInt)e->packed_size,
+    .next_out = (Bytef *)luaL_buffinitsize(L, &b, e->size),
+    .avail_out = (uInt)e->size,
+    .zalloc = embedded_alloc, .zfree = embedded_free};
+  int rc = inflateInit2(&z, 16 + MAX_WBITS);  // with a gzip header
+  if (rc == Z_OK) {
+    rc = inflate(&z, Z_FINISH);
+    inflateEnd(&z);
+  }
+  if (rc == Z_MEM_ERROR) luaL_error(L, "not enough memory");
+  if (rc != Z_STREAM_END || z.avail_out != 0)
+    luaL_error(L, "embedded module '%s' cannot be unpacked", e->name);
+  luaL_pushresultsize(&b, e->size);
+}
+
+bool embedded_is_document(const Embedded *e) { return strchr(e->name, '/'); }
+
+static const Embedded *find(const char *name) {
+  size_t lo = 0, hi = embedded_count;
+  while (lo < hi) {
+    size_t mid = (lo + hi) / 2;
+    int c = strcmp(embedded_files[mid].name, name);
+    if (c == 0) return &embedded_files[mid];
+    if (c < 0) lo = mid + 1;
+    else hi = mid;
+  }
+  return NULL;
+}
+
+// A searcher of package.searchers.
+static int embedded_search(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  const Embedded *e = find(name);
+  if (!e || embedded_is_document(e)) {
+    lua_pushfstring(L, "no embedded module '%s'", name);
+    return 1;
+  }
+  embedded_push(L, e);
+  size_t size;
+  const char *text = lua_tolstring(L, -1, &size);
+  if (luaL_loadbufferx(L, text, size, e->chunk, "t") != LUA_OK)
+    return lua_error(L);
+  lua_pushstring(L, e->chunk + 1);
+  return 2;
+}
+
+void embedded_open(lua_State *L) {
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "searchers");
+  for (lua_Integer i = luaL_len(L, -1); i >= 2; i--) {
+    lua_rawgeti(L, -1, i);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_pushcfunction(L, embedded_search);
+  lua_rawseti(L, -2, 2);
+  lua_pop(L, 2);
+}

@@ -1,0 +1,318 @@
+// Line editing at the prompt, with libedit.
+#define _XOPEN_SOURCE 700
+#define _DEFAULT_SOURCE
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include <histedit.h>
+
+#include "base/signals.h"
+#include "program/program.h"
+#include "bind/interrupt.h"
+#include "program/terminal.h"
+
+// From libtinfo, whose header would define names such as `lines` as macros.
+int tgetent(char *bp, const char *name);
+
+#define MT_EDITOR "cute.editor"
+
+// Uservalue 1: the completion function.
+typedef struct Editor {
+  EditLine *el;
+  History *hist;
+  char *prompt;
+  sigset_t mask;  // while waiting for a key; Ctrl-C is blocked otherwise
+  lua_State *L;   // of the waiting read; the editor is at 1
+  char ahead[64];  // keys that were read to see what follows a TAB;
+  size_t from, n;  // those from `from` on are pending
+} Editor;
+
+static char *editor_prompt(EditLine *el) {
+  Editor *e = NULL;
+  el_get(el, EL_CLIENTDATA, &e);
+  return e->prompt;
+}
+
+// Reads a byte of the terminal: 1; 0: end of input; -1: Ctrl-C or an error.
+static int read_byte(Editor *e, char *c) {
+  if (e->from < e->n) {
+    *c = e->ahead[e->from++];
+    return 1;
+  }
+  for (;;) {
+    if (!sys_wait(&e->mask)) return -1;
+    ssize_t n = read(STDIN_FILENO, c, 1);
+    if (n >= 0 || errno != EINTR) return (int)n;
+  }
+}
+
+// Reads a character of the terminal; Ctrl-C ends the line. A new size of the
+// terminal is applied before the key.
+static int editor_getc(EditLine *el, wchar_t *out) {
+  Editor *e = NULL;
+  el_get(el, EL_CLIENTDATA, &e);
+  mbstate_t st;
+  memset(&st, 0, sizeof st);
+  for (;;) {
+    char c;
+    int n = read_byte(e, &c);
+    if (n <= 0) return n;
+    size_t used = mbrtowc(out, &c, 1, &st);
+    if (used == (size_t)-2) continue;
+    if (used == (size_t)-1) *out = L'?';
+    el_resize(el);
+    return 1;
+  }
+}
+
+// ---- completion ----
+
+// Returns the terminal rows between the prompt and the end of s.
+static int rows_above(Editor *e, const char *s, size_t n) {
+  int columns = 80, row = 0, at = (int)strlen(e->prompt);
+  el_get(e->el, EL_GETTC, "co", &columns);  // column where libedit wraps
+  mbstate_t st;
+  memset(&st, 0, sizeof st);
+  for (size_t i = 0; i < n;) {
+    wchar_t c = L'?';
+    size_t used = mbrtowc(&c, s + i, n - i, &st);
+    if (used == 0 || used > n - i) used = 1;
+    i += used;
+    int width = wcwidth(c);
+    if (c == L'\t') width = 8 - at % 8;
+    if (c == L'\n') at = columns;
+    else at += width < 0 ? 2 : width;  // control characters are shown as ^A
+    if (at < columns) continue;
+    at = c == L'\n' ? 0 : at - columns;
+    row++;
+  }
+  return row;
+}
+
+// Returns the rows of the line; `above`: rows above the cursor.
+static int rows_of(Editor *e, int *above) {
+  const LineInfo *line = el_line(e->el);
+  size_t before = (size_t)(line->cursor - line->buffer);
+  *above = rows_above(e, line->buffer, before);
+  size_t all = (size_t)(line->lastchar - line->buffer);
+  return 1 + rows_above(e, line->buffer, all);
+}
+
+static void put_lines(int n) {
+  for (int i = 0; i < n; i++) putchar('\n');
+}
+
+// Reports whether keys other than completion keys follow at once. A TAB that is
+// held down, or pressed again before the first one is handled, is not a paste.
+static bool is_pasted(Editor *e) {
+  struct pollfd in = {STDIN_FILENO, POLLIN, 0};
+  if (e->from == e->n) {
+    e->from = e->n = 0;
+    while (e->n < sizeof e->ahead && poll(&in, 1, 0) > 0 &&
+           read(STDIN_FILENO, &e->ahead[e->n], 1) == 1)
+      if (e->ahead[e->n++] != '\t') break;
+  }
+  if (e->from == e->n) return false;
+  char last = e->ahead[e->n - 1];
+  return last != '\t' && last != '\033';
+}
+
+static unsigned char insert(EditLine *el, const char *text) {
+  return el_insertstr(el, text) == 0 ? CC_REFRESH : CC_ERROR;
+}
+
+// Shows a text below the line, which has `rows` rows, `above` of them above the
+// cursor. libedit moves up again from where it left the cursor.
+static unsigned char show_below(const char *text, int above, int rows) {
+  put_lines(rows - above);
+  fputs(text, stdout);
+  put_lines(above);
+  return CC_REDISPLAY;
+}
+
+// The TAB key: f(text before the cursor, columns, rows of a page, back) -> text
+// to insert | nil, text to show below the line | nil, number of characters
+// before the cursor to delete first | nil. A tab in a paste is inserted.
+static unsigned char complete(EditLine *el, bool back) {
+  Editor *e = NULL;
+  el_get(el, EL_CLIENTDATA, &e);
+  lua_State *L = e->L;
+  const LineInfo *line = el_line(el);
+  size_t n = (size_t)(line->cursor - line->buffer);
+  int top = lua_gettop(L), above, rows = rows_of(e, &above);
+  unsigned char code = CC_ERROR;
+  if (!lua_checkstack(L, 10)) return code;
+  lua_getiuservalue(L, 1, 1);
+  lua_pushlstring(L, line->buffer, n);
+  lua_pushinteger(L, sys_columns());
+  lua_pushinteger(L, sys_rows() - rows);
+  lua_pushboolean(L, back);
+  if (lua_pcall(L, 4, 3, 0) == LUA_OK) {
+    const char *text = lua_tostring(L, -3), *shown = lua_tostring(L, -2);
+    if (text) {
+      el_deletestr(el, (int)lua_tointeger(L, -1));
+      code = insert(el, text);
+    }
+    if (shown) code = show_below(shown, above, rows);
+  }
+  lua_settop(L, top);
+  return code;
+}
+
+static unsigned char editor_complete(EditLine *el, int key) {
+  Editor *e = NULL;
+  (void)key;
+  el_get(el, EL_CLIENTDATA, &e);
+  return is_pasted(e) ? insert(el, "\t") : complete(el, false);
+}
+
+static unsigned char editor_back(EditLine *el, int key) {
+  (void)key;
+  return complete(el, true);
+}
+
+// ---- methods ----
+
+static int editor_close(lua_State *L) {
+  Editor *e = luaL_checkudata(L, 1, MT_EDITOR);
+  if (e->el) el_end(e->el);
+  if (e->hist) history_end(e->hist);
+  free(e->prompt);
+  e->el = NULL;
+  e->hist = NULL;
+  e->prompt = NULL;
+  return 0;
+}
+
+static Editor *check_editor(lua_State *L) {
+  Editor *e = luaL_checkudata(L, 1, MT_EDITOR);
+  if (!e->el) luaL_error(L, "the editor is closed");
+  return e;
+}
+
+// ed:read(prompt) -> line | nil at the end of input | false after Ctrl-C
+static int editor_read(lua_State *L) {
+  Editor *e = check_editor(L);
+  const char *prompt = luaL_checkstring(L, 2);
+  char *copy = malloc(strlen(prompt) + 1);
+  if (!copy) return luaL_error(L, "not enough memory");
+  strcpy(copy, prompt);
+  free(e->prompt);
+  e->prompt = copy;
+  interrupt_answered();
+  sys_hold(&e->mask);
+  el_set(e->el, EL_PREP_TERM, 1);  // before the prompt is shown
+  el_resize(e->el);
+  int n = 0;
+  e->L = L;
+  e->from = e->n = 0;
+  const char *s = el_gets(e->el, &n);
+  sigprocmask(SIG_SETMASK, &e->mask, NULL);
+  if (signals_asked) {
+    int above, rows = rows_of(e, &above);
+    interrupt_answered();
+    fputs("^C", stdout);
+    put_lines(rows - above);
+    fflush(stdout);
+    el_reset(e->el);
+    lua_pushboolean(L, 0);
+  } else if (!s || n <= 0) {
+    lua_pushnil(L);
+  } else {
+    size_t len = strlen(s);
+    if (len > 0 && s[len - 1] == '\n') len--;
+    lua_pushlstring(L, s, len);
+  }
+  return 1;
+}
+
+// ed:add(entry): appends an entry to the history.
+static int editor_add(lua_State *L) {
+  Editor *e = check_editor(L);
+  HistEvent ev;
+  history(e->hist, &ev, H_ENTER, luaL_checkstring(L, 2));
+  return 0;
+}
+
+// Reads libedit's settings, $EDITRC or ~/.editrc, if that is a plain file:
+// libedit would wait for a pipe.
+static void read_settings(EditLine *el) {
+  const char *name = getenv("EDITRC"), *home = getenv("HOME");
+  char path[1024];
+  struct stat st;
+  int n = name && *name ? snprintf(path, sizeof path, "%s", name)
+                        : snprintf(path, sizeof path, "%s/.editrc",
+                                   home ? home : "");
+  if (n > 0 && (size_t)n < sizeof path && stat(path, &st) == 0 &&
+      S_ISREG(st.st_mode))
+    el_source(el, path);
+}
+
+// Selects UTF-8 for input, even in the locale C.
+static void set_locale(void) {
+  setlocale(LC_CTYPE, "");
+  if (strcmp(nl_langinfo(CODESET), "ANSI_X3.4-1968") == 0)
+    setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+// editor(complete) -> an editor; nil: no terminal, or an unknown one. complete:
+// see above.
+static int sys_editor(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  const char *term = getenv("TERM");
+  if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) return 0;
+  if (!term || !*term || tgetent(NULL, term) != 1) return 0;
+  Editor *e = lua_newuserdatauv(L, sizeof *e, 1);
+  memset(e, 0, sizeof *e);
+  luaL_setmetatable(L, MT_EDITOR);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  set_locale();
+  e->hist = history_init();
+  e->el = e->hist ? el_init("cutelua", stdin, stdout, stderr) : NULL;
+  if (!e->el) return 0;
+  interrupt_watch();
+  HistEvent ev;
+  history(e->hist, &ev, H_SETSIZE, 10000);
+  history(e->hist, &ev, H_SETUNIQUE, 1);
+  el_set(e->el, EL_CLIENTDATA, e);
+  el_set(e->el, EL_PROMPT, editor_prompt);
+  el_set(e->el, EL_EDITOR, "emacs");
+  el_set(e->el, EL_HIST, history, e->hist);
+  el_set(e->el, EL_GETCFN, editor_getc);
+  el_set(e->el, EL_SIGNAL, 0);
+  // libedit converts plain strings to wide ones, and leaks them.
+  el_wset(e->el, EL_ADDFN, L"complete", L"completes a name", editor_complete);
+  el_wset(e->el, EL_ADDFN, L"complete-back", L"goes back", editor_back);
+  el_set(e->el, EL_BIND, "^I", "complete", NULL);
+  el_set(e->el, EL_BIND, "\033[Z", "complete-back", NULL);  // Shift+TAB
+  el_set(e->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
+  el_set(e->el, EL_BIND, "\033[1~", "ed-move-to-beg", NULL);
+  el_set(e->el, EL_BIND, "\033[4~", "ed-move-to-end", NULL);
+  el_set(e->el, EL_BIND, "\033[3~", "ed-delete-next-char", NULL);
+  read_settings(e->el);
+  return 1;
+}
+
+void linelib_open(lua_State *L) {
+  static const luaL_Reg methods[] = {
+    {"read", editor_read}, {"add", editor_add}, {"close", editor_close},
+    {"__gc", editor_close}, {"__close", editor_close}, {NULL, NULL}};
+  luaL_newmetatable(L, MT_EDITOR);
+  luaL_setfuncs(L, methods, 0);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  lua_pushcfunction(L, sys_editor);
+  lua_setfield(L, -2, "editor");
+}

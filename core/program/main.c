@@ -1,0 +1,108 @@
+// The `cutelua` program: a Lua state with the bindings and the Lua files of
+// lua/ and kernels/. lua/cute/program/main.lua handles the command line.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lualib.h>
+
+#include "program/program.h"
+
+// Allocates for Lua through base_realloc, so that `make memerr` fails those,
+// too.
+static void *main_alloc(void *ud, void *p, size_t osize, size_t nsize) {
+  (void)ud;
+  (void)osize;
+  if (nsize == 0) {
+    base_free(p);
+    return NULL;
+  }
+  return base_realloc(p, nsize);
+}
+
+static int main_panic(lua_State *L) {
+  const char *msg = lua_tostring(L, -1);
+  fprintf(stderr, "cutelua: %s\n", msg ? msg : "error object not a string");
+  return 0;
+}
+
+static void preload(lua_State *L, const char *name, lua_CFunction open) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  lua_pushcfunction(L, open);
+  lua_setfield(L, -2, name);
+  lua_pop(L, 1);
+}
+
+lua_State *program_state(void) {
+  lua_State *L = lua_newstate(main_alloc, NULL);
+  if (L) lua_atpanic(L, main_panic);
+  return L;
+}
+
+int program_open(lua_State *L) {
+  luaL_checkversion(L);
+  luaL_openlibs(L);
+  preload(L, "cute.core", luaopen_cute_core);
+  preload(L, "cute.sys", luaopen_cute_sys);
+  embedded_open(L);
+  return 0;
+}
+
+// (argc, argv) -> exit code
+static int main_protected(lua_State *L) {
+  int argc = (int)lua_tointeger(L, 1);
+  char **argv = lua_touserdata(L, 2);
+  program_open(L);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "cute.program.main");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "main");
+  lua_createtable(L, argc, 1);
+  for (int i = 0; i < argc; i++) {
+    lua_pushstring(L, argv[i]);
+    lua_rawseti(L, -2, i);
+  }
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+// Checks, however the program ends (also by os.exit), that all output was
+// written.
+static void check_output(void) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return;
+  fputs("cutelua: standard output could not be written [io]\n", stderr);
+  _exit(EXIT_FAILURE);
+}
+
+// Keeps the numbers of standard streams that the caller closed. Otherwise the
+// first opened file would get such a number, and output would be written into
+// it.
+static void keep_numbers(void) {
+  for (int fd = 0; fd <= 2; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+        open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
+      return;
+}
+
+int main(int argc, char **argv) {
+  keep_numbers();
+  atexit(check_output);
+  lua_State *L = program_state();
+  if (!L) {
+    fputs("cutelua: not enough memory\n", stderr);
+    return EXIT_FAILURE;
+  }
+  lua_pushcfunction(L, main_protected);
+  lua_pushinteger(L, argc);
+  lua_pushlightuserdata(L, argv);
+  int code = EXIT_FAILURE;
+  if (lua_pcall(L, 2, 1, 0) == LUA_OK)
+    code = (int)lua_tointeger(L, -1);
+  else
+    main_panic(L);
+  lua_close(L);
+  return code;
+}

@@ -1,0 +1,284 @@
+// Sockets of the `cutelua` program, for require "cute.sys". A child process
+// communicates through a socket that is its standard input, output and error;
+// other programs of this computer connect to a listening socket.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/platform.h"
+#include "base/signals.h"
+#include "program/program.h"
+
+#define MT_PROCESS "cute.process"
+
+typedef struct Process {
+  pid_t pid;   // 0: it was waited for, or is no process
+  int fd;      // -1: closed
+  int status;  // from waitpid
+} Process;
+
+static Process *check_process(lua_State *L, int idx) {
+  return luaL_checkudata(L, idx, MT_PROCESS);
+}
+
+static Process *new_process(lua_State *L) {
+  Process *p = lua_newuserdatauv(L, sizeof *p, 0);
+  *p = (Process){0, -1, 0};
+  luaL_setmetatable(L, MT_PROCESS);
+  return p;
+}
+
+static int failed(lua_State *L, int e) {
+  lua_pushnil(L);
+  lua_pushstring(L, strerror(e));
+  return 2;
+}
+
+static int close_file(lua_State *L) {
+  luaL_Stream *p = luaL_checkudata(L, 1, LUA_FILEHANDLE);
+  return luaL_fileresult(L, fclose(p->f) == 0, NULL);
+}
+
+// divert() -> file | nil, reason: the former standard output; from now on, that
+// is standard error.
+static int sys_divert(lua_State *L) {
+  luaL_Stream *p = lua_newuserdatauv(L, sizeof *p, 0);
+  p->closef = NULL;
+  luaL_setmetatable(L, LUA_FILEHANDLE);
+  fflush(stdout);
+  int fd = fcntl(1, F_DUPFD_CLOEXEC, 3);
+  p->f = fd < 0 ? NULL : fdopen(fd, "w");
+  if (!p->f || dup2(2, 1) < 0) return failed(L, errno);
+  p->closef = close_file;
+  return 1;
+}
+
+// Runs the program in the child, which ends with its parent in any case.
+static _Noreturn void become(char **words, int fd, pid_t parent) {
+  platform_end_with_parent();
+  if (getppid() == parent && dup2(fd, 0) == 0 && dup2(fd, 1) == 1 &&
+      dup2(fd, 2) == 2)
+    execvp(words[0], words);
+  _exit(127);
+}
+
+// spawn(words) -> process | nil, reason: words[1] is the program.
+static int sys_spawn(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  size_t n = (size_t)luaL_len(L, 1);
+  luaL_argcheck(L, n > 0, 1, "no program");
+  luaL_checkstack(L, (int)n, "too many words");
+  char **words = lua_newuserdatauv(L, (n + 1) * sizeof *words, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, 1, (lua_Integer)i + 1);
+    words[i] = (char *)(uintptr_t)luaL_checkstring(L, -1);
+  }
+  words[n] = NULL;
+  Process *p = new_process(L);
+  int fd[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0)
+    return failed(L, errno);
+  p->fd = fd[0];
+  pid_t parent = getpid(), pid = fork();
+  if (pid == 0) become(words, fd[1], parent);
+  int e = errno;
+  close(fd[1]);
+  if (pid < 0) return failed(L, e);
+  p->pid = pid;
+  return 1;
+}
+
+// listen(port) -> socket, port | nil, reason: on the loopback address only;
+// port 0: any free one.
+static int sys_listen(lua_State *L) {
+  struct sockaddr_in at = {.sin_family = AF_INET};
+  socklen_t size = sizeof at;
+  int on = 1;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  at.sin_port = htons((uint16_t)luaL_checkinteger(L, 1));
+  Process *p = new_process(L);
+  p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (p->fd < 0 ||
+      setsockopt(p->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      bind(p->fd, (struct sockaddr *)&at, size) != 0 ||
+      listen(p->fd, 64) != 0 ||
+      getsockname(p->fd, (struct sockaddr *)&at, &size) != 0)
+    return failed(L, errno);
+  lua_pushinteger(L, ntohs(at.sin_port));
+  return 2;
+}
+
+// p:accept() -> socket | nil, reason: the next connection.
+static int process_accept(lua_State *L) {
+  Process *of = check_process(L, 1), *p = new_process(L);
+  p->fd = accept4(of->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  return p->fd < 0 ? failed(L, errno) : 1;
+}
+
+// p:offer(text, from) -> index after the bytes that the socket accepts now,
+// without waiting | nil, reason
+static int process_offer(lua_State *L) {
+  Process *p = check_process(L, 1);
+  size_t n, at = (size_t)luaL_checkinteger(L, 3) - 1;
+  const char *s = luaL_checklstring(L, 2, &n);
+  luaL_argcheck(L, at <= n, 3, "a place of the text");
+  ssize_t k = at < n ? send(p->fd, s + at, n - at, MSG_NOSIGNAL | MSG_DONTWAIT)
+                     : 0;
+  if (k < 0 && errno != EINTR && errno != EAGAIN) return failed(L, errno);
+  lua_pushinteger(L, (lua_Integer)at + 1 + (k > 0 ? k : 0));
+  return 1;
+}
+
+// p:finish(): ends sending; the other side sees the end.
+static int process_finish(lua_State *L) {
+  shutdown(check_process(L, 1)->fd, SHUT_WR);
+  return 0;
+}
+
+// p:send(text) -> true | nil, reason
+static int process_send(lua_State *L) {
+  Process *p = check_process(L, 1);
+  size_t n, at = 0;
+  const char *s = luaL_checklstring(L, 2, &n);
+  while (at < n) {
+    ssize_t k = send(p->fd, s + at, n - at, MSG_NOSIGNAL);
+    if (k < 0 && (errno != EINTR || signals_asked)) return failed(L, errno);
+    if (k > 0) at += (size_t)k;
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// p:receive() -> the available bytes, after waiting for a first one | nil at
+// the end
+static int process_receive(lua_State *L) {
+  Process *p = check_process(L, 1);
+  char text[1 << 14];
+  ssize_t n;
+  do {
+    n = recv(p->fd, text, sizeof text, 0);
+  } while (n < 0 && errno == EINTR && !signals_asked);
+  if (n <= 0) return 0;
+  lua_pushlstring(L, text, (size_t)n);
+  return 1;
+}
+
+// p:kill(): ends the process at once.
+static int process_kill(lua_State *L) {
+  Process *p = check_process(L, 1);
+  if (p->pid > 0) kill(p->pid, SIGKILL);
+  return 0;
+}
+
+// p:wait() -> "exit", code | "signal", number: waits for its end.
+static int process_wait(lua_State *L) {
+  Process *p = check_process(L, 1);
+  while (p->pid > 0) {
+    if (waitpid(p->pid, &p->status, 0) == p->pid) p->pid = 0;
+    else if (errno != EINTR) return failed(L, errno);
+    else if (signals_asked) return 0;
+  }
+  bool by_signal = WIFSIGNALED(p->status);
+  lua_pushstring(L, by_signal ? "signal" : "exit");
+  lua_pushinteger(L, by_signal ? WTERMSIG(p->status)
+                               : WEXITSTATUS(p->status));
+  return 2;
+}
+
+static int process_close(lua_State *L) {
+  Process *p = check_process(L, 1);
+  if (p->fd >= 0) close(p->fd);
+  p->fd = -1;
+  if (p->pid <= 0) return 0;
+  kill(p->pid, SIGKILL);
+  while (waitpid(p->pid, &p->status, 0) < 0 && errno == EINTR) continue;
+  p->pid = 0;
+  return 0;
+}
+
+// poll(processes, seconds[, sends]) -> index of one that has something to
+// receive, or has ended, or (sends[index]) accepts more; nil: timeout.
+static int sys_poll(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_Number seconds = luaL_checknumber(L, 2);
+  bool sends = !lua_isnoneornil(L, 3);
+  if (sends) luaL_checktype(L, 3, LUA_TTABLE);
+  size_t n = (size_t)luaL_len(L, 1);
+  struct pollfd *list = lua_newuserdatauv(L, (n + 1) * sizeof *list, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, 1, (lua_Integer)i + 1);
+    list[i] = (struct pollfd){check_process(L, -1)->fd, POLLIN, 0};
+    lua_pop(L, 1);
+    if (!sends) continue;
+    if (lua_rawgeti(L, 3, (lua_Integer)i + 1) && lua_toboolean(L, -1))
+      list[i].events = POLLOUT;
+    lua_pop(L, 1);
+  }
+  int ms = seconds < 0 ? 0 : seconds > 1e6 ? 1000000000 : (int)(seconds * 1e3);
+  if (poll(list, n, ms) <= 0) return 0;
+  for (size_t i = 0; i < n; i++) {
+    if (!list[i].revents) continue;
+    lua_pushinteger(L, (lua_Integer)i + 1);
+    return 1;
+  }
+  return 0;
+}
+
+// lock(path) -> a handle that no other process gets until it is closed; creates
+// the file if absent | nil, reason
+static int sys_lock(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  Process *p = new_process(L);
+  p->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (p->fd < 0) return failed(L, errno);
+  while (flock(p->fd, LOCK_EX) != 0)
+    if (errno != EINTR || signals_asked) return failed(L, errno);
+  return 1;
+}
+
+// program() -> the running executable
+static int sys_program(lua_State *L) {
+  lua_pushliteral(L, "/proc/self/exe");
+  return 1;
+}
+
+// home() -> the folder of the running executable | nil, reason
+static int sys_home(lua_State *L) {
+  char path[PATH_MAX];
+  ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+  while (n > 0 && path[n - 1] != '/') n--;
+  if (n <= 0) return failed(L, errno);
+  lua_pushlstring(L, path, (size_t)n);
+  return 1;
+}
+
+void proclib_open(lua_State *L) {
+  static const luaL_Reg methods[] = {
+    {"send", process_send}, {"offer", process_offer},
+    {"receive", process_receive}, {"accept", process_accept},
+    {"finish", process_finish},
+    {"kill", process_kill}, {"wait", process_wait}, {"close", process_close},
+    {"__gc", process_close}, {"__close", process_close}, {NULL, NULL}};
+  static const luaL_Reg funcs[] = {
+    {"spawn", sys_spawn}, {"listen", sys_listen}, {"poll", sys_poll},
+    {"lock", sys_lock}, {"program", sys_program}, {"home", sys_home},
+    {"divert", sys_divert}, {NULL, NULL}};
+  luaL_newmetatable(L, MT_PROCESS);
+  luaL_setfuncs(L, methods, 0);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  luaL_setfuncs(L, funcs, 0);
+}

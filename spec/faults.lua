@@ -1,0 +1,222 @@
+--- Scripts of spec/faults/KIND/ with a fault each. Comments at the head of a
+-- script name its command and its report; comments in its text mend it:
+--   -- run: WORDS     `cutelua WORDS FILE`; without this line `cutelua FILE`
+--   -- needs: WHAT    what a machine has to have (faults.NEEDS)
+--   -- expect: TEXT   a line of the report; `--   TEXT` continues it; `…` is
+--                     any text; `ok` is no report at all
+--   CODE  -- wrong    a line that the mended script lacks
+--   -- mend: CODE     a line that the mended script adds
+-- A script runs as it stands, in the process of the spec.
+local check = require "cute.check"
+local core = require "cute.core"
+local cute = require "cute"
+local kernel = require "cute.lang.kernel"
+local report = require "cute.lang.report"
+local simreport = require "cute.lang.simreport"
+local source = require "cute.lang.source"
+local support = require "spec.support"
+
+local faults = {}
+
+local SEEDS = 4  -- schedules of a mended script
+local BOUNDS = {gpu = false, orders = 200, seconds = 10}  -- of its check
+
+--- Needs of scripts, and whether this machine meets them. Scripts with other
+-- needs run nowhere.
+faults.NEEDS = {
+  NVRTC = cute.jit.version() ~= nil,
+}
+
+-- The lines that a head expects.
+local function expected(text)
+  local list, open = {}, false
+  for line in text:gmatch "[^\n]+" do
+    local first, more = line:match "^%-%- expect: (.*)$",
+      open and line:match "^%-%-   +(.*)$"
+    if not line:find "^%-%-" then break end
+    if more then list[#list] = list[#list] .. " " .. more
+    else list[#list + 1] = first end
+    open = (first or more) and true
+  end
+  return list
+end
+
+--- A script's text without its marks: as it stands, or mended.
+---@param text string
+---@param mend boolean
+---@return string text
+---@return integer count of lines that differ
+function faults.version(text, mend)
+  local out, n = {}, 0
+  for line in text:gmatch "([^\n]*)\n" do
+    local wrong, added = line:match "^(.-)  %-%- wrong$",
+      line:match "^%s*%-%- mend: " and line:gsub("%-%- mend: ", "", 1)
+    if wrong or added then n = n + 1 end
+    if mend then line = added or not wrong and line
+    else line = wrong or not added and line end
+    if line then out[#out + 1] = line .. "\n" end
+  end
+  return table.concat(out), n
+end
+
+--- A script of a fault.
+---@param path string
+---@return {path: string, text: string, mended: string?, run: string,
+-- needs: string?, expect: string[]}
+function faults.read(path)
+  local text = assert(support.read(path), path)
+  local mended, n = faults.version(text, true)
+  local f = {path = path, text = text, mended = n > 0 and mended or nil,
+             expect = expected(text),
+             run = text:match "^%-%- run: ([^\n]*)"
+               or text:match "\n%-%- run: ([^\n]*)" or "",
+             needs = text:match "\n%-%- needs: ([^\n]*)"}
+  assert(f.expect[1], path .. " expects nothing")
+  return f
+end
+
+--- The scripts of all kinds, or of one, by their paths.
+---@param kind? string
+---@return table[]
+function faults.list(kind)
+  local list = {}
+  local p <close> = io.popen(("ls spec/faults/%s/*.lua"):format(kind or "*"))
+  for path in p:lines() do list[#list + 1] = faults.read(path) end
+  return list
+end
+
+local STOP = {}  -- behind a bug a script does not go on
+
+-- Runs a text in the place of a script: nil, or the program's words about its
+-- error.
+local function execute(path, text)
+  local chunk, env = "@" .. path, {arg = {[0] = path}}
+  source.add(chunk, text)
+  local script = assert(load(text, chunk, "t",
+                             setmetatable(env, {__index = _G})))
+  local ok, failure = xpcall(script, report.capture)
+  local said = not ok and failure.value ~= STOP
+    and report.format(failure, {prefix = "cutelua: "}) or nil
+  source.add(chunk, nil)
+  return said
+end
+
+-- Runs a launch, whose notes the program does not print.
+local function quiet(program, launch)
+  local found = core.sim_run(program.fn, launch)
+  simreport.attach(found, program)
+  for _, note in ipairs(found:notes()) do
+    simreport.new_note(program.info.name, note)
+  end
+  return found
+end
+
+-- Runs a text under a seed, or under its own: what the program prints of it,
+-- and whether it launched something on the simulator.
+local function plain(path, text, seed)
+  local said, launched = {}, false
+  local before = kernel.runner
+  kernel.runner = {run = function(program, launch)
+    launched, launch.seed = true, seed or launch.seed
+    local found = quiet(program, launch)
+    for _, r in ipairs(found.ok and found.relies or {}) do
+      said[#said + 1] = "note: " .. simreport.reliance(r)
+    end
+    return found
+  end}
+  local why = execute(path, text)
+  said[#said + 1] = why
+  kernel.runner = before
+  return table.concat(said, "\n"), launched
+end
+
+-- What `cutelua check` prints of a text.
+local function checked(path, text, opt)
+  local said, before = {}, kernel.runner
+  kernel.runner = {run = function(program, launch)
+    local v = check.launch(program, launch, opt)
+    said[#said + 1] = tostring(v)
+    if v.verdict == "bug" then error(STOP, 0) end
+    return quiet(program, launch)
+  end}
+  local why = execute(path, text)
+  said[#said + 1] = why
+  kernel.runner = before
+  return table.concat(said, "\n")
+end
+
+-- The options of a check: --orders 200 --no-gpu --surgeon.
+local function options(words)
+  local opt = {gpu = false}
+  for name, value in words:gmatch "%-%-(%l+) ?(%d*)" do
+    if name ~= "no" then opt[name] = tonumber(value) or true end
+  end
+  return opt
+end
+
+--- What the program prints of a script.
+---@param f table
+---@return string
+function faults.report(f)
+  if f.run == "" then return (plain(f.path, f.text)) end
+  local words = f.run:match "^check(.*)"
+  assert(words, f.path .. ": run: " .. f.run)
+  return checked(f.path, f.text, options(words))
+end
+
+-- Does a line of a report say something that has to be expected?
+local function counts(line)
+  return line:find " %[[%l-]+%]$" or line:find "^note: "
+    or line:find "^check: kernel " or line:find "^mended by "
+end
+
+local function fits(want, line)
+  if not want then return false end
+  local pattern = want:gsub("%p", "%%%0"):gsub("…", ".-")
+  return line:find("^" .. pattern .. "$") ~= nil
+end
+
+--- Compares a report with the lines that a script expects: they come in this
+-- order, and all that names a kind, a verdict, a note or a repair is expected.
+---@param f table
+---@param text string
+---@return string? difference
+function faults.differs(f, text)
+  local want = f.expect[1] == "ok" and {} or f.expect
+  local i, surplus = 1, nil
+  for line in text:gmatch "[^\n]+" do
+    line = line:gsub("%s+", " "):match "^ ?(.-) ?$"
+    if fits(want[i], line) then i = i + 1
+    elseif counts(line) then surplus = surplus or line end
+  end
+  if not surplus and not want[i] then return nil end
+  return ("%s: expected\n    %s\ngot\n%s"):format(f.path,
+    want[i] or "nothing behind the lines expected", text)
+end
+
+local silent = {}  -- mended texts that were looked at: several are the same
+
+--- Runs a mended script under several schedules, and checks it: nil, or what is
+-- reported.
+---@param f table
+---@return string?
+function faults.mended(f)
+  local body = f.mended:match "\n([^%-].*)$"  -- behind the head
+  if silent[body] then return nil end
+  local launched
+  for seed = 1, SEEDS do
+    local text
+    text, launched = plain(f.path, f.mended, seed)
+    if text ~= "" then return text end
+    if not launched then break end
+  end
+  if launched then
+    local text = checked(f.path, f.mended, BOUNDS)
+    for _, sign in ipairs {": bug\n", "\n  note: ", "cutelua: "} do
+      if text:find(sign, 1, true) then return text end
+    end
+  end
+  silent[body] = true
+end
+
+return faults

@@ -1,0 +1,8 @@
+-- The example of docs/errors.md.
+-- expect: cutelua: call:launch: block of 0: one to three integers of at least 1
+--   [bad-launch]
+-- expect: spec/faults/bad-launch/example.lua:7 in main chunk
+local cute = require "cute"
+
+cute.kernel("k", function() end)():launch {grid = 1, block = 0, device = "sim"}  -- wrong
+-- mend: cute.kernel("k", function() end)():launch {grid = 1, block = 32, device = "sim"}

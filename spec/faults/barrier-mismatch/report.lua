@@ -1,0 +1,25 @@
+-- The example of docs/errors.md.
+-- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
+-- expect: spec/faults/barrier-mismatch/report.lua:15 in run
+-- expect: report.lua:20: nothing orders this arrival at barrier 1 behind its
+--   last round: it may be counted there, in place of another [barrier-mismatch]
+-- expect: the other: report.lua:21
+-- expect: let those who come wait for it, or for who waited there; roles have
+--   barriers of their own
+-- expect: 1 more may follow from it
+local cute = require "cute"
+local X = cute.zeros({32, 32}, cute.f32)
+local function run(launch, f, ...)
+  launch.grid, launch.block = launch.grid or 1, launch.block or 32
+  launch.device = "sim"
+  cute.kernel("k", f)(...):launch(launch)
+end
+
+run({block = 64}, function(mX)
+  local n = cute.arch.warp_idx():eq(0)  -- wrong
+  cute.when(n, function() cute.arch.barrier_arrive(1, 64) end, function()  -- wrong
+    cute.arch.barrier_arrive(1, 32)  -- wrong
+    cute.arch.barrier_arrive(1, 32)  -- wrong
+  end)  -- wrong
+  cute.arch.barrier(1, 64)
+end, X)

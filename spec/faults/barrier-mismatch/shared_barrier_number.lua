@@ -1,0 +1,35 @@
+-- Two warpgroups stage their tiles behind barriers of one number.
+-- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
+-- expect: spec/faults/barrier-mismatch/shared_barrier_number.lua:34 in main
+--   chunk
+-- expect: shared_barrier_number.lua:25: nothing orders this arrival at barrier
+--   1 behind its last round: it may be counted there, in place of another
+--   [barrier-mismatch]
+-- expect: the other: shared_barrier_number.lua:29
+-- expect: let those who come wait for it, or for who waited there; roles have
+--   barriers of their own
+-- expect: 7 more may follow from it
+local cute = require "cute"
+local arch = cute.arch
+
+local function smem(n, dtype)
+  return cute.make_smem_tensor(dtype or cute.f32, cute.make_layout(n), 128)
+end
+
+local k = cute.kernel("faulty", function(y)
+  local t = arch.thread_idx()
+  local s = smem(256)
+  local group = t // 128
+  for k in cute.range(3) do
+    s[t] = t:to(cute.f32) + k:to(cute.f32)
+    arch.barrier {barrier_id = 1,  -- wrong
+    -- mend: arch.barrier {barrier_id = group + 1,
+                  number_of_threads = 128}
+    y[t] = s[group * 128 + (127 - t % 128)]
+    arch.barrier {barrier_id = 1,  -- wrong
+    -- mend: arch.barrier {barrier_id = group + 1,
+                  number_of_threads = 128}
+  end
+end)
+k(cute.zeros({256}, cute.f32)):launch {grid = 1, block = 256,
+  device = "sim:sm_90a", seed = 1}

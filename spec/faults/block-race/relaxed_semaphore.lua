@@ -1,0 +1,35 @@
+-- The semaphore of a split-K tile goes up by a relaxed atomic.
+-- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
+-- expect: spec/faults/block-race/relaxed_semaphore.lua:34 in main chunk
+-- expect: relaxed_semaphore.lua:26: read by block (1,0,0) and write by block
+--   (0,0,0) with nothing to order them: element 0 of global tensor 'sum'
+--   [block-race]
+-- expect: the other: thread 0
+-- expect: let one block do it, use atomics, or hand over with a release and an
+--   acquire for the gpu
+local cute = require "cute"
+local arch = cute.arch
+
+local function thread0(f) cute.when(arch.thread_idx():eq(0), f) end
+
+local function await(flag, turn)
+  local how = {sem = "acquire", scope = "gpu"}
+  cute.loop(function()
+    return arch.load(flag.iterator, nil, how):ne(turn)
+  end, function() end)
+end
+
+local k = cute.kernel("faulty", function(sum, turn)
+  local t, b = arch.thread_idx(), arch.block_idx()
+  thread0(function() await(turn, b) end)
+  arch.sync_threads()
+  sum[t] = sum[t] + 1
+  arch.sync_threads()
+  thread0(function()
+    arch.atomic_add(turn.iterator, 1, {sem = "relaxed",  -- wrong
+    -- mend: arch.atomic_add(turn.iterator, 1, {sem = "release",
+                                       scope = "gpu"})
+  end)
+end)
+k(cute.zeros({64}, cute.f32), cute.zeros({1}, cute.i32)):launch {
+  grid = 2, block = 64, device = "sim:sm_90a", seed = 1}

@@ -1,0 +1,28 @@
+-- The example of docs/errors.md.
+-- expect: cutelua: simulator: kernel k: 2 faults [kernel-fault]
+-- expect: spec/faults/block-race/report.lua:19 in run
+-- expect: report.lua:24: write after a read by another lane of the warp with no
+--   __syncwarp in between: element 0 of global tensor 'mX' [warp-race]
+-- expect: the other: thread 1
+-- expect: many add to one element by an atomic (cute.arch.atomic_add); else
+--   read, cute.arch.sync_warp(), then write
+-- expect: report.lua:24: write by block (1,0,0) and write by block (0,0,0) with
+--   nothing to order them: element 0 of global tensor 'mX' [block-race]
+-- expect: the other: thread 0
+-- expect: let one block do it, use atomics, or hand over with a release and an
+--   acquire for the gpu
+local cute = require "cute"
+local X = cute.zeros({32, 32}, cute.f32)
+local function run(launch, f, ...)
+  launch.grid, launch.block = launch.grid or 1, launch.block or 32
+  launch.device = "sim"
+  cute.kernel("k", f)(...):launch(launch)
+end
+
+run({grid = 2}, function(mX)
+  local tid, block = cute.arch.thread_idx(), cute.arch.block_idx()  -- wrong
+  mX[{0, 0}] = mX[{0, 0}] + 1     -- a sum over the blocks?  -- wrong
+  -- mend: cute.when(cute.arch.thread_idx():eq(0), function()
+    -- mend: cute.arch.atomic_add(mX.iterator, 1.0)
+  -- mend: end)
+end, X)

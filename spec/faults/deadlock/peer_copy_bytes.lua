@@ -1,0 +1,53 @@
+-- Bytes are sent to the peer, the copy tells the sender's mbarrier.
+-- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
+-- expect: spec/faults/deadlock/peer_copy_bytes.lua:52 in main chunk
+-- expect: peer_copy_bytes.lua:48: no warp can go on: 1 warp waits (warp 0) at
+--   mbarrier 'all'[0] for the end of phase 0 (parity 0), which lacks nothing;
+--   128 bytes came that nobody expected [deadlock]
+-- expect: expected: peer_copy_bytes.lua:43
+-- expect: a TMA load brings the tx_bytes of its atom, whole boxes, whatever of
+--   them lies outside: expect all that come
+local cute = require "cute"
+local arch = cute.arch
+local cpasync = cute.nvgpu.cpasync
+local SEND = cute.make_copy_atom(cpasync.CopyBulkS2SOp(), cute.f32)
+
+local function thread0(f) cute.when(arch.thread_idx():eq(0), f) end
+
+local function meet()
+  arch.cluster_arrive()
+  arch.cluster_wait()
+end
+
+local function smem(n, dtype)
+  return cute.make_smem_tensor(dtype or cute.f32, cute.make_layout(n), 128)
+end
+
+local function barriers(counts)
+  local all = arch.alloc_smem(cute.i64, #counts)
+  thread0(function()
+    for i, n in ipairs(counts) do arch.mbarrier_init(all + (i - 1), n) end
+    arch.mbarrier_init_fence()
+  end)
+  meet()
+  return all
+end
+
+local k = cute.kernel("faulty", function(y)
+  local t, rank = arch.thread_idx(), arch.block_idx_in_cluster()
+  local s, d, bar = smem(64), smem(64), barriers {1}
+  s[t], s[t + 32] = 1, 2
+  arch.fence_view_async_shared()
+  arch.sync_warp()
+  thread0(function()
+    arch.mbarrier_arrive_and_expect_tx(bar, 128)  -- wrong
+    -- mend: arch.mbarrier_arrive_and_expect_tx(bar, 256)
+    local from, to = cpasync.group_bulk_copy_modes(s, d)
+    cute.copy(SEND, from, to, {mbar_ptr = bar, cta_rank = 1 - rank})
+  end)
+  arch.mbarrier_wait(bar, 0)
+  y[rank * 64 + t] = d[t + 32]
+  meet()
+end)
+k(cute.zeros({128}, cute.f32)):launch {grid = 2, cluster = 2, block = 32,
+  device = "sim:sm_90a", seed = 1}

@@ -1,0 +1,29 @@
+-- A barrier of the block in a branch of one role.
+-- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
+-- expect: spec/faults/deadlock/sync_threads_in_role.lua:28 in main chunk
+-- expect: sync_threads_in_role.lua:21: no warp can go on: 1 warp waits (warp 0)
+--   at barrier 0, where 32 threads came and 64 are needed; 1 warp ended without
+--   coming [deadlock]
+-- expect: no thread that is left comes there: make it for those that do, or let
+--   the others come
+local cute = require "cute"
+local arch = cute.arch
+local when = cute.when
+
+local function smem(n, dtype)
+  return cute.make_smem_tensor(dtype or cute.f32, cute.make_layout(n), 128)
+end
+
+local k = cute.kernel("faulty", function(y)
+  local t, s = arch.thread_idx(), smem(32)
+  when(arch.warp_idx():eq(0), function()
+    s[t] = 1
+    arch.sync_threads()  -- wrong
+    -- mend: arch.sync_warp()
+    y[t] = s[31 - t]
+  end)
+  -- mend: arch.sync_threads()
+  when(arch.warp_idx():eq(1), function() y[t] = 2 end)
+end)
+k(cute.zeros({64}, cute.f32)):launch {grid = 1, block = 64,
+  device = "sim:sm_90a", seed = 1}

@@ -1,0 +1,11 @@
+-- The example of docs/errors.md.
+-- expect: cutelua: sync waits for the GPU, which runs nothing while a graph is
+--   captured [in-graph]
+-- expect: spec/faults/in-graph/example.lua:9 in main chunk
+-- expect: hint: wait, and look at results, behind graph:launch()
+local cute = require "cute"
+
+local s = cute.stream "sim"
+cute.graph(function() s:sync() end, {device = "sim"})  -- wrong
+-- mend: cute.graph(function() end, {device = "sim"}):launch(s)
+-- mend: s:sync()

@@ -1,0 +1,46 @@
+-- One warp fills a ring by stores, and another warp reads it. Fault: the
+-- mbarrier of a full stage counts 1 arrivals.
+-- expect: cutelua: simulator: kernel roles: 1 fault [kernel-fault]
+-- expect: spec/faults/mbarrier/roles_full_1.lua:45 in main chunk
+-- expect: roles_full_1.lua:33: mbarrier 'full'[0] takes 1 arrival a phase; 32
+--   arrivals come at once where 1 is lacking [mbarrier]
+-- expect: the other: roles_full_1.lua:22
+-- expect: mbarrier_init counts the threads that arrive in a phase: make it for
+--   as many, or let one lane arrive
+local cute = require "cute"
+local arch, _ = cute.arch, cute._
+
+local STAGES, ROUNDS = 2, 6
+local Y = cute.zeros({32 * ROUNDS}, cute.f32)
+local k = cute.kernel("roles", function(y)
+  local warp, lane = arch.warp_idx(), arch.lane_idx()
+  local s = cute.make_smem_tensor(cute.f32, cute.make_layout {32, STAGES})
+  local full = arch.alloc_smem(cute.i64, STAGES)
+  local empty = arch.alloc_smem(cute.i64, STAGES)
+  cute.when(arch.thread_idx():eq(0), function()
+    for i = 0, STAGES - 1 do
+      arch.mbarrier_init(full + i, 1)  -- wrong
+      -- mend: arch.mbarrier_init(full + i, 32)
+      arch.mbarrier_init(empty + i, 32)
+    end
+  end)
+  arch.sync_threads()
+  cute.when(warp:eq(0), function()
+    for r in cute.range(ROUNDS) do
+      local i, turn = r % STAGES, r // STAGES % 2
+      arch.mbarrier_wait(empty + i, 1 - turn)
+      s[{lane, i}] = r:to(cute.f32)
+      arch.mbarrier_arrive(full + i)
+    end
+  end, function()
+    for r in cute.range(ROUNDS) do
+      local i, turn = r % STAGES, r // STAGES % 2
+      arch.mbarrier_wait(full + i, turn)
+      local v = s[{31 - lane, i}]
+      arch.mbarrier_arrive(empty + i)
+      y[lane + 32 * r] = v
+    end
+  end)
+end)
+k(Y):launch {grid = 1, block = 64,
+  device = "sim:sm_90a", seed = 1}

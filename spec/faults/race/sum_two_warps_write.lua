@@ -1,0 +1,38 @@
+-- Adds the values of a block by halves. Fault: two warps write one element.
+-- expect: cutelua: simulator: kernel sum: 1 fault [kernel-fault]
+-- expect: spec/faults/race/sum_two_warps_write.lua:37 in main chunk
+-- expect: sum_two_warps_write.lua:34: two warps write one element with no
+--   barrier in between: element 3 of shared tensor 's' [race]
+-- expect: the other: thread 95
+-- expect: let one thread write it, or use an atomic; where one comes after the
+--   other, sync_threads() in between
+-- expect: 1 more may follow from it
+local cute = require "cute"
+local arch, _ = cute.arch, cute._
+
+local X, Y = cute.zeros({128}, cute.f32), cute.zeros({1}, cute.f32)
+local k = cute.kernel("sum", function(x, y)
+  local tid = arch.thread_idx()
+  local s = cute.make_smem_tensor(cute.f32, cute.make_layout(128))
+  s[tid] = x[tid]
+  arch.sync_threads()
+  for _, n in ipairs {64, 32} do
+    cute.when(tid:lt(n), function()
+      s[tid] = s[tid] + s[tid + n]
+    end)
+    arch.sync_threads()
+  end
+  cute.when(tid:lt(32), function()
+    for _, n in ipairs {16, 8, 4, 2, 1} do
+      local v = s[tid] + s[tid + n]
+      arch.sync_warp()
+      s[tid] = v
+      arch.sync_warp()
+    end
+  end)
+  arch.sync_threads()
+  cute.when(tid:ge(64), function() s[3] = tid:to(cute.f32) y[0] = s[3] end)  -- wrong
+  -- mend: cute.when(tid:eq(127), function() y[0] = s[0] end)
+end)
+k(X, Y):launch {grid = 1, block = 128,
+  device = "sim:sm_90a", seed = 1}

@@ -1,0 +1,21 @@
+-- The loader's warps give registers back in a branch that one of them misses.
+-- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
+-- expect: spec/faults/registers/setmaxnreg_three_warps.lua:20 in main chunk
+-- expect: setmaxnreg_three_warps.lua:16: warp 3 ended without the setmaxnreg
+--   for 40 registers that warp 0 executed: all warps of a warpgroup (0 to 3) do
+--   [registers]
+-- expect: all four warps of a warpgroup execute one setmaxnreg: outside of the
+--   branch, or in one for whole warpgroups (warp_idx() // 4)
+local cute = require "cute"
+local arch = cute.arch
+local when = cute.when
+
+local k = cute.kernel("faulty", function(y)
+  when(arch.warp_idx():lt(3), function()  -- wrong
+  -- mend: when(arch.warp_idx():lt(4), function()
+    arch.setmaxregister_decrease(40)
+  end)
+  y[arch.thread_idx()] = 1
+end)
+k(cute.zeros({128}, cute.f32)):launch {grid = 1, block = 128,
+  device = "sim:sm_90a", seed = 1}

@@ -1,0 +1,24 @@
+-- The acquisition of a lock is relaxed.
+-- run: check --surgeon
+-- expect: check: kernel k: bug
+-- expect: lock_acquire.lua:19: read by block (0,0,0) and write by block (1,0,0)
+--   with nothing to order them: element 0 of global tensor 'count' [block-race]
+-- expect: the other: thread 0
+-- expect: let one block do it, use atomics, or hand over with a release and an
+--   acquire for the gpu
+-- expect: mended by sem = "acquire" at lock_acquire.lua:16
+local cute = require "cute"
+local arch = cute.arch
+
+local k = cute.kernel("k", function(lock, count)
+  cute.when(arch.thread_idx():eq(0), function()
+    cute.loop(function()
+      return arch.atomic_cas(lock.iterator,
+                             {cmp = 0, val = 1, sem = "relaxed"}):ne(0)
+    end, function() end)
+    count[0] = count[0] + 1
+    arch.atomic_exch(lock.iterator, 0, {sem = "release"})
+  end)
+end)
+k(cute.zeros({1}, cute.i32), cute.zeros({1}, cute.i32)):launch {grid = 2,
+  block = 32, device = "sim"}

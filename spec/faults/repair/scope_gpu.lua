@@ -1,0 +1,29 @@
+-- The load of another block's flag has the scope of a block.
+-- run: check --surgeon
+-- expect: check: kernel k: bug
+-- expect: scope_gpu.lua:22: read by block (1,0,0) and atomic write by block
+--   (0,0,0) with nothing to order them: element 0 of global tensor 'flag'
+--   [block-race]
+-- expect: the other: scope_gpu.lua:18, thread 0
+-- expect: let one block do it, use atomics, or hand over with a release and an
+--   acquire for the gpu
+-- expect: mended by scope = "gpu" at scope_gpu.lua:22
+local cute = require "cute"
+local arch = cute.arch
+
+local k = cute.kernel("k", function(x, y, flag)
+  local i = arch.block_idx()
+  cute.when(i:eq(0), function()
+    x[0] = 7
+    arch.store(flag.iterator, 1, {sem = "release", scope = "gpu"})
+  end)
+  cute.when(i:eq(1), function()
+    cute.loop(function()
+      return arch.load(flag.iterator, cute.i32,
+                       {sem = "acquire", scope = "cta"}):eq(0)
+    end, function() end)
+    y[0] = x[0]
+  end)
+end)
+local function ints(n) return cute.zeros({n}, cute.i32) end
+k(ints(1), ints(1), ints(1)):launch {grid = 2, block = 1, device = "sim"}

@@ -1,0 +1,494 @@
+--- Kernels of CUDA C in the style of other projects, with references in Lua.
+-- An entry: name, text of the function, launch {grid, block, smem, cluster},
+-- args(n) -> arguments and {output = reference(i)}.
+local cute = require "cute"
+
+local function ints(n, f)
+  local t = cute.zeros({n}, cute.i32)
+  for i = 0, n - 1 do t[i] = f(i) end
+  return t
+end
+
+local function floats(n, f)
+  local t = cute.zeros({n}, cute.f32)
+  for i = 0, n - 1 do t[i] = f(i) end
+  return t
+end
+
+local function noise(i) return (i * 7919 + 13) % 101 - 50 end
+
+local function trunc(a, b)
+  local q = math.abs(a) // math.abs(b)
+  return (a < 0) ~= (b < 0) and -q or q
+end
+
+local INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x;"
+local list = {}
+local function add(k) list[#list + 1] = k end
+
+add {name = "switch_with_fallthrough", text = INDEX .. [[
+  if (i >= n) return;
+  int v = x[i], r;
+  switch (v % 9) {
+    case 0: r = 1; break;
+    case 1: r = v * 3; break;
+    case 2: v ^= 5;
+    case 3: r = v + 7; break;
+    case 4: return;
+    case 5: r = -v; break;
+    case 6: r = v << 2; break;
+    default: r = 100;
+  }
+  y[i] = r;]], params = "const int *x, int *y, int n",
+  args = function(n)
+    local x = ints(n, function(i) return math.abs(noise(i)) end)
+    return {x, ints(n, function() return -7 end), n}, 2, function(i)
+      local v = x[i]
+      local k = v % 9
+      if k == 0 then return 1 elseif k == 1 then return v * 3
+      elseif k == 2 then return (v ~ 5) + 7 elseif k == 3 then return v + 7
+      elseif k == 4 then return -7 elseif k == 5 then return -v
+      elseif k == 6 then return v << 2 end
+      return 100
+    end
+  end}
+
+add {name = "break_continue_goto", text = INDEX .. [[
+  if (i >= n) return;
+  int c = 0;
+  for (int j = 0; j < 40; j++) {
+    int v = x[(i + j) % n];
+    if (v < -45) break;
+    if (v > 20) continue;
+    for (int k = 0; k < 5; k++) {
+      if (v * k > 60) goto out;
+      c += k;
+    }
+    c++;
+  }
+  out: y[i] = c;]], params = "const int *x, int *y, int n",
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      local c = 0
+      for j = 0, 39 do
+        local v = x[(i + j) % n]
+        if v < -45 then break end
+        if v <= 20 then
+          for k = 0, 4 do
+            if v * k > 60 then return c end
+            c = c + k
+          end
+          c = c + 1
+        end
+      end
+      return c
+    end
+  end}
+
+add {name = "histogram_in_shared_memory", text = [[
+  __shared__ int s[16];
+  if (threadIdx.x < 16) s[threadIdx.x] = 0;
+  __syncthreads();]] .. INDEX .. [[
+  if (i < n) atomicAdd(&s[x[i] & 15], 1);
+  __syncthreads();
+  if (threadIdx.x < 16) atomicAdd(&y[threadIdx.x], s[threadIdx.x]);]],
+  params = "const int *x, int *y, int n",
+  args = function(n)
+    local x = ints(n, function(i) return math.abs(noise(i)) end)
+    return {x, ints(16, function() return 0 end), n}, 2, function(b)
+      local c = 0
+      for i = 0, n - 1 do if x[i] & 15 == b then c = c + 1 end end
+      return c
+    end
+  end}
+
+add {name = "atomic_max_and_cas", text = INDEX .. [[
+  if (i < n) {
+    atomicMax(&y[0], x[i]);
+    int old = atomicAdd(&y[1], 0), want;
+    do { want = old; old = atomicCAS(&y[1], want, want + (x[i] & 3)); }
+    while (old != want);
+  }]], params = "const int *x, int *y, int n", racy = true,
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(2, function() return 0 end), n}, 2, function(k)
+      local most, sum = 0, 0
+      for i = 0, n - 1 do
+        most = math.max(most, x[i])
+        sum = sum + (x[i] & 3)
+      end
+      return k == 0 and most or sum
+    end
+  end}
+
+add {name = "warp_sum_by_shuffles", text = INDEX .. [[
+  int v = i < n ? x[i] : 0;
+  for (int o = 16; o; o >>= 1) v += __shfl_down_sync(~0u, v, o);
+  if ((threadIdx.x & 31) == 0) y[i / 32] = v;]],
+  params = "const int *x, int *y, int n",
+  args = function(n)
+    local x = ints(n, noise)
+    local warps = (n + 63) // 64 * 2
+    return {x, ints(warps, function() return 0 end), n}, 2, function(w)
+      local sum = 0
+      for i = 32 * w, math.min(32 * w + 31, n - 1) do sum = sum + x[i] end
+      return sum
+    end
+  end}
+
+add {name = "scan_in_dynamic_shared_memory", block = 256, smem = 1024, text = [[
+  extern __shared__ int t[];
+  int i = threadIdx.x;
+  t[i] = i < n ? x[i] : 0;
+  __syncthreads();
+  for (int d = 1; d < blockDim.x; d *= 2) {
+    int v = i >= d ? t[i - d] : 0;
+    __syncthreads();
+    t[i] += v;
+    __syncthreads();
+  }
+  if (i < n) y[i] = t[i];]], params = "const int *x, int *y, int n", most = 200,
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      local sum = 0
+      for k = 0, i do sum = sum + x[k] end
+      return sum
+    end
+  end}
+
+add {name = "shared_memory_of_mixed_widths", block = 128, smem = 2048, text = [[
+  extern __shared__ char raw[];
+  double *d = (double *)raw;
+  short *s = (short *)(raw + 8 * blockDim.x);
+  unsigned char *b = (unsigned char *)(s + blockDim.x);
+  int i = threadIdx.x;
+  if (i < n) {
+    b[i] = x[i] & 255;
+    s[i] = (short)(x[i] * 3 - 100);
+    d[i] = x[i] * 0.5;
+  }
+  __syncthreads();
+  if (i < n) {
+    int j = n - 1 - i;
+    y[i] = (int)(2 * d[j]) + s[j] + b[j];
+  }]], params = "const int *x, int *y, int n", most = 125,
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      local v = x[n - 1 - i]
+      return v + (v * 3 - 100) + (v & 255)
+    end
+  end}
+
+add {name = "transpose_with_padding", block = {32, 8}, text = [[
+  __shared__ int t[32][33];
+  int a = blockIdx.x * 32 + threadIdx.x, b = blockIdx.y * 32 + threadIdx.y;
+  for (int j = 0; j < 32; j += 8)
+    if (a < n && b + j < 37) t[threadIdx.y + j][threadIdx.x] = x[(b + j) * n + a];
+  __syncthreads();
+  a = blockIdx.y * 32 + threadIdx.x;
+  b = blockIdx.x * 32 + threadIdx.y;
+  for (int j = 0; j < 32; j += 8)
+    if (a < 37 && b + j < n) y[(b + j) * 37 + a] = t[threadIdx.x][threadIdx.y + j];]],
+  params = "const int *x, int *y, int n",
+  grid = function(n) return {(n + 31) // 32, 2} end, most = 100,
+  args = function(n)
+    local x = ints(37 * n, noise)
+    return {x, ints(37 * n, function() return 0 end), n}, 2, function(i)
+      return x[i % 37 * n + i // 37]
+    end
+  end}
+
+add {name = "division_and_remainder", text = INDEX .. [[
+  if (i < n) {
+    int z = (i % 7) - 3;
+    y[i] = z ? x[i] / z * 1000 + x[i] % z : -1;
+  }]], params = "const int *x, int *y, int n",
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      local z = i % 7 - 3
+      if z == 0 then return -1 end
+      local q = trunc(x[i], z)
+      return q * 1000 + x[i] - q * z
+    end
+  end}
+
+add {name = "hash_of_64_bits", text = INDEX .. [[
+  if (i < n) {
+    unsigned long long v = (unsigned)x[i];
+    v ^= v >> 33; v *= 0xff51afd7ed558ccdULL; v ^= v >> 29;
+    y[i] = (int)(v >> 7) + __popcll(v) + __clzll(v);
+  }]], params = "const int *x, int *y, int n",
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      local v = x[i] & 0xffffffff
+      v = v ~ v >> 33
+      v = v * 0xff51afd7ed558ccd
+      v = v ~ v >> 29
+      local bits, zeros = 0, 64
+      for k = 0, 63 do
+        if v >> k & 1 == 1 then bits, zeros = bits + 1, 63 - k end
+      end
+      local sum = (v >> 7 & 0xffffffff) + bits + zeros
+      return (sum & 0xffffffff ~ 0x80000000) - 0x80000000
+    end
+  end}
+
+add {name = "pointers_that_walk", text = [[
+  int *e = y + n;
+  for (int *p = y + blockIdx.x * blockDim.x + threadIdx.x; p < e;
+       p += gridDim.x * blockDim.x) *p = *p * 3 + 1;]],
+  params = "const int *x, int *y, int n", grid = function() return 2 end,
+  args = function(n)
+    return {ints(1, noise), ints(n, noise), n}, 2, function(i)
+      return noise(i) * 3 + 1
+    end
+  end}
+
+add {name = "early_returns_in_loops", text = INDEX .. [[
+  if (i >= n) return;
+  if (x[i] == 0) { y[i] = -1; return; }
+  int c = 0, v = x[i] < 0 ? -x[i] : x[i];
+  while (v != 1) {
+    if (c == 50) { y[i] = -2; return; }
+    v = v & 1 ? 3 * v + 1 : v / 2;
+    c++;
+  }
+  y[i] = c;]], params = "const int *x, int *y, int n",
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      if x[i] == 0 then return -1 end
+      local c, v = 0, math.abs(x[i])
+      while v ~= 1 do
+        if c == 50 then return -2 end
+        v = v % 2 == 1 and 3 * v + 1 or v // 2
+        c = c + 1
+      end
+      return c
+    end
+  end}
+
+add {name = "compaction_by_ballots", text = INDEX .. [[
+  unsigned b = __ballot_sync(~0u, i < n && x[i] > 0);
+  int before = __popc(b & ((1u << (threadIdx.x & 31)) - 1));
+  if (i < n) y[i] = x[i] > 0 ? before : -1;]],
+  params = "const int *x, int *y, int n",
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      if x[i] <= 0 then return -1 end
+      local c = 0
+      for k = i // 32 * 32, i - 1 do if x[k] > 0 then c = c + 1 end end
+      return c
+    end
+  end}
+
+add {name = "one_of_two_pointers", text = INDEX .. [[
+  const int *p = n & 1 ? x : z;
+  if (i < n) y[i] = p[i] + 1;]],
+  params = "const int *x, int *y, int n, const int *z",
+  args = function(n)
+    local x = ints(n, noise)
+    local z = ints(n, function(i) return 1000 + i end)
+    return {x, ints(n, function() return 0 end), n, z}, 2, function(i)
+      return (n % 2 == 1 and x[i] or z[i]) + 1
+    end
+  end}
+
+add {name = "vectors_of_four", text = INDEX .. [[
+  if (4 * i + 3 < n) {
+    int4 v = ((const int4 *)x)[i];
+    ((int4 *)y)[i] = make_int4(v.w, v.z, v.y, v.x);
+  }]], params = "const int *x, int *y, int n",
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 5 end), n}, 2, function(i)
+      return i // 4 * 4 + 3 < n and x[i // 4 * 4 + 3 - i % 4] or 5
+    end
+  end}
+
+add {name = "structure_by_value", text = INDEX .. [[
+  if (i < s.n) s.y[i] = s.x[i] * s.a[1] + s.a[0];]], structure =
+  "struct S { const int *x; short a[2]; int n; int *y; };",
+  params = "S s",
+  args = function(n)
+    local x, y = ints(n, noise), ints(n, function() return 0 end)
+    return {{[0] = x, [8] = {3, "i16"}, [10] = {-7, "i16"},
+             [12] = {n, "i32"}, [16] = y}}, y, function(i)
+      return x[i] * -7 + 3
+    end
+  end}
+
+add {name = "last_block_adds_up", text = [[
+  __shared__ bool last;]] .. INDEX .. [[
+  int v = i < n ? x[i] : 0;
+  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+  if ((threadIdx.x & 31) == 0) atomicAdd(&y[2], v);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicAdd(&y[1], 1) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (last && threadIdx.x == 0) { __threadfence(); y[0] = atomicAdd(&y[2], 0); }]],
+  params = "const int *x, int *y, int n",
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(3, function() return 0 end), n}, 2, function(k)
+      local sum = 0
+      for i = 0, n - 1 do sum = sum + x[i] end
+      return k == 1 and (n + 63) // 64 or sum
+    end
+  end}
+
+add {name = "copies_by_cp_async", smem = 1024, text = INDEX .. [[
+  extern __shared__ int t[];
+  unsigned at = (unsigned)__cvta_generic_to_shared(&t[4 * threadIdx.x]);
+  int bytes = 4 * i + 3 < n ? 16 : 0;
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :: "r"(at), "l"(x + (bytes ? 4 * i : 0)), "r"(bytes));
+  asm volatile("cp.async.commit_group;");
+  asm volatile("cp.async.wait_group 0;");
+  __syncthreads();
+  int other = blockDim.x - 1 - threadIdx.x;
+  int sum = 0;
+  for (int k = 0; k < 4; k++) sum += t[4 * other + k];
+  if (i < n) y[i] = sum;]], params = "const int *x, int *y, int n",
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      local j = i // 64 * 64 + 63 - i % 64
+      if 4 * j + 3 >= n then return 0 end
+      return x[4 * j] + x[4 * j + 1] + x[4 * j + 2] + x[4 * j + 3]
+    end
+  end}
+
+add {name = "rounding_of_floats", text = INDEX .. [[
+  if (i < n) {
+    float v = x[i] * 0.37f;
+    y[i] = (int)v + (int)floorf(v) * 100 + __float2int_rn(v) * 10000 +
+           (v < 0.5f ? 1 : 0) + (int)fminf(fabsf(v), 3.0f);
+  }]], params = "const int *x, int *y, int n",
+  args = function(n)
+    local x = ints(n, noise)
+    local f = floats(1, function() return 0.37 end)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      local v = cute.zeros({1}, cute.f32)
+      v[0] = x[i] * f[0]
+      v = v[0]
+      local near = math.floor(v + 0.5)
+      if near - v == 0.5 and near % 2 == 1 then near = near - 1 end
+      local cut = v < 0 and math.ceil(v) or math.floor(v)
+      return cut + math.floor(v) * 100 + near * 10000 + (v < 0.5 and 1 or 0)
+        + math.floor(math.min(math.abs(v), 3.0))
+    end
+  end}
+
+local CLUSTER = [[
+  unsigned rank, at = (unsigned)__cvta_generic_to_shared(&s[0]), there;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));]]
+local SYNC = [[
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");]]
+
+add {name = "neighbour_in_a_cluster", cluster = 2, text = [[
+  __shared__ int s[64];]] .. CLUSTER .. INDEX .. [[
+  s[threadIdx.x] = i < n ? x[i] : 0;]] .. SYNC .. [[
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(there) : "r"(at), "r"(rank ^ 1));
+  int v;
+  asm volatile("ld.shared::cluster.u32 %0, [%1];"
+               : "=r"(v) : "r"(there + 4 * threadIdx.x));]] .. SYNC .. [[
+  if (i < n) y[i] = v;]], params = "const int *x, int *y, int n",
+  grid = function(n) return (n + 127) // 128 * 2 end,
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      local j = i ~ 64
+      return j < n and x[j] or 0
+    end
+  end}
+
+add {name = "arrival_at_another_block", cluster = 2, text = [[
+  __shared__ int s[64];
+  __shared__ unsigned long long bar;]] .. CLUSTER .. INDEX .. [[
+  unsigned b = (unsigned)__cvta_generic_to_shared(&bar);
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;" :: "r"(b));
+    asm volatile("fence.mbarrier_init.release.cluster;");
+  }]] .. SYNC .. [[
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(there) : "r"(at), "r"(rank ^ 1));
+  asm volatile("st.shared::cluster.u32 [%0], %1;"
+               :: "r"(there + 4 * threadIdx.x), "r"(i < n ? x[i] : 0));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(there) : "r"(b), "r"(rank ^ 1));
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];"
+               :: "r"(there) : "memory");
+  asm volatile("{.reg .pred p; W: mbarrier.try_wait.parity.acquire.cluster"
+    ".shared::cta.b64 p, [%0], 0; @p bra D; bra W; D: }" :: "r"(b) : "memory");
+  if (i < n) y[i] = s[threadIdx.x];]] .. SYNC,
+  params = "const int *x, int *y, int n",
+  grid = function(n) return (n + 127) // 128 * 2 end,
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      local j = i ~ 64
+      return j < n and x[j] or 0
+    end
+  end}
+
+add {name = "bulk_copy_of_bytes", text = [[
+  __shared__ alignas(128) int s[64];
+  __shared__ alignas(8) unsigned long long bar;
+  unsigned at = (unsigned)__cvta_generic_to_shared(s);
+  unsigned b = (unsigned)__cvta_generic_to_shared(&bar);
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(b));
+    asm volatile("fence.mbarrier_init.release.cluster;");
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;"
+                 :: "r"(b) : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global"
+      ".mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];"
+      :: "r"(at), "l"(x + 64 * blockIdx.x), "r"(b) : "memory");
+  }
+  asm volatile("{.reg .pred p; W: mbarrier.try_wait.parity.shared::cta.b64 p,"
+    " [%0], 0; @!p bra W; }" :: "r"(b) : "memory");
+  s[threadIdx.x] = s[threadIdx.x] * 2 + 1;
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;"
+      :: "l"(y + 64 * blockIdx.x), "r"(at) : "memory");
+    asm volatile("cp.async.bulk.commit_group;");
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  }]], params = "const int *x, int *y, int n",
+  args = function(n)
+    local all = (n + 63) // 64 * 64
+    local x = ints(all, noise)
+    return {x, ints(all, function() return 0 end), n}, 2, function(i)
+      return x[i] * 2 + 1
+    end
+  end}
+
+add {name = "dependent_launch", text = [[
+  asm volatile("griddepcontrol.wait;" ::: "memory");]] .. INDEX .. [[
+  if (i < n) y[i] = x[i] + 1;
+  asm volatile("griddepcontrol.launch_dependents;");]],
+  params = "const int *x, int *y, int n",
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      return x[i] + 1
+    end
+  end}
+
+return list

@@ -1,0 +1,132 @@
+-- irdoc.lua: writes the tables of docs/ir.md from core/ir/ops.h and
+-- core/ir/intrin.h. `make docs` calls it, tools/check.lua compares.
+local irdoc = {}
+
+local function read(path)
+  local f <close> = assert(io.open(path, "rb"))
+  return f:read "a"
+end
+
+-- The parts of an argument list, split at commas outside of quotes and parens.
+local function arguments(text)
+  local out, depth, quoted, from = {}, 0, false, 1
+  for i = 1, #text do
+    local c = text:sub(i, i)
+    if c == '"' then quoted = not quoted end
+    if not quoted then
+      if c == "(" then depth = depth + 1 end
+      if c == ")" then depth = depth - 1 end
+      if c == "," and depth == 0 then
+        out[#out + 1] = text:sub(from, i - 1):match "^%s*(.-)%s*$"
+        from = i + 1
+      end
+    end
+  end
+  out[#out + 1] = text:sub(from):match "^%s*(.-)%s*$"
+  return out
+end
+
+-- Returns the rows of ops.h: {macro, name, operands, imm, rule, effect, who,
+-- note}. A comment in front of a row or behind it is its note.
+local function operations(text)
+  local rows, before = {}, {}
+  text = text:match "\n#endif\n\n(//.-)#undef SCALAR"
+  text = text:gsub("(%u+)(%b())", function(macro, inside)
+    return macro .. inside:gsub("\n +", " ")
+  end)
+  for line in text:gmatch "[^\n]+" do
+    local macro, inside, tail = line:match "^(%u+)(%b())%s*(.*)$"
+    local comment = line:match "^// ?(.*)$"
+    if macro then
+      local a = arguments(inside:sub(2, -2))
+      local row = {macro = macro, name = a[2]:sub(2, -2),
+        operands = a[3]:sub(2, -2), imm = a[4], rule = a[5], effect = a[6],
+        who = a[7], note = {}}
+      if macro == "SCALAR" then
+        row.imm, row.rule, row.effect, row.who = "NONE", a[4], "PURE", "LANE"
+      end
+      table.move(before, 1, #before, 1, row.note)
+      local said = tail:match "^// ?(.*)$"
+      if said and #before > 0 then
+        row.note[#before] = row.note[#before] .. ";"
+      end
+      row.note[#row.note + 1] = said
+      rows[#rows + 1], before = row, {}
+    elseif comment then
+      before[#before + 1] = comment
+    elseif rows[#rows] then
+      table.insert(rows[#rows].note, line:match "^%s+// ?(.*)$")
+    end
+  end
+  return rows
+end
+
+-- Returns the rows of intrin.h: {name, signature, class, sm, text}.
+local function intrinsics(text)
+  local rows = {}
+  text = text:match "#define INTRINS%(IN%)(.-)\n\n"
+  for inside in text:gmatch "%f[%w]IN(%b())" do
+    local a = arguments((inside:sub(2, -2):gsub("%s*\\\n%s*", " ")))
+    rows[#rows + 1] = {a[2]:sub(2, -2), a[3]:sub(2, -2), a[4], a[5], a[6]}
+  end
+  return rows
+end
+
+local function cell(text)
+  return (text:gsub("|", "\\|"))
+end
+
+local function code(text)
+  return text == "" and "" or "`" .. cell(text) .. "`"
+end
+
+local function add_table(out, head, rows)
+  out[#out + 1] = "| " .. table.concat(head, " | ") .. " |"
+  out[#out + 1] = ("|---"):rep(#head) .. "|"
+  for _, row in ipairs(rows) do
+    out[#out + 1] = "| " .. table.concat(row, " | ") .. " |"
+  end
+end
+
+local function operation_table()
+  local out, rows = {}, {}
+  for i, r in ipairs(operations(read "core/ir/ops.h")) do
+    rows[i] = {code(r.name), code(r.operands),
+      r.imm == "NONE" and "" or code(r.imm), code(r.rule), code(r.effect),
+      code(r.who), cell(table.concat(r.note, " "))}
+  end
+  add_table(out, {"operation", "operands", "immediate", "result", "effect",
+                  "threads", "note"}, rows)
+  return out
+end
+
+local function intrinsic_table()
+  local out, rows = {}, {}
+  for i, r in ipairs(intrinsics(read "core/ir/intrin.h")) do
+    rows[i] = {code(r[1]), code(r[2]), code(r[3]), r[4] == "0" and "" or r[4],
+      code(r[5]:gsub('" +"', ""):sub(2, -2):gsub("%%%%", "%%"))}
+  end
+  add_table(out, {"intrinsic", "signature", "class", "sm", "text"}, rows)
+  return out
+end
+
+--- Returns the text of docs/ir.md with the tables that the headers have now.
+function irdoc.page()
+  local text = read "docs/ir.md"
+  for name, lines in pairs {operations = operation_table(),
+                            intrinsics = intrinsic_table()} do
+    local _, from = text:find("<!%-%- " .. name .. ": [^\n]*\n")
+    local to = text:find("<!%-%- " .. name .. " end", from)
+    text = text:sub(1, from) .. table.concat(lines, "\n") .. "\n"
+      .. text:sub(to)
+  end
+  return text
+end
+
+if arg and arg[0] and arg[0]:find "irdoc%.lua$" then
+  local text = irdoc.page()
+  local f <close> = assert(io.open("docs/ir.md", "wb"))
+  assert(f:write(text))
+end
+
+return irdoc

@@ -1,0 +1,398 @@
+-- prose.lua: measures the English of documents, comments and messages.
+--   prose.lua sentences [WORDS] [FILE...]  sentences of documents above WORDS
+--   prose.lua openings [FILE...]           comments that open with a pronoun
+--   prose.lua sample SEED                  a sample for a reader to judge
+-- Without FILEs it reads every tracked file that it applies to.
+-- tools/check.lua loads it as a module for the rules of `make rules`.
+-- ENFORCED: tools/check.lua fails above WORDS and PERCENT.
+local prose = {WORDS = 35, PERCENT = 3, ENFORCED = false}
+
+local function read(path)
+  local f <close> = assert(io.open(path, "rb"))
+  return f:read "a"
+end
+
+-- Returns the sorted files whose path matches one of the patterns: the tracked
+-- ones, or all where git has no repository.
+local function tracked(patterns)
+  local out = {}
+  local p <close> = io.popen("git ls-files 2>/dev/null || "
+    .. "find * -type f -not -path 'build*'")
+  for path in p:lines() do
+    for _, pattern in ipairs(patterns) do
+      if path:find(pattern) and io.open(path, "rb") then
+        out[#out + 1] = path
+        break
+      end
+    end
+  end
+  table.sort(out)
+  return out
+end
+
+function prose.documents()
+  return tracked {"%.md$"}
+end
+
+function prose.sources()
+  return tracked {"%.lua$", "%.c$", "%.h$"}
+end
+
+-- ---- Markdown ----
+
+-- Splits a line of a table into its cells.
+local function cells(line)
+  local out = {}
+  line = line:gsub("`[^`]*`", function(code) return (code:gsub("|", "¦")) end)
+  for cell in line:gsub("\\|", "¦"):gmatch "[^|]+" do out[#out + 1] = cell end
+  return out
+end
+
+-- Calls f(text, line) for each paragraph, list item, heading and table cell.
+-- Code blocks, fenced or indented, and HTML comments have no text.
+function prose.paragraphs(text, f)
+  local part, first, fenced, list, blank, html = {}, nil, false, false, true
+  local function finish()
+    if #part > 0 then f(table.concat(part, " "), first) end
+    part, first = {}, nil
+  end
+  local n = 0
+  for line in (text .. "\n"):gmatch "(.-)\r?\n" do
+    n = n + 1
+    if line:find "^%s*```" then
+      finish()
+      fenced = not fenced
+    elseif fenced or html then
+      html = html and not line:find "%-%->"
+    elseif line:find "^%s*<!%-%-" then
+      finish()
+      html = not line:find "%-%->"
+    elseif line:find "^%s*$" then
+      finish()
+    elseif line:find "^    " and blank and not list then
+      finish()
+    elseif line:find "^%s*|" then
+      finish()
+      list = false
+      for _, cell in ipairs(cells(line)) do f(cell, n) end
+    else
+      local item = line:match "^%s*[-*+]%s+(.*)$"
+        or line:match "^%s*%d+[.)]%s+(.*)$"
+      local heading = line:match "^#+%s+(.*)$"
+      if item or heading then finish() end
+      if item then list = true elseif line:find "^%S" and blank then
+        list = false
+      end
+      first = first or n
+      part[#part + 1] = item or heading or line:match "^%s*>?%s*(.*)$"
+      if heading then finish() end
+    end
+    blank = line:find "^%s*$" and true or blank and line:find "^    " and true
+  end
+  finish()
+end
+
+-- Returns a paragraph as read aloud: links are their texts, code one word.
+local function plain(text)
+  text = text:gsub("``.-``", "C0DE"):gsub("`[^`]*`", "C0DE")
+  text = text:gsub("!?%[([^%]]*)%]%b()", "%1"):gsub("<[^<>]*>", "")
+  return (text:gsub("%*%*", ""):gsub("%f[%w](%a)%.(%a)%.%s", "%1%2 "))
+end
+
+local function word_count(text)
+  local n = 0
+  for word in text:gmatch "%S+" do
+    if word:find "[%w\x80-\xff]" then n = n + 1 end
+  end
+  return n
+end
+
+-- Returns the sentences of a paragraph. A sentence ends at `.`, `!` or `?`
+-- before a blank and something that does not begin in lower case.
+function prose.sentences(text)
+  local out, from = {}, 1
+  for stop, after in text:gmatch '[.!?]["%)%]%*]*()%s+()' do
+    if not text:find("^%l", after) then
+      out[#out + 1] = text:sub(from, stop - 1)
+      from = after
+    end
+  end
+  local rest = text:sub(from)
+  if rest:find "%S" then out[#out + 1] = rest end
+  return out
+end
+
+-- Calls f(sentence, words, line) for each sentence above `limit` words.
+function prose.long(text, limit, f)
+  prose.paragraphs(text, function(paragraph, line)
+    for _, sentence in ipairs(prose.sentences(plain(paragraph))) do
+      local n = word_count(sentence)
+      if n > limit then f(sentence, n, line) end
+    end
+  end)
+end
+
+-- ---- Comments ----
+
+-- Calls f(what, from, to) for each comment and string of C or Lua. `from` and
+-- `to` limit the text without its marks.
+local function lex_c(text, f)
+  local at = 1
+  while true do
+    local i = text:find("[\"'/]", at)
+    if not i then return end
+    local two = text:sub(i, i + 1)
+    if two == "//" then
+      local stop = (text:find("\n", i, true) or #text + 1) - 1
+      f("comment", i + 2, stop, i)
+      at = stop + 1
+    elseif two == "/*" then
+      local _, stop = text:find("*/", i + 2, true)
+      stop = stop or #text
+      f("comment", i + 2, stop - 2, i)
+      at = stop + 1
+    elseif two:sub(1, 1) == "/" then
+      at = i + 1
+    else
+      local quote, j = text:sub(i, i), i + 1
+      while j <= #text and text:sub(j, j) ~= quote do
+        j = j + (text:sub(j, j) == "\\" and 2 or 1)
+      end
+      f("string", i + 1, j - 1, i)
+      at = j + 1
+    end
+  end
+end
+
+local function lex_lua(text, f)
+  local at = 1
+  while true do
+    local i = text:find("[\"'%-%[]", at)
+    if not i then return end
+    local comment = text:sub(i, i + 1) == "--"
+    local mark = comment and i + 2 or i
+    local equals = text:match("^%[(=*)%[", mark)
+    if equals then
+      local from = mark + #equals + 2
+      local to, stop = text:find("]" .. equals .. "]", from, true)
+      f(comment and "comment" or "string", from, (to or #text + 1) - 1, i)
+      at = (stop or #text) + 1
+    elseif comment then
+      local stop = (text:find("\n", i, true) or #text + 1) - 1
+      f("comment", i + 2, stop, i)
+      at = stop + 1
+    elseif text:find("^[\"']", i) then
+      local quote, j = text:sub(i, i), i + 1
+      while j <= #text and text:sub(j, j) ~= quote do
+        j = j + (text:sub(j, j) == "\\" and 2 or 1)
+      end
+      f("string", i + 1, j - 1, i)
+      at = j + 1
+    else
+      at = i + 1
+    end
+  end
+end
+
+local function lex(path, text, f)
+  return (path:find "%.lua$" and lex_lua or lex_c)(text, f)
+end
+
+-- Reports whether a line of a comment carries no prose of its own.
+local function is_mark(line)
+  return line == "" or line:find "^@" or line:find "^[-=*/ ]+$"
+    or line:find "^%-%-%-%- " or line:find "^SPDX%-" or line:find "^luacheck"
+    or line:find "^-%->"
+end
+
+-- Calls f(text, line) for each comment. Comments in one column of consecutive
+-- lines are one; an empty line or an indented example ends it.
+-- Labels of one or two words are no comments.
+function prose.comments(path, text, f)
+  local part, first, last, column = {}, nil, nil, nil
+  local function finish()
+    local said = table.concat(part, " ")
+    if word_count(said) > 2 then f(said, first) end
+    part = {}
+  end
+  local line, counted = 1, 1
+  lex(path, text, function(what, from, to, start)
+    for _ in text:sub(counted, start - 1):gmatch "\n" do line = line + 1 end
+    counted = start
+    if what ~= "comment" then return end
+    local head = text:sub(math.max(1, start - 200), start - 1):match "[^\n]*$"
+    local n = line
+    if head:find "%S" or last ~= n - 1 or column ~= #head then finish() end
+    column = #head
+    for said in (text:sub(from, to) .. "\n"):gmatch "(.-)\n" do
+      local code = said:find "^%-?     *%S"
+      said = said:gsub("^[-/*!<]*%s*", ""):gsub("%s+$", "")
+      if code or is_mark(said) then
+        finish()
+      else
+        if #part == 0 then first = n end
+        part[#part + 1] = said
+      end
+      n = n + 1
+    end
+    last = n - 1
+  end)
+  finish()
+end
+
+local OPENINGS = {
+  "^who%f[%W]", "^whom%f[%W]", "^whose%f[%W]", "^what%f[%W]",
+  "^those%f[%W]", "^that which%f[%W]", "^of %l", "^there is what%f[%W]",
+  "^to whom%f[%W]", "^to what%f[%W]", "^in what%f[%W]", "^from what%f[%W]",
+}
+
+-- Reports whether a text opens with a pronoun where its subject should stand.
+function prose.opens_badly(text)
+  text = text:lower()
+  for _, pattern in ipairs(OPENINGS) do
+    if text:find(pattern) then return true end
+  end
+  return false
+end
+
+-- Returns how many comments of the files there are, and a list of those that
+-- open with a pronoun: {path, line, text}.
+function prose.openings(files)
+  local n, bad = 0, {}
+  for _, path in ipairs(files) do
+    prose.comments(path, read(path), function(text, line)
+      n = n + 1
+      if prose.opens_badly(text) then bad[#bad + 1] = {path, line, text} end
+    end)
+  end
+  return n, bad
+end
+
+-- ---- Messages ----
+
+local RAISES = {
+  "ctx_fail", "face_error", "face_error_at", "face_argerror", "note_fail",
+  "fail_at", "core%.fail", "fail", "raise", "error", "stop", "throw",
+}
+
+-- Calls f(text, line) for each message: the strings of a call that raises.
+function prose.messages(path, text, f)
+  for _, name in ipairs(RAISES) do
+    for start, open in text:gmatch("%f[%w_.]()" .. name .. "()%s?%(") do
+      local call, said = text:match("^%s?%b()", open) or "", {}
+      lex(path, call, function(what, from, to)
+        if what == "string" and call:sub(from - 1, from - 1) ~= "'" then
+          local part = call:sub(from, to)
+          if #said == 0 and part:find "^%l+[%l-]*$" then
+            part = "[" .. part .. "] "  -- the kind
+          end
+          said[#said + 1] = part
+        end
+      end)
+      local message = table.concat(said)
+      if message:find "%a+ %a+ %a+" then
+        f(message, select(2, text:sub(1, start):gsub("\n", "")) + 1)
+      end
+    end
+  end
+end
+
+-- ---- The command ----
+
+-- Returns the newest n subjects of commits.
+local function subjects(n)
+  local out = {}
+  local p <close> = io.popen(("git log --no-merges --format=%%s -n %d "
+    .. "2>/dev/null"):format(n))
+  for line in p:lines() do out[#out + 1] = {line} end
+  return out
+end
+
+-- Returns n different members of a list, in random order.
+local function draw(list, n)
+  for i = 1, math.min(n, #list) do
+    local j = math.random(i, #list)
+    list[i], list[j] = list[j], list[i]
+  end
+  return table.move(list, 1, math.min(n, #list), 1, {})
+end
+
+-- Prints 60 comments, 30 messages, 30 sentences of documents and the 20 newest
+-- commit subjects. The same seed and files give the same sample. It leaves out
+-- the notebook of docs/measured/ and cells of tables that are no sentences.
+local function sample(seed)
+  math.randomseed(seed)
+  local comments, messages, sentences = {}, {}, {}
+  for _, path in ipairs(prose.sources()) do
+    local text = read(path)
+    local function into(list)
+      return function(said, line) list[#list + 1] = {said, path, line} end
+    end
+    prose.comments(path, text, into(comments))
+    if path:find "^core/" or path:find "^lua/" or path:find "^kernels/" then
+      prose.messages(path, text, into(messages))
+    end
+  end
+  for _, path in ipairs(prose.documents()) do
+    local text = path:find "^docs/measured/" and "" or read(path)
+    prose.paragraphs(text, function(paragraph, line)
+      for _, said in ipairs(prose.sentences(paragraph)) do
+        if word_count(said) >= 5 and said:find "[.:!?]%s*$" then
+          sentences[#sentences + 1] = {said:match "^%s*(.-)%s*$", path, line}
+        end
+      end
+    end)
+  end
+  for _, part in ipairs {{"comments", draw(comments, 60)},
+                         {"messages", draw(messages, 30)},
+                         {"sentences of documents", draw(sentences, 30)},
+                         {"commit subjects", subjects(20)}} do
+    print(("== %d %s"):format(#part[2], part[1]))
+    for i, row in ipairs(part[2]) do
+      print(("%2d. %s%s"):format(i, row[1],
+        row[2] and ("  [%s:%d]"):format(row[2], row[3]) or ""))
+    end
+  end
+end
+
+local COMMANDS = {}
+
+function COMMANDS.sentences(...)
+  local list = {...}
+  local limit = math.tointeger(tonumber(list[1]))
+  if limit then table.remove(list, 1) end
+  if #list == 0 then list = prose.documents() end
+  local found = 0
+  for _, path in ipairs(list) do
+    prose.long(read(path), limit or prose.WORDS, function(said, n, line)
+      found = found + 1
+      print(("%s:%d: %d words: %s"):format(path, line, n, said))
+    end)
+  end
+  print(("%d sentences above %d words"):format(found, limit or prose.WORDS))
+end
+
+function COMMANDS.openings(...)
+  local list = {...}
+  local n, bad = prose.openings(#list > 0 and list or prose.sources())
+  for _, row in ipairs(bad) do
+    print(("%s:%d: %s"):format(row[1], row[2], row[3]))
+  end
+  print(("%d of %d comments open with a pronoun: %.1f %%"):format(#bad, n,
+    100 * #bad / math.max(n, 1)))
+end
+
+function COMMANDS.sample(seed)
+  sample(assert(math.tointeger(tonumber(seed)), "sample SEED"))
+end
+
+if arg and arg[0] and arg[0]:find "prose%.lua$" then
+  local command = COMMANDS[arg[1]]
+  if not command then
+    io.stderr:write "usage: prose.lua sentences|openings|sample ...\n"
+    os.exit(2)
+  end
+  command(table.unpack(arg, 2))
+end
+
+return prose

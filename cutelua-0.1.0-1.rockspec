@@ -487,6 +487,8 @@ build = {
         "lua/cute/program/watch.lua",
       ["cute.program.web"] =
         "lua/cute/program/web.lua",
+      ["cute.ptx"] =
+        "lua/cute/ptx.lua",
       ["cute.schedule"] =
         "lua/cute/schedule.lua",
       ["cute.smem"] =

@@ -291,6 +291,11 @@ do
     function(_, text, complain)
       if text ~= irdoc.page() then complain(1, "is not") end
     end)
+  local ptxdoc = dofile "tools/ptxdoc.lua"
+  rule("docs/ptx.md is current (make docs)", {"docs/ptx.md"},
+    function(_, text, complain)
+      if text ~= ptxdoc.page() then complain(1, "is not") end
+    end)
   rule("README.md has at most 100 lines", {"README.md"},
     function(_, text, complain)
       local n = each_line(text, function() end)

@@ -1,7 +1,10 @@
 // softfloat.c: floats with every rounding mode and modifier of PTX, exact up
 // to one rounding.
-#include "base/approx.h"
 #include "base/soft.h"
+
+#include <math.h>
+
+#include "base/approx.h"
 
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
@@ -457,10 +460,33 @@ static uint64_t divide_full(Soft s, uint64_t a, uint64_t b) {
 
 // ---- all of them ----
 
+static float host_operand(uint64_t u, bool ftz) {
+  bool zero = ftz && is_tiny(u);
+  return bits_float((uint32_t)(zero ? u & 0x80000000u : u));
+}
+
+// Computes s with the host's f32, where that rounds as s does: to nearest, and
+// the result is far from the subnormals that .ftz flushes.
+static bool by_host(Soft s, const uint64_t x[3], uint64_t *r) {
+  bool ftz = s.flags & SOFT_FTZ;
+  if (s.type != DT_F32 || s.mode != SOFT_RN || s.flags & ~SOFT_FTZ) {
+    return false;
+  }
+  float a = host_operand(x[0], ftz), b = host_operand(x[1], ftz), d;
+  if (s.op == SOFT_ADD) d = a + b;
+  else if (s.op == SOFT_SUB) d = a - b;
+  else if (s.op == SOFT_MUL) d = a * b;
+  else if (s.op == SOFT_FMA) d = fmaf(a, b, host_operand(x[2], ftz));
+  else return false;
+  *r = float_result(d);
+  return !ftz || (*r & 0x7fffffff) > 0x800000;
+}
+
 uint64_t soft_float(Soft s, const uint64_t x[3]) {
-  DType t = (DType)s.type;
   Num one = {.sig = 1};
-  switch ((int)s.op) {
+  uint64_t fast;
+  if (by_host(s, x, &fast)) return fast;
+  switch ((SoftOp)s.op) {
   case SOFT_ADD: return add(s, x[0], x[1], false);
   case SOFT_SUB: return add(s, x[0], x[1], true);
   case SOFT_MUL: return fused(s, x, false);
@@ -475,7 +501,11 @@ uint64_t soft_float(Soft s, const uint64_t x[3]) {
   case SOFT_RINT: return rint_of(s, x[0]);
   case SOFT_DIV_APPROX: return divide_approx(s, x[0], x[1]);
   case SOFT_DIV_FULL: return divide_full(s, x[0], x[1]);
-  default: break;
+  case SOFT_APPROX: return approximate(s, (uint32_t)x[0]);
+  case SOFT_CVT: case SOFT_PACK: case SOFT_DP4A: case SOFT_DP2A:
+  case SOFT_BMSK: case SOFT_SZEXT: case SOFT_FNS: case SOFT_PRMT:
+  case SOFT_MADHI_SAT: case SOFT_MAD24HI_SAT: case SOFT_COUNT:
+    break;  // integers, conversions
   }
-  return t == DT_F64 ? 0 : approximate(s, (uint32_t)x[0]);
+  return 0;
 }

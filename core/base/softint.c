@@ -117,7 +117,7 @@ static int64_t s24(uint64_t a) { return number(a, 24, true); }
 uint64_t soft_integer(Soft s, const uint64_t x[3]) {
   int64_t a = (int32_t)x[0], b = (int32_t)x[1], c = (int32_t)x[2];
   bool sign = dtype_class((DType)s.type) == 'I';
-  switch ((int)s.op) {
+  switch ((SoftOp)s.op) {
   case SOFT_ADD: return add_up(s, x[0], x[1], false);
   case SOFT_SUB: return add_up(s, x[0], x[1], true);
   case SOFT_MIN: case SOFT_MAX:
@@ -134,7 +134,10 @@ uint64_t soft_integer(Soft s, const uint64_t x[3]) {
   case SOFT_MAD24HI_SAT:
     return (uint64_t)within((s24(x[0]) * s24(x[1]) >> 16) + c, 32, true) &
            UINT32_MAX;
-  default: break;
+  case SOFT_MUL: case SOFT_FMA: case SOFT_DIV: case SOFT_RCP: case SOFT_SQRT:
+  case SOFT_NEG: case SOFT_ABS: case SOFT_CVT: case SOFT_RINT:
+  case SOFT_APPROX: case SOFT_DIV_APPROX: case SOFT_DIV_FULL: case SOFT_COUNT:
+    break;  // floats
   }
   return 0;
 }

@@ -192,7 +192,7 @@ end
 -- ---- a variant ----
 
 --- Runs a variant. true: all cases are equal; false and the first that is not;
--- "declined" and the message with which the reader rejects it.
+-- "rejected" and the message with which the reader rejects it.
 function variants.check(v)
   local lanes = v.kind == "warp" and 32 or 1
   local total = #v.cases * lanes
@@ -209,7 +209,7 @@ function variants.check(v)
   if not ok then
     local text = tostring(message)
     if not text:find("bad-ptx", 1, true) then return false, text end
-    return "declined", text:match "[^\n]*"
+    return "rejected", text:match "line %d+: ([^\n]*)"
   end
   local wrong = differing(v, to, lanes)
   if wrong then return false, wrong end
@@ -235,10 +235,12 @@ end
 
 for _, file in ipairs {"float", "compare", "integer", "cvt", "memory",
                        "warp"} do
+  golden.families[file] = true
   golden.ops[file] = setmetatable({}, {__index = function()
     return variants.check
   end})
 end
+golden.families.rejected = true
 golden.ops.rejected = setmetatable({}, {__index = function()
   return variants.rejected
 end})

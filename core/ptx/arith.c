@@ -293,7 +293,7 @@ void row_function(PtxOp *o, int k) {
     return;
   }
   bool ftz = op_has(o, "ftz");
-  if (t == DT_F64) op_reject(o, "the bits of .approx.f64 are not known");
+  if (t == DT_F64) op_reject(o, "its bits are not known");
   if (t != DT_F32) {
     if (k != SOFT_EX2 && k != SOFT_TANH) op_reject(o, "16-bit floats");
     soft_result(o, (Soft){.op = SOFT_APPROX, .type = (uint8_t)t,

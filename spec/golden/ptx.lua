@@ -191,9 +191,7 @@ end
 
 -- ---- a variant ----
 
---- Runs a variant. true: all cases are equal; false and the first that is not;
--- "rejected" and the message with which the reader rejects it.
-function variants.check(v)
+local function run(v)
   local lanes = v.kind == "warp" and 32 or 1
   local total = #v.cases * lanes
   local from = cute.zeros({total * operand_bytes(v) // EACH}, cute.u64)
@@ -201,13 +199,25 @@ function variants.check(v)
   local own = cute.zeros({total * OWN // 8}, cute.u64)
   fill(v, from, lanes)
   local block = lanes == 32 and 32 or block_of(total)
-  local ok, message = pcall(function()
-    local k = ptx.ptx(variants.text(v)):kernel "k"
-    k(from, to, own):launch {grid = total // block, block = block,
-                             device = "sim:sm_90a"}
-  end)
+  local k = ptx.ptx(variants.text(v)):kernel "k"
+  k(from, to, own):launch {grid = total // block, block = block,
+                           device = "sim:sm_90a"}
+  return to, lanes
+end
+
+--- The first result of each case of a variant with one thread a case.
+function variants.results(v)
+  local to, list = run(v), {}
+  for c = 1, #v.cases do list[c] = to[(c - 1) * #v.out] end
+  return list
+end
+
+--- Runs a variant. true: all cases are equal; false and the first that is not;
+-- "rejected" and the message with which the reader rejects it.
+function variants.check(v)
+  local ok, to, lanes = pcall(run, v)
   if not ok then
-    local text = tostring(message)
+    local text = tostring(to)
     if not text:find("bad-ptx", 1, true) then return false, text end
     return "rejected", text:match "line %d+: ([^\n]*)"
   end

@@ -57,6 +57,9 @@ typedef struct PtxBuild {
   const PtxIns *at;       // the instruction being translated
   uint32_t text_file;
   int64_t reduced;        // the word of barrier.red in shared memory, or -1
+  Ref local;              // memory of the thread, or 0
+  int64_t *local_at;      // of each variable: its offset there
+  int64_t local_bytes;
   Ref carry;              // the condition code's carry, a variable, or 0
 } PtxBuild;
 
@@ -165,13 +168,35 @@ typedef struct Place {
 } Place;
 
 // The state space among the modifiers.
-typedef enum Where { ANYWHERE, IN_SHARED, IN_GLOBAL, IN_CLUSTER } Where;
+typedef enum Where {
+  ANYWHERE, IN_SHARED, IN_GLOBAL, IN_CLUSTER, IN_LOCAL
+} Where;
 // Shared addresses of the cluster: 1 + the CTA's rank from this bit on, 0 for
 // the CTA's own.
 enum { RANK_BIT = 24 };
 Where op_where(PtxOp *o);
 // What [a] is, in the state space that the opcode says.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
+
+// Caches, order and scope among the modifiers, as Ins.flags.
+uint16_t op_hints(PtxOp *o);
+// How many registers .v2, .v4, .v8 say.
+int op_vector(PtxOp *o);
+
+// ---- local.c: memory of a thread, generic addresses ----
+
+void local_memory(PtxBuild *b);  // lays it out
+// off: bytes, which need not be known.
+Ref local_load(PtxOp *o, DType t, Ref off);
+void local_store(PtxOp *o, Ref off, Ref v);
+
+// A generic address: whether it is in shared or local memory, and its offset
+// there. Elsewhere it is in global memory, `at`.
+typedef struct Spaces {
+  Ref at, shared, local, in_shared, in_local;
+} Spaces;
+// false: the function makes no such addresses, or a is a parameter's.
+bool op_spaces(PtxOp *o, const PtxArg *a, Spaces *s);
 
 // The runs of registers of an instruction: their objects and elements.
 typedef struct Runs {
@@ -239,7 +264,8 @@ void row_cvt(PtxOp *o, int k);
 void row_cvt_pack(PtxOp *o, int k);
 // memory.c
 void row_mov(PtxOp *o, int k);
-void row_cvta(PtxOp *o, int k);
+void row_cvta(PtxOp *o, int k);  // local.c
+void row_isspacep(PtxOp *o, int k);  // local.c
 void row_load(PtxOp *o, int k);
 void row_store(PtxOp *o, int k);
 void row_atomic(PtxOp *o, int k);    // k: it has no result

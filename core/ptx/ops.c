@@ -152,6 +152,9 @@ Ref op_value(PtxOp *o, const PtxArg *a, DType t) {
     if (b->m->vars.p[a->value].space == PTX_SHARED) {
       return ir_int(cx, fn, t, b->shared[a->value]);
     }
+    if (b->m->vars.p[a->value].space == PTX_LOCAL) {
+      return ir_int(cx, fn, t, b->local_at[a->value]);
+    }
     if (op_root(o, a) >= 0 && b->object[op_root(o, a)]) {
       return op_as(o, t, address_of(o, op_root(o, a),
                                     ir_int(cx, fn, DT_I64, 0)));
@@ -300,6 +303,7 @@ Ref op_intrin(PtxOp *o, IntrinId id, int64_t imm, Ref a, Ref b, Ref c) {
 Where op_where(PtxOp *o) {
   if (op_has(o, "shared") || op_has(o, "shared::cta")) return IN_SHARED;
   if (op_has(o, "shared::cluster")) return IN_CLUSTER;
+  if (op_has(o, "local")) return IN_LOCAL;
   if (op_has(o, "const")) return IN_GLOBAL;
   return op_has(o, "global") ? IN_GLOBAL : ANYWHERE;
 }

@@ -11,8 +11,8 @@
 #define FLOATS "f16 f16x2 bf16 bf16x2 f32 f64"
 #define ROUNDS "rn rz rm rp"
 #define MEMORY "weak relaxed acquire release volatile cta cluster gpu sys " \
-  "global shared shared::cta shared::cluster L1::evict_normal " \
-  "L1::evict_first L1::evict_last L1::no_allocate L1::evict_unchanged L2::cache_hint " \
+  "global shared shared::cta shared::cluster local " \
+  "L1::evict_normal L1::evict_first L1::evict_last L1::no_allocate L1::evict_unchanged L2::cache_hint " \
   "ca cg cs lu cv wb wt"
 #define ANY_TYPE "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"
 #define COMPARES "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu " \
@@ -98,7 +98,10 @@ static const PtxRow rows[] = {
    "b32", ""},
   // memory
   {"mov", 1, false, row_mov, 0, "pred b8 b128 " BITS " " INTS " f32 f64", ""},
-  {"cvta", 1, false, row_cvta, 0, "to global param u64 u32", ""},
+  {"cvta", 1, false, row_cvta, 0, "to global param shared shared::cta "
+   "shared::cluster local u64 u32", ""},
+  {"isspacep", 1, false, row_isspacep, 0, "global shared shared::cta "
+   "shared::cluster local", ""},
   {"ld", 1, false, row_load, 0, "param const nc v2 v4 v8 " MEMORY " L2::64B "
    "L2::128B L2::256B " ANY_TYPE, ".volatile is .relaxed.sys"},
   {"ldu", 1, false, row_load, 0, "global v2 v4 " ANY_TYPE, ""},

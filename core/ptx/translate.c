@@ -695,6 +695,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   scan(&fr);
   roots(&b);
   shared_memory(&b, smem);
+  local_memory(&b);
   objects(&b);
   variables(&b);
   emit(&fr, file);

@@ -214,6 +214,9 @@ Ref op_view(PtxOp *o, Ref mem, DType t);
 void op_set_wider(PtxOp *o, const PtxArg *a, Ref v, PtxType t);
 // The low bits of operand a, as type t.
 Ref op_low(PtxOp *o, const PtxArg *a, PtxType t);
+// Half q of a register of 128 bits.
+Ref op_half(PtxOp *o, const PtxArg *a, int q);
+void op_set_half(PtxOp *o, const PtxArg *a, int q, Ref v);
 // Part k of a vector operand, a pair or a list.
 const PtxArg *op_part(PtxOp *o, const PtxArg *a, uint32_t k);
 // Rejects the instruction: this form of it is not modelled.

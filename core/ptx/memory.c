@@ -5,11 +5,27 @@
 
 // ---- mov, cvta ----
 
+// mov.b128: packs two registers, unpacks them, or copies.
+static void mov_wide(PtxOp *o, const PtxArg *d, const PtxArg *s) {
+  Ref v[2];
+  for (int q = 0; q < 2; q++) {
+    v[q] = s->kind == PTX_A_VECTOR
+      ? op_value(o, op_part(o, s, (uint32_t)q), DT_U64) : op_half(o, s, q);
+  }
+  for (int q = 0; q < 2; q++) {
+    if (d->kind == PTX_A_VECTOR) op_set(o, op_part(o, d, (uint32_t)q), v[q]);
+    else op_set_half(o, d, q, v[q]);
+  }
+}
+
 void row_mov(PtxOp *o, int k) {
   (void)k;
   PtxType t = op_type(o, 0);
   const PtxArg *d = op_arg(o, 0), *s = op_arg(o, 1);
-  if (t.bits == 128) op_reject(o, "registers of 128 bits");
+  if (t.bits == 128) {
+    mov_wide(o, d, s);
+    return;
+  }
   if (s->kind == PTX_A_VECTOR) {  // packs: the first is the low part
     int each = t.bits / (int)s->parts;
     DType wide = unsigned_of(t.bits), narrow = unsigned_of(each);
@@ -100,10 +116,12 @@ static uint16_t order_of(PtxOp *o) {
   return (uint16_t)flags;
 }
 
-// An access of n registers of a type.
+// An access of n elements of a type, each in a register; a register of 128
+// bits is two of them.
 typedef struct Access {
-  const PtxArg *reg;   // a register, or a vector of n
+  const PtxArg *reg;   // a register, or a vector
   int n;
+  bool wide;           // of 128 bits
   PtxType type;
   DType own;
   uint16_t flags;
@@ -117,6 +135,13 @@ static Access access_of(PtxOp *o, uint32_t k) {
   if (list != (x.n > 1) || (list && x.reg->parts != (uint32_t)x.n)) {
     ptx_fail(o->b, "'%s' has %u registers", o->i->op,
              (unsigned)(list ? x.reg->parts : 1));
+  }
+  if (x.type.bits == 128) {
+    if (list) op_reject(o, "vectors of 128 bits");
+    x.n = 2;
+    x.wide = true;
+    x.type.bits = 64;
+    x.own = DT_U64;
   }
   return x;
 }
@@ -282,7 +307,8 @@ void row_load(PtxOp *o, int k) {
   if (w == IN_LOCAL) load_local(o, &x, local_offset(o, a), v);
   else if (w == ANYWHERE && op_spaces(o, a, &s)) load_anywhere(o, &x, &s, v);
   else load_from(o, &x, op_place(o, a, w), v);
-  for (int q = 0; q < x.n; q++) {
+  for (int q = 0; q < x.n && x.wide; q++) op_set_half(o, x.reg, q, v[q]);
+  for (int q = 0; q < x.n && !x.wide; q++) {
     op_set_wider(o, register_of(o, &x, q), v[q], x.type);
   }
 }
@@ -295,7 +321,8 @@ void row_store(PtxOp *o, int k) {
   Spaces s;
   Ref v[8];
   for (int q = 0; q < x.n; q++) {
-    v[q] = op_low(o, register_of(o, &x, q), x.type);
+    v[q] = x.wide ? op_half(o, x.reg, q)
+                  : op_low(o, register_of(o, &x, q), x.type);
   }
   if (w == IN_LOCAL) store_local(o, &x, local_offset(o, a), v);
   else if (w == ANYWHERE && op_spaces(o, a, &s)) {

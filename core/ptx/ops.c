@@ -268,6 +268,26 @@ Ref op_low(PtxOp *o, const PtxArg *a, PtxType t) {
   return op_value(o, a, want);
 }
 
+// The element of 64 bits that half q of a register is.
+static Ref half_of(PtxOp *o, const PtxArg *a, int q, Ref *at) {
+  uint32_t home;
+  const PtxPool *pool = op_home(o, a, &home);
+  *at = number(o, DT_I32, 2 * (int64_t)home + q);
+  return pool->mem;
+}
+
+Ref op_half(PtxOp *o, const PtxArg *a, int q) {
+  Ref at, mem = half_of(o, a, q, &at);
+  return ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_LD, .type = DT_U64,
+                                           .a = {mem, at}});
+}
+
+void op_set_half(PtxOp *o, const PtxArg *a, int q, Ref v) {
+  if (a->kind == PTX_A_SINK) return;
+  Ref at, mem = half_of(o, a, q, &at);
+  ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_ST, .a = {mem, at, v}});
+}
+
 const PtxArg *op_part(PtxOp *o, const PtxArg *a, uint32_t k) {
   if (k >= a->parts) {
     ptx_fail(o->b, "'%s': an operand has %u registers", o->i->op,

@@ -14,7 +14,8 @@
   "global shared shared::cta shared::cluster local " \
   "L1::evict_normal L1::evict_first L1::evict_last L1::no_allocate L1::evict_unchanged L2::cache_hint " \
   "ca cg cs lu cv wb wt"
-#define ANY_TYPE "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"
+#define ANY_TYPE "b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f32 " \
+  "f64"
 #define COMPARES "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu " \
   "num nan and or xor ftz"
 #define REDUCES "popc and or aligned u32 pred"
@@ -108,7 +109,7 @@ static const PtxRow rows[] = {
   {"st", 0, false, row_store, 0, "v2 v4 v8 " MEMORY " " ANY_TYPE,
    ".volatile is .relaxed.sys"},
   {"atom", 1, false, row_atomic, 0, "add min max and or xor exch cas inc dec "
-   "noftz v2 v4 v8 " MEMORY " " BITS " " WORDS " " FLOATS " acq_rel", ""},
+   "noftz v2 v4 v8 " MEMORY " b128 " BITS " " WORDS " " FLOATS " acq_rel", ""},
   {"red", 0, false, row_atomic, 1, "add min max and or xor inc dec noftz v2 "
    "v4 v8 " MEMORY " " BITS " " WORDS " " FLOATS " acq_rel", ""},
   {"prefetch", 0, false, row_nothing, 0, EVERYTHING, "does nothing"},

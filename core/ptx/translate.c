@@ -257,6 +257,12 @@ static void give_home(PtxBuild *b, const PtxArg *a, DType t) {
 static void homes(PtxBuild *b) {
   pool_of(b, DT_U32, 32);
   pool_of(b, DT_U64, 64);
+  for (uint32_t r = 0; r < b->f->regs; r++) {  // registers of 128 bits: pairs
+    if (b->m->regs.p[b->f->reg + r].type.bits != 128) continue;
+    int pool = pool_of(b, DT_U64, 128);
+    b->slot[r].pool = (uint8_t)pool;
+    b->slot[r].home = (int32_t)b->pool[pool].n++;
+  }
   for (int pass = 0; pass < 2; pass++) {
     for (uint32_t i = b->f->ins; i < b->f->ins + b->f->n_ins; i++) {
       const PtxIns *ins = &b->m->ins.p[i];

@@ -12,8 +12,8 @@
 #define ROUNDS "rn rz rm rp"
 #define MEMORY "weak relaxed acquire release volatile cta cluster gpu sys " \
   "global shared shared::cta shared::cluster local " \
-  "L1::evict_normal L1::evict_first L1::evict_last L1::no_allocate L1::evict_unchanged L2::cache_hint " \
-  "ca cg cs lu cv wb wt"
+  "L1::evict_normal L1::evict_first L1::evict_last L1::no_allocate " \
+  "L1::evict_unchanged L2::cache_hint ca cg cs lu cv wb wt"
 #define ANY_TYPE "b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f32 " \
   "f64"
 #define COMPARES "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu " \

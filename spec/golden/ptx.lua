@@ -227,11 +227,10 @@ function variants.check(v)
 end
 
 --- A form that ptxas rejects for sm_90a: what only a newer target has must be
--- rejected; of the others the reader may take some.
+-- rejected with that target's name; of the others the reader may take some.
 function variants.rejected(v)
   local types = {}
   for k = 0, 3 do types[k + 1] = v.text:find("a" .. k) and "b32" or nil end
-  if not v.later then return nil end
   local case = {text = v.text, ["in"] = types, out = {"b32"}, op = v.op,
                 cases = {}, results = {}}
   local ok, message = pcall(function()
@@ -239,8 +238,10 @@ function variants.rejected(v)
     local x = cute.zeros({64}, cute.u64)
     k(x, x, x):trace {block = 1, arch = "sm_90a"}
   end)
-  if ok then return false, "it is taken" end
-  return tostring(message):find("sm_100", 1, true) ~= nil, tostring(message)
+  local named = tostring(message):find(v.later and "sm_100" or "bad-ptx", 1,
+                                       true)
+  if ok then return not v.later, "it is taken" end
+  return named ~= nil, tostring(message)
 end
 
 for _, file in ipairs {"float", "compare", "integer", "cvt", "memory",

@@ -383,8 +383,12 @@ static uint64_t saturated(DType t, const Num *x) {
   bool is_signed = dtype_class(t) == 'I';
   Wide most = ((Wide)1 << (is_signed ? n - 1 : n)) - 1;
   Wide limit = x->sign ? (is_signed ? most + 1 : 0) : most, v = limit;
-  bool small = !x->inf && (!x->sig || x->exp + top_bit(x->sig) < 100);
-  if (small && x->sig << x->exp < limit) v = x->sig << x->exp;
+  if (!x->inf && !x->sig) {
+    v = 0;
+  } else if (!x->inf && x->exp + top_bit(x->sig) < 100) {
+    Wide all = x->sig << x->exp;
+    if (all < limit) v = all;
+  }
   uint64_t r = (uint64_t)(x->sign ? 0 - v : v);
   return n < 64 ? r & (((uint64_t)1 << n) - 1) : r;
 }
@@ -412,9 +416,13 @@ uint64_t soft_convert(Soft s, uint64_t u) {
 
 // ---- approximate functions ----
 
-static uint64_t approximate(Soft s, uint32_t a) {
+static uint64_t approximate(Soft s, uint64_t u) {
   bool ftz = s.flags & SOFT_FTZ;
   DType t = (DType)s.type;
+  uint32_t a = (uint32_t)u;
+  if (t == DT_F64) {
+    return s.mode == SOFT_A_RCP ? approx_rcp_f64(u) : approx_rsqrt_f64(u, ftz);
+  }
   switch ((SoftApprox)s.mode) {
   case SOFT_EX2:
     return t == DT_F16 ? approx_ex2_f16(a) : t == DT_BF16 ? approx_ex2_bf16(a)
@@ -501,7 +509,7 @@ uint64_t soft_float(Soft s, const uint64_t x[3]) {
   case SOFT_RINT: return rint_of(s, x[0]);
   case SOFT_DIV_APPROX: return divide_approx(s, x[0], x[1]);
   case SOFT_DIV_FULL: return divide_full(s, x[0], x[1]);
-  case SOFT_APPROX: return approximate(s, (uint32_t)x[0]);
+  case SOFT_APPROX: return approximate(s, x[0]);
   case SOFT_CVT: case SOFT_PACK: case SOFT_DP4A: case SOFT_DP2A:
   case SOFT_BMSK: case SOFT_SZEXT: case SOFT_FNS: case SOFT_PRMT:
   case SOFT_MADHI_SAT: case SOFT_MAD24HI_SAT: case SOFT_COUNT:

@@ -293,11 +293,12 @@ void row_function(PtxOp *o, int k) {
     return;
   }
   bool ftz = op_has(o, "ftz");
-  if (t == DT_F64) op_reject(o, "its bits are not known");
   if (t != DT_F32) {
-    if (k != SOFT_EX2 && k != SOFT_TANH) op_reject(o, "16-bit floats");
+    bool small = k == SOFT_EX2 || k == SOFT_TANH;
+    bool wide = k == SOFT_RSQRT || (k == SOFT_A_RCP && ftz);
+    if (t == DT_F64 ? !wide : !small) op_reject(o, "its type");
     soft_result(o, (Soft){.op = SOFT_APPROX, .type = (uint8_t)t,
-                          .mode = (uint8_t)k}, 1);
+                          .mode = (uint8_t)k, .flags = ftz ? SOFT_FTZ : 0}, 1);
   } else if (!ftz) {
     op_result(o, ir_math(o->b->cx, o->b->fn, f32[k].plain,
                          op_operand(o, 1, t), 0));

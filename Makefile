@@ -28,11 +28,16 @@ CORE    := $(filter-out core/program/%,$(sort $(wildcard core/*/*.c)))
 OBJ     := $(CORE:core/%.c=$(BUILD)/%.o)
 POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
 # Wildcards by level: what lies in lua/ and kernels/ goes into the program.
-LUA_SRC := $(sort $(wildcard lua/cute/*.lua lua/cute/*/*.lua lua/cute/*/*/*.lua \
+LUA_SRC := $(sort $(wildcard lua/*/*.lua lua/*/*/*.lua lua/*/*/*/*.lua \
              kernels/*.lua kernels/*/*.lua))
 # Documents for users, which `?word` searches too.
 DOCS := $(filter-out $(addprefix docs/,README.md architecture.md hacking.md \
           ir.md performance.md), $(sort $(wildcard docs/*.md)))
+
+# The log names the file that each command makes; V=1 shows whole commands.
+ifeq ($(V),)
+.SILENT:
+endif
 
 all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so
 
@@ -43,12 +48,14 @@ $(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o $(BUILD)/sim/matrix.o: \
 $(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o: ALIGN += $(TILES)
 $(BUILD)/%.o: core/%.c Makefile VERSION
 	@mkdir -p $(@D)
+	@echo 'CC $<'
 	$(CC) $(CSTD) $(CFLAGS) $(ALIGN) $(WARN) -MMD -MP -c $< -o $@
 
 # The helper functions of emitted text, cut from the CUDA files that they are.
 PRELUDE := core/emit/prelude.cu core/emit/preludemem.cu
 $(BUILD)/emit/prelude.inc: $(PRELUDE) tools/embed.lua
 	@mkdir -p $(@D)
+	@echo 'LUA $@'
 	$(LUA) tools/embed.lua $@ $(PRELUDE)
 $(filter $(BUILD)/emit/%,$(OBJ)): $(BUILD)/emit/prelude.inc
 
@@ -59,19 +66,23 @@ $(BUILD)/files: FORCE
 	  echo '$(CORE) $(LUA_SRC) $(DOCS)' >$@
 
 $(BUILD)/embed.c: tools/embed.lua $(LUA_SRC) $(DOCS) $(BUILD)/files
+	@echo 'LUA $@'
 	$(LUA) tools/embed.lua $@ $(LUA_SRC) $(DOCS)
 
 $(BUILD)/embed.o: $(BUILD)/embed.c core/program/program.h
+	@echo 'CC $<'
 	$(CC) $(CSTD) $(CFLAGS) $(WARN) -c $< -o $@
 
 $(BUILD)/cute/core.so: $(OBJ) $(BUILD)/files
 	@mkdir -p $(BUILD)/cute
+	@echo 'LD $@'
 	$(CC) -shared $(CFLAGS) -o $@ $(OBJ) $(LIBS)
 
 # Lua is linked in whole and its API exported, so that C modules of Lua can
 # be loaded; nothing of libedit and zlib is exported. zlib unpacks the Lua files
 # that the program carries: a third of their text, which was 1.2 of its 2.9 MB.
 $(BUILD)/cutelua: $(OBJ) $(POBJ) $(BUILD)/files
+	@echo 'LD $@'
 	$(CC) $(CFLAGS) $(STRIP) -Wl,-E -Wl,--exclude-libs,libedit.a:libbsd.a \
 	  -Wl,--exclude-libs,libmd.a:libtinfo.a:libz.a -o $@ $(OBJ) $(POBJ) \
 	  -Wl,--whole-archive $(LUA_LIB) -Wl,--no-whole-archive \
@@ -82,8 +93,10 @@ UNITS := $(BUILD)/spec/units.o $(addprefix $(BUILD)/,sim/access.o sim/mma.o \
            sim/tile.o sim/tile16.o base/dtype.o)
 $(BUILD)/spec/units.o: spec/sim/units.c Makefile
 	@mkdir -p $(@D)
+	@echo 'CC $<'
 	$(CC) $(CSTD) $(CFLAGS) $(WARN) -MMD -MP -c $< -o $@
 $(BUILD)/spec/units.so: $(UNITS)
+	@echo 'LD $@'
 	$(CC) -shared $(CFLAGS) -o $@ $(UNITS) -lm
 
 -include $(OBJ:.o=.d) $(POBJ:.o=.d) $(BUILD)/spec/units.d
@@ -94,10 +107,20 @@ demo: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	$(BUILD)/cutelua scripts/gemm3stage.lua
 
-# All specs through lua5.4 and the program's own through the program.
+# What another machine can break: compiler, libc, CPU, driver, NVRTC. All specs
+# but tests of the tag #long, and those of the program through the program.
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
-	@sh tools/suite.sh $(BUILD) specs program
+	@sh tools/suite.sh $(BUILD) test program
+
+# Those of its spec files that take at most 1.5 s of CPU.
+quick: setup-test
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@sh tools/suite.sh $(BUILD) quick
+
+# Everything that needs no GPU, as CI runs it.
+test-all:
+	@sh .ci/run
 
 # The same specs on the GPU, those that need one, and four scripts under the
 # toolkit's compute-sanitizer where that is installed.
@@ -230,11 +253,12 @@ packages: setup-deb deb rock
 
 # $(BUILD)/web: the workshop's page, with the program for browsers and node.
 web: setup-web
-	@$(MAKE) --no-print-directory -j$(JOBS) -f tools/web.mk BUILD=$(BUILD) \
-	  web-program
-	@$(MAKE) --no-print-directory -j$(JOBS) -f tools/web.mk BUILD=$(BUILD) \
-	  THREADS=-threads web-program
+	@$(MAKE) --no-print-directory -f tools/web.mk BUILD=$(BUILD) web-source
+	@$(MAKE) --no-print-directory -j$(JOBS) web-one web-threads
 	@$(MAKE) --no-print-directory -f tools/web.mk BUILD=$(BUILD) web-files
+web-one web-threads:
+	@$(MAKE) --no-print-directory -f tools/web.mk BUILD=$(BUILD) \
+	  THREADS=$(filter -threads,$(@:web%=%)) web-program
 
 # It against the program of this machine, under node and in a Chromium.
 web-test: setup-webtest
@@ -265,6 +289,6 @@ setup-deb:
 
 FORCE:
 
-.PHONY: all demo test gpu gpu-kit golden names docs rules hooks check asan memerr \
-  bench ladders fuzz install deb rock packages web web-test clean setup-build setup-test setup-fuzz \
+.PHONY: all demo quick test test-all gpu gpu-kit golden names docs rules hooks check asan memerr \
+  bench ladders fuzz install deb rock packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
   setup-asan setup-rules setup-check setup-web setup-webtest setup-deb

@@ -31,8 +31,6 @@ build = {
         "kernels/attention_bwd.lua",
       ["kernels.attention_decode"] =
         "kernels/attention_decode.lua",
-      ["kernels.check"] =
-        "kernels/check.lua",
       ["kernels.conv2d"] =
         "kernels/conv2d.lua",
       ["kernels.copytile"] =
@@ -41,8 +39,6 @@ build = {
         "kernels/elementwise.lua",
       ["kernels.flash"] =
         "kernels/flash.lua",
-      ["kernels.fold"] =
-        "kernels/fold.lua",
       ["kernels.gemm_grouped"] =
         "kernels/gemm_grouped.lua",
       ["kernels.gemm_int4"] =
@@ -57,50 +53,52 @@ build = {
         "kernels/gemm_sm80.lua",
       ["kernels.gemm_sm90"] =
         "kernels/gemm_sm90.lua",
-      ["kernels.gemm_sm90.check"] =
-        "kernels/gemm_sm90/check.lua",
+      ["kernels.gemm_sm90.block_scales"] =
+        "kernels/gemm_sm90/block_scales.lua",
       ["kernels.gemm_sm90.choice"] =
         "kernels/gemm_sm90/choice.lua",
       ["kernels.gemm_sm90.constants"] =
         "kernels/gemm_sm90/constants.lua",
-      ["kernels.gemm_sm90.epilogue"] =
-        "kernels/gemm_sm90/epilogue.lua",
-      ["kernels.gemm_sm90.factors"] =
-        "kernels/gemm_sm90/factors.lua",
-      ["kernels.gemm_sm90.halves"] =
-        "kernels/gemm_sm90/halves.lua",
       ["kernels.gemm_sm90.kernel"] =
         "kernels/gemm_sm90/kernel.lua",
       ["kernels.gemm_sm90.mainloop"] =
         "kernels/gemm_sm90/mainloop.lua",
       ["kernels.gemm_sm90.model"] =
         "kernels/gemm_sm90/model.lua",
+      ["kernels.gemm_sm90.option_rules"] =
+        "kernels/gemm_sm90/option_rules.lua",
       ["kernels.gemm_sm90.options"] =
         "kernels/gemm_sm90/options.lua",
       ["kernels.gemm_sm90.producer"] =
         "kernels/gemm_sm90/producer.lua",
-      ["kernels.gemm_sm90.schedule"] =
-        "kernels/gemm_sm90/schedule.lua",
       ["kernels.gemm_sm90.smem"] =
         "kernels/gemm_sm90/smem.lua",
       ["kernels.gemm_sm90.sources"] =
         "kernels/gemm_sm90/sources.lua",
+      ["kernels.gemm_sm90.split2"] =
+        "kernels/gemm_sm90/split2.lua",
+      ["kernels.gemm_sm90.store_tile"] =
+        "kernels/gemm_sm90/store_tile.lua",
       ["kernels.gemm_sm90.stream"] =
         "kernels/gemm_sm90/stream.lua",
+      ["kernels.gemm_sm90.tile_order"] =
+        "kernels/gemm_sm90/tile_order.lua",
       ["kernels.gemm_splitk"] =
         "kernels/gemm_splitk.lua",
       ["kernels.groups"] =
         "kernels/groups.lua",
       ["kernels.histogram"] =
         "kernels/histogram.lua",
-      ["kernels.join"] =
-        "kernels/join.lua",
-      ["kernels.meet"] =
-        "kernels/meet.lua",
+      ["kernels.multiblock_rows"] =
+        "kernels/multiblock_rows.lua",
       ["kernels.norm"] =
         "kernels/norm.lua",
+      ["kernels.operand_rules"] =
+        "kernels/operand_rules.lua",
       ["kernels.reduce"] =
         "kernels/reduce.lua",
+      ["kernels.reduce_tensor"] =
+        "kernels/reduce_tensor.lua",
       ["kernels.rope"] =
         "kernels/rope.lua",
       ["kernels.rows"] =
@@ -109,10 +107,12 @@ build = {
         "kernels/scan.lua",
       ["kernels.selective_scan"] =
         "kernels/selective_scan.lua",
-      ["kernels.share"] =
-        "kernels/share.lua",
       ["kernels.softmax"] =
         "kernels/softmax.lua",
+      ["kernels.splitk_reduce"] =
+        "kernels/splitk_reduce.lua",
+      ["kernels.splitk_skinny"] =
+        "kernels/splitk_skinny.lua",
       ["kernels.topk"] =
         "kernels/topk.lua",
       ["kernels.transpose"] =
@@ -137,104 +137,26 @@ build = {
         "lua/cute/arch/memory.lua",
       ["cute.arch.packed"] =
         "lua/cute/arch/packed.lua",
+      ["cute.arch.ranges"] =
+        "lua/cute/arch/ranges.lua",
       ["cute.arch.warp"] =
         "lua/cute/arch/warp.lua",
-      ["cute.asm"] =
-        "lua/cute/asm.lua",
-      ["cute.bench.chart"] =
-        "lua/cute/bench/chart.lua",
-      ["cute.bench.copylesson"] =
-        "lua/cute/bench/copylesson.lua",
-      ["cute.bench.harness"] =
-        "lua/cute/bench/harness.lua",
-      ["cute.bench.lesson"] =
-        "lua/cute/bench/lesson.lua",
-      ["cute.bench.lessonlib"] =
-        "lua/cute/bench/lessonlib.lua",
-      ["cute.bench.oracle"] =
-        "lua/cute/bench/oracle.lua",
-      ["cute.check.compare"] =
-        "lua/cute/check/compare.lua",
-      ["cute.check.explore"] =
-        "lua/cute/check/explore.lua",
-      ["cute.check.gain"] =
-        "lua/cute/check/gain.lua",
-      ["cute.check"] =
-        "lua/cute/check/init.lua",
-      ["cute.check.main"] =
-        "lua/cute/check/main.lua",
-      ["cute.check.operands"] =
-        "lua/cute/check/operands.lua",
-      ["cute.check.schedule"] =
-        "lua/cute/check/schedule.lua",
-      ["cute.check.sizes"] =
-        "lua/cute/check/sizes.lua",
-      ["cute.check.surgeon"] =
-        "lua/cute/check/surgeon.lua",
-      ["cute.check.sync"] =
-        "lua/cute/check/sync.lua",
-      ["cute.debug"] =
-        "lua/cute/debug/init.lua",
-      ["cute.debug.locals"] =
-        "lua/cute/debug/locals.lua",
-      ["cute.debug.prompt"] =
-        "lua/cute/debug/prompt.lua",
-      ["cute.debug.show"] =
-        "lua/cute/debug/show.lua",
-      ["cute.doc.code"] =
-        "lua/cute/doc/code.lua",
-      ["cute.doc.comments"] =
-        "lua/cute/doc/comments.lua",
-      ["cute.doc.environment"] =
-        "lua/cute/doc/environment.lua",
-      ["cute.doc"] =
-        "lua/cute/doc/init.lua",
-      ["cute.doc.names"] =
-        "lua/cute/doc/names.lua",
-      ["cute.doc.search"] =
-        "lua/cute/doc/search.lua",
-      ["cute.draw.html"] =
-        "lua/cute/draw/html.lua",
-      ["cute.draw"] =
-        "lua/cute/draw/init.lua",
-      ["cute.draw.latex"] =
-        "lua/cute/draw/latex.lua",
-      ["cute.draw.layouts"] =
-        "lua/cute/draw/layouts.lua",
-      ["cute.draw.palette"] =
-        "lua/cute/draw/palette.lua",
-      ["cute.draw.picture"] =
-        "lua/cute/draw/picture.lua",
-      ["cute.draw.print"] =
-        "lua/cute/draw/print.lua",
-      ["cute.draw.script"] =
-        "lua/cute/draw/script.lua",
-      ["cute.draw.svg"] =
-        "lua/cute/draw/svg.lua",
-      ["cute.draw.text"] =
-        "lua/cute/draw/text.lua",
-      ["cute.epilogue"] =
-        "lua/cute/epilogue.lua",
       ["cute.gpu"] =
         "lua/cute/gpu.lua",
       ["cute.grouped"] =
         "lua/cute/grouped.lua",
       ["cute.hopper"] =
         "lua/cute/hopper.lua",
-      ["cute.html"] =
-        "lua/cute/html.lua",
       ["cute"] =
         "lua/cute/init.lua",
       ["cute.jit"] =
         "lua/cute/jit.lua",
-      ["cute.json"] =
-        "lua/cute/json.lua",
       ["cute.lang.branch"] =
         "lua/cute/lang/branch.lua",
       ["cute.lang.bytecode"] =
         "lua/cute/lang/bytecode.lua",
-      ["cute.lang.carry"] =
-        "lua/cute/lang/carry.lua",
+      ["cute.lang.dependencies"] =
+        "lua/cute/lang/dependencies.lua",
       ["cute.lang.devices"] =
         "lua/cute/lang/devices.lua",
       ["cute.lang.fields"] =
@@ -243,38 +165,34 @@ build = {
         "lua/cute/lang/files.lua",
       ["cute.lang.folders"] =
         "lua/cute/lang/folders.lua",
+      ["cute.lang.history"] =
+        "lua/cute/lang/history.lua",
       ["cute.lang.kernel"] =
         "lua/cute/lang/kernel.lua",
       ["cute.lang.lex"] =
         "lua/cute/lang/lex.lua",
       ["cute.lang.literal"] =
         "lua/cute/lang/literal.lua",
-      ["cute.lang.meant"] =
-        "lua/cute/lang/meant.lua",
+      ["cute.lang.loop_carried"] =
+        "lua/cute/lang/loop_carried.lua",
+      ["cute.lang.lua_errors"] =
+        "lua/cute/lang/lua_errors.lua",
       ["cute.lang.memory"] =
         "lua/cute/lang/memory.lua",
       ["cute.lang.printing"] =
         "lua/cute/lang/printing.lua",
       ["cute.lang.progress"] =
         "lua/cute/lang/progress.lua",
-      ["cute.lang.questions"] =
-        "lua/cute/lang/questions.lua",
       ["cute.lang.raw"] =
         "lua/cute/lang/raw.lua",
-      ["cute.lang.reach"] =
-        "lua/cute/lang/reach.lua",
       ["cute.lang.region"] =
         "lua/cute/lang/region.lua",
       ["cute.lang.report"] =
         "lua/cute/lang/report.lua",
-      ["cute.lang.runs"] =
-        "lua/cute/lang/runs.lua",
-      ["cute.lang.sign"] =
-        "lua/cute/lang/sign.lua",
+      ["cute.lang.signature"] =
+        "lua/cute/lang/signature.lua",
       ["cute.lang.simreport"] =
         "lua/cute/lang/simreport.lua",
-      ["cute.lang.slip"] =
-        "lua/cute/lang/slip.lua",
       ["cute.lang.source"] =
         "lua/cute/lang/source.lua",
       ["cute.lang.surplus"] =
@@ -289,32 +207,6 @@ build = {
         "lua/cute/lang/unused.lua",
       ["cute.layoutenum"] =
         "lua/cute/layoutenum.lua",
-      ["cute.learn"] =
-        "lua/cute/learn/init.lua",
-      ["cute.learn.lessons.algebra"] =
-        "lua/cute/learn/lessons/algebra.lua",
-      ["cute.learn.lessons.bugs"] =
-        "lua/cute/learn/lessons/bugs.lua",
-      ["cute.learn.lessons.copies"] =
-        "lua/cute/learn/lessons/copies.lua",
-      ["cute.learn.lessons.epilogues"] =
-        "lua/cute/learn/lessons/epilogues.lua",
-      ["cute.learn.lessons.hopper"] =
-        "lua/cute/learn/lessons/hopper.lua",
-      ["cute.learn.lessons.layouts"] =
-        "lua/cute/learn/lessons/layouts.lua",
-      ["cute.learn.lessons.pipelines"] =
-        "lua/cute/learn/lessons/pipelines.lua",
-      ["cute.learn.lessons.swizzles"] =
-        "lua/cute/learn/lessons/swizzles.lua",
-      ["cute.learn.lessons.tensorcores"] =
-        "lua/cute/learn/lessons/tensorcores.lua",
-      ["cute.learn.lessons.tensors"] =
-        "lua/cute/learn/lessons/tensors.lua",
-      ["cute.learn.main"] =
-        "lua/cute/learn/main.lua",
-      ["cute.markdown"] =
-        "lua/cute/markdown.lua",
       ["cute.math"] =
         "lua/cute/math.lua",
       ["cute.meta.arch"] =
@@ -341,16 +233,16 @@ build = {
         "lua/cute/meta/tuple.lua",
       ["cute.npy"] =
         "lua/cute/npy.lua",
-      ["cute.nvgpu.cpasync"] =
-        "lua/cute/nvgpu/cpasync.lua",
       ["cute.nvgpu"] =
         "lua/cute/nvgpu/init.lua",
-      ["cute.nvgpu.sparse"] =
-        "lua/cute/nvgpu/sparse.lua",
-      ["cute.nvgpu.warp"] =
-        "lua/cute/nvgpu/warp.lua",
-      ["cute.nvgpu.warpgroup"] =
-        "lua/cute/nvgpu/warpgroup.lua",
+      ["cute.nvgpu.sm80.sparse"] =
+        "lua/cute/nvgpu/sm80/sparse.lua",
+      ["cute.nvgpu.sm80.warp"] =
+        "lua/cute/nvgpu/sm80/warp.lua",
+      ["cute.nvgpu.sm90.cpasync"] =
+        "lua/cute/nvgpu/sm90/cpasync.lua",
+      ["cute.nvgpu.sm90.warpgroup"] =
+        "lua/cute/nvgpu/sm90/warpgroup.lua",
       ["cute.ops.blocks"] =
         "lua/cute/ops/blocks.lua",
       ["cute.ops.calls"] =
@@ -361,16 +253,18 @@ build = {
         "lua/cute/ops/choose.lua",
       ["cute.ops.cublas"] =
         "lua/cute/ops/cublas.lua",
+      ["cute.ops.determinism"] =
+        "lua/cute/ops/determinism.lua",
       ["cute.ops.elementwise"] =
         "lua/cute/ops/elementwise.lua",
-      ["cute.ops.epilogue"] =
-        "lua/cute/ops/epilogue.lua",
-      ["cute.ops.family.ahead"] =
-        "lua/cute/ops/family/ahead.lua",
+      ["cute.ops.epilogue_function"] =
+        "lua/cute/ops/epilogue_function.lua",
+      ["cute.ops.family.early_b"] =
+        "lua/cute/ops/family/early_b.lua",
       ["cute.ops.family.int4"] =
         "lua/cute/ops/family/int4.lua",
-      ["cute.ops.family.moved"] =
-        "lua/cute/ops/family/moved.lua",
+      ["cute.ops.family.repack"] =
+        "lua/cute/ops/family/repack.lua",
       ["cute.ops.family.simt"] =
         "lua/cute/ops/family/simt.lua",
       ["cute.ops.family.skinny"] =
@@ -399,8 +293,6 @@ build = {
         "lua/cute/ops/numbers.lua",
       ["cute.ops.operand"] =
         "lua/cute/ops/operand.lua",
-      ["cute.ops.order"] =
-        "lua/cute/ops/order.lua",
       ["cute.ops.partial"] =
         "lua/cute/ops/partial.lua",
       ["cute.ops.philox"] =
@@ -409,26 +301,18 @@ build = {
         "lua/cute/ops/plan.lua",
       ["cute.ops.problem"] =
         "lua/cute/ops/problem.lua",
-      ["cute.ops.promise"] =
-        "lua/cute/ops/promise.lua",
       ["cute.ops.reduce"] =
         "lua/cute/ops/reduce.lua",
       ["cute.ops.scales"] =
         "lua/cute/ops/scales.lua",
+      ["cute.ops.sum_order"] =
+        "lua/cute/ops/sum_order.lua",
+      ["cute.ops.tensor_op"] =
+        "lua/cute/ops/tensor_op.lua",
       ["cute.ops.tuned"] =
         "lua/cute/ops/tuned.lua",
-      ["cute.ops.whole"] =
-        "lua/cute/ops/whole.lua",
-      ["cute.page"] =
-        "lua/cute/page/init.lua",
-      ["cute.page.link"] =
-        "lua/cute/page/link.lua",
-      ["cute.page.main"] =
-        "lua/cute/page/main.lua",
-      ["cute.page.view"] =
-        "lua/cute/page/view.lua",
-      ["cute.page.watch"] =
-        "lua/cute/page/watch.lua",
+      ["cute.persistent_schedulers"] =
+        "lua/cute/persistent_schedulers.lua",
       ["cute.pipe.stages"] =
         "lua/cute/pipe/stages.lua",
       ["cute.pipe.state"] =
@@ -439,98 +323,228 @@ build = {
         "lua/cute/pipeline.lua",
       ["cute.pointer"] =
         "lua/cute/pointer.lua",
-      ["cute.profile.conflict"] =
-        "lua/cute/profile/conflict.lua",
-      ["cute.profile.estimate"] =
-        "lua/cute/profile/estimate.lua",
-      ["cute.profile.preflight"] =
-        "lua/cute/profile/preflight.lua",
-      ["cute.profile.ranges"] =
-        "lua/cute/profile/ranges.lua",
-      ["cute.profile.swizzle"] =
-        "lua/cute/profile/swizzle.lua",
-      ["cute.profile.targets"] =
-        "lua/cute/profile/targets.lua",
-      ["cute.profile.timeline"] =
-        "lua/cute/profile/timeline.lua",
-      ["cute.program.cli"] =
-        "lua/cute/program/cli.lua",
-      ["cute.program.complete"] =
-        "lua/cute/program/complete.lua",
-      ["cute.program.diff"] =
-        "lua/cute/program/diff.lua",
-      ["cute.program.explain"] =
-        "lua/cute/program/explain.lua",
-      ["cute.program.http"] =
-        "lua/cute/program/http.lua",
-      ["cute.program.lines"] =
-        "lua/cute/program/lines.lua",
-      ["cute.program.main"] =
-        "lua/cute/program/main.lua",
-      ["cute.program.meaning"] =
-        "lua/cute/program/meaning.lua",
-      ["cute.program.menu"] =
-        "lua/cute/program/menu.lua",
-      ["cute.program.reader"] =
-        "lua/cute/program/reader.lua",
-      ["cute.program.repl"] =
-        "lua/cute/program/repl.lua",
-      ["cute.program.script"] =
-        "lua/cute/program/script.lua",
-      ["cute.program.show"] =
-        "lua/cute/program/show.lua",
-      ["cute.program.timing"] =
-        "lua/cute/program/timing.lua",
-      ["cute.program.topics"] =
-        "lua/cute/program/topics.lua",
-      ["cute.program.watch"] =
-        "lua/cute/program/watch.lua",
-      ["cute.program.web"] =
-        "lua/cute/program/web.lua",
       ["cute.ptx"] =
         "lua/cute/ptx.lua",
-      ["cute.schedule"] =
-        "lua/cute/schedule.lua",
       ["cute.smem"] =
         "lua/cute/smem.lua",
       ["cute.smemstruct"] =
         "lua/cute/smemstruct.lua",
+      ["cute.store_epilogue"] =
+        "lua/cute/store_epilogue.lua",
       ["cute.stream"] =
         "lua/cute/stream.lua",
       ["cute.symbolic"] =
         "lua/cute/symbolic.lua",
+      ["cute.targets"] =
+        "lua/cute/targets.lua",
       ["cute.tensormaps"] =
         "lua/cute/tensormaps.lua",
       ["cute.testing"] =
         "lua/cute/testing.lua",
       ["cute.tiles"] =
         "lua/cute/tiles.lua",
-      ["cute.tune.child"] =
-        "lua/cute/tune/child.lua",
-      ["cute.tune.epilogues"] =
-        "lua/cute/tune/epilogues.lua",
-      ["cute.tune"] =
-        "lua/cute/tune/init.lua",
-      ["cute.tune.operands"] =
-        "lua/cute/tune/operands.lua",
-      ["cute.tune.records"] =
-        "lua/cute/tune/records.lua",
-      ["cute.tune.run"] =
-        "lua/cute/tune/run.lua",
-      ["cute.tune.worker"] =
-        "lua/cute/tune/worker.lua",
       ["cute.tuple"] =
         "lua/cute/tuple.lua",
       ["cute.utils"] =
         "lua/cute/utils.lua",
-      ["cute.workshop.globals"] =
-        "lua/cute/workshop/globals.lua",
-      ["cute.workshop"] =
-        "lua/cute/workshop/init.lua",
-      ["cute.workshop.lessons"] =
-        "lua/cute/workshop/lessons.lua",
-      ["cute.workshop.run"] =
-        "lua/cute/workshop/run.lua",
+      ["cutelua.analyses.call"] =
+        "lua/cutelua/analyses/call.lua",
+      ["cutelua.analyses.prepared"] =
+        "lua/cutelua/analyses/prepared.lua",
+      ["cutelua.analyses.report"] =
+        "lua/cutelua/analyses/report.lua",
+      ["cutelua.bench.chart"] =
+        "lua/cutelua/bench/chart.lua",
+      ["cutelua.bench.copylesson"] =
+        "lua/cutelua/bench/copylesson.lua",
+      ["cutelua.bench.harness"] =
+        "lua/cutelua/bench/harness.lua",
+      ["cutelua.bench.lesson"] =
+        "lua/cutelua/bench/lesson.lua",
+      ["cutelua.bench.lessonlib"] =
+        "lua/cutelua/bench/lessonlib.lua",
+      ["cutelua.bench.measure"] =
+        "lua/cutelua/bench/measure.lua",
+      ["cutelua.bench.oracle"] =
+        "lua/cutelua/bench/oracle.lua",
+      ["cutelua.bench.testing"] =
+        "lua/cutelua/bench/testing.lua",
+      ["cutelua.check.compare"] =
+        "lua/cutelua/check/compare.lua",
+      ["cutelua.check.explore"] =
+        "lua/cutelua/check/explore.lua",
+      ["cutelua.check"] =
+        "lua/cutelua/check/init.lua",
+      ["cutelua.check.main"] =
+        "lua/cutelua/check/main.lua",
+      ["cutelua.check.operands"] =
+        "lua/cutelua/check/operands.lua",
+      ["cutelua.check.redundant_sync"] =
+        "lua/cutelua/check/redundant_sync.lua",
+      ["cutelua.check.repair"] =
+        "lua/cutelua/check/repair.lua",
+      ["cutelua.check.sizes"] =
+        "lua/cutelua/check/sizes.lua",
+      ["cutelua.check.sync"] =
+        "lua/cutelua/check/sync.lua",
+      ["cutelua.check.warp_schedule"] =
+        "lua/cutelua/check/warp_schedule.lua",
+      ["cutelua.debug"] =
+        "lua/cutelua/debug/init.lua",
+      ["cutelua.debug.locals"] =
+        "lua/cutelua/debug/locals.lua",
+      ["cutelua.debug.prompt"] =
+        "lua/cutelua/debug/prompt.lua",
+      ["cutelua.debug.show"] =
+        "lua/cutelua/debug/show.lua",
+      ["cutelua.doc.code"] =
+        "lua/cutelua/doc/code.lua",
+      ["cutelua.doc.comments"] =
+        "lua/cutelua/doc/comments.lua",
+      ["cutelua.doc.environment"] =
+        "lua/cutelua/doc/environment.lua",
+      ["cutelua.doc"] =
+        "lua/cutelua/doc/init.lua",
+      ["cutelua.doc.names"] =
+        "lua/cutelua/doc/names.lua",
+      ["cutelua.doc.search"] =
+        "lua/cutelua/doc/search.lua",
+      ["cutelua.draw.html"] =
+        "lua/cutelua/draw/html.lua",
+      ["cutelua.draw"] =
+        "lua/cutelua/draw/init.lua",
+      ["cutelua.draw.latex"] =
+        "lua/cutelua/draw/latex.lua",
+      ["cutelua.draw.layouts"] =
+        "lua/cutelua/draw/layouts.lua",
+      ["cutelua.draw.palette"] =
+        "lua/cutelua/draw/palette.lua",
+      ["cutelua.draw.picture"] =
+        "lua/cutelua/draw/picture.lua",
+      ["cutelua.draw.print"] =
+        "lua/cutelua/draw/print.lua",
+      ["cutelua.draw.script"] =
+        "lua/cutelua/draw/script.lua",
+      ["cutelua.draw.svg"] =
+        "lua/cutelua/draw/svg.lua",
+      ["cutelua.draw.text"] =
+        "lua/cutelua/draw/text.lua",
+      ["cutelua"] =
+        "lua/cutelua/init.lua",
+      ["cutelua.learn"] =
+        "lua/cutelua/learn/init.lua",
+      ["cutelua.learn.lessons.algebra"] =
+        "lua/cutelua/learn/lessons/algebra.lua",
+      ["cutelua.learn.lessons.bugs"] =
+        "lua/cutelua/learn/lessons/bugs.lua",
+      ["cutelua.learn.lessons.copies"] =
+        "lua/cutelua/learn/lessons/copies.lua",
+      ["cutelua.learn.lessons.epilogues"] =
+        "lua/cutelua/learn/lessons/epilogues.lua",
+      ["cutelua.learn.lessons.hopper"] =
+        "lua/cutelua/learn/lessons/hopper.lua",
+      ["cutelua.learn.lessons.layouts"] =
+        "lua/cutelua/learn/lessons/layouts.lua",
+      ["cutelua.learn.lessons.pipelines"] =
+        "lua/cutelua/learn/lessons/pipelines.lua",
+      ["cutelua.learn.lessons.swizzles"] =
+        "lua/cutelua/learn/lessons/swizzles.lua",
+      ["cutelua.learn.lessons.tensorcores"] =
+        "lua/cutelua/learn/lessons/tensorcores.lua",
+      ["cutelua.learn.lessons.tensors"] =
+        "lua/cutelua/learn/lessons/tensors.lua",
+      ["cutelua.learn.main"] =
+        "lua/cutelua/learn/main.lua",
+      ["cutelua.page"] =
+        "lua/cutelua/page/init.lua",
+      ["cutelua.page.link"] =
+        "lua/cutelua/page/link.lua",
+      ["cutelua.page.main"] =
+        "lua/cutelua/page/main.lua",
+      ["cutelua.page.view"] =
+        "lua/cutelua/page/view.lua",
+      ["cutelua.page.watch"] =
+        "lua/cutelua/page/watch.lua",
+      ["cutelua.profile.cards"] =
+        "lua/cutelua/profile/cards.lua",
+      ["cutelua.profile.conflict"] =
+        "lua/cutelua/profile/conflict.lua",
+      ["cutelua.profile.estimate"] =
+        "lua/cutelua/profile/estimate.lua",
+      ["cutelua.profile.preflight"] =
+        "lua/cutelua/profile/preflight.lua",
+      ["cutelua.profile.swizzle"] =
+        "lua/cutelua/profile/swizzle.lua",
+      ["cutelua.profile.timeline"] =
+        "lua/cutelua/profile/timeline.lua",
+      ["cutelua.program.cli"] =
+        "lua/cutelua/program/cli.lua",
+      ["cutelua.program.complete"] =
+        "lua/cutelua/program/complete.lua",
+      ["cutelua.program.diff"] =
+        "lua/cutelua/program/diff.lua",
+      ["cutelua.program.explain"] =
+        "lua/cutelua/program/explain.lua",
+      ["cutelua.program.http"] =
+        "lua/cutelua/program/http.lua",
+      ["cutelua.program.lines"] =
+        "lua/cutelua/program/lines.lua",
+      ["cutelua.program.main"] =
+        "lua/cutelua/program/main.lua",
+      ["cutelua.program.meaning"] =
+        "lua/cutelua/program/meaning.lua",
+      ["cutelua.program.menu"] =
+        "lua/cutelua/program/menu.lua",
+      ["cutelua.program.reader"] =
+        "lua/cutelua/program/reader.lua",
+      ["cutelua.program.repl"] =
+        "lua/cutelua/program/repl.lua",
+      ["cutelua.program.script"] =
+        "lua/cutelua/program/script.lua",
+      ["cutelua.program.show"] =
+        "lua/cutelua/program/show.lua",
+      ["cutelua.program.timing"] =
+        "lua/cutelua/program/timing.lua",
+      ["cutelua.program.topics"] =
+        "lua/cutelua/program/topics.lua",
+      ["cutelua.program.watch"] =
+        "lua/cutelua/program/watch.lua",
+      ["cutelua.program.web"] =
+        "lua/cutelua/program/web.lua",
+      ["cutelua.text.asm"] =
+        "lua/cutelua/text/asm.lua",
+      ["cutelua.text.columns"] =
+        "lua/cutelua/text/columns.lua",
+      ["cutelua.text.html"] =
+        "lua/cutelua/text/html.lua",
+      ["cutelua.text.json"] =
+        "lua/cutelua/text/json.lua",
+      ["cutelua.text.markdown"] =
+        "lua/cutelua/text/markdown.lua",
+      ["cutelua.text.suggest"] =
+        "lua/cutelua/text/suggest.lua",
+      ["cutelua.tune.child"] =
+        "lua/cutelua/tune/child.lua",
+      ["cutelua.tune.epilogues"] =
+        "lua/cutelua/tune/epilogues.lua",
+      ["cutelua.tune"] =
+        "lua/cutelua/tune/init.lua",
+      ["cutelua.tune.operands"] =
+        "lua/cutelua/tune/operands.lua",
+      ["cutelua.tune.records"] =
+        "lua/cutelua/tune/records.lua",
+      ["cutelua.tune.run"] =
+        "lua/cutelua/tune/run.lua",
+      ["cutelua.tune.worker"] =
+        "lua/cutelua/tune/worker.lua",
+      ["cutelua.workshop.globals"] =
+        "lua/cutelua/workshop/globals.lua",
+      ["cutelua.workshop"] =
+        "lua/cutelua/workshop/init.lua",
+      ["cutelua.workshop.lessons"] =
+        "lua/cutelua/workshop/lessons.lua",
+      ["cutelua.workshop.run"] =
+        "lua/cutelua/workshop/run.lua",
     },
   },
 }

@@ -6,18 +6,18 @@
 -- X is (M,N), I (M) of i32 or i64. The first of equal elements counts, and a
 -- NaN is larger (with smallest = true: smaller) than all numbers.
 local cute = require "cute"
-local check = require "kernels.check"
-local fold = require "kernels.fold"
+local rules = require "kernels.operand_rules"
+local reduce_tensor = require "kernels.reduce_tensor"
 local rows = require "kernels.rows"
 
 --- Returns a kernel of (X, I) and its launch parameters.
 ---@param o {n: integer, dtype: any, smallest: boolean?} and the options of
 -- kernels/rows.lua
 return function(o)
-  check.options("argmax", o, "smallest " .. rows.OPTIONS)
+  rules.options("argmax", o, "smallest " .. rows.OPTIONS)
   local plan = rows.plan(o)
   local name = o.smallest and "argmin" or "argmax"
-  check.need(o.dtype.is_float and o.dtype.bits <= 32, name,
+  rules.need(o.dtype.is_float and o.dtype.bits <= 32, name,
     "elements are floats of at most 32 bits, not %s", o.dtype.name)
   local worst = o.smallest and math.huge or -math.huge
   return {plan = plan, block = plan.block,
@@ -26,7 +26,7 @@ return function(o)
     rows.check(plan, name, X)
     local sources = plan:sources({X}, worst)
     plan:each(X.shape[1], sources, function(at)
-      local place = fold.place(cute.f32, false, o.smallest)
+      local place = reduce_tensor.place(cute.f32, false, o.smallest)
       local best = cute.var(place.init[1], cute.i32)
       local where = cute.var(0, cute.i32)
       plan:chunk(function(chunk)
@@ -43,10 +43,10 @@ return function(o)
           end
         end
       end)
-      local pair = fold.over_lanes(place, {best.value, where.value},
+      local pair = reduce_tensor.over_lanes(place, {best.value, where.value},
                                    math.min(plan.threads, 32))
       local all, warps = plan:exchange(pair, at.turn)
-      pair = fold.over_lanes(place, all, warps)
+      pair = reduce_tensor.over_lanes(place, all, warps)
       plan:first(at, function() I[at.row] = pair[2]:to(I.element_type) end)
     end)
   end)}

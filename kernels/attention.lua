@@ -16,7 +16,7 @@
 -- A block works on a tile of rows. Its scores for a tile of keys stay in
 -- registers, where they become powers and then the left operand of the product
 -- with V, while cp.async loads the next keys.
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
@@ -120,7 +120,7 @@ local DEFAULT = {
 ---@return {kernel: any, tile: integer[], block: integer, grid: function}
 -- grid(S, H, B); for sequences S is the longest length
 return function(o)
-  check.options("attention", o, flash.OPTIONS)
+  rules.options("attention", o, flash.OPTIONS)
   local p = flash.options("attention", o, DEFAULT)
   return {
     kernel = cute.kernel(o.name or "attention",

@@ -16,7 +16,7 @@
 -- transposed, so that they are in registers as the left operand of the next
 -- product. There are no atomics: results are the same each time.
 local cute = require "cute"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
 local _ = cute._
@@ -251,9 +251,9 @@ local DEFAULT = {
 -- tile: integer[]?, warps: integer?} as for kernels/attention.lua
 ---@return {kernel: any, block: integer, grid: function}[]
 return function(o)
-  check.options("attention_bwd", o, flash.OPTIONS)
+  rules.options("attention_bwd", o, flash.OPTIONS)
   local p = flash.options("attention_bwd", o, DEFAULT)
-  check.need(p.tile[2] <= 32 * p.warps, "attention_bwd",
+  rules.need(p.tile[2] <= 32 * p.warps, "attention_bwd",
     "tiles of %d columns; at most a thread each, %d, are possible", p.tile[2],
     32 * p.warps)
   local function made(name, f, fields, block, grid)

@@ -15,7 +15,7 @@
 -- A block is a warp. The rows of its tile are the `group` heads that share
 -- keys, so that each key is read once. Reading the keys dominates the time.
 local core = require "cute.core"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
@@ -119,7 +119,7 @@ local BLOCKS = 4 * 132  -- enough to keep a large GPU busy
 ---@param o {head: integer, group: integer?, tile: integer[]?}
 -- group: heads of Q for each head of K and V, 1 when absent; tile: {any, keys}
 return function(o)
-  check.options("attention_decode", o, "group " .. flash.OPTIONS)
+  rules.options("attention_decode", o, "group " .. flash.OPTIONS)
   local p = flash.options("attention_decode", setmetatable(
     {tile = o.tile and {16, o.tile[2]}, warps = 1}, {__index = o}), DEFAULT)
   p.group = o.group or 1

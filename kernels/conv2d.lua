@@ -11,7 +11,7 @@
 -- so they are loaded through L1. Predicates, one bit for each row and tap,
 -- leave out the padding. B is w and C is y.
 local cute = require "cute"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local gemm_sm80 = require "kernels.gemm_sm80"
 
 -- Returns x as a pair, for rows and columns.
@@ -111,8 +111,8 @@ end
 -- kernels.gemm_sm80
 ---@return {kernel: any, shape: function, grid: function, block: integer}
 return function(options)
-  local o, rest = check.shared("conv2d", options, {},
-    "stride padding dilation", check.GEMM)
+  local o, rest = rules.shared("conv2d", options, {},
+    "stride padding dilation", rules.GEMM)
   o.stride, o.padding = pair(o.stride, 1), pair(o.padding, 0)
   o.dilation = pair(o.dilation, 1)
   local gemm = gemm_sm80(rest)
@@ -125,7 +125,7 @@ return function(options)
       local reach = o.dilation[i] * (w.shape[i + 1] - 1) + 1
       out[i + 1] = (x.shape[i + 1] + 2 * o.padding[i] - reach) // o.stride[i]
         + 1
-      check.need(not math.type(out[i + 1]) or out[i + 1] > 0, "conv2d",
+      rules.need(not math.type(out[i + 1]) or out[i + 1] > 0, "conv2d",
         "filters of (%s,%s) do not fit into (%s,%s)", w.shape[2], w.shape[3],
         x.shape[2], x.shape[3])
     end
@@ -139,9 +139,9 @@ return function(options)
 
   conv.kernel = cute.kernel(o.name or "conv2d", {min_blocks = o.min_blocks},
     function(x, w, y, ...)
-      check.same("conv2d", "C of x", x.shape[4], "of w", w.shape[4])
+      rules.same("conv2d", "C of x", x.shape[4], "of w", w.shape[4])
       for i, extent in ipairs(conv.shape(x, w)) do
-        check.same("conv2d", "extent " .. i .. " of y", y.shape[i],
+        rules.same("conv2d", "extent " .. i .. " of y", y.shape[i],
                    "to be", extent)
       end
       local s, d = w.shape, w.stride

@@ -1,9 +1,9 @@
 --- Helpers of tiled copies of a matrix of any size: the block's tile, the
 -- widest possible vectors of a row, and predicates.
 local cute = require "cute"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local tiles = require "cute.tiles"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 
 local copytile = {}
 
@@ -29,7 +29,7 @@ end
 ---@param dtype cute.DType
 ---@param n integer
 function copytile.bits(dtype, n)
-  return check.widest(dtype.width, n) * dtype.width
+  return rules.widest(dtype.width, n) * dtype.width
 end
 
 --- Returns the asynchronous copy atom for rows of n elements: cp.async that

@@ -34,7 +34,7 @@
 -- they could be outside the tensor, elements are loaded one by one.
 local core = require "cute.core"
 local cute = require "cute"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local _ = cute._
 
 local function up(a, b) return (a + b - 1) // b end
@@ -111,7 +111,7 @@ local function compute(o, ins, scalars, index, width, ...)
     args[n + 1], n = r:load(), n + 1
   end
   local results = {o.f(table.unpack(args, 1, n))}
-  check.need(#results == #o.outputs, "elementwise",
+  rules.need(#results == #o.outputs, "elementwise",
     "f gave %d results, not %d", #results, #o.outputs)
   return results
 end
@@ -455,11 +455,11 @@ end
 -- dependent launches
 ---@return {kernel: any, grid: integer, block: integer}
 return function(o)
-  check.options("elementwise", o, "f n inputs outputs scalars steps block "
+  rules.options("elementwise", o, "f n inputs outputs scalars steps block "
     .. "width fastmath name extents index across tile pdl as_is wide")
-  if not o.extents then check.given("elementwise", o, "n") end
-  check.integers("elementwise", o, {"block"}, 1, 1024)
-  check.integers("elementwise", o, {"steps", "width"}, 1, 1024)
+  if not o.extents then rules.given("elementwise", o, "n") end
+  rules.integers("elementwise", o, {"block"}, 1, 1024)
+  rules.integers("elementwise", o, {"steps", "width"}, 1, 1024)
   local p = setmetatable({outputs = o.outputs or {o.inputs[1]},
     scalars = o.scalars or 0, block = o.block or o.across and 256 or 128},
     {__index = o})
@@ -472,7 +472,7 @@ return function(o)
       local args = {...}
       local ins, outs, more = #p.inputs, #p.outputs, {}
       for i = 1, o.n and ins + outs or 0 do
-        check.dense("elementwise", i, args[i], o.n)
+        rules.dense("elementwise", i, args[i], o.n)
       end
       table.move(args, ins + outs + 1, #args, 1, more)
       for i = 1, ins + outs do

@@ -13,9 +13,9 @@
 -- by the four lanes of a quad.
 local core = require "cute.core"
 local cute = require "cute"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local tiles = require "cute.tiles"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local _ = cute._
 
 local flash = {}
@@ -43,9 +43,9 @@ function flash.options(what, o, known)
   end
   local p = {head = o.head, tile = o.tile or k[1], warps = o.warps or k[2],
              held = k[3]}
-  check.integers(what, p, {"warps"}, 1, 32)
+  rules.integers(what, p, {"warps"}, 1, 32)
   local M, N = p.tile[1], p.tile[2]
-  check.need(M % (16 * p.warps) == 0 and N % 16 == 0 and M > 0 and N > 0, what,
+  rules.need(M % (16 * p.warps) == 0 and N % 16 == 0 and M > 0 and N > 0, what,
     "tile = {%s, %s}; multiples of %d (16 for each warp) and 16 are needed",
     M, N, 16 * p.warps)
   if o.held ~= nil then p.held = o.held end
@@ -67,14 +67,14 @@ function flash.check(what, head, operands, group)
   for _, name in ipairs {"Q", "K", "V", "O", "dO", "dQ", "dK", "dV"} do
     local t = operands[name] or operands.Q
     local rank = cute.rank(t)
-    check.same(what, "a head", head, "a row of " .. name, t.shape[rank])
-    check.same(what, "the stride in a row of " .. name, t.stride[rank],
+    rules.same(what, "a head", head, "a row of " .. name, t.shape[rank])
+    rules.same(what, "the stride in a row of " .. name, t.stride[rank],
                "to be", 1)
   end
   local h = operands.Q.shape[cute.rank(operands.Q) - 1]
   local g = operands.K.shape[cute.rank(operands.K) - 1]
   if not (math.type(h) and math.type(g)) then return end
-  check.need(h % g == 0 and (not group or h == group * g), what,
+  rules.need(h % g == 0 and (not group or h == group * g), what,
     "%d heads of Q share %d of K; %s is needed", h, g,
     group and group .. " for each" or "a multiple")
 end

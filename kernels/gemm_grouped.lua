@@ -9,7 +9,7 @@
 -- (M,K,G) and D (M,N,G) hold those of each group, and counts, the last
 -- argument, gives their number: see kernels.groups. B is (N,K,G). The host need
 -- not know the number of rows of a group.
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local groups = require "kernels.groups"
@@ -18,8 +18,8 @@ local tiles = require "cute.tiles"
 ---@param o? table the options of kernels.gemm_sm80, and form: "rows" when
 -- absent
 return function(o)
-  local p, rest = check.shared("gemm_grouped", o,
-    {name = "gemm_grouped", form = "rows"}, "form", check.GEMM)
+  local p, rest = rules.shared("gemm_grouped", o,
+    {name = "gemm_grouped", form = "rows"}, "form", rules.GEMM)
   local gemm = gemm_sm80(rest)
   local BM, BN = gemm.tile[1], gemm.tile[2]
   local out = {tile = gemm.tile, block = gemm.block, mma = gemm.mma}

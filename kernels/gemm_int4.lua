@@ -21,10 +21,10 @@
 -- divide K, too (z).
 local core = require "cute.core"
 local cute = require "cute"
-local join = require "kernels.join"
-local options = require "kernels.check".options
+local splitk_skinny = require "kernels.splitk_skinny"
+local options = require "kernels.operand_rules".options
 local tiles = require "cute.tiles"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local utils = require "cute.utils"
 local _ = cute._
 
@@ -315,7 +315,7 @@ end
 
 local function body(p, mA, mW, mS, mZ, mC, ...)
   local BM, stages = p.tile[2], p.stages
-  local at = join.place(p)
+  local at = splitk_skinny.place(p)
   local bn, bm = at.bn, at.bm
   local dtype = mA.element_type
   local mma = cute.make_tiled_mma(p.atom(dtype), {p.warps[1], 1, 1},
@@ -349,7 +349,8 @@ local function body(p, mA, mW, mS, mZ, mC, ...)
   if p.pdl and not p.ahead then
     cute.arch.griddepcontrol_launch_dependents()
   end
-  join.leave(p, at, sums, mC, cute.recast_tensor(W.pieces, cute.f32), ...)
+  splitk_skinny.leave(p, at, sums, mC,
+                      cute.recast_tensor(W.pieces, cute.f32), ...)
 end
 
 ---------------------------------------------------------------------------
@@ -481,7 +482,7 @@ local function plan(o)
     return dtype == cute.f16 and "SM80_16x8x16_F32F16F16F32_TN"
       or "SM80_16x8x16_F32BF16BF16F32_TN"
   end
-  join.plan(p)
+  splitk_skinny.plan(p)
   return p
 end
 
@@ -513,7 +514,7 @@ end
 -- dependent launches
 setmetatable(gemm_int4, {__call = function(_, o)
   local p = plan(o)
-  return join.launches(p, function(A, W, S, ...)
+  return splitk_skinny.launches(p, function(A, W, S, ...)
     if p.pdl and not p.ahead then cute.arch.griddepcontrol_wait() end
     if p.zeros then return body(p, A, W, S, ...) end
     body(p, A, W, S, nil, ...)

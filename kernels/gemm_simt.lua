@@ -18,7 +18,7 @@
 -- transposed during the copy, from 16 bytes of K in registers. Tiles have 8 in
 -- K, since they are unrolled: 16 take longer to compile and are no faster, 4
 -- wait too often.
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local _ = cute._
 
@@ -49,9 +49,9 @@ return function(o)
     plain = true,  -- no swizzle: addresses are sums with known offsets
     halves = true,
     slots = 2}  -- fragments of two steps of K: one in use, one being filled
-  check.options("gemm_simt", o or {}, check.SIMT)
+  rules.options("gemm_simt", o or {}, rules.SIMT)
   for k, v in pairs(o or {}) do p[k] = v end
-  check.need(THREADS[p.warps], "gemm_simt", "warps = %s; 4 or 8 are needed",
+  rules.need(THREADS[p.warps], "gemm_simt", "warps = %s; 4 or 8 are needed",
              p.warps)
   p.atoms = THREADS[p.warps]
   p.permutation = {cute.make_layout({16, 4}, {4, 1}),  -- 4 neighbours each

@@ -27,10 +27,10 @@
 -- block's warps, in order; then those of blocks, by z. The order does not
 -- depend on M, nor on the position of a row.
 local cute = require "cute"
-local check = require "kernels.check"
-local join = require "kernels.join"
+local rules = require "kernels.operand_rules"
+local splitk_skinny = require "kernels.splitk_skinny"
 local model = require "kernels.gemm_skinny.model"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local tiles = require "cute.tiles"
 local _ = cute._
 
@@ -205,13 +205,13 @@ local function walk(p, party, X, W, S, sums)
 end
 
 local function body(p, mA, mB, mS, mD, ...)
-  local at = join.place(p)
+  local at = splitk_skinny.place(p)
   local X, W, D = at.batch(mA), at.batch(mB), at.batch(mD)
-  check.same("gemm_skinny", "N of B", W.shape[1], "of the kernel", p.n)
-  check.same("gemm_skinny", "K of B", W.shape[2], "of the kernel", p.k)
-  check.same("gemm_skinny", "K of A", X.shape[2], "of the kernel", p.k)
-  check.same("gemm_skinny", "M of A", X.shape[1], "of D", D.shape[1])
-  check.same("gemm_skinny", p.gated and "half of B's N" or "N of B",
+  rules.same("gemm_skinny", "N of B", W.shape[1], "of the kernel", p.n)
+  rules.same("gemm_skinny", "K of B", W.shape[2], "of the kernel", p.k)
+  rules.same("gemm_skinny", "K of A", X.shape[2], "of the kernel", p.k)
+  rules.same("gemm_skinny", "M of A", X.shape[1], "of D", D.shape[1])
+  rules.same("gemm_skinny", p.gated and "half of B's N" or "N of B",
              p.gated and p.n // 2 or p.n, "of D", D.shape[2])
   local a, across = p.side == "a", p.warps[1]
   local of_w = {first = a, count = p.count, across = p.count * across,
@@ -229,7 +229,7 @@ local function body(p, mA, mB, mS, mD, ...)
   sums:fill(0)
   walk(p, at.z * p.warps[2] + at.wk, operand(p, X, of_x), operand(p, W, of_w),
        mS and factors(p, at.batch(mS), of_w), sums)
-  join.leave(p, at, sums, D, nil, ...)
+  splitk_skinny.leave(p, at, sums, D, nil, ...)
 end
 
 ---------------------------------------------------------------------------
@@ -243,28 +243,28 @@ local function plan(o)
   local p = {name = "gemm_skinny", m = 8, side = "a", count = 1,
              warps = {1, 8}, unroll = 4, splits = 1, dtype = cute.bf16,
              prefetch = "size_128b"}
-  check.options("gemm_skinny", o, OPTIONS)
+  rules.options("gemm_skinny", o, OPTIONS)
   for name, v in pairs(o) do p[name] = v end
-  check.given("gemm_skinny", p, "m", "n", "k")
-  check.integers("gemm_skinny", p, {"count", "unroll"}, 1, 32)
-  check.integers("gemm_skinny", p, {"splits"}, 1, 65535)
+  rules.given("gemm_skinny", p, "m", "n", "k")
+  rules.integers("gemm_skinny", p, {"count", "unroll"}, 1, 32)
+  rules.integers("gemm_skinny", p, {"splits"}, 1, 65535)
   local atom = ATOMS[tostring(p.dtype)]
-  check.need(atom, "gemm_skinny", "%s; bf16 or f16 is needed", p.dtype)
+  rules.need(atom, "gemm_skinny", "%s; bf16 or f16 is needed", p.dtype)
   p.b_dtype = p.b_dtype or p.dtype
-  check.need(p.b_dtype == p.dtype or p.b_dtype.bits == 8, "gemm_skinny",
+  rules.need(p.b_dtype == p.dtype or p.b_dtype.bits == 8, "gemm_skinny",
     "B of %s beside %s; the same or 8 bits are needed", p.b_dtype, p.dtype)
   p.each = 128 // p.b_dtype.bits  -- elements of a row in one load of a thread
   p.run = 4 * p.each
-  check.need(p.k % p.each == 0, "gemm_skinny",
+  rules.need(p.k % p.each == 0, "gemm_skinny",
     "K is %d; multiples of %d are needed", p.k, p.each)
-  check.need(not p.group or p.side == "a" and p.group % p.run == 0,
+  rules.need(not p.group or p.side == "a" and p.group % p.run == 0,
     "gemm_skinny", "groups of %s with side = %q; multiples of %d and side "
     .. "\"a\" are needed", p.group, p.side, p.run)
   p.block = 32 * p.warps[1] * p.warps[2]
-  check.need(p.block <= 1024, "gemm_skinny", "%d threads of a block", p.block)
-  check.need(not p.ahead or p.pdl, "gemm_skinny",
+  rules.need(p.block <= 1024, "gemm_skinny", "%d threads of a block", p.block)
+  rules.need(not p.ahead or p.pdl, "gemm_skinny",
     "ahead = true is for dependent launches: pdl = true")
-  check.need(not p.gated or p.side == "a" and p.count % 2 == 0, "gemm_skinny",
+  rules.need(not p.gated or p.side == "a" and p.count % 2 == 0, "gemm_skinny",
     "gates with side = %q and count = %d; side \"a\" and an even count are "
     .. "needed", p.side, p.count)
   local a, w = p.side == "a", p.warps[1]
@@ -275,7 +275,7 @@ local function plan(o)
   if not a then p.MT, p.NT = p.NT, p.MT end
   p.mma = cute.make_tiled_mma(atom, a and {w, 1, 1} or {1, w, 1})
   p.turned = a
-  join.plan(p)
+  splitk_skinny.plan(p)
   return p
 end
 
@@ -352,7 +352,7 @@ end
 -- the preceding launch
 setmetatable(gemm_skinny, {__call = function(_, o)
   local p = plan(o)
-  return join.launches(p, function(A, B, ...)
+  return splitk_skinny.launches(p, function(A, B, ...)
     if p.pdl and not p.ahead then cute.arch.griddepcontrol_wait() end
     if p.group then body(p, A, B, ...)
     else body(p, A, B, nil, ...) end

@@ -34,7 +34,7 @@
 -- as: the type to which A and B, of other types, are converted for the MMA.
 local cute = require "cute"
 local tiles = require "cute.tiles"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local _ = cute._
 
 -- Returns the stages of X if a tile of C fits there in rows.
@@ -379,7 +379,7 @@ local function finisher(o, way, ...)
     local part = setmetatable({batch = way.batch or of_batch, l = way.l,
                                load = function(t, dtype)
       if not way.batch then t = of_batch(t) end
-      check.same("gemm_sm80", "N", C.tensor.shape[2], "an epilogue loads of",
+      rules.same("gemm_sm80", "N", C.tensor.shape[2], "an epilogue loads of",
                  t.shape[cute.rank(t)])
       return C.load(t, dtype)
     end}, {__index = C})
@@ -424,11 +424,11 @@ end
 ---@return table {kernel: any, run: function, grid: function, tile: integer[],
 -- block: integer, mma: any}
 return function(o)
-  check.options("gemm_sm80", o or {}, check.GEMM)
+  rules.options("gemm_sm80", o or {}, rules.GEMM)
   local p = setmetatable({}, {__index = DEFAULT})
   for k, v in pairs(o or {}) do p[k] = v end
-  check.integers("gemm_sm80", p, {"stages"}, 2, 32)
-  check.need(not p.blocks or p.blocks % p.tile[3] == 0, "gemm_sm80",
+  rules.integers("gemm_sm80", p, {"stages"}, 2, 32)
+  rules.need(not p.blocks or p.blocks % p.tile[3] == 0, "gemm_sm80",
     "blocks = %s of K in tiles of %d", p.blocks, p.tile[3])
   local mma = cute.make_tiled_mma(p.mma, p.atoms, p.permutation)
   local gemm = {tile = p.tile, block = mma:size(), mma = mma}
@@ -444,10 +444,10 @@ return function(o)
     local finish = finisher(p, way, ...)
     mA, mB, mC = of_batch(mA, mB, mC)
     local a, b, c = mA.shape, mB.shape, mC.shape
-    check.same("gemm_sm80", "M of A", a[1], "of C", c[1])
-    check.same("gemm_sm80", "N of B", b[1], "of C",
+    rules.same("gemm_sm80", "M of A", a[1], "of C", c[1])
+    rules.same("gemm_sm80", "N of B", b[1], "of C",
                p.gated and math.type(c[2]) and 2 * c[2] or c[2])
-    check.same("gemm_sm80", "K of A", a[2], "of B", b[2])
+    rules.same("gemm_sm80", "K of A", a[2], "of B", b[2])
     if SA then SA = of_batch(SA) end
     if SB then SB = of_batch(SB) end
     pipelined(p, mma, mA, mB, mC, finish, way, SA, SB)

@@ -91,7 +91,7 @@
 -- function occurs once in the text. A first call then takes two thirds of the
 -- time; the kernel is as fast as before if other warpgroups multiply for long
 -- enough meanwhile.
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local choice = require "kernels.gemm_sm90.choice"
 local core = require "cute.core"
 local cute = require "cute"
@@ -99,10 +99,10 @@ local groups = require "kernels.groups"
 local make_kernel = require "kernels.gemm_sm90.kernel"
 local model = require "kernels.gemm_sm90.model"
 local options = require "kernels.gemm_sm90.options"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local smem = require "kernels.gemm_sm90.smem"
-local targets = require "cute.profile.targets"
-local wrong = require "kernels.gemm_sm90.check"
+local targets = require "cute.targets"
+local wrong = require "kernels.gemm_sm90.option_rules"
 
 local _ = cute._
 local cpasync, utils = cute.nvgpu.cpasync, cute.utils
@@ -186,7 +186,7 @@ local function make(given)
   function self.arguments(A, B, D, alpha, beta, ...)
     wrong.operands(o, A, B, D)
     local why = wrong.reach(o, A, B, D)
-    check.need(not why, "gemm_sm90", "%s (gemm_sm80 takes any)", why)
+    rules.need(not why, "gemm_sm90", "%s (gemm_sm80 takes any)", why)
     local m, n = count(D.shape[1], D.shape[2])
     local k = (A.shape[2] + bk - 1) // bk
     if k < o.split then
@@ -262,7 +262,7 @@ local function make(given)
   -- number of batches or groups; place: the operands' device, "host" when
   -- absent. A persistent grid has at most as many blocks as run at once.
   function self.grid(m, n, sms, batches, place)
-    check.integers("gemm_sm90", {sms = sms}, {"sms"}, 1, 1 << 20)
+    rules.integers("gemm_sm90", {sms = sms}, {"sms"}, 1, 1 << 20)
     local tm, tn = count(m, n)
     if o.groups then
       local cm = o.cluster[1]

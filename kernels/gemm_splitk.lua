@@ -12,8 +12,8 @@
 -- last. It then continues like gemm_sm80, and resets the count to 0 for the
 -- next launch.
 local cute = require "cute"
-local check = require "kernels.check"
-local meet = require "kernels.meet"
+local rules = require "kernels.operand_rules"
+local splitk_reduce = require "kernels.splitk_reduce"
 local tiles = require "cute.tiles"
 
 --- Returns a kernel of (A, B, C, work, turns [, alpha, beta]), or (..., turns,
@@ -23,10 +23,10 @@ local tiles = require "cute.tiles"
 ---@param o? {splits: integer?} and the options of kernels.gemm_sm80
 ---@param base? string "gemm_simt" for that kernel's options
 return function(o, base)
-  local p, rest = check.shared("gemm_splitk", o,
+  local p, rest = rules.shared("gemm_splitk", o,
     {splits = 4, name = "gemm_splitk"}, "splits",
-    base == "gemm_simt" and check.SIMT or check.GEMM)
-  check.integers("gemm_splitk", p, {"splits"}, 1, 65535)
+    base == "gemm_simt" and rules.SIMT or rules.GEMM)
+  rules.integers("gemm_splitk", p, {"splits"}, 1, 65535)
   local gemm = require("kernels." .. (base or "gemm_sm80"))(rest)
   local BM, BN, BK = table.unpack(gemm.tile)
   local out = {tile = gemm.tile, block = gemm.block, mma = gemm.mma}
@@ -57,7 +57,7 @@ return function(o, base)
       gemm.run(mA, mB, mC, {from = from,
         k_tiles = cute.min(all - from, each),
         meet = function(C, at)
-          return meet(C.acc, {work = work, turns = turns, at = at,
+          return splitk_reduce(C.acc, {work = work, turns = turns, at = at,
                               splits = splits, threads = gemm.block})
         end}, ...)
     end)

@@ -20,7 +20,7 @@
 --       local mine = groups.view(A, s)   -- tile place - s.before of it
 --     end)
 local cute = require "cute"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local tiles = require "cute.tiles"
 
 local _, cpasync = cute._, cute.nvgpu.cpasync

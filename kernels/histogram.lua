@@ -10,7 +10,7 @@
 -- Blocks count in shared memory, in `copies` tables; neighbouring warps use
 -- different tables. At the end they add their tables to H.
 local cute = require "cute"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 
 local WARP = 32
 
@@ -85,21 +85,21 @@ end
 -- a thread has in flight (4); grid: blocks (528 at most)
 ---@return {kernel: any, grid: integer, block: integer}
 return function(o)
-  check.options("histogram", o, "n dtype bins bin copies steps block grid")
-  check.given("histogram", o, "n", "dtype", "bins")
-  check.integers("histogram", o, {"block"}, WARP, 1024)
-  check.integers("histogram", o, {"steps", "copies", "grid"}, 1, 1 << 20)
+  rules.options("histogram", o, "n dtype bins bin copies steps block grid")
+  rules.given("histogram", o, "n", "dtype", "bins")
+  rules.integers("histogram", o, {"block"}, WARP, 1024)
+  rules.integers("histogram", o, {"steps", "copies", "grid"}, 1, 1 << 20)
   local h = {n = o.n, bins = o.bins, block = o.block or 256,
-    steps = o.steps or 4, width = check.widest(o.dtype.bits, o.n),
+    steps = o.steps or 4, width = rules.widest(o.dtype.bits, o.n),
     bin = o.bin or function(x) return x end,
     copies = o.copies or math.max(1, math.min(8, 8192 // o.bins))}
   h.reach = h.block * h.steps
   return {block = h.block,
     grid = math.min(o.grid or 528, up(h.n // h.width, h.reach)),
     kernel = cute.kernel("histogram", function(X, H)
-      check.dense("histogram", "X", X, h.n)
-      check.dense("histogram", "H", H, h.bins)
-      check.need(H.element_type == cute.i32, "histogram",
+      rules.dense("histogram", "X", X, h.n)
+      rules.dense("histogram", "H", H, h.bins)
+      rules.need(H.element_type == cute.i32, "histogram",
         "H is of %s, and i32 is needed", H.element_type.name)
       count(h, X, H)
     end)}

@@ -21,10 +21,10 @@
 --
 -- Sums are f32. The variance is computed from differences to the mean.
 local cute = require "cute"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
-local share = require "kernels.share"
-local sign = require "cute.lang.sign"
+local multiblock = require "kernels.multiblock_rows"
+local sign = require "cute.lang.signature"
 
 local norm = {}
 
@@ -43,7 +43,7 @@ local ROWS = {X = true, R = true, W = true, B = true, Y = true, H = true,
               dY = true, dH = true, dX = true, Part = true}
 
 local function by_name(what, plan, list, ...)
-  check.need(select("#", ...) == #list, what, "%s are needed, not %d operands",
+  rules.need(select("#", ...) == #list, what, "%s are needed, not %d operands",
              table.concat(list, ", "), select("#", ...))
   local t, of_rows = {}, {}
   for i, name in ipairs(list) do
@@ -187,7 +187,7 @@ end
 local function maker(layer)
   return function(o)
     local name = layer and "layernorm" or "rmsnorm"
-    check.options(name, o, "weight bias residual save " .. rows.OPTIONS)
+    rules.options(name, o, "weight bias residual save " .. rows.OPTIONS)
     local plan = spread(o, layer)
     local args = names {"X", true, "R", o.residual, "W", o.weight, "B", o.bias,
       "Y", true, "H", o.residual, "Mean", o.save and layer, "Rstd", o.save,
@@ -250,7 +250,7 @@ local function gradients(plan, a, w, add)
       plan:store(a.dX, at, g, chunk)
     end)
   end
-  share.sweep(plan, a.X.shape[1], sources, a.Mean and 2 or 1, part, use)
+  multiblock.sweep(plan, a.X.shape[1], sources, a.Mean and 2 or 1, part, use)
 end
 
 -- Makes sums over the rows of this thread, which are stored in a row of Part:
@@ -283,7 +283,7 @@ local function sums_in(plan, Part, row)
 end
 
 local function backward(plan, a, bias)
-  plan = share.join(plan, a.State)
+  plan = multiblock.join(plan, a.State)
   local kept = a.W and plan.chunks == 1 and plan:load(a.W, nil, 0)
   local function w(chunk)
     return (kept or plan:load(a.W, nil, 0, chunk)):to(cute.f32)
@@ -308,8 +308,8 @@ local SMS, ON_THE_WAY, SHARE = 132, 48 << 10, 32 << 10
 local function blocks_for(o)
   local bits = o.dtype.bits
   local blocks = (o.n * bits // 8 + SHARE - 1) // SHARE
-  local narrow = check.widest(bits, o.n) * bits < 32  -- narrower than a copy
-  if o.n <= rows.KEPT or narrow or blocks > share.MOST then return 1 end
+  local narrow = rules.widest(bits, o.n) * bits < 32  -- than a copy
+  if o.n <= rows.KEPT or narrow or blocks > multiblock.MOST then return 1 end
   return blocks
 end
 
@@ -342,7 +342,7 @@ local function backward_maker(layer)
   return function(o)
     local sums = o.weight or o.bias
     local name = layer and "layernorm_backward" or "rmsnorm_backward"
-    check.options(name, o, "weight bias residual " .. rows.OPTIONS)
+    rules.options(name, o, "weight bias residual " .. rows.OPTIONS)
     local plan, resident
     if sums then plan, resident = walking(o)
     else plan = rows.plan(setmetatable({sources = 2}, {__index = o})) end
@@ -353,7 +353,7 @@ local function backward_maker(layer)
     return {plan = plan, block = plan.block, args = args, grid = grid,
             parts = function(m) return grid(m) // plan.blocks * plan.rows end,
             states = function(m)
-              return share.states(plan, m, layer and 2 or 1)
+              return multiblock.states(plan, m, layer and 2 or 1)
             end,
             kernel = cute.kernel(name, {
               fastmath = true, min_blocks = plan.min_blocks}, function(...)

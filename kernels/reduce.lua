@@ -17,10 +17,10 @@
 -- and after the launch. The last block reduces the partial results of all
 -- blocks, in the order of the blocks, so equal inputs give equal results.
 local cute = require "cute"
-local check = require "kernels.check"
-local fold = require "kernels.fold"
+local rules = require "kernels.operand_rules"
+local reduce_tensor = require "kernels.reduce_tensor"
 local rows = require "kernels.rows"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local reduce = {}
 
@@ -58,8 +58,8 @@ local function finish(op, x, n) return op.after and op.after(x, n) or x end
 ---@param o {op: any, n: integer, dtype: any} and the options of
 -- kernels/rows.lua
 function reduce.rows(o)
-  check.options("reduce.rows", o, "op " .. rows.OPTIONS)
-  local op, plan = fold.op(o.op), rows.plan(o)
+  rules.options("reduce.rows", o, "op " .. rows.OPTIONS)
+  local op, plan = reduce_tensor.op(o.op), rows.plan(o)
   return {plan = plan, block = plan.block,
           grid = function(m) return plan:grid(m, o.resident) end,
           kernel = cute.kernel("reduce_rows", function(X, Y)
@@ -150,11 +150,11 @@ end
 ---@param o table {op: any, n: integer, dtype: any, grid: integer?,
 -- block: integer?, steps: integer?}
 function reduce.all(o)
-  check.options("reduce.all", o, "op n dtype grid block steps")
-  local op = fold.op(o.op)
-  check.given("reduce", o, "n", "dtype")
-  check.integers("reduce", o, {"block"}, 32, 1024, "power")
-  check.integers("reduce", o, {"steps", "grid"}, 1, 1 << 20)
+  rules.options("reduce.all", o, "op n dtype grid block steps")
+  local op = reduce_tensor.op(o.op)
+  rules.given("reduce", o, "n", "dtype")
+  rules.integers("reduce", o, {"block"}, 32, 1024, "power")
+  rules.integers("reduce", o, {"steps", "grid"}, 1, 1 << 20)
   local width = 128 // o.dtype.bits
   local p = {n = o.n, block = o.block or BLOCK, steps = o.steps or STEPS}
   local tiles = (o.n + p.block * width * p.steps - 1)
@@ -164,9 +164,9 @@ function reduce.all(o)
                           threads = p.block}
   return {grid = p.grid, block = p.block,
           kernel = cute.kernel("reduce_all", function(X, Y, Parts, Tickets)
-    check.dense("reduce", "X", X, o.n)
+    rules.dense("reduce", "X", X, o.n)
     local parts = cute.size(Parts)
-    check.need(not math.type(parts) or parts >= p.grid, "reduce",
+    rules.need(not math.type(parts) or parts >= p.grid, "reduce",
       "Parts has %s elements, and the grid %d blocks", parts, p.grid)
     local value = plan:reduce(share(p, op, X, width), op.of)
     last_of(p, plan, op, Y, Parts, Tickets, value)
@@ -191,17 +191,17 @@ end
 -- its columns; warps of a block share the rows.
 ---@param o {op: any, m: integer, n: integer, dtype: any, warps: integer?}
 function reduce.columns(o)
-  check.options("reduce.columns", o, "op m n dtype warps")
-  local op = fold.op(o.op)
-  check.given("reduce", o, "m", "n", "dtype")
-  check.integers("reduce", o, {"warps"}, 1, 32)
+  rules.options("reduce.columns", o, "op m n dtype warps")
+  local op = reduce_tensor.op(o.op)
+  rules.given("reduce", o, "m", "n", "dtype")
+  rules.integers("reduce", o, {"warps"}, 1, 32)
   local warps = o.warps or math.max(1, math.min(32, o.m // 4))
   local width = columns_width(o)
   local columns = 32 * width
   return {grid = (o.n + columns - 1) // columns, block = warps * 32,
           kernel = cute.kernel("reduce_columns", function(X, Y)
-    check.dense("reduce", "X", X, o.m * o.n)
-    check.dense("reduce", "Y", Y, o.n)
+    rules.dense("reduce", "X", X, o.m * o.n)
+    rules.dense("reduce", "Y", Y, o.n)
     local tid = (cute.arch.thread_idx())
     local warp, lane = tid // 32, tid % 32
     local at = ((cute.arch.block_idx()) * 32 + lane) * width

@@ -11,7 +11,7 @@
 -- interleaved = true 2i with 2i + 1: y = (a c - b s, b c + a s). inverse = true
 -- rotates back, which is the gradient.
 local cute = require "cute"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 
 local function vector(t, at, width)
   local v = cute.make_tensor(t.iterator + at, cute.make_layout({width}))
@@ -53,13 +53,13 @@ end
 -- positions: integer, interleaved: boolean?, inverse: boolean?, at: boolean?,
 -- block: integer?}
 return function(o)
-  check.options("rope", o,
+  rules.options("rope", o,
     "dtype m heads d positions interleaved inverse at block")
-  check.given("rope", o, "dtype", "m", "heads", "d", "positions")
-  check.integers("rope", o, {"block"}, 1, 1024)
-  check.need(o.d % 2 == 0, "rope", "heads of %d elements are no pairs", o.d)
+  rules.given("rope", o, "dtype", "m", "heads", "d", "positions")
+  rules.integers("rope", o, {"block"}, 1, 1024)
+  rules.need(o.d % 2 == 0, "rope", "heads of %d elements are no pairs", o.d)
   local pairs_of = o.d // 2
-  local width = check.widest(o.dtype.bits * (o.interleaved and 2 or 1),
+  local width = rules.widest(o.dtype.bits * (o.interleaved and 2 or 1),
                              pairs_of)
   local along, block = pairs_of // width, o.block or 256
   local total = o.m * o.heads * along
@@ -67,11 +67,11 @@ return function(o)
   return {grid = (total + block - 1) // block, block = block,
           kernel = cute.kernel("rope", {fmad = true},
                                function(X, Cos, Sin, Y, P)
-    check.dense("rope", "X", X, o.m * o.heads * o.d)
-    check.dense("rope", "Cos", Cos, o.positions * pairs_of)
-    check.dense("rope", "Sin", Sin, o.positions * pairs_of)
-    check.dense("rope", "Y", Y, o.m * o.heads * o.d)
-    check.need(not o.at == not P, "rope", "P goes with at = true")
+    rules.dense("rope", "X", X, o.m * o.heads * o.d)
+    rules.dense("rope", "Cos", Cos, o.positions * pairs_of)
+    rules.dense("rope", "Sin", Sin, o.positions * pairs_of)
+    rules.dense("rope", "Y", Y, o.m * o.heads * o.d)
+    rules.need(not o.at == not P, "rope", "P goes with at = true")
     local i = (cute.arch.block_idx()) * block + (cute.arch.thread_idx())
     local function body()
       local j, head = i % along * width, i // along

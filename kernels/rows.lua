@@ -1,20 +1,19 @@
---- Distributes rows of a matrix over threads, for kernels that process each row
--- as a unit (softmax, norms, sums along rows).
+--- Rows of a matrix over threads: what kernels share whose every row is one
+-- piece of work (softmax, norms, sums along rows).
 --
--- A row is processed by `threads` neighbouring threads, a power of two; a block
--- has `rows` rows. A row is split into `chunks`. Of each chunk a thread has
--- `steps` vectors of `width` elements, vector s of thread t at (s * threads +
--- t) * width: (W,S). The length of a row decides where its elements are kept
--- between the passes over it:
+-- A row belongs to `threads` neighbours, a power of two; `rows` rows to a
+-- block. It is cut into `chunks`; of each a thread has `steps` vectors of
+-- `width` elements, vector s of thread t at (s * threads + t) * width: (W,S).
+-- Where the elements are between the passes over a row depends on its length:
 --   held    one chunk, in registers
---   staged  in shared memory, written by cp.async; each thread reads only its
---           own copies, so no barrier is needed
+--   staged  in shared memory, where cp.async puts them; each thread reads what
+--           it asked for itself, so no barrier is needed
 --   walked  nowhere: each pass reads the row again
--- Several blocks can share a row: kernels/share.lua.
+-- Several blocks may share a row: kernels/multiblock_rows.lua.
 local core = require "cute.core"
 local cute = require "cute"
-local check = require "kernels.check"
-local sign = require "cute.lang.sign"
+local rules = require "kernels.operand_rules"
+local sign = require "cute.lang.signature"
 local _ = cute._
 
 local rows = {}
@@ -81,14 +80,14 @@ rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
 -- stages: integer?}
 ---@return table
 function rows.plan(o)
-  check.given("rows", o, "n", "dtype")
-  check.integers("rows", o, {"threads"}, 1, MOST, "power")
-  check.integers("rows", o, {"block"}, WARP, MOST, "power")
-  check.integers("rows", o, {"values"}, 1, MOST)
-  check.integers("rows", o, {"blocks"}, 1, WARP)
-  check.integers("rows", o, {"stages"}, 2, 8)
-  local widest = check.widest(o.dtype.bits, o.n)
-  check.integers("rows", o, {"width"}, 1, widest, "power")
+  rules.given("rows", o, "n", "dtype")
+  rules.integers("rows", o, {"threads"}, 1, MOST, "power")
+  rules.integers("rows", o, {"block"}, WARP, MOST, "power")
+  rules.integers("rows", o, {"values"}, 1, MOST)
+  rules.integers("rows", o, {"blocks"}, 1, WARP)
+  rules.integers("rows", o, {"stages"}, 2, 8)
+  local widest = rules.widest(o.dtype.bits, o.n)
+  rules.integers("rows", o, {"width"}, 1, widest, "power")
   local p = setmetatable({n = o.n, persistent = o.persistent,
     blocks = o.blocks or 1, min_blocks = o.min_blocks or nil}, Plan)
   p.stages = p.blocks > 1 and (o.stages or 2) or 1
@@ -98,7 +97,7 @@ function rows.plan(o)
   local smem = o.smem or SMEM
   local can = p.width * o.dtype.bits >= 32 and stage_bytes(p, o) <= smem
   p.staged = can and (o.staged or o.staged == nil and p.chunks > 1)
-  check.need(p.blocks == 1 or p.staged and p.persistent and p.threads > WARP,
+  rules.need(p.blocks == 1 or p.staged and p.persistent and p.threads > WARP,
     "rows", "rows of %d elements of %s cannot be shared by %d blocks of %d "
     .. "threads with %d stages", o.n, tostring(o.dtype), p.blocks,
     p.threads, p.stages)
@@ -146,7 +145,7 @@ end
 function Plan:lane()
   local tid = (cute.arch.thread_idx())
   if self.blocks > 1 then
-    check.need(self.piece, "rows", "blocks = %d: blocks do not share the rows "
+    rules.need(self.piece, "rows", "blocks = %d: blocks do not share the rows "
       .. "of this kernel", self.blocks)
     return self.piece * self.threads + tid
   end
@@ -438,16 +437,16 @@ end
 function rows.check(plan, what, ...)
   for i = 1, select("#", ...) do
     local t = select(i, ...)
-    check.need(core.typename(t) == "tensor", what,
+    rules.need(core.typename(t) == "tensor", what,
       "operand %d is %s; a tensor is needed", i, core.show(t))
     local rank = #t.shape
     local n, stride = t.shape[rank], t.stride[rank]
     local m, apart = t.shape[1], rank > 1 and t.stride[1] or 0
     local one = math.type(m) and m == 1
-    check.need(n == plan.n and (stride == 1 or n == 1), what, "operand %d is "
+    rules.need(n == plan.n and (stride == 1 or n == 1), what, "operand %d is "
       .. "%s, and rows of %d elements side by side are needed", i,
       tostring(t.layout), plan.n)
-    check.need(one or not math.type(apart) or apart % plan.width == 0, what,
+    rules.need(one or not math.type(apart) or apart % plan.width == 0, what,
       "operand %d is %s, and rows a multiple of %d elements apart are needed",
       i, tostring(t.layout), plan.width)
   end

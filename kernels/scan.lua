@@ -18,7 +18,7 @@
 -- used for any sequence of launches. The rounding of float sums depends on
 -- timing.
 local cute = require "cute"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
 
 local WARP = 32
@@ -157,7 +157,7 @@ end
 ---------------------------------------------------------------------------
 
 local function by_rows(s, X, Y)
-  check.need(cute.rank(X) == 2 and cute.rank(Y) == 2, "scan",
+  rules.need(cute.rank(X) == 2 and cute.rank(Y) == 2, "scan",
     "matrices are needed, not %s and %s", tostring(X.layout),
     tostring(Y.layout))
   rows.check(s, "scan", X, Y)
@@ -246,8 +246,8 @@ end
 -- short.
 local function one_pass(s, X, Y, state)
   local n, f, tid = s.n, s.op.f, (cute.arch.thread_idx())
-  check.dense("scan", "X", X, n)
-  check.dense("scan", "Y", Y, n)
+  rules.dense("scan", "X", X, n)
+  rules.dense("scan", "Y", Y, n)
   local tiles = up(n, s.tile)
   local drawn = cute.make_smem_tensor(cute.i32, cute.make_layout {AHEAD})
   local begun = cute.make_smem_tensor(cute.u32, cute.make_layout {1})
@@ -310,16 +310,16 @@ end
 ---@return table {kernel: any, grid: fun(m: integer?): integer, block: integer,
 -- states: integer?}
 return function(o)
-  check.options("scan", o, "dtype n op exclusive one_pass values block")
+  rules.options("scan", o, "dtype n op exclusive one_pass values block")
   local op = OPS[o.op or "add"]
-  check.need(op, "scan", "op is add, mul, max or min, not %s", tostring(o.op))
-  check.given("scan", o, "n", "dtype")
+  rules.need(op, "scan", "op is add, mul, max or min, not %s", tostring(o.op))
+  rules.given("scan", o, "n", "dtype")
   local least = o.one_pass and 2 * WARP or WARP
-  check.integers("scan", o, {"block"}, least, 1024, "power")
-  check.integers("scan", o, {"values"}, 1, 1024)
+  rules.integers("scan", o, {"block"}, least, 1024, "power")
+  rules.integers("scan", o, {"values"}, 1, 1024)
   local s = setmetatable({n = o.n, op = op, exclusive = o.exclusive,
-    type = accumulator(o.dtype), width = check.widest(o.dtype.bits, o.n)}, Scan)
-  check.need(not o.one_pass or s.type.bits == 32, "scan",
+    type = accumulator(o.dtype), width = rules.widest(o.dtype.bits, o.n)}, Scan)
+  rules.need(not o.one_pass or s.type.bits == 32, "scan",
     "one pass is for sums of 32 bits, not of %s", s.type.name)
   s.none = op.none(s.type)
   s.steps = math.max(1, (o.values or 16) // s.width)

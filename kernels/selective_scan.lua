@@ -17,7 +17,7 @@
 -- of the group. cp.async loads tiles of time, the next one while one is
 -- processed. (Gu and Dao, Mamba, 2023, section 3.3.)
 local cute = require "cute"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local tiles = require "cute.tiles"
 local _ = cute._
 
@@ -38,7 +38,7 @@ Scan.__index = Scan
 -- pieces have no bank conflicts.
 function Scan:input(t, rows, at)
   local T, dtype = self.time, t.element_type
-  local width = math.min(check.widest(dtype.bits, t.shape[2]), T // self.lanes)
+  local width = math.min(rules.widest(dtype.bits, t.shape[2]), T // self.lanes)
   local along = T // width
   local across = self.block // along
   rows = (rows + across - 1) // across * across
@@ -112,7 +112,7 @@ end
 -- Stores this thread's four steps of y, (channels,time), at `time`.
 local function store(g, time, v)
   local y, dtype = g.y, g.y.element_type
-  local width = math.min(check.widest(dtype.bits, y.shape[2]), STEPS)
+  local width = math.min(rules.widest(dtype.bits, y.shape[2]), STEPS)
   local parts = STEPS // width
   local held = cute.make_rmem_tensor({width, parts}, dtype)
   local pred = cute.make_rmem_tensor({1, parts}, cute.boolean)
@@ -317,21 +317,21 @@ end
 ---@return table {kernel: any, block: integer,
 -- grid: fun(batch: integer, channels: integer): integer[]}
 return function(o)
-  check.options("selective_scan", o,
+  rules.options("selective_scan", o,
     "dtype states softplus lanes channels time")
   local s = setmetatable({dtype = o.dtype, states = o.states or 16,
     softplus = o.softplus, lanes = o.lanes or 4, channels = o.channels or 32,
     time = o.time or 32, stages = 2}, Scan)
   local lanes = s.lanes
-  check.given("selective_scan", s, "dtype", "states")
-  check.integers("selective_scan", s, {"channels", "time"}, 4, 256, "power")
-  check.need(s.states % lanes == 0 and lanes & (lanes - 1) == 0 and lanes <= 4,
+  rules.given("selective_scan", s, "dtype", "states")
+  rules.integers("selective_scan", s, {"channels", "time"}, 4, 256, "power")
+  rules.need(s.states % lanes == 0 and lanes & (lanes - 1) == 0 and lanes <= 4,
     "selective_scan", "1, 2 or 4 lanes that divide the %d states are needed, "
     .. "not %d", s.states, lanes)
-  check.need(s.time >= STEPS * lanes, "selective_scan",
+  rules.need(s.time >= STEPS * lanes, "selective_scan",
     "tiles of %d steps for %d lanes; at least %d are needed", s.time, lanes,
     STEPS * lanes)
-  check.need(s.channels * lanes >= math.max(s.time, WARP)
+  rules.need(s.channels * lanes >= math.max(s.time, WARP)
     and s.channels * lanes <= 1024, "selective_scan",
     "%d threads for %d channels and %d steps; as many as steps, and 32 to 1024 "
     .. "are needed", s.channels * lanes, s.channels, s.time)

@@ -7,7 +7,7 @@
 -- takes (Y, dY, dX): dX = Y (dY - sum(Y dY)). Sums are f32. Mask elements with
 -- -inf.
 local cute = require "cute"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
 
 local LOG2E = math.log(math.exp(1), 2)
@@ -105,7 +105,7 @@ end
 -- dtype: the widest of the operands; the rest: see kernels/rows.lua
 ---@return table {kernel: any, grid: fun(m: integer): integer, block: integer}
 return function(o)
-  check.options("softmax", o, "backward " .. rows.OPTIONS)
+  rules.options("softmax", o, "backward " .. rows.OPTIONS)
   local plan = rows.plan(setmetatable({sources = o.backward and 2 or 1},
                                       {__index = o}))
   local name = o.backward and "softmax_backward" or "softmax"
@@ -114,7 +114,7 @@ return function(o)
           kernel = cute.kernel(name, {fastmath = true, fmad = false,
             min_blocks = plan.min_blocks}, function(...)
     local what, got = o.backward and "Y, dY, dX" or "X, Y", select("#", ...)
-    check.need(got == (o.backward and 3 or 2), name, "%s are needed, not %d "
+    rules.need(got == (o.backward and 3 or 2), name, "%s are needed, not %d "
       .. "operands", what, got)
     rows.check(plan, name, ...)
     if o.backward then backward(plan, ...)

@@ -13,7 +13,7 @@
 -- sorted and merged. On random data, k log(n / k) elements of a row reach the
 -- queue. Several warps can share a row; they merge their lists at the end.
 local cute = require "cute"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
 
 local WARP = 32
@@ -212,17 +212,17 @@ end
 -- elements, at most 8); block: threads (128)
 ---@return table {kernel: any, grid: fun(m: integer): integer, block: integer}
 return function(o)
-  check.options("topk", o, "n dtype k smallest warps block")
-  check.given("topk", o, "n", "dtype", "k")
-  check.integers("topk", o, {"warps"}, 1, 32, "power")
-  check.integers("topk", o, {"block"}, WARP, 1024, "power")
+  rules.options("topk", o, "n dtype k smallest warps block")
+  rules.given("topk", o, "n", "dtype", "k")
+  rules.integers("topk", o, {"warps"}, 1, 32, "power")
+  rules.integers("topk", o, {"block"}, WARP, 1024, "power")
   local t = setmetatable({n = o.n, k = o.k, smallest = o.smallest,
-    bits = o.dtype.bits, width = check.widest(o.dtype.bits, o.n)}, Top)
-  check.need(o.dtype.is_float and (t.bits == 16 or t.bits == 32), "topk",
+    bits = o.dtype.bits, width = rules.widest(o.dtype.bits, o.n)}, Top)
+  rules.need(o.dtype.is_float and (t.bits == 16 or t.bits == 32), "topk",
     "elements are bf16, f16 or f32, not %s", o.dtype.name)
-  check.need(o.k <= 64 and o.k <= o.n, "topk",
+  rules.need(o.k <= 64 and o.k <= o.n, "topk",
     "k is from 1 to 64, and at most n = %d, not %d", o.n, o.k)
-  check.need(t.bits == 32 or o.n < 65536, "topk",
+  rules.need(t.bits == 32 or o.n < 65536, "topk",
     "rows of 16-bit elements have at most 65535, not %d", o.n)
   t.type, t.lists = t.bits == 16 and cute.u32 or cute.u64, o.k > WARP and 2 or 1
   t.warps = o.warps or 1
@@ -235,8 +235,8 @@ return function(o)
     grid = function(m) return (m + t.rows - 1) // t.rows end,
     kernel = cute.kernel("topk", function(X, Y, I)
       rows.check(t, "topk", X)
-      check.same("topk", "k", o.k, "a row of Y", Y.shape[2])
-      check.same("topk", "k", o.k, "a row of I", I.shape[2])
+      rules.same("topk", "k", o.k, "a row of Y", Y.shape[2])
+      rules.same("topk", "k", o.k, "a row of I", I.shape[2])
       t:run(X, Y, I)
     end)}
 end

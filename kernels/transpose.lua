@@ -25,7 +25,7 @@
 -- be multiples of 16 bytes apart; k.arguments(X, Z) returns all arguments of
 -- the kernel.
 local cute = require "cute"
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 
 local cpasync = cute.nvgpu.cpasync
 
@@ -49,7 +49,7 @@ local function sizes(o)
     s.far = s.pitch
   end
   s.STEP = o.block // LANES
-  check.need(s.STEP % s.HALO == 0 and s.TA % s.STEP == 0, "transpose",
+  rules.need(s.STEP % s.HALO == 0 and s.TA % s.STEP == 0, "transpose",
     "blocks of %d threads, %d on each vector along A, of tiles of %d: windows "
     .. "on %d bytes need multiples of %d, and tiles of these", o.block, s.STEP,
     s.TA, o.whole, s.HALO)
@@ -282,9 +282,9 @@ end
 -- absent; pdl: for dependent launches
 ---@return {kernel: any, grid: integer, block: integer, arguments: function}
 return function(o)
-  check.options("transpose", o,
+  rules.options("transpose", o,
     "dtype extents from to tile block whole name pdl maps")
-  check.integers("transpose", o, {"block"}, 32, 1024)
+  rules.integers("transpose", o, {"block"}, 32, 1024)
   local p = setmetatable({block = o.block or 256, whole = o.whole or 32},
                          {__index = o})
   local s = sizes(p)

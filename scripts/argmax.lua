@@ -9,8 +9,8 @@
 local cute = require "cute"
 local argmax = require "kernels.argmax"
 
-require "cute.bench.harness".run(arg, {
-  about = "Where the largest (or smallest) element of each row is.",
+require "cutelua.bench.harness".run(arg, {
+  about = "The index of each row's largest (or smallest) element.",
   dims = {{"rows", "rows of x"}, {"n", "elements of a row"}},
   dtypes = {"bf16", "f16", "f32"},
   options = {{"--smallest", "flag", help = "the smallest one"}},

@@ -7,10 +7,10 @@
 -- accumulators of one product in the layout of the next product's left operand,
 -- so powers need no shared memory in between.
 --   cutelua scripts/attention.lua --help
-local oracle = require "cute.bench.oracle"
+local oracle = require "cutelua.bench.oracle"
 local attention = require "kernels.attention"
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "Attention forward (FlashAttention 2) on mma.sync.",
   dims = {{"b", "batches"}, {"s", "rows of q"}, {"t", "keys"},
           {"h", "heads of q"}, {"g", "heads of k and v, a divisor of h"},

@@ -66,7 +66,7 @@ local function like_lse(p)
   return function(b) return b:fill(math.log(p.t) + 0.5) end
 end
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "Attention backward: dq, dk and dv.",
   dims = {{"b", "batches"}, {"s", "rows of q"}, {"t", "keys"},
           {"h", "heads of q"}, {"g", "heads of k and v, a divisor of h"},

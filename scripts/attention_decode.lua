@@ -6,7 +6,7 @@
 -- its powers; a second kernel combines these. Heads that share keys are rows of
 -- one tile, so that shared keys are read once.
 --   cutelua scripts/attention_decode.lua --help
-local oracle = require "cute.bench.oracle"
+local oracle = require "cutelua.bench.oracle"
 local decode = require "kernels.attention_decode"
 
 -- Makes the kernels; also returns the number of parts of the keys.
@@ -15,7 +15,7 @@ local function made(p)
   return k, k.splits(p.t, p.g, p.b)
 end
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "Attention of one query to many keys.",
   dims = {{"b", "sequences"}, {"t", "keys"}, {"h", "heads of q"},
           {"g", "heads of k and v, a divisor of h"},

@@ -34,16 +34,16 @@ local function out(p)
   return extent(p.h), extent(p.w)
 end
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "2-D convolution, channels last, as an implicit GEMM.",
   dims = {{"n", "images"}, {"h", "rows of an image"}, {"w", "columns"},
           {"c", "channels"}, {"k", "filters"}},
   dtypes = {"bf16", "f16"},
   options = {
     {"--taps", "int", min = 1, help = "rows and columns of a filter (3)"},
-    {"--stride", "int", min = 1, help = "(1)"},
-    {"--padding", "int", min = 0, help = "(half of the taps)"},
-    {"--dilation", "int", min = 1, help = "(1)"}},
+    {"--stride", "int", min = 1, help = "stride (1)"},
+    {"--padding", "int", min = 0, help = "padding (half of the taps)"},
+    {"--dilation", "int", min = 1, help = "dilation (1)"}},
   sim = {{1, 8, 9, 64, 136}},
   gpu = {{32, 56, 56, 128, 128}, {128, 56, 56, 128, 128},
          {32, 28, 28, 256, 256}},

@@ -45,7 +45,7 @@ local copy_async = cute.kernel("copy_async", function(mA, mB)
   cute.copy(copy_out, tBsA, tBgB, {pred = in_B})
 end)
 
-require "cute.bench.copylesson".run(arg, {
+require "cutelua.bench.copylesson".run(arg, {
   kernel = copy_async, tile = TILE, block = THREADS,
   about = "Copies a bf16 matrix through shared memory with cp.async.",
 })

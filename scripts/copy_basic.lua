@@ -40,7 +40,7 @@ local copy_basic = cute.kernel("copy_basic", function(mA, mB)
   cute.copy(copy_out, tBsA, tBgB, {pred = in_B})
 end)
 
-require "cute.bench.copylesson".run(arg, {
+require "cutelua.bench.copylesson".run(arg, {
   kernel = copy_basic, tile = TILE, block = THREADS,
   about = "Copies a bf16 matrix through shared memory, element by element.",
 })

@@ -5,8 +5,8 @@
 --   cutelua scripts/copy_ladder.lua --m 65536 --n 8192 --record copies.tsv
 -- On a GPU: TB/s, all rungs interleaved. In the simulator: the memory accesses
 -- of each rung.
-local copylesson = require "cute.bench.copylesson"
-local lib = require "cute.bench.lessonlib"
+local copylesson = require "cutelua.bench.copylesson"
+local lib = require "cutelua.bench.lessonlib"
 
 -- Script, the name of its kernel or of its comparison, and what it adds to the
 -- previous rung.
@@ -24,7 +24,7 @@ local RUNGS = {
 -- Makes a rung from the case, or else from its lesson.
 local function rung(script, name, gain)
   local spec = lib.must({name = "copy_ladder"}, lib.script_spec(
-    lib.folder() .. script .. ".lua", "cute.bench.copylesson", "run"))
+    lib.folder() .. script .. ".lua", "cutelua.bench.copylesson", "run"))
   local out = {name = name, gain = gain}
   local case = spec
   for _, c in ipairs(spec.compare or {}) do

@@ -53,7 +53,7 @@ local function kernel(name, sA_layout)
   end)
 end
 
-require "cute.bench.copylesson".run(arg, {
+require "cutelua.bench.copylesson".run(arg, {
   kernel = kernel("copy_swizzled", swizzled), tile = TILE, block = THREADS,
   compare = {{name = "unswizzled", kernel = kernel("copy_unswizzled", plain)}},
   about = "Copies a bf16 matrix through swizzled shared memory.",

@@ -34,7 +34,7 @@ local copy_tile = cute.kernel("copy_tile", function(mA, mB)
   cute.copy(copy, tArA, tBgB, {pred = inside})
 end)
 
-require "cute.bench.copylesson".run(arg, {
+require "cutelua.bench.copylesson".run(arg, {
   kernel = copy_tile, tile = TILE, block = THREADS,
   about = "Copies a bf16 matrix as fast as the memory allows.",
 })

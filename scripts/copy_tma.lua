@@ -13,11 +13,11 @@
 -- here no block needs data that another block loads, and all wait for each
 -- other.
 --   cutelua scripts/copy_tma.lua --help
-local copylesson = require "cute.bench.copylesson"
+local copylesson = require "cutelua.bench.copylesson"
 local copytile = require "kernels.copytile"
 local core = require "cute.core"
 local cute = require "cute"
-local lib = require "cute.bench.lessonlib"
+local lib = require "cutelua.bench.lessonlib"
 local report = require "cute.lang.report"
 local tiles = require "cute.tiles"
 
@@ -160,5 +160,5 @@ spec.about = "Copies a bf16 matrix by TMA alone."
 spec.compare = {multicast_case(WIDE), ring_case("ring", WIDE, 8, 4)}
 spec.refuses = refuses
 spec.instead = {"copy_tile", assert(lib.script_spec(
-  lib.folder() .. "copy_tile.lua", "cute.bench.copylesson", "run"))}
+  lib.folder() .. "copy_tile.lua", "cutelua.bench.copylesson", "run"))}
 copylesson.run(arg, spec)

@@ -26,7 +26,7 @@ local FUNCTIONS = {
   end),
 }
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "gelu or silu of every element of a matrix.",
   dims = {{"m", "rows of x"}, {"n", "columns of x"}},
   options = {{"--f", "choice", choices = {"gelu", "silu"}, default = "gelu",

@@ -15,7 +15,7 @@
 -- accumulators, C.store the axpby.
 --   cutelua scripts/gemm2stage.lua --help
 local cute = require "cute"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 local tiles = require "cute.tiles"
 local _ = cute._
 
@@ -65,5 +65,5 @@ end)
 
 lesson.gemm(arg, {
   kernel = gemm, tile = {BM, BN, BK}, block = mma:size(),
-  about = "C = A B^T in bf16, copies under way while multiplying (sm_80).",
+  about = "C = A B^T in bf16, copies overlap multiplication (sm_80).",
 })

@@ -6,7 +6,7 @@
 --   cutelua scripts/gemm3stage.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 local tiles = require "cute.tiles"
 local _, X = cute._, cute.X
 

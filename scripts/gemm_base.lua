@@ -11,7 +11,7 @@
 --   cutelua scripts/gemm_base.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 local _, X = cute._, cute.X
 
 local BM, BN, BK = 128, 128, 64

@@ -7,7 +7,7 @@
 -- accumulators.
 --   cutelua scripts/gemm_epilogue.lua --help
 local cute = require "cute"
-local oracle = require "cute.bench.oracle"
+local oracle = require "cutelua.bench.oracle"
 local gemm_sm80 = require "kernels.gemm_sm80"
 
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
@@ -22,7 +22,7 @@ end
 
 local function gelu(x) return x * cute.rcp(1 + cute.exp2(inner(x) * -LOG2E)) end
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "C = gelu(A B^T + bias) + residual in one kernel.",
   dims = {{"m", "rows of A and C"}, {"n", "rows of B, columns of C"},
           {"k", "columns of A and B"}},

@@ -6,7 +6,7 @@
 -- of 32 bytes, not of 16.
 --   cutelua scripts/gemm_f64.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 
 local gemm = gemm_sm80 {
   name = "gemm_f64", tile = {128, 64, 16}, stages = 4, piece = 32,

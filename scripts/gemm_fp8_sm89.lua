@@ -8,7 +8,7 @@
 -- are 8 % faster, and take twice as long to compile.
 --   cutelua scripts/gemm_fp8_sm89.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 
 local gemm = gemm_sm80 {
   name = "gemm_fp8_sm89", tile = {128, 128, 128}, stages = 3,

@@ -6,7 +6,7 @@
 -- There is no launch for each expert, and no row is padded.
 --   cutelua scripts/gemm_grouped.lua --help
 local cute = require "cute"
-local oracle = require "cute.bench.oracle"
+local oracle = require "cutelua.bench.oracle"
 local gemm_grouped = require "kernels.gemm_grouped"
 
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
@@ -23,7 +23,7 @@ local function uneven(p)
   end
 end
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "C_g = A_g B_g^T of groups of rows.",
   dims = {{"g", "groups"}, {"m", "rows of A and C, of all groups together"},
           {"n", "rows of each B, columns of C"}, {"k", "columns of A and B"}},

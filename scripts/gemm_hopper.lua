@@ -12,7 +12,7 @@
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local gemm_sm90 = require "kernels.gemm_sm90"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 
 -- Makes the launch of a lesson from gemm_sm90 with these options.
 local function rung(choices)
@@ -43,7 +43,7 @@ spec.general = gemm_sm80 {tile = {128, 128, 64}, stages = 2}
 spec.archs, spec.needs = {"sm_90a"}, "wgmma"
 function spec.choose(m, n, k) return rung(gemm_sm90.choose(m, n, k)) end
 spec.variants = {
-  {"--dtype", "bf16", help = "of A and B"},
+  {"--dtype", "bf16", help = "type of A and B"},
   typed("f16", {"f16", "f16", "f16"}, {dtype = cute.f16},
         "SM80_16x8x16_F32F16F16F32_TN"),
   -- sums of 128 products, of which tensor cores keep 13 bits, in f32
@@ -54,7 +54,7 @@ spec.variants = {
   typed("i8", {"i8", "i8", "i32"}, {dtype = cute.i8},
         "SM80_16x8x32_S32S8S8S32_TN", {sums = "i32"}),
 }
-spec.about = "C = A B^T as Hopper wants it: persistent, specialised warps, "
-  .. "clusters, TMA both ways (sm_90a)."
+spec.about = "C = A B^T for Hopper: persistent blocks, specialised warps, "
+  .. "clusters, TMA loads and stores (sm_90a)."
 
 lesson.gemm(arg, spec)

@@ -29,7 +29,7 @@ end
 
 local RUN = 16  -- elements of C that are checked together
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "C = A W^T of 16-bit floats and 4-bit weights.",
   dims = {{"m", "rows of A"}, {"n", "columns of C, a multiple of 16"},
           {"k", "columns of A, a multiple of 64"}},
@@ -38,15 +38,15 @@ require "cute.bench.harness".run(arg, {
     {"--group", "int", min = 0, help = "weights along K that share a scale "
       .. "(128); 0: all of a column"},
     {"--zeros", "flag", help = "zero points beside the scales"},
-    {"--rows", "int", min = 8, help = "of A in a tile"},
+    {"--rows", "int", min = 8, help = "rows of A in a tile"},
     {"--columns", "int", min = 1, help = "blocks of 16 columns a warp"},
     {"--across", "int", min = 1, help = "warps along N"},
     {"--along", "int", min = 1, help = "warps along K"},
-    {"--slice", "int", min = 64, help = "of K in a tile, a warp (128)"},
-    {"--stages", "int", min = 2, help = "tiles on their way"},
+    {"--slice", "int", min = 64, help = "K of a tile, for each warp (128)"},
+    {"--stages", "int", min = 2, help = "tiles in flight"},
     {"--splits", "int", min = 1, help = "blocks that share K"},
-    {"--cluster", "flag", help = "through their shared memory (sm_90)"},
-    {"--blocks", "int", min = 1, help = "of a multiprocessor at least"}},
+    {"--cluster", "flag", help = "they reduce in shared memory (sm_90)"},
+    {"--blocks", "int", min = 1, help = "blocks a multiprocessor, at least"}},
   sim = {{16, 128, 256}},
   gpu = {{16, 4096, 4096}, {16, 8192, 8192}, {64, 8192, 8192}},
   operands = function(p)

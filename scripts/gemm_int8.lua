@@ -6,7 +6,7 @@
 -- results are compared for equality.
 --   cutelua scripts/gemm_int8.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 
 local gemm = gemm_sm80 {
   name = "gemm_int8", tile = {128, 256, 128}, stages = 3,

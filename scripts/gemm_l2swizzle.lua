@@ -7,7 +7,7 @@
 -- which minimizes the reads of A and B.
 --   cutelua scripts/gemm_l2swizzle.lua --help
 local cute = require "cute"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 local tiles = require "cute.tiles"
 local _ = cute._
 
@@ -64,5 +64,5 @@ end)
 
 lesson.gemm(arg, {
   kernel = gemm, tile = {BM, BN, BK}, block = mma:size(),
-  about = "C = A B^T in bf16, blocks in an order that L2 likes (sm_80).",
+  about = "C = A B^T in bf16, blocks in an order that suits L2 (sm_80).",
 })

@@ -8,7 +8,7 @@
 -- it reads them together.
 --   cutelua scripts/gemm_simt.lua --help
 local cute = require "cute"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 local tiles = require "cute.tiles"
 local _, X = cute._, cute.X
 

@@ -8,7 +8,7 @@
 -- thread of the atom holds 4 neighbours of K.
 --   cutelua scripts/gemm_sm70.lua --device sim --arch sm_70
 local cute = require "cute"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 local tiles = require "cute.tiles"
 local _ = cute._
 

@@ -7,7 +7,7 @@
 -- memory in rows of 16-byte stores.
 --   cutelua scripts/gemm_sm80_best.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 
 local gemm = gemm_sm80 {
   name = "gemm_sm80_best", tile = {128, 256, 64}, stages = 3, group = 16,

@@ -7,7 +7,7 @@
 -- for the next launch.
 --   cutelua scripts/gemm_splitk.lua --help
 local cute = require "cute"
-local oracle = require "cute.bench.oracle"
+local oracle = require "cutelua.bench.oracle"
 local gemm_splitk = require "kernels.gemm_splitk"
 
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
@@ -20,8 +20,8 @@ local function made(p)
   return gemm_splitk {splits = splits, mma = MMA[p.dtype], rows = true}
 end
 
-require "cute.bench.harness".run(arg, {
-  about = "C = A B^T, K shared out to several blocks.",
+require "cutelua.bench.harness".run(arg, {
+  about = "C = A B^T, K divided among several blocks.",
   dims = {{"m", "rows of A and C"}, {"n", "rows of B, columns of C"},
           {"k", "columns of A and B"}},
   dtypes = {"bf16", "f16"},

@@ -6,7 +6,7 @@
 -- it. The speed costs accuracy: 1e-3 instead of 1e-7.
 --   cutelua scripts/gemm_tf32.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 
 local gemm = gemm_sm80 {
   name = "gemm_tf32", tile = {128, 256, 32}, stages = 3,

@@ -13,7 +13,7 @@
 --   cutelua scripts/gemm_wgmma.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 local tiles = require "cute.tiles"
 local warpgroup = cute.nvgpu.warpgroup
 local _, X = cute._, cute.X

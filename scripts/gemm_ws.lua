@@ -11,7 +11,7 @@
 --   cutelua scripts/gemm_ws.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 local tiles = require "cute.tiles"
 local cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
 local pipeline = cute.pipeline

@@ -8,8 +8,8 @@ local histogram = require "kernels.histogram"
 
 local BINS = 256
 
-require "cute.bench.harness".run(arg, {
-  about = "How often each byte occurs.",
+require "cutelua.bench.harness".run(arg, {
+  about = "The number of occurrences of each byte.",
   dims = {{"n", "bytes"}},
   dtypes = {"u8"},
   sim = {{100000}},

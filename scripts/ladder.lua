@@ -7,10 +7,10 @@
 -- On a GPU: TFLOP/s and ratios to cuBLAS, all rungs of a kind interleaved in
 -- one process. In the simulator: the memory accesses of each rung.
 local core = require "cute.core"
-local chart = require "cute.bench.chart"
-local cli = require "cute.program.cli"
-local lesson = require "cute.bench.lesson"
-local lib = require "cute.bench.lessonlib"
+local chart = require "cutelua.bench.chart"
+local cli = require "cutelua.program.cli"
+local lesson = require "cutelua.bench.lesson"
+local lib = require "cutelua.bench.lessonlib"
 local say = lib.say
 
 local job = {name = "ladder"}
@@ -44,10 +44,10 @@ local RUNGS = {
   {"gemm_hopper", flag = "--dtype i8", as = "gemm_hopper_i8", gain = "wgmma"},
 }
 
--- Converts a script's parameters for cute.bench.lesson to a rung.
+-- What a script gives to cutelua.bench.lesson, as a rung.
 local function load_rung(entry)
   local rung = lesson.rung(lib.must(job, lib.script_spec(
-    lib.folder() .. entry[1] .. ".lua", "cute.bench.lesson", "gemm")),
+    lib.folder() .. entry[1] .. ".lua", "cutelua.bench.lesson", "gemm")),
     entry.flag)
   rung.name, rung.gain = entry.as or entry[1], entry.gain
   rung.kind = table.concat(rung.types, " ") .. (rung.tf32 and " tf32" or "")

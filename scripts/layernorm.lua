@@ -10,7 +10,7 @@ local norm = require "kernels.norm"
 
 local EPS = 1e-5
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "LayerNorm along the rows of a matrix.",
   dims = {{"rows", "rows of x"}, {"n", "elements of a row"}},
   dtypes = {"bf16", "f16", "f32"},

@@ -30,7 +30,7 @@ local function in_double(x)
   return total
 end
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "The sum of all elements of a tensor.",
   dims = {{"n", "elements"}},
   dtypes = {"f32", "bf16", "f16"},

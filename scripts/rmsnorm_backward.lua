@@ -28,7 +28,7 @@ local function launches(p)
      args = {"part", "dw"}}}, parts, k.states(p.rows)
 end
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "RMSNorm backward: dx and dw.",
   dims = {{"rows", "rows of x"}, {"n", "elements of a row"}},
   dtypes = {"bf16", "f16", "f32"},

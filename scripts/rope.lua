@@ -19,14 +19,14 @@ local function table_of(p, f)
   end
 end
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "Rotary position embedding of heads.",
   dims = {{"m", "tokens"}, {"h", "heads"}, {"d", "elements of a head"},
           {"q", "positions; token i is at i % q"}},
   dtypes = {"bf16", "f16", "f32"},
   options = {{"--interleaved", "flag", help = "pairs of neighbours"},
-             {"--inverse", "flag", help = "turns back"},
-             {"--at", "flag", help = "a list says each token's position"}},
+             {"--inverse", "flag", help = "rotates back"},
+             {"--at", "flag", help = "a list has each token's position"}},
   sim = {{60, 4, 64, 40}},
   gpu = {{65536, 32, 128, 4096}, {65536, 64, 64, 8192}},
   operands = function(p)

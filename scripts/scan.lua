@@ -25,7 +25,7 @@ local function before(p, row, i)
   return sums[i]
 end
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "Running sums along rows (one row: by all blocks in one pass).",
   dims = {{"rows", "rows of x"}, {"n", "elements of a row"}},
   dtypes = {"f32", "bf16", "f16", "i32"},

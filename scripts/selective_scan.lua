@@ -29,7 +29,7 @@ local function channel(p, b, d)
   return {y = y, h1 = table.move(h, 0, N - 1, 1, {})}
 end
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "Mamba's selective scan, 16 states, softplus and gate.",
   dims = {{"batch", "sequences"}, {"channels", "channels"}, {"time", "steps"}},
   dtypes = {"bf16", "f32", "f16"},

@@ -9,7 +9,7 @@
 -- bytes of K in registers: 0.91 (with 4-byte cp.async: 0.88).
 --   cutelua scripts/sgemm.lua --help
 local gemm_simt = require "kernels.gemm_simt"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 
 local gemm = gemm_simt {name = "sgemm"}
 

@@ -10,7 +10,7 @@
 local cute = require "cute"
 local softmax = require "kernels.softmax"
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "Softmax along the rows of a matrix.",
   dims = {{"rows", "rows of x"}, {"n", "elements of a row"}},
   dtypes = {"bf16", "f16", "f32"},

@@ -7,7 +7,7 @@
 local cute = require "cute"
 local softmax = require "kernels.softmax"
 
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "The gradient of softmax along rows.",
   dims = {{"rows", "rows of y"}, {"n", "elements of a row"}},
   dtypes = {"bf16", "f16", "f32"},

@@ -9,8 +9,8 @@ local topk = require "kernels.topk"
 
 local K = 8
 
-require "cute.bench.harness".run(arg, {
-  about = "The " .. K .. " largest elements of each row, and their places.",
+require "cutelua.bench.harness".run(arg, {
+  about = "The " .. K .. " largest elements of each row, and their indices.",
   dims = {{"rows", "rows of x"}, {"n", "elements of a row"}},
   dtypes = {"bf16", "f16", "f32"},
   sim = {{5, 3000}},

@@ -70,7 +70,7 @@ local function case(dtype, W, tile, swizzle)
                       kernel = transpose("plain", dtype, W, tile)}}}
 end
 
-require "cute.bench.copylesson".run(arg, {
+require "cutelua.bench.copylesson".run(arg, {
   block = THREADS, transpose = true,
   cases = {case(cute.bf16, 8, {64, 128}, cute.make_swizzle(3, 3, 7)),
            case(cute.f32, 4, {64, 64}, cute.make_swizzle(3, 2, 6))},

@@ -19,7 +19,7 @@ local OURS = "a callback's own error"  -- what functions that are given raise
 -- What no message holds: Lua's sentences, files of the product, inner names.
 local RAW = {"attempt to ", "to '%?'", "%.c:%d", "%(local '", "%(field '",
   "%(upvalue '", "%(method '", "%(global '", "core%.%l", "'for' ",
-  "stack overflow", "%[internal%]", "please report", "lua/cute/",
+  "stack overflow", "%[internal%]", "please report", "lua/cute",
   "%[cute%.", "invalid option", "malformed", "bad argument #%d+ to '[%l]+' %("
   .. "[%l ]+ expected, got [%l ]+%)$", "invalid value %(",
   "number has no integer", "assertion failed!", "too many results"}
@@ -66,7 +66,7 @@ local STRINGS = {"", "x", "f32", "bf16", "f16", "i32", "u8", "e4m3", "bool",
 -- Words for keys: those of options, as all comments write them.
 local function option_names()
   local set, list = {}, {}
-  for _, item in ipairs(require "cute.doc.names".all()) do
+  for _, item in ipairs(require "cutelua.doc.names".all()) do
     for _, part in ipairs(item.doc and item.doc.body or {}) do
       for word in (part.text or ""):gmatch "([%a_][%w_]*) =" do
         set[word] = true

@@ -7,7 +7,7 @@
 --   CODE  -- wrong    a line that the mended script lacks
 --   -- mend: CODE     a line that the mended script adds
 -- A script runs as it stands, in the process of the spec.
-local check = require "cute.check"
+local check = require "cutelua.check"
 local core = require "cute.core"
 local cute = require "cute"
 local kernel = require "cute.lang.kernel"

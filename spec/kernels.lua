@@ -78,13 +78,13 @@ end
 
 --- The first kernel of a lesson compiles for all of these; false where there is
 -- no NVRTC.
----@param spec table of cute.bench.harness
+---@param spec table of cutelua.bench.harness
 ---@param size integer[]
 ---@param dtype string
 ---@param archs string[]
 ---@return boolean
 function kernels.lesson_compiles(spec, size, dtype, archs)
-  local harness = require "cute.bench.harness"
+  local harness = require "cutelua.bench.harness"
   local p = harness.problem(spec, size, {dtype = dtype, bare = true})
   local l = harness.launches(p, p.spec.make)[1]
   local call = l.kernel(table.unpack(l.args, 1, l.args.n))

@@ -1,13 +1,13 @@
 --- The rung of a GEMM script, without running its lesson: kernel, tile, block.
 -- For specs and benches.
-local lesson = require "cute.bench.lesson"
-local lib = require "cute.bench.lessonlib"
+local lesson = require "cutelua.bench.lesson"
+local lib = require "cutelua.bench.lessonlib"
 
 ---@param path string
 ---@param flag? string of a variant
 ---@param text? string what stands in for the script's own text
 ---@return table rung
 return function(path, flag, text)
-  return lesson.rung(assert(lib.script_spec(path, "cute.bench.lesson", "gemm",
-                                            text)), flag)
+  return lesson.rung(assert(lib.script_spec(path, "cutelua.bench.lesson",
+                                            "gemm", text)), flag)
 end

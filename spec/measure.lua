@@ -3,7 +3,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local gpu = require "cute.gpu"
-local lesson = require "cute.bench.lessonlib"
+local lesson = require "cutelua.bench.lessonlib"
 
 local measure = {clock = core.clock, stats = gpu.stats}
 

@@ -1,9 +1,9 @@
 --- Scripts and kernels of this repository with one fault in their text, run on
 -- the simulator: is it told before anybody looks at a result?
-local copylesson = require "cute.bench.copylesson"
-local harness = require "cute.bench.harness"
-local lesson = require "cute.bench.lesson"
-local lib = require "cute.bench.lessonlib"
+local copylesson = require "cutelua.bench.copylesson"
+local harness = require "cutelua.bench.harness"
+local lesson = require "cutelua.bench.lesson"
+local lib = require "cutelua.bench.lessonlib"
 local support = require "spec.support"
 
 local mutants = {}
@@ -68,9 +68,11 @@ function mutants.run(m)
       return assert(lib.script_spec(path, module, method,
                                     not m.file and text or nil))
     end
-    if gemm then return of_gemm(spec("cute.bench.lesson", "gemm"), m) end
-    if not copy then return of_harness(spec("cute.bench.harness", "run"), m) end
-    local l = spec("cute.bench.copylesson", "run")
+    if gemm then return of_gemm(spec("cutelua.bench.lesson", "gemm"), m) end
+    if not copy then
+      return of_harness(spec("cutelua.bench.harness", "run"), m)
+    end
+    local l = spec("cutelua.bench.copylesson", "run")
     return of_harness(copylesson.lesson(l), m)
   end
   local told, wrong = with(file, text, run)

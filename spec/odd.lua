@@ -2,10 +2,10 @@
 -- to be told and results are right: spec/fuzz/scripts.lua runs them at many.
 local core = require "cute.core"
 local cute = require "cute"
-local copylesson = require "cute.bench.copylesson"
-local harness = require "cute.bench.harness"
-local lesson = require "cute.bench.lesson"
-local lib = require "cute.bench.lessonlib"
+local copylesson = require "cutelua.bench.copylesson"
+local harness = require "cutelua.bench.harness"
+local lesson = require "cutelua.bench.lesson"
+local lib = require "cutelua.bench.lessonlib"
 local support = require "spec.support"
 
 local odd = {}
@@ -33,12 +33,12 @@ local function spec_of(script)
   local text = support.read(path)
   if text:find "copylesson" then
     return "copy", copylesson.lesson(assert(lib.script_spec(path,
-      "cute.bench.copylesson", "run")))
+      "cutelua.bench.copylesson", "run")))
   elseif text:find "bench%.lesson\"" then
     return "gemm", lesson.rung(assert(lib.script_spec(path,
-      "cute.bench.lesson", "gemm")))
+      "cutelua.bench.lesson", "gemm")))
   end
-  return "rows", assert(lib.script_spec(path, "cute.bench.harness", "run"))
+  return "rows", assert(lib.script_spec(path, "cutelua.bench.harness", "run"))
 end
 
 -- A or B with gaps behind its rows, or columns.

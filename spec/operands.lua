@@ -1,13 +1,13 @@
 --- Small kernels, right as they stand, and faults of one operand each: a
 --- parity, bytes, a count, a mask, a rank, a stage, a number of groups or
---- threads. What does the surgeon (cute.check.surgeon) propose, and is it
+--- threads. What does the surgeon (cutelua.check.repair) propose, and is it
 --- right?
 local blamed = require "spec.blamed"
-local check = require "cute.check"
+local check = require "cutelua.check"
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
 local support = require "spec.support"
-local surgeon = require "cute.check.surgeon"
+local repair = require "cutelua.check.repair"
 
 local operands = {}
 
@@ -751,11 +751,11 @@ function operands.try(f, refer)
     seconds = 20, reference = reference}, {n = 0})
   local out = {verdict = v, mend = v.mend}
   if not v.mend then return out end
-  out.told = surgeon.advice(v.mend)
+  out.told = repair.advice(v.mend)
   out.first, out.any = lines[v.mend.places[1].line], false
   for _, p in ipairs(v.mend.places) do out.any = out.any or lines[p.line] end
   if v.mend.edits then
-    local run = surgeon.edited(check.runner(program, launch), v.mend.edits)
+    local run = repair.edited(check.runner(program, launch), v.mend.edits)
     local found = run {}
     out.right = not found.reports[1] and found.memory == want.memory
   end

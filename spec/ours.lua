@@ -1,12 +1,12 @@
 --- Hopper's kernels of this repository, each at any size on the simulator:
 -- what is wrong with it there. spec/fuzz/hopper.lua runs them at many.
 local cute = require "cute"
-local copylesson = require "cute.bench.copylesson"
+local copylesson = require "cutelua.bench.copylesson"
 local gemm_sm90 = require "kernels.gemm_sm90"
-local harness = require "cute.bench.harness"
+local harness = require "cutelua.bench.harness"
 local hopper = require "spec.hopper"
-local lesson = require "cute.bench.lesson"
-local lib = require "cute.bench.lessonlib"
+local lesson = require "cutelua.bench.lesson"
+local lib = require "cutelua.bench.lessonlib"
 local rung_of = require "spec.lesson"
 local tma = require "spec.tma"
 
@@ -58,7 +58,7 @@ local function copies()
   local path, own = "scripts/copy_tma.lua", arg
   rawset(_G, "arg", {[0] = path})  -- where copy_tile is
   local l = copylesson.lesson(assert(lib.script_spec(path,
-    "cute.bench.copylesson", "run")))
+    "cutelua.bench.copylesson", "run")))
   rawset(_G, "arg", own)
   return l, table.move(l.compare, 1, #l.compare, 2,
                        {{name = "copy_tma", make = l.make}})

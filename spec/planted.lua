@@ -10,8 +10,9 @@ local planted = {}
 
 -- Files that faults are planted in, and all that are made of them.
 local PIPES = {"state", "sync", "stages"}
-local KERNEL = {"options", "smem", "check", "choice", "schedule", "producer",
-                "mainloop", "epilogue", "halves", "factors", "stream", "kernel"}
+local KERNEL = {"options", "smem", "option_rules", "choice", "tile_order",
+                "producer", "mainloop", "store_tile", "split2", "block_scales",
+                "stream", "kernel"}
 
 --- Choices of the kernel, small ones: stages go round, tiles are many.
 planted.CHOICES = {

@@ -2,7 +2,7 @@
 -- plain Lua: for specs. Every entry is a function of a maker's options that
 -- gives a lesson; the last argument, if any, stands in for the kernel's module.
 local cute = require "cute"
-local lib = require "cute.bench.lessonlib"
+local lib = require "cutelua.bench.lessonlib"
 
 local rows = {}
 
@@ -30,7 +30,7 @@ end
 -- The reference of scripts/`name`.lua, with a maker's options as its own.
 local function reference(name, o)
   local f = assert(lib.script_spec(("scripts/%s.lua"):format(name),
-    "cute.bench.harness", "run")).reference
+    "cutelua.bench.harness", "run")).reference
   return function(p, i)
     p.opt = o
     return f(p, i)

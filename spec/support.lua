@@ -19,6 +19,15 @@ function support.skipped(i, n)
   return os.getenv "CUTE_SANITIZED" ~= nil and i % n ~= 0
 end
 
+--- The tag of tests that only `make test-all` runs, for all of many alike cases
+-- but every nth; without n, for all but the first.
+---@param i integer the number of a case
+---@param n? integer
+---@return string
+function support.long(i, n)
+  return i % (n or math.maxinteger) == 1 and "" or " #long"
+end
+
 --- A fresh folder; the caller removes it with support.remove.
 function support.folder()
   local p <close> = io.popen "mktemp -d"

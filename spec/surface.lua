@@ -2,6 +2,7 @@
 -- the modules and the types, so that a new one is covered without an edit.
 local cute = require "cute"
 local core = require "cute.core"
+local sign = require "cute.lang.signature"
 
 local surface = {}
 
@@ -13,8 +14,9 @@ surface.PRIMITIVE = {["cute.debug"] = true, ["cute.editor"] = true,
 -- Modules that scripts require, and fields of cute that are such.
 local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
   "cute.testing", "cute.pipeline", "cute.utils", "cute.tiles", "cute.ops",
-  "cute.nvgpu", "cute.nvgpu.cpasync", "cute.nvgpu.warpgroup", "cute.hopper",
-  "cute.schedule", "cute.grouped", "cute.program.cli"}
+  "cute.nvgpu", "cute.nvgpu.sm90.cpasync", "cute.nvgpu.sm90.warpgroup",
+  "cute.hopper",
+  "cute.persistent_schedulers", "cute.grouped", "cutelua.program.cli"}
 
 --- Functions whose first argument is the path of a file: what calls at random
 -- give them is surface.path of it, where nothing can be written.
@@ -57,11 +59,17 @@ end
 ---@return string[]
 function surface.nameless()
   local list = {}
-  for _, names in ipairs(getmetatable(cute).lazy) do
+  for _, names in ipairs {sign.lazy(cute)} do
     for name in pairs(names) do local _ = cute[name] end
   end
   unsigned("cute", cute, list)
-  for _, name in ipairs(MODULES) do unsigned(name, require(name), list) end
+  for _, name in ipairs(MODULES) do
+    sign.add_all(name, require(name))
+    for field in pairs(sign.lazy(require(name))) do
+      local _ = require(name)[field]
+    end
+    unsigned(name, require(name), list)
+  end
   for name, mt in surface.types() do unsigned(name, mt, list) end
   table.sort(list)
   return list

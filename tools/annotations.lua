@@ -439,7 +439,7 @@ local function function_value(path, node, block)
   return value
 end
 
--- Signatures of a text for cute.lang.sign, into the fields of a table.
+-- Signatures of a text for cute.lang.signature, into the fields of a table.
 local function sign_fields(value, text)
   for name, inside in text:gmatch "([%w_]+)(%b())" do
     local min, max, n = 0, 0, 0

@@ -43,8 +43,10 @@ local function each_line(text, f)
 end
 
 local C = list "core/*/*.c core/*/*.h core/*/*.cu"
-local LUA = list("lua/*/*.lua lua/*/*/*.lua kernels/*.lua "
-  .. "kernels/*/*.lua scripts/*.lua spec/*.lua spec/*/*.lua spec/*/*/*.lua "
+local LIBRARY = "lua/*/*.lua lua/*/*/*.lua lua/*/*/*/*.lua "
+  .. "kernels/*.lua kernels/*/*.lua "
+local LUA = list(LIBRARY
+  .. "scripts/*.lua spec/*.lua spec/*/*.lua spec/*/*/*.lua "
   .. "tools/*.lua")
 local CODE = table.move(LUA, 1, #LUA, #C + 1, {table.unpack(C)})
 
@@ -190,6 +192,74 @@ rule("rooms include only what lies below them", C, function(path, text,
   end)
 end)
 
+-- The rooms of lua/ and those whose modules each may require besides its own.
+-- A file at the top of lua/cute is of the room `cute`. The language names the
+-- workshop once, in lua/cute/lang/signature.lua: `cutelua`, its table.
+local LANGUAGE = {"lang", "arch", "cute", "nvgpu", "ops", "pipe"}
+local LUA_ROOMS = {
+  lang = {"arch", "cute"},
+  arch = {"lang", "cute"},
+  pipe = {"lang", "arch"},
+  nvgpu = {"lang", "cute"},
+  cute = {"lang", "arch", "nvgpu", "pipe", "ops"},
+  ops = {"lang", "cute", "kernels"},
+  kernels = {"lang", "cute"},
+  -- The workshop: all may require the language.
+  cutelua = {},
+  text = {},
+  bench = {"check", "program", "text"},
+  analyses = {"check", "profile", "text"},
+  check = {"analyses", "bench", "profile", "program", "text"},
+  debug = {"program"},
+  doc = {},
+  draw = {"analyses", "program", "text"},
+  learn = {"draw", "program"},
+  page = {"debug", "draw", "profile", "program", "text"},
+  profile = {"bench", "draw", "program", "text"},
+  program = {"debug", "doc", "page", "text"},
+  tune = {"bench", "program", "kernels"},
+  workshop = {"doc", "draw", "learn", "page", "program", "text"},
+}
+
+-- The room of a module's name; its package.
+local function lua_room(module)
+  local package = module:match "^[^.]+"
+  if package == "kernels" then return package, package end
+  local part = module:match "^cute%a*%.([^.]+)%."
+    or module:match "^cute%a*%.([^.]+)$"
+  return LUA_ROOMS[part] and part or package, package
+end
+
+rule("Lua rooms require only what the table allows", list(LIBRARY),
+     function(path, text, complain)
+  if path:find "/meta/" then return end
+  local room, package = lua_room((path:gsub("^lua/", ""):gsub("%.lua$", "")
+    :gsub("/init$", ""):gsub("/", ".")))
+  local may = {[room] = true}
+  for _, other in ipairs(LUA_ROOMS[room]) do may[other] = true end
+  if package == "cutelua" then
+    for _, other in ipairs(LANGUAGE) do may[other] = true end
+  end
+  each_line(text, function(line, n)
+    if line:find "^%s*%-%-" then return end
+    for module in line:gmatch "[\"'](cute[%w_]*[%w_.]*)[\"']" do
+      local _, of = lua_room(module)
+      if of == "cutelua" and package ~= "cutelua"
+        and not (path == "lua/cute/lang/signature.lua" and module == of) then
+        complain(n, ("%s: the language may not name the workshop"):format(
+          module))
+      end
+    end
+    for module in line:gmatch "require[ (]*[\"']([%w_.]+)[\"']" do
+      local other, of = lua_room(module)
+      if (of == "kernels" or of:find "^cute") and not may[other]
+        and module ~= "cute.core" then
+        complain(n, ("%s: %s may not require %s"):format(module, room, other))
+      end
+    end
+  end)
+end)
+
 rule("headers named inside.h stay in their room", C, function(path, text,
                                                               complain)
   local room = path:match "^core/([^/]+)/"
@@ -233,13 +303,10 @@ rule("switches over operations are not cast", C, function(_, text, complain)
   end)
 end)
 
-rule("every Lua module returns its table", list("lua/cute/*.lua "
-  .. "lua/cute/*/*.lua lua/cute/*/*/*.lua kernels/*.lua kernels/*/*.lua"),
-  function(_, text, complain)
-    if not text:find "\nreturn " then
-      complain(1, "no return")
-    end
-  end)
+rule("every Lua module returns its table", list(LIBRARY), function(_, text,
+                                                               complain)
+  if not text:find "\nreturn " then complain(1, "no return") end
+end)
 
 local TRACKED = {}
 do

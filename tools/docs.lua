@@ -163,7 +163,7 @@ function docs.names(find, path, text, complain)
 end
 
 if arg and arg[0] and arg[0]:find "docs%.lua$" then
-  local doc = require "cute.doc.names"
+  local doc = require "cutelua.doc.names"
   local function find(name)
     return doc.find(name) or package.searchpath(name, package.path)
       or pcall(require, name)

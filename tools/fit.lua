@@ -21,11 +21,11 @@ local constants = require "kernels.gemm_sm90.constants"
 local gemm = require "cute.ops.gemm"
 local gemm_skinny = require "kernels.gemm_skinny"
 local model = require "kernels.gemm_sm90.model"
-local operands = require "cute.tune.operands"
+local operands = require "cutelua.tune.operands"
 local options = require "kernels.gemm_sm90.options"
-local records = require "cute.tune.records"
+local records = require "cutelua.tune.records"
 local skinny = require "kernels.gemm_skinny.model"
-local worker = require "cute.tune.worker"
+local worker = require "cutelua.tune.worker"
 
 local ROUNDS, FOLDS = 6, 5
 local UNSEEN = "fresh"  -- products that no constant is fitted to

@@ -1,7 +1,7 @@
 -- ladders.lua: puts what scripts/ladder.lua recorded in docs/measured/ into
 -- docs/ladders.md, between its marks, and draws its charts.
 -- Run through cutelua (`make ladders`).
-local chart = require "cute.bench.chart"
+local chart = require "cutelua.bench.chart"
 
 local PAGE, FOLDER = "docs/ladders.md", "docs/measured/"
 
@@ -149,10 +149,11 @@ do
   draw("ladders_copy.svg", rows, {title = "bf16 copies, " .. about,
     rival = "the driver's copy", unit = " MiB"})
   out[#out + 1] = "![ratio to the driver's copy](ladders_copy.svg)\n"
-  sim_table(out, "copy_sim.tsv", "What each asks of memory, as the @ counts "
-    .. "it: requests of warps to global memory and their sectors of 32 bytes, "
-    .. "passes of shared memory and how many of them are conflicts, "
-    .. "instructions of warps.", COUNTS)
+  sim_table(out, "copy_sim.tsv", "Memory requests as the @ counts them. "
+    .. "`requests` are those of warps to\nglobal memory, `sectors` their "
+    .. "sectors of 32 bytes. `passes` are those of shared memory,\n"
+    .. "`conflicts` the additional ones. `instructions` are those of warps.",
+    COUNTS)
   put("copies", out)
 end
 
@@ -161,7 +162,8 @@ do
   local rows, about = results("copy", "transpose.tsv")
   gpu_table(out, rows, about, {rival = "driver", size = "size",
     label = function(r) return r.extents .. " " .. r.type end})
-  sim_table(out, "transpose_sim.tsv", "As the @ counts it:", COUNTS)
+  sim_table(out, "transpose_sim.tsv",
+    "Memory requests as the @ counts them:", COUNTS)
   put("transposition", out)
 end
 
@@ -174,17 +176,18 @@ do
                                   rival = "cuBLAS"})
   out[#out + 1] = "![ratio to cuBLAS](ladders_gemm.svg)\n"
   rows, about = results("gemm", "gemm_hopper.tsv")
-  gpu_table(out, rows, "On, with what Hopper has; " .. about, o)
+  gpu_table(out, rows, "The Hopper rungs; " .. about, o)
   draw("ladders_hopper.svg", rows, {title = "bf16 GEMM on Hopper, " .. about,
                                     rival = "cuBLAS"})
   out[#out + 1] = "![ratio to cuBLAS](ladders_hopper.svg)\n"
   local others, same = results("gemm", "gemm_other.tsv")
   gpu_table(out, others, same, {rival = "cuBLAS", size = "size"})
-  sim_table(out, "gemm_sim.tsv", "What each asks of memory, as the @ counts "
-    .. "it: accesses of warps, passes of shared memory and how many of them "
-    .. "are conflicts, sectors of global memory, multiplications of a warp, "
-    .. "bytes of shared memory.", {"script", "size", "accesses", "passes",
-    "conflicts", "sectors", "mma", "shared memory"})
+  sim_table(out, "gemm_sim.tsv", "Memory requests as the @ counts them. "
+    .. "`accesses` and `mma` are those\nof warps. `passes` are those of "
+    .. "shared memory, `conflicts` the additional ones. `sectors` are\nthose "
+    .. "of global memory. `shared memory` is in bytes.",
+    {"script", "size", "accesses", "passes", "conflicts", "sectors", "mma",
+     "shared memory"})
   put("gemm", out)
 end
 

@@ -1,4 +1,4 @@
--- launches.lua: writes what a lesson of cute.bench.harness launches, for
+-- launches.lua: writes what a lesson of cutelua.bench.harness launches, for
 -- programs that launch it themselves (spec/bench/rivals.py).
 --
 --   cutelua tools/launches.lua SCRIPT FOLDER ARCH [--OPTION VALUE]... EXTENT...
@@ -7,8 +7,8 @@
 -- launches with their arguments in the order of the kernel's parameters, the
 -- bytes and operations that count.
 local core = require "cute.core"
-local harness = require "cute.bench.harness"
-local lib = require "cute.bench.lessonlib"
+local harness = require "cutelua.bench.harness"
+local lib = require "cutelua.bench.lessonlib"
 
 local job = {name = "launches"}
 
@@ -73,7 +73,8 @@ while arg[i] do
   end
 end
 
-local spec = lib.must(job, lib.script_spec(script, "cute.bench.harness", "run"))
+local spec = lib.must(job, lib.script_spec(script, "cutelua.bench.harness",
+                                      "run"))
 local p = harness.problem(spec, size, {dtype = opt.dtype, opt = opt,
                                        bare = true})
 local launches, operands = {}, {}

@@ -1,7 +1,7 @@
 -- manpage.lua: the man page, from what the program says of itself; run by the
 -- program. Writes roff to standard output.
-local environment = require "cute.doc.environment"
-local program = require "cute.program.main"
+local environment = require "cutelua.doc.environment"
+local program = require "cutelua.program.main"
 
 local exe = arg[-1]
 

@@ -1,9 +1,9 @@
 -- pages.lua FOLDER FILE.md...: writes the documents as pages of HTML that link
 -- to one another. README.md becomes index.html, docs/README.md contents.html.
 -- tutorial.lua writes tutorial.html. `make docs` runs it by the program.
-local html = require "cute.html"
-local link = require "cute.page.link"
-local markdown = require "cute.markdown"
+local html = require "cutelua.text.html"
+local link = require "cutelua.page.link"
+local markdown = require "cutelua.text.markdown"
 
 local folder = arg[1]
 local e = html.escape

@@ -2,12 +2,12 @@
 -- as pages of markdown by topic and as one page of HTML with a search box; all
 -- atoms with their layouts, commands with their options, variables of the
 -- environment. `make docs` runs it by the program.
-local comments = require "cute.doc.comments"
+local comments = require "cutelua.doc.comments"
 local cute = require "cute"
-local doc = require "cute.doc"
-local environment = require "cute.doc.environment"
-local html = require "cute.html"
-local names = require "cute.doc.names"
+local doc = require "cutelua.doc"
+local environment = require "cutelua.doc.environment"
+local html = require "cutelua.text.html"
+local names = require "cutelua.doc.names"
 
 local reference = {}
 
@@ -34,7 +34,7 @@ local function commands(program)
     out[#out + 1] = {name = assert(name, command):gsub(" +$", ""), text = text}
   end
   add ""
-  for _, row in ipairs(require "cute.program.main".commands) do
+  for _, row in ipairs(require "cutelua.program.main".commands) do
     add(row[1])
   end
   return out

@@ -13,7 +13,7 @@ copy=$tree/source
 mkdir -p "$copy"
 cp -r core lua kernels tools Makefile VERSION ./*.rockspec "$copy"
 cd "$copy"
-level=-O1
+level=-O0
 [ -z "$rocks" ] || level=-O2
 set -- luarocks --lua-version=5.4 --tree="$tree"
 "$@" make --deps-mode=none CFLAGS="$level -fPIC -std=c11" LUA_INCDIR="${LUA_INC:-/usr/include/lua5.4}" \
@@ -24,7 +24,7 @@ LUA_CPATH="$tree/lib/lua/5.4/?.so" lua5.4 -e '
   local cute = require "cute"
   local l = cute.make_layout({4, 8}, {8, 1})
   assert(tostring(l) == "(4,8):(8,1)", tostring(l))
-  for _, name in ipairs {"cute.program.cli", "cute.npy", "cute.lang.report"} do
+  for _, name in ipairs {"cutelua.program.cli", "cute.npy", "cute.lang.report"} do
     require(name)
   end
   print(package.searchpath("cute.core", package.cpath))'

@@ -14,8 +14,8 @@ end
 
 local function module_list()
   local out = {"    lua = {"}
-  for _, path in ipairs(list("lua/cute/*.lua lua/cute/*/*.lua "
-      .. "lua/cute/*/*/*.lua kernels/*.lua kernels/*/*.lua")) do
+  for _, path in ipairs(list("lua/*/*.lua lua/*/*/*.lua "
+      .. "lua/*/*/*/*.lua kernels/*.lua kernels/*/*.lua")) do
     local name = path:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/", ".")
       :gsub("%.init$", "")
     out[#out + 1] = ('      ["%s"] =\n        "%s",'):format(name, path)

@@ -1,6 +1,7 @@
 #!/bin/sh
-# spec.sh INTERPRETER TAGS SPEC: one spec file under busted; called by
-# suite.sh. A process that dies counts as one failure.
+# spec.sh INTERPRETER TAGS SPEC: runs one spec file under busted; suite.sh calls
+# it. A process that dies counts as one failure. What the spec writes on
+# standard error is shown if it fails.
 lua=$1 tags=$2 spec=$3
 out=$CUTE_OUT/$(basename "$spec").$$
 CUTE_SUMMARY=$out.counts
@@ -15,25 +16,40 @@ run() {
   timeout "${SPEC_SECONDS:-900}" "$lua" "$exe" \
     --lpath='lua/?.lua;lua/?/init.lua;./?.lua' --cpath="$CUTE_BUILD/?.so" \
     --exclude-tags="$tags" --helper=spec/quick.lua -o tools/summary.lua \
-    -Xoutput "$spec" "$spec" >"$out" 2>&1
+    -Xoutput "$tags" "$spec" >"$out" 2>"$out.err"
 }
 run
 code=$?
 # Now and then the leak checker dies itself, at the end of a process.
-if grep -q "LeakSanitizer has encountered a fatal error" "$out"; then
+if grep -q "LeakSanitizer has encountered a fatal error" "$out.err"; then
   run
   code=$?
 fi
+passed=0 failed=1 pending=0 why="exit code $code, no result"
 if [ -s "$out.counts" ]; then
-  cat "$out.counts" >>"$CUTE_COUNTS"
-  read -r _ failed <"$out.counts"
+  read -r passed failed pending <"$out.counts"
+  why=
   if [ "$code" != 0 ] && [ "$failed" = 0 ]; then
-    echo "0 1" >>"$CUTE_COUNTS"
-    echo "FAILED  $spec: exit code $code" >>"$out"
+    failed=1 why="exit code $code"
   fi
-else
-  echo "0 1" >>"$CUTE_COUNTS"
-  echo "FAILED  $spec: exit code $code, no result" >>"$out"
+  sed -n '2,$p' "$out.counts" >>"$CUTE_OUT/pending"
 fi
-cat "$out"
+echo "$passed $failed" >>"$CUTE_COUNTS"
+# Seconds of CPU, of the children too: how long the file takes whatever else
+# the machine does.
+times >"$out.times"
+seconds=$(awk 'NR == 2 {
+  split($1 "m" $2, t, /[ms]+/)
+  printf "%.1f", t[1] * 60 + t[2] + t[3] * 60 + t[4] }' "$out.times")
+echo "$seconds $spec" >>"$CUTE_OUT/seconds"
+# One write, so that the reports of two files do not mix.
+{
+  cat "$out"
+  [ "$failed" = 0 ] || cat "$out.err"
+  line="$spec: $passed passed, $failed failed"
+  [ "$pending" = 0 ] || line="$line, $pending pending"
+  line="$line, $seconds s${why:+ ($why)}"
+  [ "$failed" = 0 ] && echo "ok      $line" || echo "FAILED  $line"
+} >"$out.all"
+cat "$out.all"
 exit 0

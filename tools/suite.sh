@@ -1,18 +1,23 @@
 #!/bin/sh
 # suite.sh BUILD PART...: runs parts of the test suite, ends with one line
 # "N passed, N failed", and fails if anything failed.
+#   quick    the spec files of at most 1.5 s, without tests of the tag #long
+#   test     every spec without tests of the tag #long
 #   specs    every spec, through stock lua5.4 and BUILD/cute/core.so
 #   program  the specs of the program, through BUILD/cutelua itself
 #   gpu      every spec with the GPU-only ones, through BUILD/cutelua
 #   sanitizer  scripts on a GPU under the toolkit's compute-sanitizer
-#   asan     every spec, through a program built with the sanitizers and a
+#   asan     the specs of the rooms whose subject is C, those of the program,
+#            and one test of each tool (spec/program/smoke_spec.lua), without
+#            the tag #long: through a program built with the sanitizers and a
 #            Lua that checks how its C API is used
 #   rules    the rules of the house that need no build: tools/check.lua,
 #            luacheck, tools/annotations.lua
 #   check    the rules, circles of files, -Werror under gcc and clang, the rock
 #   web      the workshop: WebAssembly under node, its page in a Chromium
 #   memerr   a script, with allocation 1, 2, 3, ... failing
-# SPECS="spec/layout/swizzle_spec.lua ..." narrows all of them.
+# SPECS="spec/layout/swizzle_spec.lua ..." narrows all of them, and runs every
+# test of these files.
 build=$1
 shift
 work=$build/suite
@@ -20,10 +25,15 @@ rm -rf "$work"
 mkdir -p "$work"
 counts=$work/counts
 : >"$counts"
+: >"$work/pending"
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 specs=${SPECS:-$(ls spec/*/*_spec.lua | grep -v ^spec/web/)}
 program_specs="cute/npy lang/report program/cli program/program program/repl"
+# Rooms whose subject is C, and the kernel language, which is half in C.
+asan_rooms="arch atoms base bind emit gpu ir lang layout sim tensor"
 make=${MAKE:-make}
+long=
+[ -n "$SPECS" ] || long=,long
 
 # count NAME COMMAND...: the command is one test.
 count() {
@@ -35,8 +45,34 @@ count() {
   else
     echo "0 1" >>"$counts"
     echo "FAILED  $name"
-    sed 's/^/    /' "$work/out" | head -60
+    grep -v '^\(CC\|LD\|LUA\) ' "$work/out" | sed 's/^/    /' | head -60
   fi
+}
+
+# Numbers the spec files that end; the argument is how many there are. On a
+# terminal, the line of a file that passes is replaced by the next.
+progress() {
+  total=$1 n=0 clear='' end='\n'
+  [ ! -t 1 ] || clear='\033[K' end='\r'
+  while IFS= read -r line; do
+    case $line in
+      "ok      spec/"* | "FAILED  spec/"*)
+        n=$((n + 1))
+        case $n:$line in "$total:"* | *:FAILED*) last='\n' ;; *) last=$end ;; esac
+        printf "$clear[%*d/%d] %s$last" "${#total}" "$n" "$total" "$line"
+        ;;
+      *) printf "$clear%s\n" "$line" ;;
+    esac
+  done
+}
+
+# slowest BUILD: the names on standard input, the slowest of the last run first,
+# so that all processors end together. Unknown files come before all others.
+slowest() {
+  ls spec/seconds.txt "$1/seconds.txt" 2>/dev/null | xargs cat |
+    awk 'NR == FNR { t[$2] = $1; next }
+      { print ($1 in t ? t[$1] : 1e9), $1 }' - "$work/names" |
+    sort -k1,1rn -k2 | cut -d' ' -f2
 }
 
 # busted BUILD INTERPRETER TAGS SPEC...: each spec file in its own process.
@@ -48,8 +84,15 @@ busted() {
   CUTE_COUNTS=$PWD/$counts
   CUTE_OUT=$PWD/$work
   export CUTELUA CUTE_BUILD CUTE_COUNTS CUTE_OUT
-  printf '%s\n' "$@" |
-    xargs -P "$jobs" -I '{}' sh tools/spec.sh "$lua" "$tags" '{}'
+  printf '%s\n' "$@" >"$work/names"
+  : >"$work/seconds"
+  slowest "$dir" |
+    xargs -P "$jobs" -I '{}' sh tools/spec.sh "$lua" "$tags" '{}' |
+    progress $#
+  cat "$work/seconds" >>"$dir/seconds.txt"
+  awk '{ t[$2] = $1 } END { for (f in t) print t[f], f }' \
+    "$dir/seconds.txt" | sort -k2 >"$work/seconds"
+  mv "$work/seconds" "$dir/seconds.txt"
 }
 
 # clean_build FOLDER MAKE-ARGUMENT...
@@ -59,6 +102,14 @@ clean_build() {
   $make -s -j "$jobs" BUILD="$dir" "$@"
 }
 
+run_quick() {
+  list=$specs
+  [ -n "$SPECS" ] ||
+    list=$(printf '%s\n' $specs | awk 'NR == FNR { t[$2] = $1; next }
+      t[$1] <= 1.5' spec/seconds.txt -)
+  busted "$build" lua5.4 gpu$long $list
+}
+run_test() { busted "$build" lua5.4 gpu$long $specs; }
 run_specs() { busted "$build" lua5.4 gpu $specs; }
 run_gpu() { busted "$build" "$build/cutelua" none $specs; }
 run_web() {
@@ -123,7 +174,14 @@ run_asan() {
   UBSAN_OPTIONS=print_stacktrace=1
   CUTE_SANITIZED=1
   export ASAN_OPTIONS UBSAN_OPTIONS CUTE_SANITIZED
-  busted "$build-asan" "$build-asan/cutelua" gpu,noasan $specs
+  list=$specs
+  if [ -z "$SPECS" ]; then
+    list=spec/program/smoke_spec.lua
+    for s in $program_specs; do list="$list spec/${s}_spec.lua"; done
+    for room in $asan_rooms; do list="$list $(ls spec/"$room"/*_spec.lua)"; done
+    list=$(printf '%s\n' $list | sort -u)  # lang/report is in both
+  fi
+  busted "$build-asan" "$build-asan/cutelua" gpu,noasan$long $list
   unset ASAN_OPTIONS UBSAN_OPTIONS CUTE_SANITIZED
 }
 
@@ -162,6 +220,9 @@ for part; do
   echo "== $part"
   "run_$part"
 done
+sort "$work/pending" | uniq -c | sort -rn | awk '
+  { n += $1; $1 = $1 " need"; list = list (NR > 1 ? ", " : "") $0 }
+  END { if (n) print n " pending: " list }'
 awk '{ p += $1; f += $2 } END {
   if (p + f == 0) f = 1
   printf "%d passed, %d failed\n", p, f

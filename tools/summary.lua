@@ -1,10 +1,30 @@
--- A busted output handler: failures in full, then one line for the file.
--- Writes "PASSED FAILED" to the file that CUTE_SUMMARY names.
+-- A busted output handler: failures in full. Writes "PASSED FAILED PENDING" to
+-- the file that CUTE_SUMMARY names, then a line for each pending test that
+-- says what it needs. Its argument is the list of excluded tags.
+
+-- What a pending test needs: "NVRTC" of "needs NVRTC" and "(needs NVRTC)".
+local function need(text)
+  return tostring(text):match "needs ([^()\n]+)" or "something else"
+end
 
 return function(options)
   local busted = require "busted"
   local handler = require "busted.outputHandlers.base"()
-  local started = os.time()
+  local tags = "," .. (options.arguments or {})[1] .. ","
+  local needs = {}
+
+  -- Filters are subscribed before the suite starts and would hide these.
+  busted.subscribe({"suite", "start"}, function()
+    for _, kind in ipairs {"describe", "it"} do
+      busted.subscribe({"register", kind}, function(name)
+        if name:find "#gpu" and tags:find ",gpu," then
+          needs[#needs + 1] = "a GPU"
+        end
+        return nil, true
+      end, {priority = 1})
+    end
+    return nil, true
+  end)
 
   local function show(list, what)
     for _, r in ipairs(list) do
@@ -18,21 +38,17 @@ return function(options)
   end
 
   function handler.suiteEnd()
-    local passed = handler.successesCount
-    local failed = handler.failuresCount + handler.errorsCount
     show(handler.failures, "failure")
     show(handler.errors, "error")
     for _, r in ipairs(handler.pendings) do
-      io.write("pending ", tostring(r.name), "\n")
+      needs[#needs + 1] = need(("%s\n%s"):format(r.message, r.name))
     end
-    io.write(("%s  %s: %d passed, %d failed, %d pending, %d s\n"):format(
-      failed == 0 and "ok    " or "FAILED",
-      table.concat(options.arguments or {}, " "), passed, failed,
-      handler.pendingsCount, os.time() - started))
     local path = os.getenv "CUTE_SUMMARY"
     local f = path and io.open(path, "w")
     if f then
-      f:write(passed, " ", failed, "\n")
+      f:write(handler.successesCount, " ",
+        handler.failuresCount + handler.errorsCount, " ", #needs, "\n")
+      for _, what in ipairs(needs) do f:write(what, "\n") end
       f:close()
     end
     return nil, true

@@ -1,10 +1,10 @@
 -- tutorial.lua FOLDER: the lessons of `cutelua learn` as pages of markdown with
 -- pictures beside them, and as one page of HTML. `make docs` runs it by the
 -- program.
-local html = require "cute.html"
-local learn = require "cute.learn"
-local link = require "cute.page.link"
-local markdown = require "cute.markdown"
+local html = require "cutelua.text.html"
+local learn = require "cutelua.learn"
+local link = require "cutelua.page.link"
+local markdown = require "cutelua.text.markdown"
 
 local folder = arg[1] or "build/docs"
 local e = html.escape

@@ -7,13 +7,13 @@
 --   workshop.html      the page with all of it inside
 -- FILE... are scripts/, kernels/ and the files of the page; WASM is the
 -- program as base64 of gzip.
-local drawing = require "cute.draw.html"
-local html = require "cute.html"
-local learn = require "cute.learn"
-local lessonlib = require "cute.bench.lessonlib"
-local link = require "cute.page.link"
+local drawing = require "cutelua.draw.html"
+local html = require "cutelua.text.html"
+local learn = require "cutelua.learn"
+local lessonlib = require "cutelua.bench.lessonlib"
+local link = require "cutelua.page.link"
 local sys = require "cute.sys"
-local view = require "cute.page.view"
+local view = require "cutelua.page.view"
 
 local folder, wasm = arg[1], arg[2]
 local page, shelf = {}, {scripts = {}, kernels = {}, lessons = {}}
@@ -47,14 +47,15 @@ end
 -- Extents that a lesson takes, those that it has without arguments on the
 -- simulator: "--rows 16 --n 1000".
 local LESSONS = {
-  {"cute.bench.lesson", "gemm", function(spec)
+  {"cutelua.bench.lesson", "gemm", function(spec)
     local n = spec.sim_size or 256
     return {{"m"}, {"n"}}, {n, n}
   end},
-  {"cute.bench.harness", "run", function(spec)
+  {"cutelua.bench.harness", "run", function(spec)
     return spec.dims, spec.sim[1]
   end},
-  {"cute.bench.copylesson", "run", function() return {{"m"}, {"n"}}, {256, 256}
+  {"cutelua.bench.copylesson", "run", function()
+    return {{"m"}, {"n"}}, {256, 256}
   end},
 }
 local function words_of(path, text)

@@ -18,6 +18,10 @@ POOL    := $(if $(THREADS),-sPTHREAD_POOL_SIZE_STRICT=2 -Wno-pthreads-mem-growth
 LUA_INC = $(wildcard $(SOURCE)/lua5.4-*/src)
 Z_INC = $(wildcard $(SOURCE)/zlib-*)
 DEFS = -I$(Z_INC)
+# What every object depends on besides its own source and arguments.
+export CUTE_INPUTS := $(shell { $(CC) --version; cat core/*/*.h core/*/*.cu \
+  $(addsuffix /*.h,$(LUA_INC) $(Z_INC)); } 2>/dev/null | sha256sum)
+override CC := sh tools/cached.sh $(CC)
 export NODE_PATH ?= /usr/share/nodejs
 
 web-program: $(PROGRAM_JS)
@@ -26,6 +30,8 @@ include Makefile
 CSTD := $(filter-out -fPIC -I%,$(CSTD)) -Icore -I$(BUILD)
 CSTD += $(addprefix -I,$(LUA_INC)) $(DEFS)
 
+# First of all: what files there are is asked when make reads this file.
+web-source: $(SOURCE)/stamp
 $(SOURCE)/stamp: tools/source.sh
 	sh tools/source.sh $(@D) lua5.4 liblua5.4-dev
 	sh tools/source.sh $(@D) zlib zlib1g-dev
@@ -33,28 +39,24 @@ $(SOURCE)/stamp: tools/source.sh
 	  echo '#define DEB_HOST_MULTIARCH "wasm"' >lua5.4-deb-multiarch.h
 	touch $@
 
-# Sources are there only now: what they are is asked in a second make.
-ifeq ($(LUA_INC),)
-$(PROGRAM_JS): $(SOURCE)/stamp FORCE
-	@$(MAKE) --no-print-directory -f tools/web.mk BUILD=$(ALL) web-program
-else
 LUA_C := $(filter-out lua.c luac.c,$(notdir $(wildcard $(LUA_INC)/*.c)))
 Z_C   := adler32.c crc32.c inffast.c inflate.c inftrees.c zutil.c
 THEIRS := $(patsubst %.c,$(BUILD)/theirs/%.o,$(LUA_C) $(Z_C))
 vpath %.c $(LUA_INC) $(Z_INC)
 $(THEIRS): $(BUILD)/theirs/%.o: %.c tools/web.mk
 	@mkdir -p $(@D)
+	@echo 'CC $<'
 	$(CC) $(CFLAGS) -DLUA_USE_POSIX -DLUA_COMPAT_5_3 -c $< -o $@
 
 WEB_OBJ := $(OBJ) $(filter-out %/linelib.o,$(POBJ)) $(BUILD)/program/weblib.o \
              $(THEIRS)
 $(PROGRAM_JS): $(WEB_OBJ) tools/web.mk | $(WEB)
+	@echo 'LD $@'
 	$(CC) $(CFLAGS) -o $@ $(WEB_OBJ) -lm $(POOL) -sALLOW_MEMORY_GROWTH=1 \
 	  -sMODULARIZE=1 -sEXPORT_NAME=cutelua -sEXIT_RUNTIME=1 \
 	  -sEXPORTED_FUNCTIONS=_main,_malloc,_free \
 	  -sEXPORTED_RUNTIME_METHODS=FS,ccall,UTF8ToString,stringToUTF8,lengthBytesUTF8
 -include $(BUILD)/program/weblib.d
-endif
 
 # ---- the page ----
 
@@ -93,4 +95,4 @@ web-files: $(WEB)/workshop.html $(WEB)/codemirror-LICENSE.txt
 	@cd $(WEB) && for f in *; do \
 	  printf '%9d bytes, %8d packed  %s\n' "$$(wc -c <$$f)" \
 	    "$$(gzip -9nc $$f | wc -c)" "$(WEB)/$$f"; done
-.PHONY: web-program web-files
+.PHONY: web-program web-source web-files

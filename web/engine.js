@@ -7,7 +7,7 @@
 //   await engine.stop();      // what runs is answered {stopped: true}; what
 //                             // takes too long that and {late: true}
 //
-// What can be asked says lua/cute/workshop/init.lua. A second Worker stands by:
+// What can be asked says lua/cutelua/workshop/init.lua. A second Worker stands by:
 // it takes the place of one that is stopped, and of one whose memory grew large
 // when the next script begins; and it answers syntax, complete and about while
 // the first is busy.

@@ -1,5 +1,5 @@
 // The workshop's Worker: the program as WebAssembly, which answers what the
-// page asks (lua/cute/workshop/init.lua says what that is), with its files in
+// page asks (lua/cutelua/workshop/init.lua says what that is), with its files in
 // memory. web/engine.js is the page's end.
 //
 // The page says {start: {program: URL or null where it is in this text, module,

@@ -23,12 +23,25 @@ Ctx *face_state(lua_State *L) {
 
 // ---- user functions ----
 
+// Reports whether src is a file of the workshop, lua/cutelua/ROOM/...: a clone
+// named cutelua in a folder named lua has users' scripts below that path, too.
+static bool workshop_source(const char *src) {
+  const char *at = strstr(src, "lua/cutelua/");
+  if (!at && !(at = strstr(src, "lua/5.4/cutelua/"))) return false;
+  at = strstr(at, "cutelua/") + 8;
+  if (strcmp(at, "init.lua") == 0) return true;
+  return strchr(at, '/') && strncmp(at, "scripts/", 8) != 0 &&
+         strncmp(at, "kernels/", 8) != 0 && strncmp(at, "spec/", 5) != 0;
+}
+
 // Reports whether a chunk is a Lua file of cutelua: embedded ones are named
-// "=[cute.xxx]", files are in lua/cute/ or in lua/5.4/cute/ of a rock.
+// "=[cute.xxx]" and "=[cutelua.xxx]"; files are in lua/cute/ and lua/cutelua/,
+// in a rock below lua/5.4/.
 bool face_own_source(const char *src) {
   if (strncmp(src, "=[cute", 6) == 0) return true;
   return src[0] == '@' &&
-         (strstr(src, "lua/cute/") || strstr(src, "lua/5.4/cute/"));
+         (strstr(src, "lua/cute/") || strstr(src, "lua/5.4/cute/") ||
+          workshop_source(src));
 }
 
 bool face_user(lua_State *L, lua_Debug *ar) {

@@ -3,7 +3,7 @@
 // A public function has a signature, "size(layout, modes...)". Optional
 // parameters end in `?`; one that ends in `...` takes the rest. For a C
 // function, the signature is the name in its luaL_Reg row. For a function of
-// lua/cute (see lua/cute/lang/sign.lua) it has types, too: "wait(state: table,
+// lua/cute (lua/cute/lang/signature.lua) it has types, too: "wait(state: table,
 // n?: integer|value)"; "{limit unroll}" is a table of options with these keys;
 // "dtype|string" is an element type or its name. Registry["cute.names"] holds
 // it by function, with the name as users write it: "gpu.open(...)". A C

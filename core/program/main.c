@@ -1,5 +1,5 @@
 // The `cutelua` program: a Lua state with the bindings and the Lua files of
-// lua/ and kernels/. lua/cute/program/main.lua handles the command line.
+// lua/ and kernels/. lua/cutelua/program/main.lua handles the command line.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static int main_protected(lua_State *L) {
   char **argv = lua_touserdata(L, 2);
   program_open(L);
   lua_getglobal(L, "require");
-  lua_pushliteral(L, "cute.program.main");
+  lua_pushliteral(L, "cutelua.program.main");
   lua_call(L, 1, 1);
   lua_getfield(L, -1, "main");
   lua_createtable(L, argc, 1);

@@ -1,6 +1,6 @@
 // The program in a browser. The page edits lines in place of linelib.c, and
 // sends requests in place of a command line: web_open creates a Lua state that
-// persists, web_ask answers requests in it (lua/cute/workshop/).
+// persists, web_ask answers requests in it (lua/cutelua/workshop/).
 #include <emscripten.h>
 #include <emscripten/heap.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static const char *failure_of(int status) {
 static int web_protected(lua_State *L) {
   lua_pushstring(L, lua_touserdata(L, 1));
   lua_getglobal(L, "require");
-  lua_pushliteral(L, "cute.workshop");
+  lua_pushliteral(L, "cutelua.workshop");
   lua_call(L, 1, 1);
   lua_getfield(L, -1, "answer");
   lua_pushvalue(L, 2);
@@ -68,7 +68,7 @@ EMSCRIPTEN_KEEPALIVE const char *web_open(void) {
   return status == LUA_OK ? NULL : lua_tostring(web, -1);
 }
 
-// Answers a request; both are JSON (see lua/cute/workshop/init.lua). The answer
+// Answers a request; both are JSON (lua/cutelua/workshop/init.lua). The answer
 // is valid until the next one. No error escapes.
 EMSCRIPTEN_KEEPALIVE const char *web_ask(const char *request) {
   if (!web) return failure("web_open was not called, or failed");

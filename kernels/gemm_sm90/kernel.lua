@@ -2,14 +2,14 @@
 -- roles of its warps.
 local core = require "cute.core"
 local cute = require "cute"
-local epilogue = require "kernels.gemm_sm90.epilogue"
-local factors_of = require "kernels.gemm_sm90.factors"
+local store_tile = require "kernels.gemm_sm90.store_tile"
+local factors_of = require "kernels.gemm_sm90.block_scales"
 local ragged = require "kernels.groups"
-local halves = require "kernels.gemm_sm90.halves"
+local split2 = require "kernels.gemm_sm90.split2"
 local mainloop = require "kernels.gemm_sm90.mainloop"
 local make_parts = require "kernels.gemm_sm90.stream"
 local producer = require "kernels.gemm_sm90.producer"
-local schedule = require "kernels.gemm_sm90.schedule"
+local tile_order = require "kernels.gemm_sm90.tile_order"
 local smem = require "kernels.gemm_sm90.smem"
 local sources = require "kernels.gemm_sm90.sources"
 
@@ -105,7 +105,7 @@ return function(o)
     local m, n = cute.arch.block_in_cluster_idx()
     local half, first_k, mail = 0, 0, nil
     if o.split > 1 then
-      half, mail = m, halves.mail(o, loader)
+      half, mail = m, split2.mail(o, loader)
       local some = k_tiles // 2
       first_k, k_tiles = half * some,
         cute.where(cute.eq(half, 0), some, k_tiles - some)
@@ -120,7 +120,7 @@ return function(o)
         + cluster * o.cluster[1] * o.cluster[2])
     end
     local most = o.groups and D and D.shape[1]  -- rows of all groups
-    local walk = schedule.walks(o, tiles_m, tiles_n, most
+    local walk = tile_order.walks(o, tiles_m, tiles_n, most
       or o.batches and cute.size(cD, 2) or 1, k_tiles, space, loader)
     -- The producer, which initialized the barriers, waits only for the blocks
     -- that it loads for, not for the consumers.
@@ -165,7 +165,7 @@ return function(o)
       local tCrB = mma:make_fragment_B(thr:partition_B(sB))
       local acc = cute.make_rmem_tensor(mma:partition_shape_C {rows, bn}, o.acc)
       local read = pipe:make_consumer_state()
-      local out = epilogue.new(o, {mma = epi_mma, atom = tma_d, coords = cD,
+      local out = store_tile.new(o, {mma = epi_mma, atom = tma_d, coords = cD,
         smem = sD, group = group, thread = tid % WARPGROUP, half = half, D = D,
         alpha = alpha, beta = beta, more = more, atoms = space and space.d,
         maps = maps_of(2 + group),
@@ -175,9 +175,9 @@ return function(o)
         work:advance_to_next_work(group)
         read:advance(group * k_tiles)
       end
-      schedule.each(o, work, function()
+      tile_order.each(o, work, function()
         local w = work:get_current_work()
-        epilogue.ahead(o, out, w.tile_idx)
+        store_tile.ahead(o, out, w.tile_idx)
         if order then order:wait() end
         local function issued()
           if order then order:arrive() end
@@ -192,17 +192,17 @@ return function(o)
         end
         if mail then
           pipeline.pipeline_init_wait(true)
-          sums = halves.exchange(o, mail, sums, half)
+          sums = split2.exchange(o, mail, sums, half)
         end
         if parts then
           parts:each(work, w, function() parts:add(pipe, read, sums) end)
           cute.when(cute.eq(w.k_first, 0), function()
-            epilogue.store(o, out, sums, w)
+            store_tile.store(o, out, sums, w)
           end, function()
             parts:leave(sums, parts:slot(w.range), out.barrier, out.leader)
           end)
         else
-          epilogue.store(o, out, sums, w)
+          store_tile.store(o, out, sums, w)
         end
         if o.pingpong then
           work:advance_to_next_work(consumers)

@@ -18,7 +18,7 @@
 -- The constants are those of an H200, fitted by tools/fit.lua to measurements.
 -- Only times on one card are compared, so other cards give the same ranking.
 local C = require "kernels.gemm_sm90.constants"
-local targets = require "cute.profile.targets"
+local targets = require "cute.targets"
 
 local STAYS = 16 << 20  -- bytes still in L2 when the next product begins
 

@@ -1,7 +1,7 @@
 --- The options of kernels/gemm_sm90 with their defaults, and derived values.
-local check = require "kernels.check"
+local rules = require "kernels.operand_rules"
 local cute = require "cute"
-local wrong = require "kernels.gemm_sm90.check"
+local wrong = require "kernels.gemm_sm90.option_rules"
 
 local options = {}
 
@@ -60,7 +60,7 @@ end
 ---@return table
 function options.complete(given, sure)
   local o = {}
-  if not sure then check.options("gemm_sm90", given, NAMES) end
+  if not sure then rules.options("gemm_sm90", given, NAMES) end
   for k, v in pairs(DEFAULTS) do o[k] = v end
   for k, v in pairs(given) do o[k] = v end
   if not sure then wrong.options(o) end

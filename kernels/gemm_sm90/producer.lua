@@ -2,7 +2,7 @@
 -- by TMA, as far ahead as the ring has stages.
 local cute = require "cute"
 local groups = require "kernels.groups"
-local schedule = require "kernels.gemm_sm90.schedule"
+local tile_order = require "kernels.gemm_sm90.tile_order"
 
 local _ = cute._
 local cpasync = cute.nvgpu.cpasync
@@ -65,7 +65,7 @@ end
 -- the partial sums that `parts` (kernels.gemm_sm90.stream) adds.
 function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)
   local write = pipe:make_producer_state()
-  schedule.each(o, work, function()
+  tile_order.each(o, work, function()
     local w, from, map = work:get_current_work(), {}, {}
     local k_first = w.k_first or first_k
     local at = w.tile_idx

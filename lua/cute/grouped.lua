@@ -21,10 +21,10 @@
 --
 -- A search continues where the previous one ended, and each thread searches for
 -- itself: positions must be requested in rising order.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
-local schedule = require "cute.schedule"
+local schedule = require "cute.persistent_schedulers"
 
 local grouped = {}
 

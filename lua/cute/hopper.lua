@@ -5,10 +5,10 @@
 -- "row" (utils.LayoutEnum.ROW_MAJOR) is a matrix with a contiguous second mode,
 -- "col" (COL_MAJOR) one with a contiguous first mode: A is (M,K), B (N,K), C
 -- (M,N), so row-major operands are K-major.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local smem = require "cute.smem"
-local warpgroup = require "cute.nvgpu.warpgroup"
+local warpgroup = require "cute.nvgpu.sm90.warpgroup"
 
 local hopper = {}
 

@@ -3,7 +3,7 @@
 -- `local cute = require "cute"`. The algebra and host tensors work anywhere;
 -- inside a function given to cute.kernel the same names append to a kernel.
 -- Modules are loaded on first use.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local cute = {version = core.version}
@@ -16,8 +16,8 @@ for name, v in pairs(core) do
   end
 end
 
--- Functions of these modules are part of cute: their signatures
--- (cute.lang.sign).
+-- Functions of these modules are cute's own: their signatures
+-- (cute.lang.signature).
 local PARTS = {
   ["cute.lang.branch"] = [[
     when(condition: boolean|value, f?: function, g?: function)
@@ -33,27 +33,15 @@ local PARTS = {
     kernel(name: string|function, opts?: table|function, func?: function)
     compile(kernel: kernel, arguments...) device(name?: string|device,
     arch?: string)]],
-  ["cute.doc"] = [[doc(x?)]],
-  ["cute.debug"] = [[debug(kernel: kernel, arguments...)]],
   ["cute.ptx"] = [[
     ptx(text: string) cuda(text: string, opts?: {arch define include options})]],
   ["cute.lang.raw"] = [[raw_kernel(text: string, opts?: table)]],
   ["cute.stream"] = [[
     stream(device?) event(device?) with_stream(stream, f: function,
     arguments...) synchronize(device?) graph(f: function, opts?: table)]],
-  ["cute.draw"] = [[
-    draw(x, opts?: {as blocks by colour dtype file labels limit line tensor tile
-      title width})]],
-  ["cute.draw.print"] = [[
-    print_layout(layout: layout|tensor) print_latex(x, opts?: {color})
-    print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})]],
   ["cute.lang.printing"] = [[
     printf(format: string, values...) print_tensor(tensor: tensor,
     opts?: table)]],
-  ["cute.profile.swizzle"] = [[
-    find_swizzle(layout: layout, accesses: table, opts?: {budget name type})]],
-  ["cute.program.diff"] = [[diff(before, now)]],
-  ["cute.program.explain"] = [[explain(f: function, out?: function)]],
   ["cute.tuple"] = [[
     transform_leaf(f, t, more...) find_if(t, f) filter_tuple(t, f, more...)
     append_ones(x, up_to_rank?: integer)
@@ -88,7 +76,7 @@ local PARTS = {
       pred?: tensor)
     transform(tensor: tensor, more...: tensor|function)
     reduce(tensor: tensor, init: number|value, op?: function)]],
-  ["cute.nvgpu.cpasync"] = [[
+  ["cute.nvgpu.sm90.cpasync"] = [[
     prefetch(tma_atom, gmem_tensor: tensor)]],
   ["cute.pointer"] = [[
     make_ptr(dtype: dtype|string, value: integer|value|buffer|tensor,
@@ -99,7 +87,7 @@ local PARTS = {
 }
 -- Modules that are fields of cute.
 local MODULES = {arch = "cute.arch", gpu = "cute.gpu", jit = "cute.jit",
-                 npy = "cute.npy", cli = "cute.program.cli",
+                 npy = "cute.npy",
                  nvgpu = "cute.nvgpu", testing = "cute.testing",
                  pipeline = "cute.pipeline", utils = "cute.utils",
                  ops = "cute.ops"}
@@ -129,17 +117,7 @@ cute.AddressSpace = {gmem = "gmem", smem = "smem", rmem = "rmem",
 
 core.mover(function(...) return require "cute.ops.elementwise".move(...) end)
 
-local LAZY, SIGNATURES = {}, {}
-for module, text in pairs(PARTS) do
-  for name, signature in sign.signatures(text) do
-    LAZY[name], SIGNATURES[name] = module, signature
-  end
-end
-
-return sign.namespace(cute, "cute", function(name)
-  if LAZY[name] then
-    return sign.guard("cute." .. SIGNATURES[name], require(LAZY[name])[name])
-  end
+return sign.parts(cute, "cute", "cute.", PARTS, function(name)
   if name == "math" then
     local functions = {}
     for f in MATH:gmatch "%w+" do functions[f] = cute[f] end
@@ -150,6 +128,7 @@ return sign.namespace(cute, "cute", function(name)
       make_fake_tensor = cute.make_fake_tensor,
       make_fake_compact_tensor = cute.make_fake_compact_tensor}, "cute.runtime")
   end
-  local module = MODULES[name]
-  return module and sign.namespace(require(module), "cute." .. name)
-end, {LAZY, MODULES})
+  local module = MODULES[name] and require(MODULES[name])
+  if not module or sign.namespaces[module] then return module end
+  return sign.namespace(module, "cute." .. name)
+end, MODULES)

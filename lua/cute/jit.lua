@@ -5,7 +5,7 @@
 -- reported as lines of the user's script.
 -- @module cute.jit
 
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local jit = {}

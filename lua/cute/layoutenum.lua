@@ -1,7 +1,7 @@
 --- cute.utils.LayoutEnum: the contiguous mode of a matrix, with the Python
 -- DSL's names. Functions that take "row" or "col" also take these objects.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local smem = require "cute.smem"
 
 local Layout = {}

@@ -1,7 +1,7 @@
 --- Functions on numbers, traced scalars and vectors that are not in
 -- core/bind/mathlib.c: arithmetic by name, classes of floats, powers, and a
 -- divisor for repeated use.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local math_ = {}

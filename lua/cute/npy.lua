@@ -4,9 +4,9 @@
 -- `bytes` are the elements in file order, C order (last index fastest) or, with
 -- `fortran`, first index fastest. Nothing is converted. `npy.read` returns nil
 -- and one sentence for an unusable file.
-local cli = require "cute.program.cli"
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local files = require "cute.lang.files"
+local sign = require "cute.lang.signature"
 
 local npy = {}
 
@@ -366,7 +366,7 @@ function npy.write(path, array)
       type(array.bytes) == "string" and #array.bytes
       or core.show(array.bytes)))
   end
-  return cli.write_file(path, header, array.bytes)
+  return files.write_file(path, header, array.bytes)
 end
 
 -- ---- buffers and tensors ----

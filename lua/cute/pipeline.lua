@@ -63,7 +63,7 @@
 --
 -- `cute.pipe.state` contains the positions in a ring, `cute.pipe.sync` the
 -- synchronization objects, `cute.pipe.stages` the pipelines.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local pipeline = {}
 
 for _, part in ipairs {"state", "sync", "stages"} do

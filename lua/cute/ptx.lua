@@ -10,7 +10,7 @@
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local ptx = {}
 

@@ -10,12 +10,12 @@
 -- A field's type can be a structure. In a union all fields begin at 0. Fields
 -- are in the order of the list; a plain table, `{sum = cute.f32, sA =
 -- {cute.bf16, 128}}`, has no order, so its fields are sorted by name.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local structs = {}
 
-local Struct = {__closed = true}  -- for cute.lang.reach: never written to
+local Struct = {__closed = true}  -- to cute.lang.dependencies: never written to
 Struct.__index = Struct
 
 local function round_up(n, to) return (n + to - 1) // to * to end

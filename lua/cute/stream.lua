@@ -13,7 +13,7 @@
 --
 -- In the simulator each command executes at once. A graph replays its recording
 -- there, and rejects the same operations as on a GPU.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
 local report = require "cute.lang.report"

@@ -10,8 +10,8 @@
 --     cute.copy(load, tAgA, tAsA, {tma_bar_ptr = bar, tma_desc_ptr = ptr})
 local arch = require "cute.arch"
 local core = require "cute.core"
-local cpasync = require "cute.nvgpu.cpasync"
-local sign = require "cute.lang.sign"
+local cpasync = require "cute.nvgpu.sm90.cpasync"
+local sign = require "cute.lang.signature"
 
 local tensormaps = {}
 

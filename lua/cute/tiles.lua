@@ -14,7 +14,7 @@
 -- single elements through registers at worst. Third, whether tiles can cross an
 -- edge: no predicates remain if the extents are multiples of the tile.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local cute = require "cute"
 local _ = cute._
 
@@ -807,7 +807,7 @@ end
 ---@param options table {mma: any, atom: any, coords: any, smem: any,
 -- thread: any?, barrier: any?, major: string?, cache_policy: any?}
 function tiles.epilogue(options)
-  return require "cute.epilogue".new(options)
+  return require "cute.store_epilogue".new(options)
 end
 
 ---------------------------------------------------------------------------

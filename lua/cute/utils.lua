@@ -1,7 +1,8 @@
---- cute.utils: allocation of shared memory, canonical shared layouts, atoms
--- chosen by types, hardware information, layouts as LaTeX. Tile schedulers are
--- in cute.schedule, tensor maps made by kernels in cute.tensormaps.
-local sign = require "cute.lang.sign"
+--- cute.utils: shared memory by the piece, canonical shared layouts, atoms
+-- chosen by types, what the hardware is, layouts as LaTeX; tile schedulers are
+-- cute.persistent_schedulers's, what makes tensor maps in kernels
+-- cute.tensormaps's.
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local hopper = require "cute.hopper"
 local smem = require "cute.smem"
@@ -242,7 +243,7 @@ function utils.get_tma_atom_kind(mcast, use_2cta_instrs, is_b)
     core.fail("wrong-arch", "use_2cta_instrs = true: loads for a pair of CTAs "
       .. "come with Blackwell's")
   end
-  local cpasync = require "cute.nvgpu.cpasync"
+  local cpasync = require "cute.nvgpu.sm90.cpasync"
   return mcast and cpasync.CopyBulkTensorTileG2SMulticastOp()
     or cpasync.CopyBulkTensorTileG2SOp()
 end
@@ -352,7 +353,7 @@ function utils.epilog_gmem_copy_and_partition(tidx, atom, gC, epi_tile, sC)
     core.fail("bad-argument", "epilog_gmem_copy_and_partition: TMA stores from "
       .. "shared memory: sC is nil")
   end
-  local s, g = require "cute.nvgpu.cpasync".tma_partition(atom, 0,
+  local s, g = require "cute.nvgpu.sm90.cpasync".tma_partition(atom, 0,
     core.make_layout(1), core.group_modes(sC, 0, 2),
     core.group_modes(tiles, 0, 2))
   return atom, s, g
@@ -367,8 +368,8 @@ Info.__index = Info
 
 -- Returns the card that the simulator models.
 local function simulated()
-  local targets = require "cute.profile.targets"
-  local card = targets.card "h100"
+  local targets = require "cute.targets"
+  local card = targets.H100
   return {name = "simulator", arch = card.arch, sms = card.sms,
           l2 = card.l2_bytes}
 end
@@ -406,33 +407,12 @@ function Info:get_max_active_clusters(cluster_size)
   if self.device then
     return require "cute.gpu".clusters(cluster_size, self.device)
   end
-  return require "cute.profile.targets".clusters(self.info.sms, cluster_size)
+  return require "cute.targets".clusters(self.info.sms, cluster_size)
 end
 
 function Info:__tostring()
   return ("%s (%s): %d multiprocessors"):format(self.info.name,
     self.info.arch, self.info.sms)
-end
-
----------------------------------------------------------------------------
--- Pictures
----------------------------------------------------------------------------
-
---- Prints a layout, TiledMma or TiledCopy as LaTeX (TikZ), as CuTe does. Raises
--- [limit] for too many cells.
----@param x any
----@param opts? {color: function} returns the TikZ fill of a cell
-function utils.print_latex(x, opts)
-  return require "cute.draw.print".print_latex(x, opts)
-end
-
---- Prints the thread and value of each cell of a tile as LaTeX (TikZ), from a
--- (thread,value) layout.
----@param layout_tv cute.Layout
----@param tile_mn cute.Tuple
----@param opts? {color: function} returns the TikZ fill of a cell
-function utils.print_latex_tv(layout_tv, tile_mn, opts)
-  return require "cute.draw.print".print_latex_tv(layout_tv, tile_mn, opts)
 end
 
 sign.class("SmemAllocator", Allocator, [[
@@ -446,7 +426,8 @@ sign.class("HardwareInfo", Info, [[
   get_max_active_clusters(cluster_size: integer)
 ]])
 
-for _, part in ipairs {"cute.schedule", "cute.grouped", "cute.tensormaps"} do
+for _, part in ipairs {"cute.persistent_schedulers", "cute.grouped",
+                       "cute.tensormaps"} do
   for name, f in pairs(require(part)) do utils[name] = f end
 end
 for _, name in ipairs {"get_smem_layout_atom", "get_smem_store_op",
@@ -488,6 +469,4 @@ return sign.public("utils.", utils, [[
     tidx: integer|value, sC: tensor, layout_c: string|LayoutEnum)
   epilog_gmem_copy_and_partition(tidx: integer|value, atom: tma_atom|tiled,
     gC: tensor, epi_tile, sC?: tensor)
-  print_latex(x, opts?: {color})
-  print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})
 ]])

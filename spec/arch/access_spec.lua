@@ -3,6 +3,7 @@
 -- CUDA C there, which compiles.
 local cute = require "cute"
 local kernels = require "spec.kernels"
+local support = require "spec.support"
 local arch = cute.arch
 
 local TYPES = {"i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16",
@@ -82,8 +83,9 @@ end
 
 describe("accesses", function()
   local taken = {}  -- by target: {dtype, those that have CUDA C}
-  for _, name in ipairs(TYPES) do
-    it("of " .. name .. " run where they have CUDA C", function()
+  for i, name in ipairs(TYPES) do
+    it("of " .. name .. " run where they have CUDA C" .. support.long(i, 4),
+       function()
       local dtype, some = cute[name], 0
       for _, target in ipairs(TARGETS) do taken[target] = {} end
       each(dtype, function(one)
@@ -108,7 +110,7 @@ describe("accesses", function()
           for _, one in ipairs(taken[target]) do access(x, one) end
         end)(cute.zeros({8}, dtype)):trace {block = 1}
         if #taken[target] > 0 and not kernels.compiled(all, target) then
-          return pending "no NVRTC"
+          return pending "needs NVRTC"
         end
       end
     end)

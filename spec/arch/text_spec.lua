@@ -107,7 +107,7 @@ describe("inline PTX", function()
     assert.is_truthy(program.source:find("max.s32 %0, %1, %2;", 1, true))
     assert.is_truthy(program.source:find("%%laneid", 1, true))
     return kernels.compiles(program, {"sm_90a"}) or
-      pending "NVRTC is not here"
+      pending "needs NVRTC"
   end)
 
   it("has no sums of two 16-bit floats in another block's memory", function()

@@ -263,7 +263,7 @@ describe("the machine", function()
 
   it("is of a version", function()
     if not require "cute.jit".version() then
-      return pending "NVRTC is not here"
+      return pending "needs NVRTC"
     end
     assert.is_true(arch.target_version {min_version = "11.4"})
     assert.is_false(arch.target_version {min_version = "99.1"})

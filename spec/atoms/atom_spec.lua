@@ -161,7 +161,7 @@ describe("MMA atoms", function()
         local p = tile_kernel(atom):trace {block = 32}
         local out, why = p:compile(atom.arch)
         if not out and tostring(why):find "no%-nvrtc" then
-          pending "no NVRTC here"
+          pending "needs NVRTC"
           return
         end
         assert.is_truthy(out, atom.name .. ": " .. tostring(why))

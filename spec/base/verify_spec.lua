@@ -1,7 +1,7 @@
 -- A product is verified element by element: errors that rounding explains pass,
 -- and larger ones are found in any element.
 local core = require "cute.core"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 local support = require "spec.support"
 
 local NAN, INF = 0 / 0, 1 / 0
@@ -305,7 +305,7 @@ describe("a copy's verification", function()
         B[turned and {j, i} or {i, j}] = A[{i, j}]
       end)
     end)
-    require "cute.bench.copylesson".run({[0] = "s", "--device", "sim",
+    require "cutelua.bench.copylesson".run({[0] = "s", "--device", "sim",
       "--m", "40", "--n", "32"}, {kernel = kernel, tile = {1, 32}, block = 32,
                      transpose = turned})
   ]]

@@ -5,7 +5,7 @@
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"
 local measure = require "spec.measure"
-local worker = require "cute.tune.worker"
+local worker = require "cutelua.tune.worker"
 
 local ITSELF, BAR = "spec/bench/first_calls.lua", 0.5
 local ops = cute.ops

@@ -25,10 +25,10 @@ local cute = require "cute"
 local gemm = require "cute.ops.gemm"
 local gpu = require "cute.gpu"
 local measure = require "spec.measure"
-local operands = require "cute.tune.operands"
+local operands = require "cutelua.tune.operands"
 local plans = require "cute.ops.plan"
 local tiles = require "cute.tiles"
-local worker = require "cute.tune.worker"
+local worker = require "cutelua.tune.worker"
 
 local device = measure.gpu_device(90)
 if not device then return end

@@ -12,7 +12,7 @@ local TEXTS = {"cut", "cute.make_", "L:co", "cute.arch.th", "cute.ops.",
 local function times(text)
   local code = ([[
     cute, core = require "cute", require "cute.core"
-    menu = require "cute.program.menu"
+    menu = require "cutelua.program.menu"
     L, t = cute.make_layout({8, 4}, {1, 8}), cute.zeros({4}, cute.f32)
     k = cute.kernel("k", function() end)
     for i = 1, 2 do
@@ -36,7 +36,7 @@ for _, text in ipairs(TEXTS) do
 end
 t:print()
 
-local show = require "cute.program.show"
+local show = require "cutelua.program.show"
 local cute = require "cute"
 local v = measure.table "The prompt: values shown"
 local function shown(name, x)

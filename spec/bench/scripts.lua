@@ -3,8 +3,8 @@
 -- with nothing cached. A process for each number.
 local core = require "cute.core"
 local cute = require "cute"
-local lesson = require "cute.bench.lesson"
-local lib = require "cute.bench.lessonlib"
+local lesson = require "cutelua.bench.lesson"
+local lib = require "cutelua.bench.lessonlib"
 local measure = require "spec.measure"
 
 local ITSELF, TURNS, N = "spec/bench/scripts.lua", 5, 256
@@ -20,7 +20,7 @@ local COPIES = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
 -- A script's kernel with its arguments: A, B of a copy, A, B, C of a GEMM;
 -- and launch options but for the device.
 local function copy_of(script)
-  local spec = assert(lib.script_spec(script, "cute.bench.copylesson",
+  local spec = assert(lib.script_spec(script, "cutelua.bench.copylesson",
                                       "run"))
   local case = setmetatable(spec.cases and spec.cases[1] or {},
                             {__index = spec})

@@ -2,7 +2,7 @@
 -- memory, growth; and mma.sync alone.
 local core = require "cute.core"
 local cute = require "cute"
-local lesson = require "cute.bench.lessonlib"
+local lesson = require "cutelua.bench.lessonlib"
 local measure = require "spec.measure"
 
 local ITSELF = "spec/bench/sim.lua"

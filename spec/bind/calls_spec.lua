@@ -3,13 +3,15 @@
 -- check foresaw.
 local calls = require "spec.calls"
 local cute = require "cute"
+local support = require "spec.support"
 
 local EACH = 12     -- calls of a function, outside and inside
 local TOGETHER = 40 -- functions whose calls one pool of values has
 
 describe("random calls", function()
   for i, where in ipairs {"outside", "inside"} do
-    it("are answered, or refused as the caller's, " .. where, function()
+    it("are answered, or refused as the caller's, " .. where
+       .. support.long(i), function()
       local list, all = {}, calls.functions()
       for n = 1, #all, TOGETHER do
         local p = calls[where](i * 1000 + n, EACH,

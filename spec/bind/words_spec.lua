@@ -33,7 +33,7 @@ local FREE = {
 local RAW = {"attempt to ", "'%?'", "%.c:", "%(local '", "%(field '",
   "%(upvalue '", "core%.", "'for' ", "stack overflow",
   "not enough memory", "INTERNAL", "%[internal%]", "please report",
-  "lua/cute/", "invalid option", "malformed"}
+  "lua/cute", "invalid option", "malformed"}
 
 -- Does a message tell a value: as it was written, as it prints, or what it is?
 local function mentions(message, v)
@@ -196,7 +196,7 @@ end
 
 ---------------------------------------------------------------------------
 
-describe("every public function", function()
+describe("every public function #long", function()
   local stdout = io.stdout
 
   setup(function() rawset(io, "stdout", SINK) end)  -- cli.output writes

@@ -1,10 +1,10 @@
 -- Results beside a reference and a GPU: what differs, where, and who wrote it;
 -- sizes that show what square ones hide.
-local check = require "cute.check"
-local compare = require "cute.check.compare"
+local check = require "cutelua.check"
+local compare = require "cutelua.check.compare"
 local cute = require "cute"
 local kernel = require "cute.lang.kernel"
-local sizes = require "cute.check.sizes"
+local sizes = require "cutelua.check.sizes"
 local support = require "spec.support"
 local arch, cpasync = cute.arch, cute.nvgpu.cpasync
 
@@ -411,7 +411,7 @@ describe("sizes of its own choice", function()
 
   -- Tiles in columns of two, as blocks that share L2 take them: the columns
   -- are as high as the matrix is wide.
-  it("show a raster that a square hides", function()
+  it("show a raster that a square hides #long", function()
     local v = at_sizes(tiled(function(b, _, tiles_n)
       local high = 2 * tiles_n
       return b % high, b // high
@@ -475,7 +475,7 @@ local kernel = cute.kernel("double", function(x, y, m, n)
     y[{row, col}] = 2 * x[{row, col}] + cute.where(wrong(row, col, m), 1.0, 0.0)
   end)
 end)
-require "cute.bench.harness".run(arg, {
+require "cutelua.bench.harness".run(arg, {
   about = "Twice.", dims = {{"rows", "rows"}, {"n", "columns"}},
   dtypes = {"f32"}, sim = {{8, 64}}, gpu = {{8, 64}}, tile = {4, 32},
   operands = function(p)
@@ -527,7 +527,7 @@ describe("cutelua check of a lesson", function()
   it("says it of copies, too", function()
     support.write(dir .. "/c.lua", [[
       local cute = require "cute"
-      require "cute.bench.copylesson".run(arg, {about = "Copies.",
+      require "cutelua.bench.copylesson".run(arg, {about = "Copies.",
         transpose = true, block = 32, tile = {16, 32},
         grid = function(m, n) return (m + 15) // 16 * ((n + 31) // 32) end,
         kernel = cute.kernel("copy", function(A, B)
@@ -560,7 +560,7 @@ describe("cutelua check of a lesson", function()
   end)
 end)
 
-describe("cute.check", function()
+describe("cutelua.check", function()
   it("keeps words of check apart from those of a launch", function()
     local launch, own = check.options {grid = 1, tolerance = 1, gpu = false}
     assert.same({device = "sim", grid = 1}, launch)

@@ -325,7 +325,7 @@ describe("all schedules", function()
     assert.is_true(oks > 10)
   end)
 
-  it("of blocks, or warps, that are alike: but for which is which",
+  it("of blocks, or warps, that are alike: but for which is which #long",
      function()
     local bugs, oks, most = 0, 0, 0
     local function lane() return arch.thread_idx() % 32 end
@@ -375,7 +375,7 @@ describe("all schedules", function()
     assert.same({"ok", 24, 24}, {v.verdict, v.orders, v.results})
   end)
 
-  it("of random mbarriers: their results, and who can wait for ever",
+  it("of random mbarriers: their results, and who can wait for ever #long",
      function()
     local bugs, oks = 0, 0
     randomly(100, function(random, seed)
@@ -652,7 +652,7 @@ describe("Hopper's GEMM #noasan", function()
     return run:check {orders = 100}
   end
 
-  it("is ok in one order with any cluster and schedule", function()
+  it("is ok in one order with any cluster and schedule #long", function()
     local gemm = planted.kernel {}
     for name, choice in pairs(planted.CHOICES) do
       local v = verdict(gemm, choice)

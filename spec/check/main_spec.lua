@@ -1,7 +1,7 @@
 -- `cutelua check`: verdicts as text and JSON, schedules kept and run again,
 -- exit codes.
 local cute = require "cute"
-local json = require "cute.json"
+local json = require "cutelua.text.json"
 local support = require "spec.support"
 
 local SCRIPT = [[
@@ -64,7 +64,7 @@ describe("cutelua check", function()
       out)
   end)
 
-  it("ends when its time is over, in whatever it is by then", function()
+  it("ends when its time is over, in whatever it is by then #long", function()
     local SCRIPT_OF_BARRIERS = [[
       local cute = require "cute"
       local k = cute.kernel("k", function(x, n, m)

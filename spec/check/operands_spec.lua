@@ -23,7 +23,7 @@ describe("the surgeon, of one wrong operand,", function()
     return n, mended, first, right, table.concat(lost, "\n")
   end
 
-  it("mends it at its line, with the results of the right kernel", function()
+  it("mends it at its line, with the right results #long", function()
     local n, mended, first, right, lost = over(false)
     assert.is_true(n >= 54 or support.skipped(1, 9))
     assert.is_true(mended >= n - 1, lost)
@@ -31,7 +31,7 @@ describe("the surgeon, of one wrong operand,", function()
     assert.is_true(right >= n - 3, lost)
   end)
 
-  it("proposes nothing that a reference contradicts", function()
+  it("proposes nothing that a reference contradicts #long", function()
     local n, mended, first, right, lost = over(false, true)
     assert.is_true(mended >= n - 1, lost)
     assert.is_true(first >= n - 2, lost)

@@ -549,7 +549,7 @@ local function difference(v, want, faults)
 end
 
 describe("polls", function()
-  it("of random programs come to what all interleavings come to", function()
+  it("of random programs come to what all interleavings do #long", function()
     local most = tonumber(os.getenv "CUTELUA_SEEDS") or 60
     local bugs, oks, seed = 0, 0, 0
     while bugs + oks < most do

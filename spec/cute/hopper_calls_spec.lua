@@ -397,7 +397,7 @@ describe("Hopper's names", function()
   it("stand for something, all that count", function()
     local list = names.read(os.getenv "CUTELUA_NAMES_FILE"
       or "../shared/dsl-names.txt")
-    if not list then return pending "no list of names" end
+    if not list then return pending "needs the list of names" end
     local _, all = names.count(list, "hopper")
     assert.is_true(all.have >= 100)
     for _, full in ipairs(all.missing) do

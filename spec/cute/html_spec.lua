@@ -1,5 +1,5 @@
 local browser = require "spec.browser"
-local html = require "cute.html"
+local html = require "cutelua.text.html"
 
 local NASTY = "a<b>&\"'</script><!--\u{20AC} `${x}` \\ \r\n\tend"
 
@@ -20,11 +20,11 @@ describe("pages", function()
   end)
 
   local function visit(pages, opt)
-    if not browser.find() then pending "no Chromium" end
+    if not browser.find() then pending "needs Chromium" end
     return browser.visit(pages, opt)
   end
 
-  it("are what was written, light or dark, on a phone too #noasan", function()
+  it("are what was written: light, dark, on a phone #noasan #long", function()
     local text = html.page {title = NASTY, data = {text = NASTY, n = {1, 2}},
       body = ('<p id="p" title="%s">%s</p>'):format(html.escape(NASTY),
         html.escape(NASTY))

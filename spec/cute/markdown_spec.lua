@@ -1,5 +1,5 @@
 -- Markdown as HTML.
-local markdown = require "cute.markdown"
+local markdown = require "cutelua.text.markdown"
 
 describe("markdown", function()
   it("is paragraphs, headings, lists, tables and code", function()

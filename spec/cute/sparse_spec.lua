@@ -44,7 +44,7 @@ local function whole(values, metadata, m, depth, group)
   return row
 end
 
-describe("cute.nvgpu.sparse", function()
+describe("cute.nvgpu.sm80.sparse", function()
   it("says of a matrix what is there, and where", function()
     for _, dtype in ipairs {"bf16", "f16", "f32", "e4m3", "i8", "u8"} do
       local A = matrix(5, 64, dtype, random(#dtype))

@@ -1,7 +1,7 @@
 -- Pictures: all forms have the same cells, and these are what the layout says.
 local cute = require "cute"
-local page = require "cute.draw.html"
-local pictures = require "cute.draw"
+local page = require "cutelua.draw.html"
+local pictures = require "cutelua.draw"
 local support = require "spec.support"
 local raises = support.raises
 local L = cute.layout

@@ -330,7 +330,7 @@ describe("the page of", function()
   table.sort(names)
 
   local function visit()
-    if not browser.find() then return pending "no Chromium" end
+    if not browser.find() then return pending "needs Chromium" end
     if found then return end
     local pages = {}
     for i, name in ipairs(names) do

@@ -4,7 +4,7 @@ local raises = require "spec.support".raises
 local _ = cute._
 
 describe("LaTeX", function()
-  local latex = require "cute.draw.print"
+  local latex = require "cutelua.draw.print"
   local folder = (os.getenv "CUTELUA_GOLDEN_DIR" or "../shared/golden")
     .. "/latex/"
 
@@ -18,7 +18,7 @@ describe("LaTeX", function()
 
   it("of layouts is CuTe's", function()
     local index = golden "index.json"
-    if not index then return pending "the golden texts are not here" end
+    if not index then return pending "needs the golden texts" end
     local n = 0
     for file, expr in index:gmatch
         '"file": "([^"]*)",%s*"expr": "print_latex%(([^"]*)%)"' do
@@ -32,7 +32,7 @@ describe("LaTeX", function()
 
   it("of tiled operations is CuTe's, comments aside", function()
     if not golden "index.json" then
-      return pending "the golden texts are not here"
+      return pending "needs the golden texts"
     end
     local function mma(name, ...)
       return cute.make_tiled_mma(cute.make_mma_atom(name), ...)

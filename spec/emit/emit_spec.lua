@@ -31,7 +31,7 @@ end
 
 local function compiles(p)
   return kernels.compiles(p, {"sm_80", "sm_90a"}) or
-    pending "NVRTC is not here"
+    pending "needs NVRTC"
 end
 
 ---------------------------------------------------------------------------
@@ -309,7 +309,7 @@ describe("emitted text", function()
                  cute.zeros({512, 512}, cute.bf16)
     local out = kernels.compiled(gemm.kernel(A, B, cute.zeros({512, 512},
       cute.bf16)):trace {block = gemm.block}, "sm_80")
-    if not out then return pending "NVRTC is not here" end
+    if not out then return pending "needs NVRTC" end
     local sums = 0
     for op, t in out.ptx:gmatch "\n%s*(%l+)%.(%l)%d+ " do
       if (op == "add" or op == "sub") and t ~= "f" then sums = sums + 1 end
@@ -596,7 +596,7 @@ local function host_agrees(kernel)
   local text = call:trace({block = THREADS}).fn:emit(75)
   local out = kernels.on_host(text, {"-DN=" .. N, "-DTHREADS=" .. THREADS,
     "-DM=" .. THREADS * OUT}, packed(i, "<i4") .. packed(f, "<f"))
-  if not out then return pending "no C++ compiler here" end
+  if not out then return pending "needs a C++ compiler" end
   local at = 1
   for k = 0, THREADS * OUT - 1 do
     local v

@@ -109,7 +109,7 @@ describe("words of the compiler as names of", function()
         cute.arch.atomic_add(the_x.iterator, cute.arch.popc(the_x[1]))]]
       if not compiles(text_of({"the_x"}, table.concat(body, "\n"),
                               vectors(1, "i32"))) then
-        pending "NVRTC is not here"
+        pending "needs NVRTC"
       end
     end)
 
@@ -121,7 +121,7 @@ describe("words of the compiler as names of", function()
       end
       if not compiles(text_of(list, table.concat(body, "\n"),
                               vectors(#list, "f32"))) then
-        pending "NVRTC is not here"
+        pending "needs NVRTC"
       end
     end)
 
@@ -141,7 +141,7 @@ describe("words of the compiler as names of", function()
       end
       local x = cute.zeros({256}, cute.f32)
       if not compiles(text_of({"the_x"}, table.concat(body, "\n"), {x})) then
-        pending "NVRTC is not here"
+        pending "needs NVRTC"
       end
     end)
   end
@@ -159,7 +159,7 @@ describe("words of the compiler as names of", function()
       end
       if not compiles(text_of({"x"}, table.concat(body, "\n"),
                               vectors(1, "f32"))) then
-        return pending "NVRTC is not here"
+        return pending "needs NVRTC"
       end
     end
   end)
@@ -173,7 +173,7 @@ describe("words of the compiler as names of", function()
       seen[name] = true
     end
     if not compiles(table.concat(texts)) then
-      return pending "NVRTC is not here"
+      return pending "needs NVRTC"
     end
     assert.is_true(#texts > 200)
   end)
@@ -194,7 +194,7 @@ describe("a name", function()
       cute.copy(cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),
                 cute.local_tile(sA_addr, {4}, {0}), sA)
       sA_1[0] = 1]], vectors(2, "f32"))
-    if not compiles(text) then pending "NVRTC is not here" end
+    if not compiles(text) then pending "needs NVRTC" end
   end)
 end)
 
@@ -222,7 +222,7 @@ describe("no code comes from", function()
       plain = plain or code(text)
       assert.equal(plain, code(text), ("%q"):format(chunk))
       assert.is_nil(text:find "[^\n\x20-\x7e]", ("%q"):format(chunk))
-      if i > 1 and not compiles(text) then pending "NVRTC is not here" end
+      if i > 1 and not compiles(text) then pending "needs NVRTC" end
     end
   end)
 
@@ -236,7 +236,7 @@ describe("no code comes from", function()
       local _, lines = code(text):gsub("\n", "\n")
       assert.is_true(lines < 8, text)
       assert.is_nil(text:find "[^\n\x20-\x7e]", text)
-      if not compiles(text) then pending "NVRTC is not here" end
+      if not compiles(text) then pending "needs NVRTC" end
     end
   end)
 
@@ -249,7 +249,7 @@ describe("no code comes from", function()
         vectors(1, "f32"))
       assert.is_nil(text:find "pwned%s*\n", text)
       assert.is_nil(text:find "[^\n\x20-\x7e]", text)
-      if not compiles(text) then pending "NVRTC is not here" end
+      if not compiles(text) then pending "needs NVRTC" end
     end
   end)
 end)

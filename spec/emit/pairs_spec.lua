@@ -293,7 +293,7 @@ end)
 describe("pairs of 16-bit floats", function()
   for _, arch in ipairs {"sm_80", "sm_90a"} do
     it("mean the same as text and in the simulator: " .. arch, function()
-      if not cudahost.compiler() then return pending "no C++ compiler" end
+      if not cudahost.compiler() then return pending "needs a C++ compiler" end
       local first = arch == "sm_80" and 101 or 1
       local wrong, packed = differing(first, first + 15, arch)
       assert.same({}, wrong)
@@ -302,7 +302,7 @@ describe("pairs of 16-bit floats", function()
   end
 
   it("are found wrong where the text is", function()
-    if not cudahost.compiler() then return pending "no C++ compiler" end
+    if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)
     function cudahost.run(runs)  -- a compiler that swaps the halves

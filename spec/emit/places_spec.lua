@@ -12,7 +12,7 @@ end
 
 describe("random places", function()
   it("are the same in plain Lua, the simulator and the text", function()
-    if not cudahost.compiler() then return pending "no C++ compiler" end
+    if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local list = programs(1, 30)
     for i, wrong in ipairs(places.host(list)) do
       assert.is_false(wrong, ("seed %d: %s\n%s"):format(list[i].seed,
@@ -21,7 +21,7 @@ describe("random places", function()
   end)
 
   it("are found wrong where the text is", function()
-    if not cudahost.compiler() then return pending "no C++ compiler" end
+    if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)
     function cudahost.run(runs)  -- one that ignores constants beside addresses

@@ -92,7 +92,7 @@ describe("what comes to L2 with a load", function()
     assert.truthy(first:cuda "sm_80":find("L2::64B", 1, true))
     assert.falsy(first:cuda "sm_75":find("L2::", 1, true))
     if not kernels.compiles(program, {"sm_80", "sm_90a"}) then
-      pending "NVRTC is not here"
+      pending "needs NVRTC"
     end
   end)
 

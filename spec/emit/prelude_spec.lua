@@ -88,7 +88,7 @@ describe("the prelude", function()
          cute.zeros({32}, cute.f32)):trace {block = 32}
     for _, arch in ipairs {"sm_80", "sm_90a"} do
       local out = kernels.compiled(k, arch)
-      if not out then return pending "NVRTC is not here" end
+      if not out then return pending "needs NVRTC" end
       assert.is_nil(out.ptx:find("cvt.rn.bf16.f32", 1, true))
       assert.equal(2, select(2, out.ptx:gsub("cvt%.rn%.bf16x2%.f32", "")))
     end
@@ -110,7 +110,7 @@ describe("the prelude", function()
     local text = k:cuda "sm_90a"
     assert.equal(3, select(2, text:gsub("f32_to_bf16_half%(", "")))
     local out = kernels.compiled(k, "sm_90a")
-    if not out then return pending "NVRTC is not here" end
+    if not out then return pending "needs NVRTC" end
     assert.equal(2, select(2, out.ptx:gsub("cvt%.rn%.bf16%.f32", "")))
   end)
 end)

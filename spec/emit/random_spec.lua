@@ -9,7 +9,9 @@ describe("random kernels", function()
   for first = 1, 41, 20 do
     it(("mean the same as text and in the simulator, seeds from %d")
       :format(first), function()
-        if not cudahost.compiler() then return pending "no C++ compiler" end
+        if not cudahost.compiler() then
+          return pending "needs a C++ compiler"
+        end
         local batch = {}
         for i = 1, 20 do batch[i] = random.program(first + i - 1) end
         for i, wrong in ipairs(random.host(batch)) do
@@ -23,13 +25,13 @@ describe("random kernels", function()
     for seed = 501, 512 do
       local target = seed % 2 == 0 and "sm_80" or "sm_90a"
       if not kernels.compiled(random.traced(random.program(seed)), target) then
-        return pending "no NVRTC"
+        return pending "needs NVRTC"
       end
     end
   end)
 
   it("are found wrong where the text is", function()
-    if not cudahost.compiler() then return pending "no C++ compiler" end
+    if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)
     function cudahost.run(runs)  -- a compiler that reads | as +

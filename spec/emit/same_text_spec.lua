@@ -2,7 +2,7 @@
 -- order of a Lua table, which differs between processes.
 local support = require "spec.support"
 
-local PROCESSES = 10
+local PROCESSES = 5
 
 -- The output of a command, which must be the same in all processes.
 local function same(words)
@@ -92,7 +92,7 @@ describe(("in %d processes #noasan"):format(PROCESSES), function()
     end
   end)
 
-  it("scripts have one text", function()
+  it("scripts have one text #long", function()
     local list <close> = io.popen "ls scripts/*.lua"
     local words = {"sh", "-c", [[
       program=$0

@@ -18,7 +18,7 @@ describe("the text of a warpgroup's MMA", function()
     it("compiles: " .. specs.name(c), function()
       local out = kernels.compiled(compile(c), "sm_90a")
       if not out then
-        pending "no NVRTC"
+        pending "needs NVRTC"
         return
       end
       assert.same({}, out.warnings)
@@ -75,7 +75,7 @@ for _, text in ipairs(out.losses) do print(text) end
     local out, err = support.run {dir .. "/big.lua"}
     support.remove(dir)
     if out:find("[no-nvrtc]", 1, true) then
-      pending "no NVRTC"
+      pending "needs NVRTC"
       return
     end
     assert.truthy(out:find("^2\nbig.lua:15: %(C751%d%) "), out .. err)

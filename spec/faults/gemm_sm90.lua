@@ -101,27 +101,28 @@ local FAULTS = {
      "if clustered(cluster) then else"}},
    CLUSTERS, {UNORDERED, UNMADE}},
 
-  {"a store is not fenced", {{"epilogue", "cute.arch.fence_view_async_shared()",
-     ""}}, {"whole", "2x2", "turns", "halves"},
+  {"a store is not fenced", {{"store_tile",
+     "cute.arch.fence_view_async_shared()", ""}},
+   {"whole", "2x2", "turns", "halves"},
    "race: read by a bulk copy after a thread's write, with no "
    .. "fence_proxy%(\"async\"%) and barrier in between: element %d+ of shared "
    .. "tensor 'sD'", {STORE, PUT}},
-  {"one thread fences for all", {{"epilogue",
+  {"one thread fences for all", {{"store_tile",
      "cute.arch.fence_view_async_shared()", "cute.when(out.leader, "
      .. "function() cute.arch.fence_view_async_shared() end)"}},
    {"whole", "2x1", "turns", "halves"},
    "race: read by a bulk copy after a thread's write, with no fence_proxy",
    {STORE, PUT}},
-  {"nobody meets in front of a store", {{"epilogue",
+  {"nobody meets in front of a store", {{"store_tile",
      MEET, "", 2}}, ALL,
    {"race: read after a write by another warp with no barrier",
     "race: read by a bulk copy after a thread's write",
     "race: write after a read by a bulk copy whose end was not waited",
     "uninitialised: read of uninitialised memory: .* 'sD'"}},
-  {"nobody meets behind it, before the next", {{"epilogue", MEET, ""}}, ALL,
+  {"nobody meets behind it, before the next", {{"store_tile", MEET, ""}}, ALL,
    "race: write after a read by a bulk copy whose end was not waited for: "
    .. "element %d+ of shared tensor 'sD'", {PUT, STORE}},
-  {"a buffer is filled while it is stored", {{"epilogue",
+  {"a buffer is filled while it is stored", {{"store_tile",
      "cute.when(leader, function() pipe:producer_acquire() end)", ""}},
    ALL, "race: write after a read by a bulk copy whose end was not waited for: "
    .. "element %d+ of shared tensor 'sD'", {PUT, STORE}},
@@ -162,16 +163,16 @@ local FAULTS = {
    "out%-of%-bounds: write outside shared tensor 's[AB]': block 3 of a cluster "
    .. "of 2", {COPY}},
 
-  {"a named barrier is for twice as many", {{"epilogue",
+  {"a named barrier is for twice as many", {{"store_tile",
      "num_threads = WARPGROUP}", "num_threads = 2 * WARPGROUP}"}}, SOME,
    "deadlock: .* at barrier 1, where 128 threads came and 256 are needed",
    {MEET}},
-  {"a named barrier is for half as many", {{"epilogue",
+  {"a named barrier is for half as many", {{"store_tile",
      "num_threads = WARPGROUP}", "num_threads = WARPGROUP // 2}"}},
    {"whole", "2x1", "turns"},
    {"barrier%-mismatch: nothing orders this arrival at barrier %d behind its "
     .. "last round", "race: ", "uninitialised: .* 'sD'"}},
-  {"both warpgroups have one named barrier", {{"epilogue",
+  {"both warpgroups have one named barrier", {{"store_tile",
      "barrier_id = x.group + 1", "barrier_id = 1"}}, ALL,
    "barrier%-mismatch: nothing orders this arrival at barrier 1 behind its last"
    .. " round: it may be counted there, in place of another"},
@@ -182,11 +183,11 @@ local FAULTS = {
      ""}}, {"turns", "turns 2x1"}, {TOO_EARLY[1], TOO_EARLY[2], TOO_EARLY[3],
     OVERWRITTEN, TWICE, "deadlock: "}},
 
-  {"half of the other's sums are expected", {{"halves",
+  {"half of the other's sums are expected", {{"split2",
      "sums * o.acc.bits // 8)", "sums * o.acc.bits // 16)"}}, {"halves"},
    "async%-in%-flight: read of shared memory while a st.async to it is in "
    .. "flight"},
-  {"nobody waits for the other's sums", {{"halves",
+  {"nobody waits for the other's sums", {{"split2",
      "cute.arch.mbarrier_wait(mail.came, 0)", ""}}, {"halves"},
    {"exited%-block: ", "async%-in%-flight", "uninitialised: .* 'mail'",
     "race: "}},

@@ -105,7 +105,7 @@ local FAULTS = {
     {BELOW, 3, OUT}, {BELOW, 4, OUT}, {BELOW, 5, OUT}, {COPY, 1, UNWRITTEN},
     {TILES, 1, LEFT}},
   {"gemm_splitk", file = "kernels/gemm_splitk", {SPLITS, 1, LEFT}},
-  {"gemm_splitk", file = "kernels/meet", {SYNC, 1, BLOCK_RACE},
+  {"gemm_splitk", file = "kernels/splitk_reduce", {SYNC, 1, BLOCK_RACE},
     {SYNC, 2, RACE}, {ORDER, 1, BLOCK_RACE}, {SCOPE, 1, BLOCK_RACE},
     {MOVE, 1, UNWRITTEN}},
   {"copy_tma", {MADE, 1, "mbarrier"}, {GROUP, 1, "exited-block"}},
@@ -117,7 +117,7 @@ local FAULTS = {
   {"gemm_hopper", file = "kernels/gemm_sm90/producer", {ASK, 1, DEAD}},
   {"gemm_hopper", file = "kernels/gemm_sm90/mainloop", {FULL, 1, FLIES},
     {CLOSE, 1, "register"}, {WAIT0, 1, "register"}},
-  {"gemm_hopper", file = "kernels/gemm_sm90/epilogue", {COPY, 1, UNWRITTEN},
+  {"gemm_hopper", file = "kernels/gemm_sm90/store_tile", {COPY, 1, UNWRITTEN},
     {BARRIER, 2, RACE}},
 }
 

@@ -83,7 +83,7 @@ end
 
 describe("what NVRTC gets wrong", function()
   it("is not asked for: constants and what is written, in one load", function()
-    if not jit.version() then return pending "no NVRTC" end
+    if not jit.version() then return pending "needs NVRTC" end
     for _, kernel in ipairs {choose, branch} do
       local x, y, z = operands()
       local ptx = assert(kernel(x, y, z):trace {block = 32}:compile "sm_90a")

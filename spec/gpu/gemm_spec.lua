@@ -2,7 +2,7 @@
 -- for bit, and so does a second launch's, whatever C contained before.
 local core = require "cute.core"
 local cute = require "cute"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 local kernels = require "spec.kernels"
 local load_script = require "spec.lesson"
 local script

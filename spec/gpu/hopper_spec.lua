@@ -5,7 +5,9 @@ local hopper = require "spec.hopper"
 describe("gemm_sm90 on a GPU #gpu", function()
   for number, case in ipairs(hopper.CASES) do
     it("is exact: " .. case[1], function()
-      if assert(cute.device "gpu").sm ~= 90 then return pending "no sm_90" end
+      if assert(cute.device "gpu").sm ~= 90 then
+        return pending "needs sm_90"
+      end
       assert.is_nil(hopper.wrong(number, "gpu"))
     end)
   end

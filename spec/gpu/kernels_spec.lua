@@ -420,7 +420,7 @@ end
 describe("small kernels", function()
   for _, c in ipairs(CASES) do
     it("run on the simulator and compile: " .. c[1], function()
-      return kernels.check(c, {"sm_90a"}) or pending "NVRTC is not here"
+      return kernels.check(c, {"sm_90a"}) or pending "needs NVRTC"
     end)
   end
 end)

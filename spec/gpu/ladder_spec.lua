@@ -1,7 +1,7 @@
 -- The GEMM ladder on a GPU: every step at ragged and tiny sizes, equal to the
 -- simulator bit for bit; one kernel for all sizes of a kind.
 local cute = require "cute"
-local lesson = require "cute.bench.lesson"
+local lesson = require "cutelua.bench.lesson"
 local load_script = require "spec.lesson"
 
 local RUNGS = {

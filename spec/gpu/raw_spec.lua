@@ -111,7 +111,7 @@ describe("raw kernels", function()
   end)
 
   it("compile without a GPU, for each architecture once", function()
-    if not jit.version() then return pending "no NVRTC" end
+    if not jit.version() then return pending "needs NVRTC" end
     local k = cute.raw_kernel(ADD, {name = "each"})
     for _, arch in ipairs {"sm_80", "sm_90a"} do
       local out = assert(k:compile(arch))

@@ -195,7 +195,7 @@ describe("fastmath", function()
     local p = cute.kernel("k", {fastmath = true}, fast_kernel)(fast_input(),
       cute.zeros({32 * #FAST}, cute.f32)):trace {block = 32}
     if not kernels.compiles(p, {"sm_75", "sm_80", "sm_90a", "sm_100a"}) then
-      pending "NVRTC is not here"
+      pending "needs NVRTC"
     end
   end)
 end)

@@ -3,13 +3,15 @@
 -- thread by thread. An error is right; another result is not.
 -- CUTELUA_SEEDS=20000 runs more of them.
 local absent = require "spec.absent"
+local support = require "spec.support"
 
 describe("what random loops and branches give variables that were nil",
   function()
     local most = tonumber(os.getenv "CUTELUA_SEEDS") or 400
     local STEP = math.max(200, most // 10)
     for first = 1, most, STEP do
-      it(("is each thread's, or an error, seeds from %d"):format(first),
+      it(("is each thread's, or an error, seeds from %d"):format(first)
+         .. support.long(first),
         function()
           local counts = {same = 0, error = 0, skipped = 0}
           local last = math.min(first + STEP - 1, most)

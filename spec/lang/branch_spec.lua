@@ -1,7 +1,7 @@
 -- luacheck: ignore 241 512 (tables only written, branches left at once)
 -- Branches that give values, and those that are the body of a `for`: beside
 -- plain Lua, the text of the form with functions, and what is refused. What
--- random ones change is carry_random_spec's.
+-- random ones change is loop_carried_random_spec's.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

@@ -2,10 +2,12 @@
 -- inside a pcall, the function being traced is the same one afterwards.
 local cute = require "cute"
 local core = require "cute.core"
+local sign = require "cute.lang.signature"
 
 local MODULES = {"cute.arch", "cute.ops", "cute.pipeline", "cute.utils",
-  "cute.tiles", "cute.nvgpu.cpasync", "cute.nvgpu.warpgroup", "cute.hopper",
-  "cute.npy", "cute.draw", "cute.testing"}
+  "cute.tiles", "cute.nvgpu.sm90.cpasync", "cute.nvgpu.sm90.warpgroup",
+  "cute.hopper",
+  "cute.npy", "cutelua.draw", "cute.testing"}
 
 -- Those that write on standard output.
 local PRINTS = {help = true, doc = true, draw = true}
@@ -21,11 +23,14 @@ local function functions()
       end
     end
   end
-  for _, names in ipairs(getmetatable(cute).lazy) do
+  for _, names in ipairs {sign.lazy(cute)} do
     for name in pairs(names) do local _ = cute[name] end
   end
   add("cute", cute)
-  for _, name in ipairs(MODULES) do add(name, require(name)) end
+  for _, name in ipairs(MODULES) do
+    for f in pairs(sign.lazy(require(name))) do local _ = require(name)[f] end
+    add(name, require(name))
+  end
   table.sort(list, function(a, b) return a[1] < b[1] end)
   return list
 end

@@ -4,6 +4,7 @@
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
 local random = require "spec.random"
+local support = require "spec.support"
 
 local SLOTS = 10  -- of a thread in the output
 
@@ -183,7 +184,8 @@ end
 describe("what random loops, branches and helpers leave early", function()
   local most = tonumber(os.getenv "CUTELUA_SEEDS") or 50
   for first = 1, most, 25 do
-    it(("is as in plain Lua, seeds from %d"):format(first), function()
+    it(("is as in plain Lua, seeds from %d"):format(first)
+       .. support.long(first), function()
       local runs, wants, wheres, breaks = {}, {}, {}, 0
       for seed = first, math.min(first + 24, most) do
         local text, n = program(seed), seed % 6
@@ -201,7 +203,7 @@ describe("what random loops, branches and helpers leave early", function()
         wants[#wants + 1], wheres[#wheres + 1] = want, where
       end
       assert.is_true(breaks > 20)
-      if not cudahost.compiler() then return pending "no C++ compiler" end
+      if not cudahost.compiler() then return pending "needs a C++ compiler" end
       for i, result in ipairs(cudahost.run(runs)) do
         local got = {("<" .. ("i4"):rep(N)):unpack(result[1])}
         assert.same(wants[i], table.move(got, 1, N, 1, {}), wheres[i])

@@ -93,7 +93,7 @@ describe("cute.break_if", function()
       .. "  } while %(false%);\n  done:;\n  if %(x == 7%) return;\n"
       .. "  out%[1%] = x;\n}", text)
     if not kernels.compiles(program, {"sm_80", "sm_90a"}) then
-      pending "NVRTC is not here"
+      pending "needs NVRTC"
     end
   end)
 

@@ -3,7 +3,7 @@
 local core = require "cute.core"
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
-local draw = require "cute.draw.print"
+local draw = require "cutelua.draw.print"
 local kernels = require "spec.kernels"
 local printing = require "spec.printing"
 local T = require "spec.values"
@@ -298,7 +298,7 @@ end)
 
 describe("what prints", function()
   it("says the same as text and in the simulator", function()
-    if not cudahost.compiler() then return pending "no C++ compiler" end
+    if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local runs, want = {}, {}
     for _, c in ipairs(printing.cases) do
       if math.type(c.block) == "integer" and c.block < 32 then
@@ -328,7 +328,7 @@ describe("what prints", function()
       if c.block ~= 1 or c.name:find "shape" then
         local program = printing.call(c):trace {block = c.block}
         if not kernels.compiles(program, {"sm_90a"}) then
-          return pending "NVRTC is not here"
+          return pending "needs NVRTC"
         end
       end
     end

@@ -1,3 +1,4 @@
+local core = require "cute.core"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
 local support = require "spec.support"
@@ -122,7 +123,9 @@ return (pcall(f)) or f() or 1]]
   it("blames the user's line, not cutelua's own", function()
     source.add("=(u)", "local own = ...\nown()\n")
     for _, chunk in ipairs {"=[cute.some]", "@lua/cute/lang/some.lua",
-                            "@/usr/share/lua/5.4/cute/some.lua"} do
+                            "@/usr/share/lua/5.4/cute/some.lua",
+                            "@lua/cutelua/draw/some.lua",
+                            "@/usr/share/lua/5.4/cutelua/draw/some.lua"} do
       local own = assert(load("return function() error('inside', 0) end",
                               chunk))()
       local user = assert(load(source.text "=(u)", "=(u)"))
@@ -134,6 +137,13 @@ return (pcall(f)) or f() or 1]]
 end)
 
 describe("report", function()
+  it("knows a script in a clone that lies in a folder named lua", function()
+    for _, path in ipairs {"some.lua", "scripts/some.lua", "kernels/some.lua",
+                           "spec/page/some.lua"} do
+      assert.is_false(core.own_source("@/tmp/lua/cutelua/" .. path))
+    end
+  end)
+
   it("shows the line that only the sentence names", function()
     assert.equal("the comparison at (t):2 was never used [unused-boolean]\n"
       .. "  (t):2\n   1 | local a\n > 2 | if a then end\n"
@@ -191,7 +201,7 @@ describe("an error of our own files", function()
   local function told(sentence)
     local raise = load(("error('[cute.x]:1: %s', 0)"):format(sentence),
                        "=[cute.x]")
-    return (select(2, xpcall(raise, require "cute.lang.slip".handler)))
+    return (select(2, xpcall(raise, require "cute.lang.lua_errors".handler)))
   end
 
   it("is the caller's, but for Ctrl-C", function()

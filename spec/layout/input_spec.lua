@@ -1,7 +1,7 @@
 -- User mistakes: ill-formed notation, holes in tables, foreign values, extents
 -- of 0, numbers that are too large. And drawing in colour.
 local cute = require "cute"
-local draw = require "cute.draw.print"
+local draw = require "cutelua.draw.print"
 local support = require "spec.support"
 local L = cute.layout
 local message, raises = support.message, support.raises
@@ -270,7 +270,7 @@ describe("drawing", function()
 
   it("is plain in a pipe, coloured on a terminal", function()
     local program = os.getenv "CUTELUA"
-    if not program then pending "no program" return end
+    if not program then pending "needs the program" return end
     local code = [[require('cute').print_layout(]]
       .. [[require('cute').layout '(2,2):(1,2)')]]
     local pipe = io.popen(('%s -e "%s"'):format(program, code))

@@ -30,7 +30,7 @@ assert(cute.transform_leaf(function(x) return 2 * x end, {1, {2, 3}})[2][2]
 local t = cute.tensor({{1, 2, 3, 4}, {5, 6, 7, 8}}, cute.f32)
 assert(cute.local_tile(t, {L "2:1", 2}, {0, 1})(1, 1) == 8)
 assert(cute.recast_tensor(t, cute.u16)(0, 1) == 0x3f80)
-assert(#require("cute.draw.print").tensor_text(t, true) > 40)
+assert(#require("cutelua.draw.print").tensor_text(t, true) > 40)
 local sum = 0
 for _, x in cute.ones_like(t):elements() do sum = sum + x end
 assert(sum == 8)

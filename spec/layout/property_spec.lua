@@ -381,7 +381,7 @@ describe("random layouts", function()
     end)
   end)
 
-  it("multiply, are tiled and shaped by definition", function()
+  it("multiply, are tiled and shaped by definition #long", function()
     local rejected = 0
     repeated(5000, 3000, function(r)
       local l, t = layout(r, 2), layout(r, 1)

@@ -126,14 +126,14 @@ describe("traced layouts", function()
     random_pairs("with_shape", 300, {100, 25})
   end)
 
-  it("are divided as their numbers", function()
+  it("are divided as their numbers #long", function()
     for _, name in ipairs {"logical_divide", "zipped_divide", "tiled_divide",
                            "flat_divide"} do
       random_pairs(name, 250, {100, 40})
     end
   end)
 
-  it("are multiplied as their numbers, and have complements", function()
+  it("are multiplied as their numbers, and have complements #long", function()
     for _, name in ipairs {"logical_product", "zipped_product",
                            "tiled_product", "flat_product", "complement"} do
       random_pairs(name, 250, {30, 1})

@@ -33,9 +33,9 @@ local function cases()
     return numbers(m, k, dtype or "bf16", 1), numbers(n, k, dtype or "bf16", 2)
   end
   local list = {}
-  local function add(kernel, ahead, A, B, o)
+  local function add(kernel, early_b, A, B, o)
     list[#list + 1] = {A = A, B = B, o = with(o or {}, {device = DEVICE}),
-                       kernel = kernel, ahead = ahead}
+                       kernel = kernel, ahead = early_b}
   end
   local A, B = of(1, 48, 512)
   add("gemm_skinny", true, A, B)
@@ -90,8 +90,8 @@ describe("constant = \"B\"", function()
   -- D of these kernels, launched as they say, and the text of the last one.
   local function products(make, n, arguments, choices)
     local first, source
-    for _, ahead in ipairs {false, true} do
-      local made = make(with(choices, {pdl = true, ahead = ahead or nil}))
+    for _, early_b in ipairs {false, true} do
+      local made = make(with(choices, {pdl = true, ahead = early_b or nil}))
       local D = cute.zeros({made.plan.m, n}, cute.f32)
       local list, sums, counts = arguments(D), made.scratch(made.plan.m)
       if sums then
@@ -103,7 +103,7 @@ describe("constant = \"B\"", function()
                    cluster = made.cluster, pdl = true, device = DEVICE}
       local program = call:trace {block = made.block, cluster = made.cluster,
                                   arch = "sm_90a"}
-      if ahead then kernels.compiles(program, {"sm_90a"}) end
+      if early_b then kernels.compiles(program, {"sm_90a"}) end
       source, first = program.source, first or text(D)
       assert.equal(first, text(D))
     end
@@ -213,11 +213,11 @@ describe("constant = \"B\"", function()
 
   -- As an H200 showed, of 132 multiprocessors.
   it("is for blocks that begin where those in front of them end", function()
-    local ahead = require "cute.ops.family.ahead"
+    local early_b = require "cute.ops.family.early_b"
     for _, c in ipairs {{64, 1, true}, {64, 3, true}, {128, 1, true},
         {128, 2}, {96, 2}, {80, 1}, {160, 2}, {256, 3}, {256, 2, true},
         {384, 3, true}, {384, 5}, {448, 2, true}} do
-      assert.equal(c[3], ahead.pays(c[1], c[2], 132), c[1] .. ", " .. c[2])
+      assert.equal(c[3], early_b.pays(c[1], c[2], 132), c[1] .. ", " .. c[2])
     end
   end)
 

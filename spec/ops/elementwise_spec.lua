@@ -132,7 +132,7 @@ describe("cute.ops.elementwise", function()
     end)
   end)
 
-  it("turns several operands, of one and of several widths", function()
+  it("turns several operands, of one and of several widths #long", function()
     for i, c in ipairs {{"i8", "f64"}, {"bf16", "bf16"}, {"i8", "i8"},
                         {"f32", "bf16"}} do
       for k, e in ipairs {{150, 264}, {40, 500}, {500, 36}, {33, 35}} do
@@ -345,7 +345,7 @@ local function windows(X, Y, tile, maps)
 end
 
 describe("cute.ops.copy, convert, transpose", function()
-  it("turn matrices of all widths, ragged and in batches", function()
+  it("turn matrices of all widths, ragged and in batches #long", function()
     for i, dtype in ipairs {"i8", "bf16", "f32", "f64", "e4m3", "boolean"} do
       for k, c in ipairs {{128, 256}, {129, 257}, {72, 40}, {3, 50, 64},
                           {40, 3}, {1, 70}, {2, 33, 7}} do
@@ -369,7 +369,7 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("turn rows that begin anywhere", function()
+  it("turn rows that begin anywhere #long", function()
     for i, c in ipairs {
       {"bf16", {129, 275}}, {"i8", {129, 275}}, {"f32", {2, 65, 147}},
       {"f64", {65, 69}}, {"i16", {40, 201}}, {"e4m3", {33, 35}},

@@ -6,6 +6,7 @@ local kernels = require "spec.kernels"
 local ops = require "spec.ops"
 local plans = require "cute.ops.plan"
 local products = require "cute.ops.gemm"
+local support = require "spec.support"
 local gemm = cute.ops.gemm
 
 local NEAR = {f32 = 1e-5, bf16 = 1 / 128, f16 = 1 / 1024}
@@ -36,7 +37,8 @@ local function each_family(what, f, gpu)
     local name, M, N, K, dtype, device, batches = table.unpack(c, 1, 7)
     local lead = batches and {batches} or {}
     it(("%s: %s, %dx%dx%d%s%s"):format(what, name, M, N, K,
-       batches and " x " .. batches or "", gpu and " #gpu" or ""), function()
+       batches and " x " .. batches or "",
+       gpu and " #gpu" or support.long(n, 3)), function()
       local function extents(...)
         return table.move({...}, 1, select("#", ...), #lead + 1, {
           table.unpack(lead)})
@@ -454,7 +456,7 @@ describe("gates", function()
        function() check(c[1], c[2], c[3], c[4], "gpu", nil, c[7]) end)
   end
 
-  it("are right by all of Hopper's candidates", function()
+  it("are right by all of Hopper's candidates #long", function()
     local M, N, K = 130, 72, 192
     local A, B = matrix({M, K}, "bf16"), matrix({2 * N, K}, "bf16", 2)
     local o = {device = "sim:sm_90a", gated = true, dtype = cute.f32,
@@ -758,7 +760,7 @@ describe("matrices that an epilogue reads", function()
     end
   end)
 
-  it("are left alone where a part of a tile lies outside of D", function()
+  it("are left alone where a part of a tile lies outside of D #long", function()
     local X, Y = matrix {64, 64}, matrix({72, 64}, "bf16", 2)
     local D = cute.full({64, 72}, 3, cute.f32)
     local p, list, call = products.offers(X, Y, {out = D, accumulate = true,

@@ -5,9 +5,10 @@ local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local offers = require "cute.ops.gemm".offers
-local operands = require "cute.tune.operands"
+local operands = require "cutelua.tune.operands"
 local ops = require "spec.ops"
 local plans = require "cute.ops.plan"
+local support = require "spec.support"
 
 local DEVICES = {"sim:sm_80", "sim:sm_90a"}
 
@@ -88,7 +89,8 @@ end
 
 describe("ops.gemm", function()
   for first = 1, 80, 10 do
-    it(("is right: problems %d to %d"):format(first, first + 9), function()
+    it(("is right: problems %d to %d"):format(first, first + 9)
+       .. support.long(first, 30), function()
       for number = first, first + 9 do
         local wrong, text = check(number)
         assert.is_nil(wrong, ("problem %d: %s\n%s"):format(number,
@@ -386,7 +388,7 @@ describe("ops.gemm", function()
     return seen
   end
 
-  it("is of doubles in all tiles, K divided or not", function()
+  it("is of doubles in all tiles, K divided or not #long", function()
     local all = {gemm_sm80 = true, ["gemm_sm80 divided"] = true,
                  gemm_simt = true, ["gemm_simt divided"] = true}
     assert.same(all, doubles("sim:sm_80", {3}))
@@ -419,7 +421,7 @@ describe("ops.gemm", function()
       function(_, i, j, sum) return 2 * sum + C(i, j) end))
   end)
 
-  it("has Hopper's kernel for operands of either order", function()
+  it("has Hopper's kernel for operands of either order #long", function()
     for _, dtype in ipairs {"bf16", "f16"} do
       for _, a in ipairs {"k", "m"} do
         for _, b in ipairs {"k", "m"} do
@@ -469,7 +471,7 @@ describe("ops.gemm", function()
     end
   end)
 
-  it("shares K out where tiles are few", function()
+  it("shares K out where tiles are few #long", function()
     local A, B = matrix({40, 8200}), matrix({24, 8200}, nil, 2)
     local o = {dtype = cute.f32, device = "sim:sm_80", alpha = 2}
     local e = cute.ops.explain(A, B, o)
@@ -578,7 +580,7 @@ describe("ops.explain", function()
     end
   end)
 
-  it("multiplies in all tiles, with as many warps as elements ask for",
+  it("multiplies in all tiles, with as many warps as elements ask for #long",
      function()
     local want = {  -- threads, by tile
       bf16 = {["128x256"] = 256, ["128x128"] = 256, ["128x64"] = 256,

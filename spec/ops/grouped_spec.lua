@@ -42,7 +42,8 @@ local CASES = {
 
 describe("products of groups", function()
   for i, c in ipairs(CASES) do
-    it(("are right: %d, %s"):format(i, grouped.text(c)), function()
+    it(("are right: %d, %s"):format(i, grouped.text(c)) .. support.long(i, 3),
+       function()
       right(c)
     end)
     it(("are right on a card: %d, %s #gpu"):format(i, grouped.text(c)),
@@ -53,7 +54,7 @@ describe("products of groups", function()
     end)
   end
 
-  it("are right at random", function()
+  it("are right at random #long", function()
     for n = 101, 106 do
       if not support.skipped(n, 3) then right(grouped.random(n)) end
     end

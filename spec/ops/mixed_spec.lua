@@ -4,6 +4,7 @@
 -- dropout, several reductions, results in memory of any strides.
 local cute = require "cute"
 local ops = require "spec.ops"
+local support = require "spec.support"
 
 local DEVICES = {"sim:sm_80", "sim:sm_90a", "sim:sm_90a", "sim:sm_89"}
 
@@ -351,7 +352,8 @@ end
 
 describe("mixed calls of ops.gemm", function()
   for first = 1, 33, 8 do
-    it(("are right: %d to %d"):format(first, first + 7), function()
+    it(("are right: %d to %d"):format(first, first + 7) .. support.long(first),
+       function()
       local refused = 0
       for seed = first, first + 7 do
         local wrong, how = check(seed)

@@ -3,6 +3,7 @@
 -- sentence that is expected.
 local cute = require "cute"
 local ops = require "spec.ops"
+local support = require "spec.support"
 
 local FLOATS = {"bf16", "f16", "f32", "e4m3", "e5m2"}
 local DEVICES = {"sim:sm_80", "sim:sm_89", "sim:sm_90a", "sim:sm_90a"}
@@ -229,7 +230,8 @@ end
 
 describe("random calls of ops.gemm", function()
   for first = 1, 41, 10 do
-    it(("are right: %d to %d"):format(first, first + 9), function()
+    it(("are right: %d to %d"):format(first, first + 9) .. support.long(first),
+       function()
       local refused = 0
       for seed = first, first + 9 do
         local words

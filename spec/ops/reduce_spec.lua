@@ -109,7 +109,7 @@ local SIM = {device = "sim"}
 describe("cute.ops.reduce", function()
   ops.problems(it, random)
 
-  it("shares long sums among blocks", function()
+  it("shares long sums among blocks #long", function()
     for _, c in ipairs {
       {{200003}, "bf16", "sum", "all"}, {{2, 70001}, "f32", "argmax", "row"},
       {{40000, 3}, "f32", "sum", "column"}, {{9000, 16}, "f16", "argmin",
@@ -205,7 +205,7 @@ describe("cute.ops.reduce", function()
   local MOST = {i64 = math.maxinteger, i32 = (1 << 31) - 1, i8 = 127, u8 = 255,
                 u64 = math.maxinteger}
 
-  it("finds the first of equals, of the least there is, of NaNs", function()
+  it("finds the first of equals, of least values, of NaNs #long", function()
     local m, n = 61, 660
     for i, dtype in ipairs {"f32", "bf16", "f16", "f64", "i64", "u64", "i8",
                             "e5m2", "i32"} do
@@ -250,8 +250,9 @@ describe("cute.ops.reduce", function()
 
   it("has as many vectors of a thread as its words count, and more", function()
     for _, m in ipairs {65535, 65537} do
-      local k = require "kernels.fold".across {op = "argmin", dtype = cute.f16,
-        width = 2, kept = {extents = {2}, stride = {1}}, stride = {1},
+      local k = require "kernels.reduce_tensor".across {op = "argmin",
+        dtype = cute.f16, width = 2, kept = {extents = {2}, stride = {1}},
+        stride = {1},
         folded = {extents = {m}, stride = {2}}, index = {1}, ordered = true,
         places = 2, count = m, block = 1, lanes = 1, steps = 1, splits = 1}
       local X, Y = cute.full({m, 2}, 3, cute.f16), cute.zeros({2}, cute.i32)
@@ -307,8 +308,9 @@ describe("cute.ops.reduce", function()
     for j = 0, 99 do X[{0, j}], X[{1, j}] = 1, j end
     assert.equal(4950, reduce(X, "sum", {by = "row", device = "sim"})(1))
     assert.equal(99, reduce(X, "argmax", {by = "row", device = "sim"})(1))
-    local k = require "kernels.fold".along {op = "argmax", dtype = cute.i8,
-      width = 16, kept = {extents = {1}, stride = {1}}, stride = {1},
+    local k = require "kernels.reduce_tensor".along {op = "argmax",
+      dtype = cute.i8, width = 16, kept = {extents = {1}, stride = {1}},
+      stride = {1},
       folded = {extents = {1 << 40}, stride = {1}}, index = {1}, wide = true,
       places = 1, count = 1 << 40, threads = 256, block = 256, steps = 8,
       splits = 1}
@@ -318,14 +320,15 @@ describe("cute.ops.reduce", function()
   end)
 
   it("is text that compiles, along and across, with parts", function()
-    local fold = require "kernels.fold"
+    local reduce_tensor = require "kernels.reduce_tensor"
     for _, op in ipairs {"sum", "argmax"} do
       for way, row in pairs {along = true, across = false} do
         local m, n = 64, 4096
         local rows = {extents = {m}, stride = {n}}
         local columns = {extents = {n}, stride = {1}}
-        local k = fold[way] {op = op, dtype = cute.bf16, sums = cute.f32,
-          width = 8, kept = row and rows or columns, stride = {1},
+        local k = reduce_tensor[way] {op = op, dtype = cute.bf16,
+          sums = cute.f32, width = 8, kept = row and rows or columns,
+          stride = {1},
           folded = row and columns or rows, index = op == "argmax" and {1},
           ordered = true,
           places = row and m or n, count = row and n or m, threads = 128,

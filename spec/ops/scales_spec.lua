@@ -5,6 +5,7 @@ local kernels = require "spec.kernels"
 local ops = require "spec.ops"
 local plans = require "cute.ops.plan"
 local offered = require "cute.ops.gemm"
+local support = require "spec.support"
 local gemm = cute.ops.gemm
 
 local function matrix(shape, dtype, seed, kind)
@@ -91,7 +92,7 @@ end
 describe("factors and mixed types", function()
   for n, c in ipairs(CASES) do
     local name = ("%s x %s, %dx%dx%d, %s and %s"):format(table.unpack(c, 1, 7))
-    it("are right: " .. name, function()
+    it("are right: " .. name .. support.long(n, 4), function()
       for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
         local e = check(c, device)
         if n % 4 == 0 then

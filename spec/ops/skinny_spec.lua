@@ -80,7 +80,7 @@ local function of_bytes(number)
 end
 
 describe("gemm_skinny", function()
-  it("is right with weights of 8 bits, and their factors", function()
+  it("is right with weights of 8 bits, and their factors #long", function()
     for number = 1, 40 do
       if not support.skipped(number, 3) then
         local o, A, B, D, S, whole = of_bytes(number)
@@ -92,7 +92,8 @@ describe("gemm_skinny", function()
   end)
 
   for first = 1, 60, 10 do
-    it(("is right: problems %d to %d"):format(first, first + 9), function()
+    it(("is right: problems %d to %d"):format(first, first + 9)
+       .. support.long(first, 30), function()
       for number = first, first + 9 do
         local o, A, B, D = problem(number)
         local device = number % 2 == 0 and "sim:sm_80" or "sim:sm_90a"
@@ -129,18 +130,19 @@ describe("gemm_skinny", function()
     {"cute.lt(party, full)", "cute.ge(party, 0)", 34},
     {"at.z * p.warps[2] + at.wk", "at.wk", 33},
     {"at.wn * p.high", "0 * p.high", 33},
-    {"threads < p.block and", "false and", 34, file = "join"},
-    {"arch.cluster_wait()  -- for", "-- for", 33, file = "join",
+    {"threads < p.block and", "false and", 34, file = "splitk_skinny"},
+    {"arch.cluster_wait()  -- for", "-- for", 33, file = "splitk_skinny",
      cluster = true},
     {"arch.mbarrier_wait(parts.came, 0, {scope = \"cluster\"})", "", 33,
-     file = "join", cluster = true},
-    {"    arch.mbarrier_init_fence()\n", "", 33, file = "join",
+     file = "splitk_skinny", cluster = true},
+    {"    arch.mbarrier_init_fence()\n", "", 33, file = "splitk_skinny",
      cluster = true},
-    {"arch.cluster_arrive_relaxed()", "", 33, file = "join", cluster = true},
-    {"4 * cute.size(sums)", "cute.size(sums)", 33, file = "join",
+    {"arch.cluster_arrive_relaxed()", "", 33, file = "splitk_skinny",
+     cluster = true},
+    {"4 * cute.size(sums)", "cute.size(sums)", 33, file = "splitk_skinny",
      cluster = true},
     {"for other = 0, parts.others - 1", "for other = 1, parts.others - 1", 33,
-     file = "join", cluster = true},
+     file = "splitk_skinny", cluster = true},
   } do
     it(("tells of a fault: %s -> %s"):format(f[1], f[2]), function()
       local made = kernels.changed("gemm_skinny", f)
@@ -306,7 +308,7 @@ describe("ops.gemm of few rows", function()
   end
 
   -- Each candidate in turn; another N is another configuration.
-  it("is right by narrow tiles of gemm_sm90", function()
+  it("is right by narrow tiles of gemm_sm90 #long", function()
     local choose, at, most, found = require "cute.ops.choose", 1, 1, {}
     local _ <close> = setmetatable({choose.choose}, {__close = function(t)
       choose.choose = t[1]

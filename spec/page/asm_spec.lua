@@ -1,5 +1,5 @@
 -- PTX and SASS as lines with the lines of CUDA C that they come from.
-local asm = require "cute.asm"
+local asm = require "cutelua.text.asm"
 local cute = require "cute"
 local jit = require "cute.jit"
 local support = require "spec.support"
@@ -91,7 +91,7 @@ describe("what becomes of CUDA C", function()
   end)
 
   it("has the lines of NVRTC's PTX, as the text has them", function()
-    if not jit.version() then pending "no NVRTC" end
+    if not jit.version() then pending "needs NVRTC" end
     local p = program()
     local made = asm.of(p, "sm_80")
     assert.equal("add", made.compiled.ptx:match "entry (%w+)")
@@ -112,7 +112,7 @@ describe("what becomes of CUDA C", function()
 
   it("is printed as SASS behind the script's lines", function()
     if not (jit.version() and asm.disassembler()) then
-      pending "no nvdisasm"
+      pending "needs nvdisasm"
     end
     local text = assert(asm.sass_text(program(), "sm_80"))
     local at, op = nil, {}

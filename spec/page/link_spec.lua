@@ -1,7 +1,7 @@
 -- A script in a link: the page of a kernel writes it, the workshop reads it.
 local browser = require "spec.browser"
-local html = require "cute.html"
-local link = require "cute.page.link"
+local html = require "cutelua.text.html"
+local link = require "cutelua.page.link"
 local support = require "spec.support"
 
 -- Of Python's zlib and base64.
@@ -37,7 +37,7 @@ async function real(promise) {
 
 describe("a link with a script", function()
   it("is what zlib and base64url make, and is read again", function()
-    if not browser.find() then pending "no Chromium" end
+    if not browser.find() then pending "needs Chromium" end
     local cases = {}
     for i, row in ipairs(BAD) do cases[i] = row[1] end
     local found = browser.visit {{html = html.page {title = "", body = "",
@@ -72,7 +72,7 @@ describe("a link with a script", function()
   end)
 
   it("is on the page of a kernel, with its words, for any workshop", function()
-    if not browser.find() then pending "no Chromium" end
+    if not browser.find() then pending "needs Chromium" end
     local dir = support.folder()
     local script = dir .. "/k.lua"
     local text = [[

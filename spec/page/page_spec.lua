@@ -195,7 +195,7 @@ describe("cutelua explain", function()
   end)
 
   it("has what the compiler minds, and spills, at their lines", function()
-    local asm, kernel = require "cute.asm", require "cute.lang.kernel"
+    local asm, kernel = require "cutelua.text.asm", require "cute.lang.kernel"
     local made = {missing = {}, compiled = {log = "", resources = {
         registers = 40, spill_stores = 4, spill_loads = 8},
       warnings = {"s.lua:9: (C7511) serialized (turn.cu:30)", "no line"},
@@ -212,7 +212,7 @@ describe("cutelua explain", function()
         live = {7, 9, 11}}
       return made
     end
-    local found = require "cute.page".new()
+    local found = require "cutelua.page".new()
     kernel.runner = {run = function(program, launch)
       launch.record = true
       one = found:add(program, launch,
@@ -386,8 +386,8 @@ local LOOK = [[
   return out;]]
 
 describe("the page of a kernel in a browser", function()
-  it("lights together what belongs together #noasan", function()
-    if not browser.find() then pending "no Chromium" end
+  it("lights together what belongs together #noasan #long", function()
+    if not browser.find() then pending "needs Chromium" end
     dir = support.folder()
     finally(function() support.remove(dir) end)
     support.write(dir .. "/s.lua", SCRIPT)

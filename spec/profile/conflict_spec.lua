@@ -176,7 +176,7 @@ describe("conflicts", function()
   end
 
   it("are drawn as a picture of elements and one of banks", function()
-    local draw = require "cute.draw"
+    local draw = require "cutelua.draw"
     for text, dtype in pairs {["(32,32):(32,1)"] = cute.f32,
         ["Sw<2,0,3> o 0 o (32,32):(32,1)"] = cute.f32,
         ["(32,32):(48,1)"] = cute.f64} do
@@ -204,7 +204,7 @@ describe("conflicts", function()
   end)
 
   it("of a report are drawn line by line", function()
-    local draw = require "cute.draw"
+    local draw = require "cutelua.draw"
     local r = columns(cute.f32, ROWS):profile(ONE)
     local p = draw.picture(r, {})
     assert.equal(4, #p.panels)  -- the store that waits, the load that does not

@@ -5,9 +5,9 @@ local assert = require "luassert"
 local cute = require "cute"
 local gemms = require "spec.gemms"
 local support = require "spec.support"
-local targets = require "cute.profile.targets"
+local cards = require "cutelua.profile.cards"
 
-local H200 = targets.card "h200"
+local H200 = cards.card "h200"
 local REGISTERS = 64  -- said, so that no compiler is asked
 
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.f32) end
@@ -375,7 +375,7 @@ local function spearman(x, y)
   return ab / math.sqrt(aa * bb)
 end
 
-describe("the order of a GEMM's ways", function()
+describe("the order of a GEMM's ways #long", function()
   -- What docs/measured/gemm_ways.tsv has of n^3: by name {us =, registers =}.
   local function measured(n)
     local out = {}

@@ -13,7 +13,7 @@ end
 
 local function is_near(r) return math.abs(r.said - r.took) <= 0.15 * r.took end
 
-describe("estimates of one kind of work", function()
+describe("estimates of one kind of work #long", function()
   local known, new = said(estimates.known), said(estimates.new)
 
   it("are within 15 % of an H100", function()

@@ -3,10 +3,10 @@
 -- and that it keeps to what vectors, memory, TMA and wgmma ask.
 local core = require "cute.core"
 local cute = require "cute"
-local harness = require "cute.bench.harness"
-local lessonlib = require "cute.bench.lessonlib"
+local harness = require "cutelua.bench.harness"
+local lessonlib = require "cutelua.bench.lessonlib"
 local plain = require "spec.profile.plain"
-local real = require "cute.bench.lesson"
+local real = require "cutelua.bench.lesson"
 local row_major = require "spec.kernels".row_major
 local support = require "spec.support"
 local raises = support.raises
@@ -56,7 +56,7 @@ describe("find_swizzle cures the scripts' kernels without theirs:", function()
   -- Case i of a script of copies, or its kernel `other`, on 256 x 256.
   local function copied(name, i, other)
     local spec = assert(lessonlib.script_spec("scripts/" .. name .. ".lua",
-      "cute.bench.copylesson", "run"))
+      "cutelua.bench.copylesson", "run"))
     local case = spec.cases and spec.cases[i] or spec
     local dtype, tile, n = case.dtype or cute.bf16, case.tile, 256
     local a = core.buffer(dtype, n * n):fill_int(1, -9, 9)
@@ -84,9 +84,9 @@ describe("find_swizzle cures the scripts' kernels without theirs:", function()
   end
 
   for _, name in ipairs {"attention", "attention_decode", "conv2d"} do
-    it(name, function()
+    it(name .. " #long", function()
       local spec = assert(lessonlib.script_spec("scripts/" .. name .. ".lua",
-        "cute.bench.harness", "run"))
+        "cutelua.bench.harness", "run"))
       local before, after = compare(function()
         local p = harness.problem(spec, spec.sim[1], {sm = 90})
         local ok, reports, wrong = harness.try(p, "sim:sm_90a")

@@ -2,7 +2,8 @@
 local assert = require "luassert"
 local cute = require "cute"
 local support = require "spec.support"
-local targets = require "cute.profile.targets"
+local cards = require "cutelua.profile.cards"
+local targets = require "cute.targets"
 
 -- Reads lines "major minor threads registers shared barriers", writes blocks
 -- and the limits: registers, shared memory, threads, blocks.
@@ -155,12 +156,12 @@ describe("what an SM holds", function()
 
   it("has cards, and says where their numbers come from", function()
     for _, card in ipairs {"h200", "h100", "a100", "l40s"} do
-      local c = targets.card(card)
+      local c = cards.card(card)
       assert.is_true(#c.source > 20 and c.dram > 0 and c.sms > 0)
       assert.is_true(targets.limits(cute.device("sim:" .. c.arch).sm).threads
         > 0)
     end
-    local ok, err = pcall(targets.card, "b300")
+    local ok, err = pcall(cards.card, "b300")
     assert.is_false(ok)
     assert.is_truthy(tostring(err):find(
       'no card "b300": there are a100 h100 h200 l40s', 1, true), tostring(err))

@@ -3,11 +3,11 @@
 local assert = require "luassert"
 local cute = require "cute"
 local kernels = require "spec.kernels"
-local ranges = require "cute.profile.ranges"
+local ranges = require "cute.arch.ranges"
 local support = require "spec.support"
-local targets = require "cute.profile.targets"
+local cards = require "cutelua.profile.cards"
 
-local H200 = targets.card "h200"
+local H200 = cards.card "h200"
 local CYCLE = 1e9 / H200.clock  -- nanoseconds
 local EACH = (H200.alu + 1) * CYCLE
 

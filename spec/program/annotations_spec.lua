@@ -59,7 +59,7 @@ cute.part = require "cute.part"
 return cute
 ]],
   ["lua/cute/part.lua"] = [[
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local part = {}
 for _, name in ipairs {"one", "two"} do
   for key, f in pairs(require("cute.part_" .. name)) do part[key] = f end
@@ -111,7 +111,7 @@ end
 
 describe("tools/annotations.lua", function()
   if not os.execute "command -v luacheck >/dev/null" then
-    pending "luacheck, whose parser it takes, is not installed"
+    pending "needs luacheck, whose parser it uses"
     return
   end
 

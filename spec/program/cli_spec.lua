@@ -1,4 +1,4 @@
-local cli = require "cute.program.cli"
+local cli = require "cutelua.program.cli"
 local support = require "spec.support"
 
 local SPEC = {
@@ -110,7 +110,7 @@ describe("cli", function()
   it("leaves with 2 for a mistake, with 0 for --help", function()
     local dir = support.folder()
     local path = support.write(dir .. "/s.lua", [[
-      local opt = require "cute.program.cli".parse(arg, {name = "s",
+      local opt = require "cutelua.program.cli".parse(arg, {name = "s",
         options = {{"--n", "int", min = 1, help = "a size"}}})
       print(opt.n)]])
     local out, err, code = support.run {path, "--n", "0"}

@@ -1,7 +1,7 @@
-local complete = require "cute.program.complete"
+local complete = require "cutelua.program.complete"
 local cute = require "cute"
 local lex = require "cute.lang.lex"
-local menu = require "cute.program.menu"
+local menu = require "cutelua.program.menu"
 local support = require "spec.support"
 
 local function env_of(t) return setmetatable(t, {__index = _G}) end
@@ -289,11 +289,11 @@ end)
 -- In strings candidates come of what only the program has.
 local function in_program(text, ...)
   local out, err = support.run({"-", ...}, {stdin = [[
-    local complete = require "cute.program.complete"
+    local complete = require "cutelua.program.complete"
     cute, core, sys = require "cute", require "cute.core", require "cute.sys"
     k, t = cute.kernel("k", function() end), cute.zeros({4}, cute.f32)
     function list(text) return table.concat(complete.find(text, _G), " ") end
-    menu = require "cute.program.menu"
+    menu = require "cutelua.program.menu"
     function answer(text) return menu.new():press(text, _G, 80, 23) end
   ]] .. text})
   assert.equal("", err)
@@ -362,7 +362,7 @@ describe("completion in strings", function()
   it("knows the names of modules that are not loaded", function()
     assert.equal("true\tnil\ntrue\n", in_program [[
       local found = list "cute.ops."
-      print(#found > 0, package.loaded["cute.ops"])
+      print(#found > 0, package.loaded["cute.ops.gemm"])
       local _ = cute.ops
       print(found == list "cute.ops.")]])
   end)

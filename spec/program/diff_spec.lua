@@ -1,6 +1,6 @@
 local core = require "cute.core"
 local cute = require "cute"
-local lines = require "cute.program.lines"
+local lines = require "cutelua.program.lines"
 local random = math.random
 local support = require "spec.support"
 

@@ -1,12 +1,12 @@
 -- What is said of names: at the prompt, on the command line, in the reference.
 local browser = require "spec.browser"
-local comments = require "cute.doc.comments"
+local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local cute = require "cute"
-local doc = require "cute.doc"
-local environment = require "cute.doc.environment"
-local names = require "cute.doc.names"
-local repl = require "cute.program.repl"
+local doc = require "cutelua.doc"
+local environment = require "cutelua.doc.environment"
+local names = require "cutelua.doc.names"
+local repl = require "cutelua.program.repl"
 local source = require "cute.lang.source"
 local support = require "spec.support"
 
@@ -46,7 +46,7 @@ m.plus = m.add
   end)
 end)
 
-describe("cute.doc", function()
+describe("cutelua.doc", function()
   it("says what a function of Lua is, by name and by value", function()
     local text = doc.lookup "arch.popc"
     assert.equal([[
@@ -149,13 +149,13 @@ describe("a word that is no public name", function()
     end
   end
 
-  it("is looked for in names, atoms, variables and documents", function()
+  it("is looked for in names, atoms, variables and documents #long", function()
     local out, code = ask "ldmatrix"
     assert.equal(0, code)
     has(out, "What has 'ldmatrix':\n\nNames\n",
         "  cute.nvgpu.warp.LdMatrix8x8x16bOp  ldmatrix, for",
         "\nDocuments: ", "Vectors and fragments\n")
-    has(ask "cache_mb", "\nEnvironment\n  CUTELUA_CACHE_MB  How many MiB")
+    has(ask "cache_mb", "\nEnvironment\n  CUTELUA_CACHE_MB  Size limit in MiB")
     has(ask "TMA", "\nAtoms\n  SM90_TMA_LOAD ", "cute.make_copy_atom",
         "[misaligned]", "Boxes by TMA (sm_90)\n", " more\n")
     has(ask "sm80 16x8x16", "  SM80_16x8x16_  cute.make_mma_atom\n")
@@ -192,7 +192,7 @@ describe("a word that is no public name", function()
     end
   end)
 
-  it("is a document, a section, or a place", function()
+  it("is a document, a section, or a place #long", function()
     has(ask "docs/ops.md", "docs/ops.md:1 Operations\n", " gemm\n")
     local place = ask "docs/files.md":match "(docs/files.md:%d+) Libraries\n"
     local section = support.read "docs/files.md":match
@@ -425,7 +425,7 @@ describe("variables of the environment", function()
     local read, known = {}, {}
     local p <close> = io.popen("grep -rhoE 'getenv ?\\(?\\s*\"[A-Z_]+\"|"
       .. "env(_folder)?\\(\"[A-Z_]+\"|CUTELUA_[A-Z_]+|CUTE_(BUILD|OUT|KIT|"
-      .. "COUNTS|SUMMARY|SANITIZED)|NO_COLOR|FUZZ_SECONDS' core lua/cute "
+      .. "COUNTS|SUMMARY|SANITIZED)|NO_COLOR|FUZZ_SECONDS' core lua "
       .. "kernels scripts tools spec Makefile --include=*.c --include=*.h "
       .. "--include=*.lua --include=*.sh --include=Makefile "
       .. "--exclude=environment.lua --exclude=doc_spec.lua")
@@ -451,7 +451,7 @@ describe("variables of the environment", function()
 end)
 
 describe("make docs", function()
-  it("writes all names, atoms, commands and variables", function()
+  it("writes all names, atoms, commands and variables #long", function()
     if os.getenv "CUTE_SANITIZED" then return end
     local folder = support.folder()
     local out, err, code = support.exec {support.program,
@@ -517,7 +517,7 @@ describe("options of commands", function()
       assert.equal(0, code)
       assert.is_truthy(help:find("^usage: cutelua " .. command), command)
       local n = 0
-      for option in pairs(taken("lua/cute/" .. path .. ".lua")) do
+      for option in pairs(taken("lua/cutelua/" .. path .. ".lua")) do
         n = n + 1
         assert.is_truthy(help:find(option, 1, true), command .. option)
       end

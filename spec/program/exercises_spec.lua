@@ -1,6 +1,6 @@
 -- The exercises of the workshop's three: answers of other shapes than the
 -- solution are right, and wrong ones are told what is wrong with them.
-local learn = require "cute.learn"
+local learn = require "cutelua.learn"
 
 -- A text with others in place of parts, each of which is in it once.
 local function with(text, from, to, ...)
@@ -134,9 +134,9 @@ describe("make the pipeline three stages deep", function()
       "load(k_tile + 2)", "load(k_tile + 3)")},
     {"the beginning", start, "are no three stages"},
     {"three places of which two are used", start:gsub("stages = 2",
-      "stages = 3"), "one more is under way"},
+      "stages = 3"), "one more is in flight"},
     {"a wait for all groups", with(solution, wait, (wait:gsub("1", "0"))),
-      "one more is under way"},
+      "one more is in flight"},
     {"a wait for too few", with(solution, wait, (wait:gsub("1", "2"))),
       "[async-in-flight]"},
     {"tiles that are left out", with(solution,

@@ -1,6 +1,6 @@
 -- Files and text from outside: what is read, what is written and how, and
 -- what of it a terminal gets to see.
-local cli = require "cute.program.cli"
+local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local support = require "spec.support"
 
@@ -323,7 +323,7 @@ describe("the history", function()
     for _, name in ipairs(signals) do
       local at = support.folder()
       support.exec({"timeout", "-s", name, "0.4", support.program, "-e", [[
-        local cli = require "cute.program.cli"
+        local cli = require "cutelua.program.cli"
         local piece = ("x"):rep(1 << 22)
         for i = 1, 1 << 30 do
           assert(cli.write_file("]] .. at .. [[/f", piece, piece, piece, piece))

@@ -18,7 +18,7 @@ describe("checks of documents", function()
     assert.same({"3: nowhere.md: no such file", "3: ops.md#nix: no such "
       .. "heading", "4: #two: no such heading"}, complaints(docs.links, [[
 # One
-[a](ops.md), [b](#one), [c](ops.md#promised-bits), [d](../core), [e](https://x)
+[a](ops.md), [b](#one), [c](ops.md#explain), [d](../core), [e](https://x)
 [a](nowhere.md), [b](ops.md#nix), `[c](nowhere.md)`
 [a](#two)
 ```

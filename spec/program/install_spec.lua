@@ -14,7 +14,7 @@ describe("the man page", function()
   end)
 
   it("has the variables that the program reads", function()
-    for _, row in ipairs(require "cute.doc.environment") do
+    for _, row in ipairs(require "cutelua.doc.environment") do
       local there = page:find("\n.B " .. row[1] .. "\n", 1, true) ~= nil
       assert.equal(row["for"] == nil, there, row[1])
     end

@@ -1,7 +1,7 @@
 -- The tutorial: its Lua gives what it says, its exercises are what a learner
 -- has to do, and `cutelua learn` takes answers.
 local browser = require "spec.browser"
-local learn = require "cute.learn"
+local learn = require "cutelua.learn"
 local support = require "spec.support"
 
 describe("lesson", function()
@@ -159,7 +159,8 @@ describe("cutelua learn", function()
     local text = support.terminal(steps,
       {TERM = "xterm", HOME = at, XDG_STATE_HOME = at, NO_COLOR = "1"},
       {"learn", "1"}, at)
-    for _, want in ipairs {"\nmake_layout_tv          The tile that", "Right.",
+    for _, want in ipairs {
+        "\nmake_layout_tv          Returns the tile that", "Right.",
         "need not be the number of columns", "(answer):1",
         "One row further is 16 elements", "Not yet: interrupted",
         "l = (10, 16)"} do
@@ -179,7 +180,7 @@ describe("cutelua learn", function()
   setup(function() dir = support.folder() end)
   teardown(function() support.remove(dir) end)
 
-  it("is written as pages, with pictures", function()
+  it("is written as pages, with pictures #long", function()
     if os.getenv "CUTE_SANITIZED" then return end
     local out, err, code = support.exec {support.program,
       "tools/tutorial.lua", dir .. "/docs"}

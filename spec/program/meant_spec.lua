@@ -163,7 +163,8 @@ describe("a script", function()
       ["kernels.gemm"] = "nearest: kernels.gemm_grouped kernels.gemm_int4 ",
       ["kernels.sofmax"] = "nearest: kernels.softmax",
       ["cutlass"] = 'it is a field: local cute = require "cute", then cute',
-      ["nvgpu.warp"] = "nearest: cute.arch.warp cute.nvgpu.warp",
+      ["nvgpu.warp"] = "nearest: cute.arch.warp "
+        .. "cute.nvgpu.sm80.warp",
       ["mine.own"] = "no file of package.path or package.cpath has it: "
         .. "mine/own.lua",
     } do
@@ -184,7 +185,7 @@ describe("a script", function()
       ["print(require 'cute.tiles'.epilog)"] = "nearest: epilogue",
       ["print(require 'cute.pipeline'.PipelineTmaAsnc)"] =
         "nearest: PipelineTmaAsync",
-      ["print(require 'cute.bench.harness'.runs)"] = "nearest: run",
+      ["print(require 'cutelua.bench.harness'.runs)"] = "nearest: run",
       ["print(require 'kernels.gemm_sm80'.body)"] =
         "kernels.gemm_sm80 is a function, which has no field 'body'",
     } do

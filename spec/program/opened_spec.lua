@@ -73,7 +73,7 @@ end
 local function rows()
   local list = {}
   local text = support.read "docs/files.md"
-  local part = text:match "\n## Names that are not written.-\n## "
+  local part = text:match "\n## Calls with computed names.-\n## "
   for file, calls, who in part:gmatch "\n| `([^`]+)` | ([^|]+) | ([^|]+) |" do
     assert(#who > 3, file)
     for name in calls:gmatch "`([%w_.]+)`" do list[file .. ": " .. name] = true

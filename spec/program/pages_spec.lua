@@ -56,14 +56,14 @@ describe("pages of the documents", function()
     assert.is_nil(page "tutorial")
   end)
 
-  it("have the documents' headings, tables and pictures", function()
+  it("have the documents' headings, tables and pictures #long", function()
     for name, want in pairs {
         workshop = {"<h1 id=\"the-workshop\">The workshop</h1>",
           "<td>Ctrl-Enter</td><td>runs the script, or the step of a lesson"},
-        simulator = {"<ol><li>What warps do", "to |x| = 1, 7.8"},
+        simulator = {"<ol><li>Operations of warps", "to |x| = 1, 7.8"},
         index = {'href="layouts.html">docs/layouts.md</a>',
           'href="contents.html">docs/README.md</a>'},
-        ["measured-few_rows"] = {'href="ops.html#weights-that-nobody-writes"'},
+        ["measured-few_rows"] = {'href="ops.html#constant-weights"'},
         explain = {'<a href="../web/workshop.html">the workshop itself</a>'},
         ladders = {'<img src="data:image/svg+xml,%3Csvg'}} do
       local text = page(name)

@@ -220,7 +220,7 @@ describe("cutelua", function()
     local copy = dir .. "/elsewhere"
     assert(os.execute(("cp '%s' '%s'"):format(support.program, copy)))
     local out, err, code = support.exec({copy, "-e",
-      "print(require'cute.lang.sign'.nearest('sem', {'sim'}))"},
+      "print(require'cute.lang.signature'.nearest('sem', {'sim'}))"},
       {cwd = "/", env = {LUA_PATH = "", LUA_CPATH = ""}})
     assert.equal("sim\n", out)
     assert.equal("", err)
@@ -272,7 +272,7 @@ describe("cutelua", function()
     local out = clean {"-e", [[
       local sys = require "cute.sys"
       local files = {}
-      for path in io.popen("find lua/cute kernels -name '*.lua'"):lines() do
+      for path in io.popen("find lua kernels -name '*.lua'"):lines() do
         local name = path:gsub("^lua/", ""):gsub("%.lua$", "")
           :gsub("/", ".")
         local f <close> = assert(io.open(path, "rb"))
@@ -283,7 +283,7 @@ describe("cutelua", function()
       assert(table.concat(files, " ") == table.concat(sys.modules(), " "))
       print(#files)]]}
     assert.is_true(tonumber(out) > 100)
-    local text = support.read "lua/cute/program/main.lua"
+    local text = support.read "lua/cutelua/program/main.lua"
     local program = support.read(support.program)
     assert.is_nil(program:find(text:sub(1, 200), 1, true))
   end)

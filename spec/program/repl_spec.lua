@@ -1,5 +1,5 @@
 local fake = require "spec.gpu.fake"
-local repl = require "cute.program.repl"
+local repl = require "cutelua.program.repl"
 local source = require "cute.lang.source"
 local support = require "spec.support"
 
@@ -328,7 +328,8 @@ load("return function() return '\27[2J' end")()??
       .. "end)\nstring.byte: a function of Lua itself, in C\n",
       out:match "^(.-in C\n)")
     for _, want in ipairs {"\ncute.size: a function of C\n"
-        .. "cute.size(x, modes...)\n", "-- cute.arch.bits:%d+\n%-%-%- How many",
+        .. "cute.size(x, modes...)\n",
+        "-- cute.arch.bits:%d+\n%-%-%- Returns the number",
         "\nfunction bits.popc(value)", "\nx: no function or kernel has that "
         .. "name\n"} do
       assert.truthy(out:find(want, 1, not want:find "%%"), want .. out)

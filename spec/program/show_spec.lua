@@ -1,8 +1,8 @@
 local cute = require "cute"
-local show = require "cute.program.show"
-local sign = require "cute.lang.sign"
+local show = require "cutelua.program.show"
+local sign = require "cute.lang.signature"
 local support = require "spec.support"
-local topics = require "cute.program.topics"
+local topics = require "cutelua.program.topics"
 
 local function shown(v, columns) return show.text(v, columns or 80) end
 

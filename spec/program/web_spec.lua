@@ -1,19 +1,21 @@
 -- `cutelua web`: what is answered, by whom, and how it ends.
-local http = require "cute.program.http"
+local http = require "cutelua.program.http"
 local json = require "dkjson"
 local support = require "spec.support"
 
 -- A client: starts the server, sends each text on a connection of its own, with
--- one that says nothing open all the time, and one that only begins.
-local CLIENT = [[
-import json, re, signal, socket, subprocess, sys, time
+-- one that says nothing open all the time, and one that only begins. The server
+-- gives up a reader after 30 s: a client that waits 25 s finds out whether
+-- readers hold up others, however slow the machine is.
+local CLIENT = [=[
+import json, re, signal, socket, subprocess, sys
 program, folder, requests = sys.argv[1], sys.argv[2], json.load(sys.stdin)
 p = subprocess.Popen([program, "web", "--port", "0", "--folder", folder],
                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 line = p.stdout.readline().decode()
 port = int(re.search(r"http://127\.0\.0\.1:(\d+)/", line).group(1))
 def connect():
-    return socket.create_connection(("127.0.0.1", port), timeout=10)
+    return socket.create_connection(("127.0.0.1", port), timeout=25)
 def ask(text):
     s, out = connect(), []
     s.sendall(text.encode())
@@ -23,16 +25,15 @@ def ask(text):
         out.append(piece)
 silent, slow = connect(), connect()
 slow.sendall(b"GET /a.txt HTT")
-answers = [ask(r) for r in requests]
+answers = [ask(requests[0])]
 slow.sendall(b"P/1.1\r\nHost: localhost\r\n\r\n")
 late = slow.recv(65536).decode()
+answers += [ask(r) for r in requests[1:]]
 # readers that take nothing do not hold up others
 lazy = [connect() for _ in range(4)]
 for s in lazy: s.sendall(b"GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n")
-start = time.time()
 while not lazy[3].recv(1): pass
 beside = [ask(requests[0]) for _ in range(3)]
-beside_took = time.time() - start
 whole = ask("GET /big HTTP/1.1\r\nHost: [::1]:80\r\n\r\n")
 busy = subprocess.run([program, "web", "--port", str(port), "--folder", folder],
                       capture_output=True)
@@ -45,12 +46,12 @@ try:
 except OSError:
     pass
 p.send_signal(signal.SIGINT)
-out, err = p.communicate(timeout=10)
+out, err = p.communicate(timeout=60)
 print(json.dumps({"line": line, "answers": answers, "late": late,
-  "beside": beside, "took": beside_took, "whole": len(whole),
+  "beside": beside, "whole": len(whole),
   "busy": busy.stderr.decode(), "busycode": busy.returncode, "port": port,
   "other": other, "err": err.decode(), "code": p.returncode}))
-]]
+]=]
 
 local function get(target, host)
   return ("GET %s HTTP/1.1\r\nHost: %s\r\n\r\n"):format(target,
@@ -168,7 +169,6 @@ describe("cutelua web", function()
     for i = 5, 11 do assert.truthy(answers[i]:find "^HTTP/1.1 404 ", i) end
     assert.truthy(answers[12]:find "^HTTP/1.1 421 ")
     for i = 1, 3 do assert.equal(answers[1], found.beside[i]) end
-    assert.truthy(found.took < 5, found.took)
     assert.truthy(found.whole > 48 << 20)
     assert.truthy(found.late:find "^HTTP/1.1 200 OK\r\n")
     assert.equal(1, found.busycode)

@@ -37,8 +37,8 @@ local function check(o)
 end
 
 describe("attention", function()
-  for _, d in ipairs {32, 64, 96, 128, 192, 256} do
-    it("is right with heads of " .. d, function()
+  for i, d in ipairs {32, 64, 96, 128, 192, 256} do
+    it("is right with heads of " .. d .. support.long(i, 3), function()
       check {s = 100, t = 130, d = d, causal = true, dtype = cute.f16}
       check {s = 128, t = 128, d = d, h = 2, g = 1}
     end)

@@ -1,5 +1,5 @@
 -- The scripts of the GEMM ladder: bar charts, and what they refuse.
-local chart = require "cute.bench.chart"
+local chart = require "cutelua.bench.chart"
 local support = require "spec.support"
 
 local function count(text, what)

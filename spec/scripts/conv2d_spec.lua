@@ -3,8 +3,8 @@
 -- to be needed by taking it out.
 local core = require "cute.core"
 local cute = require "cute"
-local harness = require "cute.bench.harness"
-local lessonlib = require "cute.bench.lessonlib"
+local harness = require "cutelua.bench.harness"
+local lessonlib = require "cutelua.bench.lessonlib"
 local conv2d = require "kernels.conv2d"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -146,7 +146,7 @@ describe("conv2d", function()
   -- The lesson at its sizes on the simulator, at some on a GPU.
   local function lesson(size, o, device)
     local spec = lessonlib.script_spec("scripts/conv2d.lua",
-                                       "cute.bench.harness", "run")
+                                       "cutelua.bench.harness", "run")
     local p = harness.problem(spec, size or spec.sim[1], o)
     local ok, reports, wrong = harness.try(p, device)
     assert.is_true(ok, wrong or tostring(reports[1]))

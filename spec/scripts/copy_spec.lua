@@ -3,7 +3,7 @@
 -- wait and predicate found when it is taken out; the scripts' options.
 local core = require "cute.core"
 local cute = require "cute"
-local lessonlib = require "cute.bench.lessonlib"
+local lessonlib = require "cutelua.bench.lessonlib"
 local row_major = require "spec.kernels".row_major
 local support = require "spec.support"
 
@@ -18,7 +18,7 @@ end
 -- What a script gives to cute.copylesson: a list of cases with all fields.
 local function cases_of(name, source)
   local spec = assert(lessonlib.script_spec(name .. ".lua",
-    "cute.bench.copylesson", "run", source or text[name]))
+    "cutelua.bench.copylesson", "run", source or text[name]))
   local cases = {}
   for i, c in ipairs(spec.cases or {{}}) do
     cases[i] = setmetatable(c, {__index = spec})
@@ -173,7 +173,7 @@ describe("the copy ladder", function()
     end
   end)
 
-  it("catches every missing predicate", function()
+  it("catches every missing predicate #long", function()
     for _, name in ipairs {"copy_basic", "copy_vector", "copy_async",
                            "copy_swizzled"} do
       for _, pred in ipairs {"{pred = in_A}", "{pred = in_B}"} do

@@ -2,10 +2,10 @@
 -- schedules, with nothing to report; every wait, fence and barrier found when
 -- it is taken out; copy_tile in its place where TMA cannot.
 local cute = require "cute"
-local copylesson = require "cute.bench.copylesson"
-local harness = require "cute.bench.harness"
+local copylesson = require "cutelua.bench.copylesson"
+local harness = require "cutelua.bench.harness"
 local kernels = require "spec.kernels"
-local lib = require "cute.bench.lessonlib"
+local lib = require "cutelua.bench.lessonlib"
 local support = require "spec.support"
 
 local PATH = "scripts/copy_tma.lua"
@@ -14,7 +14,7 @@ local TEXT = support.read(PATH)
 local own = arg
 local function lesson(text)
   rawset(_G, "arg", {[0] = PATH})  -- where copy_tile is
-  local spec = assert(lib.script_spec(PATH, "cute.bench.copylesson", "run",
+  local spec = assert(lib.script_spec(PATH, "cutelua.bench.copylesson", "run",
                                       text))
   rawset(_G, "arg", own)
   return copylesson.lesson(spec)

@@ -38,11 +38,12 @@ end
 
 -- gemm_splitk whose blocks meet in a changed way.
 local function changed(f)
-  local path, kept = "kernels/meet.lua", package.loaded["kernels.meet"]
-  package.loaded["kernels.meet"] = assert(load(
+  local path = "kernels/splitk_reduce.lua"
+  local kept = package.loaded["kernels.splitk_reduce"]
+  package.loaded["kernels.splitk_reduce"] = assert(load(
     change(read(path), f[1], f[2], f[3] or ""), "@" .. path))()
   local out = dofile "kernels/gemm_splitk.lua"
-  package.loaded["kernels.meet"] = kept
+  package.loaded["kernels.splitk_reduce"] = kept
   return out
 end
 

@@ -4,9 +4,9 @@
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_int4 = require "kernels.gemm_int4"
-local harness = require "cute.bench.harness"
+local harness = require "cutelua.bench.harness"
 local kernels = require "spec.kernels"
-local lessonlib = require "cute.bench.lessonlib"
+local lessonlib = require "cutelua.bench.lessonlib"
 local support = require "spec.support"
 
 local DEVICE = "sim:sm_80"
@@ -104,8 +104,8 @@ local CASES = {
 }
 
 describe("gemm_int4", function()
-  for _, o in ipairs(CASES) do
-    it("is right: " .. words(o), function()
+  for i, o in ipairs(CASES) do
+    it("is right: " .. words(o) .. support.long(i, 4), function()
       local p = problem(o)
       for seed = 1, 2 do  -- the counts begin at 0 again
         local report = support.report(p.launch(seed))
@@ -145,7 +145,7 @@ describe("gemm_int4", function()
   end)
 
   local lesson = lessonlib.script_spec("scripts/gemm_int4.lua",
-                                       "cute.bench.harness", "run")
+                                       "cutelua.bench.harness", "run")
   local function run(size, o, device)
     local p = harness.problem(lesson, size, o)
     local ok, reports, wrong = harness.try(p, device)
@@ -211,7 +211,7 @@ describe("gemm_int4", function()
   end)
 end)
 
-describe("gemm_int4's faults are told:", function()
+describe("gemm_int4's faults are told #long:", function()
   local RAGGED = {5, 80, 448, group = 64, zeros = true, splits = 2,
                   warps = {4, 2}, columns = 2}
   local ALONG = {16, 144, 1088, group = 32, splits = 2, warps = {1, 4},
@@ -222,7 +222,7 @@ describe("gemm_int4's faults are told:", function()
   local SYNC = "cute.arch.sync_threads()"
   local WAIT = "landed(p, at, ahead - 1)"
   for _, f in ipairs {
-    {SYNC, "", file = "join"}, {SYNC, "", of = ACROSS},
+    {SYNC, "", file = "splitk_skinny"}, {SYNC, "", of = ACROSS},
     {"cute.arch.sync_warp()", "", of = ALONG},
     {"cute.arch.barrier(1 + at.wk, 32 * p.warps[1])", ""},
     {WAIT, "", of = ALONG}, {WAIT, "landed(p, at, ahead)", of = ALONG},
@@ -241,14 +241,14 @@ describe("gemm_int4's faults are told:", function()
     {"cute.when(cute.lt(k, k_tiles), function()",
      "cute.when(cute.ge(k, 0), function()", of = ACROSS},
     {"cute.when(cute.lt(at.wk, wm * wn), reduce)", "reduce()", of = ALONG,
-     file = "join"},
+     file = "splitk_skinny"},
     {"and cute.lt(at.tid, threads)", "and cute.ge(at.tid, 0)", of = ALONG,
-     file = "join"},
+     file = "splitk_skinny"},
     {"sums:fill(0)", ""}, {"b.part:fill(0)", ""},
-    {"if o.of then", "if false then", file = "meet", of = ALONG},
+    {"if o.of then", "if false then", file = "splitk_reduce", of = ALONG},
     {"cute.when(last, function()", "cute.when(cute.ge(at, 0), function()",
-     file = "meet"},
-    {SYNC, "", file = "meet", nth = 2},
+     file = "splitk_reduce"},
+    {SYNC, "", file = "splitk_reduce", nth = 2},
   } do
     it(("%s -> %s"):format(f[1], f[2]), function()
       local make, told = kernels.changed("gemm_int4", f), false

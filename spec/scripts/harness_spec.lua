@@ -1,7 +1,7 @@
 -- What lessons share that state their own operands: whose results are right,
 -- what is refused, several launches, the export for other programs.
 local cute = require "cute"
-local harness = require "cute.bench.harness"
+local harness = require "cutelua.bench.harness"
 local support = require "spec.support"
 
 local NAN = 0 / 0

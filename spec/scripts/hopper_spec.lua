@@ -6,8 +6,8 @@ local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local hopper = require "spec.hopper"
 local jit = require "cute.jit"
-local lesson = require "cute.bench.lesson"
-local lib = require "cute.bench.lessonlib"
+local lesson = require "cutelua.bench.lesson"
+local lib = require "cutelua.bench.lessonlib"
 local planted = require "spec.planted"
 local support = require "spec.support"
 
@@ -17,7 +17,7 @@ local matrix, product, differs, rounded = hopper.matrix, hopper.product,
 
 describe("gemm_sm90 on the simulator", function()
   for number, case in ipairs(hopper.CASES) do
-    it("is exact: " .. case[1], function()
+    it("is exact: " .. case[1] .. support.long(number, 4), function()
       assert.is_nil(hopper.wrong(number, DEVICE))
     end)
   end
@@ -102,8 +102,8 @@ describe("gemm_sm90 on the simulator", function()
   }
   for number, case in ipairs(SOURCES) do
     local choices, names = case[1], table.concat(case, ", ", 2)
-    it(("brings %s to its epilogue, choice %d"):format(names, number),
-       function()
+    it(("brings %s to its epilogue, choice %d"):format(names, number)
+       .. support.long(number, 4), function()
       local o = {sources = {}, epilogue = function(acc, place)
         for i = 1, #case - 1 do
           acc = acc + i * place.source(i, cute.f32)
@@ -219,7 +219,7 @@ describe("gemm_sm90 on the simulator", function()
     assert.truthy(never > 3 * four and four > 2 * each)
   end)
 
-  it("begins before the launch that made its operand is done", function()
+  it("begins before the launch that made its operand is done #long", function()
     for number, o in ipairs {
         {tile = {64, 64, 64}, consumers = 1, persistent = false},
         {tile = {128, 64, 64}, stages = 2, split = 2},
@@ -298,7 +298,7 @@ describe("stream-K in gemm_sm90", function()
     return why
   end
 
-  it("is exact for any grid, and leaves its workspace as it was", function()
+  it("is exact for any grid, its workspace as it was #long", function()
     local g = gemm_sm90(choices)
     for _, sms in ipairs {1, 3, 7, 12, 40} do
       local D = matrix(m, n)
@@ -539,7 +539,7 @@ end)
 
 describe("Hopper's kernels at odd sizes:", function()
   for i, kernel in ipairs(require "spec.ours") do
-    it(kernel.name, function()  -- spec/fuzz/hopper.lua: at many
+    it(kernel.name .. support.long(i, 8), function()  -- spec/fuzz/hopper.lua
       for seed = i, i + 1 do
         assert.is_nil(kernel.wrong(hopper.SIZES[seed % 12 + 1], seed))
       end
@@ -548,15 +548,16 @@ describe("Hopper's kernels at odd sizes:", function()
 end)
 
 describe("the Hopper rung", function()
-  for _, name in ipairs {"gemm_tma", "gemm_ws", "gemm_hopper",
+  for n, name in ipairs {"gemm_tma", "gemm_ws", "gemm_hopper",
                          "gemm_hopper --dtype f16", "gemm_hopper --dtype e4m3",
                          "gemm_hopper --dtype tf32", "gemm_hopper --dtype i8"}
   do
     local script, flag = name:match "^(%S+) ?(.*)$"
     local rung = lesson.rung(assert(lib.script_spec("scripts/" .. script ..
-      ".lua", "cute.bench.lesson", "gemm")), flag)
+      ".lua", "cutelua.bench.lesson", "gemm")), flag)
     rung.name = name
-    it(name .. " is right at 256^3 and odd sizes", function()
+    it(name .. " is right at 256^3 and odd sizes" .. support.long(n, 3),
+       function()
       for i, size in ipairs {{256, 256, 256}, {136, 200, 80}, {64, 520, 320}} do
         local p = lesson.problem(rung, size, {seed = i})
         local report = lesson.simulate(rung, p, DEVICE, {seed = i})
@@ -646,7 +647,7 @@ end)
 
 describe("gemm_sm90 as text", function()
   it("keeps to registers and says nothing", function()
-    if not jit.version() then return pending "no NVRTC" end
+    if not jit.version() then return pending "needs NVRTC" end
     for _, o in ipairs {hopper.CASES[1][2], hopper.PING, hopper.CASES[8][2],
                         hopper.CASES[9][2],
                         {tile = {256, 208, 64}, stages = 3, epi_stages = 1,

@@ -4,7 +4,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local planted = require "spec.planted"
-local real = require "cute.bench.lesson"
+local real = require "cutelua.bench.lesson"
 local support = require "spec.support"
 local read, change = support.read, support.change
 
@@ -49,7 +49,7 @@ end
 
 describe("the GEMM ladder", function()
   for number, name in ipairs(RUNGS) do
-    it("is right at every size: " .. name, function()
+    it("is right at every size: " .. name .. support.long(number, 3), function()
       local rung = rung_of(name)
       for i, size in ipairs(sizes) do
         if support.skipped(i + number, 3) then goto next end
@@ -191,7 +191,8 @@ local IN_SM90 = {  -- by files of kernels/gemm_sm90/
      1},
     {"pipe:consumer_release(before)", 2}, {"read:advance()", 1},
     {"before.index = read.index", 1}},
-  epilogue = {{"cute.when(leader, function() pipe:producer_acquire() end)", 1},
+  store_tile = {{"cute.when(leader, function() pipe:producer_acquire() end)",
+     1},
     {"barrier:arrive_and_wait()", 1}, {"barrier:arrive_and_wait()", 2},
     {"cute.arch.fence_view_async_shared()", 1},
     {"      pipe:producer_commit()", 1}},
@@ -216,7 +217,7 @@ local function assert_told(rung, size)
 end
 
 -- (Hundreds of runs of what spec/sim/planted_spec.lua has with sanitizers.)
-describe("the ladder's faults are told #noasan:", function()
+describe("the ladder's faults are told #noasan #long:", function()
   for name, faults in pairs(IN_SCRIPTS) do
     local text = read("scripts/" .. name .. ".lua")
     for _, f in ipairs(faults) do
@@ -273,7 +274,7 @@ describe("the ladder's faults are told #noasan:", function()
   end)
 end)
 
-describe("the ladder's predicates are needed:", function()
+describe("the ladder's predicates are needed #long:", function()
   local text = read "lua/cute/tiles.lua"
   local function with_tiles(name, f)
     local module = assert(load(change(text, f[1], f[2], f[3]),

@@ -1,9 +1,9 @@
 -- Lessons of the library's kernels: right on the simulator with every type and
 -- option, with nothing to report; a wrong element of any result is told; NVRTC
 -- takes what runs on a GPU, and other programs get it.
-local harness = require "cute.bench.harness"
+local harness = require "cutelua.bench.harness"
 local kernels = require "spec.kernels"
-local lib = require "cute.bench.lessonlib"
+local lib = require "cutelua.bench.lessonlib"
 local support = require "spec.support"
 
 local DEVICE = "sim:sm_90a"
@@ -26,7 +26,7 @@ local LESSONS = {
 
 local function spec_of(name)
   return assert(lib.script_spec("scripts/" .. name .. ".lua",
-                                "cute.bench.harness", "run"))
+                                "cutelua.bench.harness", "run"))
 end
 
 -- The first element of each result, made wrong, is found.

@@ -4,7 +4,7 @@
 -- takes the text.
 local core = require "cute.core"
 local cute = require "cute"
-local harness = require "cute.bench.harness"
+local harness = require "cutelua.bench.harness"
 local kernels = require "spec.kernels"
 local rows = require "spec.rows"
 local support = require "spec.support"
@@ -206,7 +206,7 @@ describe("kernels along rows", function()
     end
   end)
 
-  it("norms backward are right, their sums over rows too", function()
+  it("norms backward are right, their sums over rows too #long", function()
     check_backward(false)
     check_backward(true, true)
   end)
@@ -378,21 +378,29 @@ describe("kernels along rows tell", function()
     {"norm", "norm", "norm",
      "at.inside and cute.where(at.inside, at.row, 0) or at.row", "at.row",
      {backward = true}, {3, 64}, OUT},
-    {"norm", "norm", "share", "cute.arch.sync_threads()", "", SHARED,
+    {"norm", "norm", "multiblock_rows",
+     "cute.arch.sync_threads()", "", SHARED,
      {9, 1024}, RACE},
-    {"norm", "norm", "share", "| SAID, RELAXED)", "| SAID)", SHARED,
+    {"norm", "norm", "multiblock_rows",
+     "| SAID, RELAXED)", "| SAID)", SHARED,
      {9, 1024}, RACE},
-    {"norm", "norm", "share", "% plan.stages, 1 - turn", "% plan.stages, turn",
+    {"norm", "norm", "multiblock_rows",
+     "% plan.stages, 1 - turn", "% plan.stages, turn",
      SHARED, {9, 1024}, RACE},
-    {"norm", "norm", "share", "(slot + 1) % plan.stages", "slot", SHARED,
+    {"norm", "norm", "multiblock_rows",
+     "(slot + 1) % plan.stages", "slot", SHARED,
      {9, 1024}, {wrong = true}},
-    {"norm", "norm", "share", "cute.eq(w.var.value, 0)", "false", SHARED,
+    {"norm", "norm", "multiblock_rows",
+     "cute.eq(w.var.value, 0)", "false", SHARED,
      {9, 1024}, {wrong = true}},
-    {"norm", "norm", "share", "cute.eq(at, blocks - 1)", "false", SHARED,
+    {"norm", "norm", "multiblock_rows",
+     "cute.eq(at, blocks - 1)", "false", SHARED,
      {9, 1024}, {wrong = true}},
-    {"norm", "norm", "share", "there & cute.lt(tid, WARP)",
+    {"norm", "norm", "multiblock_rows",
+     "there & cute.lt(tid, WARP)",
      "(there | cute.ge(tid, 0)) & cute.lt(tid, WARP)", SHARED, {9, 1024}, OUT},
-    {"norm", "norm", "share", "at.inside = cute.lt(row, m)", "", SHARED,
+    {"norm", "norm", "multiblock_rows",
+     "at.inside = cute.lt(row, m)", "", SHARED,
      {9, 1024}, OUT},
     {"norm", "norm", "rows", "plan.stages - 2", "plan.stages - 1", SHARED,
      {9, 1024}, FLIGHT},

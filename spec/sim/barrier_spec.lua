@@ -229,6 +229,6 @@ describe("a barrier whose number is traced", function()
       'asm volatile("bar.sync 3, 64;" ::: "memory");',
       'asm volatile("bar.sync 3;" ::: "memory");'}, list)
     return kernels.compiles(program, {"sm_75", "sm_90a"}) or
-      pending "NVRTC is not here"
+      pending "needs NVRTC"
   end)
 end)

@@ -182,7 +182,7 @@ local function tells(o, patterns, where, other)
 end
 
 describe("a GEMM of Hopper's parts", function()
-  it("is clean at any size, with any number of stages", function()
+  it("is clean at any size, with any number of stages #long", function()
     for _, case in ipairs {{256, 64, 8, 1}, {256, 64, 64, 3}, {256, 64, 72, 3},
         {256, 128, 320, 2}, {512, 64, 200, 3}, {256, 64, 1000, 4},
         {256, 192, 136, 1}} do

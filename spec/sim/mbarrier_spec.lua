@@ -80,7 +80,7 @@ describe("a ring that counts", function()
     end
   end)
 
-  it("fewer is told in its first phase, however few tiles there are",
+  it("fewer is told in its first phase, however few tiles there are #long",
     function()
     for rounds = 1, 2 do
       for few = 1, 3 do

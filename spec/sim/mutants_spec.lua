@@ -6,7 +6,7 @@
 local FAULTS = require "spec.faults.scripts"
 local mutants = require "spec.mutants"
 
-describe("a fault in the text of", function()
+describe("a fault in the text of #long", function()
   local all, told = 0, 0
   for _, f in ipairs(FAULTS) do
     it(f[1] .. ": " .. (f.file or "scripts/" .. f[1]), function()

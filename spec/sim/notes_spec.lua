@@ -59,7 +59,7 @@ describe("a note tells of a shared tensor that", function()
       assert.is_true(r.ok)
       assert.equal("simulator: kernel k: nothing to report\nnote: "
         .. text, tostring(r))
-      assert.same({text}, require "cute.json".decode(r:json())
+      assert.same({text}, require "cutelua.text.json".decode(r:json())
         .notes)
     end
   end)

@@ -545,7 +545,7 @@ describe("random relays", function()
     end
   end
 
-  it("whole, and with one piece left out", function()
+  it("whole, and with one piece left out #long", function()
     local state = 1
     local function rnd(a, b)
       if not b then a, b = 1, a end

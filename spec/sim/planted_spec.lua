@@ -16,7 +16,7 @@ local told = planted.told
 local SIZE, SEEDS = {260, 136, 264}, 2
 local COPY = "cute.copy(X.atom, from[i]"  -- a line of the kernel
 
-describe("a GEMM of Hopper's parts in which", function()
+describe("a GEMM of Hopper's parts in which #long", function()
   it("nothing is wrong is right", function()
     local gemm = planted.kernel {}
     for name, choice in pairs(planted.CHOICES) do
@@ -195,7 +195,7 @@ local function multiply(o, seed)
   return r, r.ok and hopper.differs(C, hopper.product(A, B))
 end
 
-describe("PipelineTmaAsync, whose readers are threads,", function()
+describe("PipelineTmaAsync, whose readers are threads, #long", function()
   local WARPS, THREADS = Group(Agent.Warp, 4), Group(Agent.Thread, 128)
 
   it("hands back to other blocks with the scope of the cluster", function()
@@ -241,7 +241,7 @@ describe("PipelineTmaAsync, whose readers are threads,", function()
     local text = program:cuda "sm_90a"
     assert.matches("mbarrier%.arrive%.release%.cluster", text)
     assert.matches("try_wait%.parity%.acquire%.cluster", text)
-    return kernels.compiles(program, {"sm_90a"}) or pending "NVRTC is not here"
+    return kernels.compiles(program, {"sm_90a"}) or pending "needs NVRTC"
   end)
 
   it("says what no scope is", function()
@@ -306,7 +306,7 @@ local function converting(o)
   end
 end
 
-describe("warps that fill stages for wgmma", function()
+describe("warps that fill stages for wgmma #long", function()
   local X, D = hopper.matrix(64, 5 * BK, 3, "f32"),
     hopper.matrix(64, 64, nil, "f32")
   local function run(o, seed)

@@ -353,7 +353,7 @@ describe("a barrier over all blocks", function()
     end
   end
 
-  it("takes instructions and time linear in the blocks", function()
+  it("takes instructions and time linear in the blocks #long", function()
     local function by_load(count, r, n)
       cute.loop(function()
         return arch.load(count.iterator + r, nil, ACQ):lt(n)
@@ -393,7 +393,7 @@ describe("a barrier over all blocks", function()
     assert.is_true(waiting > 0)
   end)
 
-  it("not with more blocks than the SMs hold", function()
+  it("not with more blocks than the SMs hold #long", function()
     local function held(count, y)  -- two fit in an SM's shared memory
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {25 << 10})
       s[arch.thread_idx()] = 0

@@ -57,7 +57,7 @@ local function checks(want, call, opts)
   local v = call:check(launch {gpu = false})
   assert.equal("ok", v.verdict, tostring(v))
   assert.equal(want and 1 or 0, #v.notes, tostring(v))
-  local json = require "cute.json".decode(v:json())
+  local json = require "cutelua.text.json".decode(v:json())
   if want then
     assert.truthy(tostring(v):find("\n  note: " .. v.notes[1], 1, true))
     assert.same(v.notes, json.notes)
@@ -498,7 +498,7 @@ describe("a tensor map changes", function()
   end)
 end)
 
-it("kernels of this repository rely on PTX alone", function()
+it("kernels of this repository rely on PTX alone #long", function()
   local said, tell = {}, words.tell
   words.tell = function(text)
     if text:find "relies on the card" then said[#said + 1] = text end

@@ -1,6 +1,7 @@
 -- The types that each copy accepts: every copy atom and the plain copy, over
 -- all pairs of types of one width, and atoms made for a third type.
 local cute = require "cute"
+local support = require "spec.support"
 local arch = cute.arch
 
 local TYPES = {
@@ -79,8 +80,9 @@ local function moves(a, b)
 end
 
 describe("copies and types:", function()
-  for _, a in ipairs(ATOMS) do
-    it(("%s, %s to %s"):format(a[1], a[2], a[3]), function()
+  for i, a in ipairs(ATOMS) do
+    it(("%s, %s to %s"):format(a[1], a[2], a[3]) .. support.long(i, 3),
+       function()
       local n = 0
       for width, types in pairs(TYPES) do
         if width >= a[5] and width <= a[6] then

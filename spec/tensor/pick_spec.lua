@@ -247,7 +247,7 @@ describe("fragments at traced indices", function()
       x[t] = r[(t + 3) % 8] + h[(t + 3) % 8]:to(cute.f32)
     end)(cute.zeros({64}, cute.f32)):trace {block = 32}
     local compiled = kernels.compiled(program, "sm_90a")
-    if not compiled then return pending "no NVRTC" end
+    if not compiled then return pending "needs NVRTC" end
     assert.equal(0, compiled.resources.stack)
   end)
 end)

@@ -710,7 +710,7 @@ end)
 
 describe("print_tensor", function()
   it("shows rows, and matrices of further modes below each other", function()
-    local draw = require "cute.draw.print"
+    local draw = require "cutelua.draw.print"
     local t = counting(cute.make_layout({2, 3, 2}, {1, 2, 6}))
     assert.equal(table.concat({
       "ptr[i32,host] o (2,3,2):(1,2,6):",
@@ -724,7 +724,7 @@ end)
 
 describe("print_layout", function()
   it("draws the table of offsets as CuTe does", function()
-    local draw = require "cute.draw.print"
+    local draw = require "cutelua.draw.print"
     assert.equal(table.concat({
       "(2,3):(3,1)",
       "      0   1   2 ",
@@ -738,7 +738,7 @@ describe("print_layout", function()
   end)
 
   it("draws no more cells than one can look at, nor do its kin", function()
-    local draw = require "cute.draw.print"
+    local draw = require "cutelua.draw.print"
     local wide = cute.make_layout({100000, 100000})
     local function too_many(cells, name, f, ...)
       raises({name .. ": " .. cells .. " cells are too many, at most 1048576 "
@@ -756,7 +756,7 @@ describe("print_layout", function()
       cute.make_layout({32, 8}), {1 << 31, 1 << 31})
     too_many("2147483648 x 8", "print_latex", draw.latex_tv_text,
       cute.make_layout({1 << 31, 8}), {8, 8})
-    local check = require "cute.draw.picture".check_cells
+    local check = require "cutelua.draw.picture".check_cells
     assert.equal(1 << 20, check("print_layout", wide, {1 << 20, 1}))
     assert.equal(0, check("print_layout", wide, {0, 1 << 62}))
   end)

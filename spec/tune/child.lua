@@ -1,7 +1,7 @@
 --- A child of the tuner that has no card: a candidate's time follows from its
 -- name and the problem's sizes. In $FAKE_TUNE it finds what some do instead:
 -- "hang NAME", "crash NAME", "wrong NAME", "slow SECONDS", a line each.
-local child = require "cute.tune.child"
+local child = require "cutelua.tune.child"
 
 local fake = {}
 

@@ -26,7 +26,7 @@ end
 local FILES = {"kernels/gemm_sm90/constants.lua",
   "kernels/gemm_skinny/model.lua", "lua/cute/ops/blocks.lua"}
 
-describe("tools/fit.lua", function()
+describe("tools/fit.lua #long", function()
   local dir
   setup(function()
     dir = support.folder()
@@ -40,9 +40,9 @@ describe("tools/fit.lua", function()
       constants.fill = constants.fill / 4
       local choose = require "cute.ops.choose"
       local gemm = require "cute.ops.gemm"
-      local operands = require "cute.tune.operands"
-      local records = require "cute.tune.records"
-      local worker = require "cute.tune.worker"
+      local operands = require "cutelua.tune.operands"
+      local records = require "cutelua.tune.records"
+      local worker = require "cutelua.tune.worker"
       local r = assert(records.open(arg[1], "NVIDIA H1\tsm_90a\t132"))
       for _, m in ipairs {64, 128, 256, 512} do
         for _, n in ipairs {1024, 6144} do

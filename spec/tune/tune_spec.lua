@@ -4,9 +4,9 @@
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"
-local epilogues = require "cute.tune.epilogues"
+local epilogues = require "cutelua.tune.epilogues"
 local gemm = require "cute.ops.gemm"
-local operands = require "cute.tune.operands"
+local operands = require "cutelua.tune.operands"
 local support = require "spec.support"
 local tuned = require "cute.ops.tuned"
 
@@ -45,8 +45,8 @@ end
 -- Runs the tuner with fake children; standard output, error output, code.
 local function tune(dir, words, does, card)
   for i, word in ipairs(words) do words[i] = ("%q"):format(word) end
-  return support.run({"-e", ("os.exit(require 'cute.tune'.main({'gemm', %s}, "
-    .. "'spec.tune.child'))"):format(table.concat(words, ", "))}, {env = {
+  return support.run({"-e", ("os.exit(require 'cutelua.tune'.main({'gemm', "
+    .. "%s}, 'spec.tune.child'))"):format(table.concat(words, ", "))}, {env = {
       XDG_DATA_HOME = dir, FAKE_TUNE = does, FAKE_CARD = card}})
 end
 
@@ -90,7 +90,7 @@ describe("cutelua tune", function()
     assert.matches("2 products measured\n$", out)
   end)
 
-  it("ends a candidate that hangs, and writes down those that fault or lie",
+  it("ends a candidate that hangs, writes down those that fault or lie #long",
       function()
     local problem = CLASS .. " 512 1024 512"
     local names = candidates(problem)
@@ -171,7 +171,7 @@ describe("cutelua tune", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("looks at what a candidate makes of sums, and at a file that changes",
+  it("looks at what a candidate makes of sums, at a file that changes #long",
      function()
     for i, word in ipairs(epilogues.NAMES) do
       local name, make = epilogues.load(word)
@@ -191,7 +191,7 @@ describe("cutelua tune", function()
     file("x.lua", [[return function()
       return function(acc) return acc * 4.0 end
     end]])
-    local out = support.run({"-e", ("require 'cute.tune.worker'.main(%q)")
+    local out = support.run({"-e", ("require 'cutelua.tune.worker'.main(%q)")
       :format(path)}, {stdin = ("compile\t%s\tsm_90a\t132\tx\n"):format(
       problem)})
     assert.matches("fail\tx\tthe epilogue 'x' is not what it was", out, 1, true)
@@ -201,7 +201,7 @@ describe("cutelua tune", function()
     local words = {"256,1024,512", "512,1024,512", "1024,1024,512"}
     local path = dir .. "/cutelua/tuned/h200.tsv"
     local command = ("XDG_DATA_HOME=%s FAKE_TUNE='slow 0.02' %s -e \"os.exit("
-      .. "require 'cute.tune'.main({'gemm', '%s'}, 'spec.tune.child'))\" "
+      .. "require 'cutelua.tune'.main({'gemm', '%s'}, 'spec.tune.child'))\" "
       .. ">/dev/null 2>&1 & echo $!"):format(dir, support.program,
       table.concat(words, "', '"))
     local p <close> = io.popen(command)
@@ -229,7 +229,7 @@ describe("cutelua tune", function()
     end
   end)
 
-  it("goes on with a journal that breaks off anywhere", function()
+  it("goes on with a journal that breaks off anywhere #long", function()
     local function run() return tune(dir, {"256,1024,512"}) end
     local path = dir .. "/cutelua/tuned/h200"
     run()
@@ -281,7 +281,7 @@ describe("cutelua tune", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("knows what results are in coarse types", function()
+  it("knows what results are in coarse types #long", function()
     for _, types in ipairs {"bf16 bf16 e4m3", "e5m2 e4m3 e5m2", "u8 u8 u8",
                             "i8 i8 i8", "bf16 bf16 i8", "i8 i8 i32"} do
       local o = operands.of(types .. " tn row 40 48 200", nil, "host")
@@ -332,7 +332,7 @@ describe("cutelua tune", function()
     local parts = {}
     for i, m in ipairs {"256/512/1024", "2048/128/64"} do
       parts[i] = ("XDG_DATA_HOME=%s FAKE_TUNE='slow 0.005' %s -e \"os.exit("
-        .. "require 'cute.tune'.main({'gemm', '%s,1024,512'}, "
+        .. "require 'cutelua.tune'.main({'gemm', '%s,1024,512'}, "
         .. "'spec.tune.child'))\" >/dev/null"):format(dir, support.program, m)
     end
     local _, err, code = support.exec {"sh", "-c", parts[1] .. " & a=$!; "
@@ -426,7 +426,7 @@ describe("cutelua tune", function()
 
   it("has no home where HOME is none", function()
     for _, home in ipairs {"", "somewhere"} do
-      local _, err, code = support.run({"-e", "os.exit(require 'cute.tune'"
+      local _, err, code = support.run({"-e", "os.exit(require 'cutelua.tune'"
         .. ".main({'gemm', '64,64,64'}, 'spec.tune.child'))"}, {env = {
           XDG_DATA_HOME = "relative", HOME = home}})
       assert.equal(1, code)
@@ -443,7 +443,7 @@ describe("cutelua tune", function()
 
   it("shows on a terminal what it is at", function()
     local out = support.exec({"python3", "spec/program/terminal.py",
-      support.program, "-e", "os.exit(require 'cute.tune'.main({'gemm', "
+      support.program, "-e", "os.exit(require 'cutelua.tune'.main({'gemm', "
       .. "'256,1024,512'}, 'spec.tune.child'))"}, {stdin = "",
       env = {XDG_DATA_HOME = dir, FAKE_TUNE = "slow 0.01"}})
     assert.matches("tune 1/1 256x1024x512: 1/%d+ measured", out)
@@ -468,7 +468,7 @@ local function explained(text, m, more, class, first)
     local choose = require "cute.ops.choose"
     local devices = require "cute.lang.devices"
     local gemm = require "cute.ops.gemm"
-    local operands = require "cute.tune.operands"
+    local operands = require "cutelua.tune.operands"
     local d = {info = {name = "NVIDIA H1", sms = 144}}
     for k, v in next, require "cute".device "sim:sm_90a" do d[k] = v end
     d.name = "NVIDIA H1"
@@ -635,7 +635,7 @@ describe("tuned tables", function()
       :format(names[5], rule, names[6]), out)
   end)
 
-  it("of an epilogue are of the same one", function()
+  it("of an epilogue are of the same one #long", function()
     local class, make = (function()
       local name, m = epilogues.load "bias_silu_residual"
       return operands.class(CLASS .. " 64 64 64", m, name), m
@@ -714,7 +714,7 @@ describe("tuned tables", function()
     end
   end)
 
-  it("of the repository name candidates that there are", function()
+  it("of the repository name candidates that there are #long", function()
     for class, rows in pairs(require("kernels.tuned.h200").gemm) do
       local name, make = class:match "([%w_]+):%w+$", nil
       if name then

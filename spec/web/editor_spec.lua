@@ -191,7 +191,7 @@ describe("the source beside its results", function()
     end
   end)
   before_each(function()
-    if not browser.find() then pending "no Chromium" end
+    if not browser.find() then pending "needs Chromium" end
   end)
 
   it("lights lines together, wherever they were moved", function()

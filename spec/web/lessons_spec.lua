@@ -1,7 +1,7 @@
 -- The tutorial in the page, as a reader has it, and the button of a kernel's
 -- page that leads there. Needs `make web` and a Chromium.
 local browser = require "spec.browser"
-local learn = require "cute.learn"
+local learn = require "cutelua.learn"
 local support = require "spec.support"
 
 local function absolute(path)
@@ -181,7 +181,7 @@ end)
 
 local function test(what, f)
   it(what, function()
-    if not browser.find() then pending "no Chromium" end
+    if not browser.find() then pending "needs Chromium" end
     f()
   end)
 end
@@ -237,7 +237,7 @@ describe("the tutorial in the page", function()
         said = "cute.make_layout({4, 8}, {8, 1})(4,8):(8,1)l(2, 3)19",
         wide = 390, right = true, label = "Step 1", live = true,
         field = "Step 1"}, value.keys)
-      assert.same({"2. Layouts are calculated with \u{2192}"}, value.next[1])
+      assert.same({"2. The algebra of layouts \u{2192}"}, value.next[1])
       assert.same({"\u{2190} 1. What a layout is",
         "3. Tensors, and a first kernel \u{2192}"}, value.next[2])
       assert.equal(0, value.next[3])

@@ -2,7 +2,7 @@
 -- that its launches had on the simulator: all texts and numbers in it, and a
 -- sum of the bits that they wrote.
 local core = require "cute.core"
-local lib = require "cute.bench.lessonlib"
+local lib = require "cutelua.bench.lessonlib"
 
 local told, report = {}, lib.report
 

@@ -1,8 +1,8 @@
--- cute.json reads what dkjson and cute.json itself write, and nothing else.
+-- cutelua.text.json reads what dkjson and it itself write, and nothing else.
 local dkjson = require "dkjson"
-local json = require "cute.json"
+local json = require "cutelua.text.json"
 
-describe("cute.json", function()
+describe("cutelua.text.json", function()
   it("reads what dkjson writes", function()
     local all = {}
     for i = 0, 127 do all[i + 1] = string.char(i) end

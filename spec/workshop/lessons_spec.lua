@@ -1,6 +1,6 @@
 -- The tutorial's asks of the workshop.
-local learn = require "cute.learn"
-local workshop = require "cute.workshop"
+local learn = require "cutelua.learn"
+local workshop = require "cutelua.workshop"
 
 local function ask(request) return workshop.ask(request) end
 

@@ -176,8 +176,8 @@ describe("the workshop", function()
       {ask = "syntax", name = "s.lua", text = "#!x\nlocal a = 1"},
       {ask = "syntax", name = "s.lua", text = "local a = 1\nb b"}}
     assert.equal("make_la", answers[1].word)
-    assert.same({text = "make_layout", about = "The layout shape:stride."},
-                answers[1].list[1])
+    assert.same({text = "make_layout",
+                 about = "Makes the layout shape:stride."}, answers[1].list[1])
     assert.truthy(answers[3].text:find "^cute.make_layout%(shape")
     assert.truthy(answers[4].message:find "^no public name 'nope'")
     assert.is_nil(answers[5].line)

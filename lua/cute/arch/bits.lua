@@ -2,7 +2,7 @@
 --
 -- Operands are traced i32, u32, i64 or u64 values; plain numbers take the type
 -- of the others. Results have the first operand's type unless noted.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local bits = {}

@@ -4,7 +4,7 @@
 -- `launch {grid = 64, block = 128, cluster = {2, 1, 1}}` makes clusters of two
 -- blocks; without it each block is a cluster of its own. The functions for
 -- cluster indices are in cute.arch, with those for block indices.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local aligned = require "cute.arch.aligned"
 

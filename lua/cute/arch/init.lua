@@ -1,6 +1,6 @@
 --- cute.arch: the device functions of a thread, with the Python DSL's names:
 -- indices, barriers, asynchronous copies, warp-wide operations.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local aligned = require "cute.arch.aligned"
 
@@ -184,7 +184,7 @@ end
 -- operations: fence_proxy("async.shared").
 function arch.fence_view_async_shared() arch.fence_proxy "async.shared" end
 
-arch.range = sign.nests(require "cute.profile.ranges".range)
+arch.range = sign.nests(require "cute.arch.ranges".range)
 
 -- The rest of cute.arch, by topic.
 for _, part in ipairs {"bits", "warp", "memory", "packed", "mbarrier",

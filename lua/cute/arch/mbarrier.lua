@@ -30,7 +30,7 @@
 -- fastest and is sufficient to release data that was only read. To read what
 -- threads of other blocks wrote, pass {scope = "cluster"} to both the arrival
 -- and the wait.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local mbarrier = {}

@@ -14,7 +14,7 @@
 -- Accesses with a memory order do not race with each other, and order other
 -- accesses by the PTX memory model: docs/errors.md, race. The simulator
 -- executes them in the order of the schedule and ignores the cache hints.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local memory = {}

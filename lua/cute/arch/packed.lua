@@ -8,7 +8,7 @@
 -- return the same form; words are separate results, first elements first. All
 -- results are exact, or rounded to nearest even once. A pair given with a word,
 -- such as {s, s}, is converted to a word; so is a Lua integer.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local packed = {}

@@ -4,7 +4,7 @@
 -- `mask` names the participating lanes: all of them, and no others, must
 -- execute the operation. Without it the whole warp participates. Lanes that
 -- execute it with other masks form separate groups.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local warp = {}

@@ -1,15 +1,15 @@
 --- Branches of a kernel: `cute.when` with functions or as the iterator of a
--- `for`, `cute.cases` for those with an else.
+-- `for`; `cute.cases` for branches with an else.
 --
--- Both branches are traced; what one of them changes is carried by a variable
--- that each sets, and what the functions of cute.when return, too. Passes are
--- those of cute.lang.region: the first learns what changes.
+-- Both branches are traced. A variable that each branch sets carries every
+-- change, and the results of the functions of cute.when. The passes are those
+-- of cute.lang.region: the first one learns the changes.
 local core = require "cute.core"
 local bytecode = require "cute.lang.bytecode"
-local carrying = require "cute.lang.carry"
+local carrying = require "cute.lang.loop_carried"
 local fields = require "cute.lang.fields"
 local regions = require "cute.lang.region"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local undefined = require "cute.lang.undefined"
 local unused = require "cute.lang.unused"
 
@@ -20,10 +20,10 @@ local get, set = regions.get, regions.set
 local branch = {}
 
 ---------------------------------------------------------------------------
--- What two branches leave in a slot
+-- A slot after two branches
 ---------------------------------------------------------------------------
 
--- What a branch left in a slot.
+-- Records the value that a branch left in a slot.
 local function note_end(slot, field, now)
   slot[field] = now
   if not core.same(slot.init, now) then
@@ -34,13 +34,15 @@ local function note_end(slot, field, now)
   end
 end
 
--- The signature and the scalars of what a branch left in a slot.
+-- Returns the signature and the scalars of the value that a branch left in a
+-- slot.
 local function left(slot, field)
   if core.same(slot.init, slot[field]) then return parts(slot.init) end
   return table.unpack(slot[field .. "_parts"], 1, 2)
 end
 
--- Types and facts of what two branches leave in a slot.
+-- Returns a carry with the types and facts of the values that two branches left
+-- in a slot.
 local function merge_carry(slot, what)
   local sig, init = parts(slot.init)
   local sa, pa = left(slot, "yes")
@@ -51,7 +53,7 @@ local function merge_carry(slot, what)
   for i = 1, #init do
     local in_a = not core.same(init[i], pa[i])
     local in_b = not core.same(init[i], pb[i])
-    if in_a and in_b then  -- what was before does not matter
+    if in_a and in_b then  -- the value before does not matter
       carrying.part(slot, what, carry, i, pa[i], pb[i])
     elseif in_a or in_b then
       carrying.part(slot, what, carry, i, init[i], in_a and pa[i] or pb[i])
@@ -60,7 +62,7 @@ local function merge_carry(slot, what)
   return carry
 end
 
--- Nothing carries these two: they have to be one and the same.
+-- Checks two values that nothing carries: they have to be identical.
 local function check_constant(slot, what)
   local yes, no = slot.yes, slot.no
   if rawequal(yes, no) then return end
@@ -69,8 +71,8 @@ local function check_constant(slot, what)
   end
 end
 
--- A slot that held nil: something to begin with, of the form that both
--- branches leave. False when a branch leaves it nil, or nothing carries it.
+-- Gives a slot that was nil an initial value, in the form that both branches
+-- leave. Returns false when a branch leaves it nil, or nothing carries it.
 local function begin_slot(slot, what)
   if undefined.none(slot.yes) or undefined.none(slot.no) then
     if slot.result then type_error(slot, what, slot.yes, slot.no) end
@@ -96,13 +98,15 @@ local function begin_slot(slot, what)
   return true
 end
 
--- A result that is the same number, known while tracing, in both branches.
+-- Reports whether a result is the same number, known while tracing, in both
+-- branches.
 local function is_constant(slot)
   return slot.result and not slot.carry and core.same(slot.yes, slot.no)
     and regions.is_known(slot.yes)
 end
 
--- A slot that a branch changed: learn its carry. True: trace again.
+-- Learns the carry of a slot that a branch changed. Returns true when both
+-- branches have to be traced again.
 local function merge(region, slot)
   local what = region.what
   local changed = not (core.same(slot.init, slot.yes)
@@ -126,7 +130,7 @@ local function merge(region, slot)
   if more and known then region:tell(slot) end
   if more and not known then region:tell(slot, slot.yes, slot.no) end
   if more then return true end
-  -- What was remembered of another time here bounds nothing.
+  -- Facts remembered from an earlier region here do not bound this one.
   slot.carry, known.facts = known, carry.facts
   return false
 end
@@ -135,15 +139,16 @@ end
 -- One if / else, pass by pass
 ---------------------------------------------------------------------------
 
--- `level` is that of the frame whose locals may change, for the caller; of
--- functions' upvalues, any.
+-- `level` is the level, for the caller, of the frame whose locals may change;
+-- for upvalues of functions, any level.
 
--- A branch begins with all as it was before.
+-- Begins a branch with everything restored.
 local function enter(region, level)
   fields.rewind(region.writes)
   for _, slot in ipairs(region.view.slots) do
     slot.head = slot.init
-    if slot.zeros then slot.head = slot.before end  -- zeros are the variables'
+    -- zeros are the variables' values
+    if slot.zeros then slot.head = slot.before end
     set(slot, level + 1, slot.head)
   end
   undefined.give(region, function(slot, value) set(slot, level + 3, value) end)
@@ -161,7 +166,7 @@ local function leave(region, field, level)
   end
 end
 
--- The branch where the condition holds begins.
+-- Begins the branch where the condition holds.
 local function begin(region, level)
   region:rewind(level + 1)
   region:declare()
@@ -170,14 +175,14 @@ local function begin(region, level)
   enter(region, level + 1)
 end
 
--- It ends, and the other one begins.
+-- Ends that branch and begins the other one.
 local function turn(region, level)
   leave(region, "yes", level + 1)
   core.open_else()
   enter(region, level + 1)
 end
 
--- The other one ends: true when both have to be traced again.
+-- Ends the other branch. Returns true when both have to be traced again.
 local function again(region, level)
   leave(region, "no", level + 1)
   core.close()
@@ -189,7 +194,7 @@ local function again(region, level)
   return more or undefined.again(region)
 end
 
--- What the ends of a branch leave in a slot that was nil and that nothing
+-- Returns the value, after a branch, of a slot that was nil and that nothing
 -- carries.
 local function undecided(region, slot)
   local ends = undefined.is(slot.init) and region.first
@@ -210,7 +215,7 @@ local function undecided(region, slot)
   return undefined.after(region, slot, value, known)
 end
 
--- Locals and fields hold what the branch taken left in them.
+-- Sets locals and fields to the values of the branch taken.
 local function finish(region, level)
   region:check_tables()
   for _, slot in ipairs(region.view.slots) do
@@ -232,7 +237,7 @@ end
 -- cute.when with functions
 ---------------------------------------------------------------------------
 
---- Refuses functions that do nothing.
+--- Raises an error for functions that do nothing.
 ---@param what string "cute.when"
 ---@param f function
 ---@param g? function
@@ -253,7 +258,7 @@ local function values(n)
   return ("%s value%s"):format(n == 0 and "no" or n, n == 1 and "" or "s")
 end
 
--- Both functions return as many values, or none.
+-- Checks that both functions return the same number of values.
 local function check_count(n, m, has_g)
   if n == m then return end
   core.fail("bad-argument", ("cute.when: the first function returns %s, %s\n  "
@@ -262,7 +267,7 @@ local function check_count(n, m, has_g)
     or "and there is no second one"))
 end
 
--- A result is a slot of its own: the upvalue of a function.
+-- Adds a slot for a result: the upvalue of a function.
 local function new_result(region, i)
   local value = nil
   local slot = {f = function() return value end, n = 1, result = true,
@@ -271,7 +276,7 @@ local function new_result(region, i)
   table.insert(region.view.slots, slot)
 end
 
--- Runs one of the functions; its results are those of this branch.
+-- Runs one of the functions; its results become those of this branch.
 local function run(region, f)
   core.hook(true)
   local results = f and table.pack(f()) or {n = 0}
@@ -303,7 +308,7 @@ local function trace_when(cond, f, g)
   return table.unpack(out, 1, n)
 end
 
--- A condition as a boolean, where it is known, or the traced one.
+-- Returns a condition as a boolean where it is known, else the traced value.
 local function condition(what, cond)
   if core.typename(cond) ~= "value" then
     if type(cond) ~= "boolean" then
@@ -328,7 +333,7 @@ local function check_function(f, n, optional)
     core.typename(f)))
 end
 
--- The branch taken of a condition that is known.
+-- Runs the branch that a known condition selects.
 local function choose(cond, f, g)
   if core.tracing() then branch.check_idle("cute.when", f, g) end
   if not cond then
@@ -344,9 +349,9 @@ end
 -- Branches as the body of a `for`
 ---------------------------------------------------------------------------
 
--- A chain of conditions: those that are traced, `conds`, stand at the places
--- `at` of the `all` that were given; `open` are the regions of those that are
--- open, one in the else of the other.
+-- A chain of conditions. `conds` are the traced ones, at the positions `at` of
+-- `all` conditions. `open` are the open regions, each in the else of the one
+-- before.
 local Flat = {}
 Flat.__index = Flat
 
@@ -364,13 +369,14 @@ function Flat:__close(err)
   end
 end
 
--- What the body is given in the branch at place `at`: false for conditions
--- that do not hold, true for the one that does. Nobody knows those behind it.
+-- Returns the body's values in the branch at position `at`: false for
+-- conditions that do not hold, true for the one that does. Conditions after it
+-- are unknown.
 local function answers(flat, at)
   local out = {}
   for i, cond in ipairs(flat.all) do
     out[i] = i == at
-    if i > at then  -- a value of its own, so that Lua's `if` on it is told
+    if i > at then  -- a separate value, so that Lua's `if` on it is reported
       local known = type(cond) == "boolean"
       if known then out[i] = cond else out[i] = core.carried(cond & true) end
     end
@@ -387,7 +393,8 @@ local function open_next(flat, level)
   begin(region, level + 1)
 end
 
--- The innermost branch has been traced. The place of the next one, or nil.
+-- Ends the innermost branch's pass. Returns the position of the next branch, or
+-- nil.
 local function advance(flat, level)
   local region = flat.open[#flat.open]
   if not region.turned then
@@ -430,15 +437,16 @@ local function next_branch(flat)
   if at then return answers(flat, at) end
 end
 
--- On the host one branch runs.
+-- Runs one branch on the host.
 local function next_on_host(flat)
   if flat.begun then return nil end
   flat.begun = true
   return answers(flat, flat.last)
 end
 
--- The iterator of a chain of conditions. `last` is the place of what is left
--- when no traced one holds: that of one which holds, or behind them all.
+-- Returns the iterator of a chain of conditions. `last` is the position of the
+-- branch taken when no traced condition holds: that of a condition known to
+-- hold, or one after them all.
 local function flat_form(what, single, ...)
   local flat = setmetatable({what = what, single = single, all = {...},
                              conds = {}, at = {}, open = {}}, Flat)
@@ -465,11 +473,11 @@ local function flat_form(what, single, ...)
 end
 
 ---------------------------------------------------------------------------
--- What kernels call
+-- Functions that kernels call
 ---------------------------------------------------------------------------
 
---- if / else of the kernel. Locals that f and g assign are merged, and what
--- both return is what it returns.
+--- Branches in the kernel: if / else. Locals that f and g assign are merged,
+-- and it returns the results that both return.
 --
 --     k = cute.kernel(function(y)
 --       local i = cute.arch.thread_idx()
@@ -494,7 +502,7 @@ end
 --     y(3), y(4)  --> 2, 1
 ---@param cond boolean|cute.Value a plain boolean decides while tracing
 ---@param ... fun(): any f, g
----@return any ... what both return
+---@return any ... the results of both
 function branch.when(cond, ...)
   if select("#", ...) == 0 then return flat_form("cute.when", true, cond) end
   local f, g = ...
@@ -506,9 +514,10 @@ function branch.when(cond, ...)
   return trace_when(cond, f, g)
 end
 
---- if / elseif / else of the kernel: a `for` whose body is traced once for
--- each branch, with a Lua boolean in the place of each condition. What the
--- branches assign is merged. All conditions are computed ahead.
+--- Branches in the kernel: if / elseif / else. It is the iterator of a `for`
+-- whose body is traced once per branch, with a Lua boolean in place of each
+-- condition. Assignments of the branches are merged. All conditions are
+-- computed first.
 --
 --     k = cute.kernel(function(y)
 --       local i, x = cute.arch.thread_idx(), 0

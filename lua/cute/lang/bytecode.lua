@@ -1,11 +1,11 @@
---- What a Lua function's code says of it: the constants that it compares with,
--- the globals that it reads, the upvalues that it assigns. Read from what
--- string.dump gives, which is the same in every Lua 5.4.
+--- Reads a Lua function's bytecode: the constants that it compares with, the
+-- globals that it reads, the upvalues that it assigns. The code comes from
+-- string.dump, whose format is the same in every Lua 5.4.
 local core = require "cute.core"
 
 local bytecode = {}
 
--- The instructions, by their names; core/bind/trace.h has some of the numbers.
+-- The opcodes by name; core/bind/trace.h has some of the numbers.
 local OP, count = {}, 0
 for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
   LOADNIL GETUPVAL SETUPVAL GETTABUP GETTABLE GETI GETFIELD SETTABUP SETTABLE
@@ -60,7 +60,7 @@ local CONSTANT = {
   [4] = text, [20] = text,
 }
 
--- {code = its bytes, parameters = how many, k = constants, up = {{in_stack,
+-- Returns {code = bytes, parameters = count, k = constants, up = {{in_stack,
 -- index}, ...}, inner = its functions}; constants and upvalues count from 0.
 local function prototype(r)
   local p = {k = {}, up = {}, inner = {}}
@@ -76,12 +76,12 @@ local function prototype(r)
     byte(r)  -- kind
   end
   for i = 1, size(r) do p.inner[i] = prototype(r) end
-  for _ = 1, 4 do assert(size(r) == 0) end  -- what was stripped
+  for _ = 1, 4 do assert(size(r) == 0) end  -- stripped debug information
   return p
 end
 
--- The prototype of a Lua function; nil where it cannot be read, or is of more
--- than `most` bytes.
+-- Returns the prototype of a Lua function; nil where it cannot be read, or
+-- exceeds `most` bytes.
 local function read(f, most)
   if most and core.dumps_more(f, most) then return nil end
   local ok, dump = pcall(string.dump, f, true)
@@ -91,7 +91,7 @@ local function read(f, most)
   return ok and p or nil
 end
 
--- Goes through the instructions: op, a, b, c.
+-- Iterates over the instructions: op, a, b, c.
 local function instructions(p)
   local at = 1
   return function()
@@ -103,19 +103,20 @@ local function instructions(p)
 end
 
 ---------------------------------------------------------------------------
--- Questions
+-- Queries
 ---------------------------------------------------------------------------
 
---- Constant number i of a function, from 0 on; nil where it cannot be told.
+--- Returns constant i of a function, from 0 on; nil where it is unknown.
 function bytecode.constant(f, i)
   local p = read(f)
   return p and p.k[i]
 end
 
---- Is a function's body nothing at all, "empty", or no more than a "return"?
+--- Reports whether a function's body is "empty" or only a "return"; nil
+-- otherwise.
 ---@return string?
 function bytecode.idle(f)
-  local p, n = read(f, 64), 0  -- one that does anything is longer
+  local p, n = read(f, 64), 0  -- any useful function is longer
   if not p then return nil end
   for op, _, b in instructions(p) do
     if op == OP.RETURN0 or op == OP.RETURN and b == 1 then n = n + 1
@@ -125,7 +126,7 @@ function bytecode.idle(f)
   return n > 1 and "return" or "empty"
 end
 
--- Adds to `out` what p and its inner functions do with upvalue i: see below.
+-- Adds to `out` the uses of upvalue i in p and its inner functions: see below.
 local function uses(p, out)
   local function at(i)
     out[i] = out[i] or {keys = {}}
@@ -154,13 +155,13 @@ local function uses(p, out)
   return out
 end
 
--- Answers by dump: functions are made anew where their text runs again.
+-- Results by dump: functions are recreated where their text runs again.
 local answers, MOST = {n = 0}, 500
 
---- What a function and those within it do with its upvalues, from 1 on:
+--- Returns how a function and its inner functions use its upvalues, from 1 on:
 -- {whole = is its value taken as it is?, set = is it assigned?, keys =
--- {[constant that it is indexed with] = true: read, false: assigned}}. Those
--- that nothing is done with are absent. nil where the code cannot be read.
+-- {[constant that it is indexed with] = true: read, false: assigned}}. Unused
+-- upvalues are absent. Returns nil where the code cannot be read.
 ---@return table<integer, {whole: boolean?, set: boolean?, keys: table}>?
 function bytecode.upvalues(f)
   local ok, dump = pcall(string.dump, f, true)
@@ -175,7 +176,7 @@ function bytecode.upvalues(f)
   return out
 end
 
--- Where a jump or a branch of instruction i may go on.
+-- Returns the possible successors of instruction i.
 local function followers(i, w)
   local op, bx = w & 0x7f, w >> 15
   if op == OP.JMP then return i + 1 + (w >> 7) - 0xffffff end
@@ -190,9 +191,9 @@ end
 
 local flows = setmetatable({}, {__mode = "k"})
 
---- The code of a Lua function, by the numbers of its instructions from 0 on:
--- {n =, parameters =, op = {}, a = {}, b = {}, c = {}, k = {}: is bit k set?,
--- before = {[i] = those that i may follow}}; nil where it cannot be read.
+--- Returns the code of a Lua function by instruction number, from 0 on: {n =,
+-- parameters =, op = {}, a = {}, b = {}, c = {}, k = {}: is bit k set?, before
+-- = {[i] = predecessors of i}}; nil where it cannot be read.
 ---@return table?
 function bytecode.flow(f)
   if flows[f] then return flows[f] end
@@ -244,7 +245,7 @@ local function writing(a, b, t)
 end
 -- luacheck: pop
 
---- Is this a Lua whose code and hooks are known?
+--- Reports whether this is a Lua whose bytecode and hooks are known.
 ---@return boolean
 function bytecode.known()
   local p, q, r = read(straight), read(comparing), read(writing)

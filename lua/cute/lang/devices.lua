@@ -1,16 +1,17 @@
---- Devices: the simulator and GPUs, and that what a launch is given is there.
-local sign = require "cute.lang.sign"
+--- Devices: the simulator and GPUs, and checks that a launch's memory and
+-- stream belong to its device.
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local devices = {}
 
-local Device = {__closed = true,  -- to cute.lang.reach
-                __host = "device"}  -- no argument of a kernel
+local Device = {__closed = true,  -- see cute.lang.dependencies
+                __host = "device"}  -- not a kernel argument
 devices.Device = Device
 Device.__index = Device
 Device.__tostring = function(d) return d.name end
 
---- What a plain "sim" stands for.
+--- The architecture of a plain "sim".
 devices.ARCH = "sm_90a"
 
 local ARCHS = core.archs()
@@ -28,7 +29,7 @@ local function simulator(arch)
                        name = "simulator (" .. arch .. ")"}, Device)
 end
 
--- GPUs that were opened, by their numbers from 0 on.
+-- Opened GPUs, by number from 0 on.
 local opened = {}
 devices.opened = opened
 
@@ -51,14 +52,15 @@ local function gpu_device(ordinal)
   return known
 end
 
--- Is "auto" the simulator whatever there is? A text: why there is no GPU.
+-- If set, "auto" is always the simulator. A string is the reason why there is
+-- no GPU.
 devices.simulates = nil
 
---- Where kernels run: "sim", "sim:sm_80", "gpu", "gpu:1" (the second one),
--- "auto" (the GPU if there is one); "host", where a tensor is, is "sim". nil,
--- message when there is no GPU.
+--- Returns the device with this name: "sim", "sim:sm_80", "gpu", "gpu:1" (the
+-- second one), or "auto" (the GPU if there is one). "host", a tensor's
+-- location, means "sim". Returns nil and a message when there is no GPU.
 ---@param name? string
----@param arch? string what a plain "sim" stands for
+---@param arch? string the architecture of a plain "sim"
 function devices.device(name, arch)
   if getmetatable(name) == Device then return name end
   name = name or "auto"
@@ -87,7 +89,7 @@ function devices.device(name, arch)
   return simulator(target)
 end
 
--- Where the memory of an argument is; nil where it has none.
+-- Returns the device that holds an argument's memory; nil where it has none.
 local function place_of(v)
   local kind = core.typename(v[1])
   return kind == "buffer" and "host" or kind == "devbuf" and v[1].device or nil
@@ -97,7 +99,8 @@ local MOVE = "\n  t:to \"%s\" is a copy of a tensor there"
 
 local function said(place) return place == "host" and "the host" or place end
 
---- All memory of a launch on a device ("gpu") is there, or all is on the host.
+--- Checks that all memory of a launch is on its device ("gpu"), or all on the
+-- host.
 function devices.check_places(name, values, device)
   local first, at
   for i, v in ipairs(values) do
@@ -116,7 +119,7 @@ function devices.check_places(name, values, device)
   end
 end
 
---- The stream of a launch, which is one of its device.
+--- Checks that a launch's stream belongs to its device.
 function devices.check_stream(stream, device)
   local here = device.kind == "sim" and "sim" or device.place
   if stream and stream.device ~= here then
@@ -125,8 +128,8 @@ function devices.check_stream(stream, device)
   end
 end
 
---- The device of a launch: that which its options name, else the GPU where
--- some memory is, else the one by default.
+--- Returns the device of a launch: the one that its options name, else the GPU
+-- that holds an argument's memory, else the default.
 ---@param values? table[]
 ---@param opts table
 ---@param default string
@@ -140,9 +143,9 @@ function devices.pick(values, opts, default)
   return devices.device(named or default, opts.arch)
 end
 
-devices.trims = {}  -- what is called before cute.gpu.trim gives memory back
+devices.trims = {}  -- called before cute.gpu.trim frees memory
 
---- f lets go of memory that it keeps, whenever cute.gpu.trim is called.
+--- Registers f, which drops cached memory whenever cute.gpu.trim is called.
 function devices.on_trim(f) table.insert(devices.trims, f) end
 
 sign.strict("device", Device, "dev info place")

@@ -1,18 +1,19 @@
---- Fields of tables that the body of a loop or branch writes.
+--- Tracks fields of tables that the body of a loop or branch writes.
 --
--- While a body runs, core.note has every table copied before its first write
--- (core/bind/table_writes.c): at the end, what differs between table and copy
--- changed, and before the next pass all is as it was. Nothing is searched for
--- but the names of tables that did change, from what the body can reach: a
--- table that is not found was made inside, and nobody outside knows it.
+-- While a body runs, core.note copies every table before its first write
+-- (core/bind/writelib.c). At the end, the differences between table and copy
+-- are the changes; before the next pass all tables are restored. The only
+-- search is for the names of changed tables, from the values that the body can
+-- reach. A table that is not found was made inside, and nothing outside refers
+-- to it.
 local core = require "cute.core"
-local reach = require "cute.lang.reach"
+local dependencies = require "cute.lang.dependencies"
 
 local fields = {}
 
--- The innermost open region: {outer = that around it, writes = what it wrote
--- in this pass}. Writes are as core.note has them: [t] = copy of t, or false
--- for a table made inside; [i] = t; [co] = true for a coroutine that began.
+-- The innermost open region: {outer = enclosing region, writes = its writes in
+-- this pass}. Writes have the form of core.note: [t] = copy of t, or false for
+-- a table made inside; [i] = t; [co] = true for a coroutine that began.
 local top
 
 local function go_on(region)
@@ -35,22 +36,22 @@ local function restore(region)
   region.writes = {}
 end
 
---- No region is open.
+--- Forgets all regions.
 function fields.reset() top = nil end
 
---- A region opens.
+--- Opens a region.
 function fields.open()
   go_on {outer = top, writes = {}}
   return top
 end
 
---- All tables are again as they were when the region opened.
+--- Restores all tables to their state when the region opened.
 function fields.rewind(region)
   restore(region)
   go_on(region)
 end
 
---- The region ends; what it wrote, the one around it wrote.
+--- Closes the region; its writes become writes of the enclosing one.
 function fields.close(region)
   local outer, writes = region.outer and region.outer.writes, region.writes
   for _, t in ipairs(outer and writes or {}) do
@@ -66,7 +67,7 @@ function fields.close(region)
   go_on(region.outer)
 end
 
---- The region ends, as do those in it, and nothing of them stays.
+--- Closes the region and those inside it, and undoes their writes.
 function fields.abandon(region)
   local around = top
   while around and around ~= region do around = around.outer end
@@ -78,7 +79,7 @@ function fields.abandon(region)
   go_on(top)
 end
 
---- t[k] = v, without asking a metamethod.
+--- Sets t[k] = v without calling a metamethod.
 function fields.set(t, k, v)
   local writes = top.writes
   if writes[t] == nil then
@@ -89,8 +90,8 @@ function fields.set(t, k, v)
   rawset(t, k, v)
 end
 
---- f(), to which what was written since `region` opened, in it and in those
--- in it, is that of the innermost region.
+--- Calls f() with the innermost region holding all writes since `region`
+-- opened, those of the regions inside it included.
 ---@param region table
 ---@param f function
 function fields.since(region, f)
@@ -119,14 +120,14 @@ end
 
 local ORDER = {number = 1, string = 2}
 
--- An order of keys that is the same in every process, where there is one.
+-- Orders keys the same way in every process, where they have an order.
 local function before(a, b)
   local x, y = ORDER[type(a)] or 3, ORDER[type(b)] or 3
   if x ~= y or x == 3 then return x < y end
   return a < b
 end
 
---- Has a coroutine that began in this pass not come to its end?
+--- Reports whether a coroutine that began in this pass is still suspended.
 ---@return boolean
 function fields.suspended()
   for co in next, top.writes do
@@ -137,7 +138,7 @@ function fields.suspended()
   return false
 end
 
---- Tables that got another metatable in this pass, as a set.
+--- Returns the set of tables that got another metatable in this pass.
 ---@return table<table, true>
 function fields.metatables()
   local set_of = {}
@@ -147,8 +148,8 @@ function fields.metatables()
   return set_of
 end
 
---- What changed in this pass: {t =, k =, from =, to =} each, with
--- `appends` where it made a list longer.
+--- Returns the changes of this pass, each {t =, k =, from =, to =}, with
+-- `appends` where the change made a list longer.
 function fields.changes()
   local list, writes = {}, top.writes
   for _, t in ipairs(writes) do
@@ -172,9 +173,9 @@ end
 -- The names of tables
 ---------------------------------------------------------------------------
 
--- A place is {t =, up = place of a table that holds t under `key`} or, at its
--- root, {t =, name =, root = what the caller knows it by, fixed = is it always
--- that table?}.
+-- A place describes how to reach table t. It is {t =, up = place of a table
+-- that holds t under `key`} or, at its root, {t =, name =, root = the caller's
+-- id for it, fixed = is it always that table?}.
 local META = {}  -- the key of a metatable
 
 local function step(name, key)
@@ -186,7 +187,8 @@ local function step(name, key)
   return ("%s[%s]"):format(name, core.show(key))
 end
 
---- How a script would write the field k of the table at a place.
+--- Returns the expression that a script would write for field k of the table at
+-- a place.
 ---@param place table
 ---@param k any
 ---@return string
@@ -211,12 +213,12 @@ local function each_inside(t, see)
   if type(meta) == "table" then see(meta, META) end
 end
 
---- Where tables are found from the roots, by the shortest way.
+--- Returns where tables are found from the roots, by the shortest path.
 ---@param roots table[] places
 ---@param wanted table<table, true>
----@return table<table, table> places of those that were found
+---@return table<table, table> places of the tables that were found
 function fields.find(roots, wanted)
-  local fixed, queue, seen, found = reach.fixed(), {}, {}, {}
+  local fixed, queue, seen, found = dependencies.fixed(), {}, {}, {}
   local left = 0
   for _ in next, wanted do left = left + 1 end
   local function add(place)
@@ -239,8 +241,8 @@ function fields.find(roots, wanted)
   return found
 end
 
---- The way to a place: its root (and `from`, the table that it always is), and
--- the keys from there on.
+--- Returns the path to a place: its root (and `from`, if that is always the
+-- same table), and the keys from there on.
 function fields.way(place)
   if not place.up then
     return {root = place.root, from = place.fixed and place.t or nil}
@@ -250,7 +252,7 @@ function fields.way(place)
   return way
 end
 
---- The table that a way leads to from t, or nil.
+--- Returns the table at the end of a path from t, or nil.
 function fields.follow(way, t)
   for _, key in ipairs(way) do
     if type(t) ~= "table" then return nil end

@@ -1,5 +1,5 @@
---- The folders of one user, by XDG's base directories: absolute, or nil where
--- there is no home. Nothing is made.
+--- The folders of one user, after the XDG Base Directory Specification:
+-- absolute paths, or nil where there is no home. No folder is created.
 local folders = {}
 
 local function of(base, below)
@@ -11,13 +11,13 @@ local function of(base, below)
   return base .. "/cutelua"
 end
 
---- What was measured here and is to be kept.
+--- Returns the folder for measurements to keep.
 ---@return string?
 function folders.data()
   return of(os.getenv "XDG_DATA_HOME", "/.local/share")
 end
 
---- What the program remembers from one run to the next.
+--- Returns the folder for state that the program keeps between runs.
 ---@return string?
 function folders.state()
   return of(os.getenv "XDG_STATE_HOME", "/.local/state")

@@ -5,20 +5,20 @@
 --     add(A, B, C):launch {grid = 8, block = 128}             -- at once
 --     local run = cute.compile(add, A, B, C, {grid = 8, block = 128})
 --     run:launch()                                            -- many times
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local unused = require "cute.lang.unused"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local progress = require "cute.lang.progress"
 local report = require "cute.lang.report"
-local runs = require "cute.lang.runs"
+local history = require "cute.lang.history"
 local source = require "cute.lang.source"
 
 local kernel = {device = devices.device}
 
--- `cutelua debug`, `cutelua check`: {run = function(program, options)}, in the
--- place of core.sim_run; while somebody debugs record = cute.debug.locals.new,
--- too.
+-- Set by `cutelua debug` and `cutelua check`: {run = function(program,
+-- options)} replaces core.sim_run. The debugger also sets record =
+-- cutelua.debug.locals.new.
 kernel.runner = nil
 
 local function recorder() return kernel.runner and kernel.runner.record end
@@ -26,10 +26,10 @@ local function recorder() return kernel.runner and kernel.runner.record end
 local Device, opened = devices.Device, devices.opened
 
 ---------------------------------------------------------------------------
--- Programs: a traced kernel and what was made of it
+-- Programs: a traced kernel and its compiled forms
 ---------------------------------------------------------------------------
 
--- __closed is to cute.lang.reach; __host: no argument of a kernel.
+-- __closed: see cute.lang.dependencies. __host: not a kernel argument.
 local Program = {__closed = true, __host = "traced program"}
 
 -- Fields made on demand: source (CUDA C), ir (text), resources, warnings (a
@@ -53,10 +53,11 @@ function Program.__tostring(p)
     :format(p.info.name, p.info.instructions, p.info.smem)
 end
 
---- CUDA C for an architecture, and the script's line of each of its lines.
+--- Returns CUDA C for an architecture, and the script's line for each of its
+-- lines.
 ---@param arch? string
----@return string text, string[] lines, string name what it is called there,
--- string[] options what it is to be compiled with
+---@return string text, string[] lines, string name in the text, string[]
+-- options for the compiler
 function Program:cuda(arch)
   arch = arch or self.arch
   local sm = devices.sm(arch)
@@ -77,8 +78,8 @@ end
 
 --- Compiles for an architecture: {cubin=, resources=, log=, ...}.
 ---@param arch? string
----@param lines? boolean with line information, for who shows what became of
--- the text
+---@param lines? boolean with line information, for tools that show the compiled
+-- code
 ---@return table? compiled
 ---@return string? message
 function Program:compile(arch, lines)
@@ -103,13 +104,13 @@ end
 -- Launching
 ---------------------------------------------------------------------------
 
--- The most that the hardware takes along x, y, z, and of threads in a block.
+-- The hardware's limits along x, y, z, and for the threads of a block.
 local MOST = {grid = {(1 << 31) - 1, 65535, 65535},
               block = {math.huge, math.huge, 64},
               cluster = {math.huge, math.huge, math.huge}}
 local ALL = {block = {1024, "threads"}, cluster = {16, "blocks"}}
 
---- One to three extents of a grid, block or cluster, checked.
+--- Returns the one to three extents of a grid, block or cluster, checked.
 ---@param what string "grid" "block" "cluster"
 ---@param v integer|integer[]
 function kernel.extents(what, v)
@@ -148,10 +149,11 @@ end
 
 local extents = kernel.extents
 
---- Has a grid, of kernel.extents, no blocks: does a launch run nothing?
+--- Reports whether a grid from kernel.extents is empty, so that a launch runs
+-- nothing.
 function kernel.empty(grid) return grid[1] * grid[2] * grid[3] == 0 end
 
---- Refuses counts of launches that are none.
+--- Raises an error unless n is a possible number of launches.
 ---@param n integer
 function kernel.times(n)
   if n < 0 or n > MOST.grid[1] then
@@ -160,8 +162,9 @@ function kernel.times(n)
   end
 end
 
---- The extents of a cluster, which divide those of the grid (nil: not known
--- yet). More than 8 blocks not every GPU of sm_90 has; it is asked.
+--- Returns the extents of a cluster, which divide those of the grid (nil: not
+-- known yet). Clusters of more than 8 blocks do not exist on every GPU of
+-- sm_90; the driver decides.
 ---@param cluster? integer|integer[] 1 when absent
 ---@param grid? integer[]
 ---@return integer[]
@@ -177,7 +180,7 @@ function kernel.cluster(cluster, grid)
   return cluster
 end
 
--- What launch, compile and trace know, and what each may be.
+-- Options of launch, compile and trace, with their types.
 local LAUNCH = {
   grid = "integer table", block = "integer table", cluster = "integer table",
   pdl = "boolean", cooperative = "boolean", device = "string table",
@@ -190,11 +193,12 @@ kernel.OPTIONS = LAUNCH
 
 local NUMERICS = {"fmad", "fastmath"}
 
--- Those that a prepared launch may have, or not.
+-- Option names that a prepared launch may lack.
 local OPTIONAL = ""
 for name in pairs(LAUNCH) do OPTIONAL = OPTIONAL .. " " .. name end
 
--- What a type alone does not say of an option's value; false: it is good.
+-- Returns what an option's value should be, where its type alone does not
+-- decide; false if the value is valid.
 local function is_odd(name, value)
   if name == "faults" then
     return value ~= "return" and value ~= "raise"
@@ -212,7 +216,7 @@ local function is_odd(name, value)
   end
 end
 
---- Refuses options that are not known, or of another type.
+--- Raises an error for an unknown option, or one with a wrong type.
 ---@param opts? table
 ---@param known? table<string, string> types by name; a launch's when absent
 function kernel.check_options(opts, known)
@@ -258,13 +262,13 @@ function Prepared.__tostring(p)
   return ("%s on %s"):format(tostring(p.program), tostring(p.device))
 end
 
---- A launch as core.sim_run takes it.
+--- Returns a launch in the form that core.sim_run takes.
 ---@param p table a prepared launch
 ---@param opts table
 function kernel.sim_launch(p, opts, values, grid)
   devices.check_places(p.program.info.name, values, "host")
   if p.cooperative then
-    require "cute.profile.targets".check_resident(p, grid)
+    require "cute.targets".check_resident(p, grid)
   end
   return {
     grid = grid, block = p.block, pdl = p.pdl, args = values, sm = p.device.sm,
@@ -292,9 +296,9 @@ local function run_sim(p, opts, values, grid)
   return found
 end
 
--- What a launch gives back. One that failed raises, or with faults = "return"
--- gives nil, the message and (on the simulator) the report; misuse raises all
--- the same.
+-- Returns a launch's result. A failed launch raises, or with faults = "return"
+-- returns nil, the message and (on the simulator) the report. Misuse always
+-- raises.
 local function outcome(name, faults, ok, result, more)
   if ok then return result end
   local message = report.outcome(result)
@@ -307,10 +311,10 @@ local function outcome(name, faults, ok, result, more)
   report.raise(message)
 end
 
---- Arguments for the driver: a device tensor's buffer as it is; a host
--- tensor's is copied for the launch, and back after it if the kernel writes
--- argument i.
----@param name string the kernel's
+--- Returns the arguments for the driver: a device tensor's buffer as it is. A
+-- host tensor's buffer is copied for the launch, and back after it if the
+-- kernel writes argument i.
+---@param name string the kernel's name
 ---@param device table
 ---@param values table[]
 ---@param written fun(i: integer): boolean
@@ -349,8 +353,8 @@ local function gpu_values(p, values)
   end)
 end
 
--- The program's kernel on a GPU, loaded once: its module stays until the
--- program goes, or the context is lost.
+-- Returns the program's kernel on a GPU, loaded once. Its module stays until
+-- the program is collected or the context is lost.
 local function load_gpu(program, dev)
   local compiled, message = program:compile()
   if not compiled then return nil, message end
@@ -363,7 +367,7 @@ local function load_gpu(program, dev)
   return f, message
 end
 
--- A launch of p's kernel on its GPU, with these values.
+-- Returns a launch of p's kernel on its GPU, with these values.
 local function gpu_launch(p, args, grid)
   devices.check_stream(p.stream, p.device)
   local f, message = load_gpu(p.program, p.device.dev)
@@ -374,7 +378,7 @@ local function gpu_launch(p, args, grid)
                     smem = p.program.info.smem, stream = p.stream}
 end
 
--- Numbers and addresses of 0, for a launch that is always given others.
+-- Returns zeros and null addresses, for a launch that always gets other values.
 local function no_values(program)
   local args = {}
   for i, a in ipairs(program.info.args) do
@@ -396,7 +400,8 @@ local function prepare_gpu(p)
   local run, message = gpu_launch(p, args)
   if not run then return nil, message end
   p.run, p.copies = run, copies
-  if not next(copies) and not p.program.info.prints then  -- one call
+  -- launch with one call
+  if not next(copies) and not p.program.info.prints then
     local launch, faults = run.launch, p.faults
     p.launcher = not faults and core.launcher(run, p.kind, true)
     p.launch = function(_, opts)
@@ -410,7 +415,7 @@ local function prepare_gpu(p)
   return p
 end
 
--- Leaves with the program what core.launch_known needs.
+-- Stores with the program what core.launch_known needs.
 local function keep_launch(p)
   local launches, device = p.program.launches, p.device
   if device.kind == "gpu" and not next(p.copies) then
@@ -430,22 +435,22 @@ local function run_gpu(p, opts, values, grid)
     if not launch then report.raise(message) end
   end
   for buffer, copy in pairs(copies) do copy.buffer:upload(buffer) end
-  runs.launch(p, launch, opts.stream)
+  history.launch(p, launch, opts.stream)
   for buffer, copy in pairs(copies) do
     if copy.written then copy.buffer:download(buffer) end
   end
   if p.program.info.prints and not p.device.dev:capturing() then
-    p.device.dev:sync()  -- its text is there
+    p.device.dev:sync()  -- its output is complete
   end
   return true
 end
 
--- What kinds of devices do differently: make a launch ready, and run it.
+-- Functions by kind of device: prepare a launch, and run it.
 local KINDS = {sim = {prepare = function(p) return p end, run = run_sim},
                gpu = {prepare = prepare_gpu, run = run_gpu}}
 
--- What a prepared launch was compiled for, of these options, as text; nil: any
--- value is good.
+-- Returns as text the value of an option that a prepared launch was compiled
+-- for; nil where any value is valid.
 local function compiled_for(p, k, v)
   local device = p.device
   if k == "fmad" or k == "fastmath" then return tostring(p.program.numerics[k])
@@ -461,7 +466,7 @@ local function compiled_for(p, k, v)
   end
 end
 
--- A prepared launch is what it was compiled for.
+-- Checks the options against those that the launch was compiled with.
 local function check_compiled(p, opts)
   for k, v in pairs(opts or {}) do
     local was = compiled_for(p, k, v)
@@ -477,7 +482,7 @@ end
 local function run_now(p, opts, values, grid)
   local faults, name = opts.faults or p.faults, p.program.info.name
   local ok, result = pcall(KINDS[p.device.kind].run, p, opts, values, grid)
-  if ok then runs.note(p, result) end
+  if ok then history.note(p, result) end
   if not ok or result == true or result.ok then
     return outcome(name, faults, ok, result)
   end
@@ -485,8 +490,7 @@ local function run_now(p, opts, values, grid)
   return outcome(name, faults, false, fault, result)
 end
 
--- A launch whose options are known to be good, with values and a grid of its
--- own or p's.
+-- Runs a launch whose options are checked, with its own or p's values and grid.
 local function run(p, opts, values, grid)
   core.outside()
   local name = p.program.info.name
@@ -514,13 +518,13 @@ local function run(p, opts, values, grid)
   return run_now(p, opts, values, grid)
 end
 
---- Runs it. On a GPU: true once it is queued (host tensors: once it is done
--- and they are written; where the kernel prints: once it has). On the
--- simulator: its report. A kernel at fault, and a driver that refuses, raise;
--- with faults = "return" they give nil, a message and the simulator's report.
--- (What a GPU has only queued may fail in a later statement, which names the
--- kernels that ran.) What a kernel prints goes to `output` (a file; standard
--- output when absent, nowhere when false).
+--- Runs the prepared launch. On a GPU it returns true once the launch is
+-- queued; with host tensors once they are written; if the kernel prints, once
+-- it has. On the simulator it returns the report. A fault of the kernel or an
+-- error of the driver raises. With faults = "return" it returns nil, a message
+-- and the simulator's report. (A launch that a GPU has only queued may fail in
+-- a later statement, which names the kernels that ran.) The kernel's output
+-- goes to `output`: a file; standard output when absent, nowhere when false.
 ---@param opts? {seed: integer, threads: integer, faults: string, output: any}
 ---@return table|true|nil result
 ---@return string? message
@@ -531,7 +535,7 @@ function Prepared:launch(opts)
   return run(self, opts, nil, opts and opts.grid and extents("grid", opts.grid))
 end
 
---- n launches, one behind the other.
+--- Launches n times in a row.
 ---@param n integer
 ---@return true
 function Prepared:launch_n(n)
@@ -545,7 +549,7 @@ local function is_options(x)
     and (x.grid or x.block or x.device or x.arch) ~= nil
 end
 
--- What a prepared launch does where it is more than a call of the driver.
+-- Launches where one call of the driver is not enough.
 local function launch_with(p, ...)
   local n, opts = select("#", ...), nil
   local args = {...}
@@ -558,15 +562,16 @@ local function launch_with(p, ...)
   return run(p, opts, values, opts and opts.grid and extents("grid", opts.grid))
 end
 
---- Runs it with other arguments of the same kinds; behind them there may be
--- options, as launch has them.
+--- Runs it with other arguments of the same kinds. Options may follow them, as
+-- for launch.
 function Prepared.__call(p, ...)
   local known = rawget(p, "launcher")
   if known and known(p, ...) then return true end
   return launch_with(p, ...)
 end
 
---- Lets go of the arguments that it was made with: it has to be given others.
+--- Releases the arguments that it was made with; later launches have to pass
+-- others.
 ---@return true
 function Prepared:forget()
   self.values, self.copies, self.launch, self.launch_n = nil, nil, nil, nil
@@ -577,8 +582,7 @@ function Prepared:forget()
   return true
 end
 
---- Runs it with other arguments if they are of its kinds; false where they
--- are not.
+--- Runs it with other arguments if their kinds match; returns false if not.
 ---@param opts {seed: integer?, stream: any} of this launch
 ---@return boolean
 function Prepared:try(opts, ...)
@@ -610,7 +614,8 @@ local function prepare(program, kind, values, opts, device)
   return KINDS[device.kind].prepare(p)
 end
 
--- The program for an architecture; what was made of it is shared by all.
+-- Returns the program for an architecture; all architectures share what was
+-- made.
 local function view(program, arch)
   local p = program.views[arch]
   if p then return p end
@@ -621,7 +626,7 @@ local function view(program, arch)
   return setmetatable(p, Program)
 end
 
---- A launch of the simulator's, as core.sim_run takes it, on another device.
+--- Returns a simulator's launch, as core.sim_run takes it, for another device.
 ---@return table? prepared
 ---@return string? message
 function kernel.elsewhere(program, launch, device)
@@ -642,7 +647,8 @@ Kernel.__index = Kernel
 
 function Kernel.__tostring(k) return "kernel " .. k.name end
 
--- What a kernel takes, and how many arguments it got, in words.
+-- Returns a sentence with a kernel's parameters and the number of arguments
+-- passed.
 local function counted(k, n)
   local names, u = {}, debug.getinfo(k.func, "u")
   for i = 1, u.nparams do names[i] = debug.getlocal(k.func, i) or "?" end
@@ -651,7 +657,8 @@ local function counted(k, n)
     u.nparams, u.nparams == 1 and "" or "s", table.concat(names, ", "), n)
 end
 
--- The first parameter that is nil, in words; nil where there is none.
+-- Returns a sentence that names the first parameter that is nil; nil where
+-- there is none.
 local function missing(k, args)
   if args.n < k.takes then
     return counted(k, args.n) .. ": the missing ones are nil"
@@ -664,7 +671,7 @@ local function missing(k, args)
   end
 end
 
-local made = 0  -- programs
+local made = 0  -- number of programs
 
 local function new_program(k, args, kind, opts)
   opts.missing, opts.min_blocks = missing(k, args), k.min_blocks
@@ -685,10 +692,11 @@ local function new_program(k, args, kind, opts)
   return program
 end
 
--- Of one kind: what the traces read may change from launch to launch.
+-- The most programs kept for one kind. The values that traces read may change
+-- from launch to launch.
 local MOST_PROGRAMS = 16
 
--- The block, cluster and numerics of a launch in a number
+-- Packs the block, cluster and numerics of a launch into one number
 -- (core/bind/launchlib.c).
 local function launch_number(block, cluster, fmad, fastmath)
   return block[1] | block[2] << 11 | block[3] << 22
@@ -696,8 +704,8 @@ local function launch_number(block, cluster, fmad, fastmath)
     | cluster[1] << 34 | cluster[2] << 39 | cluster[3] << 44
 end
 
--- The kernel's program for these arguments, with all that it read as it is;
--- the kind of these.
+-- Returns the kernel's program for these arguments, provided that all it read
+-- is unchanged, and the kind of the arguments.
 local function specialise(k, args, block, cluster, fmad, fastmath)
   local launch = launch_number(block, cluster, fmad, fastmath)
   local kind, hash, held, overlap = core.kind(args, launch)
@@ -714,15 +722,15 @@ local function specialise(k, args, block, cluster, fmad, fastmath)
   return program, kind
 end
 
--- The first of three that is not nil.
+-- Returns the first of three values that is not nil.
 local function either(a, b, c)
   if a ~= nil then return a end
   if b ~= nil then return b end
   return c
 end
 
--- What a launch says of float arithmetic, else its kernel: fmad, fastmath,
--- which contracts too unless fmad = false says not to.
+-- Returns a launch's options for float arithmetic, with the kernel's as
+-- defaults: fmad and fastmath. fastmath implies fmad unless fmad = false.
 local function numerics_of(k, opts)
   local fastmath = either(opts.fastmath, k.fastmath, false)
   return either(opts.fmad, k.fmad, fastmath), fastmath
@@ -732,8 +740,8 @@ local Call = {__closed = true, __host = "call of a kernel"}
 Call.__index = Call
 kernel.Call = Call
 
---- The block of a launch: the kernel's own, where it has one. Raises
--- [bad-launch] where another one is given.
+--- Returns the block of a launch: the kernel's own, where it has one. Raises
+-- [bad-launch] where the launch gives another.
 ---@param given? integer|integer[]
 function Call:block(given)
   local own = self.kernel.block
@@ -759,8 +767,8 @@ local function traced(call, opts)
                     numerics_of(call.kernel, opts))
 end
 
---- Traces (no device needed): a program with .source, .ir, .resources, those
--- of `arch` (sm_90a when absent).
+--- Traces (no device needed). Returns a program with .source, .ir and
+-- .resources for `arch` (sm_90a when absent).
 ---@param opts table {block: integer|integer[], arch: string, fmad: boolean,
 -- fastmath: boolean}
 function Call:trace(opts)
@@ -790,8 +798,8 @@ local launch_anew = sign.guard("call:launch(opts?)", function(call, opts)
   return run(p, opts)
 end, Call)
 
---- Traces, compiles and runs: see Prepared:launch. No GPU or no compiler is a
--- failure of the launch, too.
+--- Traces, compiles and runs: see Prepared:launch. A missing GPU or compiler
+-- counts as a failed launch.
 function Call.launch(call, ...)
   if core.launch_known(call, (...), Device, opened) then return true end
   return launch_anew(call, ...)
@@ -833,9 +841,10 @@ local function check_kernel_options(name, opts)
   end
 end
 
---- Makes a kernel of a Lua function. fmad = true: a product and a sum are one
--- FMA; fastmath = true: that, and approximations of the hardware for f32.
----@param name string its name in CUDA C
+--- Makes a kernel of a Lua function. With fmad = true a multiplication and an
+-- addition become one FMA. fastmath = true implies it, and uses the hardware's
+-- approximations for f32.
+---@param name string the kernel's name in CUDA C
 ---@param opts? table {block: any, min_blocks: integer, fmad: boolean,
 -- fastmath: boolean}|fun(...)
 ---@param func? fun(...)
@@ -863,23 +872,20 @@ function kernel.kernel(name, opts, func)
 end
 
 sign.strict("kernel", Kernel, "block min_blocks")
-require "cute.lang.questions".add(Call, Prepared, run, check_options)
 
 sign.class("call", Call, [[
-  trace(opts?) compile(opts?) block(given?) check(opts?) profile(opts?)
-  find_swizzle(opts?) estimate(opts?) timeline(opts?)
-  preflight(target?, opts?)
+  trace(opts?) compile(opts?) block(given?)
 ]])
 sign.class("program", Program, [[
   cuda(arch?: string) compile(arch?: string, lines?: boolean)]],
   "arch grid device args run copies launch launch_n program " .. OPTIONAL)
 sign.class("prepared", Prepared,
   "launch(opts?) launch_n(n: integer) try(opts: table, arguments...) "
-  .. "check(opts?) estimate(opts?) forget()",
+  .. "forget()",
   "run copies program values " .. OPTIONAL)
 
---- A prepared launch of a kernel with these arguments; a last table with
--- grid, block, device, arch, seed are the launch's options.
+--- Prepares a launch of a kernel with these arguments. A last table with grid,
+-- block, device, arch or seed holds the launch's options.
 --
 --     k = cute.kernel(function(x) x[0] = x[0] + 1 end)
 --     x = cute.zeros({1}, cute.f32)

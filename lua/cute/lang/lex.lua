@@ -1,8 +1,7 @@
---- What is learned from a Lua text: its tokens, and which names a line
--- assigns.
+--- Scans Lua text: its tokens, and the names that each line assigns.
 local lex = {}
 
---- Lua's own words, as a set.
+--- Lua's keywords, as a set.
 lex.KEYWORDS = {}
 for word in ([[and break do else elseif end false for function goto if in
   local nil not or repeat return then true until while]]):gmatch "%S+" do
@@ -28,7 +27,8 @@ local function newlines(s, i, j)
   return n
 end
 
--- Where the string or comment that starts at i ends; nil when none does.
+-- Returns the position after the string or comment that starts at i; nil when
+-- none starts there.
 local function skip_text(s, i)
   local first = s:byte(i)
   if first == 45 and s:byte(i + 1) == 45 then  -- two dashes
@@ -45,7 +45,8 @@ local function skip_text(s, i)
   end
 end
 
--- Is the text of s that begins at i and that skip_text ended at `to` open?
+-- Reports whether the string or comment of s that begins at i, and that
+-- skip_text ended at `to`, is unterminated.
 local function open_kind(s, i, to)
   local dashes = s:byte(i) == 45
   local equals = s:match("^%[(=*)%[", dashes and i + 2 or i)
@@ -57,8 +58,8 @@ local function open_kind(s, i, to)
     and "string"
 end
 
---- Where the string or comment begins that is open at the end of a text, and
--- which it is: "string", "long" or "comment"; nil where none is.
+--- Returns the start and kind ("string", "long" or "comment") of the string or
+-- comment that a text leaves unterminated; nil where there is none.
 ---@param s string
 ---@return integer? from, string? kind
 function lex.unfinished(s)
@@ -71,7 +72,7 @@ function lex.unfinished(s)
       local quoted = s:find("^[\"']", i)
       local line_end = quoted and s:find("\n", i, true)
       if line_end and line_end < to then
-        to = line_end  -- a mistake, which ends with its line
+        to = line_end  -- an error, which ends with its line
       elseif open_kind(s, i, to) then
         return i, open_kind(s, i, to)
       end
@@ -80,8 +81,9 @@ function lex.unfinished(s)
   end
 end
 
---- Tokens of a Lua text: {text =, from =, line =, name = boolean} each, without
--- comments; strings become '""', keywords are no names.
+--- Returns the tokens of a Lua text, each {text =, from =, line =, name =
+-- boolean}. Comments are left out, strings become '""', and keywords are not
+-- names.
 ---@param s string
 ---@return table[]
 function lex.tokens(s)
@@ -106,8 +108,8 @@ function lex.tokens(s)
   return out
 end
 
--- Adds the names in front of an `=`, "local a, b ": the variables that it
--- assigns.
+-- Adds the variables that an `=` assigns, given the text before it, "local a, b
+-- ".
 local function add_assigned(before, names)
   local back, i = before:reverse(), 1
   repeat
@@ -118,14 +120,15 @@ local function add_assigned(before, names)
   until back:byte(i - 1) ~= 44  -- a comma
 end
 
---- The names that each line of a text assigns, {[line] = {name, ...}}: values
--- are called by them. Lines without are absent. A trace reads all of the text,
--- so that only characters of interest are looked at.
+--- Returns the names that each line of a text assigns, {[line] = {name, ...}};
+-- traced values are named after them. Lines without assignments are absent. A
+-- trace scans the whole text, so only the relevant characters are looked at.
 ---@param s string
 ---@return table<integer, string[]>
 function lex.assigned(s)
   local lines, line, i = {}, 1, 1
-  local before, from = "", 1  -- what is in front: before, and s from `from` on
+  -- the statement so far: `before`, then s from `from` on
+  local before, from = "", 1
   while true do
     local at = s:find("[\n=%-\"'%[<>~]", i)
     if not at then return lines end

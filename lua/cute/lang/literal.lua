@@ -1,10 +1,10 @@
---- Tables of numbers, words and tables as Lua writes them, read as data: a
--- text is never run, whatever it holds.
+--- Parses Lua tables of numbers, words and tables as data. The text is never
+-- run.
 --
 --     literal.read('return {card = "H200", sms = 132, {1, 2.5}} -- a table')
 local literal = {}
 
-local MOST_LEVELS = 100  -- of tables in tables
+local MOST_LEVELS = 100  -- nesting depth of tables
 local ESCAPES = {a = "\a", b = "\b", f = "\f", n = "\n", r = "\r", t = "\t",
   v = "\v", ["\\"] = "\\", ['"'] = '"', ["'"] = "'", ["\n"] = "\n"}
 local NAMED = {["true"] = true, ["false"] = false}
@@ -16,7 +16,7 @@ local function wrong(text, at, want)
     word and ("'%s'"):format(word:sub(1, 40)) or "its end"), 0)
 end
 
--- The first place from `at` on that is no space and no comment.
+-- Returns the first position from `at` on that is neither space nor comment.
 local function skip(text, at)
   while true do
     at = text:match("^%s*()", at)
@@ -28,7 +28,8 @@ local function skip(text, at)
   end
 end
 
--- The character of the escape whose backslash is at `at`, and where it ends.
+-- Returns the character of the escape whose backslash is at `at`, and the
+-- position after it.
 local function escaped(text, at)
   local digits = text:match("^%d%d?%d?", at + 1)
   local hex = text:match("^x(%x%x)", at + 1)
@@ -41,7 +42,7 @@ local function escaped(text, at)
   return c, at + 2
 end
 
--- The string whose quote is at `at`, and where it ends.
+-- Returns the string whose quote is at `at`, and the position after it.
 local function read_string(text, at)
   local quote, out = text:sub(at, at), {}
   local plain = "^[^\\\n" .. quote .. "]*()"
@@ -58,8 +59,8 @@ end
 
 local read_value
 
--- A field's key, "[...]" or a name in front of "="; nil where it has none;
--- and where its value begins.
+-- Returns a field's key, "[...]" or a name in front of "=" (nil where it has
+-- none), and the position where its value begins.
 local function read_key(text, at, level)
   local name, after = text:match("^([%a_][%w_]*)()", at)
   local key = name
@@ -80,7 +81,7 @@ local function read_key(text, at, level)
   return nil, at
 end
 
--- The table whose brace is at `at`, and where it ends.
+-- Returns the table whose brace is at `at`, and the position after it.
 local function read_table(text, at, level)
   local out, n = {}, 0
   if level > MOST_LEVELS then wrong(text, at, "too many levels") end
@@ -101,7 +102,7 @@ local function read_table(text, at, level)
   return out, at + 1
 end
 
--- The value that begins at `at`, and where it ends.
+-- Returns the value that begins at `at`, and the position after it.
 function read_value(text, at, level)
   local c = text:sub(at, at)
   if c == "{" then return read_table(text, at, level) end
@@ -117,7 +118,7 @@ function read_value(text, at, level)
   return value, at + #digits
 end
 
---- The value of a text `return VALUE`; nil and what is wrong with it.
+--- Returns the value of a text `return VALUE`; nil and the error otherwise.
 ---@param text string
 ---@return any value
 ---@return string? why

@@ -1,16 +1,16 @@
---- What a launch on the simulator leaves behind, kept: the memory that it
--- writes, and that it was the launch in front of the next. For who only tries a
--- launch, or runs it again.
+--- Saves and restores everything that a simulator launch leaves behind: the
+-- memory that it writes, and its role as the launch in front of the next one.
+-- Used to try a launch without effect, or to run it again.
 local core = require "cute.core"
 
 local memory = {}
 
---- Keeps what a launch of a program with these arguments may change.
+--- Saves all state that a launch of a program with these arguments may change.
 ---@param program table
 ---@param args table[] as core.sim_run takes them
----@param all? boolean what it does not write, too
----@return fun(): integer restore puts it back, as often as it is called; a
--- number that stands for what was there by then
+---@param all? boolean also memory that the launch does not write
+---@return fun(): integer restore puts the memory back, any number of times;
+-- returns a checksum of the contents that it replaced
 function memory.keep(program, args, all)
   local kept, seen, front = {}, {}, core.sim_front()
   local anywhere = program.info.addresses
@@ -37,7 +37,8 @@ function memory.keep(program, args, all)
   end
 end
 
---- Calls f, and restores whether it fails or not: that number, what f gave.
+--- Calls f and restores, whether f fails or not. Returns the checksum, then f's
+-- results.
 ---@param restore fun(): integer
 ---@param f fun(...)
 function memory.untouched(restore, f, ...)

@@ -1,19 +1,21 @@
---- Printing in a kernel: cute.printf, of anything that a kernel has, and
--- cute.print_tensor. The device's printf takes 32 scalars; a call that has no
--- more is one of them, and its text stays together. Of a longer call the lines
--- do, and the lanes of a warp print one after the other.
+--- Prints inside a kernel: cute.printf takes any value of a kernel,
+-- cute.print_tensor a tensor. The device's printf takes 32 scalars. A call
+-- within that limit becomes one printf, whose text stays together. A longer
+-- call keeps only its lines together; the lanes of a warp print one after
+-- another.
 local core = require "cute.core"
-local draw = require "cute.draw.print"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local printing = {}
+-- The workshop adds the function that prints a tensor of the host.
+local host = sign.extensible("printing", {}, "print_tensor")
 
 local MOST = 32          -- values of one device printf
-local MOST_TEXT = 3000   -- bytes of its format that are given
-local UNROLLED = 64      -- elements of memory that are no loop
+local MOST_TEXT = 3000   -- bytes of its format string
+local UNROLLED = 64      -- elements of memory to unroll; more become a loop
 local BY_TYPE = "%\1"    -- see core/bind/printlib.c
-local LIMIT_VALUES, LIMIT_TENSOR = 64, 1024  -- elements, unless it is said
-local DEEPEST = 32       -- tables in tables
+local LIMIT_VALUES, LIMIT_TENSOR = 64, 1024  -- default limits in elements
+local DEEPEST = 32       -- nesting depth of tables
 
 ---------------------------------------------------------------------------
 -- Options
@@ -21,7 +23,7 @@ local DEEPEST = 32       -- tables in tables
 
 local OPTIONS = {limit = true, when = true, thread = true, block = true}
 
--- A traced number that is known is one of Lua's.
+-- Returns a traced number whose value is known as a Lua number.
 local function plain(x)
   if core.typename(x) ~= "value" then return x end
   local known = core.known(x)
@@ -33,11 +35,12 @@ local function both(a, b)
   if a == true then return b end
   if b == true then return a end
   if type(a) == "boolean" then a, b = b, a end
-  return plain(a & b)  -- of a traced one even with false: it was used
+  -- A traced operand is combined even with false, because it was used.
+  return plain(a & b)
 end
 
--- thread = n, or {x, y, z}: is this that one? Dimensions of one thread are
--- not asked.
+-- Returns the condition that this thread (block) is `at`: thread = n or {x, y,
+-- z}. Dimensions of extent 1 are not compared.
 local function is_at(what, at, index, dims)
   if at == nil then return true end
   local want = type(at) == "table" and at or {at}
@@ -56,7 +59,7 @@ local function is_at(what, at, index, dims)
   return cond
 end
 
--- The condition of a filter and the limit.
+-- Returns the condition of a filter, and the limit.
 local function read_options(what, opts, otherwise)
   for name in pairs(opts) do
     if not OPTIONS[name] then
@@ -82,11 +85,11 @@ local function read_options(what, opts, otherwise)
 end
 
 ---------------------------------------------------------------------------
--- What is to be printed: pieces
+-- Pieces: the content to print
 ---------------------------------------------------------------------------
 
--- A list of text, {conversion, scalar, or a function that loads it}, and
--- functions that print by themselves, which loops need.
+-- A list of pieces. A piece is text; {conversion, scalar or a function that
+-- loads it}; or a function that prints by itself, which loops need.
 local function say(out, text)
   for line, feed in text:gsub("%%", "%%%%"):gmatch "([^\n]*)(\n?)" do
     if line ~= "" then out[#out + 1] = line end
@@ -98,7 +101,8 @@ local function put(out, conversion, value)
   out[#out + 1] = {conversion, value}
 end
 
--- How many values there are from each piece on to the end of its line.
+-- Returns, for each piece, the number of values from there to the end of its
+-- line.
 local function to_line_end(pieces)
   local left, n = {}, 0
   for i = #pieces, 1, -1 do
@@ -109,8 +113,8 @@ local function to_line_end(pieces)
   return left
 end
 
--- Prints pieces by as few printfs as there can be: a new one begins where a
--- line does, if there is room for a line.
+-- Prints pieces with as few printfs as possible. A new printf begins at the
+-- start of a line, if one printf has room for the whole line.
 local function emit(pieces)
   local text, values, bytes = {}, {}, 0
   local left = to_line_end(pieces)
@@ -140,7 +144,7 @@ local function emit(pieces)
   flush()
 end
 
--- Do pieces need more than one printf?
+-- Reports whether pieces need more than one printf.
 local function are_many(pieces)
   local values, bytes = 0, 0
   for _, p in ipairs(pieces) do
@@ -151,7 +155,7 @@ local function are_many(pieces)
   return values > MOST or bytes > MOST_TEXT
 end
 
--- Prints pieces where cond holds; `one`: a thread alone is there.
+-- Prints pieces where cond holds. `one`: only a single thread prints.
 local function print_where(cond, one, pieces)
   if cond == false then return end
   if cond ~= true then core.open_if(cond) end
@@ -174,7 +178,8 @@ end
 
 local piece
 
--- Text in which `?` stands for a traced number: of layouts and tensors.
+-- Adds the text of a layout or tensor, where each `?` stands for a traced
+-- number.
 local function with_numbers(out, text, x)
   local numbers, at, k = core.traced_numbers(x), 1, 0
   for from, to in text:gmatch "()%?%{?d?i?v?=?%d*%}?()" do
@@ -198,7 +203,7 @@ local function scalar(out, x, conversion)
   end
 end
 
--- Extents of the modes of a shape; false where one is traced.
+-- Returns the extents of the modes of a shape; false where one is traced.
 local function extents(x)
   local list = {}
   for i = 1, core.rank(x) do
@@ -208,8 +213,8 @@ local function extents(x)
   return list
 end
 
--- [[a, b], [c, ... 2 more]]: get(i, j, ...) over the extents. `left` is how
--- many may still be shown.
+-- Adds [[a, b], [c, ... 2 more]]: get(i, j, ...) over the extents. At most
+-- `left` elements are shown.
 local function nested(out, get, sizes, left, conversion)
   local total, shown, cut = 1, 0, false
   for _, n in ipairs(sizes) do total = total * n end
@@ -234,7 +239,7 @@ local function nested(out, get, sizes, left, conversion)
   walk(1, {})
 end
 
--- Elements of a tensor whose shape is traced, in one list.
+-- Adds the elements of a tensor whose shape is traced, in one list.
 local function looped(out, t, left, conversion)
   local n = core.size(t)
   say(out, "[")
@@ -254,12 +259,12 @@ local function looped(out, t, left, conversion)
   say(out, "]")
 end
 
--- Of memory: what a filter keeps from printing is not loaded either.
+-- Elements in memory are loaded only where the filter lets them print.
 local function in_memory(t) return t.memspace:find "mem$" ~= nil end
 
 local function tensor_piece(out, t, conversion, limit)
   local text = tostring(t)
-  if text:find " o 1:0$" then  -- a pointer: where it points
+  if text:find " o 1:0$" then  -- a pointer: prints the address
     return with_numbers(out, text:sub(1, -7), t)
   end
   local sizes = extents(t)
@@ -276,7 +281,8 @@ local function vector_piece(out, v, conversion, limit)
          conversion)
 end
 
--- What the user gave. Functions that pieces have are those that load.
+-- Adds a value that the user passed. (A function among the pieces is one that
+-- loads a value.)
 local function user_piece(out, x, conversion, limit, depth)
   if type(x) == "function" or depth > DEEPEST then
     core.fail("bad-argument", "printf: " .. (depth > DEEPEST
@@ -316,7 +322,7 @@ end
 -- cute.printf
 ---------------------------------------------------------------------------
 
--- The pieces of a format and its values; how many conversions it has.
+-- Returns the pieces of a format and its values, and the number of conversions.
 local function format_pieces(format, values, limit)
   local out, at, k = {}, 1, 0
   while at <= #format do
@@ -354,16 +360,17 @@ local function are_options(x)
     and #x == 0
 end
 
---- Prints on the device: `{}` by the value's type, or C's conversions of
--- numbers. Values are scalars, vectors, tensors (their elements, by %g and the
--- like; of a pointer where it points), layouts, nested tables, strings. A last
--- table with names is options: limit (elements of one value, 64), when (a
--- boolean), thread and block (an index, or {x, y, z}): who prints.
+--- Prints on the device: `{}` formats by the value's type; C's conversions
+-- format numbers. Values are scalars, vectors, tensors (their elements, by %g
+-- and the like; a pointer prints its address), layouts, nested tables and
+-- strings. A last table with names holds options: limit (elements of one
+-- value, 64), when (a boolean), and thread and block (an index, or {x, y, z}),
+-- which select the printing threads.
 ---@param format string
 ---@param ... any
 function printing.printf(format, ...)
   local values = table.pack(...)
-  if not core.tracing() then return core.printf(format) end  -- an error
+  if not core.tracing() then return core.printf(format) end  -- raises an error
   local opts = {}
   if are_options(values[values.n]) then
     opts = values[values.n]
@@ -379,19 +386,20 @@ end
 -- cute.print_tensor
 ---------------------------------------------------------------------------
 
--- What cells look like, as those of print_tensor on the host do, by type.
+-- Returns the conversion of a cell by type, as print_tensor on the host formats
+-- it.
 local function cell_conversion(t)
   return t.is_float and " %10.2e" or t == core.boolean and " %5s" or " %4d"
 end
 
--- How many characters one has, for the lines between matrices.
+-- Returns a cell's width in characters, for the lines between matrices.
 local function cell_width(t)
   if t.memspace == "coord" then return 8 end
   return t.dtype.is_float and 11 or t.dtype == core.boolean and 6 or 5
 end
 
--- Table of t: n1 columns, of which `columns` are shown, n0 rows in each of
--- n2 * n3 matrices.
+-- Returns the table of t to print: n1 columns, of which `columns` are shown,
+-- and n0 rows in each of n2 * n3 matrices.
 local function table_of(t, limit)
   local rank = core.rank(t)
   if rank > 4 then
@@ -407,7 +415,8 @@ local function table_of(t, limit)
           registers = t.memspace == "rmem", memory = in_memory(t)}
 end
 
--- A line between matrices, before row r: where mode 3 goes on, or mode 4.
+-- Returns a line between matrices, before a row r with a new index of mode 3
+-- or mode 4.
 local function rule_pieces(g, r)
   if g.rank < 3 then return {} end
   local width = math.type(g.n[2]) == "integer" and g.columns * cell_width(g.t)
@@ -429,7 +438,7 @@ local function rule_pieces(g, r)
   end}
 end
 
--- The cells of row r from column `from` on.
+-- Adds the cells of row r from column `from` on.
 local function cells(out, g, r, from, count)
   local rest = r // g.n[1]
   local at = {r % g.n[1], from, rest % g.n[3], rest // g.n[3]}
@@ -481,7 +490,7 @@ local function row_pieces(g, r)
   return out
 end
 
--- Rows one after the other, as many lines in a printf as have room in it.
+-- Adds the rows one after another, with as many lines in a printf as fit.
 local function unrolled_rows(out, g)
   for r = 0, g.rows - 1 do
     table.move(row_pieces(g, r), 1, MOST_TEXT, #out + 1, out)
@@ -520,10 +529,11 @@ local function tensor_pieces(t, limit)
   return out
 end
 
---- All elements of a tensor of rank 1 to 4, rows being mode 0, as CuTe prints
--- them. In a kernel each thread prints, on the device, what it has: opts, or
--- those who shall: limit (elements, 1024), when (a boolean), thread and block
--- (an index, or {x, y, z}). Coordinate tensors print their coordinates.
+--- Prints all elements of a tensor of rank 1 to 4 as CuTe does; rows are mode
+-- 0. In a kernel each thread prints its own tensor on the device. Options
+-- select the threads and limit the output: limit (elements, 1024), when (a
+-- boolean), thread and block (an index, or {x, y, z}). Coordinate tensors
+-- print their coordinates.
 ---@param tensor table
 ---@param opts? table
 function printing.print_tensor(tensor, opts)
@@ -533,7 +543,7 @@ function printing.print_tensor(tensor, opts)
         .. "are for tensors of a kernel")
     end
     local there = tensor.device and tensor.device ~= "host"
-    return draw.print_tensor(there and tensor:to "host" or tensor)
+    return host.print_tensor(there and tensor:to "host" or tensor)
   end
   local cond, limit = read_options("print_tensor", opts or {}, LIMIT_TENSOR)
   print_where(cond, (opts or {}).thread ~= nil, tensor_pieces(tensor, limit))

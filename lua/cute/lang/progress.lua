@@ -1,14 +1,17 @@
---- How far a run on the simulator is, on a terminal, once it takes long.
+--- Shows the progress of a simulator run on a terminal once it takes long.
 local core = require "cute.core"
 
 local progress = {AFTER = 2, EVERY = 0.5}  -- seconds
 
-local function quiet() end  -- Lua is asked all the same: Ctrl-C stops a run
+-- Still calls back into Lua, so that Ctrl-C stops a run.
+local function quiet() end
 
---- A function that is told which part is done (0 to 1) now and then, and shows
--- it in a line of its own; closing it takes the line away.
----@param name string of the kernel
----@param write? fun(text: string) nil: standard error, if it is a terminal
+--- Returns a function that takes the finished fraction (0 to 1) and shows it in
+-- a line of its own from time to time. Closing the second result removes the
+-- line.
+---@param name string the kernel's name
+---@param write? fun(text: string) when absent: standard error, if it is a
+-- terminal
 ---@param now? fun(): number seconds
 ---@return fun(done: number) show
 ---@return table line to be closed

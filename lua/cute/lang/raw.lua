@@ -1,5 +1,5 @@
---- Kernels that are CUDA C of the user's own: compiled, cached and launched as
--- traced ones are, on a GPU only.
+--- Kernels written in CUDA C by the user: compiled, cached and launched like
+-- traced kernels, on a GPU only.
 --
 --     local add = cute.raw_kernel([[
 --     extern "C" __global__ void add(const float *x, float *y, int n) {
@@ -10,10 +10,11 @@
 --     local run = add(X, Y, 1000):compile {grid = 8, block = 128}
 --     run:launch()
 --
--- A tensor map, `const __grid_constant__ CUtensorMap map` or any struct of 128
--- bytes at a multiple of 64, is a TMA atom of cute.nvgpu.cpasync, whose tensor
--- it tells of; what the text expects of its boxes and swizzle is the atom's.
-local sign = require "cute.lang.sign"
+-- For a tensor map parameter, `const __grid_constant__ CUtensorMap map` or any
+-- struct of 128 bytes aligned to 64, pass a TMA atom of cute.nvgpu.cpasync.
+-- The map describes the atom's tensor; its boxes and swizzle are the atom's,
+-- and have to match what the CUDA text expects.
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"
@@ -25,7 +26,7 @@ local raw = {}
 -- Parameters
 ---------------------------------------------------------------------------
 
--- Types of numbers, without the words int and signed.
+-- Element types by C name, without the words int and signed.
 local C_TYPES = {
   [""] = "i32", bool = "bool", char = "i8", short = "i16", long = "i64",
   ["long long"] = "i64", float = "f32", double = "f64", unsigned = "u32",
@@ -34,7 +35,8 @@ local C_TYPES = {
   int8_t = "i8", uint8_t = "u8", int16_t = "i16", uint16_t = "u16",
   int32_t = "i32", uint32_t = "u32", int64_t = "i64", uint64_t = "u64",
 }
--- Words that these are made of: true; those that add nothing: false.
+-- The words of C types: true if a word is part of a name in C_TYPES, false if
+-- it adds nothing.
 local TYPE_WORD = {int = false, signed = false}
 for name in pairs(C_TYPES) do
   for word in name:gmatch "%S+" do TYPE_WORD[word] = true end
@@ -43,7 +45,8 @@ end
 -- All passes over a text are linear: patterns with two repetitions take hours
 -- for some texts, and Ctrl-C does not stop them.
 
--- Behind the string or character that begins at `at`.
+-- Returns the position after the string or character literal that begins at
+-- `at`.
 local function behind_string(text, at)
   local quote = text:sub(at, at)
   repeat
@@ -54,7 +57,7 @@ local function behind_string(text, at)
   return at + 1
 end
 
--- The text with a space for each comment.
+-- Returns the text with each comment replaced by a space.
 local function without_comments(text)
   local out, from, at = {}, 1, 1
   while true do
@@ -69,14 +72,14 @@ local function without_comments(text)
       at = from
     elseif two:find "^[\"']" then
       at = behind_string(text, at)
-    else  -- 1'000 is a number
+    else  -- a number such as 1'000
       at = text:match("^[%w_']*()", at + 1)
     end
   end
   return table.concat(out) .. text:sub(from)
 end
 
--- The words and marks of a text without comments, with their places.
+-- Returns the tokens of a text without comments, and their positions.
 local function tokens_of(text)
   local list, places, at = {}, {}, 1
   while true do
@@ -89,8 +92,9 @@ local function tokens_of(text)
   end
 end
 
--- The element type of a declaration without pointers, or nil; its last word
--- may be the parameter's name. typedefs: of the text, name -> declaration.
+-- Returns the element type of a declaration without pointers, or nil. The last
+-- word may be the parameter's name. typedefs: those of the text, name ->
+-- declaration.
 local function number_type(text, typedefs)
   local words, number = {}, false
   for word in text:gmatch "[%w_]+" do
@@ -104,7 +108,8 @@ local function number_type(text, typedefs)
   return name and core.find_dtype(name) or nil
 end
 
--- name -> declaration, where that is words alone.
+-- Returns the typedefs of the text, name -> declaration, for declarations that
+-- consist of words alone.
 local function typedefs_of(tokens)
   local list, from = {}, nil
   for i, token in ipairs(tokens) do
@@ -120,7 +125,7 @@ local function typedefs_of(tokens)
   return list
 end
 
--- {pointer =, written =, dtype =, text =} of one declaration.
+-- Returns {pointer =, written =, dtype =, text =} for one declaration.
 local function parameter(text, typedefs)
   local p = {text = text:gsub("%s+", " "):match "^ ?(.-) ?$"}
   if text:find("*", 1, true) then
@@ -131,7 +136,7 @@ local function parameter(text, typedefs)
   return p
 end
 
--- The list between the parentheses that text begins with, cut at its commas.
+-- Splits the parameter list, which ends at the text's end, at its commas.
 local function split(list)
   local parts, depth, from = {}, 0, 1
   for at, c in list:gmatch "()([(),<>])" do
@@ -148,8 +153,8 @@ local function split(list)
   return parts
 end
 
--- Names and parameter lists of the kernels in a text without comments, in
--- their order: what stands between __global__ and a body ends in these.
+-- Returns names and parameter lists of the kernels in a text without comments,
+-- in order. The tokens between __global__ and the body end with these.
 local function kernels_of(text, tokens, places)
   local list, depth, open, closed = {}, nil, nil, nil
   for i, token in ipairs(tokens) do
@@ -177,7 +182,7 @@ local function kernels_of(text, tokens, places)
   return list
 end
 
--- The kernel of this name, or the first; and the typedefs beside it.
+-- Returns the kernel with this name, or the first one, and the text's typedefs.
 local function find_kernel(text, name)
   text = without_comments(text)
   local tokens, places = tokens_of(text)
@@ -192,7 +197,8 @@ local function find_kernel(text, name)
       :format(name, #list > 1 and "are" or "is", table.concat(names, ", ")))
 end
 
--- The argument of parameter i as the driver's launch takes it.
+-- Returns the argument of parameter i in the form that the driver's launch
+-- takes.
 local function value_of(k, i, v)
   local p, kind = k.params[i], core.typename(v)
   local function wrong(what)
@@ -224,14 +230,14 @@ end
 -- Launching
 ---------------------------------------------------------------------------
 
--- What a launch may be given.
+-- Options of a launch and their types.
 local LAUNCH = {grid = "integer table", block = "integer table",
                 smem = "integer", cluster = "integer table", pdl = "boolean",
                 cooperative = "boolean",
                 device = "string table", arch = "string", faults = "string",
                 stream = "userdata table"}
 
--- __closed is to cute.lang.reach; __host: no argument of a kernel.
+-- __closed: see cute.lang.dependencies. __host: not a kernel argument.
 local Prepared = {__closed = true, __host = "prepared launch"}
 Prepared.__index = Prepared
 
@@ -239,8 +245,8 @@ function Prepared.__tostring(p)
   return ("raw kernel %s on %s"):format(p.kernel.name, p.device.name)
 end
 
---- Runs it: true once it is queued (host tensors: once it is done and they are
--- written).
+--- Runs the kernel. Returns true once it is queued; with host tensors, once it
+-- has finished and they are written.
 ---@param stream? table
 ---@return true
 function Prepared:launch(stream)
@@ -252,7 +258,7 @@ function Prepared:launch(stream)
   return true
 end
 
---- n launches, one behind the other, with the memory of the GPU as it is.
+--- Launches n times in a row, with the GPU's memory as it is.
 ---@param n integer
 ---@param stream? table
 ---@return true
@@ -261,7 +267,7 @@ function Prepared:launch_n(n, stream) return self.run:launch_n(n, stream) end
 local Call = {__closed = true, __host = "call of a kernel"}
 Call.__index = Call
 
--- On a GPU, always.
+-- Returns the device of a launch, which has to be a GPU.
 local function gpu_of(call, opts)
   local k = call.kernel
   local device, why = devices.pick(call.values, opts, "gpu")
@@ -282,7 +288,7 @@ local function loaded(k, device)
   return f, message
 end
 
--- Does the kernel write to the memory of this argument?
+-- Reports whether the kernel writes to the memory of this argument.
 local function written(param, value)
   return param.written or type(value) == "table" and value.tma
     and value.tma.stores
@@ -319,9 +325,10 @@ function Call:compile(opts)
                        copies = copies}, Prepared)
 end
 
---- Compiles and runs: see prepared:launch. No GPU or no compiler is a failure
--- of the launch, too: it raises, or gives nil, message with faults = "return".
----@param opts table as compile has them
+--- Compiles and runs: see prepared:launch. A missing GPU or compiler counts as
+-- a failed launch: it raises, or returns nil and a message with faults =
+-- "return".
+---@param opts table as for compile
 ---@return true?
 ---@return string? message
 function Call:launch(opts)
@@ -354,7 +361,7 @@ function Raw.__call(k, ...)
   return setmetatable({kernel = k, values = values}, Call)
 end
 
---- Compiles the text for an architecture, on a machine without GPU, too.
+--- Compiles the text for an architecture, also on a machine without a GPU.
 ---@param arch string "sm_90a"
 ---@return cute.Compiled? with cubin, resources, warnings, log
 ---@return string? message
@@ -371,11 +378,12 @@ end
 local OPTIONS = {name = "string", options = "table", block = "integer table",
                  smem = "integer"}
 
---- A kernel of CUDA C that includes nothing. Its parameters are read off the
--- text: tensors or buffers for pointers (host ones are copied to the GPU for a
--- launch, and back where the pointee is not const), numbers for C's types of
--- numbers, and for all others the bytes as a string, {element type, number} or
--- a TMA atom (its tensor map; back where the atom stores).
+--- Makes a kernel of CUDA C text, which may include nothing. Its parameters are
+-- parsed from the text. Pointers take tensors or buffers; host ones are copied
+-- to the GPU for a launch, and back where the pointee is not const. C's types
+-- of numbers take numbers. All other types take their bytes as a string,
+-- {element type, number} or a TMA atom (its tensor map, copied back where the
+-- atom stores).
 ---@param text string
 ---@param opts? table name = of the kernel (the first of the text when absent),
 -- options = further ones of NVRTC, block = threads, smem = bytes of dynamic

@@ -1,13 +1,14 @@
---- A loop or branch of a kernel, traced in passes: what its body changes is
--- found by running it, and carried by variables of the kernel.
+--- Traces a loop or branch of a kernel in passes: running the body shows what
+-- it changes, and variables of the kernel carry those changes.
 --
--- A region keeps a list of slots, the places that a body may change: locals,
--- upvalues, fields of tables. In each pass those known to change are set to
--- variables at its head; at its end the others are looked at.
+-- A region keeps a list of slots, the locations that a body may change:
+-- locals, upvalues and fields of tables. At the head of each pass the slots
+-- known to change are set to variables. At its end the other slots are
+-- compared.
 local core = require "cute.core"
-local carrying = require "cute.lang.carry"
+local carrying = require "cute.lang.loop_carried"
 local fields = require "cute.lang.fields"
-local reach = require "cute.lang.reach"
+local dependencies = require "cute.lang.dependencies"
 local report = require "cute.lang.report"
 local undefined = require "cute.lang.undefined"
 
@@ -17,17 +18,17 @@ local type_error = carrying.type_error
 local regions = {}
 
 local MAX_PASSES = 24
-local MAX_DEPTH = 2048  -- of loops and branches
-local MAX_FIELDS = 4000  -- of tables, searched for functions per loop
+local MAX_DEPTH = 2048  -- nesting depth of loops and branches
+local MAX_FIELDS = 4000  -- fields searched for functions, per loop
 
--- What is kept while a kernel is traced: see TRACE_STATE in core/bind/trace.h.
--- memo: what loops at a source position carried before, so that the passes of
--- an outer loop do not repeat those of an inner one.
+-- The state of the current trace: see TRACE_STATE in core/bind/trace.h. memo:
+-- what loops at a source position carried before, so that the passes of an
+-- outer loop do not repeat those of an inner one.
 local state
 
---- Tracing begins, or one within which another kernel was traced goes on.
----@param new table? state, nil: none is traced
----@return table? state of before
+--- Begins a trace, or resumes the one in which another kernel was traced.
+---@param new table? state, nil: no trace is active
+---@return table? state the previous one
 function regions.begin(new)
   local before = state
   state = new
@@ -36,7 +37,7 @@ function regions.begin(new)
 end
 
 ---------------------------------------------------------------------------
--- Slots: the places a body may change
+-- Slots: locations that a body may change
 ---------------------------------------------------------------------------
 
 -- A slot is a local {n=, name=} of the frame, an upvalue {f=, n=, name=}, or a
@@ -47,7 +48,8 @@ function regions.get(slot, level)
   return (select(2, debug.getlocal(level + 1, slot.n)))
 end
 
--- The first host's value of a place that may outlive the trace: see restore.
+-- Records the host's first value of a slot that may outlive the trace: see
+-- restore.
 local function remember(slot)
   local init = type(slot.init)
   if init ~= "number" and init ~= "boolean" then return end
@@ -68,7 +70,8 @@ function regions.set(slot, level, value)
   end
 end
 
---- Lua tests an undefined value, or compares it: see cute.lang.undefined.
+--- Returns the value for an undefined value that Lua tests or compares: see
+-- cute.lang.undefined.
 function regions.tested(v)
   local value = undefined.tested(state.open, v)
   return value
@@ -77,11 +80,11 @@ end
 local get, set = regions.get, regions.set
 local SENTINEL = {}
 
--- Objects that mean nothing where the trace is over.
+-- Types whose objects are meaningless after the trace.
 local TRACED = {value = true, vector = true}
 
---- What loops and branches changed in the script's variables and tables gets
--- its value back when the trace is over: they stood for values of the kernel.
+--- Restores the script's variables and tables that loops and branches changed.
+-- Until the end of the trace they held values of the kernel.
 function regions.restore()
   for _, known in next, state.left do
     for _, slot in next, known do
@@ -96,7 +99,7 @@ function regions.restore()
   undefined.restore(state)
 end
 
--- Is upvalue n of f one of the frame's own locals?
+-- Reports whether upvalue n of f is one of the frame's own locals.
 local function aliases_local(view, f, n, name, level)
   for _, slot in ipairs(view.slots) do
     if not slot.f and slot.name == name then
@@ -112,7 +115,7 @@ end
 
 local see
 
--- Functions in a table: what they change may change in the body.
+-- Looks for functions in a table: their upvalues may change in the body.
 local function search(view, t)
   if view.seen[t] or view.fixed[t] and t ~= _G or view.fields > MAX_FIELDS then
     return
@@ -129,7 +132,7 @@ local function search(view, t)
   if meta then see(view, meta) end
 end
 
---- What cute.func made of functions: [helper] = function.
+--- The functions behind the helpers of cute.func: [helper] = function.
 regions.helpers = setmetatable({}, {__mode = "k"})
 
 function see(view, v)
@@ -160,13 +163,14 @@ local function see_upvalues(view, f, level)
   end
 end
 
---- What can change: locals of the frame at `level`, or the upvalues of these
--- functions; the upvalues of every function reached from there. Of lua/cute
--- functions are looked at where one of their file is a body.
+--- Collects the slots that can change: locals of the frame at `level`, or the
+-- upvalues of these functions, and the upvalues of every function reached from
+-- there. Functions of lua/cute are searched only where one of their file is a
+-- body.
 function regions.collect(level, functions)
   local view = {slots = {}, rest = {}, pending = {}, seen = {}, fields = 0,
                 chunks = {}, fixed = state.open and state.open.view.fixed
-                  or reach.fixed()}
+                  or dependencies.fixed()}
   if level then
     for n = 1, math.huge do
       local name, v = debug.getlocal(level + 1, n)
@@ -196,7 +200,7 @@ function regions.collect(level, functions)
   return view
 end
 
--- What a slot is known by from one pass or region to another.
+-- Returns a slot's key, which is the same in every pass and region.
 local function key_of(slot)
   if slot.key then return slot.key end
   if slot.f then
@@ -209,7 +213,8 @@ local function key_of(slot)
   return slot.key
 end
 
--- Is a value known while tracing, with nothing of the device in it?
+-- Reports whether a value is known while tracing, with nothing of the device in
+-- it.
 function regions.is_known(v)
   local sig, scalars = parts(v)
   for _, p in ipairs(scalars or {}) do
@@ -220,9 +225,9 @@ end
 
 local is_known = regions.is_known
 
---- Checks a field that holds nothing at one end of a region; `now` is what it
--- holds at its end. What Lua alone computes may be kept under a new key, but
--- for a list, which grows once where its loop would do it each time.
+--- Checks a field that is nil at one end of a region; `now` is its value at the
+-- region's end. Values of Lua alone may be stored under a new key, except in a
+-- list, which would grow once where its loop should grow it each time.
 function regions.check_growth(slot, now, what)
   if not slot.t then return end
   if undefined.none(slot.init) then
@@ -238,16 +243,16 @@ function regions.check_growth(slot, now, what)
 end
 
 ---------------------------------------------------------------------------
--- One region traced in passes
+-- One region, traced in passes
 ---------------------------------------------------------------------------
 
 local Region = {}
 Region.__index = Region
 
--- CUTELUA_DEBUG=trace tells what each pass found.
+-- CUTELUA_DEBUG=trace prints the findings of each pass.
 local telling = core.debugs "trace"
 
--- The variables of a carry: "i32 0 to 2".
+-- Returns the variables of a carry as text: "i32 0 to 2".
 local function variables(carry)
   local list = {}
   for i = 1, carry.n do
@@ -263,8 +268,8 @@ local function variables(carry)
   return table.concat(list, ", ")
 end
 
---- Tells of a slot: newly carried, since it changes from one value to another
--- (or a branch's two ends leave them), or known better.
+--- Prints a finding on a slot: it is newly carried, because it changes from one
+-- value to another (or a branch's two ends differ), or its facts have widened.
 function Region:tell(slot, from, to)
   if not telling then return end
   local line = ("  pass %d: %s '%s' "):format(self.passes,
@@ -278,7 +283,7 @@ function Region:tell(slot, from, to)
   report.tell(line .. variables(slot.carry))
 end
 
---- The place in the script of a `for` whose iterator is asked.
+--- Returns the script's position of a `for` whose iterator is called.
 ---@param level integer of the frame with the loop, for the caller
 ---@return string
 function regions.place(level)
@@ -286,8 +291,8 @@ function regions.place(level)
   return info.source .. ":" .. info.currentline
 end
 
---- The place in the script of a call.
----@param what string "loop ", to tell it from others there
+--- Returns the script's position of a call.
+---@param what string "loop ", to tell it from other calls there
 ---@return string
 function regions.call_place(what)
   local chunk, line = core.script_line()
@@ -297,8 +302,8 @@ end
 local FORMS = {["cute.when"] = "branch", ["cute.cases"] = "branch",
                ["cute.func"] = "function"}
 
---- A region opens. `key` is its place in the script, by which later ones of
--- that place know what it carried.
+--- Opens a region. `key` is its position in the script; later regions at that
+-- position recall what it carried.
 ---@param what string "this loop"
 ---@param key string
 ---@param view table from regions.collect
@@ -325,7 +330,8 @@ function regions.open(what, key, view)
   return state.open
 end
 
---- The innermost open region that one can leave: a loop, or a helper.
+--- Returns the innermost open region that can be left early: a loop, or a
+-- helper.
 ---@return table?
 function regions.innermost()
   local region = state.open
@@ -333,7 +339,7 @@ function regions.innermost()
   return region
 end
 
--- What was remembered of a slot, if it fits.
+-- Restores a slot's remembered carry, if it fits.
 function Region:recall(slot)
   if undefined.none(slot.init) then return end
   local carry = self.memo.carries[key_of(slot)]
@@ -352,7 +358,7 @@ function Region:start(level)
   for _, way in ipairs(self.memo.ways) do self:recall_field(way) end
 end
 
--- Back to the region's head, with all locals and fields as they were.
+-- Returns to the region's head and restores all locals and fields.
 function Region:rewind(level)
   self.passes = self.passes + 1
   self.more, self.exits, self.doubts, self.inside = false, 0, {}, {}
@@ -374,8 +380,7 @@ function Region:rewind(level)
   end
 end
 
--- An error came out of the region, and the kernel may go on (pcall): nothing
--- of it stays.
+-- Discards the region after an error. The kernel may go on (pcall).
 function Region:abandon()
   if not core.tracing() then return end
   core.rollback(self.mark)
@@ -396,15 +401,15 @@ function Region:__close(err)
   self:abandon()
 end
 
--- A coroutine switched to other code of the kernel within the region, or from
--- it: regions would no longer nest.
+-- Raises the error for a coroutine that switched to other code of the kernel
+-- inside the region, or out of it: regions would no longer nest.
 function Region:interleaved()
   core.fail("loop-exit", ("a coroutine switched out of %s before its end\n  "
     .. "let it yield outside of loops and branches of the kernel")
     :format(self.what))
 end
 
--- The body is done, and with it all that it began.
+-- Checks that the body ended all regions and coroutines that it began.
 function Region:check_body()
   if core.region_depth() ~= self.depth then self:interleaved() end
   if fields.suspended() then
@@ -427,7 +432,7 @@ function Region:remember()
   end
 end
 
--- The region has ended.
+-- Ends the region.
 function Region:finish()
   self:remember()
   if telling then report.tell(("  pass %d: no more"):format(self.passes)) end
@@ -443,7 +448,7 @@ function Region:add_field(slot, place_way)
   self.view.slots[#self.view.slots + 1] = slot
 end
 
--- The field that a loop at this place carried before, if there is one.
+-- Adds the field that a loop at this position carried before, if it exists.
 function Region:recall_field(way)
   local t = way.from
   for _, slot in ipairs(t and {} or self.view.slots) do
@@ -459,7 +464,8 @@ function Region:recall_field(way)
   self:recall(slot)
 end
 
--- Where the body can reach tables from, as it began.
+-- Returns the roots from which the body can reach tables, with their values at
+-- its head.
 function Region:roots()
   local roots = table.move(self.view.rest, 1, #self.view.rest, 1, {})
   for _, slot in ipairs(self.view.slots) do
@@ -487,7 +493,8 @@ function Region:roots()
   return roots
 end
 
--- A table from outside keeps its metatable: only some threads would see it.
+-- Raises where a table from outside gets another metatable: only some threads
+-- would see it.
 function Region:check_metatables()
   local wanted = fields.metatables()
   if next(wanted) == nil then return end
@@ -499,7 +506,7 @@ function Region:check_metatables()
   end
 end
 
--- Slots for fields that changed and had none.
+-- Adds slots for changed fields that had none, and returns them.
 function Region:new_fields()
   self:check_metatables()
   local changes, wanted, slots = {}, {}, {}
@@ -530,8 +537,8 @@ local function add_tables(set_of, t, name)
   for _, v in next, t do add_tables(set_of, v, name) end
 end
 
--- A local that gets another plain table is carried by what is in the tables;
--- fields of them cannot be carried, too.
+-- Checks carried tables: a local that gets another plain table is carried by
+-- the tables' contents, so their fields cannot be carried as well.
 function Region:check_tables()
   local carried = {}
   for _, slot in ipairs(self.view.slots) do
@@ -552,8 +559,8 @@ function Region:check_tables()
   end
 end
 
--- Puts carried upvalues in an order that is the same in every process: of
--- functions in a table, they were found in that table's order.
+-- Sorts carried upvalues into an order that is the same in every process:
+-- functions in a table were found in that table's order.
 function Region:order()
   local slots, at, carried = self.view.slots, {}, {}
   for i, slot in ipairs(slots) do
@@ -568,7 +575,7 @@ function Region:order()
   for i, slot in ipairs(carried) do slots[at[i]] = slot end
 end
 
--- Loops: declare variables before the region, read them at its head.
+-- Declares a loop's variables before the region; they are read at its head.
 function Region:declare()
   self:order()
   for _, slot in ipairs(self.view.slots) do
@@ -591,7 +598,8 @@ function Region:enter(level)
   undefined.give(self, function(slot, value) set(slot, level + 3, value) end)
 end
 
--- The level of the frame that a traced `for` runs in, for its caller.
+-- Returns the level of the frame in which a traced `for` runs, relative to the
+-- caller.
 local function frame_of(loop)
   for level = 2, math.huge do
     if not debug.getinfo(level, "l") then break end
@@ -605,8 +613,8 @@ local function frame_of(loop)
     .. "\n  leave the loop where it stands")
 end
 
--- What a slot holds where lanes leave: true when it has to be written. The
--- pass is void (self.more) when that was not known.
+-- Learns a slot's value where lanes leave. Returns true when it has to be
+-- written. The pass is void (self.more) when the change is new.
 function Region:learn_exit(slot, now)
   regions.check_growth(slot, now, self.what)
   if undefined.none(slot.init) then
@@ -627,8 +635,8 @@ function Region:learn_exit(slot, now)
   return slot.carry and not core.same(slot.head, now)
 end
 
---- Lanes leave the region where cond holds: what has changed by now is what
--- comes out of it. A helper's results are those given.
+--- Makes lanes leave the region where cond holds. They keep the changes made so
+-- far. A helper's results are those passed.
 ---@param cond boolean|cute.Value
 ---@param results? table packed
 function Region:leave_if(cond, results)
@@ -654,7 +662,8 @@ function Region:leave_if(cond, results)
   if cond ~= true then core.close() end
 end
 
--- What a slot holds at the body's end: true when another pass is needed.
+-- Learns a slot's value at the body's end. Returns true when another pass is
+-- needed.
 function Region:learn_end(slot, now)
   regions.check_growth(slot, now, self.what)
   slot.yes = now
@@ -680,7 +689,7 @@ function Region:learn_end(slot, now)
   return true
 end
 
--- At the body's end: true when another pass is needed.
+-- Ends the body. Returns true when another pass is needed.
 function Region:again(level)
   local again = self.more
   self:check_body()
@@ -695,8 +704,8 @@ function Region:again(level)
   return again or undefined.again(self, self.grown)
 end
 
--- What a slot that was nil holds behind a loop or function: where all ways out
--- leave one value, that; nil, or an undefined value.
+-- Returns the value, after a loop or function, of a slot that was nil: the one
+-- value that all exits leave, nil, or an undefined value.
 function Region:left(slot, at_end)
   local outs, value, known, ways = slot.outs or {}, nil, not slot.mixed, 0
   for _, out in ipairs(outs) do
@@ -742,10 +751,11 @@ function Region:leave(level)
 end
 
 ---------------------------------------------------------------------------
--- A helper that lanes leave early: cute.func
+-- Helpers that lanes leave early: cute.func
 ---------------------------------------------------------------------------
 
--- A slot for result i, of as many as the first way out gave.
+-- Returns the slot for result i; the first exit determines the number of
+-- results.
 function Region:result(i, results)
   if self.results.n == nil then self.results.n = results.n end
   if self.results.n ~= results.n then
@@ -767,8 +777,8 @@ local function carry_result(slot, one)
   slot.carry = {sig = sig, n = #list, types = {}, facts = {}}
 end
 
--- One way's result: true when it has to be written. What cannot be carried is
--- the same on all ways.
+-- Learns one exit's result. Returns true when it has to be written. A result
+-- that cannot be carried must be the same at all exits.
 function Region:learn_result(slot, now)
   if slot.known or not parts(now) then
     if slot.known and not rawequal(slot.value, now) or slot.carry then
@@ -779,7 +789,7 @@ function Region:learn_result(slot, now)
   end
   if not slot.carry then
     self.more = true
-    if is_known(now) then  -- numbers take the type of what is traced, later
+    if is_known(now) then  -- numbers later take the type of the traced results
       slot.numbers = slot.numbers or {}
       table.insert(slot.numbers, now)
       return false
@@ -793,7 +803,7 @@ function Region:learn_result(slot, now)
   return not core.same(slot.init, now)
 end
 
--- The pass is over: what numbers say of results.
+-- Learns the results that are numbers, at the end of a pass.
 local function learn_numbers(region)
   for _, slot in ipairs(region.results) do
     local numbers = slot.numbers or {}
@@ -806,7 +816,7 @@ local function learn_numbers(region)
   end
 end
 
---- A pass over a helper begins, all as it was before.
+--- Begins a pass over a helper, with everything restored.
 function Region:begin_once()
   self:rewind(1)
   self:declare()
@@ -822,8 +832,8 @@ function Region:begin_once()
   undefined.give(self, function(slot, value) set(slot, 1, value) end)
 end
 
---- The helper came to its end, with these results: true when another pass is
--- needed.
+--- Ends a pass over a helper with these results. Returns true when another pass
+-- is needed.
 ---@param results table packed
 ---@return boolean
 function Region:end_once(results)
@@ -852,7 +862,7 @@ function Region:end_once(results)
   return false
 end
 
---- The region of a helper has ended; its results.
+--- Ends the region of a helper and returns its results.
 ---@return any ...
 function Region:finish_once()
   for _, slot in ipairs(self.view.slots) do

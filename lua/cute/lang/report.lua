@@ -1,12 +1,14 @@
---- How a misuse is shown: the sentence, where, the lines around it, the
--- operands, one suggestion; a dozen lines at most.
+--- Formats errors: the message, its position, the lines around it, the operands
+-- and one suggestion, in at most a dozen lines.
 --
 -- An error of cutelua is the string "file:line: sentence [kind]\noperands".
--- Errors of Lua itself and of scripts, which have no kind, and values that are
--- no strings are [lua], and shown as well as they can be. `report.capture` is
--- the message handler that sees the stack, `report.format` makes the text.
+-- Errors of Lua itself and of scripts, which have no kind, and errors that are
+-- not strings get the kind [lua]. `report.capture` is the message handler that
+-- sees the stack; `report.format` makes the text.
 local core = require "cute.core"
-local meant = require "cute.lang.meant"
+-- Guesses of the workshop about lines that Lua rejects; absent without it.
+local suggest = require "cute.lang.signature".extensible("suggest", {},
+  "value module syntax")
 local source = require "cute.lang.source"
 
 local report = {}
@@ -14,15 +16,16 @@ local report = {}
 local MAX_LINES = 12
 local MAX_FRAMES = 40
 
---- Kinds that tell of the world, not of a mistake in the script: one plain
--- sentence, without source lines; behind what a GPU refused to do, the place.
+--- Kinds that report a failure of the environment, not a mistake in the script.
+-- They print one plain sentence without source lines; a GPU's failure is
+-- followed by the position.
 report.world = {
   ["io"] = true, ["no-gpu"] = true, ["no-nvrtc"] = true,
   ["compile-failed"] = true, ["driver-error"] = true,
   ["out-of-memory"] = true,
 }
 
---- One suggestion a kind, where one fits all that it is told of.
+--- One suggestion per kind, where one fits every error of that kind.
 report.suggestions = {
   ["bad-notation"] = "write shapes as (2,(4,8)) and layouts as shape:stride",
   ["inadmissible"] = "print both operands, or run the call in "
@@ -58,10 +61,10 @@ report.suggestions = {
   ["internal"] = "please report this with the script",
 }
 
---- So many of what is counted: "1 fault", "2 faults".
+--- Returns a count with its noun: "1 fault", "2 faults".
 ---@param n integer
----@param one string
----@param many? string where it is not `one` with an s
+---@param one string the singular
+---@param many? string the plural, where it is not `one` with an s
 ---@return string
 function report.plural(n, one, many)
   return ("%d %s"):format(n, n == 1 and one or many or one .. "s")
@@ -75,20 +78,21 @@ local function frame_name(info)
   return ("function of line %d"):format(info.linedefined)
 end
 
--- What report.keep saw last.
+-- The failure that report.keep recorded last.
 local kept
 
---- Says a text on standard error, behind what was printed.
+--- Writes a text to standard error, after flushing standard output.
 ---@param text string
 function report.tell(text)
   io.stdout:flush()
   io.stderr:write(core.message(text), "\n")
 end
 
--- What was said, of whichever element.
+-- Notes written so far, without element numbers.
 local noted = {}
 
---- The line of a note, or nil if it is not new. It is not from now on.
+--- Returns the line of a note, or nil if it was already written. Marks it as
+-- written.
 ---@param text string
 ---@return string? line
 function report.new_note(text)
@@ -98,14 +102,14 @@ function report.new_note(text)
   return "cutelua: note: " .. text
 end
 
---- Says a note on standard error, once.
+--- Writes a note to standard error, once.
 ---@param text string
 function report.note(text)
   local line = report.new_note(text)
   if line then report.tell(line) end
 end
 
---- Message handler for xpcall: keeps the error and the stack under it.
+--- Message handler for xpcall: records the error and its stack.
 ---@param err any
 ---@param above? integer functions to leave out
 ---@return table failure
@@ -125,7 +129,8 @@ function report.capture(err, above)
     failure.message = text
       or ("error object is a %s value"):format(type(err))
   end
-  failure.message = meant.module(failure.message)
+  local expand = suggest.module
+  if expand then failure.message = expand(failure.message) end
   local seen
   for level = 2 + above, MAX_FRAMES do
     local info = debug.getinfo(level, "Slnf")
@@ -138,7 +143,8 @@ function report.capture(err, above)
       failure.frames[#failure.frames + 1] = frame
       if not frame.own and not seen then
         seen = true
-        local more = meant.value(failure.message, level, frame)
+        local guess = suggest.value
+        local more = guess and guess(failure.message, level, frame)
         if more then
           failure.message = failure.message:gsub("^[^\n]*", function(first)
             return first .. "\n  " .. more
@@ -151,8 +157,8 @@ function report.capture(err, above)
   return failure
 end
 
---- Keeps the stack under an error that a pcall is about to take away, for the
--- report.capture that sees the same error later; nil forgets the last.
+--- Keeps the stack of an error that a pcall is about to discard, for the
+-- report.capture that sees the same error later. nil drops the last one.
 ---@param err any
 ---@param kernel? string the kernel that was traced
 ---@return any err
@@ -182,8 +188,8 @@ function report.parse(message)
   return parts
 end
 
---- An error's text without its position, where it tells what the world or a
--- kernel did wrong; nil for misuse.
+--- Returns an error's text without its position, if the environment or a kernel
+-- failed; nil for misuse.
 ---@param raised any
 ---@return string? message "sentence [kind]", and lines
 function report.outcome(raised)
@@ -195,7 +201,7 @@ function report.outcome(raised)
   return parts.line and raised:match "^[^\n]-:%d+: (.*)$" or raised
 end
 
---- Raises what the world said: "sentence [kind]", and lines.
+--- Raises a failure of the environment: "sentence [kind]", and lines.
 ---@param message string
 function report.raise(message)
   local parts = report.parse(message)
@@ -209,9 +215,9 @@ local function at_line(file, line)
   return {source = chunk, short = file, line = line}
 end
 
--- The user's frame that an error belongs to: the one its message names,
--- else the innermost that is not cutelua's own.
--- A sentence such as "the comparison at script.lua:3" may name it itself.
+-- Returns the user's frame that an error belongs to: the frame that its message
+-- names, else the innermost one outside of cutelua. The sentence itself may
+-- name it, as in "the comparison at script.lua:3".
 local function blamed(failure, parts)
   if not parts.file then
     local file, line = parts.sentence:match "%f[%a]at (%S+):(%d+)%f[%D]"
@@ -262,7 +268,8 @@ local function add_all(out, list, limit)
   end
 end
 
--- Further lines that are advice already; a general hint would only repeat.
+-- First words of lines that are advice already; a general hint would only
+-- repeat them.
 local ADVICE = {write = true, use = true, branch = true, nearest = true,
   predicate = true, choose = true, declare = true, convert = true,
   call = true, pass = true, try = true, ["did"] = true, fewer = true}
@@ -274,7 +281,8 @@ local function has_advice(lines)
   return false
 end
 
--- The faults of a simulator's report without those that follow from others.
+-- Returns the leading faults of a simulator's report, without the faults that
+-- follow from others.
 local function leaders(rest)
   local out, folded = {}, false
   for _, line in ipairs(rest) do
@@ -285,8 +293,8 @@ local function leaders(rest)
   return out, folded
 end
 
--- The faults of a simulator's report in at most `limit` lines: the first with
--- all that is known of it, of the others the sentence.
+-- Adds the faults of a simulator's report in at most `limit` lines: the first
+-- one with all details, of the others only the sentence.
 local function add_faults(out, rest, limit)
   local folded
   if limit < math.huge then rest, folded = leaders(rest) end
@@ -316,7 +324,8 @@ local function add_faults(out, rest, limit)
     .. "; " or "") .. report.suggestions["kernel-fault"]
 end
 
--- What an error is called: Lua's own, and those of scripts, say no kind.
+-- Returns an error's kind: "lua" for errors of Lua and of scripts, which name
+-- none.
 local function kind_of(parts)
   return parts.kind or parts.sentence ~= "interrupted" and "lua" or nil
 end
@@ -337,15 +346,16 @@ local function misuse(failure, parts, out, max)
   end
   local hint = hint_of(parts)
   if frame and not parts.kind then
-    local advice = meant.syntax(parts.sentence, frame)
+    local guess = suggest.syntax
+    local advice = guess and guess(parts.sentence, frame)
     parts.rest[#parts.rest + 1] = advice and "  " .. advice
   end
   add_all(out, parts.rest, max - #out - (hint and 1 or 0))
   if hint then out[#out + 1] = "  hint: " .. hint end
 end
 
---- The text of a failure, at most a dozen lines (with `traceback`, all there
--- are, and Lua's traceback after them).
+--- Returns the text of a failure, at most a dozen lines. With `traceback`,
+-- returns all lines and Lua's traceback after them.
 ---@param failure table|string of report.capture, or a bare message
 ---@param opt? {traceback: boolean?, prefix: string?}
 ---@return string
@@ -361,7 +371,7 @@ function report.format(failure, opt)
   local max = opt.traceback and math.huge or MAX_LINES
   if report.world[parts.kind] then
     local done = parts.kind == "driver-error"
-      or parts.sentence:find "^kernel "  -- a launch: which one?
+      or parts.sentence:find "^kernel "  -- a launch: name its line
     local frame = done and parts.line and blamed(failure, parts)
     if frame then out[2] = place(frame) end
     add_all(out, parts.rest, max - #out)
@@ -377,8 +387,9 @@ function report.format(failure, opt)
   return table.concat(out, "\n")
 end
 
---- A failure for programs that show it themselves: its sentence, the user's
--- line that it belongs to, the suggestion, and all that `format` says.
+--- Returns a failure as data, for programs that display it themselves: its
+-- sentence, the user's line that it belongs to, the suggestion, and the text
+-- of `format`.
 ---@param failure table of report.capture
 ---@return table told {message =, kind =, file =, line =, hint =, text =}
 function report.told(failure)

@@ -1,29 +1,30 @@
---- What the simulator found, in words.
+--- Formats the simulator's findings.
 --
 -- A report is the table that a launch on the simulator returns:
---   ok            nothing was found
+--   ok            no fault was found
 --   reports       faults: {kind=, message=, file=, line=, line2=, tensor=,
 --                 offset=, coord=, layout=, thread=, block=, count=,
---                 lack= (what is missing, where that is known), leads= (the
---                 number of the fault that this one may follow from),
---                 way= (of a race: how the program goes from the other access
---                 to this one: "straight", "again", to a line of an unrolled
---                 loop, or "loop", through its end), loop_file=, loop= (that
---                 loop; else one that leads back with no barrier), outside=
---                 (the barrier has to be outside of a branch)}
+--                 lack= (the missing operation, where known), leads= (number of
+--                 the fault that this one may follow from),
+--                 way= (of a race: the path through the program from the other
+--                 access to this one: "straight", "again", to a line of an
+--                 unrolled loop, or "loop", through its end), loop_file=, loop=
+--                 (that loop; else one that leads back with no barrier),
+--                 outside= (the barrier has to be outside of a branch)}
 --   lines         memory traffic by source line: {file=, line=, op=, shared=,
 --                 global=, out= (from shared memory to global), count=,
 --                 wavefronts=, conflicts=, requests=, sectors=,
 --                 least_sectors=, bytes=}
 --   instructions, mmas, ctas, seconds, output (of printf), stopped
---   requests      with record = true: what was asked of shared memory
---   granules      pieces of memory of which a cluster kept who used them, most
---   relies        what PTX does not promise and cards do: as faults are
+--   requests      with record = true: recorded accesses to shared memory
+--   granules      the most granules of memory whose users a cluster tracked
+--   relies        behaviour of GPUs that PTX does not guarantee; form of faults
 --   few           a grid that seems too small for an output (core/sim/left.c)
---   notes()       what is no fault and hardly meant: sentences
--- tostring(report) says the faults that lead, report:details() all of them,
--- report:traffic() the table of lines, report:json() all of it for programs.
+--   notes()       sentences on behaviour that is no fault but hardly intended
+-- tostring(report) prints the leading faults, report:details() all of them,
+-- report:traffic() the table of lines, report:json() everything for programs.
 local core = require "cute.core"
+local sign = require "cute.lang.signature"
 local source = require "cute.lang.source"
 local words = require "cute.lang.report"
 
@@ -33,8 +34,10 @@ local simreport = {}
 
 local Report = {}
 Report.__index = Report
+simreport.Report = sign.extensible("report", Report,
+  "conflicts find_swizzle json total traffic")
 
---- What to look for, by kind.
+--- Advice by kind.
 simreport.ADVICE = {
   ["out-of-bounds"] = "predicate the access, or see whether the tile and "
     .. "the tensor's shape fit",
@@ -80,8 +83,8 @@ simreport.ADVICE = {
   ["runaway"] = "does the loop end? otherwise raise the budget option",
 }
 
---- The same where the message has more to say: kind, pattern, advice, and what
--- the second line is.
+--- Advice where the message is more specific: kind, pattern, advice, and the
+-- role of the second line.
 local SPECIAL = {
   {"block-race", "draws a number", "let who draws the last number of all put "
     .. "it back: the tiles and one more for each that draws"},
@@ -157,7 +160,7 @@ local SPECIAL = {
     .. "boxes, whatever of them lies outside: expect all that come"},
 }
 
--- Of a line that reads and writes what others do.
+-- Advice for a race of a line with itself, on a read-modify-write.
 local ONE_LINE = {
   ["race"] = "many add to one element by an atomic (cute.arch.atomic_add); "
     .. "else read, sync_threads(), then write",
@@ -169,6 +172,7 @@ local function at(file, line)
   if not line then return nil end
   return ("%s:%d"):format(source.short(file or "?"), line)
 end
+simreport.at = at
 
 local BARRIERS = {["race"] = "sync_threads()",
                   ["warp-race"] = "cute.arch.sync_warp()"}
@@ -177,7 +181,7 @@ local ATOMIC = "many add to one element by an atomic (cute.arch.atomic_add); "
 local FAR = "cluster_arrive() and cluster_wait() %s, or an mbarrier with scope "
   .. "= \"cluster\" for both sides (PipelineTmaAsync {scope = \"cluster\"})"
 
--- Where the barrier has to be.
+-- Returns where the barrier belongs.
 local function place_on(r, same, loop)
   local where = "between the two lines"
   if r.way == "loop" then return loop end
@@ -192,7 +196,7 @@ local function place_on(r, same, loop)
   return r.outside and where .. ", outside of the branch" or where
 end
 
--- Advice on a race whose way through the program is known.
+-- Returns advice on a race whose path through the program is known.
 local function on_the_way(r)
   local same = r.line2 == r.line and r.file2 == r.file
   local barrier, loop = BARRIERS[r.kind], r.loop
@@ -220,7 +224,7 @@ local function on_the_way(r)
   return adds and ATOMIC .. where or where
 end
 
--- What is lacking, by kind and `lack`: advice, and what the second line is.
+-- Advice by kind and `lack`.
 local LACKS = {
   ["async-in-flight barrier"] = "put sync_threads() behind the "
     .. "cp_async_wait_group(n) of the threads that copy, before the read",
@@ -279,12 +283,12 @@ local SECOND = {
   ["uninitialised roles"] = "the write",
 }
 
--- What waits for groups, by the agent in a message.
+-- The function that waits for groups, by the agent in a message.
 local GROUPS = {["by wgmma"] = "warpgroup.wait_group",
                 ["bulk copy"] = "cp_async_bulk_wait_group",
                 ["cp.async"] = "cp_async_wait_group"}
 
--- The advice where a wait for groups left too many of them.
+-- Returns the advice where a wait for groups left too many pending.
 local function fewer(r)
   for agent, call in pairs(GROUPS) do
     if r.message:find(agent, 1, true) then
@@ -294,7 +298,7 @@ local function fewer(r)
   end
 end
 
--- The agent of a message is what its second line is.
+-- The agent in a message is the role of the second line.
 local AGENTS = {"a cp.async", "a st.async", "a bulk copy"}
 
 local function agent_of(r)
@@ -305,8 +309,8 @@ local function agent_of(r)
   end
 end
 
--- Advice, and what the second line is.
-local function words_on(r)
+-- Returns the advice for a fault, and the role of its second line.
+function simreport.words_on(r)
   local key = ("%s %s"):format(r.kind, r.lack or "")
   local second = SECOND[key]
     or r.kind == "async-in-flight" and agent_of(r)
@@ -327,7 +331,7 @@ local function words_on(r)
   return simreport.ADVICE[r.kind], second
 end
 
---- What the second line is, by kind.
+--- The role of the second line, by kind.
 local OTHER = {["index-overflow"] = "the product",
                ["signed-overflow"] = "the result",
                ["uninitialised"] = "taken from the register in",
@@ -337,13 +341,13 @@ local function triple(t)
   return ("(%d,%d,%d)"):format(t[1], t[2], t[3])
 end
 
---- One fault as lines of text.
+--- Returns one fault as text.
 ---@param r table an element of report.reports
----@param known? table<string, boolean> advice that was given: not again
+---@param known? table<string, boolean> advice already given, not to be repeated
 ---@return string
 function simreport.fault(r, known)
   local place = at(r.file, r.line)
-  local advice, second = words_on(r)
+  local advice, second = simreport.words_on(r)
   if known and advice then
     if known[advice] then advice = nil else known[advice] = true end
   end
@@ -370,7 +374,8 @@ function simreport.fault(r, known)
   return core.visible(table.concat(text, "\n"), true)
 end
 
---- How many faults may follow from each that leads, by its number.
+--- Returns how many faults may follow from each leading one, by its number, and
+-- the number of leading faults.
 ---@param report table
 ---@return integer[] followers
 ---@return integer leaders
@@ -385,7 +390,8 @@ end
 
 Report.followers = simreport.followers
 
--- TMA stores that wrote nothing: of a line, all boxes lie outside.
+-- Adds notes on TMA stores that wrote nothing, because all boxes of a line lie
+-- outside.
 local function stores_outside(lines, add)
   local known, list = {}, {}
   for _, s in ipairs(lines) do
@@ -407,7 +413,8 @@ local function stores_outside(lines, add)
   end
 end
 
---- What PTX does not promise, as a sentence with its lines.
+--- Returns a reliance on behaviour that PTX does not guarantee, as a sentence
+-- with its lines.
 ---@param r table an element of report.relies
 ---@return string
 function simreport.reliance(r)
@@ -415,11 +422,11 @@ function simreport.reliance(r)
   local text = ("%s: %s"):format(place or "?", r.message)
   if other then text = ("%s (the other: %s)"):format(text, other) end
   return core.visible(("%s; relies on the card: %s"):format(text,
-    (words_on(r))))
+    (simreport.words_on(r))))
 end
 
---- What is no fault, and hardly meant, of a run without any: sentences with
--- their lines.
+--- Returns notes on a run without faults: behaviour that is hardly intended, as
+-- sentences with their lines.
 ---@return string[]
 function Report:notes()
   local list = {}
@@ -445,15 +452,16 @@ function Report:notes()
   return list
 end
 
---- Is a note of a kernel new? It is not from now on.
+--- Returns the note of a kernel as printed, or nil if it was already written.
+-- Marks it as written.
 ---@param kernel string
 ---@param text string
----@return string? note as it is told
+---@return string? note as printed
 function simreport.new_note(kernel, text)
   return words.new_note(("kernel %s: %s"):format(kernel, text))
 end
 
---- Says the notes of a run on standard error, each once.
+--- Writes the notes of a run to standard error, each once.
 function Report:tell_notes()
   for _, text in ipairs(self:notes()) do
     words.note(("kernel %s: %s"):format(self.kernel, text))
@@ -486,131 +494,9 @@ end
 
 function Report:__tostring() return told(self, false) end
 
---- All faults: those that may follow from another one, too.
+--- Returns all faults, those included that may follow from another one.
 ---@return string
 function Report:details() return told(self, true) end
-
-local function ratio(a, b)
-  return b > 0 and ("%.2f"):format(a / b) or "-"
-end
-
---- Rows of cells as lines of text, the first `left` columns flush left.
----@param rows string[][]
----@param left integer
----@return string
-function simreport.table(rows, left)
-  local width, out = {}, {}
-  for _, row in ipairs(rows) do
-    for i, cell in ipairs(row) do
-      width[i] = math.max(width[i] or 0, utf8.len(cell) or #cell)
-    end
-  end
-  for k, row in ipairs(rows) do
-    local cells = {}
-    for i, cell in ipairs(row) do
-      local pad = (" "):rep(width[i] - (utf8.len(cell) or #cell))
-      cells[i] = i <= left and cell .. pad or pad .. cell
-    end
-    out[k] = (table.concat(cells, "  "):gsub("%s+$", ""))
-  end
-  return table.concat(out, "\n")
-end
-
---- Memory traffic by line, as a table in text.
----@return string
-function Report:traffic()
-  local rows = {{"line", "op", "tensors", "count", "wavefronts", "conflicts",
-                 "sectors/request", "efficiency"}}
-  for _, s in ipairs(self.lines) do
-    local tensors = s.shared or s.global or ""
-    if s.shared and s.global then
-      tensors = ("%s > %s"):format(s.out and s.shared or s.global,
-                                   s.out and s.global or s.shared)
-    end
-    rows[#rows + 1] = {
-      at(s.file, s.line) or "?", s.op, tensors, tostring(s.count),
-      s.wavefronts > 0 and tostring(s.wavefronts) or "-",
-      s.wavefronts > 0 and tostring(s.conflicts) or "-",
-      ratio(s.sectors, s.requests),
-      s.sectors > 0 and ("%d%%"):format(s.least_sectors * 100 // s.sectors)
-        or "-"}
-  end
-  return core.visible(simreport.table(rows, 3), true)
-end
-
-local function recorded(report)
-  if report.requests then return end
-  core.fail("bad-argument", "this report has no requests: launch with record = "
-    .. "true, or call k(...):profile {...}")
-end
-
---- The lines whose requests to shared memory are in conflict, the worst first,
--- of a report with its requests: see cute.profile.conflict.
----@return table[]
-function Report:conflicts()
-  recorded(self)
-  return require "cute.profile.conflict".list(self)
-end
-
--- What cute.draw makes of it: accesses to one of its shared tensors.
-function Report:__draw(opts)
-  recorded(self)
-  return require "cute.profile.conflict".picture(self, opts)
-end
-
---- Layouts for the shared tensors that have conflicts, or for the one of that
--- name: see cute.profile.swizzle.
----@param name? string
----@return table[]
-function Report:find_swizzle(name)
-  recorded(self)
-  return require "cute.profile.swizzle".of_report(self, name)
-end
-
---- Sum of a field over the lines whose op matches a pattern.
----@param field string
----@param op? string
-function Report:total(field, op)
-  local n = 0
-  for _, s in ipairs(self.lines) do
-    if not op or s.op:find(op) then n = n + s[field] end
-  end
-  return n
-end
-
--- Fields of a fault that are for programs as they are.
-local FIELDS = {"kind", "message", "line", "line2", "tensor", "offset",
-  "coord", "layout", "block", "thread", "other", "count", "lack", "leads",
-  "way", "loop", "outside"}
-
---- A fault as docs/errors.md has it for programs.
----@param r table an element of report.reports
----@return table
-function simreport.plain(r)
-  local out = {advice = words_on(r), file = r.file and source.short(r.file),
-               file2 = r.file2 and source.short(r.file2),
-               loop_file = r.loop_file and source.short(r.loop_file)}
-  for _, k in ipairs(FIELDS) do out[k] = r[k] end
-  return out
-end
-
---- The report as JSON: docs/errors.md has its form.
----@return string
-function Report:json()
-  local out = {form = 1, kind = "simulator", kernel = self.kernel,
-               ok = self.ok, stopped = self.stopped, faults = {}, lines = {},
-               instructions = self.instructions, blocks = self.ctas,
-               seconds = self.seconds}
-  for i, r in ipairs(self.reports) do out.faults[i] = simreport.plain(r) end
-  local notes = self:notes()
-  out.notes = notes[1] and notes or nil
-  for i, s in ipairs(self.lines) do
-    local line = {file = source.short(s.file or "?")}
-    for k, v in pairs(s) do line[k] = line[k] or v end
-    out.lines[i] = line
-  end
-  return require "cute.json".encode(out)
-end
 
 --- Makes the raw table of core.sim_run a report of a program.
 function simreport.attach(report, program)

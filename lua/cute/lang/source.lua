@@ -1,10 +1,10 @@
 --- Source text by chunk name.
--- A file's text is read from the file; what was typed at the prompt, given
--- with `-e` or carried inside the program has no file and is kept here. The
--- tracer reads kernels' lines from it, reports show them.
+-- A file's text is read from the file. Text typed at the prompt, passed with
+-- `-e` or embedded in the program has no file and is kept here. The tracer
+-- reads the lines of kernels here; reports show them.
 --
--- Chunk names are those of `lua_Debug.source`: "@script.lua", "=(prompt):3",
--- "=(command line)", "=[cute.gemm]"; a chunk of `load(text)` is named by its
+-- Chunk names follow `lua_Debug.source`: "@script.lua", "=(prompt):3",
+-- "=(command line)", "=[cute.gemm]". A chunk of `load(text)` is named by its
 -- own text.
 local files = require "cute.lang.files"
 
@@ -25,12 +25,13 @@ function source.add(chunk, text)
   lines_of[chunk] = nil
 end
 
--- A pipe was read when the script was, and has no second time.
+-- Reads plain files only: a pipe was consumed when the script was read and
+-- cannot be read again.
 local function read_file(path)
   return (files.read(path, nil, "plain"))
 end
 
---- The text of a chunk, or nil where it is not known.
+--- Returns the text of a chunk, or nil where it is not known.
 ---@param chunk string
 ---@return string?
 function source.text(chunk)
@@ -42,14 +43,14 @@ function source.text(chunk)
   return ok and sys.embedded(chunk) or nil
 end
 
---- A chunk's name without its mark and folder.
+--- Returns a chunk's name without its mark and folder.
 ---@param chunk string
 ---@return string
 function source.short(chunk)
   return (chunk:gsub("^[@=]", ""):gsub("^.*/", ""))
 end
 
---- Line n of a chunk, or nil.
+--- Returns line n of a chunk, or nil.
 ---@param chunk string
 ---@param n integer
 ---@return string?

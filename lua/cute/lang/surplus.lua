@@ -1,19 +1,19 @@
---- Results that a call takes besides the one that was meant: of
--- `cute.min(7, cute.arch.thread_idx())` the y and z of the thread, too, as Lua
--- hands on all results of a last argument.
+--- Detects surplus results of a nested call. In `cute.min(7,
+-- cute.arch.thread_idx())`, Lua passes y and z of the thread too, because it
+-- passes all results of a last argument.
 local core = require "cute.core"
 
 local surplus = {}
 
--- What gives x, y and z.
+-- The functions that return x, y and z.
 local THREE = {}
 for name in ([[thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim
   block_in_cluster_idx block_in_cluster_dim]]):gmatch "%S+" do
   THREE["cute.arch." .. name] = true
 end
 
--- Of functions with any number of arguments: those that would take y and z for
--- numbers or modes of their own. (Alone, x, y and z may be what is meant.)
+-- The variadic functions that would take y and z as numbers or modes of their
+-- own. (x, y and z alone may be intended.)
 local NUMBERS = {["cute.min"] = true, ["cute.max"] = true, ["cute.gcd"] = true,
                  ["cute.sum"] = true}
 
@@ -24,8 +24,8 @@ local function takes_more(name, parameters, fixed)
     or name == "cute.make_layout"
 end
 
---- A call whose last argument is a call of `inner`, all of whose results are
--- handed on, behind `fixed` others: what is wrong with it, or nil.
+--- Checks a call whose last argument is a call of `inner` with all of its
+-- results, after `fixed` other arguments. Returns an error message, or nil.
 ---@param callee any
 ---@param fixed integer
 ---@param inner any

@@ -1,18 +1,18 @@
---- Loops and branches of a kernel, found by running ordinary Lua.
+--- Finds the loops and branches of a kernel by running ordinary Lua.
 --
 -- `for k in cute.range(n) do ... end` runs its body once to see which locals
--- change; those are the loop-carried ones. The IR is rolled back to the loop's
--- head, they are set to loop variables, and the body runs again, until the set
--- and what is known of each variable stop growing. `cute.loop` does the
--- same with what its functions assign, a branch (cute.lang.branch) with what
--- its two ends leave. Fields of tables that the body writes are carried as
--- locals are (cute.lang.fields).
-local sign = require "cute.lang.sign"
+-- change; those are loop-carried. The IR is rolled back to the loop's head,
+-- the locals are set to loop variables, and the body runs again. This repeats
+-- until the set and the facts about each variable stop growing. `cute.loop`
+-- does the same with the variables that its functions assign, and a branch
+-- (cute.lang.branch) with the values that its two ends leave. Fields of tables
+-- that the body writes are carried like locals (cute.lang.fields).
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local branch = require "cute.lang.branch"
 local bytecode = require "cute.lang.bytecode"
 local lex = require "cute.lang.lex"
-local reach = require "cute.lang.reach"
+local dependencies = require "cute.lang.dependencies"
 local regions = require "cute.lang.region"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
@@ -30,8 +30,8 @@ local trace = {}
 local Loop = {}
 Loop.__index = Loop
 
--- The closing value of the generic for: called at the loop's end, whatever
--- ends it.
+-- The closing value of the generic for: called at the loop's end, whatever ends
+-- it.
 function Loop:__close(err)
   if self.done then return end
   core.hook(false)
@@ -128,7 +128,7 @@ function trace.range(a, b, step, opts)
   return next_pass, loop, nil, loop
 end
 
---- A loop unrolled while tracing; its limits are Lua integers.
+--- Returns a loop that is unrolled while tracing; its limits are Lua integers.
 function trace.range_constexpr(a, b, step)
   local lo, hi, by = limits("cute.range_constexpr", a, b, step)
   for _, v in ipairs {lo, hi, by} do
@@ -144,8 +144,8 @@ end
 -- cute.loop, cute.var
 ---------------------------------------------------------------------------
 
--- What the body of cute.loop returns goes nowhere, and its return skips nothing
--- but its own rest.
+-- Runs the body of cute.loop. Its results would be dropped, and its return
+-- leaves only the body, so results are an error.
 local function run_body(f)
   if select("#", f()) > 0 then
     core.fail("bad-argument", "cute.loop: the function returned a value, which "
@@ -203,7 +203,8 @@ end
 -- Leaving loops, helpers and the kernel
 ---------------------------------------------------------------------------
 
--- A condition to leave by: true, a traced boolean, or nil where it never holds.
+-- Returns the condition to leave by: true, a traced boolean, or nil where it
+-- never holds.
 local function leaving(what, cond)
   local v = cond
   if core.typename(v) == "value" and core.dtype_of(v) == core.boolean then
@@ -219,8 +220,8 @@ local function leaving(what, cond)
   return v or nil
 end
 
---- Leaves the innermost traced loop where the condition holds. What has been
--- assigned by then is what the loop leaves behind.
+--- Leaves the innermost traced loop where the condition holds. Locals keep the
+-- values assigned so far.
 --
 --     k = cute.kernel(function(y, n)
 --       local last = 0
@@ -247,11 +248,12 @@ function trace.break_if(cond)
   core.hook(true)
 end
 
-local Left = {}  -- metatable of what leaves a helper that runs on the host
-local on_host = 0  -- helpers that do
+local Left = {}  -- metatable of results that leave a helper on the host
+local on_host = 0  -- depth of helpers running on the host
 
 --- Leaves the function of cute.func where the condition holds, with these
--- results; outside of one, the kernel: such a thread does nothing more.
+-- results. Outside of such a function it leaves the kernel: the thread does
+-- nothing more.
 ---@param cond boolean|cute.Value
 ---@param ... any
 function trace.return_if(cond, ...)
@@ -305,7 +307,7 @@ local function call_traced(f, ...)
     core.hook(true)
     results = table.pack(f(table.unpack(args, 1, args.n)))
     core.hook(false)
-    if region.exits == 0 then  -- a function like any other
+    if region.exits == 0 then  -- a function without early return
       region:rewind(1)
       region:finish()
       core.hook(true)
@@ -317,8 +319,8 @@ local function call_traced(f, ...)
   return table.unpack(results, 1, results.n)
 end
 
---- A function from which cute.return_if(condition, results...) returns early,
--- where the condition holds. What it assigns outside of itself comes out of it.
+--- Makes a function that cute.return_if(condition, results...) leaves early,
+-- where the condition holds. Its assignments to outer variables take effect.
 --
 --     sign = cute.func(function(x)
 --       cute.return_if(cute.lt(x, 0), -1)
@@ -338,7 +340,7 @@ end
 
 local Var = {}
 
---- Raises [type-mismatch]: it is `v.value` that is compared and converted.
+--- Raises [type-mismatch]: compare and convert `v.value` instead.
 local function bare()
   core.fail("type-mismatch", "a cute.var was used like a number\n  "
     .. "v.value is the number that it holds now")
@@ -361,9 +363,9 @@ function Var.__newindex(self, k, v)
   core.vset(rawget(self, 1), v)
 end
 
---- The number that it holds now: `v.value`.
+--- Returns the variable's current number: `v.value`.
 function Var:get() return core.vget(rawget(self, 1)) end
---- Makes it hold another number: `v.value = x`.
+--- Sets the variable to another number: `v.value = x`.
 function Var:set(v) core.vset(rawget(self, 1), v) end
 function Var.__tostring() return "cute.var" end
 
@@ -372,7 +374,8 @@ sign.class("var", Var, [[
   eq(other) ne(other) to(dtype) bitcast(dtype)
 ]])
 
---- An explicit mutable scalar: `local v = cute.var(0); v.value = v.value + 1`.
+--- Makes an explicit mutable scalar: `local v = cute.var(0); v.value = v.value
+-- + 1`.
 --
 --     k = cute.kernel(function(y)
 --       local v = cute.var(0)
@@ -383,7 +386,7 @@ sign.class("var", Var, [[
 --     k(y):launch {grid = 1, block = 1, device = "sim"}
 --     y(0)  --> 10
 ---@param x number|cute.Value initial value
----@param dtype? cute.DType its type (of x when absent)
+---@param dtype? cute.DType its type (that of x when absent)
 function trace.var(x, dtype)
   return setmetatable({core.var(x, dtype)}, Var)
 end
@@ -392,9 +395,9 @@ end
 -- Running a trace
 ---------------------------------------------------------------------------
 
--- What the lines of a chunk assign, by chunk: {text =, lines =}. What a "="
--- chunk holds may change (the prompt), a file is read once. A chunk of `load`
--- is named by its text: all are forgotten where there are many.
+-- The names that each line of a chunk assigns, by chunk: {text =, lines =}. The
+-- text of a "=" chunk may change (the prompt); a file is read once. A chunk of
+-- `load` is named by its text, so the cache is cleared when it has grown large.
 local LEXED = 256
 local lexed, lexed_count = {}, 0
 
@@ -410,7 +413,7 @@ local function assigned_in(chunk)
   return known.lines
 end
 
-local known  -- is this a Lua whose instructions can be looked at?
+local known  -- can this Lua's bytecode be read?
 
 local function is_known()
   if known == nil then
@@ -455,18 +458,18 @@ local function explain(message)
   return message
 end
 
--- Does a message tell of a traced number that Lua had to know? It may be that
--- of an argument; in a table numbers look like constants.
+-- Reports whether a message is about a traced number that Lua had to know. The
+-- number may be an argument; in a table numbers look like constants.
 local function is_static(message, in_table)
   return message:find "%[needs%-static%]" or message:find "got traced "
     or message:find "= traced .- expected" or message:find "got cute%.value"
     or in_table and message:find "%[traced%-in%-lua%]"
 end
 
---- Traces func as kernel `name` with these arguments. opts.missing: a
--- sentence that says which are nil; opts.numbers: are there numbers among
--- them? opts.in_table: in tables? opts.held: see reach.take.
----@return userdata fn, table read what cute.lang.reach noted
+--- Traces func as kernel `name` with these arguments. opts.missing: a sentence
+-- that names the arguments that are nil. opts.numbers: some arguments are
+-- numbers. opts.in_table: some are in tables. opts.held: see dependencies.take.
+---@return userdata fn, table read the record of cute.lang.dependencies
 function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}
   opts.state = {watched = {}, lines = {}, memo = {}, ran = ran,
@@ -501,7 +504,7 @@ function trace.run(name, func, opts, ...)
   if not opts.record then regions.restore() end  -- a debugger shows them
   regions.begin(before)
   if not ok then error(fn, 0) end
-  local read = reach.take(func, opts.held, ran)
+  local read = dependencies.take(func, opts.held, ran)
   read.elements = elements
   return fn, read
 end

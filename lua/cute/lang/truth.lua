@@ -1,12 +1,13 @@
---- Is a traced value that Lua tests (`if`, `and`, `or`, `not`, `while`) one
--- that could be absent? Then the test asks for nil, as in `b = b or 1`. Any
--- other one is always true, also where the kernel finds 0.
+--- Decides whether a traced value that Lua tests (`if`, `and`, `or`, `not`,
+-- `while`) could be absent. If it could, the test asks for nil, as in `b = b
+-- or 1`. Otherwise the test is always true, even where the kernel computes 0.
 --
--- The register is followed back through its function's code to the instructions
--- that may have set it. The value cannot be absent if each of them computes a
--- number, or is the one that made this value: an element, a call of ours. What
--- comes from tables, globals, parameters and results of helpers may be nil at
--- other times; parameters of the kernel may only where they get a default.
+-- The register is followed back through its function's code to the
+-- instructions that may have set it. The value cannot be absent if each of
+-- them computes a number, or is the one that made this value: an element, a
+-- call of cute. Values from tables, globals, parameters and results of helpers
+-- may be nil at other times. Parameters of the kernel count as optional only
+-- where they get a default.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local lex = require "cute.lang.lex"
@@ -16,8 +17,8 @@ local truth = {}
 
 local OP = bytecode.OP
 
--- Of the instructions that set register A: those whose result is never nil or
--- false, and those that may have made the value.
+-- Instructions that set register A; among them those whose result is never nil
+-- or false, and those that may have made the value.
 local SETS, NEVER, MAKES = {}, {}, {}
 for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
   GETUPVAL GETTABUP GETTABLE GETI GETFIELD NEWTABLE UNM BNOT NOT LEN CONCAT
@@ -29,7 +30,7 @@ for name in ("GETTABLE GETI GETFIELD CALL TFORCALL"):gmatch "%u+" do
   MAKES[OP[name]] = true
 end
 
--- Does instruction i set a register, where j follows it?
+-- Reports whether instruction i, followed by j, sets a register.
 local function sets(flow, i, j, reg)
   local op, a = flow.op[i], flow.a[i]
   if op == OP.LOADNIL then return a <= reg and reg <= a + flow.b[i] end
@@ -43,8 +44,9 @@ local function sets(flow, i, j, reg)
                        and j == i + 1)
 end
 
--- The instructions that may have set a register when instruction `at` runs, -1:
--- the call of the function; and all instructions that may run in between.
+-- Returns the instructions that may have set a register when instruction `at`
+-- runs (-1: the call of the function), and all instructions that may run in
+-- between.
 local function setters(flow, at, reg)
   local found, between, pending = {}, {[at] = true}, {at}
   while #pending > 0 do
@@ -64,7 +66,8 @@ end
 
 local always
 
--- The innermost local of that name in the function at a level, and its value.
+-- Returns the innermost local of that name in the function at a level, and its
+-- value.
 local function find_local(level, name)
   local found, held
   for n = 1, math.huge do
@@ -74,7 +77,8 @@ local function find_local(level, name)
   end
 end
 
--- The same of upvalue n of f, a variable of a function that called f.
+-- Does the same as `always` for upvalue n of f, a variable of a function that
+-- called f.
 local function always_above(f, n, value, state)
   local name, inside = debug.getupvalue(f, n), false
   if name == "(no name)" then return false end
@@ -92,7 +96,7 @@ local function always_above(f, n, value, state)
   return false
 end
 
--- Is result n, from 0 on, of every way out of h?
+-- Reports whether `value` is result n (from 0 on) of every return of h.
 local function always_returned(h, n, value, state)
   local flow = bytecode.flow(h)
   local made = core.vm_made(value, h)
@@ -110,7 +114,8 @@ local function always_returned(h, n, value, state)
   return true
 end
 
--- Is it made by a function of the script, which always gives one?
+-- Reports whether the value comes from a function of the script that always
+-- returns one.
 local function by_helper(n, value, state)
   for h in pairs(state.ran) do
     if core.vm_made(value, h) then
@@ -120,9 +125,9 @@ local function by_helper(n, value, state)
   return false
 end
 
--- Is the value of a register, when f's instruction `at` runs, one that is never
--- nil or false? "argument": of the kernel. carried: did a loop or branch behind
--- that instruction make the value?
+-- Reports whether the value of a register, when f's instruction `at` runs, is
+-- never nil or false. Returns "argument" for an argument of the kernel.
+-- carried: a loop or branch after that instruction made the value.
 function always(f, at, reg, value, state, carried)
   local flow = bytecode.flow(f)
   if not flow or not at then return false end
@@ -150,7 +155,7 @@ function always(f, at, reg, value, state, carried)
   return next(found) ~= nil and result
 end
 
--- Where the jump behind a test goes to.
+-- Returns the target of the jump after a test.
 local function target(flow, at)
   for i = at + 2, flow.n - 1 do
     for _, j in ipairs(flow.before[i]) do
@@ -159,12 +164,13 @@ local function target(flow, at)
   end
 end
 
--- Is it the y of `x and y or z`?
+-- Reports whether the test is the y of `x and y or z`.
 local function is_choice(flow, at)
   return flow.k[at] and #flow.before[at + 2] > 1
 end
 
--- Is it `x or default`, or `if not x then x = default end`?
+-- Reports whether the test is `x or default`, or `if not x then x = default
+-- end`.
 local function has_default(flow, at)
   if not flow.k[at] or flow.op[at] == OP.NOT then return false end
   if flow.op[at] == OP.TESTSET then return true end
@@ -173,7 +179,7 @@ local function has_default(flow, at)
 end
 
 ---------------------------------------------------------------------------
--- In words
+-- Messages
 ---------------------------------------------------------------------------
 
 local STOPS, TESTED = {}, {}
@@ -184,7 +190,8 @@ for word in ("if elseif while until not"):gmatch "%S+" do TESTED[word] = 1 end
 local OPENS, CLOSES = {["("] = 1, ["["] = 1, ["{"] = 1},
   {[")"] = 1, ["]"] = 1, ["}"] = 1}
 
--- The text of the operand beside token i, in front (step -1) or behind.
+-- Returns the text of the operand beside token i, in front of it (step -1) or
+-- after it.
 local function operand(line, tokens, i, step)
   local depth, j = 0, i + step
   while tokens[j] do
@@ -206,7 +213,8 @@ local function operand(line, tokens, i, step)
   return (line:sub(tokens[first].from, stop):gsub("%s+$", ""))
 end
 
--- What the line tests, where it is one expression and no name or number.
+-- Returns the expression that the line tests, where there is only one and it is
+-- neither a name nor a number.
 local function expression(info)
   local line = source.line(info.source, info.currentline)
   if not line then return end
@@ -227,7 +235,7 @@ local function expression(info)
   return found
 end
 
--- What the register is called, or what is tested.
+-- Returns the register's name, or the tested expression.
 local function name_of(level, flow, at, reg)
   local info, name = debug.getinfo(level + 1, "fSl"),
     debug.getlocal(level + 1, reg + 1)
@@ -240,8 +248,8 @@ local function name_of(level, flow, at, reg)
   return expression(info)
 end
 
---- The register of the running function that Lua is about to test, with a
--- traced value: what is wrong with that, or nil.
+--- Returns the error for the register of the running function that Lua is about
+-- to test with a traced value, or nil.
 ---@param reg integer
 ---@param state table of the trace, see core/bind/trace.h
 ---@return string? message

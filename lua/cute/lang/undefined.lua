@@ -1,32 +1,34 @@
---- Places that are nil before a loop or branch and hold something after it.
+--- Handles variables and fields that are nil before a loop or branch and have a
+-- value after it.
 --
--- Some threads never ran the body, so such a place is undefined behind it: it
--- holds an undefined value, which raises [out-of-region] where it is used.
--- A place is known by what its body left in it, too. Where Lua tests an
--- undefined value inside a region, the region is traced with nil and with that,
--- and both have to do the same: so a cache is filled, or found filled.
+-- Some threads never ran the body, so such a slot is undefined after it. It
+-- holds an undefined value, which raises [out-of-region] on use. The value
+-- that the body left in the slot is recorded too. Where Lua tests an undefined
+-- value inside a region, the region is traced twice: with nil and with that
+-- value. Both passes have to do the same, as when a cache is filled or found
+-- filled.
 local core = require "cute.core"
 local fields = require "cute.lang.fields"
 
 local undefined = {}
 
--- [undefined value] = {value =, known = is that what the place holds where it
--- is not nil?, slot =, id = see make}
+-- [undefined value] = {value =, known = is that the slot's value wherever it is
+-- not nil?, slot =, id = see make}
 local records = setmetatable({}, {__mode = "k"})
 
 local is = core.is_undefined
 
---- Is it an undefined value?
+--- Reports whether a value is undefined.
 ---@param v any
 ---@return boolean
 undefined.is = is
 
---- Does a place with it hold nothing, at least for some threads?
+--- Reports whether a slot with this value is nil, at least for some threads.
 ---@param v any
 ---@return boolean
 function undefined.none(v) return v == nil or is(v) end
 
---- Do two values that Lua alone knows stand for the same?
+--- Reports whether two values known to Lua alone are equal.
 ---@param a any
 ---@param b any
 ---@return boolean
@@ -37,20 +39,21 @@ function undefined.equal(a, b)
   return a == b
 end
 
--- How a message says a value.
+-- Returns the text for a value in messages.
 local function show(v)
   if is(v) then return show(records[v].value) end
   return type(v) == "table" and "a table" or core.show(v)
 end
 
--- Can the next pass be given a value of the last one? It is of Lua alone.
+-- Reports whether the next pass can reuse a value of the last one, because Lua
+-- alone knows it.
 local function is_plain(v)
   local kind = core.typename(v)
   return kind ~= "value" and kind ~= "vector" and kind ~= "tensor"
 end
 
--- An undefined value for a slot of a region. Places that a region sets all
--- together are one `id`: they hold nothing, or each its value.
+-- Makes an undefined value for a slot of a region. Slots that a region sets
+-- together share an `id`: all are nil, or all have their values.
 local function make(region, slot, text, value, known)
   local v = core.undefined(text, value)
   local id = region.id
@@ -68,7 +71,7 @@ local function make(region, slot, text, value, known)
   return v
 end
 
---- Are all of these nil, undefined, or one value that is known?
+--- Reports whether all of these are nil, undefined, or one known value.
 ---@param ... any
 ---@return boolean
 function undefined.agrees(...)
@@ -86,11 +89,12 @@ function undefined.agrees(...)
   return true
 end
 
---- What a slot holds that is nil before a region and `value` at an end of it.
+--- Returns the undefined value for a slot that is nil before a region and
+-- `value` at an end of it.
 ---@param region table
 ---@param slot table
 ---@param value any
----@param known boolean are all its ends nil or that?
+---@param known boolean are all its ends nil or that value?
 function undefined.after(region, slot, value, known)
   return make(region, slot, ("'%s' is nil before this %s and %s after it\n"
     .. "  give it a value before, or use it inside alone (the %s is in line "
@@ -98,7 +102,8 @@ function undefined.after(region, slot, value, known)
     region.line), value, known)
 end
 
---- What a slot holds whose value the two ends of a branch give differently.
+--- Returns the undefined value for a slot that the two ends of a branch set
+-- differently.
 function undefined.either(region, slot, yes, no)
   return make(region, slot, ("'%s' is %s in one branch and %s in the other: "
     .. "which, depends on the thread\n  use it inside the branches (in line "
@@ -107,8 +112,8 @@ function undefined.either(region, slot, yes, no)
     false)
 end
 
--- Makes an upvalue that holds `v` a slot of the region, if it is none: then
--- it is given back. A local of the frame with the loop may be that upvalue.
+-- Makes an upvalue that holds `v` a slot of the region, if it is not one yet,
+-- so that it is restored. The upvalue may be a local of the loop's frame.
 local function own(region, f, n, name, v)
   local id = debug.upvalueid(f, n)
   for _, slot in ipairs(region.view.slots) do
@@ -119,7 +124,8 @@ local function own(region, f, n, name, v)
                                    head = v, yes = v, no = v})
 end
 
--- Places that hold `v` and that the function at `level` sees get `value`.
+-- Sets every slot that holds `v` and that the function at `level` sees to
+-- `value`.
 local function replace(region, v, value, level)
   for n = 1, math.huge do
     local name, now = debug.getlocal(level + 1, n)
@@ -141,8 +147,8 @@ local function replace(region, v, value, level)
   end
 end
 
---- Lua tests an undefined value, or compares it: what it is in this pass over
--- the innermost region. Raises outside of one.
+--- Returns the value of an undefined value that Lua tests or compares, in this
+-- pass over the innermost region. Raises outside of a region.
 ---@param region table? the innermost one
 ---@param v any
 function undefined.tested(region, v)
@@ -156,8 +162,9 @@ function undefined.tested(region, v)
   return value
 end
 
---- What a loop's slot holds at the head of a pass with values: what the body
--- left in it, or, where the pass asks for that, what was there before.
+--- Returns a loop slot's value at the head of a pass with values: the value
+-- that the body left in it or, where the pass requires it, the value before
+-- the loop.
 ---@param region table
 ---@param slot table
 ---@return any
@@ -166,7 +173,7 @@ function undefined.head(region, slot)
   return not (r and region.given[r.id]) and slot.fresh or slot.init
 end
 
---- At the head of a pass with values: places get theirs.
+--- Sets the slots to their values at the head of a pass with values.
 ---@param region table
 ---@param place fun(slot: table, value: any) sets a slot
 function undefined.give(region, place)
@@ -194,7 +201,7 @@ function undefined.give(region, place)
   end
 end
 
---- Raises where a field of t is undefined: something looks at how many t has.
+--- Raises where a field of t is undefined and the number of t's fields is read.
 ---@param t table
 function undefined.read(t)
   for _, v in next, t do
@@ -202,7 +209,7 @@ function undefined.read(t)
   end
 end
 
---- The trace is over: places that are undefined are nil again.
+--- Sets undefined slots to nil again after the trace.
 ---@param state table
 function undefined.restore(state)
   for _, v in ipairs(state.undefined) do
@@ -217,11 +224,11 @@ function undefined.restore(state)
 end
 
 ---------------------------------------------------------------------------
--- Passes that are compared
+-- Comparing passes
 ---------------------------------------------------------------------------
 
---- What a slot holds at an end of a pass: where it still has what the pass
--- gave it instead of an undefined value, that.
+--- Returns a slot's value at the end of a pass. If it still has the value that
+-- the pass substituted for an undefined one, returns the undefined value.
 ---@param region table
 ---@param slot table
 ---@param now any
@@ -231,8 +238,8 @@ function undefined.now(region, slot, now)
   return now
 end
 
--- What a pass left: a hash of its instructions, and of each slot that was nil
--- its ends.
+-- Returns the result of a pass: a digest of its instructions, and the ends of
+-- each slot that was nil.
 local function snapshot(region)
   local ends = {}
   for _, slot in ipairs(region.view.slots) do
@@ -243,8 +250,8 @@ local function snapshot(region)
   return {digest = core.digest(region.mark), ends = ends}
 end
 
--- Did an end of a slot come to the same in a pass with nil (a) and in one with
--- what it holds (b), which had `head` at its head?
+-- Reports whether one end of a slot agrees in a pass with nil (a) and a pass
+-- with its value (b); the latter had `head` at its head.
 local function agree(a, b, head)
   local a_none, b_none = undefined.none(a), undefined.none(b)
   if a_none or b_none then
@@ -255,7 +262,7 @@ local function agree(a, b, head)
   return undefined.equal(a, b)
 end
 
--- The name of a place that this pass tested, or gave a value.
+-- Returns the name of a slot that this pass tested or gave a value.
 local function tested_name(region)
   local names = {}
   for id, name in next, region.ids do
@@ -265,7 +272,8 @@ local function tested_name(region)
   return names[1]
 end
 
--- The name of a slot by which two passes differ; nil: they are the same.
+-- Returns the name of a slot in which two passes differ; nil where they are the
+-- same.
 local function difference(region, first, second)
   for _, slot in ipairs(region.view.slots) do
     local a, b = first.ends[slot] or {}, second.ends[slot]
@@ -282,8 +290,8 @@ local function difference(region, first, second)
   if first.digest ~= second.digest then return tested_name(region) end
 end
 
--- Which of the places in doubt get their values in the next pass: all, each,
--- each two of few. nil: there is no more to be tried.
+-- Returns which of the doubtful slots get their values in the next pass: all,
+-- each one, each two of few. Returns nil when all are tried.
 local function choose(region)
   local ids, tried = {}, region.tried
   for id in next, region.ids do ids[#ids + 1] = id end
@@ -307,10 +315,10 @@ local function choose(region)
   end
 end
 
---- A pass has come to its end, and nothing more was learned in it: true when
--- another one is needed.
+--- Ends a pass that learned nothing new. Returns true when another one is
+-- needed.
 ---@param region table
----@param fresh? boolean do slots of a loop hold something that were nil?
+---@param fresh? boolean do slots of a loop have a value that were nil?
 ---@return boolean
 function undefined.again(region, fresh)
   if not region.given then
@@ -330,8 +338,9 @@ function undefined.again(region, fresh)
   return true
 end
 
---- A pass with values did something else than that with nil. What regions
--- inside have learned in the meantime may be why, so both come once more.
+--- Handles a pass with values that differs from the pass with nil. Facts
+-- learned meanwhile by inner regions may be the reason, so both passes are
+-- repeated first.
 ---@param region table
 ---@param name? string
 ---@return boolean

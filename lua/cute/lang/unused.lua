@@ -1,15 +1,15 @@
---- What is called and not used. Kernels of a script: `add(x, y)` where
--- `add(x, y):launch {...}` is meant; a kernel is noted at its first call alone,
--- so that others cost a look at a field. Iterators in a kernel: `cute.when(c)`
--- and `cute.range(n)` alone, which no `for` takes.
+--- Detects calls whose result is not used. Kernels: `add(x, y)` where `add(x,
+-- y):launch {...}` is meant. Only the first call of a kernel is recorded, so
+-- later calls cost one field access. Iterators in a kernel: `cute.when(c)` and
+-- `cute.range(n)` outside of a `for`.
 local core = require "cute.core"
 
 local unused = {}
 
--- Where the first call was, by kernel.
+-- The location of the first call, by kernel.
 local places = {}
 
--- The script's line that called the product; nil: nobody did.
+-- Returns the script's line that called the product; nil where there is none.
 local function caller()
   for level = 4, 13 do
     local info = debug.getinfo(level, "Sl")
@@ -20,25 +20,25 @@ local function caller()
   end
 end
 
---- Notes where kernel k is called.
+--- Records where kernel k is called.
 ---@param k table
 function unused.note(k)
   k.called = true
   places[k] = caller()
 end
 
--- Iterators of the kernel that is traced, in their order.
+-- Iterators of the kernel being traced, in order.
 local iterators = {}
 
---- Notes an iterator of a kernel: once a `for` has called it, it is `begun`.
+--- Records an iterator of a kernel; once a `for` has called it, it is `begun`.
 ---@param iterator table
 ---@param what string "cute.when(c)"
 function unused.iterator(iterator, what)
   iterators[#iterators + 1] = {iterator, what, caller()}
 end
 
---- A kernel begins to be traced, or one is traced no more.
----@param those? table[] those of the kernel around it
+--- Begins the trace of a kernel, or returns to the kernel around it.
+---@param those? table[] iterators of the kernel around it
 ---@return table[] those until now
 function unused.iterators(those)
   local before = iterators
@@ -46,7 +46,7 @@ function unused.iterators(those)
   return before
 end
 
---- Fails where an iterator of the kernel was never called.
+--- Raises an error where an iterator of the kernel was never called.
 function unused.check_iterators()
   for _, it in ipairs(iterators) do
     if it[3] and not it[1].begun then
@@ -57,11 +57,12 @@ function unused.check_iterators()
   end
 end
 
---- One of its calls is used: launched, traced, asked.
+--- Marks a call of kernel k as used: launched, traced or inspected.
 ---@param k table
 function unused.forget(k) places[k] = nil end
 
---- What to say of those that are left, once a line; they are forgotten.
+--- Returns a note for each kernel never launched, one per line, and clears the
+-- list.
 ---@return string[]
 function unused.notes()
   local notes, known = {}, {}
@@ -75,7 +76,7 @@ function unused.notes()
   return notes
 end
 
---- Says what k(x) {grid = 1} lacks.
+--- Raises the error for k(x) {grid = 1}, where `:launch` is missing.
 ---@param call table
 ---@param opts any
 function unused.called(call, opts)

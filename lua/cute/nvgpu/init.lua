@@ -1,13 +1,15 @@
 --- cute.nvgpu: functions specific to a family of GPUs, with the Python DSL's
 -- names.
 local core = require "cute.core"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 
 local nvgpu = {}
 
-for _, part in ipairs {"cpasync", "sparse", "warp", "warpgroup"} do
-  nvgpu[part] = sign.namespace(require("cute.nvgpu." .. part),
-                               "cute.nvgpu." .. part)
+-- The folder of each part is the architecture that had it first.
+for part, first in pairs {cpasync = "sm90", sparse = "sm80", warp = "sm80",
+                          warpgroup = "sm90"} do
+  local module = require(("cute.nvgpu.%s.%s"):format(first, part))
+  nvgpu[part] = sign.namespace(module, "cute.nvgpu." .. part)
 end
 
 ---------------------------------------------------------------------------

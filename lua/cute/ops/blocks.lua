@@ -1,11 +1,11 @@
---- How long kernels take whose blocks fetch their own tiles, and where K may be
--- shared out: those of mma.sync and of FMA units.
+--- Time estimates of kernels whose blocks load their own tiles, and their
+-- split-K candidates: kernels with mma.sync and FMA units.
 --
--- A multiprocessor works on as many blocks at once as it has room for, while
--- memory brings the operands: the tensor cores bound them, or the time from one
--- tile along K to the next, which blocks side by side do not add to. A launch
--- begins and ends, and blocks that share a tile send each other their sums.
--- Constants are those of an H200, fitted by tools/fit.lua.
+-- A multiprocessor runs as many blocks at once as fit, while memory delivers
+-- the operands. The limit is the tensor cores, or the latency from one tile
+-- along K to the next, to which concurrent blocks do not add. A launch has a
+-- start and an end, and blocks that share a tile exchange partial sums. The
+-- constants are those of an H200, fitted by tools/fit.lua.
 local constants = require "kernels.gemm_sm90.constants"
 local core = require "cute.core"
 local cute = require "cute"
@@ -15,30 +15,30 @@ local tiles = require "cute.tiles"
 local blocks = {}
 
 blocks.constants = {
-  memory = 4038,   -- bytes a ns
-  l2 = 11908,      -- bytes a ns of operands that stay in L2
-  near = 3.77,     -- how little of the lesser bound counts: a power
+  memory = 4038,   -- bytes per ns
+  l2 = 11908,      -- bytes per ns of operands that stay in L2
+  near = 3.77,     -- exponent: how little the lesser bound counts
   start = 2200,    -- ns of a block's first tiles and last sums
-  latency = 816,   -- ns from asking for a tile to having it
+  latency = 816,   -- ns of latency to load a tile
   close = 561,     -- the same from L2
-  share = 661,     -- ns of blocks that share a tile, besides
-  meet = 59.7,     -- bytes a ns of what blocks exchange
-  passed = 5657,   -- bytes a ns of those of all of them that leave L2
-  drain = 66.8,    -- bytes a ns of a tile of D
-  ask = 10,        -- pieces a ns that threads ask for, of less than 16 bytes
-  single = 1183,   -- ns of elements that threads bring one by one
+  share = 661,     -- extra ns of blocks that share a tile
+  meet = 59.7,     -- bytes per ns that blocks exchange
+  passed = 5657,   -- bytes per ns of all exchanges that leave L2
+  drain = 66.8,    -- bytes per ns of a tile of D
+  ask = 10,        -- loads per ns, of less than 16 bytes each
+  single = 1183,   -- ns to load elements one by one
   far = 1500,      -- the same from memory
-  -- operations a ns
+  -- operations per ns
   rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500},
-  good = {  -- the share of them that a tile reaches
+  good = {  -- fraction of the rate that a tile reaches
     ["128x256"] = 1, ["128x128"] = 0.76, ["128x64"] = 0.484,
     ["64x128"] = 0.5, ["64x64"] = 0.561, ["32x64"] = 0.433,
     ["16x128"] = 0.208, ["128x16"] = 0.337},
 }
 local C = blocks.constants
 
---- Bytes of the pieces of an operand along a contiguous mode, 16 at most; of
--- one element where `lead` is none.
+--- Returns the bytes of one load of an operand along a contiguous mode, at most
+-- 16; the bytes of one element where `lead` is absent.
 ---@param t any (M,K[,L])
 ---@param lead? integer|false
 ---@return integer
@@ -52,20 +52,20 @@ function blocks.piece(t, lead)
   return core.gcd(apart * bits // 8, t.alignment, 16)
 end
 
--- Rows of a matrix, or those that a group is expected to have.
+-- Returns the rows of a matrix, or the expected rows of a group.
 local function rows(p) return p.expected or p.m end
 
--- Bytes that are read once.
+-- Returns the bytes that are read once.
 local function read(p)
   return (rows(p) * p.a.bits + p.n * p.b.bits) * p.k / 8 * p.batches
 end
 
-local STAYS = 16 << 20  -- bytes that L2 still has when the next product begins
+local STAYS = 16 << 20  -- bytes still in L2 when the next product begins
 
---- Bytes a ns, where so many are read.
+--- Returns the bandwidth in bytes per ns for reading that many bytes.
 function blocks.rate(bytes) return bytes < STAYS and C.l2 or C.memory end
 
---- Nanoseconds of reading the operands and writing D once.
+--- Returns the ns to read the operands and write D once.
 ---@param p table a problem of cute.ops.choose
 function blocks.memory(p)
   return (read(p) + rows(p) * p.columns * p.d.bits / 8 * p.batches)
@@ -74,12 +74,13 @@ end
 
 local ROOM = 227 * 1024  -- bytes of shared memory of a multiprocessor
 
--- Elements of K in a tile, as the constants were fitted.
+-- Returns the elements of K in a tile, as in the fit of the constants.
 local function along(tile) return tile.timed or tile[3] end
 
--- Nanoseconds of `steps` along K of so many tiles beside each other, one on its
--- way less than there are stages; none is where threads bring elements, by
--- `tile.single` turns. `tile.asked` pieces come for each element of K.
+-- Returns the ns of `steps` along K for `beside` concurrent tiles, with one
+-- less in flight than there are stages. Where threads load single elements
+-- (`tile.single` rounds) nothing is in flight. `tile.asked` loads are issued
+-- per element of K.
 local function along_k(p, tile, stages, rate, steps, beside)
   local step = ((2 * tile[1] * tile[2] / rate) ^ C.near
     + ((tile.asked or 0) / C.ask) ^ C.near) ^ (1 / C.near)
@@ -93,26 +94,27 @@ local function along_k(p, tile, stages, rate, steps, beside)
     + beside * tile[1] * tile[2] * p.d.bits / 8 / C.drain
 end
 
--- Bytes of so many rows of an operand that L2 is asked for: as many more as it
--- takes longer where they begin inside lines of memory; 0 where they do not.
+-- Returns the extra L2 traffic in bytes for rows that begin inside memory
+-- lines; 0 where they do not.
 local function cut_bytes(t, bits, count, k)
   local pitch = t.stride[2] == 1 and t.stride[1] or t.stride[2]
   local by = math.type(pitch) == "integer" and model.cut(pitch, bits) or 1
   return by > 1 and by * count * k * bits / 8 or 0
 end
 
-local KEPT = 8 << 20  -- bytes of sums that L2 has until they are added up
+-- bytes of partial sums that L2 keeps until they are added
+local KEPT = 8 << 20
 
--- Blocks of a problem in tiles {BM, BN}.
+-- Returns the number of blocks for tiles {BM, BN}.
 local function blocks_of(p, tile, splits)
   return tiles.count(rows(p), tile[1]) * tiles.count(p.n, tile[2])
     * p.batches * splits
 end
 
--- Bytes of the sums of a block.
+-- Returns the bytes of a block's accumulators.
 local function sums_of(p, tile) return tile[1] * tile[2] * p.sums.bits // 8 end
 
--- Nanoseconds of exchanging sums.
+-- Returns the ns to exchange partial sums.
 local function meeting(p, tile, splits)
   if splits == 1 then return 0 end
   local bytes = sums_of(p, tile)
@@ -120,15 +122,16 @@ local function meeting(p, tile, splits)
     + 2 * math.max(0, blocks_of(p, tile, splits) * bytes - KEPT) / C.passed
 end
 
---- Nanoseconds of a problem in tiles {BM, BN, BK} with K in `splits`.
+--- Returns the ns of a problem in tiles {BM, BN, BK} with K split into
+-- `splits`.
 ---@param p table
----@param tile table {BM, BN, BK, good, waits, room, ...}: good: the share of
--- `rate` that it reaches, if not that of its size; waits: ns for which a step
--- along K waits for its operands, from L2 and from memory, beside what it
--- computes (absent: `latency`, by stages); room: blocks of a multiprocessor, if
--- not as many as its shared memory has
+---@param tile table {BM, BN, BK, good, waits, room, ...}: good: fraction of
+-- `rate` that it reaches, if not that of its size; waits: ns that a step along
+-- K waits for its operands, from L2 and from memory, in addition to computing
+-- (absent: `latency`, by stages); room: blocks per multiprocessor, if not
+-- limited by shared memory
 ---@param stages integer
----@param rate number operations a ns of a multiprocessor
+---@param rate number operations per ns of a multiprocessor
 ---@param splits integer
 function blocks.time(p, tile, stages, rate, splits)
   rate = rate * (tile.good or C.good[("%dx%d"):format(tile[1], tile[2])])
@@ -148,14 +151,14 @@ function blocks.time(p, tile, stages, rate, splits)
     ^ (1 / C.near) + C.start + meeting(p, tile, splits)
 end
 
--- In how many parts K is tried.
+-- Split-K factors to try.
 local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
 
--- Bytes of sums that blocks exchange, at most: more never was the fastest, and
--- the memory is wanted for other things.
+-- Limit of the bytes of partial sums that blocks exchange. More was never the
+-- fastest, and the memory has other uses.
 local MOST = 256 << 20
 
--- May K be shared out like this?
+-- Reports whether K may be split like this.
 local function can_share(p, tile, splits)
   return p.batches == 1 and not p.sums.is_integer and not p.gated
     and not p.group and not p.ragged
@@ -163,13 +166,13 @@ local function can_share(p, tile, splits)
     and (p.splits or blocks_of(p, tile, splits) * sums_of(p, tile) <= MOST)
 end
 
---- Candidates of a list of tiles, with K shared out where that helps.
+--- Returns candidates for a list of tiles, with split-K where it helps.
 ---@param p table
 ---@param family string
 ---@param list table[] of tiles
 ---@param make fun(t: table, splits: integer): table, table, number a tile's
--- options, {BM, BN, BK}, operations a ns of a multiprocessor
----@return table[] as families list them (cute.ops.choose)
+-- options, {BM, BN, BK}, operations per ns of a multiprocessor
+---@return table[] in the form of family lists (cute.ops.choose)
 function blocks.candidates(p, family, list, make)
   local out = {}
   for _, t in ipairs(list) do

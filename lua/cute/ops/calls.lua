@@ -1,31 +1,32 @@
---- Calls that are known, and the memory that they share.
+--- Caches the calls of an operation, and allocates the memory that the blocks
+-- of a launch share.
 --
 --     local known = calls.new()
 --     local ok, x, ... = known(arguments...)     -- true: launched, new tensors
---     known:add(plan, arguments...)              -- what such a call is
---     known:ready(run, arguments...)             -- and what it launches
+--     known:add(plan, arguments...)              -- record the plan of a call
+--     known:ready(run, arguments...)             -- and its launches
 --
--- A call's arguments are all that makes it another one: operands, options,
--- functions with what they capture. A number among them is of the run (one that
--- is not stands in a cute.constexpr). core/bind/plan_cache.c finds a call by
--- them and launches what is ready, in a microsecond; what it does not know, or
--- has to do on the simulator, Lua does.
+-- The arguments of a call identify its configuration: operands, options,
+-- functions with their captured values. A number among them is a value of the
+-- launch; a number that is part of the configuration is passed as a
+-- cute.constexpr. core/bind/plan_cache.c finds a call by its arguments and
+-- starts its launches in a microsecond. New calls, and those on the simulator,
+-- run in Lua.
 --
--- What blocks of a launch share lies in memory of the pool: a launch takes it
--- and gives it back at once, in stream order, so that launches of one stream
--- have the same, those of two have not, and a graph keeps its own. Counts, by
--- which blocks find out who is last, are 0 between launches, and so each stream
--- has some that stay; launches with counts that a graph is captured of have
--- new ones, which the graph sets to 0.
+-- The memory that blocks of a launch share comes from the pool. A launch
+-- allocates it and frees it at once, in stream order. Launches of one stream
+-- therefore share memory, launches of two streams do not, and a graph keeps
+-- its own. Counters, by which blocks detect the last one, are 0 between
+-- launches, so each stream keeps some. Launches with counters that a graph
+-- captures get new ones, which the graph sets to 0.
 --
--- Launches are dependent ones where the device has these (PDL): a kernel
--- begins while the one before it on the stream ends, and waits for all of it
--- (griddepcontrol.wait) before it reads or writes memory that others have. A
--- kernel that waits is done after the one before it is, so what a third one
--- waits for has waited for the first: memory of the pool that comes back, of
--- counts, of operands that are written over is safe behind any of them. Behind
--- a kernel that says nothing of it, a copy, or an event the wait is that of any
--- launch.
+-- Launches are dependent where the device supports it (PDL). A kernel then
+-- begins while its predecessor on the stream ends, and waits for all of it
+-- (griddepcontrol.wait) before it reads or writes memory that others use. A
+-- waiting kernel ends after its predecessor, so a third kernel has also waited
+-- for the first. Memory of the pool that is reused, counters and overwritten
+-- operands are therefore safe behind any of them. Behind a kernel without PDL,
+-- a copy or an event the wait is that of an ordinary launch.
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"
@@ -44,8 +45,8 @@ function calls.new()
   return known
 end
 
---- The results of a known call: what `out` gives, and the new tensors where it
--- has none.
+--- Returns the results of a known call: the tensors of `out`, and the new
+-- tensors where it has none.
 ---@param out any a tensor, a list of them, or nil
 function calls.results(out, ...)
   if out == nil then return ... end
@@ -63,9 +64,9 @@ end
 
 local LARGE = 1 << 22  -- f32
 
---- Memory of so many f32 for a launch. Few sizes are kept: powers of two, and
--- of large ones those that are an eighth of n more at most.
----@param place string where operands are
+--- Returns memory of at least n f32 for a launch. To keep few sizes, n is
+-- rounded up: to a power of two, or above LARGE by at most an eighth.
+---@param place string the device of the operands
 ---@param n integer
 function calls.work(place, n)
   local size = 2048
@@ -79,13 +80,13 @@ function calls.work(place, n)
   return t
 end
 
-local counts = {}  -- [place][number of the stream]: i32
+local counts = {}  -- [device][stream number]: i32
 
---- Zeros of i32, at least n, that a launch leaves at 0; and whether they are
--- the graph's that is captured.
+--- Returns at least n i32 zeros, which a launch leaves at 0, and whether they
+-- belong to the graph being captured.
 ---@param device table
 ---@param place string
----@param stream any of the launch, or nil
+---@param stream any the launch's stream, or nil
 ---@param n integer
 function calls.counts(device, place, stream, n)
   local dev = place ~= "host" and device.dev
@@ -102,10 +103,11 @@ function calls.counts(device, place, stream, n)
   return t, alone
 end
 
---- Counts may not be 0 any more.
+--- Discards the counters of a device, which may no longer be 0 after a failed
+-- launch.
 function calls.failed(place) counts[place] = nil end
 
--- Memory that calls keep is given back with that of the pool.
+-- cute.gpu.trim also frees the memory that calls keep.
 devices.on_trim(function()
   counts = {}
   for _, known in ipairs(all) do known:rest() end
@@ -115,26 +117,29 @@ end)
 -- Launches
 ---------------------------------------------------------------------------
 
-local LAUNCHES = 4  -- that a step keeps ready
+local LAUNCHES = 4  -- prepared launches that a step keeps
 
---- Has the device dependent launches? true or nil: what kernels take as pdl.
+--- Returns true if the device supports dependent launches, else nil: the
+-- kernels' option pdl.
 function calls.dependent(device)
   return core.has(device.sm, "griddepcontrol") or nil
 end
 
 --- Launches a step {kernel, grid, block, cluster, pdl, ready = {}} with these
--- arguments: by what is ready, or by a launch made ready now.
+-- arguments, through a prepared launch or one prepared now.
 ---@param step table
----@param list table arguments {n =}; its `from` is that of known:ready
----@param o table device, stream, seed, captured = what a function of it has
----@param check? fun() called before there is a new launch
+---@param list table arguments {n =}; `from` as for known:ready
+---@param o table device, stream, seed, captured = the captured values of a
+-- function of the step
+---@param check? fun() called before a new launch
 ---@return table launch for known:ready
----@return table? reads what else a trace read through what was captured
+---@return table? reads further state that a trace read through captured values
 function calls.launch(step, list, o, check)
   local now = {seed = o.seed, stream = o.stream}
   for _, r in ipairs(step.ready) do
     local ready, reads = r.launch, r.reads
-    -- what a function reads through tables and functions may have changed
+    -- State that a function reads through tables and functions may have
+    -- changed.
     if (not reads or core.unchanged(reads))
       and ready:try(now, table.unpack(list, 1, list.n)) then
       return calls.step(ready, list), reads
@@ -143,7 +148,7 @@ function calls.launch(step, list, o, check)
   if check then check() end
   local ready, why = step.kernel(table.unpack(list, 1, list.n)):compile {
     grid = step.grid, block = step.block, cluster = step.cluster,
-    pdl = step.pdl, device = o.device}  -- a stream is the call's own
+    pdl = step.pdl, device = o.device}  -- the stream is the call's own
   if not ready then require "cute.lang.report".raise(why) end
   local reads = o.captured and o.captured:reads(ready.program)
   step.ready[LAUNCHES] = nil
@@ -153,16 +158,16 @@ function calls.launch(step, list, o, check)
   return calls.step(ready, list), reads
 end
 
---- What known:ready wants of a launch; nil of the simulator's.
+--- Returns a launch in the form of known:ready; nil for the simulator's.
 function calls.step(ready, list)
   if ready.device.kind ~= "gpu" then return nil end
   return {launch = ready.run, values = core.launch_values(list),
           from = list.from}
 end
 
---- Where a number of a call goes that is argument `list.n` of a kernel: the
--- nth number of the call's argument `at`; part: 1, 2 for its lower or upper
--- half in f64.
+--- Records the source of the number that is kernel argument `list.n`: the nth
+-- number of the call's argument `at`. part: 1 or 2 for its lower or upper half
+-- in f64.
 function calls.mark(list, at, nth, part)
   list.from = list.from or {}
   list.from[list.n] = {at, nth, part or 0}

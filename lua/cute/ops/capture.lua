@@ -1,18 +1,20 @@
---- What a function of the user's takes from around it, as a kernel's arguments.
+--- Captures the values that a user's function takes from its environment, to
+-- pass them as kernel arguments.
 --
--- An epilogue is written where it is used, and so it names numbers and tensors
--- of that place: upvalues, globals, fields of tables. These are not part of the
--- kernel but what each call hands over, or a bias would be that of the first
--- call. All else that it reads (functions, strings, tables as such) is part.
+-- An epilogue is written where it is used, so it refers to numbers and tensors
+-- there: upvalues, globals, fields of tables. Each call passes them anew; as
+-- constants of the kernel, a bias would always be that of the first call.
+-- Everything else that the function reads (functions, strings, whole tables)
+-- is part of the kernel.
 --
---     local c = capture.of(f)      -- c.values: numbers and tensors of now
+--     local c = capture.of(f)      -- c.values: the current numbers and tensors
 --     local g, bind = c:clone()    -- in a kernel: bind(traced), g(...), bind()
 --
--- The clone has upvalues of its own where values go; those of the function stay
--- as they are. Functions that it calls are cloned with it.
+-- The clone has upvalues of its own for the values; those of the function stay
+-- unchanged. Functions that it calls are cloned with it.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
-local reach = require "cute.lang.reach"
+local dependencies = require "cute.lang.dependencies"
 
 local capture = {}
 
@@ -30,7 +32,7 @@ local function is_value(v)
   return math.type(v) ~= nil or t == "tensor" or t == "constexpr"
 end
 
---- Is it a function whose upvalues are looked at, too: the user's own?
+--- Reports whether v is a function of the user's, whose upvalues are captured.
 function capture.is_users(v)
   if type(v) ~= "function" then return false end
   local i = debug.getinfo(v, "S")
@@ -40,13 +42,13 @@ local is_users = capture.is_users
 
 local codes = 0
 
---- What a function takes of its upvalues: {[0] = a number of its own, upvalue,
--- n, key 1 .. key n, ...}, where n = 0 is the upvalue as it is; false: it is no
--- function of the user's, or of a code that cannot be read or keeps state.
--- Functions of one code have the same form; core.calls asks for it.
+--- Returns the form of a function's captures: {[0] = a number of its own,
+-- upvalue, n, key 1 .. key n, ...}, where n = 0 is the upvalue as it is.
+-- Returns false if it is not a user's function, its code cannot be read, or it
+-- keeps state. Functions of one code have the same form; core.calls calls it.
 ---@param f function
 ---@return table|false form
----@return string? wrong what it does that it must not
+---@return string? wrong the forbidden operation of the function
 function capture.form(f)
   local uses = is_users(f) and bytecode.upvalues(f)
   if not uses then return false end
@@ -79,10 +81,10 @@ function capture.form(f)
 end
 
 ---------------------------------------------------------------------------
--- The walk
+-- Walking the functions
 ---------------------------------------------------------------------------
 
--- Field k of what upvalue i of f holds: a value, a part, or nothing.
+-- Records field k of upvalue i of f: a value, or another part.
 local function look(self, f, i, k, v)
   if is_value(v) then
     self.slots[#self.slots + 1] = {f, i, k}
@@ -92,7 +94,7 @@ local function look(self, f, i, k, v)
   end
 end
 
--- In the order in which core.calls walks (core/bind/plan_cache.c).
+-- Walks in the order of core.calls (core/bind/plan_cache.c).
 local function walk(self, f, root)
   if self.number[f] then return end
   self.functions[#self.functions + 1] = f
@@ -115,8 +117,8 @@ local function walk(self, f, root)
   end
 end
 
---- What f captures now. Fields: values, the numbers and tensors; parts, all
--- else, as {function, upvalue, field, value}; clone().
+--- Returns the current captures of f. Fields: values, the numbers and tensors;
+-- parts, everything else, as {function, upvalue, field, value}; clone().
 ---@param f function
 ---@return table
 function capture.of(f)
@@ -134,8 +136,8 @@ end
 -- Clones
 ---------------------------------------------------------------------------
 
--- f's code with upvalues of its own, which hold nothing yet; of what is not the
--- user's, f.
+-- Returns f's code with upvalues of its own, still empty; f itself if it is not
+-- the user's.
 local function bare(f)
   if not is_users(f) then return f end
   local g = assert(load(string.dump(f), "clone", "b"))
@@ -144,16 +146,16 @@ local function bare(f)
   end
 end
 
---- A function like the captured one, whose values are those that bind gives it:
--- bind(list), in the order of values; bind() takes them away.
+--- Returns a copy of the captured function, and bind, which sets its values:
+-- bind(list), in the order of values; bind() removes them.
 ---@return function
 ---@return function bind
 function Capture:clone()
   local to = {}
   for _, f in ipairs(self.functions) do to[f] = bare(f) end
-  local own = {}  -- [clone] = {[upvalue] = true: not the original's}
+  local own = {}  -- [clone] = {[upvalue] = true: not shared with the original}
   for _, g in pairs(to) do own[g] = {} end
-  local views = {}  -- what stands for a table of which fields are values
+  local views = {}  -- stand-ins for tables with fields that are values
   local set = {}
   for n, s in ipairs(self.slots) do
     local g, i, k = to[s[1]], s[2], s[3]
@@ -191,18 +193,18 @@ end
 -- State
 ---------------------------------------------------------------------------
 
---- What a trace of the function read through what is no value, as it is now,
--- for core.unchanged; nil: nothing.
----@param program table that trace
+--- Returns the state that a trace of the function read through parts other than
+-- values, as it is now, for core.unchanged; nil where there is none.
+---@param program table the program of that trace
 ---@return table?
 function Capture:reads(program)
   local roots = {}
   for _, part in ipairs(self.parts) do roots[#roots + 1] = part[4] end
-  return reach.within(roots, program.read)
+  return dependencies.within(roots, program.read)
 end
 
---- Fails where a function that was traced alone stored in what it captured.
----@param program table that trace
+--- Raises where a function that was traced alone stored to a captured tensor.
+---@param program table the program of that trace
 function Capture:check_stores(program)
   for _, a in ipairs(program.info.args) do
     if a.written then
@@ -212,9 +214,10 @@ function Capture:check_stores(program)
   end
 end
 
---- g, a clone, which fails where it changes what a trace before it has left.
+--- Wraps the clone g: raises where g changes the state that an earlier trace
+-- read.
 ---@param g function
----@param read table? what that read
+---@param read? table the state that the trace read
 ---@return function
 function capture.steady(g, read)
   return not read and g or function(...)

@@ -1,25 +1,26 @@
---- What serves a product, and why: a family of kernels, its choices, and what
--- spoke against the others.
+--- Chooses the kernel for a product and explains why: a family of kernels, its
+-- configuration, and the reasons against the others.
 --
--- A problem is what a call's operands say (cute.ops.gemm): m, n, k, batches
--- (n: rows of B; with `gated` D has half as many columns);
--- A (M,K[,L]), B (N,K[,L]) and D (M,N[,L]) as tensors; a, b, d, their types,
--- and sums, that of the accumulators; tf32; c: is there something to add to
--- the sums? sources: that, and what else an epilogue reads like D, as A and B
--- are, with `value` its number; fused: does an epilogue follow? arch, sm, sms
--- of the device; order: the only one in which sums may be added, in the words
--- of cute.ops.order, and splits: in how many parts K then is. ragged: the form
--- of its groups (kernels.groups), with `expected` rows each; m is then those of
--- all, or the most of each.
+-- A problem describes a call's operands (cute.ops.gemm): m, n, k, batches (n:
+-- rows of B; with `gated` D has half as many columns); A (M,K[,L]), B
+-- (N,K[,L]) and D (M,N[,L]) as tensors; a, b, d, their types, and sums, the
+-- accumulator type; tf32; c: a C is added to the sums; sources: C and other
+-- matrices that an epilogue reads like D, in the form of A and B, with the
+-- number `value`; fused: an epilogue follows; arch, sm, sms of the device;
+-- order: the only permitted accumulation order, in the words of
+-- cute.ops.sum_order, and splits: its number of parts of K; ragged: the form of
+-- its groups (kernels.groups), with `expected` rows each. With groups m is the
+-- total number of rows, or the most of one group.
 --
--- Each family, a file of cute/ops/family/, has a rule `takes`, which gives nil,
--- or a sentence that says why not, or false for what nobody would expect of it,
--- and `list`, its candidates with the time that the model expects of them, in
--- nanoseconds on an H200: what takes least of all families is chosen.
+-- Each family, a file of cute/ops/family/, has a rule `takes`. It returns nil
+-- if the family accepts a problem, a sentence with the reason if not, or false
+-- where no user would expect it to. `list` returns its candidates with the
+-- model's time in nanoseconds on an H200. The candidate with the least time of
+-- all families is chosen.
 local core = require "cute.core"
 local int4 = require "cute.ops.family.int4"
-local moved = require "cute.ops.family.moved"
-local order = require "cute.ops.order"
+local repack = require "cute.ops.family.repack"
+local sum_order = require "cute.ops.sum_order"
 local simt = require "cute.ops.family.simt"
 local skinny = require "cute.ops.family.skinny"
 local sm80 = require "cute.ops.family.sm80"
@@ -28,7 +29,7 @@ local tuned = require "cute.ops.tuned"
 
 local choose = {}
 
-local FAMILIES = {sm90, moved, skinny, sm80, simt, int4}
+local FAMILIES = {sm90, repack, skinny, sm80, simt, int4}
 choose.FAMILIES = FAMILIES
 
 local WHY = {gemm_sm90 = "tensor cores of Hopper, fed by TMA",
@@ -45,13 +46,13 @@ local function before(x, y)
   return x.tile[2] > y.tile[2]
 end
 
--- What tells candidates of a problem apart, besides their tile.
+-- Options, besides the tile, that distinguish candidates of a problem.
 local APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
                "epi_stages", "scheduler", "min_blocks", "side", "warps",
                "unroll"}
 
---- A candidate's name among those of its problem, the same for other sizes:
--- "gemm_sm90 128x256x64 cluster=2x1".
+--- Returns a candidate's name among those of its problem, the same for other
+-- sizes: "gemm_sm90 128x256x64 cluster=2x1".
 ---@param c table
 ---@return string
 function choose.name(c)
@@ -65,8 +66,8 @@ function choose.name(c)
   return table.concat(out, " ")
 end
 
---- All candidates for a problem, the best by the rule first; the families that
--- refused it: {{family, why}, ...}.
+--- Returns all candidates for a problem, the best by the model first, and the
+-- families that rejected it: {{family, why}, ...}.
 ---@param p table
 ---@return table[] list
 ---@return table[] refused
@@ -79,7 +80,7 @@ function choose.list(p)
       local other, kept
       for _, c in ipairs(family.list(p)) do
         c.base = family.name
-        c.order = order.of(p, c)
+        c.order = sum_order.of(p, c)
         if p.order and c.order ~= p.order then other = c.order
         else
           list[#list + 1], kept = c, true
@@ -95,12 +96,12 @@ function choose.list(p)
   return list, refused
 end
 
---- The choice for a problem: what was measured as the best (cute.ops.tuned),
--- else of all that families say the one that should take the least time:
--- {family, base = the family that offers it, options, tile, stages, cluster,
--- split, order, ns, why = a sentence, how = "by rule" or "measured", others =
--- the next best, refused = {{family, why}, ...}}; nil, the refusals where
--- nothing serves it.
+--- Returns the choice for a problem: the best measured one (cute.ops.tuned),
+-- else the candidate of all families with the least estimated time: {family,
+-- base = the family that offers it, options, tile, stages, cluster, split,
+-- order, ns, why = a sentence, how = "by rule" or "measured", others = the
+-- next best, refused = {{family, why}, ...}}. Returns nil and the rejections
+-- where no family accepts it.
 ---@param p table
 ---@return table?
 ---@return table refused
@@ -115,7 +116,7 @@ function choose.choose(p)
   return c, refused
 end
 
---- The same, or an error that says why nothing serves it.
+--- Returns the choice, or raises an error with the reasons why no kernel fits.
 ---@param p table
 ---@return table
 function choose.must(p)
@@ -130,7 +131,8 @@ function choose.must(p)
   core.fail("bad-argument", table.concat(out, "\n"))
 end
 
-local TOLD = {cluster = true, split = true, splits = true}  -- in words
+-- printed separately
+local TOLD = {cluster = true, split = true, splits = true}
 
 local function words(c)
   local rest = ""
@@ -149,7 +151,7 @@ local function words(c)
     c.split ~= 1 and (", K in %s"):format(c.split) or "", rest, c.ns / 1000)
 end
 
--- What is read ahead of the launch in front, in words.
+-- Returns whether B is read before the previous launch ends, as a sentence.
 local function ahead(p, c)
   if not p.constant then return nil end
   return c.options.ahead
@@ -157,7 +159,7 @@ local function ahead(p, c)
     or "  constant: B waits for the launch in front like the rest"
 end
 
---- A choice as text: what, why, what else there was.
+--- Returns a choice as text: the kernel, the reason, and the alternatives.
 ---@param p table the problem
 ---@param c table
 ---@return string
@@ -181,14 +183,13 @@ local Explained = {}
 Explained.__index = Explained
 function Explained.__tostring(e) return e.text end
 
---- What a call would do, and why: {kernel, tile, stages, cluster, split,
--- order = of sums, promise, why, how = it was chosen, moved = what is copied
--- around the kernel ("A, B, D"), others, refused, text, trace()}; tostring
--- gives the text.
+--- Returns an explanation of a call: {kernel, tile, stages, cluster, split,
+-- order = of sums, promise, why, how = "by rule" or "measured", moved =
+-- matrices that are repacked ("A, B, D"), others, refused, text, trace()};
+-- tostring returns the text.
 ---@param p table the problem
 ---@param c table
----@param trace fun(): any the kernel that would run, traced: with .source, .ir,
--- .resources
+---@param trace fun(): any the traced kernel: with .source, .ir, .resources
 function choose.explained(p, c, trace)
   return setmetatable({kernel = c.family, tile = {table.unpack(c.tile)},
     stages = c.stages, cluster = c.cluster or {1, 1}, split = c.split,

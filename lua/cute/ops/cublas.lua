@@ -1,23 +1,24 @@
---- In which order cuBLAS adds up a product.
+--- The accumulation order of cuBLAS.
 --
--- Its kernels for Hopper (nvjet, algorithm 66 of cublasLt) sum in the order of
--- K, 16 products of 16-bit floats at once, 32 of 8-bit ones, of which those of
--- 128 go on in f32. For some products K is divided: in parts of whole tiles of
--- 128 bytes, all as long but the last, which are added in f32, in their order.
--- Other kernels of it (for rows that are no multiples of 16 bytes) add up in
--- ways of their own. Of batches K is never divided; a bias, and relu behind it,
--- are added to the sums in f32, whose K is divided as the heuristics say of a
--- product that has them. With C a sum is fma(alpha, sum, beta C), rounded once
--- more to D's type; where K is divided, fma(beta, C, alpha sum); with beta = 1
--- and K in one piece it has bits of its own.
+-- Its kernels for Hopper (nvjet, algorithm 66 of cublasLt) accumulate in the
+-- order of K: 16 products of 16-bit floats at once, or 32 of 8-bit floats,
+-- whose sums over 128 products continue in f32. For some products K is divided
+-- into parts of whole 128-byte tiles, all of equal length except the last;
+-- their partial sums are added in f32, in order. Other kernels (for rows that
+-- are not multiples of 16 bytes) have orders of their own. K is never divided
+-- for batches. A bias, and a relu after it, are applied to the f32 sums; the
+-- heuristics divide K as for a product with a bias. With C the result is
+-- fma(alpha, sum, beta C), rounded once more to D's type; where K is divided,
+-- fma(beta, C, alpha sum). With beta = 1 and an undivided K the bits differ
+-- from both.
 --
--- On a card its heuristics are asked, which cublasGemmEx follows; without one
--- there is a record of what they said on an H200.
+-- On a GPU this module queries the heuristics, which cublasGemmEx follows.
+-- Without one it uses a record of their answers on an H200.
 local core = require "cute.core"
 local cute = require "cute"
-local epilogue = require "cute.ops.epilogue"
+local epilogue = require "cute.ops.epilogue_function"
 local operand = require "cute.ops.operand"
-local order = require "cute.ops.order"
+local sum_order = require "cute.ops.sum_order"
 local tiles = require "cute.tiles"
 
 local cublas = {}
@@ -25,12 +26,12 @@ local cublas = {}
 local fail = operand.fail
 
 local NVJET = 66
-local IN_F32 = {[0] = true, [2] = true}  -- reductions: none, sums of f32
+local IN_F32 = {[0] = true, [2] = true}  -- reduction schemes: none, f32 sums
 
--- Parts of K of this version on an H200, of operands with K contiguous and D of
--- their type: "from row:parts ...", for up to ROWS rows. Of products of LARGE
--- sums and more none had more than one. With a bias they are the same, but for
--- those of `biased`.
+-- Parts of K in this version on an H200, for operands with K contiguous and D
+-- of their type: "from row:parts ...", for up to ROWS rows. No product of LARGE
+-- or more elements of D had more than one. With a bias the parts are the same,
+-- except those in `biased`.
 cublas.VERSION = 130100
 cublas.ROWS = 128
 local LARGE = 1 << 22
@@ -62,14 +63,14 @@ cublas.RECORD = {
 
 local function like(text, ...) fail("like = \"cublas\": " .. text, ...) end
 
--- Is mode `lead` contiguous, and nothing between the others?
+-- Reports whether mode `lead` is contiguous, with no gaps along the other mode.
 local function dense(t, lead)
   local other = 3 - lead
   return (t.stride[lead] == 1 or t.shape[lead] == 1)
     and (t.stride[other] == t.shape[lead] or t.shape[other] == 1)
 end
 
--- The mode that cuBLAS is told to be contiguous, 2 if it can be.
+-- Returns the mode to declare as contiguous to cuBLAS, 2 if possible.
 local function lead_of(name, t)
   for lead = 2, 1, -1 do
     if dense(t, lead) then
@@ -82,7 +83,7 @@ local function lead_of(name, t)
   like("%s is %s, with elements between its own", name, t.layout)
 end
 
--- Elements from one matrix of a batch to the next.
+-- Returns the number of elements from one matrix of a batch to the next.
 local function step_of(name, t)
   local step = t.stride[3] or 0
   if math.type(step) == nil then
@@ -98,11 +99,11 @@ end
 -- A bias
 ---------------------------------------------------------------------------
 
--- Of a product's function: "bias", "bias_relu" where it is that of this tensor,
--- else nil.
+-- Returns "bias" or "bias_relu" where the epilogue is that operation on this
+-- tensor, else nil.
 local function kind_of(p, bias)
   if core.typename(bias) ~= "tensor" then return nil end
-  local known = require "kernels.tuned.epilogues"  -- which stands on cute.ops
+  local known = require "kernels.tuned.epilogues"  -- requires cute.ops
   for _, name in ipairs {"bias", "bias_relu"} do
     local q = {value = p.value, m = 1, columns = 1, batch = {}, batches = 1}
     epilogue.look(q, (known[name] {col = function()
@@ -112,7 +113,8 @@ local function kind_of(p, bias)
   end
 end
 
--- What cublasLt is told of it: {bias, epilogue}; nil where there is none.
+-- Returns the bias in the form of cublasLt, {bias, epilogue}; nil where there
+-- is none.
 local function bias_of(p, call, leads)
   if not call.f then return nil end
   local bias = call.captured.values[1]
@@ -152,7 +154,7 @@ local function recorded(p, leads, _, bias)
     .. "wrote it down", p.m, p.n, p.k)
 end
 
--- How many parts of K cuBLAS has on this card.
+-- Returns the number of parts of K that cuBLAS uses on this GPU.
 local function asked(p, leads, steps, bias)
   local said, why = p.device.dev:cublaslt_first {
     m = p.m, n = p.n, k = p.k, A = p.a, B = p.b, D = p.d, batches = p.batches,
@@ -170,7 +172,7 @@ local function asked(p, leads, steps, bias)
   return math.max(said.split, 1)
 end
 
--- A product, its factors and C, and nothing else with it.
+-- Checks that the call is a plain product with factors and C.
 local function check(p, call)
   local o = call.o
   if p.arch ~= "sm_90a" then
@@ -189,8 +191,8 @@ local function check(p, call)
   end
 end
 
---- The order of cuBLAS for a problem, in words as cute.ops.order has them, and
--- in how many parts it has K; fails where it is not known.
+--- Returns cuBLAS's order for a problem, in the words of cute.ops.sum_order,
+-- and its number of parts of K. Raises where they are unknown.
 ---@return string
 ---@return integer
 function cublas.order(p, call)
@@ -203,8 +205,8 @@ function cublas.order(p, call)
   if p.c and call.beta == nil and split == 1 then
     like "beta = 1: where K is in one piece cuBLAS does not add C to its sums"
   end
-  return order.in_parts(p.a.bits == 16 and order.SIXTEEN
-    or order.EIGHT:format(128), p.k,
+  return sum_order.in_parts(p.a.bits == 16 and sum_order.SIXTEEN
+    or sum_order.EIGHT:format(128), p.k,
     tiles.count(tiles.count(p.k, bk), split) * bk), split
 end
 

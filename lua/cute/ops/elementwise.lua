@@ -1,10 +1,11 @@
---- Functions of elements: ops.elementwise, and what is one without arithmetic,
--- ops.copy, convert, transpose.
+--- Element-wise functions: ops.elementwise, and the operations without
+-- arithmetic: ops.copy, convert, transpose.
 --
--- One planner serves all. Modes are sorted by the strides of the first result,
--- and those that are one for all operands put together. What lies along the
--- same mode as that result is moved in vectors, what lies along another one in
--- tiles through shared memory: kernels/elementwise.lua.
+-- One planner serves them all. It sorts the modes by the strides of the first
+-- result and merges those that are contiguous for all operands. Operands
+-- contiguous along the same mode as that result move in vectors. Operands
+-- contiguous along another mode move in tiles through shared memory:
+-- kernels/elementwise.lua.
 local calls = require "cute.ops.calls"
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
@@ -14,25 +15,25 @@ local modes = require "cute.ops.modes"
 local numbers = require "cute.ops.numbers"
 local operand = require "cute.ops.operand"
 local philox = require "cute.ops.philox"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local transpose = require "kernels.transpose"
-local whole = require "cute.ops.whole"
+local tensor_op = require "cute.ops.tensor_op"
 
 local ops = {}
 
 ---------------------------------------------------------------------------
--- What a function is given
+-- The function's arguments
 ---------------------------------------------------------------------------
 
 local At = {}
 At.__index = At
 
---- Coordinates of each element: a vector of i32 for each mode of the result, of
--- i64 for one of more than 2^31.
+--- Returns the coordinates of each element: one vector per mode of the result,
+-- i32, or i64 for a mode of more than 2^31.
 function At:coords()
   local rest, list = self.index, {}
   for m = #self.shape, 1, -1 do
-    local n = math.max(self.shape[m], 1)  -- of 0 there are no elements
+    local n = math.max(self.shape[m], 1)  -- an extent of 0 has no elements
     list[m] = m == 1 and rest or rest % n
     if n <= 1 << 31 then list[m] = list[m]:to(cute.i32) end
     rest = rest // n
@@ -40,9 +41,8 @@ function At:coords()
   return table.unpack(list)
 end
 
---- x, or 0 with probability p, and the others divided by 1 - p, as epilogues
--- of ops.gemm have it: the last two modes are row and column, those in front
--- the batch.
+--- Returns x / (1 - p), or 0 with probability p, as in epilogues of ops.gemm:
+-- the last two modes are row and column, those in front the batch.
 function At:dropout(x, p, seed)
   philox.check(x, p, seed)
   local rank, shape = #self.shape, self.shape
@@ -60,15 +60,16 @@ local function where_is(f)
   return ("the function at %s:%d"):format(i.short_src, i.linedefined)
 end
 
--- How many vectors a function takes, or nil: any number.
+-- Returns the number of vectors that a function takes; nil if it is variadic.
 local function takes(f)
   local i = debug.getinfo(f, "u")
   return not i.isvararg and i.nparams or nil
 end
 
--- What kernels/elementwise.lua calls: f of problem p, captured values in place;
--- read: what a trace of f alone has read. And take(captured): from then on it
--- is f of another call, of the same code.
+-- Returns two functions. The first is the one that kernels/elementwise.lua
+-- calls: f of problem p with the captured values bound. The second,
+-- take(captured), switches to the f of another call with the same code. read:
+-- the state that a trace of f alone has read.
 local function bound(p, read)
   local f, clone, bind
   local function take(captured)
@@ -104,9 +105,9 @@ local function bound(p, read)
   end, take
 end
 
-local AT_F, AT = 2, 7  -- where arguments of known calls have numbers
+local AT_F, AT = 2, 7  -- positions of numbers in the arguments of known calls
 
--- Numbers of a call, in the order of `bound`.
+-- Appends the numbers of a call, in the order of `bound`.
 local function push_numbers(p, call, list)
   for i, x in ipairs(p.operands) do
     if x.number then
@@ -121,7 +122,8 @@ local function push_numbers(p, call, list)
   return list
 end
 
--- Types of what f gives, by a trace of its own, and what that has read.
+-- Returns the types of f's results from a separate trace, and the state that
+-- the trace read.
 local function look(p, call)
   local found
   local f = bound(p)
@@ -152,8 +154,8 @@ end
 -- Problems
 ---------------------------------------------------------------------------
 
--- The type of a result that nobody names: what f gives, but what is computed
--- in f32 of one narrow type is of that type.
+-- Returns the default type of a result: f's type. If f computes in f32 on
+-- inputs of one narrow type, it is that type.
 local function usual(p, made)
   if made ~= cute.f32 then return made end
   local like
@@ -166,8 +168,8 @@ local function usual(p, made)
   return like and like.bits < 32 and like or made
 end
 
--- A compact layout whose modes are in the order of those of an operand of the
--- whole shape; nil: rows.
+-- Returns a compact layout with the mode order of an operand that has the whole
+-- shape; nil: row-major.
 local function order_of(p)
   for _, x in ipairs(p.inputs) do
     local own = modes.extents(x.l)
@@ -195,7 +197,7 @@ local function order_of(p)
   end
 end
 
--- Operands, checked: p.inputs are the tensors among them.
+-- Checks the operands. p.inputs are the tensors among them.
 local function operands_of(p, call)
   local tensors = {}
   for i, t in ipairs(call.operands) do
@@ -203,7 +205,7 @@ local function operands_of(p, call)
       p.operands[i] = {number = math.type(t)}
     else
       local name = p.names and p.names[i] or "operand " .. i
-      whole.check(p.fail, name, t)
+      tensor_op.check(p.fail, name, t)
       local x = {name = name, t = t, l = t.layout, input = #p.inputs + 1,
                  dtype = operand.plain(t.element_type)}
       p.operands[i], p.inputs[#p.inputs + 1] = x, x
@@ -216,13 +218,14 @@ local function operands_of(p, call)
            core.show(call.operands[1]))
   end
   for i, t in ipairs(call.out) do
-    whole.check(p.fail, i == 1 and "out" or "out " .. i, t)
+    tensor_op.check(p.fail, i == 1 and "out" or "out " .. i, t)
     tensors[#tensors + 1] = t
   end
   return tensors
 end
 
--- Results, with their layouts; those given have the shape.
+-- Sets the results with their layouts. Tensors given as outputs must have the
+-- shape.
 local function outputs_of(p, call, made)
   for i = 1, math.max(#made, #call.out) do
     local t, name = call.out[i], i == 1 and p.out or "out " .. i
@@ -246,8 +249,9 @@ local function outputs_of(p, call, made)
   end
 end
 
--- All loops of all operands, sorted and put together: p.loops; of them x.at is
--- operand x, p.index the place of an element in rows.
+-- Sets p.loops: the loops of all operands, sorted and merged. x.at is the
+-- number of operand x in them, p.index that of the row-major index of an
+-- element.
 local function loops_of(p)
   local list = {}
   for _, side in ipairs {p.outputs, p.inputs} do
@@ -281,20 +285,21 @@ end
 -- Plans
 ---------------------------------------------------------------------------
 
-local SHARED = 96 << 10  -- bytes of shared memory that tiles may take
+local SHARED = 96 << 10  -- bytes of shared memory for tiles
 
--- Elements along the result's first mode and across it, threads of a block: by
--- bits.
+-- Elements along the result's first mode and across it, and threads of a block,
+-- by bits.
 local TILES = {[8] = {256, 256, 256}, [16] = {256, 128, 256},
                [32] = {64, 64, 512}, [64] = {32, 32, 256}}
--- The same of one operand where rows begin inside lines of memory, and
--- multiprocessors have ROOM bytes for a block: fewer lines are cut in two.
--- ONES: where elements are stored one by one.
+-- The same for one operand whose rows begin inside memory lines, on GPUs with
+-- ROOM bytes of shared memory per block: fewer lines are split. ONES: for
+-- elements stored one by one.
 local LARGE, ROOM = {[8] = {512, 256, 512}, [16] = {256, 256, 512}}, 144 << 10
 local ONES = {[16] = {256, 128, 256}}
 local LINE = 1024  -- bits
 
--- Can a block's threads bring a tile of elements of so many bits?
+-- Reports whether a block's threads can load a tile of elements with so many
+-- bits.
 local function fits(tile, bits)
   local warps, all = tile[2] * bits // 1024, tile[3] // 32
   if tile[1] * bits < 1024 or warps < 1 or all % warps ~= 0 then
@@ -304,7 +309,7 @@ local function fits(tile, bits)
     == 0
 end
 
--- Do rows of operand x begin inside of lines?
+-- Reports whether rows of operand x begin inside memory lines.
 local function cuts(p, x)
   for _, loop in ipairs(p.loops) do
     if loop[x.at] ~= 1 and loop[x.at] * x.dtype.bits % LINE ~= 0 then
@@ -314,9 +319,9 @@ local function cuts(p, x)
   return false
 end
 
--- A tile for elements of so many bits at least, and `all` of all inputs, which
--- `input` is one of: half of it and again half where extents are small or
--- inputs many.
+-- Returns a tile for elements of at least `bits` bits, where `all` is the sum
+-- over all inputs, `input` among them. The tile is halved repeatedly for small
+-- extents or many inputs.
 local function tile_for(p, bits, all, input)
   local tile, room = TILES[bits], SHARED
   if all == bits and core.smem_budget(p.device.sm) >= ROOM
@@ -339,8 +344,8 @@ local function tile_for(p, bits, all, input)
   return tile
 end
 
--- Elements of a thread's vector: 16 bytes of the widest result, so that what
--- a warp stores at once lies together.
+-- Returns the number of elements in a thread's vector: 16 bytes of the widest
+-- result, so that a warp's store is contiguous.
 local function vector(p)
   local bits, w = 8, 16
   for _, x in ipairs(p.outputs) do bits = math.max(bits, x.dtype.bits) end
@@ -352,8 +357,9 @@ local function vector(p)
   return w
 end
 
--- Which inputs lie along another mode than the result, all along one of them:
--- p.across; nil: none, or too little of it.
+-- Selects the inputs that are contiguous along another mode than the result,
+-- all along the same one: p.across. Returns nil if there are none, or the mode
+-- is too short.
 local function choose_turned(p)
   local first, most = p.loops[1], 0
   if first[1] ~= 1 then return nil end
@@ -388,14 +394,15 @@ local function choose_turned(p)
   return tile
 end
 
--- Do rows of an input that is turned come as they are? Those of narrow
--- elements, where no vectors of 16 bytes could be had otherwise.
+-- Reports whether rows of a transposed input are loaded unaligned: narrow
+-- elements that otherwise would not allow 16-byte vectors.
 local function shifts(x)
   return x.dtype.bits <= 16 and x.width * x.dtype.bits < 128
     and x.t.alignment >= 16
 end
 
--- Vectors of a thread: more of those that are short, or elements one by one.
+-- Returns the number of vectors per thread: more for short ones, or single
+-- elements.
 local function steps_of(p, width)
   local bits = 8
   for _, x in ipairs(p.outputs) do bits = math.max(bits, x.dtype.bits) end
@@ -403,12 +410,13 @@ local function steps_of(p, width)
   return math.max(p.f and 2 or 1, 128 // (width * bits))
 end
 
--- Tiles of matrices whose rows begin anywhere, by bits; threads of a block, and
--- of one that brings them by tensor maps.
+-- Tiles of matrices whose rows have any alignment, by bits; threads of a block,
+-- and of a block that loads by tensor maps.
 local ANYWHERE = {[8] = {{256, 128}, 256, 512}, [16] = {{128, 128}, 256, 512},
                   [32] = {{64, 128}, 512, 1024}, [64] = {{64, 64}, 512, 512}}
 
--- Can tensor maps tell of the rows that a transposition o reads?
+-- Reports whether tensor maps can describe the rows that a transposition o
+-- reads.
 local function mapped(p, o)
   if not core.has(p.device.sm, "a bulk copy") or #o.extents > 5 then
     return nil
@@ -422,8 +430,9 @@ local function mapped(p, o)
   return true
 end
 
--- The kernel of problem p where it is matrices turned as they are, no smaller
--- than tiles, in rows of which no vectors of 16 bytes can be had; else nil.
+-- Returns the transpose kernel for problem p, or nil. It applies to plain
+-- transpositions of matrices no smaller than a tile whose rows do not allow
+-- 16-byte vectors.
 local function anywhere(p)
   local x, y = p.inputs[1], p.outputs[1]
   local bits = y.dtype.bits
@@ -447,7 +456,7 @@ local function anywhere(p)
   return transpose(o)
 end
 
--- The kernel of problem p.
+-- Returns the kernel of problem p.
 local function kernel_of(p, f)
   local tile = choose_turned(p)
   local turn = tile and anywhere(p)
@@ -474,8 +483,8 @@ local function kernel_of(p, f)
   return elementwise(o)
 end
 
--- Before there is a new launch: results lie in no operand but where each
--- element is where it was; take: of `bound`.
+-- Returns a check to run before a new launch: a result may overlap an operand
+-- only where each element stays in place. take: from `bound`.
 local function checker(p, take)
   return function(call, out)
     if take then take(call.captured) end
@@ -497,7 +506,8 @@ local function checker(p, take)
   end
 end
 
--- What gives the arguments of a made kernel, of a call and its results.
+-- Returns a function that makes a kernel's arguments from a call and its
+-- results.
 local function arguments_of(p, made)
   if made.arguments then
     return function(call, out)
@@ -516,13 +526,13 @@ end
 
 local function plan_of(p, call)
   local tensors = operands_of(p, call)
-  p.device, p.place, p.pdl = whole.device(tensors, call.o)
+  p.device, p.place, p.pdl = tensor_op.device(tensors, call.o)
   local list = {}
   for i, x in ipairs(p.inputs) do list[i] = x end
   if p.to then list[#list + 1] = {name = p.out, l = call.out[1].layout} end
   p.shape = modes.shape(list, p.fail)
   p.far = cute.product(p.shape) >= 1 << 31
-  local types, read  -- of what f gives
+  local types, read  -- types of f's results
   if p.f then
     local most = takes(p.f)
     p.at = most and most > #p.operands
@@ -556,11 +566,12 @@ local function plan_of(p, call)
   local f, take = function(x) return x end, nil
   if p.f then f, take = bound(p, read) end
   if not p.f and p.inputs[1].dtype == p.outputs[1].dtype then
-    p.as_is = cute["u" .. p.inputs[1].dtype.bits]  -- bits, whatever they say
+    -- raw bits, whatever their meaning
+    p.as_is = cute["u" .. p.inputs[1].dtype.bits]
   end
   p.scalars = p.f and push_numbers(p, call, {n = 0}).n or 0
   local made = kernel_of(p, f)
-  -- a plan is of other tensors, too: it keeps none of this call's
+  -- A plan is reused with other tensors, so it keeps none of this call's.
   p.f, p.captured = p.f and true, nil
   for _, x in ipairs(p.inputs) do x.t = nil end
   for _, x in ipairs(p.outputs) do x.t = nil end
@@ -580,19 +591,19 @@ local known = calls.new()
 local function converting(src, dst, o)
   return plan_of({name = "convert", operands = {}, inputs = {}, outputs = {},
     out = "dst", to = true, names = {"src"},
-    fail = whole.failing "ops.convert"},
+    fail = tensor_op.failing "ops.convert"},
     {operands = {src}, o = o, out = {dst}}).steps[1]
 end
 
---- The step (see cute.ops.whole) that puts src, converted, into dst; it is one
--- of other operations.
+--- Returns the step (see cute.ops.tensor_op) that converts src into dst, for
+-- use in other operations.
 function ops.converting(src, dst) return converting(src, dst, NONE) end
 
---- The steps that make all elements of a result like dst one number, in plans
+--- Returns the steps that fill a result like dst with one number, for plans
 -- with `anew`; o: device, arch.
 function ops.filling(dst, value, dtype, o)
   if cute.size(dst) == 0 then return {} end
-  local function one()  -- in each call: what a graph fills is its own
+  local function one()  -- per call: a graph must fill from its own tensor
     return cute.full({1}, value, dtype, {device = dst.device})
   end
   local step = converting(one(), dst, {device = o.device, arch = o.arch})
@@ -603,7 +614,8 @@ function ops.filling(dst, value, dtype, o)
   return {step}
 end
 
--- What makes a call another one; of numbers: places AT_F, and behind AT.
+-- Returns the arguments that identify a call; numbers are at position AT_F and
+-- after AT.
 local function arguments(what, f, o, operands)
   local stream = o.stream
   return what, f, o.out, o.dtype, o.device, o.arch,
@@ -612,20 +624,20 @@ local function arguments(what, f, o, operands)
 end
 
 local function run(what, f, o, operands, more, plan)
-  whole.options(what:match "%S+", o)
+  tensor_op.options(what:match "%S+", o)
   local seen = more and more.view and {more.view(operands[1])} or operands
-  local call = {operands = seen, o = o, out = whole.outputs(o),
+  local call = {operands = seen, o = o, out = tensor_op.outputs(o),
                 captured = f and capture.of(f)}
   if not plan then
     local name = what:match "%S+"
     local p = {name = name:sub(5), f = f, operands = {}, inputs = {},
-               fail = whole.failing(name), outputs = {}, out = "out",
-               dtype = whole.dtype(name, o)}
+               fail = tensor_op.failing(name), outputs = {}, out = "out",
+               dtype = tensor_op.dtype(name, o)}
     for k, v in pairs(more or NONE) do p[k] = v end
     plan = plan_of(p, call)
     known:add(plan, arguments(what, f, o, operands))
   end
-  return whole.run(plan, call, function(ready)
+  return tensor_op.run(plan, call, function(ready)
     known:ready(ready, arguments(what, f, o, operands))
   end)
 end
@@ -640,28 +652,28 @@ local function start(what, f, o, operands, more)
                 known(arguments(what, f, o, operands)))
 end
 
---- Results of f at each element of tensors that broadcast: docs/ops.md.
+--- Applies f to each element of tensors that broadcast: docs/ops.md.
 ---@param f function of vectors, and of `at`
 ---@param ... any tensors, numbers, options
 function ops.elementwise(f, ...)
   local list, n = {...}, select("#", ...)
   local o = NONE
-  if whole.is_options(list[n]) then o, list[n], n = list[n], nil, n - 1 end
+  if tensor_op.is_options(list[n]) then o, list[n], n = list[n], nil, n - 1 end
   for i = 1, n do
     if list[i] == nil then
-      whole.failing "ops.elementwise"("operand %d is nil; a tensor or a number "
-        .. "is needed", i)
+      tensor_op.failing "ops.elementwise"("operand %d is nil; a tensor or a "
+        .. "number is needed", i)
     end
   end
   return start("ops.elementwise", f, o, list)
 end
 
---- A copy of src, or dst with its elements, converted to dst's type.
+--- Returns a copy of src, or copies src into dst with conversion to dst's type.
 ---@param src any
 ---@param dst? any
 ---@param o? table
 function ops.copy(src, dst, o)
-  if whole.is_options(dst) and o == nil then dst, o = nil, dst end
+  if tensor_op.is_options(dst) and o == nil then dst, o = nil, dst end
   if dst == nil then return start("ops.copy", nil, o or NONE, {src}, {
     names = {"src"}}) end
   local options = {}
@@ -671,8 +683,8 @@ function ops.copy(src, dst, o)
                                                  to = true})
 end
 
---- Queues dst = src, of one shape, on the GPU of both; false: it cannot (their
--- layouts are no strides, or elements of dst lie in one place).
+--- Queues dst = src, of equal shapes, on the GPU of both. Returns false where
+-- it cannot: a layout is composed, or elements of dst share addresses.
 ---@param dst any
 ---@param src any
 ---@param stream? any
@@ -686,7 +698,7 @@ function ops.move(dst, src, stream)
     if cute.size(a, m) ~= cute.size(b, m) then return false end
   end
   local loops = modes.loops({{name = "dst", l = a}, {name = "src", l = b}},
-    modes.extents(a), whole.failing "copy_from")
+    modes.extents(a), tensor_op.failing "copy_from")
   modes.sort(loops, 1, 2)
   if not modes.injective(loops, 1) then return false end
   if modes.meet(loops, 1, dst, 2, src) == "mixed" then
@@ -696,7 +708,7 @@ function ops.move(dst, src, stream)
   return true
 end
 
---- x in another type.
+--- Converts x to another type.
 ---@param x any
 ---@param dtype any
 ---@param o? table
@@ -707,9 +719,9 @@ function ops.convert(x, dtype, o)
   return start("ops.convert", nil, options, {x}, {names = {"x"}})
 end
 
--- x with its modes exchanged.
+-- Returns x with its modes permuted.
 local function turned(x, perm, fail)
-  whole.check(fail, "x", x)
+  tensor_op.check(fail, "x", x)
   local rank = cute.rank(x)
   if perm == nil then
     if rank < 2 then
@@ -734,15 +746,15 @@ local function turned(x, perm, fail)
   return cute.make_tensor(x.iterator, cute.select(x.layout, perm))
 end
 
--- An order of modes as part of a call's name.
+-- Returns a permutation as part of a call's name.
 local function order(perm)
   local words = {"ops.transpose"}
   for i, v in ipairs(perm) do words[i + 1] = tostring(v) end
   return table.concat(words, " ")
 end
 
---- x with its last two modes exchanged, or with mode perm[i] at place i, in
--- memory of its own.
+--- Returns a new tensor: x with its last two modes exchanged, or with mode
+-- perm[i] at position i.
 ---@param x any
 ---@param perm? integer[]
 ---@param o? table
@@ -750,7 +762,7 @@ function ops.transpose(x, perm, o)
   if o == nil and perm and perm[1] == nil then perm, o = nil, perm end
   return start(perm and order(perm) or "ops.transpose", nil, o or NONE, {x},
     {names = {"x"}, rows = true, view = function(t)
-      return turned(t, perm, whole.failing "ops.transpose")
+      return turned(t, perm, tensor_op.failing "ops.transpose")
     end})
 end
 

@@ -1,15 +1,16 @@
---- What an epilogue is to a table of what was measured: 16 hexadecimal digits
--- of what it computes, reads and leaves, which say nothing of names, files,
--- sizes, or of numbers and tensors that it captures. Types of 16 bits are one,
--- as they are for speed.
+--- Identifies an epilogue in tables of measurements: 16 hexadecimal digits of
+-- its computations, loads and results. They do not depend on names, files,
+-- sizes, or captured numbers and tensors. All 16-bit types count as one, as
+-- they have the same speed.
 
--- An instruction's line of a dump without names; nil of what arguments are.
+-- Returns an instruction's line of a dump without names; nil for properties of
+-- arguments.
 local function line_of(line)
   if line:find " arg #" or line:find " gmem " then return nil end
   return line:gsub("b?f16", "16-bit")
 end
 
--- Values by the order in which they appear, whatever stood in front.
+-- Renumbers values in the order of their appearance.
 local function renumbered(text)
   local names, n = {}, 0
   return (text:gsub("%%%d+", function(name)
@@ -21,9 +22,9 @@ local function renumbered(text)
   end))
 end
 
---- The fingerprint of a traced epilogue.
----@param ir string its instructions, of a dump without names
----@param words string[] what it asked of `at`, and its results
+--- Returns the fingerprint of a traced epilogue.
+---@param ir string its instructions, from a dump without names
+---@param words string[] its calls of `at`, and its results
 ---@return string
 return function(ir, words)
   local list = {}

@@ -1,9 +1,9 @@
---- Functions of epilogues: of vectors, values and numbers of a kernel.
+--- Activation functions for epilogues: on vectors, values and numbers of a
+-- kernel.
 --
--- In f32 they are of few instructions, for they run beside tensor cores: by the
--- special function unit's 2^x and 1 / x. They are within 2^-19 of the exact
--- ones, relative to these, where x > -4, and 2^-16 where x > -12; what is below
--- 2^-120 may be 0.
+-- The f32 versions use few instructions, because they run beside tensor cores:
+-- the special function unit's 2^x and 1 / x. Their relative error is below
+-- 2^-19 where x > -4, and 2^-16 where x > -12. Results below 2^-120 may be 0.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -11,7 +11,7 @@ local functions = {}
 
 local LOG2E = math.log(math.exp(1), 2)
 
---- max(x, 0); of a NaN 0.
+--- Returns max(x, 0); 0 for a NaN.
 function functions.relu(x) return cute.max(x, 0) end
 
 ---------------------------------------------------------------------------
@@ -23,22 +23,22 @@ local function rcp(x) return cute.arch.approx("rcp.approx.ftz.f32", x) end
 
 local lean = {}
 
--- 1 / (1 + 2^-y).
+-- Returns 1 / (1 + 2^-y).
 local function logistic(y) return rcp(1 + exp2(-y)) end
 
 function lean.sigmoid(x) return logistic(x * LOG2E) end
 function lean.silu(x) return x * logistic(x * LOG2E) end
 
--- x / (1 + e^-2y) with y = sqrt(2 / pi) (x + 0.044715 x^3): 1 + tanh y is
--- 2 / (1 + e^-2y).
+-- Constants of x / (1 + e^-2y) with y = sqrt(2 / pi) (x + 0.044715 x^3): 1 +
+-- tanh y is 2 / (1 + e^-2y).
 local TANH = 2 * math.sqrt(2 / math.pi) * LOG2E
 function lean.gelu_tanh(x)
   return x * logistic(x * cute.fma(x * x, 0.044715 * TANH, TANH))
 end
 
--- Phi(-|x|) = P(t) 2^-u^2 with u = |x| sqrt(log2(e) / 2), t = 1 / (1 + 0.3 u);
--- P by Remez' exchange up to |x| = 12.8, relative error 2.2e-7, times |x| / u:
--- with x beyond that the result is x or 0.
+-- Coefficients of Phi(-|x|) = P(t) 2^-u^2 with u = |x| sqrt(log2(e) / 2), t = 1
+-- / (1 + 0.3 u). P comes from the Remez exchange algorithm up to |x| = 12.8,
+-- relative error 2.2e-7, times |x| / u. Beyond that the result is x or 0.
 local U, T = math.sqrt(LOG2E / 2), 0.30023955574144606
 local P = {[0] = 0.00011490730008989438, 0.11761413273548794,
            0.13707597023953522, 0.03552545434834129, 0.2998872450497054,
@@ -53,7 +53,7 @@ function lean.gelu(x)
 end
 
 ---------------------------------------------------------------------------
--- In other types
+-- Other types
 ---------------------------------------------------------------------------
 
 local general = {}
@@ -73,9 +73,9 @@ end
 
 ---------------------------------------------------------------------------
 
--- A function of so many instructions that compilers should not see it for each
--- element: AT_ONCE are computed in a pass of a loop, and go behind the others,
--- which move up, so that all registers are known.
+-- Functions with so many instructions that the compiler should see them once,
+-- not per element. Each pass of a loop computes AT_ONCE elements and appends
+-- them to the rest, which moves up, so that all register indices are constant.
 local LONG, AT_ONCE = {gelu = true}, 16
 
 local function in_turn(r, n, f)
@@ -114,16 +114,16 @@ local function of(name)
   end
 end
 
---- 1 / (1 + e^-x).
+--- Returns 1 / (1 + e^-x).
 functions.sigmoid = of "sigmoid"
 
---- x / (1 + e^-x).
+--- Returns x / (1 + e^-x).
 functions.silu = of "silu"
 
---- x Phi(x), Phi the normal distribution.
+--- Returns x Phi(x), where Phi is the standard normal distribution function.
 functions.gelu = of "gelu"
 
---- The approximation of gelu by tanh.
+--- Returns the approximation of gelu by tanh.
 functions.gelu_tanh = of "gelu_tanh"
 
 return functions

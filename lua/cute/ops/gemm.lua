@@ -1,8 +1,8 @@
---- D = alpha A B^T + beta C by the kernel that serves it best.
+--- Computes D = alpha A B^T + beta C with the best kernel.
 --
--- What a call needs is decided once for each configuration: types, layouts and
--- alignment of the operands, options, device. The plan keeps its kernel; later
--- calls of the configuration are known (cute.ops.calls), and launch.
+-- A plan is made once per configuration: types, layouts and alignment of the
+-- operands, options, device. It keeps its kernel. Later calls of the
+-- configuration are known (cute.ops.calls) and only launch.
 local common = require "cute.ops.problem"
 local core = require "cute.core"
 local cute = require "cute"
@@ -12,7 +12,7 @@ local capture = require "cute.ops.capture"
 local int4 = require "cute.ops.int4"
 local operand = require "cute.ops.operand"
 local plans = require "cute.ops.plan"
-local promise = require "cute.ops.promise"
+local determinism = require "cute.ops.determinism"
 local scales = require "cute.ops.scales"
 
 local gemm = {}
@@ -53,7 +53,8 @@ end
 local MODES = {A = {"M", "K"}, B = {"N", "K"}, C = {"M", "N"},
                out = {"M", "N"}}
 
--- A matrix like D that is read behind the sums: C, or a value of the epilogue.
+-- Returns a matrix like D that is read after the accumulation: C, or a value of
+-- the epilogue.
 local function source(t, batch, value)
   local s = facts(operand.layout(t.layout, batch), plain(t.element_type),
                   t.alignment)
@@ -61,7 +62,7 @@ local function source(t, batch, value)
   return s
 end
 
--- A gate, and what passes it, for each column.
+-- Checks that B has two rows (gate and up) for each column of D.
 local function check_gates(B, D)
   local rows, n = cute.size(B.l, 0), cute.size(D.l, 1)
   if rows ~= 2 * n then
@@ -70,14 +71,14 @@ local function check_gates(B, D)
   end
 end
 
--- The operands that there are, with their matrices' layouts; by name, too.
+-- Returns the operands with their matrices' layouts, as a list and by name.
 local function operands(A, B, C, out, gated)
   local list = {{"A", A}, {"B", B}, {"C", C}, {"out", out}}
   local all = {}
   for i = 1, 4 do
     local name, t = list[i][1], list[i][2]
     if t ~= nil then
-      -- of packed weights, a stand-in that has their extents
+      -- packed weights: a stand-in with their extents
       if name == "B" and int4.is(t) then
         t = cute.make_tensor(t.packed.iterator, cute.make_layout({t.n, t.k},
           cute.LayoutRight))
@@ -110,8 +111,8 @@ local function operands(A, B, C, out, gated)
   return all, batch
 end
 
--- Matrices whose rows are as far apart as those of one, beside one B, are rows
--- of one product: tiles go over their ends, and B is read once.
+-- Folds the batch into rows of one product, where the matrices are spaced like
+-- rows and share one B. Tiles then cross matrices, and B is read once.
 local function fold(p, call, B, read)
   if p.placed or call.o.like or p.scale_a == "rows" or p.scale_a == "blocks"
     or p.own_factors then
@@ -125,7 +126,7 @@ local function fold(p, call, B, read)
   if batch then p.batch, p.batches, p.m = batch, 1, batch.rows end
 end
 
--- Of how many matrices, and which extents a product of such operands is.
+-- Returns a problem with the extents of the product and its number of matrices.
 local function extents(all, batch)
   local p = {batch = batch, batches = 1, shape = {}, sources = {}}
   for i, n in ipairs(batch) do
@@ -145,7 +146,8 @@ local function check_results(p, out)
   end
 end
 
--- What a call asks for, checked: see cute.ops.choose. It holds no operand.
+-- Returns the checked problem of a call: see cute.ops.choose. It holds no
+-- operand.
 local function problem(call)
   local A, B, C, o, out = call.A, call.B, call.C, call.o, call.out[1]
   check_options(o)
@@ -176,7 +178,7 @@ local function problem(call)
   for _, i in ipairs(read) do
     table.insert(p.sources, source(call.captured.values[i], batch, i))
   end
-  promise.look(p, call)
+  determinism.look(p, call)
   return p
 end
 
@@ -187,8 +189,8 @@ end
 local NONE = {}
 local known = calls.new()
 
--- What makes a call another one, in the order of core.calls; places of numbers
--- in it.
+-- Positions of numbers in the arguments that identify a call, in the order of
+-- core.calls.
 local AT = {f = 5, alpha = 6, beta = 7, scale_a = 8, scale_b = 9}
 
 -- Numbers that are part of a configuration.
@@ -208,7 +210,8 @@ local function arguments(A, B, C, o, alpha, beta)
     o.device, stream, o.constant
 end
 
--- Options of a call whose C is not read: what that says of D's type.
+-- Returns the options of a call whose C is not read, with D's type taken from
+-- C.
 local function without(C, o)
   local D = o.out
   if type(D) == "table" then D = D[1] end
@@ -219,7 +222,8 @@ local function without(C, o)
   return all
 end
 
--- C, options, alpha and beta as they count: nil where they change nothing.
+-- Returns C, options, alpha and beta in normal form: nil where they have no
+-- effect.
 local function normal(C, o)
   if o == NONE then return C, o end
   local alpha, beta = o.alpha, o.beta
@@ -237,7 +241,7 @@ local function normal(C, o)
   return C, o, alpha, beta
 end
 
--- The arguments in order.
+-- Returns the arguments in order.
 local function ordered(B, C, o)
   if type(B) == "table" and not int4.is(B) then
     fail("B is %s; a tensor is needed, or what ops.int4 gives", core.show(B))
@@ -250,7 +254,8 @@ local function ordered(B, C, o)
   return C, o
 end
 
--- C like D: (N), a single row or a single column is the same for all.
+-- Returns C in the form of D: (N), a single row or a single column is
+-- broadcast.
 local function spread(A, B, C)
   local packed = int4.is(B)
   if not C or cute.rank(A) < 2 or not packed and cute.rank(B) < 2 then
@@ -281,7 +286,7 @@ local function spread(A, B, C)
   return cute.make_tensor(C.iterator, cute.make_layout(shape, stride))
 end
 
--- A call as plans take it: see cute.ops.plan.
+-- Returns a call in the form that plans take: see cute.ops.plan.
 local function call_of(A, B, C, o, alpha, beta)
   check_options(o)
   local out, f = o.out, o.epilogue
@@ -290,7 +295,7 @@ local function call_of(A, B, C, o, alpha, beta)
           captured = f and capture.of(f)}
 end
 
--- The same call with a K where it has none: a sum of nothing is that of zeros.
+-- Returns the call with a K of zeros where K is empty: the sum is 0.
 local function with_depth(A, B, o, beta)
   if not (operand.is_flat(A) and operand.is_flat(B)) then return nil end
   local rest = scales.without_blocks(o)
@@ -299,7 +304,7 @@ local function with_depth(A, B, o, beta)
   return operand.deep(A), operand.deep(B), rest
 end
 
--- Lua runs it, and makes what it launches known.
+-- Runs a call in Lua and records its launches.
 local function run(A, B, C, o, alpha, beta, plan)
   local deep, other, rest = with_depth(A, B, o, beta)
   if deep then return gemm.gemm(deep, other, C, rest) end
@@ -319,7 +324,7 @@ local function finish(A, B, C, o, alpha, beta, launched, ...)
   return calls.results(o.out, ...)
 end
 
---- D = alpha A B^T + beta C, and what an epilogue makes of it; see docs/ops.md.
+--- Computes D = alpha A B^T + beta C and applies an epilogue; see docs/ops.md.
 ---@param A any (...,M,K)
 ---@param B any (...,N,K)
 ---@param C? any (...,M,N)
@@ -333,11 +338,11 @@ function gemm.gemm(A, B, C, o)
                 known(arguments(A, B, C, o, alpha, beta)))
 end
 
---- What a call with these asks for: see cute.ops.choose.
+--- Returns the problem of such a call: see cute.ops.choose.
 function gemm.problem(A, B, o, C) return problem(call_of(A, B, C, o)) end
 
---- What the tuner asks of operands: the problem, its candidates, and a call as
--- plans take it.
+--- Returns the tuner's input for operands: the problem, its candidates, and a
+-- call in the form that plans take.
 function gemm.offers(A, B, o, C)
   local alpha, beta
   C, o, alpha, beta = normal(C, o)
@@ -346,9 +351,9 @@ function gemm.offers(A, B, o, C)
   return p, choose.list(p), call
 end
 
---- What gemm would do with the same arguments, and why: {kernel, tile, stages,
+--- Explains gemm's choice for the same arguments: {kernel, tile, stages,
 -- cluster, split, order = of sums, promise, why, how, moved, others, refused,
--- text}; tostring gives the text, trace() the kernel.
+-- text}. tostring returns the text, trace() the kernel.
 function gemm.explain(A, B, C, o)
   local alpha, beta
   C, o = ordered(B, C, o)

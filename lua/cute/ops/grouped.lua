@@ -1,22 +1,22 @@
---- Products of groups in one launch: the experts of a mixture, of which each
--- row of A has one, or a list of products.
+--- Computes the products of groups in one launch: the experts of a mixture,
+-- where each row of A belongs to one expert, or a list of products.
 --
--- How many rows an expert has is known on the device alone: the host neither
--- reads it nor waits for it. Calls are known as those of ops.gemm are.
+-- Only the device knows how many rows an expert has: the host neither reads
+-- the number nor waits for it. Calls are cached like those of ops.gemm.
 local common = require "cute.ops.problem"
 local core = require "cute.core"
 local cute = require "cute"
 local calls = require "cute.ops.calls"
 local capture = require "cute.ops.capture"
-local epilogue = require "cute.ops.epilogue"
+local epilogue = require "cute.ops.epilogue_function"
 local gemm = require "cute.ops.gemm"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local operand = require "cute.ops.operand"
-local order = require "cute.ops.order"
+local sum_order = require "cute.ops.sum_order"
 local plans = require "cute.ops.plan"
-local promise = require "cute.ops.promise"
+local determinism = require "cute.ops.determinism"
 local scales = require "cute.ops.scales"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local sm90 = require "cute.ops.family.sm90"
 local tiles = require "cute.tiles"
 
@@ -48,7 +48,8 @@ local function check_tensor(name, t, rank, modes)
   operand.check_strides(name, t, math.min(rank, 2))
 end
 
--- Extents of x and y that are one: modes of the user's, from 1 on.
+-- Checks that mode i of x and mode j of y have equal extents; modes count from
+-- 1.
 local function check_same(mode, x, a, i, y, b, j)
   local m, n = cute.size(a, i - 1), cute.size(b, j - 1)
   if m ~= n then
@@ -57,7 +58,7 @@ local function check_same(mode, x, a, i, y, b, j)
   end
 end
 
--- Offsets (E+1), or counts (E).
+-- Checks the offsets (E+1), or counts (E).
 local function check_where(ragged, t, B)
   local name = ragged == "rows" and "offsets" or "counts"
   check_tensor(name, t, 1, ragged == "rows" and "(E+1)" or "(E)")
@@ -72,7 +73,7 @@ local function check_where(ragged, t, B)
   end
 end
 
--- What a call asks for, checked: see cute.ops.choose.
+-- Returns the checked problem of a call: see cute.ops.choose.
 local function problem(call)
   local A, B, o, D = call.A, call.B, call.o, call.out[1]
   local masked = core.typename(A) == "tensor" and cute.rank(A) == 3
@@ -112,12 +113,11 @@ local function problem(call)
   p.B = operand.facts(operand.layout(B.layout, p.batch), p.b, B.alignment)
   p.D = operand.facts(operand.layout(layout, rows), p.d,
                       D and D.alignment or 256)
-  promise.look(p, call)
+  determinism.look(p, call)
   return p
 end
 
--- The simulator's memory can be read: what is wrong with offsets and counts is
--- told.
+-- Checks offsets and counts in the simulator's memory, which the host can read.
 local function check_numbers(plan, call)
   if plan.device.kind ~= "sim" or call.where.device ~= "host" then return end
   local t, m, before = call.where, plan.most, 0
@@ -137,7 +137,7 @@ end
 local NONE = {}
 local known = calls.new()
 
--- Places of numbers in a call's arguments, as known takes them.
+-- Positions of numbers in a call's arguments, as `known` takes them.
 local AT = {f = 5, alpha = 6, scale_a = 7, scale_b = 8}
 
 -- Numbers that are part of a configuration.
@@ -152,7 +152,7 @@ local function arguments(A, B, where, o)
     o.deterministic, o.batch_invariant, o.arch, o.device, stream
 end
 
--- A call as plans take it: see cute.ops.plan.
+-- Returns a call in the form that plans take: see cute.ops.plan.
 local function call_of(A, B, where, o)
   operand.check_options(WHAT, OPTIONS, o)
   local f, alpha = o.epilogue, o.alpha
@@ -168,7 +168,7 @@ local function plan_of(call)
   return plan
 end
 
--- Lua runs it, and makes what it launches known.
+-- Runs a call in Lua and records its launches.
 local function run(A, B, where, o, plan)
   if operand.is_flat(A) and operand.is_flat(B) then  -- see gemm.lua
     local rest = scales.without_blocks(o)
@@ -195,7 +195,7 @@ end
 -- Lists
 ---------------------------------------------------------------------------
 
-local MOST = 64  -- problems of a launch: their maps are arguments
+local MOST = 64  -- problems per launch: their tensor maps are arguments
 
 local function check_problem(i, x, gated)
   if type(x) ~= "table" then
@@ -212,7 +212,7 @@ local function check_problem(i, x, gated)
   if not gated then check_same("N", b, x[2], 1, d, x[3], 2) end
 end
 
--- Fails where a D that is given lies in what is read, or in another D.
+-- Raises where a given D overlaps an operand or another D.
 local function check_memory(problems)
   local all, names, given = {n = 0}, {}, {}
   for i, x in ipairs(problems) do
@@ -236,11 +236,11 @@ local function check_memory(problems)
   end
 end
 
--- What is one for all problems of a launch.
+-- Properties that all problems of a launch share.
 local SAME = {"a", "b", "d", "tf32", "arch", "place", "order"}
 
--- A problem that stands for all of a list, for Hopper's kernel; nil: there is
--- none, and they go one by one.
+-- Returns a problem that represents a whole list, for Hopper's kernel; nil
+-- where there is none and the problems run one by one.
 local function all_of(problems, o)
   local all, first
   for i, x in ipairs(problems) do
@@ -266,7 +266,8 @@ local function all_of(problems, o)
   return all
 end
 
--- A launch of all problems: a step of cute.ops.calls; false: there is none.
+-- Returns a launch of all problems, a step of cute.ops.calls; false where there
+-- is none.
 local function launch_of(problems, o, call)
   local p = not (o.epilogue or o.gated or o.scale_a or o.scale_b or o.group)
     and all_of(problems, o)
@@ -274,7 +275,7 @@ local function launch_of(problems, o, call)
   local c
   for _, x in ipairs(sm90.list(p)) do
     x.base = "gemm_sm90"
-    if (not c or x.ns < c.ns) and (not p.order or order.of(p, x) == p.order)
+    if (not c or x.ns < c.ns) and (not p.order or sum_order.of(p, x) == p.order)
     then
       c = x
     end
@@ -291,7 +292,7 @@ end
 
 local launches, count, KEPT = {}, 0, 256
 
--- Launches the problems of a list that was seen before, or is now.
+-- Returns the cached launch for the problems of a list, made on first use.
 local function step_of(problems, o, call)
   local words = {}
   for i, x in ipairs(problems) do
@@ -350,7 +351,7 @@ local function list(problems, o)
   end
   sign.list("the list of problems", problems)
   for i, x in ipairs(problems) do check_problem(i, x, call.o.gated) end
-  local full, at = {}, {}  -- those that multiply something
+  local full, at = {}, {}  -- problems with nonempty operands
   for i, x in ipairs(problems) do
     if cute.size(x[1]) > 0 and cute.size(x[2]) > 0 then
       full[#full + 1], at[#at + 1] = x, i
@@ -373,13 +374,13 @@ local function list(problems, o)
   return out
 end
 
---- D_g = A_g B_g^T for groups of rows: see docs/ops.md.
----@param A any (M,K) with offsets, (E,M,K) with counts; or a list of
--- {A, B[, D]}, with the options next
+--- Computes D_g = A_g B_g^T for groups of rows: see docs/ops.md.
+---@param A any (M,K) with offsets, (E,M,K) with counts; or a list of {A, B[,
+-- D]}, with the options next
 ---@param B any (E,N,K)
 ---@param where any offsets (E+1) or counts (E), of i32 or i64 on the device
 ---@param o? table
----@return any D (M,N) or (E,M,N), and further results of the epilogue; of a
+---@return any D (M,N) or (E,M,N), and further results of the epilogue; for a
 -- list the list of results
 function grouped.grouped_gemm(A, B, where, o)
   if type(A) == "table" then return list(A, B) end
@@ -387,8 +388,9 @@ function grouped.grouped_gemm(A, B, where, o)
   return finish(A, B, where, o, known(arguments(A, B, where, o)))
 end
 
---- What grouped_gemm would do with the same arguments: see gemm.explain.
-function grouped.explain(A, B, where, o)
+--- Explains the choice of grouped_gemm for the same arguments: see
+-- gemm.explain.
+function grouped.explain_grouped(A, B, where, o)
   local call = call_of(A, B, where, o or NONE)
   return plans.explained(problem(call), call)
 end

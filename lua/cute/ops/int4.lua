@@ -1,4 +1,4 @@
---- Weights of 4 bits, as kernels/gemm_int4 wants them.
+--- Packs weights of 4 bits for kernels/gemm_int4.
 --
 --     local W = ops.int4(q)                        -- (N,K), 0 to 15
 --     ops.gemm(A, W:to "gpu", {scale_b = S, group = 128})
@@ -7,13 +7,13 @@ local gemm_int4 = require "kernels.gemm_int4"
 
 local int4 = {}
 
-local Int4 = {__closed = true}  -- to cute.lang.reach
+local Int4 = {__closed = true}  -- see cute.lang.dependencies
 Int4.__index = Int4
 function Int4.__tostring(w) return ("int4 weights (%d,%d)"):format(w.n, w.k) end
 
---- Packs numbers from 0 to 15, a tensor (N,K), or a function of them with n and
--- k; N is a multiple of 16, K one of 64.
-function int4.new(q, n, k)
+--- Packs numbers from 0 to 15: a tensor (N,K), or a function of n and k. N is a
+-- multiple of 16, K of 64.
+function int4.int4(q, n, k)
   if core.typename(q) == "tensor" then n, k = q.shape[1], q.shape[2] end
   if math.type(n) ~= "integer" or math.type(k) ~= "integer" or n < 1 or k < 1
     or n % 16 ~= 0 or k % 64 ~= 0 then
@@ -25,13 +25,13 @@ function int4.new(q, n, k)
   return setmetatable({packed = packed, n = n, k = k}, Int4)
 end
 
---- The same on a device.
+--- Returns a copy on a device.
 function Int4:to(device)
   return setmetatable({packed = self.packed:to(device), n = self.n, k = self.k},
                       Int4)
 end
 
---- Is it that?
+--- Reports whether x is a pack of 4-bit weights.
 function int4.is(x) return getmetatable(x) == Int4 end
 
 return int4

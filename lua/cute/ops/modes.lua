@@ -1,15 +1,16 @@
---- Modes of operands that meet element by element: how their shapes
--- broadcast, in which order memory wants them, and which of them are one.
+--- Modes of element-wise operands: broadcasting, sorting by the order in
+-- memory, and coalescing.
 --
--- A loop is {n = extent, mode = the mode of the shape that it is of, stride of
--- operand 1, of operand 2, ...}; a list of loops is every element of the shape
--- once, the first loop fastest.
+-- A loop is {n = extent, mode = its mode of the shape, stride of operand 1, of
+-- operand 2, ...}. A list of loops visits every element of the shape once, the
+-- first loop fastest.
 local core = require "cute.core"
 local cute = require "cute"
 
 local modes = {}
 
--- Lists of extents and strides of the leaves of one mode, colexicographic.
+-- Returns lists of extents and strides of the leaves of one mode,
+-- colexicographic.
 local function leaves(extent, stride)
   if math.type(extent) then return {extent}, {stride} end
   local n, d = cute.flatten_to_tuple(extent), cute.flatten_to_tuple(stride)
@@ -20,22 +21,22 @@ local function leaves(extent, stride)
   return e, s
 end
 
--- Modes of a layout, one leaf being one.
+-- Returns the modes of a layout; a single leaf is one mode.
 local function top(l)
   local shape, stride = l.shape, l.stride
   if math.type(shape) then return {shape}, {stride} end
   return shape, stride
 end
 
---- Extents of a layout's modes.
+--- Returns the extents of a layout's modes.
 function modes.extents(l)
   local list = {}
   for i = 1, cute.rank(l) do list[i] = cute.size(l, i - 1) end
   return list
 end
 
---- The shape that all layouts broadcast to, as numpy's do: counted from the
--- last mode, extents agree or are 1, or are missing.
+--- Returns the shape that all layouts broadcast to, as in NumPy: counted from
+-- the last mode, extents agree, are 1, or are missing.
 ---@param list table[] {name =, l = layout}
 ---@param fail fun(text: string, ...)
 ---@return integer[]
@@ -59,7 +60,8 @@ function modes.shape(list, fail)
   return shape
 end
 
--- Loops of mode `m` of the shape: leaves of all operands cut alike.
+-- Adds the loops of mode `m` of the shape: the leaves of all operands, cut at
+-- the same points.
 local function cut(loops, list, m, n, rank, fail)
   local own = {}
   for i, x in ipairs(list) do
@@ -92,8 +94,8 @@ local function cut(loops, list, m, n, rank, fail)
   end
 end
 
---- The loops of a shape, the last mode first: rows in order.
----@param list table[] {name =, l = layout}, which broadcast to it
+--- Returns the loops of a shape, the last mode first: rows in order.
+---@param list table[] {name =, l = layout}, which broadcast to the shape
 ---@param shape integer[]
 ---@param fail fun(text: string, ...)
 ---@return table[]
@@ -103,11 +105,11 @@ function modes.loops(list, shape, fail)
   return loops
 end
 
---- Sorts loops by the strides of operand `lead`, the smallest first; of equal
--- ones, or 0 in it, by those of the next operands. In place.
+--- Sorts loops in place by the strides of operand `lead`, the smallest first.
+-- Equal strides, and stride 0, are decided by the next operands.
 ---@param loops table[]
 ---@param lead integer
----@param count integer operands
+---@param count integer number of operands
 function modes.sort(loops, lead, count)
   for i, loop in ipairs(loops) do loop.was = i end
   local function far(s) return s == 0 and math.huge or s end
@@ -121,9 +123,9 @@ function modes.sort(loops, lead, count)
   end)
 end
 
---- Loops that are one for all operands, put together.
+--- Merges loops that are contiguous for all operands.
 ---@param loops table[]
----@param count integer operands
+---@param count integer number of operands
 ---@return table[]
 function modes.coalesce(loops, count)
   local out = {}
@@ -147,20 +149,21 @@ function modes.coalesce(loops, count)
   return out
 end
 
---- Extents of loops, and strides of operand i.
+--- Returns the extents of loops, and the strides of operand i.
 function modes.column(loops, i)
   local e, s = {}, {}
   for k, loop in ipairs(loops) do e[k], s[k] = loop.n, loop[i] end
   return e, s
 end
 
---- Elements of operand i that may be moved at once along the first loop: a
--- power of two of at most `most`, for which memory is aligned and which divides
--- other strides and, unless there is but one loop, the extent. 1: no two.
+--- Returns the number of elements of operand i that one access can move along
+-- the first loop: a power of two, at most `most`. The memory is aligned to it,
+-- and it divides the other strides and, unless there is only one loop, the
+-- extent. 1: no vectors.
 ---@param loops table[]
 ---@param i integer
----@param bits integer of an element
----@param alignment integer of its memory, in bytes
+---@param bits integer bits of an element
+---@param alignment integer the memory's alignment in bytes
 ---@param most integer
 ---@return integer
 function modes.width(loops, i, bits, alignment, most, along)
@@ -179,8 +182,8 @@ function modes.width(loops, i, bits, alignment, most, along)
   return w
 end
 
---- Does each coordinate have a place of its own? Said of loops in the order of
--- operand i's strides; false where that is not sure.
+--- Reports whether each coordinate has an address of its own, for loops sorted
+-- by operand i's strides; false where that is uncertain.
 function modes.injective(loops, i)
   local reach = 0
   for _, loop in ipairs(loops) do
@@ -196,16 +199,16 @@ end
 -- Memory that operands share
 ---------------------------------------------------------------------------
 
--- Where a tensor's elements begin and end, in bytes, and in which buffer.
+-- Returns a tensor's buffer, and where its elements begin and end in bytes.
 local function span(t)
   local v = core.launch_values {t, n = 1}[1]
   return v[1], v[2], v[2] + v[3]
 end
 
---- How operands i and j of loops lie in each other's memory: nil (they do not),
--- "same" (each element of one is that of the other), or "apart" (they take
--- turns, as columns of one matrix do), or "mixed".
----@param loops table[] of which all strides are
+--- Returns how operands i and j of loops overlap in memory: nil (not at all),
+-- "same" (each element has the same address in both), "apart" (they interleave
+-- without overlap, like columns of one matrix), or "mixed".
+---@param loops table[] with the strides of both
 ---@param a any tensor i
 ---@param b any tensor j
 function modes.meet(loops, i, a, j, b)
@@ -223,7 +226,7 @@ function modes.meet(loops, i, a, j, b)
   end
   if same then return "same" end
   if pitch == 0 then return "mixed" end
-  local x, y = ba // 8, bb // 8  -- bytes that each has between two pitches
+  local x, y = ba // 8, bb // 8  -- bytes of each between two pitches
   for _, loop in ipairs(loops) do
     if loop[i] * ba ~= loop[j] * bb or loop[i] * ba // 8 < pitch then
       x = x + (loop.n - 1) * (loop[i] * ba // 8)

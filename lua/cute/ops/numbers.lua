@@ -1,4 +1,4 @@
---- Numbers of a call as arguments of its kernel.
+--- Passes numbers of a call as kernel arguments.
 local calls = require "cute.ops.calls"
 local cute = require "cute"
 
@@ -10,11 +10,12 @@ function numbers.push(list, x)
 end
 local push = numbers.push
 
---- Appends a number; Lua's floats are f32 in a kernel, and where it computes in
--- f64 one goes as its two halves. at, nth: which number of the call it is.
+--- Appends a number. Lua's floats are f32 in a kernel; where the kernel
+-- computes in f64, a float is passed as two 32-bit halves. at, nth: the
+-- number's position in the call.
 ---@param list table
 ---@param x any
----@param as any what the kernel computes in
+---@param as any the type in which the kernel computes
 ---@param at? integer
 ---@param nth? integer
 function numbers.pass(list, x, as, at, nth)
@@ -30,8 +31,9 @@ function numbers.pass(list, x, as, at, nth)
   end
 end
 
---- The arguments of a kernel behind the first n, one after the other: functions
--- that give the next one, and the next number (as, is_float).
+--- Returns two functions that read a kernel's arguments after the first n in
+-- order: one returns the next argument, the other the next number (as,
+-- is_float).
 ---@param args any[]
 ---@param n? integer
 function numbers.reader(args, n)

@@ -1,27 +1,27 @@
---- Operands of a product, and what a call says of them: matrices with batches
--- in front, modes exchanged; options, types, the device.
+--- Operands of a product and their options: matrices with batch modes in front,
+-- exchanged modes; types and the device.
 --
--- Users have batch modes first, (...,M,K), the kernels one of them last,
--- (M,K,L); what an operand has one of is the same for all.
+-- Users put batch modes first, (...,M,K); the kernels take one of them last,
+-- (M,K,L). An extent of 1 broadcasts.
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
 local modes = require "cute.ops.modes"
 local report = require "cute.lang.report"
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local tiles = require "cute.tiles"
 
 local operand = {}
 
---- Says what of a call is wrong.
+--- Raises an error about a call's arguments.
 function operand.fail(text, ...)
   core.fail("bad-argument", text:format(...))
 end
 local fail = operand.fail
 
---- Fails unless the last modes of tensor t, rows and columns of a matrix or the
--- elements of a vector, have one stride each.
----@param own integer how many modes: 2 or 1
+--- Raises unless the last modes of tensor t (rows and columns of a matrix, or
+-- elements of a vector) have one stride each.
+---@param own integer number of these modes: 2 or 1
 function operand.check_strides(name, t, own)
   local rank, l = cute.rank(t), t.layout
   if l.is_composed then
@@ -37,7 +37,7 @@ function operand.check_strides(name, t, own)
   end
 end
 
---- Fails unless t is a tensor of two modes or more.
+--- Raises unless t is a tensor of two modes or more.
 function operand.check(name, t)
   if core.typename(t) ~= "tensor" or t.memspace == "coord" then
     fail("%s is %s; a tensor is needed", name, core.show(t))
@@ -47,7 +47,7 @@ function operand.check(name, t)
   operand.check_strides(name, t, 2)
 end
 
---- Fails unless all elements of t, which is written, have a place of their own.
+--- Raises unless the elements of the output t all have different addresses.
 function operand.check_apart(name, t)
   local l = t.layout
   for _, d in ipairs(cute.flatten_to_tuple(l.stride)) do
@@ -62,12 +62,12 @@ function operand.check_apart(name, t)
   end
 end
 
--- Do elements of x and D, `from` and `to` bytes from where their buffer begins,
--- never meet? Where strides are multiples of g, what counts is the rest by g:
--- columns of one matrix, as D's and x's are, have others.
+-- Reports whether elements of x and D, which start `from` and `to` bytes into
+-- their buffer, never overlap. Where strides are multiples of g, only addresses
+-- modulo g matter: D and x may be different columns of one matrix.
 local function never_meet(x, from, D, to)
   local lists = {{t = x, first = from}, {t = D, first = to}}
-  local function rest(s, g)  -- first byte and last one, by g
+  local function rest(s, g)  -- first and last byte, modulo g
     local bytes = s.t.element_type.bits // 8
     local shape = cute.flatten_to_tuple(s.t.shape)
     local last = bytes - 1
@@ -89,10 +89,10 @@ local function never_meet(x, from, D, to)
   return false
 end
 
---- Fails where D, which is written, has memory that x has, too; of what is read
--- element by element (`alike`) only in another order or in part.
----@param name string x's
----@param what string D's
+--- Raises where the output D shares memory with x. If x is read element by
+-- element (`alike`), an identical layout is allowed.
+---@param name string x's name
+---@param what string D's name
 function operand.check_shared(name, x, D, what, alike)
   local _, _, _, together = core.kind({x, D, n = 2}, 0)
   if not together then return end
@@ -106,12 +106,12 @@ function operand.check_shared(name, x, D, what, alike)
   fail("%s shares memory with %s", what, name)
 end
 
--- Modes in front of a matrix's own two.
+-- Returns the modes in front of a matrix's own two.
 local function batch_modes(t)
   return {table.unpack(t.shape, 1, cute.rank(t) - 2)}
 end
 
---- The batch that all operands are of: each mode is that of one, or 1.
+--- Returns the batch of all operands: each extent is an operand's, or 1.
 function operand.batch(list)
   local out, owner = {}, {}
   for _, x in ipairs(list) do
@@ -128,8 +128,9 @@ function operand.batch(list)
   return out
 end
 
--- Strides of rows and columns. That of a single row, or column, says nothing:
--- it is one that all kernels take, if the other one is 1, or says nothing, too.
+-- Returns the strides of rows and columns. The stride of a single row or column
+-- has no effect. It is replaced by one that every kernel accepts, if the other
+-- stride is 1 or has no effect either.
 local function strides_of(shape, stride, rank)
   local m, n, ds, dn = shape[rank - 1], shape[rank], stride[rank - 1],
     stride[rank]
@@ -138,8 +139,8 @@ local function strides_of(shape, stride, rank)
   return ds, dn
 end
 
--- Rows of all matrices of layout l as rows of one, {extent, stride}; nil where
--- they are not as far apart as those of one matrix. What l has one matrix of
+-- Returns the rows of all matrices of layout l as rows of one matrix, {extent,
+-- stride}; nil where the matrices are not spaced like its rows. A single matrix
 -- has its own rows.
 local function rows_of_all(l, batch)
   local rank, n, step = cute.rank(l), nil, nil
@@ -162,9 +163,9 @@ local function rows_of_all(l, batch)
   return {n, step}
 end
 
---- What a batch is where matrices of A and of all that lies like D are rows of
--- one product; nil where they are not.
----@param batch table of operand.batch
+--- Returns the batch folded into rows, where the matrices of A and of
+-- everything like D are rows of one product; nil where they are not.
+---@param batch table from operand.batch
 ---@param list any[] tensors: A, D, ...
 ---@param B any
 ---@return table?
@@ -182,9 +183,10 @@ function operand.folded(batch, list, B)
   return {folded = batch, rows = rows}
 end
 
---- A layout as the kernels take it: (rows, columns), and with batches
--- (rows, columns, L), the last batch mode fastest. batch: of operand.batch, or
--- operand.folded; strides of what there is one of are 0, or say nothing.
+--- Returns a layout in the form that kernels take: (rows, columns), or with
+-- batches (rows, columns, L), the last batch mode fastest. batch: from
+-- operand.batch or operand.folded. Broadcast modes get stride 0, or one
+-- without effect.
 function operand.layout(l, batch)
   local rank = cute.rank(l)
   local shape, stride = l.shape, l.stride
@@ -210,32 +212,34 @@ function operand.layout(l, batch)
                           {by_row, by_column, L.stride})
 end
 
---- The tensor so, with nothing of it dynamic; of type tf32 it is f32 to memory.
+--- Returns the tensor with that layout and nothing dynamic. A tf32 tensor
+-- becomes f32, its type in memory.
 function operand.matrix(t, batch)
   if t.element_type == cute.tf32 then t = cute.recast_tensor(t, cute.f32) end
   return cute.make_tensor(t.iterator, operand.layout(t.layout, batch))
 end
 
---- Is t a matrix, or several, whose rows have no elements?
+--- Reports whether t is one or more matrices whose rows have no elements.
 function operand.is_flat(t)
   return core.typename(t) == "tensor" and t.memspace ~= "coord"
     and cute.rank(t) >= 2 and cute.size(t, cute.rank(t) - 1) == 0
 end
 
---- Such a t with rows of zeros: products are those of nothing.
+--- Returns such a t with rows of zeros, as the product over an empty K.
 function operand.deep(t)
   local shape = modes.extents(t.layout)
-  shape[#shape] = 16  -- what all kernels take
+  shape[#shape] = 16  -- an extent that every kernel takes
   return cute.zeros(shape, t.element_type, {device = t.device})
 end
 
---- A matrix with its first two modes exchanged.
+--- Returns a matrix with its first two modes exchanged.
 function operand.turned(t)
   return cute.make_tensor(t.iterator, cute.select(t.layout,
     cute.rank(t) > 2 and {1, 0, 2} or {1, 0}))
 end
 
---- A vector (..., n) as a matrix of `other` equal columns (by_row), or rows.
+--- Returns a vector (..., n) as a matrix of `other` equal columns (by_row), or
+-- rows.
 function operand.spread(v, other, by_row)
   local shape, stride = v.shape, v.stride
   if type(shape) ~= "table" then shape, stride = {shape}, {stride} end
@@ -250,7 +254,7 @@ function operand.spread(v, other, by_row)
   return cute.make_tensor(v.iterator, cute.make_layout(s, d))
 end
 
---- A vector (..., n) as (n, l), its batches one mode.
+--- Returns a vector (..., n) as (n, l), with its batches in one mode.
 function operand.flat(v, batches)
   local n = cute.size(v) // batches
   if batches == 1 or cute.rank(v) == 1 then
@@ -270,9 +274,9 @@ end
 -- Options, types, devices
 ---------------------------------------------------------------------------
 
---- Fails unless all options are known, and of their types.
----@param what string whose they are: "ops.gemm"
----@param known table<string, string> the types that each can be of
+--- Raises unless all options are known and have their types.
+---@param what string the operation: "ops.gemm"
+---@param known table<string, string> types by option name
 ---@param o table
 function operand.check_options(what, known, o)
   for name, v in pairs(o) do
@@ -291,7 +295,8 @@ function operand.check_options(what, known, o)
   end
 end
 
---- The type of D that a call's options say, or nil; it is that of `out`, too.
+--- Returns the type of D that a call's options name, or nil. It has to be that
+-- of `out`.
 ---@param o table
 ---@param out any a tensor, or nil
 function operand.dtype(o, out)
@@ -305,7 +310,7 @@ function operand.dtype(o, out)
   return dtype
 end
 
---- The types of sums, and of what leaves where nobody says.
+--- Returns the accumulator type, and the default type of the output.
 function operand.sums_of(a, b)
   if a.name == "f64" or b.name == "f64" then return cute.f64, cute.f64 end
   if a.is_integer and b.is_integer then return cute.i32, cute.i32 end
@@ -313,18 +318,18 @@ function operand.sums_of(a, b)
   return cute.f32, a.bits >= b.bits and a or b
 end
 
---- A type as memory has it.
+--- Returns the type of elements in memory.
 function operand.plain(dtype)
   return dtype == cute.tf32 and cute.f32 or dtype
 end
 
---- What a family has to know of an operand.
+--- Returns the properties of an operand that a family of kernels needs.
 function operand.facts(l, dtype, alignment)
   return {layout = l, shape = l.shape, stride = l.stride, element_type = dtype,
           alignment = alignment}
 end
 
---- The device of a call: that of its options, else where A is.
+--- Returns the device of a call: the one that its options name, else A's.
 function operand.device(A, o)
   local device, why = devices.pick(core.launch_values {A, n = 1}, o, "auto")
   if not device then report.raise(why) end

@@ -1,11 +1,11 @@
---- Reductions of what threads have of a tile, in the same order every time.
+--- Reductions over the elements of a tile, in the same order every time.
 --
--- Each thread folds what it has of a row (a column, all), lanes that have more
--- of it meet by shuffles, and what warps and blocks have found lies side by
--- side in memory, from which a second kernel folds it. Nothing is added by
--- atomics.
+-- Each thread reduces its elements of a row (a column, all). Lanes with
+-- elements of the same row combine by shuffles. The partial results of warps
+-- and blocks are stored side by side in memory, and a second kernel reduces
+-- them. No atomics are used.
 local cute = require "cute"
-local operations = require "kernels.fold"
+local operations = require "kernels.reduce_tensor"
 local tiles = require "cute.tiles"
 
 local partial = {}
@@ -14,13 +14,13 @@ partial.OPS = operations.OPS
 partial.NAMES = "sum mean prod max min amax norm rms"
 
 ---------------------------------------------------------------------------
--- Who has what
+-- Elements of threads
 ---------------------------------------------------------------------------
 
--- Of an MMA's tile: values, the coordinates of a thread's elements beside its
--- first one; and for each bit of a thread's index where it leads: "row" (to
--- another place in the same row), "col", or "far"; even: do all threads begin
--- in even columns?
+-- Describes an MMA's tile. values: the coordinates of a thread's elements
+-- relative to its first one. bits: for each bit of the thread index, where it
+-- leads: "row" (another position in the same row), "col", or "far". even: all
+-- threads begin in even columns.
 local function spread(mma, tile)
   local id = cute.make_identity_tensor {tile[1], tile[2]}
   local function part(t) return mma:get_slice(t):partition_C(id) end
@@ -44,7 +44,7 @@ end
 
 local function mates(way, kind) return kind == "all" or way == kind end
 
--- Warps that have parts of one row (column, all) of a tile.
+-- Returns the number of warps with parts of one row (column, all) of a tile.
 local function warps(s, kind)
   local n = 1
   for bit, k in pairs(s.bits) do
@@ -53,10 +53,11 @@ local function warps(s, kind)
   return n
 end
 
---- How much memory the parts of a reduction take: rows, and parts of each.
----@param how {mma: any, tile: integer[], m: integer, n: integer, l: integer}
--- m, n, l: of the result as the kernel sees it
----@param kind string "row", "col" or "all", as the kernel sees it
+--- Returns the memory needed for a reduction's partial results: rows, and parts
+-- of each.
+---@param how {mma: any, tile: integer[], m: integer, n: integer, l: integer} m,
+-- n, l: of the result in the kernel's view
+---@param kind string "row", "col" or "all", in the kernel's view
 function partial.extents(how, kind)
   local each = warps(spread(how.mma, how.tile), kind)
   local tm = tiles.count(how.m, how.tile[1])
@@ -66,15 +67,16 @@ function partial.extents(how, kind)
   return 1, tm * tn * each
 end
 
---- Coordinates in D of the elements of a place (tiles.result): (MMA,M,N).
+--- Returns the coordinates in D of a thread's elements (C: see tiles.result):
+-- (MMA,M,N).
 function partial.coordinates(C)
   return C.mma:get_slice(C.thread):partition_C(cute.local_tile(
     cute.make_identity_tensor {C.tensor.shape[1], C.tensor.shape[2]}, C.tile,
     C.at))
 end
 
---- Are elements 2 i and 2 i + 1 of a thread at a place always in columns 2 j
--- and 2 j + 1 of a row?
+--- Reports whether elements 2 i and 2 i + 1 of a thread are always in columns 2
+-- j and 2 j + 1 of one row.
 function partial.paired(C)
   local s = spread(C.mma, C.tile)
   local even = s.even and C.tile[2] % 2 == 0 and #s.values % 2 == 1
@@ -89,8 +91,8 @@ end
 -- In the kernel
 ---------------------------------------------------------------------------
 
--- Elements of vector x by the row (column, all) that they are in, in order:
--- lists of indices.
+-- Groups the elements of vector x by row (column, all), in order: lists of
+-- indices.
 local function groups_of(s, kind, n)
   local list, by = {}, {}
   for i = 0, n - 1 do
@@ -104,7 +106,8 @@ local function groups_of(s, kind, n)
   return list
 end
 
--- Is element i inside of D, along the modes that are folded; nil: always.
+-- Returns the condition that element i is inside D along the reduced modes;
+-- nil: always.
 local function inside(C, crd, kind, i)
   local M, N = C.tensor.shape[1], C.tensor.shape[2]
   local ok
@@ -118,7 +121,8 @@ local function inside(C, crd, kind, i)
   return ok
 end
 
--- This thread's part of a group, and those of the lanes with others of it.
+-- Returns this thread's part of a group, combined with those of the lanes that
+-- share it.
 local function fold(C, s, crd, kind, op, r, group)
   local sum
   for _, i in ipairs(group) do
@@ -136,7 +140,8 @@ local function fold(C, s, crd, kind, op, r, group)
   return sum
 end
 
--- Is this thread the one of its lanes that has all, and its part's number.
+-- Returns the condition that this thread is the first of its lanes, which
+-- stores the result, and the number of its part.
 local function part_of(C, s, kind)
   local tid, lanes, part, n = C.thread, 0, 0, 1
   for bit = 0, 31 do
@@ -156,8 +161,8 @@ local function part_of(C, s, kind)
   return cute.eq(tid & lanes, 0), tile * n + part, kind == "all" and tm * tn
 end
 
---- Leaves the parts of a reduction of vector x at place C in P, of f32: (rows,
--- parts, l), as partial.extents says.
+--- Stores the partial results of a reduction of vector x for tile position C to
+-- P, of f32: (rows, parts, l), see partial.extents.
 function partial.leave(C, kind, name, x, P, l)
   local op, s = partial.OPS[name], spread(C.mma, C.tile)
   local r = cute.make_rmem_tensor(x.shape, cute.f32)
@@ -178,14 +183,14 @@ function partial.leave(C, kind, name, x, P, l)
 end
 
 ---------------------------------------------------------------------------
--- Folding the parts
+-- Reducing the partial results
 ---------------------------------------------------------------------------
 
 local BLOCK, MOST = 128, 64
 
--- A kernel of (P, Y): Y (rows, l) = op of parts P (rows, parts, l), of which
--- the first `limit` are there where P goes round in them; the last step knows
--- of how many elements the parts are. pdl: for dependent launches.
+-- Returns a kernel of (P, Y): Y (rows, l) = op over the parts P (rows, parts,
+-- l). limit: number of parts that exist, where P is larger. n: number of
+-- elements in total, for the last step. pdl: for dependent launches.
 local function folder(name, limit, n, pdl)
   local op = partial.OPS[name]
   return cute.kernel("fold_" .. name, {block = BLOCK}, function(P, Y)
@@ -209,11 +214,11 @@ local function folder(name, limit, n, pdl)
   end)
 end
 
---- The steps (see cute.ops.calls) that fold the parts of a result r {op, count,
--- all, rows, parts}: a list of {kernel, P, Y, grid, block, ready}, where P and
--- Y are layouts in the memory of the parts; where Y is nil the result itself,
--- (rows, l), is meant. What is one number takes several steps, in place: few
--- threads would wait for many loads.
+--- Returns the steps (see cute.ops.calls) that reduce the parts of a result r
+-- {op, count, all, rows, parts}: a list of {kernel, P, Y, grid, block, ready}.
+-- P and Y are layouts in the memory of the parts; where Y is nil the target is
+-- the result itself, (rows, l). Reducing everything to one number takes
+-- several in-place steps, because few threads would wait for many loads.
 function partial.folds(r, batches, pdl)
   if not r.all then
     return {{kernel = folder(r.op, nil, r.count, pdl), block = BLOCK,

@@ -1,22 +1,22 @@
---- Random bits by counter, Philox4x32-10: what an element gets depends on its
--- place and the seed only, on every device and with every kernel.
+--- Counter-based random bits, Philox4x32-10. An element's bits depend only on
+-- its position and the seed, on every device and with every kernel.
 local core = require "cute.core"
 local cute = require "cute"
 
 local philox = {}
 
 local ROUNDS = 10
-local M0, M1 = 0xD2511F53, 0xCD9E8D57  -- factors
-local W0, W1 = 0x9E3779B9, 0xBB67AE85  -- by which keys grow
+local M0, M1 = 0xD2511F53, 0xCD9E8D57  -- multipliers
+local W0, W1 = 0x9E3779B9, 0xBB67AE85  -- key increments
 
--- High and low word of a u32 times a constant.
+-- Returns the high and low word of a u32 times a constant.
 local function product(x, by)
   local wide = x:to(cute.u64) * by
   return (wide >> 32):to(cute.u32), wide:to(cute.u32)
 end
 
---- Four words of a counter of four u32 and a key of two: values or vectors. A
--- loop: all rounds one behind the other took NVRTC seconds.
+--- Returns four words for a counter of four u32 and a key of two: values or
+-- vectors. It is a loop, because the unrolled rounds took NVRTC seconds.
 function philox.four(c0, c1, c2, c3, k0, k1)
   for _ in cute.range(0, ROUNDS, 1, {unroll = 1}) do
     local h0, l0 = product(c0, M0)
@@ -27,7 +27,7 @@ function philox.four(c0, c1, c2, c3, k0, k1)
   return c0, c1, c2, c3
 end
 
--- A number of Lua or of the kernel as two words.
+-- Returns a number of Lua or of the kernel as two words.
 local function key_of(seed)
   if math.type(seed) then
     local x = math.tointeger(seed)
@@ -51,17 +51,18 @@ local function key_of(seed)
   return wide:to(cute.u32), (wide >> 32):to(cute.u32)
 end
 
--- n elements of a fragment, each `step` behind the other.
+-- Returns n elements of a fragment, `step` apart.
 local function some(r, from, n, step)
   return cute.make_tensor(r.iterator + from, cute.make_layout({n}, {step}))
 end
 
-local AT_ONCE = {4, 2}  -- counters: more do not fit in registers beside sums
+-- counters at once: more do not fit in registers beside accumulators
+local AT_ONCE = {4, 2}
 
---- A word for each element of a matrix, vectors of rows and columns: word
--- column % 4 of counter (column / 4, row, batch, 0).
+--- Returns a word for each element of a matrix, given vectors of rows and
+-- columns: word column % 4 of counter (column / 4, row, batch, 0).
 ---@param paired? boolean elements 2 i and 2 i + 1 are in columns 2 j, 2 j + 1
--- of a row: they have a counter in common
+-- of a row, so they share a counter
 function philox.words(rows, cols, batch, seed, paired)
   local k0, k1 = key_of(seed)
   local step = paired and 2 or 1
@@ -92,12 +93,12 @@ function philox.words(rows, cols, batch, seed, paired)
   return out:load()
 end
 
--- Is it a number of Lua's or the kernel's?
+-- Reports whether x is a number of Lua's or the kernel's.
 local function is_number(x)
   return math.type(x) ~= nil or core.typename(x) == "value"
 end
 
---- Fails unless at:dropout(x, p, seed) means something.
+--- Raises unless the arguments of at:dropout(x, p, seed) are valid.
 function philox.check(x, p, seed)
   local wrong
   if core.typename(x) ~= "vector" then
@@ -110,7 +111,7 @@ function philox.check(x, p, seed)
   if wrong then core.fail("bad-argument", "at:dropout: " .. wrong) end
 end
 
---- x where its word is at least p 2^32, divided by 1 - p; else 0.
+--- Returns x / (1 - p) where x's word is at least p 2^32, else 0.
 function philox.dropout(x, words, p)
   local least, scale = p * 4294967296.0, 1.0 / (1.0 - p)
   if math.type(p) then

@@ -1,18 +1,19 @@
---- What is kept of a configuration: a kernel, and its launches made ready.
+--- Plans: the kernel of a configuration and its prepared launches.
 --
---     local plan = plans.new(p, c, call)   -- of a problem and its choice
+--     local plan = plans.new(p, c, call)   -- for a problem and its choice
 --     local D, ... = plan:run(call, ready)
 --
--- A call is {A, B, C, o, alpha, beta, f, captured, out, at}: operands, options,
--- factors that count, the epilogue with what it captured, tensors for results,
--- and at which places such numbers are in the arguments of known calls
--- (cute.ops.calls); of groups `where`, their offsets or counts.
+-- A call is {A, B, C, o, alpha, beta, f, captured, out, at}: operands,
+-- options, factors (nil where they have no effect), the epilogue with its
+-- captured values, tensors for results, and the positions of these numbers in
+-- the arguments of known calls (cute.ops.calls). Grouped calls also have
+-- `where`, their offsets or counts.
 local core = require "cute.core"
 local cute = require "cute"
 local calls = require "cute.ops.calls"
 local choose = require "cute.ops.choose"
 local elementwise = require "cute.ops.elementwise"
-local epilogue = require "cute.ops.epilogue"
+local epilogue = require "cute.ops.epilogue_function"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
 local reduce = require "cute.ops.reduce"
@@ -30,11 +31,11 @@ local fail = operand.fail
 
 local MATRICES = {"A", "B", "D"}
 
--- How a family is made and called: its kernel, block, grid, cluster, the MMA
--- and tile of what leaves together, how much memory its blocks share (sums,
--- counts), whether it is for dependent launches (where c.options.pdl asks for
--- it), and the first arguments of a call; of that memory, `space` is the last
--- one.
+-- Functions by family that make the kernel and its call. They return the
+-- kernel, its block, grid and cluster; the MMA and tile of the epilogue; the
+-- amount of memory that its blocks share (sums, counts); whether it supports
+-- dependent launches (if c.options.pdl is set); and a function for the first
+-- arguments of a call. `space` gives the last argument from the shared memory.
 local FAMILIES = {}
 
 local function view(t, n, dtype)
@@ -42,8 +43,8 @@ local function view(t, n, dtype)
   return dtype and dtype ~= t.element_type and cute.recast_tensor(v, dtype) or v
 end
 
--- Kernels of (A, B, D[, where groups are][, factors of blocks]), a block to a
--- tile.
+-- Makes a plan for kernels of (A, B, D[, group positions][, factors of blocks])
+-- with one block per tile.
 local function by_tiles(p, c)
   local made = require("kernels." .. c.family)(c.options)
   return {kernel = made.kernel, block = made.block, mma = made.mma,
@@ -75,7 +76,8 @@ function FAMILIES.gemm_splitk(p, c)
           end}
 end
 
--- Kernels of kernels/join: `operands` gives their first arguments.
+-- Makes a plan for kernels of kernels/splitk_skinny: `operands` returns their
+-- first arguments.
 local function by_join(p, made, operands)
   local sums, counts = made.scratch(p.m, p.batches)
   return {kernel = made.kernel, block = made.block, cluster = made.cluster,
@@ -106,13 +108,13 @@ function FAMILIES.gemm_int4(p, c)
     end)
 end
 
--- A tensor of that type and layout, without its memory.
+-- Returns a tensor of that type and layout, without its memory.
 local function like(t)
   return cute.make_tensor(cute.empty({1}, t.element_type).iterator, t.layout)
 end
 
--- What blocks of gemm_sm90 share: how many sums and counts, and what it is
--- given of them; where groups are.
+-- Returns the memory that blocks of gemm_sm90 share: the numbers of sums and
+-- counts, and a function that makes its argument from them, or from the groups.
 local function shared(o, grid)
   if not o.shares then return nil end
   if o.groups then
@@ -129,7 +131,7 @@ local function shared(o, grid)
   end
 end
 
--- The matrices of a call that c.sources says, as the kernel sees them.
+-- Returns the matrices of a call that c.sources names, in the kernel's form.
 local function sources_of(p, c, call)
   local list = {}
   for i, s in ipairs(c.sources or {}) do
@@ -140,7 +142,7 @@ local function sources_of(p, c, call)
   return list
 end
 
--- Arguments of gemm_sm90 for matrices like these.
+-- Returns arguments of gemm_sm90 for matrices like these.
 local function first_arguments(made, A, B, D, group, sources)
   local more = group and {false, false} or {}
   for _, t in ipairs(sources) do more[#more + 1] = like(t) end
@@ -174,8 +176,8 @@ end
 local Plan = {}
 Plan.__index = Plan
 
--- Result i of the epilogue: its shape and type; of a reduction also the extents
--- of its parts, and what folds them.
+-- Returns the shape and type of result i of the epilogue. A reduction also has
+-- the extents of its partial results and the operation that reduces them.
 local function result(plan, p, c, r)
   local shape, b = {}, #p.batch
   for i = 1, b do shape[i] = p.shape[i] end
@@ -196,8 +198,8 @@ local function result(plan, p, c, r)
           floats = rows * parts * p.batches}
 end
 
--- Where in memory behind `floats` of it matrices of c.moved go, by name, and
--- how much there is then.
+-- Returns the positions, after the first `floats`, of the repacked matrices of
+-- c.moved by name, and the total size.
 local function placed(to, floats)
   local list = {}
   for _, name in ipairs(to and MATRICES or {}) do
@@ -212,13 +214,14 @@ local function placed(to, floats)
   return list, floats
 end
 
---- The plan of a call that asks for p: by the best choice, or of nothing.
+--- Returns the plan for a call with problem p: for the best candidate, or for
+-- an empty D.
 function plans.of(p, call)
   if cute.product(p.shape) == 0 then return plans.empty(p) end
   return plans.new(p, choose.must(p), call)
 end
 
---- A plan for problem p by choice c.
+--- Makes a plan for problem p with candidate c.
 function plans.new(p, c, call)
   local ending = epilogue.new(p, c, call)
   c.options.epilogue = ending.finish
@@ -243,7 +246,7 @@ function plans.new(p, c, call)
   return plan
 end
 
--- Extents of result i of the epilogue where D has no elements.
+-- Returns the extents of result i of the epilogue where D is empty.
 local function extents_of(p, r)
   local b, shape = #p.shape - 2, {}
   if r.kind == "tile" then return p.shape elseif r.kind == "all" then
@@ -257,8 +260,8 @@ end
 local Empty = setmetatable({}, {__index = Plan})
 Empty.__index = Empty
 
---- A plan for a problem whose D has no elements: reductions of it have the
--- values of nothing.
+--- Makes a plan for a problem with an empty D: reductions get the values for no
+-- elements.
 function plans.empty(p)
   local plan = setmetatable({place = p.place, device = p.device, fills = {},
                              results = {{shape = p.shape, dtype = p.d}}}, Empty)
@@ -286,7 +289,8 @@ function Empty:run(call)
   return table.unpack(out)
 end
 
--- What blocks of a call share: sums, counts, and are these a graph's?
+-- Returns the memory that blocks of a call share: sums, counts, and whether the
+-- counts belong to a graph.
 function Plan:memory(call)
   local work = self.floats > 0 and calls.work(self.place, self.floats) or nil
   if not self.counts then return work end
@@ -295,7 +299,8 @@ function Plan:memory(call)
   return work, view(turns, self.counts), alone
 end
 
--- Tensors for the results: those given, and new ones, which are a list, too.
+-- Returns the tensors for the results: those given and new ones. The new ones
+-- are a second list.
 function Plan:outputs(call)
   local out, made = {}, {}
   for i, r in ipairs(self.results) do
@@ -317,7 +322,8 @@ function Plan:outputs(call)
   return out, made
 end
 
--- Matrix t of a call as the kernel has it: where it was moved to, in `work`.
+-- Returns matrix t of a call in the kernel's form: its repacked copy in `work`,
+-- if there is one.
 local function seen(plan, name, t, batch, work)
   local to = plan.moved[name]
   if not to then
@@ -328,8 +334,8 @@ local function seen(plan, name, t, batch, work)
                           to.layout)
 end
 
--- A matrix with all of its modes side by side, without those that it has in
--- common with others where it is moved.
+-- Returns a matrix with all of its modes side by side, without the modes that
+-- are broadcast where it is repacked.
 local function each_once(t, moved)
   local shape, stride = {}, {}
   local extents, far = cute.flatten_to_tuple(t.shape),
@@ -342,7 +348,7 @@ local function each_once(t, moved)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- The step that moves a matrix, and its arguments.
+-- Returns the step that repacks a matrix, and its arguments.
 local function moving(plan, name, from, to)
   local m = plan.moved[name]
   from, to = each_once(from, m), each_once(to, m)
@@ -350,8 +356,8 @@ local function moving(plan, name, from, to)
   return {m.step, m.step.arguments({operands = {from}}, {to})}
 end
 
---- All arguments of the kernel, of a call with tensors for the results and
--- memory that blocks share.
+--- Returns all arguments of the kernel for a call, with tensors for the results
+-- and the shared memory.
 function Plan:arguments_of(call, out, work, turns)
   local batch, C = self.batch, call.C
   local list = self.arguments(seen(self, "A", call.A, self.rows, work),
@@ -373,8 +379,8 @@ function Plan:arguments_of(call, out, work, turns)
   return list
 end
 
--- What a call launches, but for what folds its reductions: steps with their
--- arguments, the kernel's own among them.
+-- Returns the launches of a call except those that reduce partial results:
+-- steps with their arguments, the kernel's own among them.
 function Plan:launches(call, out, work, turns)
   local list = {}
   for _, name in ipairs {"A", "B"} do
@@ -391,7 +397,7 @@ function Plan:launches(call, out, work, turns)
   return list
 end
 
--- Operands and results that must not lie in each other.
+-- Checks that operands and results do not overlap.
 local function check_memory(call, out)
   local B, o = call.B, call.o
   for i, D in ipairs(out) do
@@ -418,7 +424,7 @@ local function check_memory(call, out)
   end
 end
 
--- A step's launch made ready.
+-- Prepares a launch of a step.
 local function made_ready(plan, call, step, list)
   local ready, why = step.kernel(table.unpack(list, 1, list.n)):compile {
     grid = step.grid, block = step.block, cluster = step.cluster,
@@ -427,8 +433,8 @@ local function made_ready(plan, call, step, list)
   return ready
 end
 
---- A launch made ready of a call with tensors for the results, but for what
--- folds its reductions.
+--- Prepares the launch of a call with tensors for the results, without the
+-- reductions of partial results.
 function Plan:prepare(call, out)
   check_memory(call, out)
   local work, turns = self:memory(call)
@@ -442,8 +448,8 @@ function Plan:prepare(call, out)
   end}
 end
 
--- Launches the kernel, what moves its matrices and what folds its reductions;
--- for known:ready.
+-- Launches the kernel, the repacking steps and the reductions of partial
+-- results; returns the run for known:ready.
 function Plan:launch(call, out, work, turns)
   local plain = {device = self.device, stream = call.o.stream,
                  seed = call.o.seed}
@@ -474,14 +480,15 @@ function Plan:launch(call, out, work, turns)
   return run
 end
 
---- Launches all; the results. What such a call launches later, ready is given.
+--- Launches everything and returns the results. Passes the launches to `ready`,
+-- for later calls of this kind.
 ---@param call table
 ---@param ready fun(run: table)
 function Plan:run(call, ready)
   local out, made = self:outputs(call)
   local work, turns, alone = self:memory(call)
   local ok, run = pcall(self.launch, self, call, out, work, turns)
-  if not ok then  -- counts may not be 0 again
+  if not ok then  -- counts may be nonzero now
     calls.failed(self.place)
     error(run, 0)
   end
@@ -493,15 +500,15 @@ function Plan:run(call, ready)
   return table.unpack(out)
 end
 
---- The kernel, traced for a call.
+--- Returns the kernel, traced for a call.
 function Plan:trace(call)
   local list = self:arguments_of(call, self:outputs(call), self:memory(call))
   return self.kernel(table.unpack(list, 1, list.n)):trace {
     block = self.block, cluster = self.cluster, arch = self.device.arch}
 end
 
---- What a call would do: see cute.ops.choose.
----@param p table its problem
+--- Explains a call's plan: see cute.ops.choose.
+---@param p table the call's problem
 ---@param call table
 function plans.explained(p, call)
   if cute.product(p.shape) == 0 then

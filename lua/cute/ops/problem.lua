@@ -1,8 +1,7 @@
---- What problems of ops.gemm and of ops.grouped_gemm have in common: gates,
--- types, what follows the sums, the device. What a problem is says
--- cute.ops.choose.
+--- The parts that problems of ops.gemm and ops.grouped_gemm have in common:
+-- gates, types, epilogue, device. cute.ops.choose describes a problem.
 local cute = require "cute"
-local epilogue = require "cute.ops.epilogue"
+local epilogue = require "cute.ops.epilogue_function"
 local int4 = require "cute.ops.int4"
 local operand = require "cute.ops.operand"
 local scales = require "cute.ops.scales"
@@ -11,8 +10,9 @@ local problem = {}
 
 local fail = operand.fail
 
---- p.gated, and p.columns: D's, with gates one for two rows of B.
----@param p table with p.n, B's rows
+--- Sets p.gated and p.columns, the columns of D: with gates, one for two rows
+-- of B.
+---@param p table with p.n, the rows of B
 ---@param call table of cute.ops.plan
 ---@param B any its matrices
 function problem.gates(p, call, B)
@@ -31,10 +31,11 @@ function problem.gates(p, call, B)
   p.columns = p.n // 2
 end
 
---- What follows from the types p.a and p.b: p.tf32, p.sums, factors
--- (cute.ops.scales), what an epilogue gives (cute.ops.epilogue), p.fused.
----@return any like D's type where nobody names it
----@return integer[] read the epilogue's values that it reads like D
+--- Sets the fields that follow from the types p.a and p.b: p.tf32, p.sums, the
+-- factors (cute.ops.scales), the epilogue's results
+-- (cute.ops.epilogue_function), p.fused.
+---@return any like D's default type
+---@return integer[] read numbers of the epilogue's values that are read like D
 function problem.types(p, call)
   local o = call.o
   p.tf32 = o.tf32 or call.A.element_type == cute.tf32 or nil
@@ -48,7 +49,7 @@ function problem.types(p, call)
   return made ~= p.value and made or like, read
 end
 
---- The device, where operands lie, and what of it counts.
+--- Sets the device, the location of the operands, and the device's properties.
 function problem.place(p, call)
   p.device, p.place = operand.device(call.A, call.o), call.A.device
   p.arch, p.sm = p.device.arch, p.device.sm

@@ -1,35 +1,35 @@
---- Reductions of tensors of any strides: ops.reduce.
+--- Reductions of tensors with any strides: ops.reduce.
 --
--- Modes that go and modes that stay are sorted by strides, each kind for
--- itself. Threads' vectors lie along whichever mode is contiguous: along what
--- goes (sums of rows) or across it (sums of columns); kernels/fold.lua. Where
--- that gives too few blocks, several share a place, and further kernels fold
--- what they left.
+-- Reduced modes and kept modes are each sorted by stride. A thread's vectors
+-- run along the contiguous mode: along the reduced modes (sums of rows) or
+-- across them (sums of columns); kernels/reduce_tensor.lua. Where that yields
+-- too few blocks, several blocks share a result, and further kernels reduce
+-- their partial results.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local elementwise = require "cute.ops.elementwise"
 local cute = require "cute"
-local fold = require "kernels.fold"
-local sign = require "cute.lang.sign"
+local reduce_tensor = require "kernels.reduce_tensor"
+local sign = require "cute.lang.signature"
 local modes = require "cute.ops.modes"
 local operand = require "cute.ops.operand"
-local whole = require "cute.ops.whole"
+local tensor_op = require "cute.ops.tensor_op"
 
 local reduce = {}
 
 local PLACES = {argmax = true, argmin = true}
 local OPS = {argmax = true, argmin = true}
-for name in pairs(fold.OPS) do OPS[name] = true end
+for name in pairs(reduce_tensor.OPS) do OPS[name] = true end
 local FLOATS = {mean = true, norm = true, rms = true}
 
-local fail = whole.failing "ops.reduce"
+local fail = tensor_op.failing "ops.reduce"
 
 ---------------------------------------------------------------------------
--- What is asked for
+-- Arguments
 ---------------------------------------------------------------------------
 
--- Which modes go: by is "row" (what a row has is folded), "column", "all", or
--- a list of modes.
+-- Returns the set of reduced modes. by is "row" (reduces the elements of a
+-- row), "column", "all", or a list of modes.
 local function gone_of(x, by)
   local rank, gone = cute.rank(x), {}
   if by == "all" then
@@ -56,7 +56,7 @@ local function gone_of(x, by)
   return gone
 end
 
--- Types of sums and, where nobody names it, of the result.
+-- Returns the accumulator type and the default type of the result.
 local function types_of(op, dtype, count)
   if PLACES[op] then
     return nil, count < 1 << 31 and cute.i32 or cute.i64
@@ -76,8 +76,8 @@ local function types_of(op, dtype, count)
   return cute.i32, dtype
 end
 
--- The shape of the result, and loops of both kinds: operand 1 is x, 2 the
--- result, 3 the index in what is folded.
+-- Returns the shape of the result and the loops of both kinds. Operand 1 is x,
+-- 2 the result, 3 the index within the reduced modes.
 local function loops_of(x, gone, out)
   local shape, count, kept = modes.extents(x.layout), 1, {}
   for m, n in ipairs(shape) do
@@ -93,7 +93,8 @@ local function loops_of(x, gone, out)
            table.concat(kept, ","))
     end
   end
-  -- the result and the index with all modes, those that they have not of 1
+  -- The result and the index get all modes; the modes that they lack have
+  -- extent 1.
   local y = out and out.layout or cute.make_layout(kept, cute.LayoutRight)
   local yshape, ystride, ishape, istride, at = {}, {}, {}, {}, 0
   local index = 1
@@ -127,36 +128,36 @@ local function loops_of(x, gone, out)
 end
 
 ---------------------------------------------------------------------------
--- How it is spread
+-- Work distribution
 ---------------------------------------------------------------------------
 
 local function up(a, b) return (a + b - 1) // b end
 
-local function power(n)  -- the least of 2 that is n or more
+local function power(n)  -- the least power of 2 that is n or more
   local p = 1
   while p < n do p = 2 * p end
   return p
 end
 
--- Threads that a multiprocessor has at work, about, and steps of 16 bytes of
--- each.
+-- Approximate resident threads of a multiprocessor, and 16-byte steps of each
+-- thread.
 local RESIDENT, STEPS, BLOCK, WARP = 2048, 8, 256, 32
-local WAVES = 8  -- of blocks: a few more after each other even out their times
--- Elements that a thread has in registers, in wider ones, while it looks for a
--- place; half as many where each has a place of its own.
+local WAVES = 8  -- waves of blocks: several in sequence even out their times
+-- Elements, in wider registers, that a thread holds during argmax and argmin;
+-- half as many where each has a result of its own.
 local HELD = 64
 
--- Splits, so that there are blocks for all multiprocessors; each gets work for
--- some rounds of its threads.
+-- Returns the number of splits that gives every multiprocessor blocks, with
+-- some rounds of work for each block's threads.
 local function splits_for(p, blocks, rounds)
   local want = p.sms * (RESIDENT // BLOCK) * WAVES
   if 2 * blocks > want then return 1 end
   return math.max(1, math.min(up(want, blocks), rounds // 2))
 end
 
--- The spread over threads whose vectors lie along what goes.
+-- Returns the kernel whose vectors run along the reduced modes.
 local function along(p, o, vectors)
-  local rest = o.folded.extents[1] % o.width  -- an element a thread
+  local rest = o.folded.extents[1] % o.width  -- one element per thread
   local few = vectors > 2 and up(vectors, 2) or vectors  -- two at once
   o.threads = math.min(power(math.max(few, rest)), WARP)
   while o.threads < BLOCK and vectors > o.threads * STEPS do
@@ -167,7 +168,7 @@ local function along(p, o, vectors)
   if o.index then o.steps = math.max(1, math.min(o.steps, HELD // o.width)) end
   o.splits = o.splits or splits_for(p, up(o.places * o.threads, o.block),
                                     up(vectors, o.threads * o.steps))
-  return fold.along(o)
+  return reduce_tensor.along(o)
 end
 
 local function across(p, o, rows)
@@ -182,10 +183,10 @@ local function across(p, o, rows)
   end
   o.splits = o.splits or splits_for(p, up(wide, o.lanes),
                                     up(rows, deep * o.steps))
-  return fold.across(o)
+  return reduce_tensor.across(o)
 end
 
--- The kernel of a reduction: of loops that stay and go.
+-- Returns the kernel of a reduction, given the kept and reduced loops.
 local function kernel_of(p, o, stay, gone, dtype, alignment)
   local function column(loops, i)
     local e, s = modes.column(loops, i)
@@ -197,7 +198,7 @@ local function kernel_of(p, o, stay, gone, dtype, alignment)
   local vectors = 1
   for _, n in ipairs(o.folded.extents) do vectors = vectors * n end
   local most = 128 // dtype.bits
-  -- widths, with the loops of the other kind behind
+  -- Vector widths, with the loops of the other kind appended.
   local function width(first, rest)
     local all = table.move(first, 1, #first, 1, {})
     for _, loop in ipairs(rest) do if loop.n > 1 then
@@ -206,7 +207,8 @@ local function kernel_of(p, o, stay, gone, dtype, alignment)
     return modes.width(all, 1, dtype.bits, alignment, most)
   end
   local down, side = width(gone, stay), width(stay, gone)
-  if #gone == 1 and gone[1][1] == 1 then  -- a rest of a row goes by itself
+  -- The remainder of a row is handled separately.
+  if #gone == 1 and gone[1][1] == 1 then
     local w = most
     local function odd()
       if alignment * 8 % (w * dtype.bits) ~= 0 or gone[1].n < w then
@@ -235,14 +237,14 @@ end
 -- Plans
 ---------------------------------------------------------------------------
 
-local NAN = -(0 / 0)  -- whose sign is 0
--- What is folded of no elements, as NumPy and PyTorch have it.
+local NAN = -(0 / 0)  -- a NaN with sign bit 0
+-- Results of reducing no elements, as in NumPy and PyTorch.
 local NOTHING = {sum = 0, prod = 1, norm = 0, mean = NAN, rms = NAN}
 
---- What an operation gives of no elements; fails where that is not defined.
+--- Returns an operation's result for no elements; raises where it is undefined.
 ---@param raise fun(text: string, ...)
 ---@param op string
----@param x string what is folded: "x is (0,8):(8,1)"
+---@param x string the reduced operand: "x is (0,8):(8,1)"
 function reduce.of_nothing(raise, op, x)
   return NOTHING[op] or raise("%s: %s of no elements is not defined", x, op)
 end
@@ -254,11 +256,12 @@ local function part_view(work, at, n, dtype)
                           cute.make_layout {n * 32 // dtype.bits})
 end
 
--- The first kernel and, where its blocks share places, those behind it.
+-- Returns the first kernel and, where its blocks share results, the kernels
+-- after it.
 local function steps_of(p, o, x, stay, gone)
   local list, at, before = {}, 0, {}
   local dtype, alignment = p.dtype, x.alignment
-  -- places as they are numbered
+  -- Results in the order of their numbers.
   local places, reach = {}, 1
   for i, loop in ipairs(stay) do
     places[i] = {n = loop.n, [1] = reach, [2] = loop[2], [3] = 0}
@@ -301,8 +304,8 @@ end
 
 local function plan_of(op, call)
   local x, o = call.operands[1], call.o
-  whole.check(fail, "x", x)
-  if call.out[1] then whole.check(fail, "out", call.out[1]) end
+  tensor_op.check(fail, "x", x)
+  if call.out[1] then tensor_op.check(fail, "out", call.out[1]) end
   if call.out[2] then fail "out 2 is given, and there is one result" end
   local gone = gone_of(x, o.by or "all")
   local kept, count, stay, go = loops_of(x, gone, call.out[1])
@@ -312,7 +315,7 @@ local function plan_of(op, call)
   end
   local sums, usual = types_of(op, dtype, count)
   local p = {dtype = dtype, floats = nil}
-  p.device, p.place, p.pdl = whole.device({x, call.out[1]}, o)
+  p.device, p.place, p.pdl = tensor_op.device({x, call.out[1]}, o)
   p.sms = p.device.info and p.device.info.sms or 132
   local first = {op = op, sums = sums, count = count, wide = count >= 1 << 31,
                  pdl = p.pdl, name = "reduce_" .. op}
@@ -320,7 +323,7 @@ local function plan_of(op, call)
     first.index = select(2, modes.column(go, 3))
     first.ordered = modes.injective(go, 3)
   end
-  local result = whole.dtype("ops.reduce", o) or usual
+  local result = tensor_op.dtype("ops.reduce", o) or usual
   local plan = {device = p.device, place = p.place, steps = {}, anew = true,
                 results = {{shape = kept, dtype = result}}}
   if count == 0 then
@@ -360,14 +363,14 @@ local function arguments(x, op, o)
 end
 
 local function run(x, op, o, plan)
-  whole.options("ops.reduce", o, OPTIONS)
+  tensor_op.options("ops.reduce", o, OPTIONS)
   if not OPS[op] then sign.unknown("operation", op, OPS, "ops.reduce") end
-  local call = {operands = {x}, o = o, out = whole.outputs(o)}
+  local call = {operands = {x}, o = o, out = tensor_op.outputs(o)}
   if not plan then
     plan = plan_of(op, call)
     known:add(plan, arguments(x, op, o))
   end
-  return whole.run(plan, call, function(ready)
+  return tensor_op.run(plan, call, function(ready)
     known:ready(ready, arguments(x, op, o))
   end)
 end
@@ -377,7 +380,7 @@ local function finish(x, op, o, launched, ...)
   return calls.results(o.out, ...)
 end
 
---- Modes of x folded by an operation; see docs/ops.md.
+--- Reduces modes of x by an operation; see docs/ops.md.
 ---@param x any
 ---@param op string sum mean prod max min amax norm rms
 -- argmax argmin

@@ -1,11 +1,11 @@
---- Factors of operands: of all, of each row, or of blocks of K.
+--- Scale factors of operands: per tensor, per row, or per block of K.
 --
--- scale_a and scale_b are numbers, or tensors: (1); (M) or (N), one for each
--- row; (M,K/128) or (N,K/128), one for each row and 128 elements of K; or one
--- for blocks of 128 x 128, (M/128,K/128) or (N/128,K/128), rounded up. `group`
--- is another number than 128 of elements of K. What is of whole rows is
--- multiplied behind the sums, what is of blocks in their midst. In front may be
--- the modes of a batch, and then (...,1) is one for each matrix; (...,M,1) and
+-- scale_a and scale_b are numbers or tensors: (1); (M) or (N), one per row;
+-- (M,K/128) or (N,K/128), one per row and 128 elements of K; or one per block
+-- of 128 x 128, (M/128,K/128) or (N/128,K/128), rounded up. `group` replaces
+-- 128 as the number of elements of K. Factors of whole rows multiply the final
+-- sums; factors of blocks multiply partial sums during the accumulation. Batch
+-- modes may come first; then (...,1) is one per matrix, and (...,M,1) and
 -- (...,N,1) are (...,M) and (...,N).
 local core = require "cute.core"
 local cute = require "cute"
@@ -18,7 +18,7 @@ local BLOCK = 128
 
 local fail = operand.fail
 
--- Has x behind its first modes, those of a batch, `own` more?
+-- Reports whether x has `own` modes after the modes of the batch.
 local function has_batch(x, batch, own)
   local lead = batch and #batch or 0
   if lead == 0 or cute.rank(x) ~= lead + own then return false end
@@ -29,8 +29,8 @@ local function has_batch(x, batch, own)
   return true
 end
 
--- (...,rows,1) as (...,rows), all else as it is. lead: modes of the batch, or
--- of groups, that there may be in front.
+-- Returns (...,rows,1) as (...,rows), and anything else unchanged. lead: number
+-- of batch or group modes that may come first.
 local function without_last(x, rows, lead)
   local rank = cute.rank(x)
   if rank < 2 or rank ~= 2 and rank ~= lead + 2 or cute.size(x, rank - 1) ~= 1
@@ -42,10 +42,10 @@ local function without_last(x, rows, lead)
   return cute.select(x, modes)
 end
 
--- What a factor of `rows` rows and k elements is of: "number", "one", "rows",
--- "blocks". groups: of how many matrices there are factors each, in front;
--- ragged: these begin and end at any row; batch: of a product without groups.
--- And has each matrix of it factors of its own?
+-- Returns the kind of a factor for `rows` rows and k elements: "number", "one",
+-- "rows", "blocks"; and whether each matrix has factors of its own. groups:
+-- number of matrices with factors each, as a first mode. ragged: matrices begin
+-- and end at any row. batch: that of a product without groups.
 local function kind_of(name, x, rows, k, group, groups, ragged, batch)
   if x == nil then return nil end
   if type(x) == "number" then return "number" end
@@ -75,9 +75,9 @@ local function kind_of(name, x, rows, k, group, groups, ragged, batch)
     and ", with modes of the batch in front or without" or "")
 end
 
---- What problem p has of factors: p.scale_a, p.scale_b (kinds), p.group where
--- some are of blocks of K, p.value: the type of scaled sums, p.own_factors: has
--- each matrix of a batch its own scale_b?
+--- Sets the factors of problem p: p.scale_a, p.scale_b (kinds); p.group, where
+-- some are per block of K; p.value, the type of scaled sums; p.own_factors,
+-- whether each matrix of a batch has its own scale_b.
 function scales.look(p, o)
   local group = o.group or BLOCK
   if o.group and not (o.scale_a or o.scale_b) then
@@ -108,8 +108,8 @@ function scales.look(p, o)
   if p.sums.is_integer and (p.scale_a or p.scale_b) then p.value = cute.f32 end
 end
 
---- Options of a product of no K without factors of its blocks, which are none:
--- 1 in their place, as sums with factors have a type of their own.
+--- Returns the options of a product with an empty K. Factors per block, which
+-- are empty then, become 1, because scaled sums have a type of their own.
 function scales.without_blocks(o)
   local rest = {}
   for name, v in pairs(o) do rest[name] = v end
@@ -122,7 +122,8 @@ function scales.without_blocks(o)
   return rest
 end
 
--- Factors of blocks as (rows,K/group[,L]); of 128 rows one is for all of them.
+-- Returns factors of blocks as (rows,K/group[,L]); a factor for 128 rows is
+-- broadcast.
 local function matrix(x, rows, batch)
   local rank = cute.rank(x)
   if cute.size(x, rank - 2) == rows then return operand.matrix(x, batch) end
@@ -133,7 +134,7 @@ local function matrix(x, rows, batch)
     cute.make_layout(shape, stride)), batch)
 end
 
---- Factors of packed weights as gemm_int4 has them, (K/group,N), or (1,N).
+--- Returns factors of packed weights in gemm_int4's form, (K/group,N) or (1,N).
 function scales.turned(p, x)
   local first = x.stride
   if type(first) == "table" then first = first[1] end
@@ -147,13 +148,13 @@ function scales.turned(p, x)
   return operand.turned(x)
 end
 
---- Factors of blocks of K, for the kernel; nil where there are none.
+--- Returns the kernel's factors per block of K; nil where there are none.
 function scales.blocks(p, o, batch)
   return p.scale_a == "blocks" and matrix(o.scale_a, p.m, batch) or nil,
          p.scale_b == "blocks" and matrix(o.scale_b, p.n, batch) or nil
 end
 
--- A factor for each row of A or B, as a matrix like D.
+-- Returns a factor per row of A or B as a matrix like D.
 local function like_D(p, x, by_row)
   local rows = by_row and p.m or p.n
   x = without_last(x, rows, #p.batch)
@@ -173,14 +174,14 @@ local function like_D(p, x, by_row)
   return cute.make_tensor(x.iterator, cute.make_layout({p.m, p.n}, {0, 0}))
 end
 
---- What the other factors are to a kernel: a list of {number, name} and
+--- Returns the other factors for a kernel: a list of {number, name} and
 -- {matrix}.
 function scales.rest(p, o)
   local out = {}
   for i, side in ipairs {"a", "b"} do
     local name = "scale_" .. side
     local kind, x = p[name], o[name]
-    if i == 2 and p.b == cute.Int4 then kind = nil end  -- are the kernel's own
+    if i == 2 and p.b == cute.Int4 then kind = nil end  -- the kernel's own
     if kind == "number" then out[#out + 1] = {number = x, name = name}
     elseif kind == "one" or kind == "rows" then
       out[#out + 1] = {matrix = like_D(p, x, i == 1)}

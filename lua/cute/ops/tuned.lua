@@ -1,5 +1,5 @@
---- What was measured: tables of choices, a file a card, which the tuner writes
--- (docs/tuning.md) and ops.gemm reads when it meets a new problem.
+--- Tables of measured choices, one file per GPU model. The tuner writes them
+-- (docs/tuning.md) and ops.gemm reads them for each new problem.
 --
 --     return {
 --       format = 1, card = "NVIDIA H200", arch = "sm_90a", sms = 132,
@@ -12,13 +12,13 @@
 --       },
 --     }
 --
--- A class names the types of A, B and D, which of their modes are contiguous
--- as BLAS has it ("tn": K of both), and D's: "row", its rows, or "column";
--- behind these "C:bf16" where sums have a C of that type, and of an epilogue
--- "NAME:FINGERPRINT" (cute.ops.fingerprint), whose name is for people alone. A
--- choice is a name of cute.ops.choose: one that is not among the candidates of
--- a problem is not made, so a table can be old or of another card, but not
--- wrong.
+-- A class names the types of A, B and D; their contiguous modes in BLAS
+-- notation ("tn": K of both); and D's, "row" or "column". Then follow "C:bf16"
+-- if the product adds a C of that type, and "NAME:FINGERPRINT" for an epilogue
+-- (cute.ops.fingerprint), whose name is only informative. A choice is a name
+-- from cute.ops.choose. A name that is not among a problem's candidates is
+-- ignored, so a table may be outdated or from another GPU, but never causes an
+-- error.
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local folders = require "cute.lang.folders"
@@ -30,16 +30,16 @@ local tuned = {FORMAT = 1}
 -- Names
 ---------------------------------------------------------------------------
 
--- The mode of t that is contiguous.
+-- Returns the contiguous mode of t.
 local function contiguous(t, second, first)
   if t.stride[2] == 1 then return second end
   return t.stride[1] == 1 and first or nil
 end
 
---- The class of a problem; nil where tables have none: of batches, factors for
--- blocks, or packed weights.
+--- Returns the class of a problem; nil where tables have none: batches, factors
+-- per block, or packed weights.
 ---@param p table
----@param name? string its epilogue's; "epilogue" when absent
+---@param name? string the epilogue's name; "epilogue" when absent
 ---@return string?
 function tuned.class(p, name)
   if p.batches > 1 or p.group or p.zeros ~= nil then return nil end
@@ -53,21 +53,21 @@ function tuned.class(p, name)
     p.fused and (" %s:%s"):format(name or "epilogue", p.fingerprint) or "")
 end
 
--- A class without the name of its epilogue.
+-- Returns a class without the name of its epilogue.
 local function nameless(class)
   return (class:gsub("[%w_]+:(%x+)$", function(digits)
     return #digits == 16 and "epilogue:" .. digits or nil
   end))
 end
 
---- The name of a card's files: "h200" of "NVIDIA H200".
+--- Returns the name of a GPU's files: "h200" for "NVIDIA H200".
 ---@param name string
 ---@return string
 function tuned.card(name)
   return (name:lower():gsub("^nvidia ", ""):gsub("[^%w]+", "-"))
 end
 
---- The user's own folder of tables; nil where there is no home.
+--- Returns the user's folder of tables; nil where there is no home.
 ---@return string?
 function tuned.folder()
   local data = folders.data()
@@ -78,9 +78,9 @@ end
 -- Files
 ---------------------------------------------------------------------------
 
-local LARGEST = 16 << 20  -- bytes of a table
+local LARGEST = 16 << 20  -- limit of a table's size in bytes
 
--- Is x a list whose fields have these types?
+-- Reports whether x is a list whose fields have these types.
 local function has_types(x, ...)
   if type(x) ~= "table" then return false end
   for i, t in ipairs {...} do
@@ -91,7 +91,7 @@ local function has_types(x, ...)
   return true
 end
 
--- What is wrong with a table, in words.
+-- Returns the error in a table, as a sentence.
 local function fault(t)
   if type(t) ~= "table" then return "it gives no table" end
   if t.format ~= tuned.FORMAT then
@@ -116,7 +116,7 @@ local function fault(t)
   end
 end
 
---- A table of a file's text, which is data and never run.
+--- Parses a file's text as data, without running it.
 ---@param text string
 ---@return table? t
 ---@return string? why
@@ -127,7 +127,8 @@ function tuned.parse(text)
   return t
 end
 
---- A file's table; nil, nil where there is no file, nil, why where it is none.
+--- Returns a file's table; nil where there is no file; nil and the reason where
+-- it is invalid.
 ---@param path string
 function tuned.read(path)
   local kind = core.file_kind(path)
@@ -140,7 +141,7 @@ function tuned.read(path)
   return t
 end
 
---- A table as a file's text.
+--- Returns a table as a file's text.
 ---@param t table
 ---@return string
 function tuned.text(t)
@@ -169,11 +170,11 @@ function tuned.text(t)
   return table.concat(out)
 end
 
---- The rows of `more` in t, in place of those of the same sizes.
+--- Merges the rows of `more` into t; they replace rows of the same sizes.
 ---@param t table
 ---@param more table<string, table[]> by class
 function tuned.merge(t, more)
-  local known = {}  -- by what they are without names
+  local known = {}  -- by class without names
   for class in pairs(t.gemm) do known[nameless(class)] = class end
   for class, rows in pairs(more) do
     class = known[nameless(class)] or class
@@ -194,14 +195,14 @@ end
 
 local said = {}
 
--- A sentence on standard error, once.
+-- Prints a sentence on standard error, once.
 local function say(text)
   if said[text] then return end
   said[text] = true
   io.stderr:write("cutelua: warning: ", core.visible(text), "\n")
 end
 
--- A table's choices by class and sizes.
+-- Returns a table's choices by class and sizes.
 local function index(t, place)
   local out = {place = place}
   for class, rows in pairs(t.gemm) do
@@ -214,8 +215,8 @@ local function index(t, place)
   return out
 end
 
--- Is a table good for a card? One of fewer multiprocessors or of another
--- architecture has other candidates, or fills them otherwise.
+-- Reports whether a table is valid for a GPU. Another architecture or a smaller
+-- number of multiprocessors has other candidates, or occupies them differently.
 local function fits(t, device, place)
   local info = device.info
   if t.arch ~= device.arch then
@@ -232,10 +233,10 @@ local function fits(t, device, place)
   return true
 end
 
--- What the repository has of an architecture.
+-- The repository's tables by architecture.
 local OURS = {sm_90a = "h200"}
 
--- The tables for a device: the user's, ours.
+-- Returns the tables for a device: the user's, then ours.
 local function tables_of(device)
   local list = {}
   local name = device.info and device.info.name
@@ -257,10 +258,10 @@ end
 
 local known = {}  -- tables by device
 
---- Of a problem's candidates the one that a table names: its number in the
--- list; nil where none does.
+--- Returns the number of the candidate that a table names for a problem; nil
+-- where none does.
 ---@param p table
----@param list table[] of choose.list
+---@param list table[] from choose.list
 ---@param name_of fun(c: table): string
 ---@return integer?
 function tuned.find(p, list, name_of)
@@ -269,7 +270,7 @@ function tuned.find(p, list, name_of)
   local device = p.device.name
   known[device] = known[device] or tables_of(p.device)
   local size = ("%d %d %d"):format(p.m, p.n, p.k)
-  -- products of f16 are those of bf16 with other bits
+  -- f16 products use the choices of bf16 products
   local like = class:gsub("%f[%w]f16%f[%W]", "bf16")
   for _, t in ipairs(known[device]) do
     local name = t[class] and t[class][size] or t[like] and t[like][size]
@@ -278,7 +279,7 @@ function tuned.find(p, list, name_of)
       if name_of(c) == name then return i end
       here = here or c.base == family
     end
-    if here and not p.order then  -- else the list is not whole
+    if here and not p.order then  -- otherwise the list is incomplete
       say(("%s has choices that are no longer made, such as '%s': run "
         .. "cutelua tune again"):format(t.place, name))
     end

@@ -1,6 +1,6 @@
 --- cute.pipeline, part: rings of stages between producers and consumers, by the
 -- mechanism that signals a full or empty stage.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
 local states = require "cute.pipe.state"

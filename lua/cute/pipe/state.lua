@@ -2,7 +2,7 @@
 --
 -- A state is a table of three numbers. A device loop carries them, as it does
 -- all fields that its body changes.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local states = {}

@@ -1,6 +1,6 @@
 --- cute.pipeline, part: synchronization objects (named barriers, arrays of
 -- mbarriers, groups of TMA stores), and the groups of threads that use them.
-local sign = require "cute.lang.sign"
+local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
 

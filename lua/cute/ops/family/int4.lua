@@ -24,11 +24,11 @@ function int4.takes(p)
   return types.too_old(p)
 end
 
--- For how many rows it is planned where their number must not matter.
+-- The assumed number of rows where results must not depend on it.
 local INT4_ROWS = 16
 
--- Weights of so many bytes are read ahead: less are there before the sums of
--- the launch in front are, whose way they would be in.
+-- Weights of at least so many bytes are read ahead. Smaller ones would arrive
+-- before the previous launch's sums and delay them.
 local AHEAD = 8 << 20
 
 function int4.list(p)

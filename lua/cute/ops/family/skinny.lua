@@ -1,5 +1,5 @@
 --- Products of few rows of A (kernels/gemm_skinny).
-local ahead = require "cute.ops.family.ahead"
+local early_b = require "cute.ops.family.early_b"
 local cute = require "cute"
 local gemm_skinny = require "kernels.gemm_skinny"
 local types = require "cute.ops.family.types"
@@ -8,7 +8,7 @@ local skinny = {name = "gemm_skinny"}
 
 local MOST = 32  -- rows
 
--- Are t's rows in pieces of 16 bytes? A sentence where not.
+-- Returns a sentence if t's rows do not consist of 16-byte pieces.
 local function rows_refuse(name, t)
   local each = 128 // t.element_type.bits
   local steps = cute.flatten_to_tuple(t.stride[3] or {0})
@@ -47,7 +47,7 @@ function skinny.list(p)
        sms = p.sms, batches = p.batches, clusters = p.sm >= 90})) do
     local o = c.options
     o.ahead = p.constant and p.sm >= 90
-      and ahead.pays(c.blocks * p.batches, c.room, p.sms) or nil
+      and early_b.pays(c.blocks * p.batches, c.room, p.sms) or nil
     out[#out + 1] = {family = "gemm_skinny", options = o, tile = c.tile,
       stages = o.unroll, split = o.splits, swap = o.side == "a",
       ns = 1e9 * c.seconds}

@@ -1,4 +1,4 @@
---- Products by mma.sync (kernels/gemm_sm80): what they take, in which tiles.
+--- Products by mma.sync (kernels/gemm_sm80): supported problems and tiles.
 local core = require "cute.core"
 local blocks = require "cute.ops.blocks"
 local cute = require "cute"
@@ -10,8 +10,8 @@ local UPPER = {i8 = "S8", u8 = "U8", e4m3 = "E4M3", e5m2 = "E5M2"}
 local F16, BF16 = "SM80_16x8x16_F32F16F16F32_TN",
   "SM80_16x8x16_F32BF16BF16F32_TN"
 
--- Two types of which one is converted: the type of the product. All 8-bit types
--- are exact in both of 16 bits.
+-- Returns the product's type for two types of which one is converted. All 8-bit
+-- types are exact in both 16-bit types.
 local function converted(a, b)
   local wide, narrow = a, b
   if a.bits < b.bits then wide, narrow = b, a end
@@ -20,8 +20,8 @@ local function converted(a, b)
   return types.fp8(a) and types.fp8(b) and cute.f16 or nil
 end
 
--- The atom for two types, elements of K that it takes, and the type that they
--- are converted to, if any; nil, why not.
+-- Returns the atom for two types, its extent of K, and the type that they are
+-- converted to, if any; nil and the reason otherwise.
 local function atom_of(p)
   local a, b = p.a, p.b
   if types.too_old(p) then return nil, types.too_old(p) end
@@ -50,15 +50,15 @@ local function atom_of(p)
   return nil, ("mma.sync does not multiply %s by %s"):format(a, b)
 end
 
--- Warps along M and N, and the part of a tile that an instruction of all of
--- them takes.
+-- Warps along M and N, and the part of a tile that one instruction of all of
+-- them covers.
 local FOUR = {atoms = {2, 2, 1}, each = {32, 32}}
 local EIGHT = {atoms = {2, 4, 1}, each = {32, 64}}
 local HIGH = {atoms = {4, 2, 1}, each = {64, 32}}
 local SIXTEEN = {atoms = {4, 4, 1}, each = {64, 64}}
 
--- Tiles of 16- and 8-bit types, and of tf32. Where elements come one by one,
--- of `warps` the first that have MOST of them at most for a thread.
+-- Tiles of 16- and 8-bit types, and of tf32. Where elements are loaded one by
+-- one, the first of `warps` with at most MOST elements per thread is used.
 local MOST = 64
 local TILES = {
   {128, 256, warps = {EIGHT}, stages = 3, group = 16},
@@ -70,8 +70,8 @@ local TILES = {
   {16, 128, warps = {{atoms = {1, 4, 1}, each = {16, 64}}}, stages = 4},
   {128, 16, warps = {{atoms = {4, 1, 1}, each = {64, 16}}}, stages = 4},
 }
--- Of f64; how well they use the tensor cores, beside the rate of small atoms:
--- Hopper's larger ones have nearly twice that.
+-- Tiles of f64. good: how well they use the tensor cores, relative to the rate
+-- of small atoms. Hopper's larger atoms reach nearly twice that.
 local TILES64_SM90 = {
   {128, 64, warps = {{atoms = {4, 2, 1}, each = {64, 16}}}, stages = 4,
    good = 1.84},
@@ -91,15 +91,15 @@ local TILES64 = {
    good = 0.6},
 }
 
--- Nanoseconds for which a step of f64 along K waits for so many bytes, from L2
--- and from memory (tools/fit.lua's set f64).
+-- Returns the ns that a step of f64 along K waits for so many bytes, from L2
+-- and from memory (set f64 of tools/fit.lua).
 local function waits_of(bytes) return {55 + bytes / 510, 55 + bytes / 77} end
 
--- Of the rate, where sums have factors in their midst, of square tiles that
--- have registers for both, and where an operand is converted on its way.
+-- Fractions of the rate: with factors per block, with square tiles that have
+-- registers for both, and with a converted operand.
 local BY_FACTORS, SQUARE, CONVERTED = 0.6, 0.9, 0.5
 
--- Tiles with those of their warps that fit(tile, warps) says.
+-- Returns the tiles with those of their warps for which fit(tile, warps) holds.
 local function fitting(list, fit)
   local out = {}
   for _, t in ipairs(list) do
@@ -114,15 +114,15 @@ local function fitting(list, fit)
   return out
 end
 
--- Has a thread both halves?
+-- Reports whether a thread has both gate and up values.
 local function has_gates(t, w) return t[2] // 2 % w.each[2] == 0 end
 
--- Has it registers for 64 bits of each of its sums?
+-- Reports whether there are registers for 64 bits of each accumulator.
 local function has_room(t, w)
   return t[1] * t[2] <= 64 * 32 * w.atoms[1] * w.atoms[2]
 end
 
--- Do any of 64 bits leave, or come to sums?
+-- Reports whether a 64-bit matrix is read or written by the epilogue.
 local function is_wide(p)
   local wide = p.d.bits == 64
   for _, r in ipairs(p.results or {}) do
@@ -151,8 +151,8 @@ function sm80.takes(p)
   end
 end
 
--- The warps for a tile with so many single elements for each thread of a warp
--- that is alone.
+-- Returns the warps for a tile, given the single elements per thread of one
+-- warp.
 local function warps_of(t, single)
   for _, w in ipairs(t.warps) do
     if single <= MOST * w.atoms[1] * w.atoms[2] then return w end
@@ -160,18 +160,18 @@ local function warps_of(t, single)
   return t.warps[#t.warps]
 end
 
--- Two blocks of a multiprocessor, where D is whole tiles: A and B are waited
--- for one after the other then, and ptxas, which knows what registers there
--- are, has more on their way: 1024 x 1024 x 1023 takes 20 us instead of 29.
+-- Returns 2 blocks per multiprocessor where D consists of whole tiles. A and B
+-- are then waited for one after the other, and ptxas, which knows the number of
+-- registers, keeps more loads in flight: 1024 x 1024 x 1023 takes 20 us instead
+-- of 29.
 local function min_blocks(p, t, warps)
   local whole = p.m % t[1] == 0 and p.n % t[2] == 0
   return whole and warps == EIGHT and t[1] == 64 and not p.gated
     and p.a.bits == 16 and p.b.bits == 16 and 2 or nil
 end
 
--- Columns of D for which an epilogue stands in the text of wide tiles, in a
--- loop. Reductions are of whole tiles, and what is read like D comes faster at
--- once.
+-- Returns the columns of D per iteration of the epilogue loop, for wide tiles.
+-- Reductions need whole tiles, and matrices read like D load faster at once.
 local function columns(p, t, warps)
   for _, r in ipairs(p.results or {}) do
     if r.kind ~= "tile" then return nil end
@@ -179,15 +179,16 @@ local function columns(p, t, warps)
   return t[2] >= 256 and #(p.sources or {}) == 0 and warps.each[2] or nil
 end
 
--- Bytes of the pieces in which a matrix comes (cute.tiles): of runs of K, or in
--- 16 and 64 bits of M or N.
+-- Returns the bytes of one load of a matrix (cute.tiles): runs of K, or M or N
+-- with 16 and 64 bits.
 local function piece(t)
   local bits = t.element_type.bits
   return blocks.piece(t, t.stride[2] == 1 and 2 or t.stride[1] == 1
     and (bits == 16 or bits == 64) and 1)
 end
 
--- Pieces, of less than 16 bytes, of so many rows for each element of K.
+-- Returns the number of loads of less than 16 bytes per element of K for so
+-- many rows.
 local function asked(rows, bits, bytes)
   return bytes < 16 and rows * bits / (8 * bytes) or 0
 end
@@ -199,7 +200,7 @@ function sm80.list(p)
   if p.group then whole = core.gcd(whole, p.group) end
   local a_piece, b_piece = piece(p.A), piece(p.B)
   local a, b = a_piece < 4 and 1 or 0, b_piece < 4 and 1 or 0
-  -- half as much text, and as fast
+  -- half the code, and as fast
   local short = p.sums.is_integer and a + b == 2
   local bk = short and whole // 2 or whole
   local list = bits < 64 and TILES or p.sm < 90 and TILES64 or TILES64_SM90

@@ -1,6 +1,6 @@
---- Products by wgmma, fed by TMA (kernels/gemm_sm90): what they take, and which
--- of its candidates suit a problem.
-local ahead = require "cute.ops.family.ahead"
+--- Products by wgmma, fed by TMA (kernels/gemm_sm90): supported problems, and
+-- the kernel's candidates that suit them.
+local early_b = require "cute.ops.family.early_b"
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -9,8 +9,8 @@ local types = require "cute.ops.family.types"
 
 local sm90 = {name = "gemm_sm90"}
 
--- Can TMA move tiles of t, whose mode `lead` is to be contiguous? A sentence
--- where not.
+-- Returns a sentence if TMA cannot move tiles of t, whose mode `lead` has to be
+-- contiguous.
 local function tma_refuses(name, t, lead, rows)
   local what = lead == 2 and "rows" or "columns"
   local bits = t.element_type.bits
@@ -40,19 +40,21 @@ local function tma_refuses(name, t, lead, rows)
   end
 end
 
--- The mode along which TMA moves an operand: K, or the other one of 16 bits.
+-- Returns the mode along which TMA moves an operand: K, or the other one for 16
+-- bits.
 local function lead_of(t)
   return t.stride[2] ~= 1 and t.stride[1] == 1 and t.element_type.bits == 16
     and 1 or 2
 end
 
---- The mode along which TMA moves matrix `name` of p: "A", "B" or "D".
+--- Returns the mode along which TMA moves matrix `name` of p: "A", "B" or "D".
 function sm90.lead(p, name)
   if name == "D" then return p.D.stride[2] == 1 and 2 or 1 end
   return lead_of(p[name])
 end
 
---- Why gemm_sm90 does not take that matrix as it lies; nil: it does.
+--- Returns the reason why gemm_sm90 does not accept the layout of that matrix;
+-- nil if it does.
 ---@return string?
 function sm90.refuses(p, name)
   local lead = sm90.lead(p, name)
@@ -98,29 +100,29 @@ function sm90.takes(p)
   return sm90.refuses(p, "A") or sm90.refuses(p, "B") or sm90.refuses(p, "D")
 end
 
--- Tiles along K after which sums of 8-bit floats go on in f32, as cublasLt's:
--- tensor cores keep them with fewer bits. More would hold more stages.
+-- Tiles along K after which sums of 8-bit floats continue in f32, as in
+-- cublasLt: tensor cores keep fewer bits. More would hold more stages.
 local PROMOTE = 1
 
--- After how many tiles along K sums go on in f32; nil: these of tensor cores
--- are.
+-- Returns after how many tiles along K the sums continue in f32; nil where the
+-- tensor cores' sums are f32.
 local function promote(p)
   if types.fp8(p.a) then return p.group and 1 or PROMOTE end
   return p.group and p.group // 64 or nil
 end
 
--- Can a choice multiply its sums by the factors of each p.group of K, and of
--- 128 rows of B or of each?
+-- Reports whether a candidate can apply factors per p.group elements of K and
+-- per row, or per 128 rows, of B.
 local function has_factors(p, o)
-  if p.a.bits == 16 and o.epi then return false end  -- they spill
+  if p.a.bits == 16 and o.epi then return false end  -- their registers spill
   return o.tile[3] * o.promote == p.group and o.stages > o.promote
     and o.split ~= 2 and (p.blocks_b ~= 128 or 128 % o.tile[2] == 0
                           or o.tile[2] % 128 == 0)
 end
 
--- What an epilogue adds to the time of a product of several waves and K = 4096,
--- on an H200, where warpgroups do not take turns, so that no products run
--- beside it: one of gates, others, also a C, and what is read besides.
+-- Extra time of an epilogue, for products of several waves and K = 4096 on an
+-- H200. It applies where warpgroups do not alternate, so that no MMAs run
+-- beside the epilogue: for gates, for others (also a C), and for further reads.
 local GATED, EXPOSED, READ = 0.09, 0.08, 0.08
 
 local function exposed(p, c)
@@ -132,8 +134,8 @@ local function exposed(p, c)
     + (#(p.sources or {}) > 0 and READ or 0)) * 4096 / p.k
 end
 
--- What factors of 16-bit types add to the time, by the columns of a tile, on an
--- H200; less where warpgroups have several rows of them.
+-- Extra time of factors for 16-bit types by the columns of a tile, on an H200;
+-- less where warpgroups have several rows of them.
 local FACTORS = 0.3
 
 local function by_factors(p, o)
@@ -142,13 +144,15 @@ local function by_factors(p, o)
     * (o.tile[1] == 256 and 0.7 or 1)
 end
 
--- Do a thread's sums leave registers to an epilogue? 128 do.
+-- Reports whether a thread's accumulators leave registers for an epilogue: at
+-- most 128 do.
 local function has_room(o)
   local groups = o.schedule == "pingpong" and 1 or o.consumers or 2
   return o.promote or o.tile[1] * o.tile[2] // (128 * groups) <= 128
 end
 
--- Those of p.sources that TMA reaches, two at most, and how gemm_sm90 is told.
+-- Returns those of p.sources that TMA can load, at most two, and their options
+-- for gemm_sm90.
 local function sources_of(p, swap)
   local list, told = {}, {}
   for _, s in ipairs(p.sources or {}) do
@@ -164,18 +168,18 @@ local function sources_of(p, swap)
   return list, #told > 0 and told or nil
 end
 
--- In place of an epilogue, which a plan makes.
+-- A placeholder for the epilogue, which a plan makes.
 local function LATER() end
 
--- How many rows tiles have for each that groups have: the last tile of each is
--- half full.
+-- Returns the ratio of rows in tiles to rows in groups: the last tile of each
+-- group is half full.
 local function padded(p, o)
   if not p.ragged then return 1 end
   return 1 + o.tile[1] * (o.cluster and o.cluster[1] or 1) / 2 / p.expected
 end
 
--- The candidates of kernels/gemm_sm90; with swap those for D^T = B A^T, whose
--- tiles can be narrow along M.
+-- Returns the candidates of kernels/gemm_sm90; with swap those for D^T = B A^T,
+-- whose tiles can be narrow along M.
 local function candidates(p, swap)
   local n_major = p.D.stride[2] == 1
   local A, B = p.A, p.B
@@ -194,7 +198,7 @@ local function candidates(p, swap)
   if p.fused or told then o.epilogue = LATER end
   local m, n = p.m, p.n
   if swap then m, n = n, m end
-  -- matrices one below the other, each of whole tiles
+  -- matrices one below another, each of whole tiles
   local rows, high = m, math.huge
   if p.ragged then rows = p.expected * p.batches
   elseif o.batches then
@@ -204,7 +208,7 @@ local function candidates(p, swap)
   for _, c in ipairs(gemm_sm90.candidates(rows, n, p.k, o)) do
     local chosen = c.options
     if p.constant and (chosen.split == 2 or chosen.persistent == false)
-      and ahead.pays(c.blocks, c.room, p.sms) then
+      and early_b.pays(c.blocks, c.room, p.sms) then
       chosen.ahead = swap and "a" or "b"
     end
     if (not p.gated or chosen.tile[2] % 32 == 0)

@@ -1,0 +1,269 @@
+--- The epilogue of kernels/gemm_sm90: applies alpha and beta or a function to
+-- the accumulators, and stores them through shared memory.
+local core = require "cute.core"
+local cute = require "cute"
+local groups = require "kernels.groups"
+local tiles = require "cute.tiles"
+
+local _ = cute._
+local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
+
+local WARPGROUP = 128
+
+local store_tile = {}
+
+-- Returns stmatrix of four 8x8 matrices, or of two if a part is not a multiple
+-- of 16 columns; for wider types pairs, or single elements.
+local function store_atom(o)
+  if o.d_dtype.bits ~= 16 then
+    return cute.make_copy_atom("UniversalCopy", o.d_dtype,
+                               o.d_dtype.bits * (o.d_major == "m" and 1 or 2))
+  end
+  local x = o.epi[2] % 16 == 0 and 2 or 1
+  local name = o.d_major == "m" and ("SM90_U16x%d_STSM_T"):format(4 * x)
+    or ("SM90_U32x%d_STSM_N"):format(2 * x)
+  return cute.make_copy_atom(name, o.d_dtype)
+end
+
+--- Makes the store of a warpgroup's accumulators.
+---@param x table {mma: any, atom: any, coords: any, smem: any, group: any,
+-- thread: any, half: any, sources: any?, D: any, alpha: any, beta: any,
+-- more: any[], atoms: any[]?, maps: any?}
+-- mma: of 64 rows and o.epi[2] columns; atom, coords: of D's map; smem: the
+-- buffers; group, thread: indices of the warpgroup, and of its thread; half:
+-- index of the half of a split tile; sources: this warpgroup's; D, alpha, beta,
+-- more: the kernel's arguments; atoms, maps: see groups.map
+function store_tile.new(o, x)
+  local r2s = cute.make_tiled_copy_C(store_atom(o), x.mma)
+  local slice = r2s:get_slice(x.thread)
+  local part = cute.make_rmem_tensor(x.mma:partition_shape_C(o.epi), o.d_dtype)
+  local matrices = cute.rank(x.coords) > 2
+  local function partition(coords)
+    local gD = cute.local_tile(coords, o.epi,                -- (64,EN,m,n,l)
+                               matrices and {_, _, _} or {_, _})
+    return gD, cpasync.tma_partition(x.atom, 0, cute.make_layout(1),
+      cute.group_modes(x.smem, 0, 2), cute.group_modes(gD, 0, 2))
+  end
+  local gD, tma, all = partition(x.coords)
+  -- the destination of part `at` of work tile w
+  local function to(at, w)
+    local gmem = all
+    if o.groups then
+      gmem = select(3, partition(groups.from(x.coords, w)))
+    end
+    if matrices then return gmem(_, at[1], at[2], w.tile_idx[3]) end
+    return gmem(_, at[1], at[2])
+  end
+  return {
+    part = part, r2s = r2s, retiled = slice:retile(part),
+    parts = x.smem, smem = slice:partition_D(x.smem), group = x.group,
+    tma = tma, to = to, atom = x.atom,
+    count = {cute.size(gD, 2), cute.size(gD, 3)},
+    half = x.half, leader = x.thread:eq(0), thread = x.thread,
+    mma = x.mma, sources = x.sources, D = x.D, alpha = x.alpha, beta = x.beta,
+    more = x.more, atoms = x.atoms, maps = x.maps,
+    pipe = pipeline.PipelineTmaStore {
+      num_stages = o.apart and o.epi_stages or o.epi_stages - 1},
+    barrier = pipeline.NamedBarrier {barrier_id = x.group + 1,
+                                     num_threads = WARPGROUP},
+    -- maps row i of a warpgroup's 64 rows of wgmma to a row of the tile
+    row = function(i)
+      return o.pingpong and i or i * o.consumers + x.group
+    end}
+end
+
+-- Returns the argument `part` of an epilogue for part n of work tile w, at
+-- position `at` of its matrix of D: see tiles.result.
+local function result_of(o, out, at, w, n)
+  if out.maps then return {l = w.group} end  -- only the accumulators are known
+  local function batch(t)
+    -- rows outside all groups may be read undefined
+    if o.groups then return groups.view(cute.undefined_ok(t), w) end
+    return o.batches and tiles.batch(t, w.tile_idx[3]) or t
+  end
+  local C = tiles.result(batch(out.D), out.mma, o.epi, at, out.thread)
+  if o.batches or o.groups then C.batch, C.l = batch, w.tile_idx[3] end
+  function C.source(i, dtype) return out.sources:load(i, n, dtype) end
+  return C
+end
+
+-- Computes the values to store for 64 rows and o.epi[2] columns: alpha D' +
+-- beta D, or the result of the epilogue. place() returns their position.
+local function finish(o, out, sums, place, part)
+  if o.gated then
+    local function half(first)
+      return cute.make_tensor(sums.iterator + first,
+        cute.make_layout(part.shape, {{1, 2, 8}, 0, 0})):load()
+    end
+    part:store(o.epilogue(half(0), half(4), place(),
+      table.unpack(out.more, 1, out.more.n)):to(o.d_dtype))
+    return
+  end
+  sums = cute.make_tensor(sums.iterator, part.layout):load()
+  if o.epilogue then
+    sums = o.epilogue(sums, place(), table.unpack(out.more, 1, out.more.n))
+  elseif out.alpha then
+    cute.when(cute.ne(out.beta, 0), function()
+      local C = place()
+      local was = C.load(C.batch and C.batch(out.D) or out.D)
+      part:store((sums * out.alpha + was * out.beta):to(o.d_dtype))
+    end, function() part:store((sums * out.alpha):to(o.d_dtype)) end)
+    return
+  end
+  part:store(sums:to(o.d_dtype))
+end
+
+-- Returns the position of part n of the tile at `at`, in parts of D.
+local function place_of(o, out, at, n)
+  local parts = o.columns // o.epi[2]
+  return {at[1] * (o.tile[1] // 64) + out.row(n // parts),
+          (at[2] * o.split + out.half) * parts + n % parts}
+end
+
+-- Loads part n of a tile. A position after the last part must not be loaded: it
+-- would read another part, which may be stored at the same time.
+local function ask(o, out, at, n)
+  local place, inside = place_of(o, out, at, n), nil
+  local rows, columns = out.count[1], out.count[2]
+  local cluster = o.cluster or {1, 1}
+  if rows % (o.tile[1] // 64 * cluster[1]) ~= 0
+    or columns % (o.columns // o.epi[2] * o.split * cluster[2]) ~= 0 then
+    inside = core.lt(place[1], rows) & core.lt(place[2], columns)
+  end
+  out.sources:ask(n, place, at[3], inside)
+end
+
+--- Starts the epilogue's first loads for a tile, ahead of its products.
+function store_tile.ahead(o, out, at)
+  if not out.sources then return end
+  for n = 0, o.source_stages - 1 do ask(o, out, at, n) end
+end
+
+-- Reports whether some of part n, at `at`, is inside D, and whether all its
+-- rows belong to the group. The map of a list's problem ends with its rows.
+local function parts_inside(o, out, at, w, n)
+  local rows, columns = out.count[1], out.count[2]
+  if out.maps then
+    rows = tiles.count(w.rows, 64)
+    columns = tiles.count(w.columns, o.epi[2])
+  end
+  local inside = core.lt(at[1], rows) & core.lt(at[2], columns)
+  if not o.groups or out.maps then return inside, inside end
+  local row = out.row(n // (o.columns // o.epi[2]))
+  local left = w.rows - (w.tile_idx[1] * o.tile[1] + row * 64)
+  return inside & core.gt(left, 0), inside & core.ge(left, 64)
+end
+
+-- Stores the rows of a buffer that are inside t, which does not contain all of
+-- them.
+local function put_rows(o, out, t, place, buffer)
+  local from, tile = out.parts(_, _, buffer, out.group), o.epi
+  if o.d_major == "m" then
+    from, t = cute.select(from, {1, 0}), cute.select(t, {1, 0})
+    tile, place = {tile[2], tile[1]}, {place[2], place[1]}
+  end
+  tiles.put_rows(from, t, tile, place, WARPGROUP, out.thread)
+end
+
+-- Calls f(n, sums) for the parts of a tile, with their accumulators. With
+-- epi_loop it occurs once in the text, in a loop: a pass selects the
+-- accumulators of part n by branches, since registers must be known at compile
+-- time.
+local function each_part(o, acc, count, f)
+  local size = cute.size(acc) // count
+  local function part(n)
+    return cute.make_tensor(acc.iterator + n * size, cute.make_layout(size))
+  end
+  if not o.epi_loop then
+    for n = 0, count - 1 do f(n, part(n)) end
+    return
+  end
+  for n in cute.range(0, count, 1, {unroll = 1}) do
+    local sums = cute.make_rmem_tensor({size}, acc.element_type)
+    local function take(first, last)
+      if first == last then return cute.autovec_copy(part(first), sums) end
+      local middle = (first + last) // 2
+      cute.when(core.le(n, middle), function() take(first, middle) end,
+                function() take(middle + 1, last) end)
+    end
+    take(0, count - 1)
+    f(n, sums)
+  end
+end
+
+-- Stores the accumulators of a tile to D: 64 rows and o.epi[2] columns at a
+-- time. A buffer is refilled when the leader, which stores it, knows that it
+-- has been read, and all threads have synchronized with the leader. If not all
+-- of 64 rows belong to a group, threads store those that do.
+local function store(o, out, acc, w)
+  local part, pipe, leader, barrier = out.part, out.pipe, out.leader,
+    out.barrier
+  local atom, tma, group, at = out.atom, out.tma, out.group, w.tile_idx
+  local parts, map = o.columns // o.epi[2], nil
+  if out.maps then
+    map = out.maps(_, w.group)
+    cute.when(leader, function()
+      groups.map(out.atoms, out.maps, w.group, w.new)
+    end)
+  end
+  local first, last = o.persistent and 0 or o.epi_stages,
+    o.rows // 64 * parts
+  local function free(n, met)  -- waits for part n's buffer; new ones are free
+    local function wait()
+      cute.when(leader, function() pipe:producer_acquire() end)
+      if met then barrier:arrive_and_wait() end
+    end
+    if not math.type(n) then
+      cute.when(core.ge(n, first) & core.lt(n, last), wait)
+    elseif n >= first and n < last then
+      wait()
+    end
+  end
+  each_part(o, acc, last, function(n, sums)
+    local buffer, place = n % o.epi_stages, place_of(o, out, at, n)
+    -- no part of a pass precedes its wait, so it computes first
+    local late = o.apart and o.epi_loop
+    if o.apart and not late then free(n, true) end
+    local inside, whole = parts_inside(o, out, place, w, n)
+    local function result() return result_of(o, out, place, w, n) end
+    local function put()
+      finish(o, out, sums, result, part)
+      if late then free(n, true) end
+      cute.copy(out.r2s, out.retiled, out.smem(_, _, _, buffer, out.group))
+      cute.arch.fence_view_async_shared()
+    end
+    if out.sources then out.sources:wait(n) end
+    -- parts outside D need no loads
+    if o.epilogue or out.alpha or o.groups then cute.when(inside, put)
+    else put() end
+    if not o.apart then free(n + 1) end
+    barrier:arrive_and_wait()
+    cute.when(leader, function()
+      cute.when(whole, function()
+        cute.copy(atom, tma(_, buffer, group), out.to(place, w),
+                  {cache_policy = o.d_hint, tma_desc_ptr = map})
+      end)
+      pipe:producer_commit()
+    end)
+    if o.groups and not out.maps then
+      cute.when(inside & ~whole, function()
+        put_rows(o, out, result().tensor, place, buffer)
+      end)
+    end
+    if out.sources then
+      local next_one = n + o.source_stages
+      cute.when(core.lt(next_one, last), function()
+        ask(o, out, at, next_one)
+      end)
+    end
+  end)
+  if out.sources then out.sources:done(last) end
+end
+
+--- Stores the accumulators of a tile to D.
+---@param w table work tile
+function store_tile.store(o, out, acc, w)
+  cute.arch.range("epilogue", store, o, out, acc, w)
+end
+
+return store_tile

@@ -1,0 +1,125 @@
+--- Checks the options and operands of kernels: an error names the kernel, the
+-- value and the requirement.
+local core = require "cute.core"
+local sign = require "cute.lang.signature"
+
+local rules = {}
+
+--- The options of kernels that are based on others: those of kernels/gemm_sm80,
+-- and with them kernels/gemm_simt's own.
+rules.GEMM = "name tile stages group mma atoms permutation rows epilogue "
+  .. "columns gated piece fetch blocks as lead slots plain halves min_blocks "
+  .. "pdl"
+rules.SIMT = rules.GEMM .. " sums a_dtype b_dtype warps"
+
+--- Raises "what: text" unless ok.
+---@param ok any
+---@param what string the kernel
+---@param text string a format, with arguments ...
+function rules.need(ok, what, text, ...)
+  if not ok then core.fail("bad-argument", what .. ": " .. text:format(...)) end
+end
+
+--- Raises an error for an option that a kernel does not have.
+---@param what string the kernel
+---@param o any the given options
+---@param names string the valid options
+function rules.options(what, o, names)
+  rules.need(type(o) == "table", what, "%s; a table of options is needed",
+             core.show(o))
+  local known = {}
+  for name in names:gmatch "[%w_]+" do known[name] = true end
+  for name in pairs(o) do
+    if not known[name] then
+      core.fail("unknown-name", sign.no_such("option", name, known, what))
+    end
+  end
+end
+
+--- Copies the options of a kernel that is based on another one, with defaults
+-- filled in; also returns those that belong to the other one.
+---@param what string
+---@param o? table
+---@param defaults table
+---@param own string its own options
+---@param others string the other's, check.GEMM
+---@return table all, table rest
+function rules.shared(what, o, defaults, own, others)
+  rules.options(what, o or {}, own .. " " .. others)
+  local all, rest = {}, {}
+  for _, t in ipairs {defaults, o or {}} do
+    for name, v in pairs(t) do all[name] = v end
+  end
+  for name in others:gmatch "[%w_]+" do rest[name] = all[name] end
+  return all, rest
+end
+
+--- Checks that given options are integers from `least` to `most`; with kind =
+-- "power" powers of two.
+---@param what string
+---@param o table
+---@param names string[]
+---@param least integer
+---@param most integer
+---@param kind? string
+function rules.integers(what, o, names, least, most, kind)
+  for _, name in ipairs(names) do
+    local x = o[name]
+    rules.need(x == nil or math.type(x) == "integer" and x >= least
+      and x <= most and (kind ~= "power" or x & (x - 1) == 0), what,
+      "%s = %s; %s from %d to %d is needed", name, core.show(x),
+      kind == "power" and "a power of two" or "an integer", least, most)
+  end
+end
+
+--- Checks required options: `dtype` is a type, the others are extents.
+---@param what string
+---@param o table
+function rules.given(what, o, ...)
+  for _, name in ipairs {...} do
+    local x = o[name]
+    if name == "dtype" then
+      rules.need(core.typename(x) == "dtype", what,
+        "dtype = %s; a type is needed, such as cute.bf16", core.show(x))
+    else
+      rules.need(math.type(x) == "integer" and x >= 1, what,
+        "%s = %s; an integer of 1 or more is needed", name, core.show(x))
+    end
+  end
+end
+
+--- Checks that operand i has n contiguous elements, the last mode fastest;
+-- extents that are known only at run time are not checked.
+---@param what string
+---@param i any a number, or a name
+---@param t any
+---@param n integer
+function rules.dense(what, i, t, n)
+  rules.need(core.typename(t) == "tensor", what,
+    "operand %s is %s; a tensor is needed", i, core.show(t))
+  local d = 1
+  local shape, stride = core.flatten(t.shape), core.flatten(t.stride)
+  if type(shape) ~= "table" then shape, stride = {shape}, {stride} end
+  for k = #shape, 1, -1 do
+    if not (math.type(shape[k]) and math.type(stride[k])) then return end
+    if shape[k] ~= 1 and stride[k] ~= d then d = -1 end
+    d = d * shape[k]
+  end
+  rules.need(d == n, what, "operand %s is %s, and %d elements side by side "
+    .. "are needed", i, tostring(t.layout), n)
+end
+
+--- Checks that two extents, with their names, are equal, if both are known.
+function rules.same(what, name, a, other, b)
+  if not (math.type(a) and math.type(b)) then return end
+  rules.need(a == b, what, "%s is %d, and %s %d", name, a, other, b)
+end
+
+--- Returns the elements of the widest access, at most 16 bytes, that divides
+-- rows of n elements of that many bits.
+---@param bits integer
+---@param n integer
+---@return integer
+function rules.widest(bits, n) return core.gcd(128 // bits, n) end
+
+return sign.module("kernels.operand_rules", rules)

@@ -1,0 +1,676 @@
+--- Reductions of tensors of any strides: of the modes `folded`, for each place
+-- of the modes `kept`.
+--
+--     local k = reduce_tensor.along {op = "sum", dtype = cute.bf16, width = 8,
+--                           kept = {extents = {100}, stride = {4096}},
+--                           folded = {extents = {4096}, stride = {1}},
+--                           stride = {1}, sums = cute.f32}
+--     k.kernel(X, Y):launch {grid = k.grid, block = k.block}
+--
+-- along: vectors of `width` elements lie along the first folded mode, `threads`
+-- of a block share a place; across: along the first kept mode, `lanes` vectors
+-- of a block side by side, the other threads below each other. Either way a
+-- thread asks for `steps` vectors at once. With `splits` several blocks share a
+-- place, and leave what they found in parts, (PLACES,SPLITS), which another
+-- reduction folds (kernels' last arguments). All is done in one order that the
+-- numbers of a plan decide: the same operands give the same bits.
+--
+-- op: "sum" "mean" "prod" "max" "min" "amax" (of magnitudes) "norm" (root of
+-- the sum of squares) "rms" (of their mean), or a table {of = function(a, b),
+-- init = x, map =, after = function(x, count)}; "argmax" "argmin" give where
+-- the largest or smallest element is: the first of equals, with `index` the
+-- strides of the folded modes in what is given (`ordered`: it goes up from one
+-- vector to the next). max and min pass NaNs by; to argmax and argmin a NaN
+-- goes before all numbers.
+local cute = require "cute"
+local rules = require "kernels.operand_rules"
+local core = require "cute.core"
+local sign = require "cute.lang.signature"
+local _ = cute._
+
+local reduce_tensor = {}
+
+local WARP = 32
+
+local function up(a, b) return (a + b - 1) // b end
+
+local FAR = 1 << 31
+
+-- Widens a traced number that can reach n to i64 if i32 is too small.
+local function reaching(n, x)
+  return n >= FAR and not math.type(x) and x:to(cute.i64) or x
+end
+
+---------------------------------------------------------------------------
+-- Operations
+---------------------------------------------------------------------------
+
+local function add(a, b) return a + b end
+local function square(x) return x * x end
+local function converted(x, sums) return x:to(sums) end
+
+-- Returns x's magnitude; for integers it can be that of the smallest value.
+local function magnitude(x, sums)
+  local int = sums.is_integer and not x.dtype.name:find "^u"
+  if int then x = x:to(sums.bits == 64 and cute.i64 or cute.i32) end
+  return (int or sums.is_float) and cute.abs(x):to(sums) or x:to(sums)
+end
+
+reduce_tensor.OPS = {
+  sum = {of = add, init = 0},
+  mean = {of = add, init = 0, after = function(x, n) return x / n end},
+  prod = {of = function(a, b) return a * b end, init = 1},
+  max = {of = cute.max, init = -math.huge},
+  min = {of = cute.min, init = math.huge},
+  amax = {of = cute.max, init = 0, from = magnitude},
+  norm = {of = add, init = 0, map = square,
+          after = function(x) return cute.sqrt(x) end},
+  rms = {of = add, init = 0, map = square,
+         after = function(x, n) return cute.sqrt(x / n) end},
+}
+
+--- Returns the operation of that name, or a table that is one.
+---@param name any
+---@return table
+function reduce_tensor.op(name)
+  local op = reduce_tensor.OPS[name] or name
+  if type(op) ~= "table" then
+    local names = {}
+    for n in pairs(reduce_tensor.OPS) do names[#names + 1] = n end
+    table.sort(names)
+    core.fail("unknown-name", ("reduce: no op '%s': %s, or a table {of =, "
+      .. "init =}"):format(tostring(name), table.concat(names, ", ")))
+  end
+  return op
+end
+
+-- The state of a reduction is a list of values, or of vectors; most operations
+-- have one.
+local function plain(op, sums)
+  local init = op.init
+  if sums.is_integer and math.type(init) == "float" then
+    local signed = not sums.name:find "^u"
+    local bits = sums.bits - (signed and 1 or 0)
+    local most = bits == 64 and -1 or (1 << bits) - 1
+    init = init > 0 and most or signed and -most - 1 or 0
+  end
+  return {types = {sums}, init = {init},
+    take = function(x)
+      x = (op.from or converted)(x, sums)
+      return {op.map and op.map(x) or x}
+    end,
+    join = function(a, b) return {op.of(a[1], b[1])} end}
+end
+
+-- Returns an integer with the order of the numbers, with -0 as 0 and NaN above
+-- all.
+local function key(x, smallest)
+  if x.dtype.is_float then
+    local wide = x.dtype.bits == 64
+    local int, top = wide and cute.i64 or cute.i32, wide and 63 or 31
+    local most = (1 << top) - 1
+    if x.dtype.bits < 32 then x = x:to(cute.f32) end
+    if smallest then x = -x end
+    local bits = (x + 0.0):bitcast(int)
+    return cute.where(cute.ne(x, x), most, bits ~ ((bits >> top) & most))
+  end
+  local d = x.dtype
+  if d == cute.u64 then x = (x ~ (1 << 63)):bitcast(cute.i64)
+  elseif d == cute.u32 then x = x:to(cute.i64)
+  elseif d.bits < 32 then x = x:to(cute.i32) end
+  return smallest and ~x or x
+end
+
+-- Returns the comparison of elements without their position: floats of up to 32
+-- bits directly, others by keys. {worst, of = function(x), most = function(a,
+-- b), has = whether x is as large as the maximum, key = function(most)}
+local function ranks(dtype, smallest, worst)
+  if not dtype.is_float or dtype.bits == 64 then
+    return {worst = worst, most = cute.max, has = cute.eq,
+            of = function(x) return key(x, smallest) end,
+            key = function(x) return x end}
+  end
+  local most = smallest and cute.arch.fmin or cute.arch.fmax
+  return {worst = smallest and math.huge or -math.huge,
+    of = function(x) return x:to(cute.f32) end,
+    most = function(a, b) return most(a, b, {nan = true}) end,
+    has = function(x, top) return cute.eq(x, top) | cute.ne(x, x) end,
+    key = function(x) return key(x, smallest) end}
+end
+
+--- Returns the state for the largest element of a type and its index: {types,
+-- init, take = function(x, index), join = function(a, b)} of lists of both, and
+-- the comparison of elements alone; behind: a join for b with larger indices,
+-- for types whose smallest key is above that of init. far: indices are i64.
+function reduce_tensor.place(dtype, far, smallest)
+  local wide = dtype.bits == 64 or dtype == cute.u32
+  local int = wide and cute.i64 or cute.i32
+  local at = far and cute.i64 or cute.i32
+  local worst = wide and math.mininteger or -1 << 31
+  local function behind(a, b)
+    local more = cute.gt(b[1], a[1])
+    return {cute.where(more, b[1], a[1]), cute.where(more, b[2], a[2])}
+  end
+  return {types = {int, at}, ranks = ranks(dtype, smallest, worst),
+    init = {worst, far and math.maxinteger or 0x7fffffff},
+    behind = (dtype.is_float or dtype.bits < 32) and behind or nil,
+    take = function(x, i) return {key(x, smallest), i} end,
+    join = function(a, b)
+      local more = cute.gt(b[1], a[1])
+        | cute.eq(b[1], a[1]) & cute.lt(b[2], a[2])
+      return {cute.where(more, b[1], a[1]), cute.where(more, b[2], a[2])}
+    end}
+end
+
+-- Returns a kernel's operations on vectors: o.op, or with o.parts those on
+-- parts.
+local function state_of(o)
+  local s
+  local from = o.from or o.dtype
+  if o.op == "argmax" or o.op == "argmin" then
+    s = reduce_tensor.place(from, o.wide, o.op == "argmin")
+  else
+    local op = reduce_tensor.op(o.op)
+    s = plain(op, o.sums)
+    s.after = op.after
+  end
+  if o.of_parts then
+    function s.take(x, at) return {x, at} end
+  end
+  return s
+end
+
+-- Reduces a list of states pair by pair.
+local function folded(join, list)
+  while #list > 1 do
+    local half = {}
+    for i = 1, #list, 2 do
+      half[#half + 1] = list[i + 1] and join(list[i], list[i + 1]) or list[i]
+    end
+    list = half
+  end
+  return list[1]
+end
+
+-- Returns a state that is b's where ok, else a's.
+local function only(ok, b, a)
+  local out = {}
+  for i in ipairs(a) do out[i] = cute.where(ok, b[i], a[i]) end
+  return out
+end
+
+-- Allocates registers for a state of vectors.
+local function registers(s, width)
+  local list = {}
+  for i, t in ipairs(s.types) do
+    list[i] = cute.make_rmem_tensor({width}, t)
+    list[i]:fill(s.init[i])
+  end
+  return list
+end
+
+local function held(regs)
+  local out = {}
+  for i, r in ipairs(regs) do out[i] = r:load() end
+  return out
+end
+
+local function keep(regs, state)
+  for i, r in ipairs(regs) do r:store(state[i]) end
+end
+
+--- Reduces a state of values over all lanes of a group, by butterflies.
+---@param s table
+---@param state any[]
+---@param lanes integer a power of two
+function reduce_tensor.over_lanes(s, state, lanes)
+  local d = lanes // 2
+  while d > 0 do
+    local other = {}
+    for i, x in ipairs(state) do
+      other[i] = cute.arch.shuffle_sync_bfly(x, d)
+    end
+    state = s.join(state, other)
+    d = d // 2
+  end
+  return state
+end
+
+---------------------------------------------------------------------------
+-- Iteration over the folded modes
+---------------------------------------------------------------------------
+
+-- Returns the positions of vectors of `width` of modes, (W,VECTORS).
+local function vectors(modes, stride, width)
+  local e, s = modes.extents, stride
+  local shape, strides = {e[1] // width}, {s[1] * width}
+  for i = 2, #e do shape[i], strides[i] = e[i], s[i] end
+  return cute.make_layout({width, shape}, {s[1], strides})
+end
+
+-- Returns a view of X: (W,FOLDED,KEPT), with vectors along the first mode of
+-- either.
+local function view_of(o, X, along)
+  local f = vectors(o.folded, o.folded.stride, along and o.width or 1)
+  local k = vectors(o.kept, o.kept.stride, along and 1 or o.width)
+  local w = along and f or k
+  local function mode(l)
+    return cute.coalesce(cute.make_layout(l.shape[2], l.stride[2]))
+  end
+  f, k = mode(f), mode(k)
+  if X.element_type ~= o.dtype then  -- tf32 is f32 in memory
+    X = cute.recast_tensor(X, o.dtype)
+  end
+  return cute.make_tensor(X.iterator, cute.make_layout(
+    {o.width, f.shape, k.shape}, {w.stride[1], f.stride, k.stride}))
+end
+
+-- Calls round(first vector, guard) for this block's split of n vectors; a round
+-- has o.steps vectors for each of the `among` threads.
+local function rounds(o, n, mine, among, split, round)
+  local tile = among * o.steps
+  local wholes = n // tile
+  mine = reaching(n, mine)
+  if wholes >= FAR then split = cute.var(split, cute.i64).value end
+  if wholes > 0 then
+    for t in cute.range(split, wholes, o.splits) do
+      round(reaching(n, t) * tile + mine)
+    end
+  end
+  if n % tile > 0 then
+    local function rest() round(mine + wholes * tile, true) end
+    if o.splits == 1 then rest()
+    else cute.when(cute.eq(split, wholes % o.splits), rest) end
+  end
+end
+
+-- Loads o.steps vectors of n, first, first + among, ..., to registers. Returns
+-- a list of {v = index, ok = whether it is below n (nil: all are), from =
+-- elements, at = those of the second tensor}. get(v) is a view of vector v,
+-- also(v) of the second.
+local function fetch(o, n, first, among, guard, get, also, index)
+  local list = {}
+  for i = 1, o.steps do
+    local v = first + (i - 1) * among
+    local e = {v = v, ok = guard and cute.lt(v, n) or nil,
+               from = cute.make_rmem_tensor({o.width}, o.dtype),
+               at = also and cute.make_rmem_tensor({o.width}, index)}
+    local function bring()
+      cute.autovec_copy(get(v), e.from)
+      if also then cute.autovec_copy(also(v), e.at) end
+    end
+    if e.ok then
+      e.from:fill(0)
+      if also then e.at:fill(0) end
+      cute.when(e.ok, bring)
+    else
+      bring()
+    end
+    list[i] = e
+  end
+  return list
+end
+
+-- Returns registers with the state of `n` vectors of the folded modes, for this
+-- thread, one of `among`, and its block's split. get(v) is a view of vector v,
+-- also(v) of its second numbers, where(v) the index of all its elements.
+local function walk(o, s, n, mine, among, split, get, also, where)
+  local acc, behind = registers(s, o.width), where and o.ordered and s.behind
+  local join = behind or s.join
+  rounds(o, n, mine, among, split, function(first, guard)
+    local list = {}
+    for i, e in ipairs(fetch(o, n, first, among, guard, get, also,
+                             s.types[2])) do
+      if where then
+        e.at = cute.make_rmem_tensor({o.width}, s.types[2])
+        e.at:fill(where(e.v))
+      end
+      local x = s.take(e.from:load(), e.at and e.at:load())
+      if e.ok then keep(acc, only(e.ok, join(held(acc), x), held(acc)))
+      elseif behind then keep(acc, join(held(acc), x))  -- needs few registers
+      else list[i] = x end
+    end
+    if list[1] then keep(acc, join(held(acc), folded(join, list))) end
+  end)
+  return acc
+end
+
+-- Returns the index of a thread's first vector, valid until an element larger
+-- than the smallest value is found; where(v): the index of the first element of
+-- vector v.
+local function begin(o, s, n, mine, among, split, where)
+  local v = reaching(n, split) * (among * o.steps) + reaching(n, mine)
+  return cute.where(cute.lt(v, n), where(v), s.init[2]):to(s.types[2])
+end
+
+local LEAST, LAST = -1 << 31, 0xffff  -- of words; of their lower halves
+
+-- Reports whether a 16-bit number and the index of a thread's vector fit into
+-- one word.
+local function fit_words(o, n, among)
+  local d, most = o.dtype, up(n, among * o.steps * o.splits) * o.steps
+  return o.index and o.ordered and not o.of_parts and d.is_float
+    and d.bits == 16 and o.width % 2 == 0 and most <= LAST and n < FAR
+end
+
+-- Does the same as `walk`, for positions of 16-bit numbers. A thread has a word
+-- for each column: its upper half is ordered like the numbers, its lower half
+-- falls from vector to vector. So the largest word has the first of equal
+-- numbers.
+local function words(o, s, n, mine, among, split, get, where)
+  local best = cute.make_rmem_tensor({o.width}, cute.i32)
+  best:fill(LEAST)
+  local falls = cute.var(LAST, cute.u32)
+  rounds(o, n, mine, among, split, function(first, guard)
+    for i, e in ipairs(fetch(o, n, first, among, guard, get)) do
+      local x = e.from:load()  -- converted: no -0, one NaN
+      e.from:store(o.op == "argmin" and 0.0 - x or x + 0.0)
+      local pairs_of = cute.recast_tensor(e.from, cute.u32)
+      for p = 0, o.width // 2 - 1 do
+        local w = pairs_of[p]
+        local below = cute.arch.prmt(w, 0, 0xbb99)  -- all ones if below 0
+        w = w ~ (below & 0x7fff7fff)
+        for k, half in ipairs {0x1054, 0x3254} do
+          local word = cute.arch.prmt(w, falls.value - (i - 1), half)
+          word = word:bitcast(cute.i32)
+          if e.ok then word = cute.where(e.ok, word, LEAST) end
+          local c = 2 * p + k - 1
+          best[c] = cute.max(best[c], word)
+        end
+      end
+    end
+    falls.value = falls.value - o.steps
+  end)
+  local state = registers(s, o.width)
+  for c = 0, o.width - 1 do
+    local nth = LAST - (best[c] & LAST)
+    local v = (split + nth // o.steps * o.splits) * (among * o.steps)
+      + nth % o.steps * among + mine
+    state[1][c] = best[c] | LAST
+    state[2][c] = cute.where(cute.eq(best[c], LEAST), s.init[2], where(v))
+  end
+  return state
+end
+
+-- Finds the position of the largest element that `walk` visits, for all lanes
+-- of a warp that share it, as one state of values. A round first finds the
+-- largest of its vectors, and of all lanes, without its position; only lanes
+-- that have it compute the position. With `ordered`, indices rise from vector
+-- to vector, so later equal elements are ignored.
+local function look(o, s, n, mine, among, split, get, where)
+  local r, none, lanes = s.ranks, s.init[2], math.min(o.threads, WARP)
+  local best = cute.var(s.init[1], s.types[1])
+  local at = cute.var(begin(o, s, n, mine, among, split, where), s.types[2])
+  rounds(o, n, mine, among, split, function(first, guard)
+    local list, tops = fetch(o, n, first, among, guard, get), {}
+    for i, e in ipairs(list) do
+      local x, each = r.of(e.from:load()), {}
+      for w = 1, o.width do each[w] = x[w - 1] end
+      e.top = folded(r.most, each)
+      if e.ok then e.top = cute.where(e.ok, e.top, r.worst) end
+      tops[i] = e.top
+    end
+    local top = reduce_tensor.over_lanes({join = function(a, b)
+      return {r.most(a[1], b[1])}
+    end}, {folded(r.most, tops)}, lanes)[1]
+    local k = r.key(top)
+    local more = cute.gt(k, best.value)
+    cute.when(o.ordered and more or more | cute.eq(k, best.value), function()
+      local found = cute.var(none, s.types[2])
+      for _, e in ipairs(list) do
+        local has = r.has(e.top, top)
+        cute.when(e.ok and has & e.ok or has, function()
+          local x, place = r.of(e.from:load()), cute.var(0, cute.i32)
+          for w = o.width - 1, 1, -1 do
+            place.value = cute.where(r.has(x[w], top), w, place.value)
+          end
+          place.value = cute.where(r.has(x[0], top), 0, place.value)
+          found.value = cute.min(found.value,
+                                 where(e.v) + reaching(o.count, place.value)
+                                   * o.index[1])
+        end)
+      end
+      at.value = cute.where(more, found.value, cute.min(at.value, found.value))
+      best.value = k
+    end)
+  end)
+  return {best.value, reduce_tensor.over_lanes({join = function(a, b)
+    return {cute.min(a[1], b[1])}
+  end}, {at.value}, lanes)[1]}
+end
+
+-- Returns a view of the second numbers of parts, if there are any.
+local function second(other, view, at)
+  if not other then return nil end
+  other = cute.make_tensor(other.iterator, view.layout)
+  return function(v) return other(_, v, at) end
+end
+
+-- Returns this block's split, and its index among the blocks of other
+-- positions.
+local function split_of(o)
+  local block = (cute.arch.block_idx())
+  if o.splits == 1 then return 0, block end
+  return block % o.splits, block // o.splits
+end
+
+-- Returns a view of elements in the result.
+local function results(o, Y, width)
+  return cute.make_tensor(Y.iterator,
+    cute.coalesce(vectors(o.kept, o.stride, width), {1, 1}))
+end
+
+-- Stores a state of vectors for positions from `at` on: to the result, or to
+-- parts.
+local function leave(o, s, state, at, split, Y, parts)
+  if o.splits > 1 then
+    for i, P in ipairs(parts) do
+      local r = cute.make_rmem_tensor({o.across and o.width or 1}, s.types[i])
+      r:store(state[i])
+      local w = o.across and o.width or 1
+      cute.autovec_copy(r, cute.make_tensor(P.iterator, cute.make_layout(
+        {w, o.places // w, o.splits}, {1, w, o.places}))(_, at, split))
+    end
+    return
+  end
+  local x = state[#state]
+  if s.after then x = s.after(x, o.count) end
+  local to = results(o, Y, o.across and o.width or 1)(_, at)
+  local r = cute.make_rmem_tensor(to.shape, to.element_type)
+  r:store(x:to(to.element_type))
+  cute.autovec_copy(r, to)
+end
+
+---------------------------------------------------------------------------
+-- Along
+---------------------------------------------------------------------------
+
+-- Reduces a state of values over all threads of a position; those of a warp may
+-- be reduced already.
+local function over_threads(o, s, state, joined)
+  local tid = (cute.arch.thread_idx())
+  if not joined then
+    state = reduce_tensor.over_lanes(s, state, math.min(o.threads, WARP))
+  end
+  local warps = o.threads // WARP
+  if warps <= 1 then return state end
+  local shared = {}
+  for i, t in ipairs(s.types) do
+    shared[i] = cute.make_smem_tensor(t, cute.make_layout {o.block // WARP})
+  end
+  cute.when(cute.eq(tid % WARP, 0), function()
+    for i, x in ipairs(state) do shared[i][tid // WARP] = x end
+  end)
+  cute.arch.sync_threads()
+  local out = {}
+  for i, m in ipairs(shared) do
+    out[i] = m[tid // o.threads * warps + tid % warps]
+  end
+  return reduce_tensor.over_lanes(s, out, warps)
+end
+
+-- Reduces a state of vectors to one of values.
+local function over_vector(s, state, width)
+  local list = {}
+  for w = 0, width - 1 do
+    list[w + 1] = {}
+    for i, x in ipairs(state) do list[w + 1][i] = x[w] end
+  end
+  return folded(s.join, list)
+end
+
+-- Returns a kernel's last arguments: second numbers of the parts that it
+-- reduces, or nil, and the parts that it writes.
+local function parts_of(o, s, ...)
+  local parts = {...}
+  return o.of_parts and s.types[2] and table.remove(parts, 1) or nil, parts
+end
+
+local function as_vectors(s, state)
+  local out = {}
+  for i, x in ipairs(state) do
+    local r = cute.make_rmem_tensor({1}, s.types[i])
+    r[0] = x
+    out[i] = r:load()
+  end
+  return out
+end
+
+local function smaller(a, b) return cute.min(a, b) end
+
+-- Adds elements after whole vectors of a row to a thread's state. how: their
+-- number (tail), their position (at), the thread's lane, its block's split,
+-- second numbers (other).
+local function with_tail(o, s, X, state, how)
+  local lane, at, other = how.lane, how.at, how.other
+  local first = o.folded.extents[1] - how.tail
+  local one = cute.make_tensor(X.iterator + first * o.folded.stride[1],
+    view_of(setmetatable({width = 1}, {__index = o}), X, true).layout)
+  local r = {}
+  for i, x in ipairs(state) do r[i] = cute.var(x) end
+  local mine = cute.lt(lane, how.tail)
+  if o.splits > 1 then mine = mine & cute.eq(how.split, 0) end
+  cute.when(mine, function()
+    local x = cute.make_rmem_tensor({1}, o.dtype)
+    cute.autovec_copy(one(_, lane, at), x)
+    local p = other and cute.make_tensor(other.iterator + first,
+      one.layout)(_, lane, at):load()
+    local now = s.take(x:load(), p or o.index
+                       and (reaching(o.count, lane) + first) * o.index[1])
+    for i, e in ipairs(now) do
+      if core.typename(e) == "vector" then now[i] = e[0] end
+    end
+    local was = {}
+    for i, v in ipairs(r) do was[i] = v.value end
+    for i, e in ipairs(s.join(was, now)) do r[i].value = e end
+  end)
+  local out = {}
+  for i, v in ipairs(r) do out[i] = v.value end
+  return out
+end
+
+local OPTIONS = "op dtype width kept folded stride sums threads lanes block "
+  .. "steps splits index ordered name pdl places count of_parts from parts "
+  .. "wide across"
+
+--- Makes a kernel whose threads' vectors are along the folded modes.
+---@param o table see the top of this file; threads, block, steps, splits
+function reduce_tensor.along(o)
+  rules.options("reduce_tensor.along", o, OPTIONS)
+  local s = state_of(o)
+  local places, rows = o.places, o.block // o.threads
+  local n = o.folded.extents[1] // o.width
+  for i = 2, #o.folded.extents do n = n * o.folded.extents[i] end
+  local tail = o.folded.extents[1] % o.width
+  return {block = o.block, grid = up(places, rows) * o.splits,
+          types = s.types, kernel = cute.kernel(o.name or "fold_along",
+  function(X, Y, ...)
+    local tid, other, parts = (cute.arch.thread_idx()), parts_of(o, s, ...)
+    if o.pdl then cute.arch.griddepcontrol_wait() end
+    local split, tile = split_of(o)
+    local row = reaching(places, tile) * rows + tid // o.threads
+    local lane = tid % o.threads
+    local inside = places % rows > 0 and cute.lt(row, places) or nil
+    local at = inside and smaller(row, places - 1) or row
+    local view = view_of(o, X, true)
+    local index = o.index and vectors(o.folded, o.index, o.width)
+    local function get(v) return view(_, v, at) end
+    local state
+    if index then
+      state = look(o, s, n, lane, o.threads, split, get,
+                   function(v) return index(0, reaching(o.count, v)) end)
+    else
+      state = over_vector(s, held(walk(o, s, n, lane, o.threads, split, get,
+        second(other, view, at))), o.width)
+    end
+    if tail > 0 then
+      state = with_tail(o, s, X, state, {tail = tail, at = at, lane = lane,
+                                         split = split, other = other})
+    end
+    state = over_threads(o, s, state, index and tail == 0)
+    local first = cute.eq(lane, 0)
+    cute.when(inside and first & inside or first, function()
+      leave(o, s, as_vectors(s, state), row, split, Y, parts)
+    end)
+  end)}
+end
+
+---------------------------------------------------------------------------
+-- Across
+---------------------------------------------------------------------------
+
+--- Makes a kernel whose threads' vectors are along the kept modes.
+---@param o table see the top of this file; lanes, block, steps, splits
+function reduce_tensor.across(o)
+  rules.options("reduce_tensor.across", o, OPTIONS)
+  local s = state_of(o)
+  o.across = true
+  local n = 1
+  for i = 1, #o.folded.extents do n = n * o.folded.extents[i] end
+  local wide, rows = o.places // o.width, o.block // o.lanes
+  return {block = o.block, grid = up(wide, o.lanes) * o.splits,
+          types = s.types, kernel = cute.kernel(o.name or "fold_across",
+  function(X, Y, ...)
+    local tid, other, parts = (cute.arch.thread_idx()), parts_of(o, s, ...)
+    if o.pdl then cute.arch.griddepcontrol_wait() end
+    local split, tile = split_of(o)
+    local row, lane = tid // o.lanes, tid % o.lanes
+    local column = reaching(wide, tile) * o.lanes + lane
+    local inside = wide % o.lanes > 0 and cute.lt(column, wide) or nil
+    local at = inside and smaller(column, wide - 1) or column
+    local view = view_of(o, X, false)
+    local index = o.index and vectors(o.folded, o.index, 1)
+    local function get(v) return view(_, v, at) end
+    local function where(v) return index(0, reaching(o.count, v)) end
+    local acc
+    if fit_words(o, n, rows) then
+      acc = words(o, s, n, row, rows, split, get, where)
+    else
+      acc = walk(o, s, n, row, rows, split, get, second(other, view, at),
+                 index and where)
+    end
+    local state = held(acc)
+    local shared = {}
+    if rows > 1 then
+      for i, t in ipairs(s.types) do
+        shared[i] = cute.make_smem_tensor(t, cute.make_layout(
+          {o.width, o.lanes, rows}), 16)
+        cute.autovec_copy(acc[i], shared[i](_, lane, row))
+      end
+      cute.arch.sync_threads()
+    end
+    local first = cute.eq(row, 0)
+    cute.when(inside and first & inside or first, function()
+      for r = 1, rows - 1 do
+        local below = registers(s, o.width)
+        for i, m in ipairs(shared) do
+          cute.autovec_copy(m(_, lane, r), below[i])
+        end
+        state = s.join(state, held(below))
+      end
+      leave(o, s, state, column, split, Y, parts)
+    end)
+  end)}
+end
+
+return sign.module("kernels.reduce_tensor", reduce_tensor)

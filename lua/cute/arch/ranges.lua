@@ -1,0 +1,134 @@
+--- cute.arch.range: parts of a kernel that have a name.
+--
+-- A name costs nothing: the text of the kernel is the same. The simulator
+-- notes where a range begins and ends (cutelua.profile.timeline); for a GPU's
+-- timeline the kernel is traced with a plan, and then clocks are stored.
+local core = require "cute.core"
+
+local ranges = {}
+
+-- The plan of the kernel that is traced now, or nil.
+local plan
+
+local STRONG = {sem = "relaxed", scope = "cta"}
+
+local function lowest(arch)
+  return core.eq(arch.activemask() & arch.lanemask_lt(), 0)
+end
+
+-- Words in front of each warp's events: how many there were, both clocks when
+-- it began and when it ended, and the multiprocessor.
+ranges.HEAD = 6
+
+--- What the word of an event, which is not 0, says: the number of its name,
+-- whether it ends, the lower 32 bits of the clock.
+---@param word integer
+---@return integer, boolean, integer
+function ranges.event(word)
+  return word >> 16 & 0x7fff, word >> 31 & 1 == 1, word >> 32
+end
+
+local Plan = {__closed = true}  -- to cute.lang.dependencies
+Plan.__index = Plan
+
+--- What is traced with a plan stores clocks in a buffer of i64, `room` events
+-- for each warp of `blocks` blocks.
+---@param room integer
+---@param warps integer of a block
+function ranges.plan(room, warps)
+  return setmetatable({room = room, warps = warps, names = {}, number = {}},
+                      Plan)
+end
+
+-- This warp's first word.
+local function place(self)
+  local arch = require "cute.arch"
+  local bx, by, bz = arch.block_idx()
+  local gx, gy = arch.grid_dim()
+  local block = bx + gx * (by + gy * bz)
+  local tx, ty, tz = arch.thread_idx()
+  local nx, ny = arch.block_dim()
+  local warp = (tx + nx * (ty + ny * tz)) // 32
+  return (block * self.warps + warp) * (ranges.HEAD + self.room), warp
+end
+
+-- Both clocks, by one lane.
+local function stamp(self, at)
+  local arch = require "cute.arch"
+  self.buffer[at + 1] = arch.globaltimer()
+  self.buffer[at + 2] = arch.clock64()
+end
+
+function Plan:begin(buffer)
+  local cute, arch = require "cute", require "cute.arch"
+  self.buffer = buffer
+  self.counter = cute.make_smem_tensor(cute.i32,
+    cute.make_layout {self.warps}, 4)
+  local at, warp = place(self)
+  cute.when(lowest(arch), function()
+    self.counter[warp] = 0
+    stamp(self, at)
+    self.buffer[at + 5] = arch.smid():to(cute.i64)
+  end)
+  arch.sync_warp()
+  plan = self
+end
+
+function Plan:finish()
+  local cute, arch = require "cute", require "cute.arch"
+  plan = nil
+  local at, warp = place(self)
+  arch.sync_warp()
+  cute.when(lowest(arch), function()
+    stamp(self, at + 2)
+    self.buffer[at] = self.counter[warp]:to(cute.i64)
+  end)
+end
+
+--- Behind a trace, whatever became of it.
+function ranges.forget() plan = nil end
+
+-- The number of a name, from 0 on.
+local function number_of(self, name)
+  if not self.number[name] then
+    self.names[#self.names + 1] = name
+    self.number[name] = #self.names - 1
+  end
+  return self.number[name]
+end
+
+-- An event of this warp, by one of the lanes that are here. What that takes is
+-- outside of the range: it begins behind it, and ends in front.
+local function record(self, name, ends)
+  local cute, arch = require "cute", require "cute.arch"
+  local word = number_of(self, name) << 16 | (ends and 1 << 31 or 0) | 1
+  cute.when(lowest(arch), function()
+    local before = ends and arch.clock()
+    local at, warp = place(self)
+    local mine = self.counter.iterator + warp
+    local n = arch.load(mine, cute.i32, STRONG)
+    arch.store(mine, n + 1, STRONG)
+    cute.when(core.lt(n, self.room), function()
+      local time = before or arch.clock()
+      self.buffer[at + ranges.HEAD + n] = time:to(cute.i64) << 32 | word
+    end)
+  end)
+end
+
+--- f(...), under a name that a timeline shows. Without one it is f(...), and
+-- nothing more: the kernel's text does not change.
+---@param name string
+---@param f fun(...): ...
+---@return any ... what f returns
+function ranges.range(name, f, ...)
+  if name == "" then core.fail("bad-argument", "range: a name is needed") end
+  if not core.tracing() then return f(...) end
+  core.name_place(name, true)
+  if plan then record(plan, name, false) end
+  local out = table.pack(f(...))
+  core.name_place(name, false)
+  if plan then record(plan, name, true) end
+  return table.unpack(out, 1, out.n)
+end
+
+return ranges

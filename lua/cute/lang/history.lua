@@ -1,0 +1,67 @@
+--- Records launches that went through Lua: `program.runs.last` of each program
+-- describes its last launch.
+--
+-- On the simulator: {device, arch, seconds, instructions, bytes, sectors,
+-- requests, wavefronts, conflicts}. On a GPU: device, arch and first = true
+-- (later launches bypass Lua); with a watcher also the two events around the
+-- launch (see history.seconds).
+local history = {}
+
+--- Called for each launch: f(prepared, last). The prompt and --watch set it.
+history.watcher = nil
+
+local COUNTERS = {"bytes", "sectors", "requests", "wavefronts", "conflicts"}
+
+--- Records a launch.
+---@param p table a prepared launch
+---@param found table|true the simulator's report, or true
+function history.note(p, found)
+  local last = {device = tostring(p.device), arch = p.device.arch,
+                events = p.events, first = found == true}
+  p.events = nil
+  if found ~= true then
+    last.seconds, last.instructions = found.seconds, found.instructions
+    for _, c in ipairs(COUNTERS) do
+      last[c] = 0
+      for _, line in ipairs(found.lines) do last[c] = last[c] + line[c] end
+    end
+  end
+  p.program.runs.last = last
+  if history.watcher then history.watcher(p, last) end
+end
+
+--- Launches on a GPU, between two events where there is a watcher.
+---@param p table a prepared launch
+---@param launch userdata
+---@param stream? userdata where it runs, instead of p's
+function history.launch(p, launch, stream)
+  local dev = p.device.dev
+  local from = history.watcher and not dev:capturing() and dev:event()
+  local to = from and dev:event()
+  if not to then return launch:launch(stream) end
+  from:record(stream or p.stream)
+  launch:launch(stream)
+  to:record(stream or p.stream)
+  p.events = {from, to}
+end
+
+--- Returns how long a recorded launch took, in seconds; waits for a GPU.
+-- Returns nil where there was no watcher.
+---@param last table
+---@return number?
+function history.seconds(last)
+  if last.events then
+    local from, to = table.unpack(last.events)
+    last.events = nil
+    local ok, ms = pcall(function()
+      to:sync()
+      return from:elapsed(to)
+    end)
+    last.seconds = ok and ms and ms * 1e-3 or nil
+    from:close()
+    to:close()
+  end
+  return last.seconds
+end
+
+return history

@@ -1,0 +1,109 @@
+--- Reports Lua's own errors inside lua/cute and kernels/ as misuse of the
+-- public function that was called. No signature rejected the value, so the
+-- fault is in an argument and the error belongs to the caller's line.
+--
+-- Lua's message says which name had which value: "attempt to index a nil value
+-- (field 'tile')" becomes "'tile' is nil, where a table is expected".
+local core = require "cute.core"
+
+local lua_errors = {}
+
+-- The expected value, by Lua's phrase for the operation.
+local EXPECTED = {
+  index = "a table or an object", call = "a function",
+  ["perform arithmetic on"] = "a number",
+  ["perform bitwise operation on"] = "an integer",
+  concatenate = "a string or a number", ["get length of"] = "a list",
+}
+
+-- A pattern of Lua's messages, the replacement (formatted with the captures),
+-- and the kind where it is not bad-argument.
+local SENTENCES = {
+  {"^attempt to compare two ([%a_.]+) values",
+   "two values (%s) have no order"},
+  {"^attempt to compare ([%a_.]+) with ([%a_.]+)",
+   "a value (%s) is compared with another (%s), where numbers are expected"},
+  {"^attempt to perform 'n[/%%]+0'", "a number is divided by 0"},
+  {"has no integer representation",
+   "a number is no integer, where one is expected"},
+  {"^'for' (%a+) .*must be a number", "the %s of a loop is no number"},
+  {"^'for' step is zero", "a step is 0"},
+  {"^table index is (%a+)", "a key of a table is %s"},
+  {"^bad argument #%d+ to '[^']*' %((%a+) expected, got ([%a_. ]+)%)",
+   "a %s is expected, got %s"},
+  {"^invalid value %(at index %d+%) in table",
+   "a list holds what is neither string nor number"},
+  {"^string slice too long", "a string is too long", "limit"},
+  {"too large$", "a string is too long", "limit"},
+  {"^too many results to unpack", "a list is too long", "limit"},
+  {"^attempt to yield", "a function that is called back yields, and is not "
+    .. "resumed"},
+  {"^stack overflow", "there are too many values, or tables nested too deep",
+   "limit"},
+  {"^not enough memory", "memory ran out", "out-of-memory"},
+}
+
+-- Returns Lua's message rewritten in terms of arguments, and the kind.
+local function said(sentence)
+  local what, type_, name =
+    sentence:match "^attempt to ([%a ]-) an? ([%a_.]+) value(.*)"
+  if EXPECTED[what] then
+    local of = name:match "^ %(%a+ '([%a_][%w_]*)'%)"
+    return ("%s is %s, where %s is expected"):format(
+      of and "'" .. of .. "'" or "a value",
+      type_ == "nil" and type_ or "a " .. type_:gsub("^cute%.", ""),
+      EXPECTED[what])
+  end
+  for _, row in ipairs(SENTENCES) do
+    if sentence:find(row[1]) then
+      return row[2]:format(sentence:gsub("cute%.", ""):match(row[1])), row[3]
+    end
+  end
+  return "an argument does not fit"
+end
+
+-- Reports whether the Lua function at a level belongs to lua/cute or kernels/.
+local function is_ours(source)
+  return core.own_source(source) or source:find "^=%[kernels"
+    or source:find "^@kernels/" or source:find "5%.4/kernels/"
+end
+
+-- Returns Lua's message where it was raised in our own files, or by a function
+-- of Lua's library that they called. Such a function gives no position where it
+-- reads a table.
+local function own_sentence(message)
+  local bare = false
+  for level = 3, 6 do
+    local info = debug.getinfo(level, "Slf")
+    if not info then return end
+    if info.what ~= "C" then
+      if not is_ours(info.source) then return end
+      local at = ("%s:%d: "):format(info.short_src, info.currentline)
+      if message:sub(1, #at) == at then return message:sub(#at + 1) end
+      return bare and message:find "^attempt to " and message
+    end
+    bare = info.func ~= error and info.func ~= assert
+  end
+end
+
+--- Message handler: rewrites Lua's errors. Errors of cutelua stay as they are,
+-- and so does Ctrl-C.
+---@param message any
+---@return any
+function lua_errors.handler(message)
+  local sentence = type(message) == "string" and own_sentence(message)
+  if not sentence or sentence == "interrupted"
+    or sentence:find "^[^\n]* %[[%l-]+%]" then
+    return message
+  end
+  local text, kind = said(sentence)
+  local name, given, use = core.usage()
+  if name then
+    text = ("bad arguments to '%s' (%s)\n  %s\n  %s"):format(name, text, given,
+      use)
+  end
+  local _, told = pcall(core.fail, kind or "bad-argument", text)
+  return told
+end
+
+return lua_errors

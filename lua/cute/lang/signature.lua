@@ -1,0 +1,465 @@
+--- Signatures of the public names of lua/cute: the number and types of each
+-- function's arguments, and the errors for names that do not exist.
+--
+-- A module ends with the signatures of its functions:
+--
+--     sign.public("testing.", testing, [[
+--       assert_(cond, text?: string)
+--       convert(src: tensor, dst: tensor)
+--     ]])
+--
+-- An optional parameter ends in `?`, and one that ends in `...` takes the
+-- rest. Types are Lua's, those of cute.core's typename, classes (see
+-- sign.class) and `integer`, with `|` between them. Every function of the
+-- table needs a signature. Each is wrapped in a check, and errors below it are
+-- reported as its own (core/bind/arglib.c).
+local core = require "cute.core"
+local lua_errors = require "cute.lang.lua_errors"
+local xpcall = xpcall
+
+local sign = {}
+
+-- Returns a function's results, or raises the error that lua_errors.handler
+-- made. (A call that is not a tail call keeps its caller on the stack, where
+-- errors look up the name.)
+local function all(ok, ...)
+  if not ok then error((...), 0) end
+  return ...
+end
+
+-- The metatable of functions, unless a script has set its own. Its `members`
+-- are the fields of functions, such as cute.struct.MemRange, by function. There
+-- is one, even if this file is loaded again.
+local indexed = debug.getmetatable(print) or {members = setmetatable({},
+                                                {__mode = "k"})}
+local members = indexed.members or {}
+
+--- Gives a function fields; for functions of cute, the guarded function has
+-- them too.
+---@param f function
+---@param fields table<string, any>
+---@return function f
+function sign.with(f, fields)
+  members[f] = fields
+  return f
+end
+
+-- Functions that call functions of the kernel, which nest to any depth.
+local nesting = setmetatable({}, {__mode = "k"})
+
+--- Calls f without pcall, because its functions may call f again and again:
+-- each C level uses part of a small stack.
+---@param f function
+---@return function f
+function sign.nests(f)
+  nesting[f] = true
+  return f
+end
+
+--- Returns f wrapped in a check of its signature, "gpu.open(ordinal?:
+-- integer)", or "State:clone()" with the metatable of its receiver.
+---@param signature string
+---@param f function
+---@param class? table
+---@return function
+function sign.guard(signature, f, class)
+  local check = core.checker(signature, class)
+  local guarded = core.name(nesting[f] and function(...)
+    check(...)
+    return all(true, f(...))
+  end or function(...)
+    check(...)
+    return all(xpcall(f, lua_errors.handler, ...))
+  end, signature)
+  members[guarded] = members[f]
+  return guarded
+end
+
+--- Iterates over the signatures of a text: name, signature.
+---@param text string
+---@return fun(): string, string
+function sign.signatures(text)
+  local next_one = text:gmatch "([%w_]+)(%b())"
+  return function()
+    local name, rest = next_one()
+    if name then return name, name .. rest:gsub("%s+", " ") end
+  end
+end
+
+local function guard_all(prefix, t, text, class)
+  local known = {}
+  for name, signature in sign.signatures(text) do known[name] = signature end
+  for name, f in pairs(t) do
+    if type(f) == "function" and not name:find "^__" then
+      local signature = known[name]
+      if not (signature or core.signature(f)) then
+        error(("no signature of %s%s"):format(prefix, name), 3)
+      end
+      if signature then
+        t[name] = sign.guard(prefix .. signature, f, class)
+      end
+    end
+  end
+  for name in pairs(known) do
+    if t[name] == nil then
+      error(("no function %s%s"):format(prefix, name), 3)
+    end
+  end
+  return t
+end
+
+--- Makes the functions of a module public. `prefix` is what users write before
+-- the name. A missing field is an error.
+---@param prefix string "cute.arch."
+---@param module table
+---@param text string signatures
+---@return table module
+function sign.public(prefix, module, text)
+  return sign.module(prefix:sub(1, -2), guard_all(prefix, module, text))
+end
+
+--- Makes the methods of a class public: a metatable whose __index is itself.
+-- Missing fields of its objects are errors too.
+---@param name string "PipelineState"
+---@param class table
+---@param text string signatures, without the receiver
+---@param fields? string names that may be absent
+---@return table class
+function sign.class(name, class, text, fields)
+  guard_all(name .. ":", class, text, class)
+  return sign.strict(name, class, fields)
+end
+
+---------------------------------------------------------------------------
+-- Names that the workshop adds
+---------------------------------------------------------------------------
+
+-- Tables that the package cutelua extends, with the prefix of their rows in its
+-- table (lua/cutelua/init.lua), which is loaded when a name is missing.
+local OPEN = {cute = "cute.", ["cute.utils"] = "cute.utils.",
+  ["cute.testing"] = "testing.", testing = "testing.", ["cute.gpu"] = "gpu.",
+  gpu = "gpu.", call = "call:",
+  prepared = "prepared:", report = "report:", printing = "printing.",
+  suggest = "suggest."}
+local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
+local workshop  -- the workshop's table; false: not installed
+
+--- Returns the rows of the names that the workshop adds to a table.
+---@param full string the users' name of the table: "cute", "call"
+---@return table<string, table> rows {module =, signature =, whole =} by name
+function sign.added(full)
+  if not OPEN[full] then return {} end
+  if workshop == nil then
+    local ok, found = pcall(require, "cutelua")
+    if not ok and not found:find("^module 'cutelua' not found") then
+      error(found, 0)
+    end
+    workshop = ok and found
+  end
+  return workshop and workshop[OPEN[full]] or {}
+end
+
+-- Returns the workshop's value for that name of t and stores it; nil where it
+-- has none.
+local function addition(full, t, name)
+  local row = sign.added(full)[name]
+  if not row then return end
+  local v = require(row.module)
+  if row.whole then v = sign.namespace(v, row.whole) else v = v[name] end
+  if row.signature and not core.signature(v) then
+    v = sign.guard(OPEN[full] .. row.signature, v,
+                   OPEN[full]:find ":$" and t or nil)
+  end
+  rawset(t, name, v)
+  return v
+end
+
+local function absent(full)
+  return OPEN[full] and workshop == false and ABSENT or ""
+end
+
+--- Adds all of the workshop's names to a class or a namespace.
+---@param full string
+---@param t table
+function sign.add_all(full, t)
+  for name in pairs(sign.added(full)) do
+    if rawget(t, name) == nil then addition(full, t, name) end
+  end
+end
+
+--- Makes a table extensible by functions of the workshop. It may lack other
+-- fields.
+---@param full string
+---@param t table
+---@param names string names of the functions
+---@return table t
+function sign.extensible(full, t, names)
+  local open = {}
+  for name in names:gmatch "%S+" do open[name] = true end
+  return setmetatable(t, {__index = function(_, name)
+    local v = open[name] and addition(full, t, name)
+    if v or not open[name] then return v or nil end
+    core.fail("unknown-name", ("%s has no '%s'%s"):format(full, name, ABSENT))
+  end})
+end
+
+---------------------------------------------------------------------------
+-- Missing names
+---------------------------------------------------------------------------
+
+--- Returns the name of a list that is nearest to `name`, or nil when none is
+-- near.
+---@type fun(name: string, list: string[]): string?
+sign.nearest = core.nearest
+
+--- Returns the sentence for an unknown option (or other `kind`). `of` names its
+-- owner, where the caller's name does not.
+---@param kind string
+---@param name any
+---@param known table its keys are the existing names
+---@param of? string
+---@return string
+function sign.no_such(kind, name, known, of)
+  local names = {}
+  for n in pairs(known) do names[#names + 1] = n end
+  table.sort(names)
+  local near = type(name) == "string" and sign.nearest(name, names)
+  return ("%sno %s %s%s: there %s %s"):format(
+    of and of .. ": " or "", kind,
+    type(name) == "string" and "'" .. name .. "'" or core.show(name),
+    near and " (did you mean " .. near .. "?)" or "",
+    #names > 1 and "are" or "is", table.concat(names, " "))
+end
+
+--- Raises that error from lua/cute; the error's position is the call of the
+-- library.
+function sign.unknown(kind, name, known, of)
+  core.fail("unknown-name", sign.no_such(kind, name, known, of))
+end
+
+--- Returns t, if it is a list. Entries after a gap and named keys would be
+-- ignored, so they are errors.
+---@param what string
+---@param t table
+---@return table t
+function sign.list(what, t)
+  local n = 0
+  while rawget(t, n + 1) ~= nil do n = n + 1 end
+  for k in next, t, n > 0 and n or nil do
+    if math.type(k) == "integer" and k > n then
+      core.fail("bad-argument", ("%s has an entry [%d] and none in front, "
+        .. "[%d]: a list has no gaps"):format(what, k, n + 1))
+    elseif math.type(k) ~= "integer" or k < 1 then
+      core.fail("bad-argument", ("%s is a list, and has the key %s"):format(
+        what, core.show(k)))
+    end
+  end
+  return t
+end
+
+-- Raises the error for an indexed function. (Lua's own message does not name
+-- the function.)
+local function no_member(f, key)
+  local of = members[f] and members[f][key]
+  if of ~= nil then return of end
+  local names = {}
+  for name in pairs(members[f] or {}) do names[#names + 1] = name end
+  local near = sign.nearest(tostring(key), names)
+  local info, what = debug.getinfo(f, "S"), core.signature(f)
+  what = what and what:match "^[^(]+" or info.what == "C" and "this"
+    or info.source:match "^=%[(.*)%]$"
+    or core.own_source(info.source) and "this"
+    or ("what %s:%d makes"):format(info.short_src, info.linedefined)
+  local three = what:find "_idx$" or what:find "_dim$"
+  core.fail("unknown-name", ("%s is a function, which has no field %s%s")
+    :format(what,
+    type(key) == "string" and "'" .. key .. "'" or core.show(key),
+    three and "\n  call it: local x, y, z = " .. what .. "()"
+      or near and " (did you mean " .. near .. "?)" or ""))
+end
+
+if indexed.members then
+  indexed.__index = no_member
+  debug.setmetatable(print, indexed)
+end
+
+-- Words in the Python DSL's names for features of Blackwell.
+local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
+  "sm120", "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
+
+-- Names of the Python DSL that have a different form here.
+local ELSEWHERE = {
+  from_dlpack = "tensors are the library's own: cute.tensor, cute.zeros, "
+    .. "cute.npy.read",
+  jit = "a Lua function runs as it is on the host, and inlined in a kernel",
+  const_expr = "values of Lua are constants, and Lua's `if` chooses by them",
+  dynamic_expr = "branch with cute.when(condition, f, g)",
+  launch = "write k(arguments...):launch {grid = g, block = b}",
+}
+
+-- Returns the source of the function that reads a field of t, if it is C,
+-- lua/cute or lua/cutelua: these probe for fields that may be absent. Level 3
+-- is the caller of a metatable's __index.
+local function ours(t)
+  local info = debug.getinfo(3, "Sf")
+  if info and info.func == rawget(t, "__index") then
+    info = debug.getinfo(4, "S")
+  end
+  return info and (info.what == "C" or core.own_source(info.source))
+    and info.source
+end
+
+--- Classes of lua/cute, which no script changes.
+sign.classes = setmetatable({}, {__mode = "k"})
+
+--- Makes missing fields of a table an error for readers outside of lua/cute.
+-- For tables that are not documented classes.
+---@param name string name of its kind
+---@param t table
+---@param fields? string names that any reader may find absent
+---@return table t
+function sign.closed(name, t, fields)
+  local free = {}
+  for field in (fields or ""):gmatch "[%w_]+" do free[field] = true end
+  t.__name = name
+  return setmetatable(t, {__index = function(_, key)
+    if free[key] or type(key) ~= "string" or key:find "^__" then return end
+    local reader = ours(t)
+    if reader and not reader:find "cutelua" then return end
+    local added = addition(name, t, key)
+    if added ~= nil or reader then return added end
+    sign.add_all(name, t)
+    local known = {}
+    for k, v in pairs(t) do
+      if type(v) == "function" and not k:find "^__" then
+        known[#known + 1] = k
+      end
+    end
+    table.sort(known)
+    local near = sign.nearest(key, known)
+    core.fail("unknown-name", ("%s %s has no '%s'%s"):format(
+      name:find "^[aeio]" and "an" or "a", name, key,
+      ELSEWHERE[key] and "\n  " .. ELSEWHERE[key]
+      or near and " (did you mean " .. near .. "?)" or known[1] and ": it has "
+      .. table.concat(known, " ") or "") .. absent(name))
+  end})
+end
+
+--- Does the same for a documented class.
+function sign.strict(name, t, fields)
+  sign.classes[t] = true
+  return sign.closed(name, t, fields)
+end
+
+-- Element types of the Python DSL without arithmetic, atoms or conversions
+-- here.
+local NO_TYPES = {Float8E4M3 = true, Float8E4M3B11FNUZ = true,
+                  Float8E3M4 = true, Int128 = true}
+
+local function advice(name, names)
+  if NO_TYPES[name] then
+    return "\n  no kernel computes with that element type: cute.Float8E4M3FN, "
+      .. "Float8E5M2, Float8E8M0FNU, Uint128 are there"
+  end
+  if ELSEWHERE[name] then return "\n  " .. ELSEWHERE[name] end
+  local near = sign.nearest(name, names)
+  near = near and "\n  nearest: " .. near or ""
+  for _, part in ipairs(LATER) do
+    if name:lower():find(part, 1, true) then
+      return "\n  what only Blackwell has is not there yet" .. near
+    end
+  end
+  if near == "" and #names <= 12 then
+    return "\n  there are: " .. table.concat(names, " ")
+  end
+  return near
+end
+
+-- Returns an __index that suggests the nearest name of t; `load` may know more
+-- names.
+local function no_name(t, full, load, more)
+  return function(_, name)
+    local v = load and load(name)
+    if v == nil then v = addition(full, t, name) end
+    if v ~= nil then
+      t[name] = v
+      return v
+    end
+    local names = {}
+    for _, from in ipairs {t, sign.added(full), table.unpack(more or {})} do
+      for known in pairs(from) do names[#names + 1] = tostring(known) end
+    end
+    table.sort(names)
+    core.fail("unknown-name", ("%s has no '%s'%s"):format(full, tostring(name),
+      advice(tostring(name), names)) .. absent(full))
+  end
+end
+
+--- The users' names of the tables that they reach through cute.
+sign.namespaces = setmetatable({}, {__mode = "k"})
+
+--- Makes t a namespace that users reach through cute, such as cute.arch: a
+-- missing field is an error with the nearest name.
+---@param t table
+---@param full string as users write it: "cute.arch"
+---@param load? fun(name: string): any makes a field on first use
+---@param more? table[] tables whose keys are names that `load` knows:
+-- functions, modules (see sign.lazy)
+---@return table t
+function sign.namespace(t, full, load, more)
+  sign.namespaces[t] = full
+  return setmetatable(t, {lazy = more, __index = no_name(t, full, load, more)})
+end
+
+--- Makes a namespace whose functions are loaded with their modules on first
+-- use.
+---@param t table
+---@param full string as users write it: "cute.ops"
+---@param prefix string prefix of signatures: "ops."
+---@param parts table<string, string> signatures by module
+---@param load? fun(name: string): any other names
+---@param modules? table<string, string> names that `load` knows
+---@return table t
+function sign.parts(t, full, prefix, parts, load, modules)
+  local lazy, signatures = {}, {}
+  for module, text in pairs(parts) do
+    for name, signature in sign.signatures(text) do
+      lazy[name], signatures[name] = module, signature
+    end
+  end
+  return sign.namespace(t, full, function(name)
+    if not lazy[name] then return load and load(name) end
+    return sign.guard(prefix .. signatures[name], require(lazy[name])[name])
+  end, {lazy, modules})
+end
+
+--- Returns the names of a namespace that are loaded on first use: the modules
+-- of its functions, and its modules, by name.
+---@param t table
+---@return table<string, string> functions
+---@return table<string, string> modules
+function sign.lazy(t)
+  local functions, modules = {}, {}
+  local mt = debug.getmetatable(t)
+  for i, from in ipairs(mt and rawget(mt, "lazy") or {}) do
+    for name, module in pairs(from) do
+      (i == 1 and functions or modules)[name] = module
+    end
+  end
+  for name, row in pairs(sign.added(sign.namespaces[t])) do
+    (row.whole and modules or functions)[name] = row.module
+  end
+  return functions, modules
+end
+
+--- Does the same for a module that users require.
+---@param full string "kernels.norm"
+---@param t table
+---@return table t
+function sign.module(full, t)
+  local mt = getmetatable(t) or {}
+  mt.__index = mt.__index or no_name(t, full)
+  return setmetatable(t, mt)
+end
+
+return sign

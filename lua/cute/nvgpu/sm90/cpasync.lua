@@ -1,0 +1,657 @@
+--- cute.nvgpu.cpasync: bulk copies of Hopper (sm_90). One thread starts a copy
+-- and the TMA unit executes it, through a tensor map that describes the tensor
+-- in global memory. The host makes an atom and a tensor of coordinates and
+-- passes both to the kernel, which copies tiles with them:
+--
+--     local op = cpasync.CopyBulkTensorTileG2SOp()
+--     local atom, coords = cpasync.make_tiled_tma_atom(op, A, sA_layout,
+--                                                      {BM, BK})
+--     -- in the kernel, with atom and coords:
+--     local gA = cute.local_tile(coords, {BM, BK}, {bm, _})     -- (BM,BK,k)
+--     local tAsA, tAgA = cpasync.tma_partition(atom, 0, cute.make_layout(1),
+--       cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2))
+--     cute.when(tid:eq(0), function()
+--       cute.arch.mbarrier_arrive_and_expect_tx(bar, atom.tx_bytes)
+--       cute.copy(atom, tAgA(_, k), tAsA(_, stage), {tma_bar_ptr = bar})
+--     end)
+--
+-- Every thread that executes a copy issues it, so let one thread do so. Parts
+-- of a tile outside the tensor are read as zeros and not written; their bytes
+-- count all the same. A load signals its bytes to its mbarrier. The thread that
+-- issues stores waits for their groups. The data of a store must be written
+-- before a cute.arch.fence_view_async_shared() by the writers and a barrier.
+local sign = require "cute.lang.signature"
+local core = require "cute.core"
+
+local cpasync = {}
+
+---------------------------------------------------------------------------
+-- Operations
+---------------------------------------------------------------------------
+
+local Op = {__closed = true}  -- to cute.lang.dependencies
+Op.__index = Op
+function Op.__tostring(op) return op.name end
+
+local function op_of(fields) return setmetatable(fields, Op) end
+
+--- The caches that keep what cp.async and loads read.
+cpasync.LoadCacheMode = {ALWAYS = "ca", GLOBAL = "cg", STREAMING = "cs",
+                         LAST_USE = "lu", NONE = "cv"}
+
+--- Makes cp.async of single threads, for cute.make_copy_atom(op, dtype, bits).
+---@param cache_mode? string from LoadCacheMode: ALWAYS (when absent) or GLOBAL
+function cpasync.CopyG2SOp(cache_mode)
+  local kind = cache_mode or "ca"
+  if kind ~= "ca" and kind ~= "cg" then
+    core.fail("unknown-name", ("CopyG2SOp: no cache mode '%s' (LoadCacheMode."
+      .. "ALWAYS, GLOBAL)"):format(kind))
+  end
+  return op_of {name = "CopyG2SOp", atom = "SM80_CP_ASYNC_CACHE"
+    .. (kind == "ca" and "ALWAYS" or "GLOBAL")}
+end
+
+--- Copies boxes from global to shared memory.
+function cpasync.CopyBulkTensorTileG2SOp()
+  return op_of {name = "CopyBulkTensorTileG2SOp"}
+end
+
+--- Copies boxes from global memory to the shared memory of all CTAs of a mask.
+function cpasync.CopyBulkTensorTileG2SMulticastOp()
+  return op_of {name = "CopyBulkTensorTileG2SMulticastOp", multicast = true}
+end
+
+--- Copies boxes from shared to global memory.
+function cpasync.CopyBulkTensorTileS2GOp()
+  return op_of {name = "CopyBulkTensorTileS2GOp", store = true}
+end
+
+--- The operations that combine a copy with the elements in global memory.
+cpasync.ReductionKind = {ADD = "add", MIN = "min", MAX = "max", AND = "and",
+                         OR = "or", XOR = "xor"}
+
+--- Copies boxes from shared to global memory, combined with the elements there.
+---@param reduction_kind? string from ReductionKind, "add" when absent
+function cpasync.CopyReduceBulkTensorTileS2GOp(reduction_kind)
+  local kind = reduction_kind or "add"
+  if cpasync.ReductionKind[kind:upper()] ~= kind then
+    core.fail("unknown-name", ("CopyReduceBulkTensorTileS2GOp: no reduction "
+      .. "'%s' (add min max and or xor)"):format(kind))
+  end
+  return op_of {name = "CopyReduceBulkTensorTileS2GOp", store = true,
+                reduction = kind}
+end
+
+--- Copies runs of bytes, contiguous on both sides, without a tensor map, for
+-- cute.make_copy_atom(op, dtype). Loads and copies to another CTA take
+-- mbar_ptr, the mbarrier that counts the bytes; copies to another CTA also take
+-- cta_rank:
+--     cute.copy(atom, src, dst, {mbar_ptr = bar})
+function cpasync.CopyBulkG2SOp()
+  return op_of {name = "CopyBulkG2SOp", runs = "G2S"}
+end
+
+--- Copies runs of bytes to the shared memory of all CTAs of a mask
+-- (mcast_mask).
+function cpasync.CopyBulkG2SMulticastOp()
+  return op_of {name = "CopyBulkG2SMulticastOp", runs = "G2S",
+                multicast = true}
+end
+
+--- Copies runs of bytes from shared to global memory.
+function cpasync.CopyBulkS2GOp()
+  return op_of {name = "CopyBulkS2GOp", runs = "S2G"}
+end
+
+--- Loads a convolution's operand: make_im2col_tma_atom.
+function cpasync.CopyBulkTensorIm2ColG2SOp()
+  return op_of {name = "CopyBulkTensorIm2ColG2SOp", im2col = true}
+end
+
+--- Loads a convolution's operand into the shared memory of all CTAs of a mask.
+function cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
+  return op_of {name = "CopyBulkTensorIm2ColG2SMulticastOp", im2col = true,
+                multicast = true}
+end
+
+--- Stores the pixels of a result to an image: the inverse of the load, for a
+-- filter with one position.
+function cpasync.CopyBulkTensorIm2ColS2GOp()
+  return op_of {name = "CopyBulkTensorIm2ColS2GOp", im2col = true,
+                store = true}
+end
+
+--- Copies runs of bytes to the shared memory of another CTA (cta_rank) and
+-- signals its mbarrier.
+function cpasync.CopyBulkS2SOp()
+  return op_of {name = "CopyBulkS2SOp", runs = "S2S"}
+end
+
+--- Stores registers to the shared memory of another CTA (cta_rank), whose
+-- mbarrier at mbar_ptr counts the bytes: values of 32 or 64 bits.
+function cpasync.CopyDsmemStoreOp()
+  return op_of {name = "CopyDsmemStoreOp", runs = "R2S"}
+end
+
+--- Groups the modes of both tensors that are contiguous on both sides into one
+-- first mode.
+---@param src table
+---@param dst table
+---@return table src, table dst
+function cpasync.group_bulk_copy_modes(src, dst)
+  local n = core.max_common_vector(src.layout, dst.layout)
+  local function grouped(t)
+    return core.make_tensor(t.iterator, core.logical_divide(
+      core.coalesce(t.layout), n))
+  end
+  return grouped(src), grouped(dst)
+end
+
+--- The L2 eviction policy of the data of a copy: its cache_policy.
+cpasync.CacheHint = {EVICT_NORMAL = 0x1000000000000000,
+                     EVICT_FIRST = 0x12f0000000000000,
+                     EVICT_LAST = 0x14f0000000000000}
+
+---------------------------------------------------------------------------
+-- Creation of atoms
+---------------------------------------------------------------------------
+
+local maker  -- the public function being called
+
+local function fail(kind, text, ...)
+  core.fail(kind, maker .. ": " .. text:format(...))
+end
+
+-- Returns the leaves of a layout: extents, and strides as text ("1@0", "64").
+local function leaves(layout)
+  local shape = core.flatten_to_tuple(core.shape(layout))
+  local stride = core.flatten_to_tuple(core.stride(layout))
+  return shape, stride
+end
+
+-- Returns n for a TMA swizzle of rows of 16 << n bytes; n = 0: none.
+local function swizzle_of(layout, dtype)
+  local swizzle = core.get_swizzle_portion(layout)
+  local bits, base, shift = tostring(swizzle):match "^Sw<(%d+),(%d+),(%d+)>$"
+  bits, base, shift = tonumber(bits), tonumber(base), tonumber(shift)
+  if not bits or bits == 0 then return 0 end
+  if bits > 3 or shift ~= 3 or (dtype.bits << base) ~= 128 then
+    local fits = {}
+    for n = 1, 3 do
+      local m = 0
+      while dtype.bits << m < 128 do m = m + 1 end
+      fits[n] = ("Sw<%d,%d,3>"):format(n, m)
+    end
+    fail("inadmissible", "%s of %s is no swizzle of TMA's: there are %s "
+      .. "(32, 64, 128 bytes)", swizzle, dtype, table.concat(fits, ", "))
+  end
+  return bits
+end
+
+-- Returns the tile in the order of its addresses in shared memory, as
+-- coordinates of the tensor: (extent, basis) of each run, the contiguous one
+-- first.
+local function runs_of(gmem, smem, tiler)
+  local tile = core.composition(core.make_identity_layout(core.shape(gmem)),
+                                tiler)
+  local size = core.size(tile)
+  if size ~= core.size(smem) then
+    fail("shape-mismatch", "the tiler %s has %d elements, the layout in shared "
+      .. "memory %d (%s)\n  give that of one stage", core.show(tiler), size,
+      core.size(smem), smem)
+  end
+  local inverse = core.right_inverse(smem)
+  if core.size(inverse) ~= size then
+    fail("inadmissible", "%s leaves gaps: TMA fills shared memory without any",
+      smem)
+  end
+  return leaves(core.coalesce(core.composition(tile, inverse)))
+end
+
+-- Returns the modes of the map, those of the box first: {leaf = of the tensor's
+-- layout, box = extent}. Also returns the number of elements of a box.
+local function modes_of(gmem, smem, tiler)
+  local shape, stride = runs_of(gmem, smem, tiler)
+  local basis = core.flatten_to_tuple(core.make_basis_like(core.shape(gmem)))
+  local tensor = core.tma_leaves(gmem)
+  local number, modes, values = {}, {}, 1
+  for i, e in ipairs(basis) do number[tostring(e)] = i end
+  for i, n in ipairs(shape) do
+    local leaf = number[tostring(stride[i])]
+    if n > 1 then
+      if not leaf then break end  -- more boxes
+      local box = n
+      if n > 256 then
+        box = 256
+        if n % 256 ~= 0 then
+          fail("limit", "%d elements of mode %d lie one behind the other in "
+            .. "shared memory: a box takes 256, or a tile whole boxes", n,
+            leaf - 1)
+        end
+      end
+      modes[#modes + 1] = {leaf = leaf, box = box}
+      number[tostring(stride[i])] = nil
+      values = values * box
+      if box < n then break end
+    end
+  end
+  local units = {}
+  for i, e in ipairs(basis) do
+    local t = tensor[i]
+    if number[tostring(e)] then
+      if t.unit then units[#units + 1] = {leaf = i, box = 1}
+      elseif t.stride ~= 0 then modes[#modes + 1] = {leaf = i, box = 1} end
+    end
+  end
+  -- Modes of extent 1: coordinates beyond them are outside the tensor, as for
+  -- longer modes.
+  for _, m in ipairs(units) do
+    if #modes > 0 and #modes < 5 then modes[#modes + 1] = m end
+  end
+  return modes, values, tensor
+end
+
+-- A tensor with one element in each row has no contiguous mode of its own.
+local function check_modes(gmem, modes, tensor)
+  if #modes == 0 then modes[1] = {leaf = 1, box = 1} end
+  if #modes > 5 then
+    fail("limit", "%s has %d modes: a tensor map has 5\n  group_modes those "
+      .. "that lie one behind the other", gmem, #modes)
+  end
+  local first = tensor[modes[1].leaf]
+  if first.stride ~= 1 and first.extent ~= 1 then
+    local best = 1
+    for i, t in ipairs(tensor) do if t.stride == 1 then best = i end end
+    fail("inadmissible", "shared memory runs along mode %d of the tensor, "
+      .. "whose stride is %d: TMA copies runs that are contiguous on both "
+      .. "sides\n  a layout of shared memory that runs along mode %d would "
+      .. "fit", modes[1].leaf - 1, first.stride, best - 1)
+  end
+end
+
+-- Splits the last modes of a box, so that each CTA copies one part.
+local function cut(modes, ctas)
+  local left, i = ctas, #modes
+  while left > 1 do
+    local m = modes[i]
+    if not m or m.box % left ~= 0 and left % m.box ~= 0 then
+      fail("shape-mismatch", "%d CTAs cannot share a box of %s elements", ctas,
+        m and m.box or 1)
+    end
+    m.box, left = math.max(m.box // left, 1), math.max(left // m.box, 1)
+    i = i - 1
+  end
+end
+
+local function check_slices(values, ctas, dtype, swizzle)
+  local bytes, pattern = values // ctas * dtype.bits // 8,
+    swizzle == 0 and 128 or 128 << swizzle
+  if ctas > 1 and bytes % pattern ~= 0 then
+    fail("misaligned", "each of %d CTAs copies %d bytes of a box: with %s they "
+      .. "are multiples of %d", ctas, bytes, swizzle == 0 and "no swizzle"
+      or ("a swizzle of %d bytes"):format(16 << swizzle), pattern)
+  end
+end
+
+-- Returns the layout of the tensor's coordinates in the map.
+local function coordinates(gmem, modes)
+  local shape = core.shape(gmem)
+  local flat, zeros = core.flatten_to_tuple(core.make_basis_like(shape)), {}
+  for i = 1, #flat do flat[i] = 0 end
+  for j, m in ipairs(modes) do
+    flat[m.leaf], zeros[j] = core.E(j - 1), 0
+  end
+  return core.tma_coordinates(gmem, core.make_layout(shape,
+    core.unflatten(flat, shape)), zeros)
+end
+
+local OPTIONS = {l2_promotion = {[0] = 0, [64] = 1, [128] = 2, [256] = 3},
+                 oob_fill = {zeros = 0, nan = 1}}
+
+local function check_options(opts)
+  for k, values in pairs(OPTIONS) do
+    if opts[k] ~= nil and not values[opts[k]] then
+      fail("unknown-name", "no %s = %s (l2_promotion = 0, 64, 128, 256; "
+        .. "oob_fill = \"zeros\", \"nan\")", k, core.show(opts[k]))
+    end
+  end
+end
+
+--- Makes an atom for tiles of a tensor, and the tensor of its coordinates; pass
+-- both to the kernel. The swizzle is taken from the layout. The box is the part
+-- of a tile that is in order on both sides; the whole tile may take several
+-- boxes. With num_multicast, CTAs of a cluster share a tile, and each loads its
+-- part for all. opts: l2_promotion; oob_fill = "nan" (for floats);
+-- internal_type, an element type for the map that has as many bits as the
+-- tensor's. A map of tf32 rounds the loaded values to tf32, to nearest even.
+---@param op table
+---@param gmem_tensor table a host tensor, contiguous along one mode
+---@param smem_layout table the layout of one stage
+---@param cta_tiler any the tile, {BM, BK}
+---@param num_multicast? integer
+---@param opts? table {l2_promotion: integer, oob_fill: string,
+-- internal_type: cute.DType}
+---@return table atom, table coordinates
+function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
+                                     num_multicast, opts)
+  maker, opts = "make_tiled_tma_atom", opts or {}
+  if getmetatable(op) ~= Op or op.runs or op.im2col or op.atom then
+    fail("bad-argument", "an operation such as CopyBulkTensorTileG2SOp() is "
+      .. "needed, got %s", core.show(op))
+  end
+  check_options(opts)
+  local ctas, dtype = num_multicast or 1, gmem_tensor.dtype
+  if ctas < 1 or ctas > 16 or (ctas > 1 and not op.multicast) then
+    fail("bad-argument", "num_multicast of %d: 1 to 16 CTAs share tiles of "
+      .. "CopyBulkTensorTileG2SMulticastOp", ctas)
+  end
+  local swizzle = swizzle_of(smem_layout, dtype)
+  local smem = core.get_nonswizzle_portion(smem_layout)
+  local modes, values, tensor = modes_of(gmem_tensor, smem, cta_tiler)
+  check_modes(gmem_tensor, modes, tensor)
+  check_slices(values, ctas, dtype, swizzle)
+  local coords = coordinates(gmem_tensor, modes)
+  cut(modes, ctas)
+  local box, leaf = {}, {}
+  for j, m in ipairs(modes) do box[j], leaf[j] = m.box, m.leaf - 1 end
+  return core.tma_atom {
+    tensor = gmem_tensor, internal = opts.internal_type, store = op.store,
+    reduction = op.reduction,
+    multicast = op.multicast, ctas = ctas, values = values,
+    tile = core.size(smem), rank = #modes, box = box, leaf = leaf,
+    swizzle = swizzle,
+    l2 = OPTIONS.l2_promotion[opts.l2_promotion or 128],
+    fill = OPTIONS.oob_fill[opts.oob_fill or "zeros"]}, coords
+end
+
+---------------------------------------------------------------------------
+-- im2col: a convolution's operand as a matrix
+---------------------------------------------------------------------------
+
+-- Returns n numbers of a list {w, h, d}, with a default for missing ones.
+local function spatial(name, list, n, default)
+  local out = {}
+  for i = 1, n do
+    out[i] = list and list[i] or default
+    if math.type(out[i]) ~= "integer" then
+      fail("bad-argument", "%s: %d whole numbers are needed (w, h, d), got %s",
+        name, n, core.show(list))
+    end
+  end
+  return out
+end
+
+-- Returns the numbers of channels and pixels that are in order in shared
+-- memory.
+local function box_of_pixels(coords, smem, tiler)
+  local shape, stride = runs_of(coords, smem, tiler)
+  local channels, pixels = shape[1], shape[2] or 1
+  if tostring(stride[1]) ~= "1@0@1" or (stride[2]
+      and tostring(stride[2]) ~= "1@0") or pixels ~= core.size(tiler[1]) then
+    fail("inadmissible", "%s: of a tile all pixels lie one behind the other in "
+      .. "shared memory, each with its channels", smem)
+  end
+  return channels, pixels
+end
+
+-- Checks the operation of an im2col atom that `ctas` CTAs share.
+local function check_im2col(op, ctas)
+  if getmetatable(op) ~= Op or not op.im2col then
+    fail("bad-argument", "an operation such as CopyBulkTensorIm2ColG2SOp() is "
+      .. "needed, got %s", core.show(op))
+  elseif ctas < 1 or ctas > 16 or (ctas > 1 and not op.multicast) then
+    fail("bad-argument", "num_multicast of %d: 1 to 16 CTAs share tiles of "
+      .. "CopyBulkTensorIm2ColG2SMulticastOp", ctas)
+  end
+end
+
+-- Returns the pixels of a box that each CTA loads.
+local function shared_pixels(channels, pixels, ctas, dtype, swizzle)
+  if pixels % ctas ~= 0 then
+    fail("shape-mismatch", "%d CTAs cannot share a box of %d pixels", ctas,
+      pixels)
+  end
+  check_slices(channels * pixels, ctas, dtype, swizzle)
+  return pixels // ctas
+end
+
+--- Makes an atom that loads tiles (pixels,K) of the matrix that a convolution
+-- multiplies, and its coordinates ((Q P Z N),(C,S,R,T)). Element (m,k) is
+-- channel c of the image at filter position (s,r,t) for output pixel m; zero
+-- outside the image. The image has modes (C,W,N), (C,W,H,N) or (C,W,H,D,N). The
+-- filter's corner starts at lower_corner and moves by the stride up to
+-- upper_corner past the image's last pixel. The output extents follow from
+-- upper_padding, which is upper_corner plus the rest of the filter.
+---@param op table CopyBulkTensorIm2ColG2SOp(), its multicast, or the store's
+---@param gmem_tensor table a host tensor, contiguous along C
+---@param smem_layout table the layout of one stage
+---@param cta_tiler table {pixels, channels}
+---@param lower_corner_whd integer[]
+---@param upper_corner_whd integer[]
+---@param lower_padding_whd? integer[] default -lower_corner
+---@param upper_padding_whd? integer[] default upper_corner: a 1x1 filter
+---@param stride_whd? integer[] default 1
+---@param lower_srt? integer[] first filter position, default 0
+---@param stride_srt? integer[] distance of filter positions, default 1
+---@param num_multicast? integer CTAs that share a tile, default 1
+---@param opts? table the options of make_tiled_tma_atom
+---@return table atom, table coordinates
+function cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
+    lower_corner_whd, upper_corner_whd, lower_padding_whd, upper_padding_whd,
+    stride_whd, lower_srt, stride_srt, num_multicast, opts)
+  maker, opts = "make_im2col_tma_atom", opts or {}
+  check_options(opts)
+  local image, dtype = core.tma_leaves(gmem_tensor), gmem_tensor.dtype
+  local n, ctas = #image - 2, num_multicast or 1
+  check_im2col(op, ctas)
+  if n < 1 or n > 3 then
+    fail("shape-mismatch", "an image has modes (C,W,N) to (C,W,H,D,N), this "
+      .. "tensor is %s", gmem_tensor)
+  end
+  local lower = spatial("lower_corner_whd", lower_corner_whd, n)
+  local upper = spatial("upper_corner_whd", upper_corner_whd, n)
+  local padding = spatial("upper_padding_whd", upper_padding_whd or upper, n)
+  spatial("lower_padding_whd", lower_padding_whd, n, 0)
+  local stride = spatial("stride_whd", stride_whd, n, 1)
+  local apart = spatial("stride_srt", stride_srt, n, 1)
+  local pixels, leaf, step = image[#image].extent, {0}, {1}
+  local filter, places, out = {image[1].extent}, {core.E(0)}, {}
+  for i = 1, n do
+    out[i] = (image[i + 1].extent + upper[i] - lower[i] - 1) // stride[i] + 1
+    pixels, leaf[i + 1], step[i + 1] = pixels * out[i], i, stride[i]
+    filter[i + 1] = (padding[i] - upper[i]) // apart[i] + 1
+    places[i + 1] = core.E(i + 1)
+    if out[i] < 1 or filter[i + 1] < 1 then
+      fail("shape-mismatch", "spatial mode %d: %d places of the filter at %d "
+        .. "pixels", i - 1, filter[i + 1], out[i])
+    elseif op.store and filter[i + 1] > 1 then
+      fail("shape-mismatch", "spatial mode %d: a filter of %d places; a store "
+        .. "is to one", i - 1, filter[i + 1])
+    elseif op.store and (lower[i] < 0 or upper[i] > 0) then
+      fail("inadmissible", "spatial mode %d: pixels between corners %d and %d: "
+        .. "those of a store lie inside of the image, from 0 on and to 0",
+        i - 1, lower[i], upper[i])
+    end
+  end
+  leaf[n + 2], step[n + 2] = n + 1, 1
+  local zeros = {}
+  for i = 1, n + 2 do zeros[i] = 0 end
+  local coords = core.tma_coordinates(gmem_tensor, core.make_layout(
+    {pixels, filter}, {core.E(1), places}), zeros)
+  local channels, box = box_of_pixels(coords,
+    core.get_nonswizzle_portion(smem_layout), cta_tiler)
+  if image[1].extent % core.size(cta_tiler[2]) ~= 0 then
+    fail("shape-mismatch", "tiles of %d channels do not divide the %d of the "
+      .. "image", core.size(cta_tiler[2]), image[1].extent)
+  end
+  local swizzle = swizzle_of(smem_layout, dtype)
+  return core.tma_atom {
+    tensor = gmem_tensor, internal = opts.internal_type, im2col = true,
+    store = op.store,
+    multicast = op.multicast, ctas = ctas, values = channels * box,
+    tile = core.size(smem_layout), rank = n + 2, leaf = leaf, step = step,
+    lower = lower, upper = upper, channels = channels,
+    pixels = shared_pixels(channels, box, ctas, dtype, swizzle), out = out,
+    dilation = apart, first = spatial("lower_srt", lower_srt, n, 0),
+    swizzle = swizzle,
+    l2 = OPTIONS.l2_promotion[opts.l2_promotion or 128],
+    fill = OPTIONS.oob_fill[opts.oob_fill or "zeros"]}, coords
+end
+
+---------------------------------------------------------------------------
+-- In kernels
+---------------------------------------------------------------------------
+
+-- Splits t's first mode into ((TMA,TMA_Iter)) by the addresses in shared
+-- memory. The swizzle is part of t's iterator.
+local function by_place(t, order)
+  local tiler = {order}
+  for i = 1, core.rank(t) - 1 do tiler[i + 1] = core._ end
+  return core.make_tensor(t.iterator, core.coalesce(core.composition(
+    core.get_nonswizzle_portion(t.layout), tiler), {{1, 1}}))
+end
+
+--- Partitions the tile in shared memory and that of the coordinates as an atom
+-- copies them: ((TMA,TMA_Iter),Rest...). The first mode of both must be the
+-- tile (cute.group_modes). cta_coord in cta_layout is this CTA's position among
+-- the CTAs that share the tile.
+---@param atom table
+---@param cta_coord any
+---@param cta_layout any
+---@param smem_tensor table
+---@param gmem_tensor table
+---@return table smem, table gmem
+function cpasync.tma_partition(atom, cta_coord, cta_layout, smem_tensor,
+                               gmem_tensor)
+  local tile = core.get_nonswizzle_portion(
+    core.get(smem_tensor.layout, 0))
+  local inverse = core.right_inverse(tile)
+  local size = core.size(smem_tensor, 0)
+  if core.size(inverse) ~= size or core.size(gmem_tensor, 0) ~= size then
+    core.fail("shape-mismatch", ("tma_partition: the tile has %s elements in "
+      .. "shared memory, %s of coordinates\n  %s\n  %s\n  group_modes makes "
+      .. "one mode of a tile's"):format(core.show(size),
+      core.show(core.size(gmem_tensor, 0)), smem_tensor, gmem_tensor))
+  end
+  local order = core.logical_divide(inverse, atom.values)
+  local s, g = by_place(smem_tensor, order), by_place(gmem_tensor, order)
+  if atom.num_multicast == 1 then return s, g end
+  local ctas = core.make_layout(cta_layout)
+  if core.cosize(ctas) ~= atom.num_multicast then
+    core.fail("shape-mismatch", ("tma_partition: %s are not the %d CTAs that "
+      .. "share tiles of %s"):format(ctas, atom.num_multicast, atom))
+  end
+  local part = ctas(cta_coord) * (atom.values // atom.num_multicast)
+  local function shifted(t)
+    local at = {{part, 0}}
+    for i = 2, core.rank(t) do at[i] = 0 end
+    return core.domain_offset(at, t)
+  end
+  return shifted(s), shifted(g)
+end
+
+--- Returns the mask of the CTAs along mode `mcast_mode` of the cluster that
+-- have the other coordinates of cta_coord_vmnk.
+---@param cta_layout_vmnk table
+---@param cta_coord_vmnk any
+---@param mcast_mode integer
+---@return any mask
+function cpasync.create_tma_multicast_mask(cta_layout_vmnk, cta_coord_vmnk,
+                                           mcast_mode)
+  local n, at, mask = core.rank(cta_layout_vmnk), {}, 0
+  if mcast_mode < 0 or mcast_mode >= n then
+    core.fail("bad-argument", ("create_tma_multicast_mask: mode %d of %s")
+      :format(mcast_mode, cta_layout_vmnk))
+  end
+  if core.size(cta_layout_vmnk) > 16 then
+    core.fail("bad-argument", ("create_tma_multicast_mask: a cluster has at "
+      .. "most 16 blocks, not those of %s"):format(cta_layout_vmnk))
+  end
+  for i = 1, n do at[i] = i == mcast_mode + 1 and 0 or cta_coord_vmnk[i] end
+  local along = core.get(cta_layout_vmnk, mcast_mode)
+  for i = 0, core.size(along) - 1 do mask = mask | 1 << along(i) end
+  local from = cta_layout_vmnk(table.unpack(at))
+  return math.type(from) and mask << from or core.cvt(mask, core.i32) << from
+end
+
+--- Prefetches an atom's tensor map, so that the first copy need not wait for
+-- it.
+---@param tma_atom table
+function cpasync.prefetch_descriptor(tma_atom) core.tma_prefetch(tma_atom) end
+
+--- Prefetches boxes of a coordinate tensor into L2.
+---@param tma_atom table
+---@param gmem_tensor table
+function cpasync.prefetch(tma_atom, gmem_tensor)
+  core.tma_prefetch(tma_atom, gmem_tensor)
+end
+
+---------------------------------------------------------------------------
+-- Tensor maps made by the kernel
+---------------------------------------------------------------------------
+
+--- Copies an atom's tensor map to shared or global memory: 16 elements of i64,
+-- aligned to 128 bytes. Copies use it with tma_desc_ptr = tensormap_ptr; boxes
+-- and swizzle remain the atom's.
+---@param tma_atom table
+---@param tensormap_ptr table
+function cpasync.copy_tensormap(tma_atom, tensormap_ptr)
+  core.tma_map("copy", tensormap_ptr, tma_atom)
+end
+
+--- Changes the tensor map at a pointer to describe another tensor with the
+-- modes of the atom's tensor: its address, extents and strides.
+---@param tma_atom table
+---@param gmem_tensor table
+---@param tma_desc_ptr table
+function cpasync.update_tma_descriptor(tma_atom, gmem_tensor, tma_desc_ptr)
+  core.tma_map("update", tma_desc_ptr, tma_atom, gmem_tensor)
+end
+
+--- Releases earlier writes to tensor maps to the threads that acquire them.
+function cpasync.fence_tma_desc_release() core.fence "tensormap" end
+
+--- Acquires a tensor map: later copies through it see what its writer released.
+---@param tma_desc_ptr table
+function cpasync.fence_tma_desc_acquire(tma_desc_ptr)
+  core.tma_map("acquire", tma_desc_ptr)
+end
+
+--- Copies a tensor map from shared to global memory and releases it. The whole
+-- warp must call it.
+---@param tma_desc_global_ptr table
+---@param tma_desc_shared_ptr table
+function cpasync.cp_fence_tma_desc_release(tma_desc_global_ptr,
+                                           tma_desc_shared_ptr)
+  core.tma_map("publish", tma_desc_global_ptr, tma_desc_shared_ptr)
+end
+
+return sign.public("cute.nvgpu.cpasync.", cpasync, [[
+  CopyG2SOp(cache_mode?: string)
+  CopyBulkTensorTileG2SOp() CopyBulkTensorTileG2SMulticastOp()
+  CopyBulkTensorTileS2GOp()
+  CopyReduceBulkTensorTileS2GOp(reduction_kind?: string)
+  CopyBulkG2SOp() CopyBulkG2SMulticastOp() CopyBulkS2GOp() CopyBulkS2SOp()
+  CopyDsmemStoreOp()
+  CopyBulkTensorIm2ColG2SOp() CopyBulkTensorIm2ColG2SMulticastOp()
+  CopyBulkTensorIm2ColS2GOp()
+  group_bulk_copy_modes(src: tensor, dst: tensor)
+  make_tiled_tma_atom(op, gmem_tensor: tensor, smem_layout: layout, cta_tiler,
+    num_multicast?: integer,
+    opts?: {internal_type l2_promotion oob_fill})
+  make_im2col_tma_atom(op, gmem_tensor: tensor, smem_layout: layout,
+    cta_tiler: table, lower_corner_whd: table, upper_corner_whd: table,
+    lower_padding_whd?: table, upper_padding_whd?: table, stride_whd?: table,
+    lower_srt?: table, stride_srt?: table, num_multicast?: integer,
+    opts?: {internal_type l2_promotion oob_fill})
+  tma_partition(atom, cta_coord, cta_layout, smem_tensor: tensor,
+    gmem_tensor: tensor)
+  create_tma_multicast_mask(cta_layout_vmnk: layout, cta_coord_vmnk,
+    mcast_mode: integer)
+  prefetch_descriptor(tma_atom) prefetch(tma_atom, gmem_tensor: tensor)
+  copy_tensormap(tma_atom, tensormap_ptr: tensor)
+  update_tma_descriptor(tma_atom, gmem_tensor: tensor, tma_desc_ptr: tensor)
+  fence_tma_desc_release() fence_tma_desc_acquire(tma_desc_ptr: tensor)
+  cp_fence_tma_desc_release(tma_desc_global_ptr: tensor,
+    tma_desc_shared_ptr: tensor)
+]])

@@ -1,0 +1,272 @@
+--- cute.nvgpu.warpgroup: MMAs of a warpgroup (wgmma of sm_90a). A warpgroup is
+-- four consecutive warps; the first has an index that is a multiple of four.
+--
+-- Such an MMA reads B, and A if a_src is SMEM, from shared memory through
+-- descriptors: tiled_mma:make_fragment_A(partition) is a tensor of them. It
+-- executes asynchronously:
+--
+--     warpgroup.fence()           -- orders earlier register accesses
+--     tiled_mma:set(Field.ACCUMULATE, k:gt(0))  -- D = A * B, then D += A * B
+--     cute.gemm(tiled_mma, acc, tCrA(_, _, kb, stage), tCrB(_, _, kb, stage),
+--               acc)
+--     warpgroup.commit_group()
+--     warpgroup.wait_group(0)     -- acc may be read, shared memory written
+--
+-- ACCUMULATE is true when a kernel begins. In a gemm over several blocks of K,
+-- it applies to the first block. Shared memory written by threads is read after
+-- cute.arch.fence_view_async_shared() by the writers and a barrier.
+local core = require "cute.core"
+local sign = require "cute.lang.signature"
+local smem = require "cute.smem"
+
+local warpgroup = {}
+
+local function dtype_of(x)
+  return type(x) == "string" and core.find_dtype(x)
+    or type(x) ~= "string" and x
+    or core.fail("unknown-name", ("no element type '%s'"):format(x))
+end
+
+local function enum(names)
+  local t = {}
+  for name in names:gmatch "%S+" do t[name] = name end
+  return t
+end
+
+warpgroup.OperandMajorMode = enum "MN K"
+warpgroup.OperandSource = enum "RMEM SMEM"
+warpgroup.Field = enum "ACCUMULATE"
+--- The canonical layouts: the contiguous mode, and the bytes of the swizzle
+-- (INTER: 16, no swizzle).
+warpgroup.SmemLayoutAtomKind = enum [[MN_INTER MN_SW32 MN_SW64 MN_SW128
+  K_INTER K_SW32 K_SW64 K_SW128]]
+
+--- Returns the smallest tile of a canonical layout of shared memory, for
+-- cute.tile_to_shape. Its memory is aligned to 8 rows: 1024 bytes for SW128,
+-- 512 for SW64, 256 for SW32.
+---@param kind string from SmemLayoutAtomKind
+---@param element_type cute.DType
+---@return cute.Layout (rows,k)
+function warpgroup.make_smem_layout_atom(kind, element_type)
+  local major, swizzle = kind:match "^(%u+)_(%u+%d*)$"
+  if not warpgroup.SmemLayoutAtomKind[kind] then
+    core.fail("unknown-name", ("no shared-memory layout '%s' (%s)"):format(
+      kind, "K_ or MN_ and INTER, SW32, SW64, SW128"))
+  end
+  return smem.atom(major, swizzle, dtype_of(element_type).bits)
+end
+
+-- ---- operations ----
+
+local TOKEN = {bf16 = "BF16", f16 = "F16", f32 = "F32", tf32 = "TF32",
+               e4m3 = "E4M3", e5m2 = "E5M2", i8 = "S8", u8 = "U8",
+               i32 = "S32"}
+
+local function refuse(op, text, ...)
+  core.fail("bad-argument", ("%s: "):format(op) .. text:format(...))
+end
+
+local function one_of(op, what, dtype, names)
+  local name = tostring(dtype_of(dtype))
+  if not (" " .. names .. " "):find(" " .. name .. " ", 1, true) then
+    refuse(op, "%s is %s; it may be %s", what, name,
+           (names:gsub(" ", ", ")))
+  end
+  return TOKEN[name]
+end
+
+-- Checks an instruction's shape (64,N,K) and returns N.
+local function width(op, shape, k)
+  local m, n = shape[1], shape[2]
+  if m ~= 64 or math.type(n) ~= "integer" or n % 8 ~= 0 or n < 8 or n > 256
+    or (shape[3] or k) ~= k then
+    refuse(op, "no instruction of shape %s: M is 64, N a multiple of 8 up to "
+      .. "256, K %d", core.show(shape), k)
+  end
+  return n
+end
+
+-- Returns "SS<K,MN>", "RS<K,K>"; without the major modes if only K is possible.
+local function source(op, a_src, a_major, b_major, only_k)
+  a_major, b_major = a_major or "K", b_major or "K"
+  if a_src ~= "SMEM" and a_src ~= "RMEM" then
+    refuse(op, "A comes from SMEM or RMEM, not %s", core.show(a_src))
+  end
+  for _, major in ipairs {a_major, b_major} do
+    if major ~= "K" and major ~= "MN" then
+      refuse(op, "the major is K or MN, not %s", core.show(major))
+    end
+  end
+  if only_k and (a_major ~= "K" or b_major ~= "K") then
+    refuse(op, "operands of this type are K-major")
+  end
+  if a_src == "RMEM" and a_major ~= "K" then
+    refuse(op, "A in registers is K-major")
+  end
+  local letters = a_src == "SMEM" and "SS" or "RS"
+  if only_k then return letters .. "_TN" end
+  return ("%s<%s,%s>"):format(letters, a_major, b_major)
+end
+
+-- Makes the atom. For a sparse A, K is twice as long, and `selector` says which
+-- two lanes of four hold metadata (0 or 1; nil: all).
+local function atom(n, k, types, how, sparse, selector)
+  if not sparse then
+    return core.make_mma_atom(("SM90_64x%dx%d_%s_%s"):format(n, k, types, how))
+  end
+  local name = ("SM90::GMMA::SPARSE::GMMA_64x%dx%d_%s_%s"):format(n, 2 * k,
+    types, how)
+  if selector == 1 then
+    name = how:find ">$" and name:gsub(">$", ",One>") or name .. "<One>"
+  end
+  return core.make_mma_atom(name)
+end
+
+-- Checks the selector of the lanes that hold metadata.
+local function selected(op, selector)
+  selector = selector or 0
+  if selector ~= 0 and selector ~= 1 then
+    refuse(op, "the selector is 0 (lanes 0 and 1 of four have metadata) or 1 "
+      .. "(lanes 2 and 3), not %s", core.show(selector))
+  end
+  return selector
+end
+
+-- Each function makes one kind of operation, dense or sparse: K of a sparse one
+-- is twice that of the dense one.
+local function f16_bf16(op, sparse)
+  return function(ab_dtype, acc_dtype, instruction_shape, a_src, a_major_mode,
+                  b_major_mode, selector)
+    local ab = one_of(op, "the operands' type", ab_dtype, "f16 bf16")
+    local acc = one_of(op, "the accumulators' type", acc_dtype,
+                       ab == "BF16" and "f32" or "f32 f16")
+    return atom(width(op, instruction_shape, sparse and 32 or 16), 16,
+                acc .. ab .. ab,
+                source(op, a_src, a_major_mode, b_major_mode), sparse,
+                selected(op, selector))
+  end
+end
+
+-- Makes operations on 8-bit elements: A and B have one of `types`, accumulators
+-- one of `sums`; legal(n) reports whether N is possible, if not every N is.
+local function of_bytes(types, sums, legal)
+  return function(op, sparse)
+    return function(a_dtype, b_dtype, acc_dtype, instruction_shape, a_src,
+                    a_major_mode, b_major_mode)
+      local a = one_of(op, "A's type", a_dtype, types)
+      local b = one_of(op, "B's type", b_dtype, types)
+      local acc = one_of(op, "the accumulators' type", acc_dtype, sums)
+      local n = width(op, instruction_shape, sparse and 64 or 32)
+      if legal then legal(op, n) end
+      return atom(n, 32, acc .. a .. b,
+                  source(op, a_src, a_major_mode, b_major_mode, true), sparse)
+    end
+  end
+end
+
+local f8 = of_bytes("e4m3 e5m2", "f32 f16")
+local i8 = of_bytes("i8 u8", "i32", function(op, n)
+  if n % 16 ~= 0 and n ~= 8 and n ~= 24 then
+    refuse(op, "N is 8, 24 or a multiple of 16, not %d", n)
+  end
+end)
+
+local function tf32(op, sparse)
+  return function(instruction_shape, a_src, selector)
+    return atom(width(op, instruction_shape, sparse and 16 or 8), 8,
+                "F32TF32TF32", source(op, a_src, nil, nil, true), sparse,
+                selected(op, selector))
+  end
+end
+
+--- Makes an MMA of f16 or bf16, K 16; accumulators of bf16 are f32.
+---@param ab_dtype cute.DType
+---@param acc_dtype cute.DType f32, or f16 for f16
+---@param instruction_shape integer[] {64, N, 16}
+---@param a_src string from OperandSource
+---@param a_major_mode? string from OperandMajorMode, K when absent
+---@param b_major_mode? string
+---@return cute.MmaAtom for cute.make_tiled_mma
+warpgroup.MmaF16BF16Op = f16_bf16 "MmaF16BF16Op"
+
+--- Makes an MMA of e4m3 and e5m2 in any combination, K 32, K-major;
+-- accumulators are f32 or f16.
+---@return cute.MmaAtom
+warpgroup.MmaF8Op = f8 "MmaF8Op"
+
+--- Makes an MMA of i8 and u8 in any combination, K 32, K-major; accumulators
+-- are i32. N is 8, 24 or a multiple of 16.
+---@return cute.MmaAtom
+warpgroup.MmaI8Op = i8 "MmaI8Op"
+
+--- Makes an MMA of tf32, K 8, K-major; accumulators are f32. Shared memory may
+-- hold f32.
+---@return cute.MmaAtom
+warpgroup.MmaTF32Op = tf32 "MmaTF32Op"
+
+-- ---- sparse: cute.nvgpu.sparse describes A and its metadata ----
+
+--- Makes an MMA of f16 or bf16 with a sparse A: K 32, of which A stores 16.
+---@param selector? integer lanes with metadata in each four; 0: the first two,
+-- 1: the last two
+---@return cute.MmaAtom its gemm takes {A, metadata} for A
+warpgroup.MmaF16BF16SparseOp = f16_bf16("MmaF16BF16SparseOp", true)
+
+--- Makes an MMA of e4m3 and e5m2 with a sparse A: K 64.
+---@return cute.MmaAtom
+warpgroup.MmaF8SparseOp = f8("MmaF8SparseOp", true)
+
+--- Makes an MMA of i8 and u8 with a sparse A: K 64.
+---@return cute.MmaAtom
+warpgroup.MmaI8SparseOp = i8("MmaI8SparseOp", true)
+
+--- Makes an MMA of tf32 with a sparse A: K 16; A stores one of each two
+-- elements.
+---@return cute.MmaAtom
+warpgroup.MmaTF32SparseOp = tf32("MmaTF32SparseOp", true)
+
+-- ---- order ----
+
+--- Orders register accesses of threads before later MMAs. Call it before the
+-- first MMA, and whenever threads have accessed registers that a later MMA
+-- uses.
+function warpgroup.fence() core.effect "wgmma_fence" end
+
+--- Closes a group of the MMAs issued so far.
+function warpgroup.commit_group() core.effect "wgmma_commit" end
+
+--- Waits until at most `group` of the warpgroup's groups are pending. After it,
+-- accumulators of the other groups may be read and their operands written.
+---@param group integer
+function warpgroup.wait_group(group)
+  if math.type(group) ~= "integer" or group < 0 or group > 7 then
+    core.fail("needs-static", ("wait_group: the number of pending groups is "
+      .. "a Lua integer of 0 to 7, not %s"):format(core.show(group)))
+  end
+  core.effect("wgmma_wait", group)
+end
+
+return sign.public("cute.nvgpu.warpgroup.", warpgroup, [[
+  make_smem_layout_atom(kind: string, element_type: dtype|string)
+  MmaF16BF16Op(ab_dtype: dtype|string, acc_dtype: dtype|string,
+    instruction_shape: table, a_src: string, a_major_mode?: string,
+    b_major_mode?: string)
+  MmaF8Op(a_dtype: dtype|string, b_dtype: dtype|string,
+    acc_dtype: dtype|string, instruction_shape: table, a_src: string,
+    a_major_mode?: string, b_major_mode?: string)
+  MmaI8Op(a_dtype: dtype|string, b_dtype: dtype|string,
+    acc_dtype: dtype|string, instruction_shape: table, a_src: string,
+    a_major_mode?: string, b_major_mode?: string)
+  MmaTF32Op(instruction_shape: table, a_src: string)
+  MmaF16BF16SparseOp(ab_dtype: dtype|string, acc_dtype: dtype|string,
+    instruction_shape: table, a_src: string, a_major_mode?: string,
+    b_major_mode?: string, selector?: integer)
+  MmaF8SparseOp(a_dtype: dtype|string, b_dtype: dtype|string,
+    acc_dtype: dtype|string, instruction_shape: table, a_src: string,
+    a_major_mode?: string, b_major_mode?: string)
+  MmaI8SparseOp(a_dtype: dtype|string, b_dtype: dtype|string,
+    acc_dtype: dtype|string, instruction_shape: table, a_src: string,
+    a_major_mode?: string, b_major_mode?: string)
+  MmaTF32SparseOp(instruction_shape: table, a_src: string, selector?: integer)
+  fence() commit_group() wait_group(group)
+]])

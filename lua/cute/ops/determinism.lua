@@ -1,0 +1,85 @@
+--- Determinism guarantees of a call, and the candidates that satisfy them.
+--
+-- Every call guarantees the same bits for the same arguments. With
+-- `batch_invariant` a row of D has the same bits in any batch: the
+-- accumulation order is that of a large product with the same B, independent
+-- of M, of batches, and of the layouts of A and D. With like = "cublas" it is
+-- cuBLAS's order. Candidates with another order are excluded (p.order, see
+-- cute.ops.sum_order).
+local choose = require "cute.ops.choose"
+local cublas = require "cute.ops.cublas"
+local cute = require "cute"
+local operand = require "cute.ops.operand"
+
+local determinism = {}
+
+local fail = operand.fail
+
+local LARGE = 4096  -- rows of the reference product for batch_invariant
+
+local function facts(shape, dtype)
+  return operand.facts(cute.make_layout(shape, cute.LayoutRight), dtype, 256)
+end
+
+-- Returns problem p without its batch: one matrix, no groups.
+local function of_many_rows(p)
+  local q = {}
+  for name, v in pairs(p) do q[name] = v end
+  q.m, q.batch, q.batches, q.ragged, q.expected = LARGE, {}, 1, nil, nil
+  q.shape = {LARGE, p.columns}
+  q.A = facts({LARGE, p.k}, p.a)
+  q.D = facts({LARGE, p.columns}, p.d)
+  q.B = operand.facts(cute.select(p.B.layout, {0, 1}), p.b, p.B.alignment)
+  return q
+end
+
+-- Returns the order with an undivided K, if a family has that.
+local function common_order(p)
+  local q = of_many_rows(p)
+  local list = choose.list(q)
+  for _, c in ipairs(list) do
+    if c.split == 1 then return c.order end
+  end
+  return list[1] and list[1].order
+end
+
+local SUMS = {sum = true, mean = true, rms = true}
+
+-- Rejects sums over rows, which depend on the batch.
+local function check_reductions(p)
+  for i = 2, #(p.results or {}) do
+    local r = p.results[i]
+    if r.kind ~= "tile" and r.kind ~= "row" and SUMS[r.op] then
+      fail("batch_invariant promises the bits of rows; result %d is the %s "
+        .. "over rows", i, r.op)
+    end
+  end
+end
+
+--- Sets the guarantees that the options request for problem p: p.promise, in
+-- words; p.order, the required accumulation order, if any; p.splits, the
+-- number of parts of K, where known.
+function determinism.look(p, call)
+  local o = call.o
+  if o.deterministic == false and (o.batch_invariant or o.like) then
+    fail("%s is deterministic, and deterministic = false",
+         o.like and "like" or "batch_invariant")
+  elseif o.like and o.batch_invariant then
+    fail "batch_invariant and like: cuBLAS's sums depend on M"
+  end
+  p.promise = "deterministic"
+  if o.batch_invariant then
+    check_reductions(p)
+    p.batch_invariant, p.promise = true, "batch_invariant"
+    p.order = common_order(p)
+  elseif o.like then
+    if o.like ~= "cublas" then
+      fail("like = %q: what there is to be like is \"cublas\"", o.like)
+    end
+    p.promise, p.like = "like cuBLAS", true
+    if cute.product(p.shape) == 0 then return end  -- nothing to add up
+    p.order, p.splits = cublas.order(p, call)
+  end
+end
+
+return determinism

@@ -1,0 +1,24 @@
+--- Decides when a product that may read B before the previous launch ends
+-- should do so.
+local tiles = require "cute.tiles"
+
+local early_b = {}
+
+-- The least fraction of the blocks that fit at once.
+local FULL = 0.75
+
+--- Reports whether reading ahead pays off. Blocks of the next launch begin
+-- wherever there is room. They should begin where this launch's blocks end,
+-- one for one, or leave most of the GPU to it. Otherwise some multiprocessors
+-- get more of them than others, which costs up to a third.
+---@param blocks integer blocks of a launch
+---@param room integer blocks that fit on a multiprocessor
+---@param sms integer
+---@return boolean? # nil: it should not
+function early_b.pays(blocks, room, sms)
+  local each = tiles.count(blocks, sms)
+  local even = room < each or room == each and blocks >= FULL * each * sms
+  return 2 * blocks <= sms or even or nil
+end
+
+return early_b

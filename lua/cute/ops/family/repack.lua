@@ -1,0 +1,100 @@
+--- Products that Hopper's kernel (kernels/gemm_sm90) supports except for the
+-- layouts of the matrices, or for weights of 8 bits. Launches before it repack
+-- A and B into memory of the pool, in layouts for TMA and wgmma. A launch
+-- after it copies D to its destination. Elements of 8 bits are converted to 16
+-- bits exactly. Factors, C and matrices that epilogues read stay in place.
+local blocks = require "cute.ops.blocks"
+local cute = require "cute"
+local operand = require "cute.ops.operand"
+local sm90 = require "cute.ops.family.sm90"
+local tiles = require "cute.tiles"
+
+local repack = {name = "moved"}
+
+local LAUNCH = 2500  -- ns of a launch and its dependency wait
+local LINE = 1024    -- alignment of rows in bits
+
+-- Returns strides of batch modes, from `apart` on; 0 for broadcast modes.
+local function behind_each_other(shape, stride, apart)
+  if math.type(shape) then return stride == 0 and 0 or apart end
+  local out = {}
+  for i, n in ipairs(shape) do
+    out[i] = stride[i] == 0 and 0 or apart
+    if out[i] ~= 0 then apart = apart * n end
+  end
+  return out
+end
+
+-- Returns the repacked layout of matrix t: mode `lead` contiguous, the other
+-- one padded to whole lines, matrices one after another.
+local function room(t, dtype, lead)
+  local each = LINE // dtype.bits
+  local pitch = tiles.count(t.shape[lead], each) * each
+  local stride = {[lead] = 1, [3 - lead] = pitch}
+  stride[3] = t.shape[3] and behind_each_other(t.shape[3], t.stride[3],
+                                               pitch * t.shape[3 - lead])
+  return operand.facts(cute.make_layout(t.shape, stride), dtype, 256)
+end
+
+-- Returns the number of distinct elements copied for t.
+local function count(t)
+  local n, stride = 1, cute.flatten_to_tuple(t.stride)
+  for i, extent in ipairs(cute.flatten_to_tuple(t.shape)) do
+    n = n * (stride[i] == 0 and 1 or extent)
+  end
+  return n
+end
+
+-- Reports whether the weights are converted to A's type.
+local function widens(p)
+  return p.b.bits == 8 and (p.a == cute.bf16 or p.a == cute.f16)
+end
+
+-- Returns the matrices of problem p to repack, with their layouts: {A =, B =, D
+-- = in the form of p, words, ns}; nil where none prevents gemm_sm90.
+local function places(p)
+  if p.ragged then return nil end
+  local to, words, ns = {}, {}, 0
+  for _, name in ipairs {"A", "B", "D"} do
+    local t = p[name]
+    local as = name == "B" and widens(p) and p.a
+    if as or sm90.refuses(p, name) then
+      local lead = (as or p.gated and name == "B") and 2 or sm90.lead(p, name)
+      to[name] = room(t, as or t.element_type, lead)
+      words[#words + 1] = name .. (as and " as " .. as.name or "")
+      local bytes = count(to[name]) * (t.element_type.bits
+        + to[name].element_type.bits) / 8
+      ns = ns + bytes / blocks.rate(bytes) + LAUNCH
+    end
+  end
+  if not words[1] then return nil end
+  to.words, to.ns = table.concat(words, ", "), ns
+  return to
+end
+
+-- Returns the problem after repacking.
+local function behind(p, to)
+  local q = setmetatable({}, {__index = p})
+  q.A, q.B, q.D = to.A, to.B, to.D
+  if to.B then
+    q.b, q.constant = to.B.element_type, false  -- written by the launch before
+  end
+  return q
+end
+
+function repack.takes(p)
+  local to = places(p)
+  if not to then return false end
+  local why = sm90.takes(behind(p, to))
+  if why == sm90.takes(p) then return false end  -- gemm_sm90 reports it itself
+  return why
+end
+
+function repack.list(p)
+  local to = places(p)
+  local list = sm90.list(behind(p, to))
+  for _, c in ipairs(list) do c.moved, c.ns = to, c.ns + to.ns end
+  return list
+end
+
+return repack

@@ -1,0 +1,140 @@
+--- Common parts of operations on whole tensors: checking options and operands,
+-- device, results, launches.
+--
+-- A plan is {device, place, results = {{shape =, order = a layout or nil,
+-- dtype =}}, steps = {{kernel, grid, block, ready = {}, arguments =
+-- function(call, out, work)}}, floats = f32 of memory that steps share}. A
+-- call is {operands, o = options, out = tensors given for results, captured =
+-- values of a function (cute.ops.capture)}.
+local calls = require "cute.ops.calls"
+local core = require "cute.core"
+local cute = require "cute"
+local devices = require "cute.lang.devices"
+local operand = require "cute.ops.operand"
+local report = require "cute.lang.report"
+
+local tensor_op = {}
+
+--- Returns a function that raises errors about a call's arguments.
+---@param what string "ops.reduce"
+function tensor_op.failing(what)
+  return function(text, ...)
+    core.fail("bad-argument", what .. ": " .. text:format(...))
+  end
+end
+
+-- Options that all operations have.
+local COMMON = {out = "tensor table", dtype = "dtype string",
+                device = "string table device", arch = "string",
+                stream = "stream table", seed = "integer"}
+
+--- Raises an error for an unknown option, or one with a wrong type.
+---@param what string
+---@param o table
+---@param own? table<string, string> types by name, in addition to the common
+-- ones
+function tensor_op.options(what, o, own)
+  local known = {}
+  for _, types in ipairs {COMMON, own or {}} do
+    for name, want in pairs(types) do known[name] = want end
+  end
+  operand.check_options(what, known, o)
+end
+
+--- Reports whether x is a table of options.
+function tensor_op.is_options(x)
+  return type(x) == "table" and getmetatable(x) == nil
+end
+
+--- Raises unless t is a tensor that these operations accept.
+function tensor_op.check(fail, name, t)
+  if core.typename(t) ~= "tensor" or t.memspace == "coord" then
+    fail("%s is %s; a tensor is needed", name, core.show(t))
+  elseif t.layout.is_composed then
+    fail("%s is %s; a layout of strides is needed", name, tostring(t.layout))
+  elseif t.element_type.bits < 8 then
+    fail("%s is of %s; elements of 8 bits or more are needed", name,
+         tostring(t.element_type))
+  end
+end
+
+--- Returns the device of a call, the location of its operands, and whether its
+-- launches are dependent (cute.ops.calls).
+---@param tensors any[]
+function tensor_op.device(tensors, o)
+  local list = {n = #tensors, table.unpack(tensors)}
+  local device, why = devices.pick(core.launch_values(list), o, "auto")
+  if not device then report.raise(why) end
+  local pdl = calls.dependent(device)
+  for _, t in ipairs(tensors) do
+    if t.device ~= "host" then return device, t.device, pdl end
+  end
+  return device, tensors[1].device, pdl
+end
+
+--- Returns the type that the options name, or nil. It has to be that of the
+-- first output tensor.
+---@param what string
+function tensor_op.dtype(what, o)
+  local dtype = o.dtype and core.find_dtype(tostring(o.dtype)) or nil
+  if o.dtype and not dtype then
+    tensor_op.failing(what)("dtype = %s: there is no such type",
+                        core.show(o.dtype))
+  elseif dtype and dtype.bits < 8 then
+    tensor_op.failing(what)("dtype = %s: elements of 8 bits or more are needed",
+                        tostring(dtype))
+  end
+  local out = tensor_op.outputs(o)[1]
+  if dtype and core.typename(out) == "tensor" and out.element_type ~= dtype then
+    tensor_op.failing(what)("out is of %s, dtype is %s",
+                            tostring(out.element_type), tostring(dtype))
+  end
+  return dtype
+end
+
+--- Returns `out` of a call as a list.
+function tensor_op.outputs(o)
+  local out = o.out
+  if core.typename(out) == "table" then return out end
+  return {out}
+end
+
+-- Returns the tensors for the results: those given and new ones. The new ones
+-- are a second list.
+local function results(plan, call)
+  local out, made = {}, {}
+  for i, r in ipairs(plan.results) do
+    out[i] = call.out[i]
+    if not out[i] then
+      out[i] = cute.empty(r.order or r.shape, r.dtype, {device = plan.place})
+      made[#made + 1] = out[i]
+    end
+  end
+  return out, made
+end
+
+--- Runs the steps of a plan and returns the results. Passes the launches to
+-- `ready`, for later calls of this kind, except for plans whose steps make
+-- tensors of their own (`anew`).
+---@param plan table
+---@param call table
+---@param ready fun(run: table)
+function tensor_op.run(plan, call, ready)
+  local out, made = results(plan, call)
+  local work = plan.floats and calls.work(plan.place, plan.floats)
+  local o = {device = plan.device, stream = call.o.stream, seed = call.o.seed,
+             captured = call.captured}
+  local run = {steps = {}, made = made, work = work}
+  for i, step in ipairs(plan.steps) do
+    local reads
+    run.steps[i], reads = calls.launch(step,
+      step.arguments(call, out, work), o,
+      plan.check and function() plan.check(call, out) end)
+    run.reads = run.reads or reads
+  end
+  if #run.steps > 0 and not plan.anew then ready(run) end
+  if work and plan.place ~= "host" then core.param_memory(work):close() end
+  return table.unpack(out)
+end
+
+return tensor_op

@@ -1,0 +1,650 @@
+--- cute.utils, tile schedulers: select the tiles of a result that each block
+-- works on, if a launch has fewer blocks than tiles (persistent kernels).
+--
+--     local params = cute.utils.PersistentTileSchedulerParams(
+--       {tiles_m, tiles_n, 1}, {2, 1, 1}, {swizzle_size = 8})
+--     -- launch {grid = params:get_grid_shape(132 // 2), cluster = {2, 1, 1}}
+--     local tiles = cute.utils.StaticPersistentTileScheduler(params)
+--     cute.loop(function() return tiles:is_valid() end, function()
+--       local m, n, l = table.unpack(tiles:get_current_work().tile_idx)
+-- tiles for 4 clusters are two and a half waves: half of the clusters would
+-- wait for the end of the third. So all waves of whole tiles except one are
+-- distributed as tiles, here one wave. The other 6 tiles are 6 k_tiles steps
+-- along K. Each cluster executes a quarter of them, a tile and a half, before
+-- its whole tile:
+--       tiles:advance_to_next_work()
+--     end)
+--
+-- Clusters take tiles in turn: cluster c of C works on positions c, c + C, c +
+-- 2 C ... of the order. In it, swizzle_size tiles of one mode are adjacent, so
+-- that blocks that run at the same time share the data they read:
+--
+--     raster_along_m, swizzle_size 2      raster along n, swizzle_size 2
+--          n 0  1  2  3                        n 0  1  2  3
+--     m 0    0  1  8  9                   m 0    0  2  4  6
+--     m 1    2  3 10 11                   m 1    1  3  5  7
+--     m 2    4  5 12 13                   m 2    8 10 12 14
+--     m 3    6  7 14 15                   m 3    9 11 13 15
+--
+-- All numbers are in tiles; each block of a cluster has one tile. If the last
+-- clusters extend beyond the result, their tiles are outside. Validity is that
+-- of the whole cluster, so a cluster stays together.
+local sign = require "cute.lang.signature"
+local core = require "cute.core"
+local arch = require "cute.arch"
+local states = require "cute.pipe.state"
+local sync = require "cute.pipe.sync"
+
+local schedule = {}
+
+local function branch() return require "cute.lang.branch" end
+local function trace() return require "cute.lang.trace" end
+
+-- As an argument of a kernel: numbers of tiles and clusters belong to the
+-- launch, the rest to the program.
+local Params = {__constants = {cluster_shape = true, swizzle_size = true}}
+Params.__index = Params
+
+local function positive(what, n)
+  if core.typename(n) == "value" then return n end
+  if math.type(n) ~= "integer" or n < 1 then
+    core.fail("bad-argument", ("PersistentTileSchedulerParams: %s of %s: an "
+      .. "integer of 1 or more is needed"):format(what, core.show(n)))
+  end
+  return n
+end
+
+local function ceil_div(a, b)
+  if b == 1 then return a end
+  return (a + (b - 1)) // b
+end
+
+local function at_least_one(n)
+  if core.typename(n) == "value" then core.assume(n, 1, (1 << 31) - 1, 1) end
+  return n
+end
+
+--- Makes parameters: the number of tiles of the result along M, N and L
+-- (batches), and of blocks of a cluster along M, N (K: 1).
+---@param problem_shape_ntile_mnl any[] integers, or values of the kernel
+---@param cluster_shape_mnk? integer[] {1, 1, 1} when absent
+---@param opts? integer|table {swizzle_size: integer, raster_along_m: boolean,
+-- order: table}
+-- swizzle_size 1 and raster_along_m = true when absent; order: instead, an i32
+-- tensor of cluster positions m + n * 65536 in their order (see
+-- hilbert_tile_order)
+---@param raster_along_m? boolean follows swizzle_size
+function schedule.PersistentTileSchedulerParams(problem_shape_ntile_mnl,
+                                                cluster_shape_mnk, opts,
+                                                raster_along_m)
+  local cluster = cluster_shape_mnk or {1, 1, 1}
+  sign.list("the shape in tiles", problem_shape_ntile_mnl)
+  sign.list("the shape of a cluster", cluster)
+  if type(opts) ~= "table" then
+    opts = {swizzle_size = opts, raster_along_m = raster_along_m}
+  end
+  local p = {cluster_shape = {}, clusters = {}, tiles = {}}
+  for i, name in ipairs {"M", "N", "L"} do
+    local tiles = positive(name, problem_shape_ntile_mnl[i] or 1)
+    local blocks = i < 3 and positive("a cluster's " .. name, cluster[i] or 1)
+      or 1
+    p.tiles[i], p.cluster_shape[i] = tiles, blocks
+    p.clusters[i] = at_least_one(ceil_div(tiles, blocks))
+  end
+  if (cluster[3] or 1) ~= 1 then
+    core.fail("bad-argument", "PersistentTileSchedulerParams: a cluster has "
+      .. "one block along K, not " .. core.show(cluster[3]))
+  end
+  p.swizzle_size = positive("swizzle_size", opts.swizzle_size or 1)
+  p.raster_along_m = opts.raster_along_m ~= false
+  p.order = opts.order
+  p.one_batch = core.same(p.tiles[3], 1)
+  return setmetatable(p, Params)
+end
+
+-- Makes sure that parameters passed as an argument have at least one cluster.
+local function of_kernel(params)
+  for _, n in ipairs(params.clusters) do at_least_one(n) end
+  return params
+end
+
+--- Returns the number of clusters that have work.
+function Params:total_clusters()
+  return self.clusters[1] * self.clusters[2] * self.clusters[3]
+end
+
+--- Returns the grid of a launch with at most that many clusters at once.
+---@param max_active_clusters integer
+---@return integer[] {cluster's M, cluster's N, clusters}
+function Params:get_grid_shape(max_active_clusters)
+  if max_active_clusters < 1 then
+    core.bad_argument(1, "1 cluster or more", max_active_clusters)
+  end
+  return {self.cluster_shape[1], self.cluster_shape[2],
+          math.min(self:total_clusters(), max_active_clusters)}
+end
+
+-- Returns {m, n} of cluster position `i` of a batch.
+local function in_order(p, i)
+  if p.order then
+    local word = p.order[i]
+    return word & 0xffff, (word >> 16) & 0xffff
+  end
+  -- `fast` has groups of swizzle_size, traversed along `slow`
+  local fast, slow = p.clusters[1], p.clusters[2]
+  if p.raster_along_m then fast, slow = slow, fast end
+  local size = p.swizzle_size
+  local x, y
+  if size == 1 then
+    x = i // slow
+    y = i - x * slow
+  else
+    local group = i // (slow * size)
+    local first = group * size
+    local rest = i % (slow * size)
+    local wide = core.min(size, fast - first)
+    if core.typename(wide) == "value" then core.assume(wide, 1, size, 1) end
+    y = rest // wide
+    x = first + rest - y * wide
+  end
+  if p.raster_along_m then return y, x end
+  return x, y
+end
+
+local Work = {}
+
+-- Computes is_valid_tile on access: an unused comparison would be reported.
+function Work.__index(work, name)
+  if name ~= "is_valid_tile" then return nil end
+  local valid = rawget(work, "valid")
+  return type(valid) == "function" and valid() or valid
+end
+
+--- Makes a tile {m, n, l} with its validity: a boolean, or a function that
+-- returns one.
+---@param tile_idx any[]
+---@param is_valid_tile any
+function schedule.WorkTileInfo(tile_idx, is_valid_tile)
+  return setmetatable({tile_idx = tile_idx, valid = is_valid_tile}, Work)
+end
+
+local Static = {}
+
+-- Computes the number of executed tiles on access, so that loops carry less.
+function Static.__index(tiles, name)
+  if name ~= "num_tiles_executed" then return Static[name] end
+  return (tiles.current_work_linear_idx - tiles.first_work_linear_idx)
+    // tiles.num_persistent_clusters
+end
+
+--- Makes a scheduler of this block's tiles: every grid-th cluster position.
+-- block_idx and grid_dim, three numbers each, are those of the launch when
+-- absent.
+---@param params table from PersistentTileSchedulerParams
+---@param block_idx? any[]
+---@param grid_dim? any[]
+function schedule.StaticPersistentTileScheduler(params, block_idx, grid_dim)
+  block_idx = block_idx or {arch.block_idx()}
+  grid_dim = grid_dim or {arch.grid_dim()}
+  return setmetatable({params = of_kernel(params),
+                       num_persistent_clusters = grid_dim[3],
+                       current_work_linear_idx = block_idx[3],
+                       first_work_linear_idx = block_idx[3],
+                       cta_id_in_cluster = {block_idx[1], block_idx[2]}},
+                      Static)
+end
+
+--- Reports whether there is a tile at the current position.
+function Static:is_valid()
+  return core.lt(self.current_work_linear_idx, self.params:total_clusters())
+end
+
+-- Returns the tile of this block at position `i`: tile_idx = {m, n, l},
+-- is_valid_tile.
+local function work_at(self, i)
+  local p = self.params
+  local plane = at_least_one(p.clusters[1] * p.clusters[2])
+  local l = p.one_batch and 0 or i // plane
+  local m, n = in_order(p, p.one_batch and i or i - l * plane)
+  local id, shape = self.cta_id_in_cluster, p.cluster_shape
+  if shape[1] > 1 then m = m * shape[1] + id[1] end
+  if shape[2] > 1 then n = n * shape[2] + id[2] end
+  return schedule.WorkTileInfo({m, n, l}, function()
+    return core.lt(i, p:total_clusters())
+  end)
+end
+
+--- Returns the tile at the current position: tile_idx = {m, n, l},
+-- is_valid_tile.
+function Static:get_current_work()
+  return work_at(self, self.current_work_linear_idx)
+end
+
+--- Returns the first tile.
+function Static:initial_work_tile_info() return self:get_current_work() end
+
+--- Advances to the next position, or by advance_count positions.
+---@param advance_count? integer|cute.Value
+function Static:advance_to_next_work(advance_count)
+  self.current_work_linear_idx = self.current_work_linear_idx
+    + (advance_count or 1) * self.num_persistent_clusters
+end
+
+---------------------------------------------------------------------------
+-- Dynamic tiles from a counter
+---------------------------------------------------------------------------
+
+local Dynamic, Giver, Taker = {}, {}, {}
+Dynamic.__index = Dynamic
+
+--- Makes a scheduler that gives tiles to idle clusters. A cluster's first tile
+-- is that of its index; the others are drawn from a counter in global memory.
+-- This balances tiles that take different times, and blocks that begin late.
+--
+-- One thread of each block, which loads the tiles, has the producer(). That of
+-- a cluster's first block draws numbers, one tile ahead, and sends them to the
+-- blocks' shared memory. The other threads, `consumer_group` in each block,
+-- have consumer()s. Both are used like a StaticPersistentTileScheduler:
+--
+--     local tiles = cute.utils.DynamicPersistentTileScheduler(params, {
+--       counter = counter, consumer_group = Group(Agent.Warp, 8)})
+--     cute.when(is_producer, function()        -- one thread
+--       local work = tiles:producer()
+--       cute.loop(function() return work:is_valid() end, function()
+--         ...                                  -- load work:get_current_work()
+--         work:advance_to_next_work()
+--       end)
+--       work:tail()
+--     end, function() local work = tiles:consumer() ... end)
+--
+-- The counter, an i32, is 0 before and after a launch: the last draw resets it.
+---@param params table from PersistentTileSchedulerParams
+---@param opts table {counter: table, consumer_group: table,
+-- num_stages: integer?, maker: cute.Value?, defer_sync: boolean?}
+-- counter: a tensor of global memory; num_stages: numbers in flight, 2 when
+-- absent; maker, defer_sync: see pipeline.MbarrierArray, PipelineAsync
+---@param block_idx? any[]
+---@param grid_dim? any[]
+function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
+                                                 grid_dim)
+  block_idx = block_idx or {arch.block_idx()}
+  grid_dim = grid_dim or {arch.grid_dim()}
+  local stages, group = opts.num_stages or 2, opts.consumer_group
+  local blocks = params.cluster_shape[1] * params.cluster_shape[2]
+  -- arrivals: the threads that read a number, i.e. consumers, and producers
+  -- that did not draw it
+  local self = setmetatable({params = of_kernel(params), counter = opts.counter,
+    blocks = blocks, group = group, num_stages = stages,
+    scope = blocks > 1 and "cluster" or nil,
+    number = arch.alloc_smem(core.i32, stages),
+    full = sync.MbarrierArray {num_stages = stages, arrivals = 1,
+                               maker = opts.maker},
+    empty = sync.MbarrierArray {num_stages = stages, maker = opts.maker,
+      arrivals = blocks * group.size + blocks - 1},
+    num_persistent_clusters = grid_dim[3], first = block_idx[3],
+    cta_id_in_cluster = {block_idx[1], block_idx[2]}}, Dynamic)
+  if not opts.defer_sync then sync.agent_sync(blocks > 1) end
+  return self
+end
+
+-- Makes an iterator at the cluster's own tile, with its ring at the first
+-- stage.
+local function walker(tiles, class, user)
+  return setmetatable({tiles = tiles, params = tiles.params,
+    cta_id_in_cluster = tiles.cta_id_in_cluster,
+    current_work_linear_idx = tiles.first,
+    state = states.make_pipeline_state(user, tiles.num_stages)}, class)
+end
+
+local function leads() return core.eq(arch.block_idx_in_cluster(), 0) end
+
+-- Draws the next number. Each cluster draws one number more than it has tiles,
+-- so the last draw of all is known.
+local function draw(tiles)
+  local counter, clusters = tiles.counter, tiles.num_persistent_clusters
+  local drawn = arch.atomic_add(counter.iterator, 1)
+  local last = tiles.params:total_clusters() + clusters - 1
+  branch().when(core.eq(drawn, last), function()
+    arch.store(counter.iterator, 0, {sem = "relaxed", scope = "gpu"})
+  end)
+  return drawn + clusters
+end
+
+--- Makes the iterator of the loading thread; the cluster's first block draws.
+function Dynamic:producer()
+  local work = walker(self, Giver, "producer")
+  if self.blocks == 1 then work.next = draw(self); return work end
+  work.next = 0
+  branch().when(leads(), function() work.next = draw(self) end)
+  return work
+end
+
+--- Makes the iterator of a consumer.
+function Dynamic:consumer() return walker(self, Taker, "consumer") end
+
+-- Waits for a number that was sent and returns it.
+local function take(work, phase)
+  local tiles, index = work.tiles, work.state.index
+  tiles.full:wait(index, phase, tiles.scope)
+  local drawn = arch.load(tiles.number + index)
+  return drawn
+end
+
+local function give_back(work)
+  work.tiles.empty:arrive(work.state.index, work.tiles.scope and 0,
+                          work.tiles.scope)
+end
+
+-- Sends a number to all blocks of the cluster; a single block just stores it.
+local function send(work)
+  local tiles, index = work.tiles, work.state.index
+  tiles.empty:wait(index, work.state.phase, tiles.scope)
+  if tiles.blocks == 1 then
+    arch.store(tiles.number + index, work.next)
+    tiles.full:arrive(index)
+  else
+    tiles.full:arrive_and_expect_tx(index, 4)
+    for rank = 0, tiles.blocks - 1 do
+      arch.store_async_dsmem(tiles.number + index, work.next,
+                             tiles.full:get_barrier(index), rank)
+    end
+  end
+  work.current_work_linear_idx = work.next
+  work.next = draw(tiles)
+end
+
+--- Advances to the next position.
+function Giver:advance_to_next_work()
+  if self.tiles.blocks == 1 then send(self)
+  else
+    branch().when(leads(), function() send(self) end, function()
+      self.tiles.full:arrive_and_expect_tx(self.state.index, 4)
+      self.current_work_linear_idx = take(self, self.state.phase ~ 1)
+      give_back(self)
+    end)
+  end
+  self.state:advance()
+end
+
+--- Waits until all blocks have read the sent numbers, before shared memory is
+-- released.
+function Giver:tail()
+  local tiles = self.tiles
+  if tiles.blocks == 1 then return end
+  branch().when(leads(), function()
+    for _ = 1, tiles.num_stages do
+      tiles.empty:wait(self.state.index, self.state.phase)
+      self.state:advance()
+    end
+  end)
+end
+
+--- Advances to the next position, or by advance_count positions.
+---@param advance_count? integer|cute.Value
+function Taker:advance_to_next_work(advance_count)
+  local function one()
+    self.current_work_linear_idx = take(self, self.state.phase)
+    arch.sync_warp()
+    if self.tiles.group.agent == "thread" then give_back(self)
+    else
+      branch().when(core.eq(arch.lane_idx(), 0), function()
+        give_back(self)
+      end)
+    end
+    self.state:advance()
+  end
+  if (advance_count or 1) == 1 then return one() end
+  for _ in trace().range(advance_count) do  -- nothing is sent after the last
+    branch().when(self:is_valid(), one)
+  end
+end
+
+for _, class in ipairs {Giver, Taker} do
+  class.__index = class
+  class.is_valid = Static.is_valid
+  class.get_current_work = Static.get_current_work
+  class.initial_work_tile_info = Static.initial_work_tile_info
+end
+
+---------------------------------------------------------------------------
+-- Stream-K: the last tiles are split along K
+---------------------------------------------------------------------------
+
+local StreamK = {}
+StreamK.__index = StreamK
+
+--- Makes a scheduler of tiles and parts of tiles, such that all clusters end at
+-- about the same time.
+--
+--     steps   0       1       2       3       4       5       6    tiles
+--             |-------|---+---|-------|-------|---+---|-------|
+--     range   |     0     |     1     |     2     |     3     |
+--
+-- Clusters at different steps read different parts of A and B, which L2 must
+-- hold. With `equal` = n, two waves are whole. Each remaining tile, here 2, is
+-- split into equal parts, as many as there are clusters for, n at most:
+--
+--     range   | 0 | 1 | 2 | 3 |       0 and 2 after their whole tiles
+--
+-- The cluster with a tile's first step finishes the tile; clusters with other
+-- steps of it store partial sums for that cluster. Partial sums are stored
+-- before any wait. The range after a tile's first one belongs to a cluster that
+-- began earlier. So the finishing cluster does not wait for long, and always
+-- ends.
+--
+--     local tiles = cute.utils.StreamKTileScheduler(params, k_tiles)
+--     cute.loop(function() return tiles:is_valid() end, function()
+--       local w = tiles:get_current_work()
+--       ...                    -- w.k_count tiles along K, from w.k_first on
+--       cute.when(cute.eq(w.k_first, 0), function()
+--         local from = w.range + 1       -- others' sums, always in this order
+--         cute.loop(function() return tiles:has_part(from, w) end, function()
+--           ...                          -- wait for those of `from`, add them
+--           from = from + 1
+--         end)
+--         ...                            -- and store the tile
+--       end, function() ... end)         -- leave sums as those of w.range
+--       tiles:advance_to_next_work()
+--     end)
+--
+-- A cluster has one range and stores partial sums at most once, so one buffer
+-- for each range is sufficient. Parts of less than `least` steps are merged
+-- with their neighbour. If all waves are whole, no tile is split.
+---@param params table from PersistentTileSchedulerParams
+---@param k_tiles any number of tiles along K, 1 or more
+---@param opts? {least: integer, equal: integer} least: 1 when absent
+---@param block_idx? any[] that of the launch when absent, like grid_dim
+---@param grid_dim? any[]
+function schedule.StreamKTileScheduler(params, k_tiles, opts, block_idx,
+                                       grid_dim)
+  opts = opts or {}
+  if math.type(k_tiles) and k_tiles < 1 then
+    core.bad_argument(2, "1 tile along K or more", k_tiles)
+  end
+  block_idx = block_idx or {arch.block_idx()}
+  grid_dim = grid_dim or {arch.grid_dim()}
+  local clusters = at_least_one(grid_dim[3])
+  local total = of_kernel(params):total_clusters()
+  local self = setmetatable({params = params, k_tiles = k_tiles,
+    num_persistent_clusters = clusters, range = clusters - 1 - block_idx[3],
+    current_work_linear_idx = block_idx[3],
+    cta_id_in_cluster = {block_idx[1], block_idx[2]}}, StreamK)
+  local waves = total // clusters
+  local rest = total - waves * clusters
+  if opts.equal then
+    self.whole = waves * clusters
+    self.parts = core.min(clusters // core.max(rest, 1),
+                          core.min(positive("equal", opts.equal), k_tiles))
+  else
+    self.least = positive("least", opts.least or 1)
+    self.whole = core.where(core.gt(rest, 0), core.max(waves - 1, 0), waves)
+      * clusters
+    local steps = (total - self.whole) * k_tiles
+    self.each = steps // clusters
+    self.further = steps - self.each * clusters
+  end
+  self.at, self.stop = self:first_step(self.range),
+    self:first_step(self.range + 1)
+  return self
+end
+
+--- Returns the first step of a range, counted over all split tiles.
+function StreamK:first_step(range)
+  local k = self.k_tiles
+  if self.parts then
+    local rest = self.params:total_clusters() - self.whole
+    local tile = range // self.parts
+    local part = range - tile * self.parts
+    return core.where(core.lt(tile, rest), tile * k + part * k // self.parts,
+                      rest * k)
+  end
+  local step = range * self.each + core.min(range, self.further)
+  if self.least == 1 then return step end
+  local tile, least = step // k, self.least
+  local inside = step - tile * k
+  return core.where(core.lt(inside, least), tile * k,
+    core.where(core.lt(k - inside, least), (tile + 1) * k, step))
+end
+
+-- Reports whether the current position is in this cluster's range. With equal
+-- parts, a cluster that finishes a tile does so last, when the other parts are
+-- ready.
+local function in_range(self)
+  local inside = core.lt(self.at, self.stop)
+  if not self.parts then return inside end
+  local k = self.k_tiles
+  return inside & (core.gt(self.at - self.at // k * k, 0)
+    | core.ge(self.current_work_linear_idx, self.whole))
+end
+
+--- Reports whether there is work at the current position.
+function StreamK:is_valid()
+  return core.lt(self.at, self.stop)
+    | core.lt(self.current_work_linear_idx, self.whole)
+end
+
+--- Returns the work at the current position: tile_idx = {m, n, l}; k_first and
+-- k_count: the tiles along K; range: this cluster's.
+function StreamK:get_current_work()
+  local k, divided = self.k_tiles, in_range(self)
+  local tile = self.at // k
+  local inside = self.at - tile * k
+  local w = work_at(self, core.where(divided, self.whole + tile,
+                                     self.current_work_linear_idx))
+  w.k_first = core.where(divided, inside, 0)
+  w.k_count = core.where(divided, core.min(k - inside, self.stop - self.at), k)
+  w.range = self.range
+  w.last_step = core.where(divided, (tile + 1) * k, 0)
+  return w
+end
+
+--- Returns the first work.
+function StreamK:initial_work_tile_info() return self:get_current_work() end
+
+--- Reports whether range `from`, after that of work `w`, begins inside w's
+-- tile.
+function StreamK:has_part(from, w)
+  return core.lt(self:first_step(from), w.last_step)
+end
+
+--- Advances to the next position.
+function StreamK:advance_to_next_work()
+  local divided = in_range(self)
+  local next_tile = (self.at // self.k_tiles + 1) * self.k_tiles
+  self.at = core.where(divided, core.min(next_tile, self.stop), self.at)
+  self.current_work_linear_idx = self.current_work_linear_idx
+    + core.where(divided, 0, self.num_persistent_clusters)
+end
+
+---------------------------------------------------------------------------
+-- Hilbert curve
+---------------------------------------------------------------------------
+
+local function sgn(x) return x > 0 and 1 or x < 0 and -1 or 0 end
+
+-- Calls visit(x, y) along a curve through a rectangle of any extents, from (x,
+-- y) along (ax, ay) with width (bx, by); consecutive points are neighbours. It
+-- splits into halves and quarters like Hilbert's curve and leaves odd extents
+-- to the last part: J. Cerveny's generalised Hilbert curve (2018).
+local function walk(x, y, ax, ay, bx, by, visit)
+  local w, h = math.abs(ax + ay), math.abs(bx + by)
+  local dax, day, dbx, dby = sgn(ax), sgn(ay), sgn(bx), sgn(by)
+  if h == 1 or w == 1 then
+    local n, dx, dy = w, dax, day
+    if h ~= 1 then n, dx, dy = h, dbx, dby end
+    for i = 0, n - 1 do visit(x + i * dx, y + i * dy) end
+    return
+  end
+  local ax2, ay2, bx2, by2 = ax // 2, ay // 2, bx // 2, by // 2
+  if 2 * w > 3 * h then
+    if math.abs(ax2 + ay2) % 2 == 1 and w > 2 then
+      ax2, ay2 = ax2 + dax, ay2 + day
+    end
+    walk(x, y, ax2, ay2, bx, by, visit)
+    walk(x + ax2, y + ay2, ax - ax2, ay - ay2, bx, by, visit)
+    return
+  end
+  if math.abs(bx2 + by2) % 2 == 1 and h > 2 then
+    bx2, by2 = bx2 + dbx, by2 + dby
+  end
+  walk(x, y, bx2, by2, ax2, ay2, visit)
+  walk(x + bx2, y + by2, ax, ay, bx - bx2, by - by2, visit)
+  walk(x + (ax - dax) + (bx2 - dbx), y + (ay - day) + (by2 - dby),
+       -bx2, -by2, -(ax - ax2), -(ay - ay2), visit)
+end
+
+--- Returns the positions of an m by n grid of clusters along a generalised
+-- Hilbert curve, on which consecutive positions are neighbours: a host tensor
+-- of i32 for the order of PersistentTileSchedulerParams.
+---@param m integer
+---@param n integer
+---@return table tensor (m * n) of i32, m + n * 65536
+function schedule.hilbert_tile_order(m, n)
+  if m < 1 or n < 1 or m > 65535 or n > 32767 then
+    core.fail("bad-argument", ("hilbert_tile_order: %d x %d tiles; 1 to "
+      .. "65535 x 32767 can be"):format(m, n))
+  end
+  local b, at = core.buffer(core.i32, m * n), 0
+  local function visit(x, y)
+    b[at], at = x | y << 16, at + 1
+  end
+  if m >= n then walk(0, 0, m, 0, 0, n, visit)
+  else walk(0, 0, 0, n, m, 0, visit) end
+  return core.make_tensor(b, core.make_layout(m * n))
+end
+
+sign.class("PersistentTileSchedulerParams", Params,
+  "total_clusters() get_grid_shape(max_active_clusters: integer)", "order")
+sign.class("StaticPersistentTileScheduler", Static, [[
+  is_valid() get_current_work() initial_work_tile_info()
+  advance_to_next_work(advance_count?: integer|value)
+]])
+local WALK = "is_valid() get_current_work() initial_work_tile_info() "
+sign.class("DynamicPersistentTileScheduler", Dynamic, "producer() consumer()",
+           "group scope")
+sign.class("DynamicTileProducer", Giver,
+           WALK .. "advance_to_next_work() tail()")
+sign.class("DynamicTileConsumer", Taker,
+           WALK .. "advance_to_next_work(advance_count?: integer|value)")
+sign.class("StreamKTileScheduler", StreamK, [[
+  is_valid() get_current_work() initial_work_tile_info()
+  first_step(range: integer|value) has_part(from: integer|value, w: table)
+  advance_to_next_work()
+]])
+
+return sign.public("utils.", schedule, [[
+  PersistentTileSchedulerParams(problem_shape_ntile_mnl: table,
+    cluster_shape_mnk?: table,
+    opts?: integer|value|{order raster_along_m swizzle_size},
+    raster_along_m?: boolean)
+  StaticPersistentTileScheduler(params: PersistentTileSchedulerParams,
+    block_idx?: table, grid_dim?: table)
+  DynamicPersistentTileScheduler(params: PersistentTileSchedulerParams,
+    opts: {consumer_group counter defer_sync maker num_stages},
+    block_idx?: table, grid_dim?: table)
+  StreamKTileScheduler(params: PersistentTileSchedulerParams,
+    k_tiles: integer|value, opts?: {equal least},
+    block_idx?: table, grid_dim?: table)
+  WorkTileInfo(tile_idx: table, is_valid_tile: boolean|value|function)
+  hilbert_tile_order(m: integer, n: integer)
+]])

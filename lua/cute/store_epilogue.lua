@@ -1,0 +1,154 @@
+--- Stores the accumulators of a tile by TMA, part by part through a ring of
+-- buffers in shared memory, as the epilogues of Hopper's GEMMs do.
+--
+-- A part is EN columns of the rows that all threads of the MMA hold. It is
+-- converted, stored by stmatrix if its type has 16 bits, and copied by one
+-- thread while the next part goes to another buffer.
+local core = require "cute.core"
+local cute = require "cute"
+local hopper = require "cute.hopper"
+local _ = cute._
+
+local epilogue = {}
+
+local Epilogue = {}
+Epilogue.__index = Epilogue
+
+-- Returns the atom that stores EN columns: that of utils.get_smem_store_op, or
+-- half of it if it has too many columns.
+local function store_atom(dtype, major, columns)
+  if dtype.bits ~= 16 then
+    return cute.make_copy_atom("UniversalCopy", dtype,
+                               dtype.bits * (major == "m" and 1 or 2))
+  elseif columns % 16 == 0 then
+    return hopper.get_smem_store_op(major == "m" and "col" or "row", dtype)
+  end
+  return cute.make_copy_atom(major == "m" and "SM90_U16x4_STSM_T"
+    or "SM90_U32x2_STSM_N", dtype)
+end
+
+--- Makes an object that stores accumulators to a tensor: store(acc, at, f) and,
+-- after all tiles, tail().
+--
+-- `smem` (EM,EN,STAGES) is in shared memory, with the layout that `atom` was
+-- made with (utils.make_smem_layout_epi); EM is the rows of the MMA. `coords`
+-- are the atom's coordinates, (M,N) or (M,N,L). major: the contiguous mode of
+-- smem, "n" when absent. barrier: synchronizes the threads of the MMA, all of
+-- the block when absent. thread: this thread's index among them.
+---@param o table {mma: any, atom: any, coords: any, smem: any, thread: any?,
+-- barrier: any?, major: string?, cache_policy: any?}
+function epilogue.new(o)
+  local smem, mma = o.smem, o.mma
+  local EM, EN, stages = cute.size(smem, 0), cute.size(smem, 1),
+    cute.size(smem, 2)
+  local tile = mma.tile_size_mnk
+  if EM ~= tile[1] or tile[2] % EN ~= 0 then
+    core.fail("shape-mismatch", ("tiles.epilogue: parts of %d x %d of an MMA "
+      .. "of %d x %d: as many rows, and a divisor of its columns, are needed")
+      :format(EM, EN, tile[1], tile[2]))
+  end
+  if o.major and o.major ~= "m" and o.major ~= "n" then
+    core.fail("bad-argument", ('tiles.epilogue: major = %s: "n" or "m"')
+      :format(core.show(o.major)))
+  end
+  local thread = o.thread or (cute.arch.thread_idx())
+  local dtype = smem.element_type
+  local atom = store_atom(dtype, o.major, EN)
+  local r2s = cute.make_tiled_copy_S(atom,
+                                     cute.make_tiled_copy_C_atom(atom, mma))
+  local slice = r2s:get_slice(thread)
+  local shape = slice:partition_S(smem(_, _, 0)).shape      -- (CPY,CPY_M,CPY_N)
+  local rest = cute.rank(o.coords) > 2 and {_, _, _} or {_, _}
+  local gD = cute.local_tile(o.coords, {EM, EN}, rest)      -- (EM,EN,m,n,l)
+  local from, to = cute.nvgpu.cpasync.tma_partition(o.atom, 0,
+    cute.make_layout(1), cute.group_modes(smem, 0, 2),
+    cute.group_modes(gD, 0, 2))
+  local barrier = o.barrier
+  return setmetatable({
+    r2s = r2s, atom = o.atom, from = from, to = to, stages = stages,
+    part = cute.make_rmem_tensor(shape, dtype),
+    smem = slice:partition_D(smem), buffer = 0, parts = tile[2] // EN,
+    count = {cute.size(gD, 2), cute.size(gD, 3)}, leader = cute.eq(thread, 0),
+    matrices = #rest == 3, hint = o.cache_policy,
+    pipe = cute.pipeline.PipelineTmaStore {
+      num_stages = math.max(stages - 1, 1)},
+    meet = barrier and function() barrier:arrive_and_wait() end
+      or cute.arch.sync_threads}, Epilogue)
+end
+
+-- Fills the part with values first to first + n of a fragment, through f, in
+-- its type.
+local function fill(self, acc, first, f)
+  local part = self.part
+  local sums = cute.make_rmem_tensor(part.shape, acc.element_type)
+  for v = 0, cute.size(part) - 1 do sums[v] = acc[first + v] end
+  local x = sums:load()
+  if f then x = f(x) end
+  part:store(x:to(part.element_type))
+end
+
+-- Copies the buffer to the part at {m, n} of D. A box that begins outside D is
+-- skipped.
+local function send(self, m, n, l, buffer)
+  local from = self.from(_, buffer)
+  local to = self.matrices and self.to(_, m, n, l) or self.to(_, m, n)
+  local inside = core.lt(m, self.count[1]) & core.lt(n, self.count[2])
+  cute.when(self.leader, function()
+    cute.when(inside, function()
+      cute.copy(self.atom, from, to, {cache_policy = self.hint})
+    end)
+    self.pipe:producer_commit()
+  end)
+end
+
+-- Makes the leader wait until the buffer of the next part is free.
+local function free(self)
+  cute.when(self.leader, function() self.pipe:producer_acquire() end)
+end
+
+--- Stores the accumulators (MMA,MMA_M,MMA_N) of tile {m, n[, l]} of D; elements
+-- outside D are dropped. f converts a vector of accumulators to the values to
+-- store.
+---@param acc any
+---@param at any[]
+---@param f? fun(sums: cute.Vector): cute.Vector
+function Epilogue:store(acc, at, f)
+  local retiled = self.r2s:retile(acc)                      -- (V,MMA_M,MMA_N)
+  local V, MM, MN = cute.size(acc, 0), cute.size(acc, 1), cute.size(acc, 2)
+  local parts, each = self.parts, cute.size(self.part)
+  if V ~= parts * each then
+    core.fail("shape-mismatch", ("tiles.epilogue: accumulators with %d values "
+      .. "of an MMA, of which a part has %d, are not those of the MMA's %d "
+      .. "parts"):format(V, each, parts))
+  end
+  for j = 0, MN - 1 do
+    for m = 0, MM - 1 do
+      for i = 0, parts - 1 do
+        local buffer = self.buffer
+        if self.stages == 1 then
+          free(self)
+          self.meet()
+        end
+        fill(self, retiled, (j * MM + m) * V + i * each, f)
+        cute.copy(self.r2s, self.part, self.smem(_, _, _, buffer))
+        cute.arch.fence_view_async_shared()
+        if self.stages > 1 then free(self) end
+        self.meet()
+        send(self, at[1] * MM + m, (at[2] * MN + j) * parts + i, at[3] or 0,
+             buffer)
+        self.buffer = (buffer + 1) % self.stages
+      end
+    end
+  end
+end
+
+--- Waits until all stores have read shared memory.
+function Epilogue:tail()
+  cute.when(self.leader, function() self.pipe:producer_tail() end)
+end
+
+require "cute.lang.signature".class("Epilogue", Epilogue, [[
+  store(acc: tensor, at: table, f?: function) tail()
+]])
+
+return epilogue

@@ -1,0 +1,138 @@
+--- What multiprocessors (SMs) hold: one table for all who ask what a kernel
+-- will meet on a card that is not there.
+--
+-- Limits are those of NVIDIA's own occupancy calculation (cuda_occupancy.h,
+-- CUDA 13.0) and of "CUDA C++ Programming Guide", technical specifications;
+-- what a block may have of shared memory, and which instructions there are, is
+-- core/ir/target.h's.
+local core = require "cute.core"
+
+local targets = {}
+
+local KIB, MIB = 1 << 10, 1 << 20
+
+-- sm, threads, blocks, KiB of shared memory of an SM, and its barriers, which
+-- are no limit before sm_90.
+local LIMITS = {}
+for _, row in ipairs {
+  {70, 2048, 32, 96}, {72, 2048, 32, 96}, {75, 1024, 16, 64},
+  {80, 2048, 32, 164}, {86, 1536, 16, 100}, {87, 1536, 16, 164},
+  {88, 1536, 16, 164}, {89, 1536, 24, 100}, {90, 2048, 32, 228, 64},
+  {100, 2048, 32, 228, 64}, {103, 2048, 32, 228, 64},
+  {110, 1536, 24, 228, 24}, {120, 1536, 24, 100, 24},
+  {121, 1536, 24, 100, 24},
+} do
+  local new = row[1] >= 80
+  LIMITS[row[1]] = {sm = row[1], threads = row[2], blocks = row[3],
+    shared = row[4] * KIB, barriers = row[5], reserved = new and KIB or 0,
+    shared_unit = new and 128 or 256, registers = 65536, register_unit = 256,
+    thread_registers = 255, block_threads = 1024, quarters = 4}
+end
+
+--- What an SM of an architecture holds: threads, blocks, shared (bytes),
+-- barriers (nil: no limit), registers; reserved: bytes of shared memory that
+-- each block takes besides; shared_unit, register_unit (of a warp): in what
+-- they are dealt out; thread_registers, block_threads: the most of one.
+---@param sm integer 80, 90, ...
+---@return table
+function targets.limits(sm)
+  return LIMITS[sm]
+    or core.fail("wrong-arch", ("no limits of sm_%s"):format(tostring(sm)))
+end
+
+--- Multiprocessors of the machine that the simulator is.
+---@param sm integer
+---@return integer
+function targets.sms(sm) return sm < 90 and 108 or 132 end
+
+-- SMs of an H100 and an H200 that can share a cluster: a cluster's blocks lie
+-- in one group, each group has room for whole clusters. The last four take
+-- clusters of 1 and 2 alone. The rule gives all 41 numbers that the driver
+-- gave, for 1, 2 and 8 blocks to an SM.
+local GROUPS, GROUPED = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2}, 132
+
+--- Clusters that run at once, on a card that is not there.
+---@param sms integer multiprocessors; fewer than the card's are a limit of
+-- those that take part
+---@param size integer blocks of a cluster
+---@param blocks? integer of an SM, 1 when absent
+---@return integer
+function targets.clusters(sms, size, blocks)
+  blocks = blocks or 1
+  local all = sms * blocks // size
+  if size == 1 or sms > GROUPED then return all end
+  local most = 0
+  for _, g in ipairs(GROUPS) do
+    if g >= size then most = most + g * blocks // size end
+  end
+  return math.min(most, all)
+end
+
+--- The card that the simulator stands for.
+targets.H100 = {arch = "sm_90a", sms = 132, l2_bytes = 50 * MIB}
+
+local function round_up(x, unit) return (x + unit - 1) // unit * unit end
+
+--- How many blocks an SM holds at once, and what of it each limit would allow:
+-- {blocks =, by = {"registers", ...}, limits = {registers =, shared =,
+-- threads =, blocks =, barriers =}}. by: the limits that are reached; blocks of
+-- 0: not even one fits.
+---@param sm integer
+---@param block table {threads: integer, registers: integer?, shared: integer?,
+-- barriers: integer?} registers: of a thread, nil where they are not known;
+-- shared: bytes of a block
+---@return table
+function targets.occupancy(sm, block)
+  local t = targets.limits(sm)
+  local warps = (block.threads + 31) // 32
+  local limits = {blocks = t.blocks,
+                  threads = block.threads <= t.block_threads
+                    and t.threads // 32 // warps or 0}
+  local shared = block.shared or 0
+  local taken = round_up(shared + t.reserved, t.shared_unit)
+  if shared > core.smem_budget(sm) then limits.shared = 0
+  elseif taken > 0 then limits.shared = t.shared // taken end
+  if block.registers then
+    local warp = round_up(math.max(block.registers, 1) * 32, t.register_unit)
+    local quarter = t.registers // t.quarters // warp  -- warps of a quarter
+    limits.registers = quarter * t.quarters // warps
+    if warp * round_up(warps, t.quarters) > t.registers
+      or block.registers > t.thread_registers then
+      limits.registers = 0
+    end
+  end
+  if t.barriers and (block.barriers or 0) > 0 then
+    limits.barriers = t.barriers // block.barriers
+  end
+  local blocks, by = math.huge, {}
+  for _, n in pairs(limits) do blocks = math.min(blocks, n) end
+  for name, n in pairs(limits) do
+    if n == blocks then by[#by + 1] = name end
+  end
+  table.sort(by)
+  return {blocks = blocks, by = by, limits = limits}
+end
+
+--- Rejects a cooperative launch of more blocks than run at once on the machine
+-- that the simulator is, by all but registers.
+---@param p table prepared
+---@param grid integer[]
+function targets.check_resident(p, grid)
+  local sm, block, info = p.device.sm, p.block, p.program.info
+  local threads = block[1] * block[2] * block[3]
+  local found = targets.occupancy(sm, {threads = threads, shared = info.smem,
+                                       barriers = info.barriers})
+  local blocks, sms = grid[1] * grid[2] * grid[3], targets.sms(sm)
+  local c = p.program.cluster
+  local size = c[1] * c[2] * c[3]
+  local most = targets.clusters(sms, size, found.blocks) * size
+  if blocks <= most then return end
+  core.fail("bad-launch", ("kernel %s: a cooperative grid of %d blocks, of %d "
+    .. "threads with %d bytes of shared memory each, is more than sm_%d runs "
+    .. "at once\n  let each block do more: at most %d blocks run%s, %d on a "
+    .. "multiprocessor, limited by %s"):format(info.name, blocks, threads,
+    info.smem, sm, most, size > 1 and (" in %d clusters of %d"):format(
+    most // size, size) or "", found.blocks, table.concat(found.by, " and ")))
+end
+
+return targets

@@ -1,0 +1,110 @@
+--- Methods that the workshop adds to the simulator's report.
+local core = require "cute.core"
+local columns = require "cutelua.text.columns"
+local simreport = require "cute.lang.simreport"
+local source = require "cute.lang.source"
+
+local Report = {}
+
+local function recorded(report)
+  if report.requests then return end
+  core.fail("bad-argument", "this report has no requests: launch with record = "
+    .. "true, or call k(...):profile {...}")
+end
+
+--- Returns the lines with bank conflicts, the worst first, for a report with
+-- recorded accesses: see cutelua.profile.conflict.
+---@return table[]
+function Report:conflicts()
+  recorded(self)
+  return require "cutelua.profile.conflict".list(self)
+end
+
+-- Draws the accesses to one of its shared tensors, for cute.draw.
+function Report:__draw(opts)
+  recorded(self)
+  return require "cutelua.profile.conflict".picture(self, opts)
+end
+
+--- Finds layouts for the shared tensors that have conflicts, or for the one
+-- with that name: see cutelua.profile.swizzle.
+---@param name? string
+---@return table[]
+function Report:find_swizzle(name)
+  recorded(self)
+  return require "cutelua.profile.swizzle".of_report(self, name)
+end
+
+-- Fields of a fault that programs get unchanged.
+local FIELDS = {"kind", "message", "line", "line2", "tensor", "offset",
+  "coord", "layout", "block", "thread", "other", "count", "lack", "leads",
+  "way", "loop", "outside"}
+
+--- Returns a fault in the form that docs/errors.md describes for programs.
+---@param r table an element of report.reports
+---@return table
+function Report.plain(r)
+  local out = {advice = simreport.words_on(r),
+               file = r.file and source.short(r.file),
+               file2 = r.file2 and source.short(r.file2),
+               loop_file = r.loop_file and source.short(r.loop_file)}
+  for _, k in ipairs(FIELDS) do out[k] = r[k] end
+  return out
+end
+
+--- Returns the report as JSON: docs/errors.md describes its form.
+---@return string
+function Report:json()
+  local out = {form = 1, kind = "simulator", kernel = self.kernel,
+               ok = self.ok, stopped = self.stopped, faults = {}, lines = {},
+               instructions = self.instructions, blocks = self.ctas,
+               seconds = self.seconds}
+  for i, r in ipairs(self.reports) do out.faults[i] = Report.plain(r) end
+  local notes = self:notes()
+  out.notes = notes[1] and notes or nil
+  for i, s in ipairs(self.lines) do
+    local line = {file = source.short(s.file or "?")}
+    for k, v in pairs(s) do line[k] = line[k] or v end
+    out.lines[i] = line
+  end
+  return require "cutelua.text.json".encode(out)
+end
+
+local function ratio(a, b)
+  return b > 0 and ("%.2f"):format(a / b) or "-"
+end
+
+--- Returns memory traffic by line, as a table in text.
+---@return string
+function Report:traffic()
+  local rows = {{"line", "op", "tensors", "count", "wavefronts", "conflicts",
+                 "sectors/request", "efficiency"}}
+  for _, s in ipairs(self.lines) do
+    local tensors = s.shared or s.global or ""
+    if s.shared and s.global then
+      tensors = ("%s > %s"):format(s.out and s.shared or s.global,
+                                   s.out and s.global or s.shared)
+    end
+    rows[#rows + 1] = {
+      simreport.at(s.file, s.line) or "?", s.op, tensors, tostring(s.count),
+      s.wavefronts > 0 and tostring(s.wavefronts) or "-",
+      s.wavefronts > 0 and tostring(s.conflicts) or "-",
+      ratio(s.sectors, s.requests),
+      s.sectors > 0 and ("%d%%"):format(s.least_sectors * 100 // s.sectors)
+        or "-"}
+  end
+  return core.visible(columns.table(rows, 3), true)
+end
+
+--- Returns the sum of a field over the lines whose op matches a pattern.
+---@param field string
+---@param op? string
+function Report:total(field, op)
+  local n = 0
+  for _, s in ipairs(self.lines) do
+    if not op or s.op:find(op) then n = n + s[field] end
+  end
+  return n
+end
+
+return Report

@@ -1,0 +1,115 @@
+--- Bar charts as SVG text, for pages about measurements.
+--
+--     local svg = chart.bars {
+--       title = "bf16 GEMM, H200", unit = "of cuBLAS",
+--       series = {"2048", "4096"},
+--       groups = {{label = "gemm_base", values = {0.52, 0.54}}},
+--       mark = 1.0,  -- a line across, with the name `rival`
+--     }
+local html = require "cutelua.text.html"
+
+local chart = {}
+
+local COLORS = {"#4c78a8", "#f58518", "#54a24b", "#b279a2", "#9d755d"}
+local BAR, GAP, LEFT, PLOT, TOP = 14, 12, 150, 420, 56
+
+local function text(out, x, y, words, more)
+  out[#out + 1] = ('<text x="%g" y="%g"%s>%s</text>'):format(x, y,
+    more and " " .. more or "", html.escape(words))
+end
+
+-- Returns the end of the axis: a round number at or above the largest value.
+local function round_up(x)
+  if x <= 0 then return 1 end
+  local unit = 10.0 ^ math.floor(math.log(x, 10))
+  for _, m in ipairs {1, 1.2, 1.5, 2, 3, 4, 5, 6, 8, 10} do
+    if m * unit >= x * 0.999999 then return m * unit end
+  end
+end
+
+local function scale_of(spec)
+  local most = spec.mark or 0
+  for _, g in ipairs(spec.groups) do
+    for _, v in ipairs(g.values) do most = math.max(most, v or 0) end
+  end
+  return round_up(most)
+end
+
+local function legend(out, spec)
+  local x = LEFT
+  for i, name in ipairs(spec.series) do
+    out[#out + 1] = ('<rect x="%g" y="34" width="10" height="10" fill="%s"/>')
+      :format(x, COLORS[(i - 1) % #COLORS + 1])
+    text(out, x + 14, 43, name)
+    x = x + 30 + 7 * utf8.len(name)
+  end
+end
+
+local function group(out, g, y, most)
+  local n = #g.values
+  text(out, LEFT - 8, y + n * BAR / 2 + 4, g.label, 'text-anchor="end"')
+  for i, v in ipairs(g.values) do
+    if v then
+      local w = math.max(1, v / most * PLOT)
+      out[#out + 1] = ('<rect x="%g" y="%g" width="%.1f" height="%g" '
+        .. 'fill="%s"/>'):format(LEFT, y + (i - 1) * BAR, w, BAR - 2,
+        COLORS[(i - 1) % #COLORS + 1])
+      text(out, LEFT + w + 4, y + i * BAR - 4, ("%.3g"):format(v),
+           'font-size="10"')
+    end
+  end
+end
+
+--- Returns a chart of horizontal bars, one group of bars below another.
+---@param spec table {title: string, unit: string?, series: string[],
+-- groups: table[], mark: number?, rival: string?}
+---@return string svg
+function chart.bars(spec)
+  local most, out = scale_of(spec), {}
+  local height = TOP
+  for _, g in ipairs(spec.groups) do height = height + #g.values * BAR + GAP end
+  text(out, 8, 20, spec.title, 'font-size="14" font-weight="bold"')
+  legend(out, spec)
+  local y = TOP
+  for _, g in ipairs(spec.groups) do
+    group(out, g, y, most)
+    y = y + #g.values * BAR + GAP
+  end
+  if spec.mark then
+    local x = LEFT + spec.mark / most * PLOT
+    out[#out + 1] = ('<line x1="%g" y1="%g" x2="%g" y2="%g" stroke="#888" '
+      .. 'stroke-dasharray="4 3"/>'):format(x, TOP - 4, x, y)
+    text(out, x, y + 12, spec.rival or "", 'text-anchor="middle"')
+  end
+  text(out, LEFT, y + 12, spec.unit or "")
+  return ('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" '
+    .. 'font-family="sans-serif" font-size="12">\n'
+    .. '<rect width="100%%" height="100%%" fill="white"/>\n%s\n</svg>\n')
+    :format(LEFT + PLOT + 60, height + 24, table.concat(out, "\n"))
+end
+
+--- Returns a chart of single bars {label, series, value}: groups by label and
+-- their bars by series, each in order of appearance.
+---@param bars {[1]: string, [2]: string, [3]: number}[]
+---@param spec table of chart.bars, without series and groups
+---@return string svg
+function chart.grouped(bars, spec)
+  local series, groups, place, at = {}, {}, {}, {}
+  for _, bar in ipairs(bars) do
+    local label, name, value = table.unpack(bar)
+    if not place[name] then
+      series[#series + 1] = name
+      place[name] = #series
+    end
+    if not at[label] then
+      at[label] = {label = label, values = {}}
+      groups[#groups + 1] = at[label]
+    end
+    at[label].values[place[name]] = value
+  end
+  local full = {series = series, groups = groups}
+  for k, v in pairs(spec) do full[k] = v end
+  return chart.bars(full)
+end
+
+return chart

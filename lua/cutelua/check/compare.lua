@@ -1,0 +1,414 @@
+--- Compares results of the simulator with those of a GPU, and with a reference
+-- in plain Lua.
+--
+-- A comparison is a table:
+--   with     "reference" or "GPU"
+--   tensor   name of the result; most: the relative error allowed, 0: none
+--   of       number of elements compared; count: number of wrong ones
+--   error    the greatest relative error
+--   low, high  corners of the bounding box of all wrong elements
+--   first    the first of them: coord, got, want; file, line, block, threads,
+--            name and value (of the registers stored) of its writer, if known
+local core = require "cute.core"
+local cute = require "cute"
+local devices = require "cute.lang.devices"
+local memory = require "cute.lang.memory"
+local source = require "cute.lang.source"
+
+local compare = {}
+
+--- The relative error that rounding explains, by type.
+compare.TOLERANCE = {bf16 = 5e-3, f16 = 1e-3, f32 = 1e-5, f64 = 1e-12,
+                     e4m3 = 8e-2, e5m2 = 1.6e-1}
+
+---------------------------------------------------------------------------
+-- Numbers
+---------------------------------------------------------------------------
+
+--- Returns the distance of two numbers relative to the larger of |want| and
+-- scale.
+function compare.distance(got, want, scale)
+  if got == want or got ~= got and want ~= want then return 0 end
+  local d = math.abs(got - want)
+  if d ~= d or d == math.huge then return math.huge end
+  return d / math.max(math.abs(want), scale)
+end
+
+--- Returns the root mean square of n numbers, without infinities and NaNs.
+---@param n integer
+---@param at fun(i: integer): number of 0 to n - 1
+function compare.scale(n, at)
+  local sum, count = 0, 0
+  for i = 0, n - 1 do
+    local x = at(i)
+    if x - x == 0 then sum, count = sum + x * x, count + 1 end
+  end
+  return count > 0 and math.sqrt(sum / count) or 0
+end
+
+---------------------------------------------------------------------------
+-- Comparisons
+---------------------------------------------------------------------------
+
+--- Returns a comparison without elements.
+---@param with string
+---@param tensor string
+---@param most number
+function compare.begin(with, tensor, most)
+  return {with = with, tensor = tensor, most = most, of = 0, count = 0,
+          error = 0}
+end
+
+local function widen(c, coord)
+  c.low, c.high = c.low or {table.unpack(coord)}, c.high or {}
+  for k, x in ipairs(coord) do
+    c.low[k] = math.min(c.low[k], x)
+    c.high[k] = math.max(c.high[k] or x, x)
+  end
+end
+
+--- Adds one element to a comparison, in order.
+---@param c table of compare.begin
+---@param at integer index in its buffer
+---@param coord fun(): integer[]
+---@param bits? boolean the bits differ and should not
+function compare.note(c, at, coord, got, want, scale, bits)
+  c.of = c.of + 1
+  local d = compare.distance(got, want, scale)
+  c.error = math.max(c.error, d)
+  if d <= c.most and not bits then return end
+  c.count = c.count + 1
+  local where = coord()
+  widen(c, where)
+  c.first = c.first or {at = at, coord = where, got = got, want = want}
+end
+
+--- Returns the coordinate of an element of a row-major shape.
+---@param shape integer[]
+---@param at integer
+---@return integer[]
+function compare.row_major(shape, at)
+  local c = {}
+  for i = #shape, 1, -1 do c[i], at = at % shape[i], at // shape[i] end
+  return c
+end
+
+local function flat(t, out)
+  if type(t) ~= "table" then
+    out[#out + 1] = t
+    return out
+  end
+  for _, x in ipairs(t) do flat(x, out) end
+  return out
+end
+
+-- Compares the elements of a result, with buffers got and want.
+local function buffers(with, r, got, want, most)
+  local c = compare.begin(with, r.name, most)
+  if most == 0 and got:equal(want) then
+    c.of = r.n
+    return c
+  end
+  local exact = most == 0 and with == "GPU"
+  local scale = most == 0 and 1
+    or compare.scale(r.n, function(i) return want[r.at(i)] end)
+  for i = 0, r.n - 1 do
+    local at = r.at(i)
+    compare.note(c, at, function() return r.coord(i) end, got[at], want[at],
+                 scale, exact and got:bytes(at, 1) ~= want:bytes(at, 1))
+  end
+  return c
+end
+
+---------------------------------------------------------------------------
+-- Finding an element's writer
+---------------------------------------------------------------------------
+
+local function threads_of(at)
+  local list = {}
+  for lane = 0, 31 do
+    if at.lanes >> lane & 1 == 1 then list[#list + 1] = at.warp * 32 + lane end
+  end
+  return list
+end
+
+--- Returns the last writer of an element, as fields of a comparison's first:
+-- the launch runs again, from the memory that `restore` sets up.
+---@param restore fun(): integer
+---@param program table
+---@param launch table as core.sim_run takes it
+---@param i integer argument number i of the program
+---@param at integer element of its buffer
+function compare.writer(restore, program, launch, i, at)
+  local now, value, ref = memory.keep(program, launch.args), launch.args[i], nil
+  for _, m in ipairs(program.info.mems) do
+    if m.arg == i then ref = ref or m.ref end
+  end
+  local buffer = value[1]
+  local element = at - value[2] * 8 // buffer.dtype.bits
+  local words = {}
+  for k, v in pairs(launch) do words[k] = v end
+  words.debug = function() return false end
+  words.goal = {recall = true, changes = {{mem = ref, element = element}}}
+  restore()
+  local met = core.sim_run(program.fn, words).met
+  now()
+  if not met or not met.line then return {} end
+  local name, first, count = core.sim_value(program.fn, met.ref)
+  return {file = met.file, line = met.line, block = met.block,
+          threads = met.warp >= 0 and threads_of(met) or nil,
+          name = name ~= "" and name or nil,
+          value = name and first + element % count}
+end
+
+--- Adds the writer to a comparison's first element.
+function compare.add_writer(c, ...)
+  for k, v in pairs(compare.writer(...)) do c.first[k] = v end
+end
+
+---------------------------------------------------------------------------
+-- A launch
+---------------------------------------------------------------------------
+
+-- Returns the number of elements of a layout from byte `offset` on, and their
+-- indices and coordinates; those of the buffer, where the layout is unknown.
+local function elements(layout, buffer, offset)
+  local first = offset * 8 // buffer.dtype.bits
+  local ok, n = pcall(function() return layout and cute.size(layout) end)
+  if not (ok and math.type(n) == "integer") then
+    return #buffer - first, function(i) return first + i end,
+           function(i) return {i} end
+  end
+  return n, function(i) return first + layout(i) end,
+         function(i) return flat(cute.idx2crd(i, layout.shape), {}) end
+end
+
+-- Returns the layout of argument i.
+local function layout_of(program, value, i)
+  if value.tma then return core.tma_tensor(value.tma).layout end
+  for _, m in ipairs(program.info.mems) do
+    if m.arg == i then
+      local ok, layout = pcall(cute.layout, m.layout)
+      return ok and layout or nil
+    end
+  end
+end
+
+-- Returns the results of a launch: {name, buffer, i, n, at, coord, written},
+-- ...; all: also its other tensors, which a reference may change.
+local function results_of(program, launch, all)
+  local list = {}
+  for i, a in ipairs(program.info.args) do
+    local v = launch.args[i]
+    if a.pointer and (a.written or all) then
+      local r = {name = a.name, buffer = v[1], i = i, written = a.written}
+      r.n, r.at, r.coord = elements(layout_of(program, v, i), v[1], v[2])
+      list[#list + 1] = r
+    end
+  end
+  return list
+end
+
+--- Returns the GPU, or nil and the reason why there is none.
+function compare.gpu()
+  local simulates = devices.simulates
+  devices.simulates = nil
+  local ok, device, why = pcall(devices.device, "gpu")
+  devices.simulates = simulates
+  why = not ok and tostring(device) or why
+  if not ok or not device then return nil, why:match "^[^(%[\n]*[^(%[\n%s]" end
+  return device
+end
+
+-- Returns the reason why a GPU's bits may differ; nil where they are equal.
+local function why_not_exact(program, v)
+  if v.sums then return "the order of sums" end
+  local name, file, line = core.sim_inexact(program.fn)
+  return name and ("%s (%s:%d)"):format(name, source.short(file), line)
+end
+
+-- Returns copies of the results after f ran the launch.
+local function after(restore, results, f)
+  local out = {}
+  local _, failed = memory.untouched(restore, function()
+    local ok, why = pcall(f)
+    if not ok then return tostring(why) end
+    for i, r in ipairs(results) do out[i] = r.buffer:to(r.buffer.dtype) end
+  end)
+  return not failed and out, failed
+end
+
+local function on_gpu(program, launch, device)
+  local kernel = require "cute.lang.kernel"
+  local p = assert(kernel.elsewhere(program, launch, device))
+  p.output = false
+  p:launch()
+  device.dev:sync()
+end
+
+-- Adds the comparisons of all results with those of another run to v.compared.
+local function add(v, with, results, got, want, most, writer)
+  for i, r in ipairs(results) do
+    local type_ = r.buffer.dtype.name
+    local c = buffers(with, r, got[i], want[i],
+                      most or compare.TOLERANCE[type_] or 0)
+    if c.first then compare.add_writer(c, writer[1], writer[2], writer[3], r.i,
+                                       c.first.at) end
+    if r.written or c.count > 0 then v.compared[#v.compared + 1] = c end
+    if c.count > 0 then v.verdict = "bug" end
+  end
+end
+
+--- Compares a launch's results on the simulator with those of the GPU, if there
+-- is one, and with a reference. Sets fields of the verdict v: compared (a list
+-- of comparisons), gpu (its name) or not_compared (the reason), inexact (why
+-- the GPU's bits may differ).
+---@param v table a verdict without a bug
+---@param program table
+---@param launch table as core.sim_run takes it
+---@param o table {reference: function?, arguments: table?, tolerance: number?,
+-- gpu: boolean?}
+function compare.launch(v, program, launch, o)
+  local device, why
+  if o.gpu ~= false then device, why = compare.gpu() end
+  if o.gpu and not device then core.fail("bad-launch", "check: " .. why) end
+  if device and v.verdict ~= "ok" and not o.gpu then
+    device, why = nil, "not every order is known to end (gpu = true does it)"
+  elseif device and v.results > 1 then
+    device, why = nil, "results depend on the order of threads"
+  end
+  v.compared, v.not_compared = {}, not device and why or nil
+  if not device and not o.reference then return end
+  local all = o.reference ~= nil
+  local restore = memory.keep(program, launch.args, all)
+  local results, words = results_of(program, launch, all), {}
+  for k, x in pairs(launch) do words[k] = x end
+  words.sm = device and device.sm or launch.sm
+  local writer = {restore, program, words}
+  -- As in the search for `ok`: no try_wait fails by chance.
+  local decided = setmetatable({decided = true}, {__index = words})
+  local stopped
+  local ours = assert(after(restore, results, function()
+    stopped = core.sim_run(program.fn, decided).stopped
+  end))
+  if stopped then
+    v.verdict = "incomplete"
+    v.open[#v.open + 1] = {why = "stopped", text = "results were not compared: "
+      .. "a run was stopped"}
+    return
+  end
+  if device then
+    local theirs, failed = after(restore, results, function()
+      on_gpu(program, words, device)
+    end)
+    v.gpu, v.inexact = device.name, why_not_exact(program, v)
+    if theirs then
+      add(v, "GPU", results, ours, theirs, not v.inexact and 0 or o.tolerance,
+          writer)
+    elseif failed:find("[wrong-arch]", 1, true)
+      or failed:find("[no-nvrtc]", 1, true) then
+      v.gpu, v.not_compared = nil, failed
+    else
+      v.verdict, v.failed = "bug", failed
+    end
+  end
+  if o.reference then
+    local theirs, failed = after(restore, results, function()
+      o.reference(table.unpack(o.arguments, 1, o.arguments.n))
+    end)
+    if not theirs then error(failed, 0) end
+    add(v, "reference", results, ours, theirs, o.tolerance, writer)
+  end
+end
+
+--- Returns a function of patches (core.sim_run) that reports whether a launch
+-- with them gives the reference's results.
+---@param program table
+---@param launch table as core.sim_run takes it
+---@param o table {reference: function, arguments: table, tolerance: number?}
+---@return fun(edits: table[]): boolean
+function compare.judge(program, launch, o)
+  local restore = memory.keep(program, launch.args, true)
+  local results = results_of(program, launch, true)
+  local theirs, failed = after(restore, results, function()
+    o.reference(table.unpack(o.arguments, 1, o.arguments.n))
+  end)
+  if not theirs then error(failed, 0) end
+  return function(edits)
+    local words = setmetatable({decided = true, edits = edits},
+                               {__index = launch})
+    local ours = after(restore, results, function()
+      core.sim_run(program.fn, words)
+    end)
+    for i, r in ipairs(ours and results or {}) do
+      local most = o.tolerance or compare.TOLERANCE[r.buffer.dtype.name] or 0
+      if buffers("reference", r, ours[i], theirs[i], most).count > 0 then
+        return false
+      end
+    end
+    return ours ~= false
+  end
+end
+
+---------------------------------------------------------------------------
+-- Messages
+---------------------------------------------------------------------------
+
+local function number(x)
+  return math.type(x) == "float" and ("%.9g"):format(x) or tostring(x)
+end
+
+local function tuple(list) return ("(%s)"):format(table.concat(list, ",")) end
+
+-- Returns "thread 37 of block (0,0,0), value 5 of tCrC, at gemm.lua:31".
+local function by_whom(f)
+  if not f.line then return nil end
+  local who = "a copy that was started"
+  if f.threads then
+    who = ("thread%s %s of block %s"):format(#f.threads > 1 and "s" or "",
+      table.concat(f.threads, ", "), tuple(f.block))
+  end
+  return ("written by %s%s%s, at %s:%d"):format(who,
+    f.value and (", value %d"):format(f.value) or "",
+    f.name and " of " .. f.name or "", source.short(f.file), f.line)
+end
+
+--- Returns a comparison as a list of lines.
+---@param c table
+---@return string[]
+function compare.told(c)
+  if c.count == 0 then
+    local how = c.most == 0 and "bit for bit"
+      or ("relative error %.1e, at most %.1e"):format(c.error, c.most)
+    return {("simulator = %s: %s, all %d elements, %s"):format(c.with, c.tensor,
+      c.of, how)}
+  end
+  local f = c.first
+  local how = c.with == "GPU" and "whose bits are promised"
+    or "which have to be equal"
+  if c.most > 0 then
+    how = ("relative error %.1e, at most %.1e is right"):format(c.error, c.most)
+  end
+  local text = {("simulator and %s differ in %s: %d of %d elements, all in %s "
+    .. "to %s, %s"):format(c.with, c.tensor, c.count, c.of, tuple(c.low),
+    tuple(c.high), how)}
+  text[2] = ("  first %s%s: %s on the simulator, %s by the %s"):format(c.tensor,
+    tuple(f.coord), number(f.got), number(f.want), c.with)
+  local who = by_whom(f)
+  if who then text[3] = "  " .. who end
+  return text
+end
+
+--- Returns a comparison for programs.
+function compare.plain(c)
+  local out = {}
+  for k, v in pairs(c) do out[k] = v end
+  if c.first then
+    out.first = {}
+    for k, v in pairs(c.first) do out.first[k] = v end
+    out.first.file = c.first.file and source.short(c.first.file)
+  end
+  return out
+end
+
+return compare

@@ -1,0 +1,415 @@
+--- `cutelua check SCRIPT`: checks every launch of a script on the simulator
+-- before it runs. A launch is checked once for each grid and each set of
+-- numeric arguments, which includes the contents of integer tensors.
+local check = require "cutelua.check"
+local cli = require "cutelua.program.cli"
+local compare = require "cutelua.check.compare"
+local core = require "cute.core"
+local devices = require "cute.lang.devices"
+local json = require "cutelua.text.json"
+local kernel = require "cute.lang.kernel"
+local lessonlib = require "cutelua.bench.lessonlib"
+local memory = require "cute.lang.memory"
+local report = require "cute.lang.report"
+local warp_schedule = require "cutelua.check.warp_schedule"
+local sign = require "cute.lang.signature"
+local simreport = require "cute.lang.simreport"
+local sizes = require "cutelua.check.sizes"
+local sys = require "cute.sys"
+
+local main = {}
+
+main.HELP = [==[
+usage: cutelua check [options] script [arguments]
+Runs a script on the simulator and checks every possible schedule of each of
+its launches. The verdict is "ok", "bug" with a schedule that shows it, or
+"incomplete" with the parts that were not covered. Results of a launch that is
+ok are compared with the GPU, if there is one, and with a lesson's reference.
+
+  --orders N     the most runs of one launch (default 2000)
+  --seconds S    ends the check of all launches after S seconds (default: 60
+                 for each launch)
+  --kernel NAME  checks this kernel only
+  --surgeon      if ok: reports the barriers, waits and fences that are needed,
+                 and weaker ones that suffice; for a bug: proposes a repair
+  --sizes        lessons: also checks other sizes (1, ragged, a tile less, a
+                 tile more); a size that a kernel rejects is no bug
+  --strict       notes about behaviour that cards have and PTX does not
+                 guarantee are bugs
+  --no-gpu       does not compare with a GPU
+  --json         prints verdicts as JSON, one a line, on standard output; the
+                 script's output goes to standard error
+  --save FILE    writes the schedule of a bug
+  --replay FILE  runs only the launch of that schedule, in that schedule
+  --help         prints this text and stops
+
+A launch is checked once for each grid, each set of numbers and each set of
+initial values of its integer tensors, up to 16 sets.
+
+Exit code: 0 all ok, 1 a bug, an error or no launch, 2 a wrong command line,
+3 a part was not covered, 130 interrupted.
+]==]
+
+local VALUED = {["--orders"] = "orders", ["--seconds"] = "seconds",
+  ["--kernel"] = "kernel", ["--save"] = "save", ["--replay"] = "replay"}
+local FLAGS = {["--json"] = "json", ["--surgeon"] = "surgeon",
+  ["--sizes"] = "sizes", ["--strict"] = "strict",
+  ["--no-gpu"] = "no_gpu", ["--help"] = "help", ["-h"] = "help"}
+local COUNTS = {orders = math.tointeger, seconds = tonumber}
+
+--- Parses the words after `check`: options, with `script` the index of the
+-- script's word; nil and a message.
+function main.options(words)
+  local opt, i = {}, 1
+  while words[i] and words[i]:sub(1, 1) == "-" do
+    local a, value = words[i]:match "^(%-%-%l+)=(.*)$"
+    a = a or words[i]
+    if FLAGS[a] then
+      opt[FLAGS[a]] = true
+    elseif VALUED[a] then
+      if not value then i, value = i + 1, words[i + 1] end
+      if not value or value == "" then
+        return nil, ("'%s' needs an argument"):format(a)
+      end
+      local name = VALUED[a]
+      local read = COUNTS[name]
+      opt[name] = not read and value or read(tonumber(value))
+      if read and not (opt[name] and opt[name] > 0) then
+        return nil, ("%s: a number above 0 is needed, got '%s'"):format(a,
+          value)
+      end
+    else
+      return nil, ("unknown option '%s'; check --help lists them"):format(a)
+    end
+    i = i + 1
+  end
+  if not words[i] and not opt.help then return nil, "check: which script?" end
+  if opt.no_gpu then opt.gpu = false end
+  opt.script = i
+  return opt
+end
+
+local Session = {}
+Session.__index = Session
+
+local function unwritten(why)
+  return ("check: cannot write standard output: %s [io]"):format(why)
+end
+
+local LARGEST = 64 << 20  -- limit of a schedule file in bytes
+
+local function read_schedule(name)
+  local text, why = cli.read_plain(name, LARGEST)
+  if not text then return nil, why end
+  return warp_schedule.parse(text, core.visible(name))
+end
+
+--- Starts a session of checks, which watches launches; nil, a message and an
+-- exit code.
+function main.start(opt)
+  local s = setmetatable({opt = opt, nth = 0, checked = 0,
+                          worst = 0, stop = {}, out = io.stdout, last = {},
+                          names = {}, held = {}, left = {}}, Session)
+  if opt.seconds then s.limit = core.clock() + opt.seconds end
+  if opt.replay then
+    local kept, why = read_schedule(opt.replay)
+    if not kept then return nil, why end
+    s.kept = kept
+  end
+  if opt.save then
+    local ok, why = cli.writable(opt.save)
+    if not ok then return nil, "check: " .. why, 1 end
+  end
+  if opt.json then
+    local out, why = sys.divert()
+    if not out then return nil, unwritten(why), 1 end
+    s.out = out
+  end
+  devices.simulates, lessonlib.session = true, s
+  kernel.runner = {run = function(program, launch)
+    s:watch(program, launch)
+    s:note(program, launch)
+    return s:run(program, launch)
+  end}
+  return s
+end
+
+local GRACE = 0.1  -- fraction of the time limit for the launch after its check
+
+--- Runs the launch itself, after which the script continues.
+function Session:run(program, launch)
+  if not self.limit then return core.sim_run(program.fn, launch) end
+  local found = core.sim_run(program.fn, check.until_time(launch,
+    self.limit + GRACE * self.opt.seconds))
+  if found.stopped and not found.reports[1] then self:late() end
+  return found
+end
+
+-- Handles the end of the time limit while the script still runs.
+function Session:late()
+  self:count "incomplete"
+  if self.told_late then error(self.stop, 0) end
+  self.told_late = true
+  local text = ("not covered: what follows launch %d: seconds = %g is the "
+    .. "bound"):format(self.nth, self.opt.seconds)
+  if self.opt.json then
+    self:write(json.encode {form = 1, kind = "late", launches = self.nth,
+                            message = text}, "\n")
+  else
+    self:write("check: ", text, "\n")
+  end
+  error(self.stop, 0)
+end
+
+local MOST = 16  -- contents of integer tensors to check a launch with
+local INTEGER = "^[iu]%d"
+
+-- Returns a key of the properties by which launches are checked separately, and
+-- a checksum of the integers they read. Those are indices, counters and flags,
+-- which control a kernel; float contents are ignored.
+local function key_of(program, launch)
+  local words, sum, nth = {tostring(program.fn), tostring(launch.pdl),
+    table.concat(launch.grid, ","), table.concat(launch.block, ",")}, 0, {}
+  for i, v in ipairs(launch.args) do
+    local word = tostring(v[2])
+    if core.typename(v[1]) == "buffer" then
+      local arg = program.info.args[i]
+      nth[v[1]] = nth[v[1]] or i
+      word = ("%d+%s:%s"):format(nth[v[1]], word, v[3])
+      if arg.read and tostring(arg.dtype):find(INTEGER) then
+        sum = core.buffer_sum(v[1], sum)
+      end
+    end
+    words[#words + 1] = word
+  end
+  return table.concat(words, ";"), sum
+end
+
+-- Writes to the original standard output; a failure is reported at the end.
+function Session:write(...)
+  local ok, why = self.out:write(...)
+  if ok then ok, why = self.out:flush() end
+  if not ok then self.unwritten = why end
+end
+
+function Session:tell(verdict)
+  for _, note in ipairs(verdict.notes or {}) do
+    -- so that the launch does not print it again
+    simreport.new_note(verdict.kernel, note)
+  end
+  self:write(self.opt.json and verdict:json() or tostring(verdict), "\n")
+end
+
+function Session:save(verdict)
+  local ok, why = cli.write_file(self.opt.save,
+    warp_schedule.text(verdict.schedule, self.nth))
+  if not ok then report.tell("cutelua: check: " .. why) end
+end
+
+local CODES = {ok = 0, incomplete = 3, bug = 1}
+local WORDS = {[0] = "ok", [1] = "bug", [3] = "incomplete"}
+
+function Session:replay(program, launch)
+  if self.nth ~= self.kept.nth then return end
+  if program.info.name ~= self.kept.kernel then
+    core.fail("bad-argument", ("%s is of launch %d, kernel %s: here that is "
+      .. "kernel %s"):format(self.opt.replay, self.nth, self.kept.kernel,
+      program.info.name))
+  end
+  return check.replay(program, launch, self.kept)
+end
+
+-- Reports whether to check a launch: not twice, nor with an unlimited number of
+-- integer contents.
+function Session:wants(program, launch)
+  local name = program.info.name
+  self.names[name] = true
+  if self.opt.kernel and self.opt.kernel ~= name then return false end
+  local key, sum = key_of(program, launch)
+  local held = self.held[key] or {n = 0}
+  self.held[key] = held
+  if held[sum] then return false end
+  if held.n == MOST then
+    self.left[name] = (self.left[name] or 0) + 1
+    return false
+  end
+  held[sum], held.n = true, held.n + 1
+  return true
+end
+
+-- Returns the options, with the time at which the check ends.
+function Session:bounds()
+  return setmetatable({limit = self.limit}, {__index = self.opt})
+end
+
+function Session:watch(program, launch)
+  if not self:wants(program, launch) then return end
+  if self.limit and core.clock() > self.limit then self:late() end
+  self.nth = self.nth + 1
+  launch.strict = launch.strict or self.opt.strict
+  local v
+  if self.kept then v = self:replay(program, launch)
+  else v = check.launch(program, launch, self:bounds()) end
+  if not v then return end
+  v.launch, self.checked = self.nth, self.checked + 1
+  self:tell(v)
+  self:count(v.verdict)
+  self.why, self.compared = v.not_compared, self.compared or v.gpu
+  if v.verdict ~= "bug" then return end
+  if self.opt.save and v.schedule then self:save(v) end
+  error(self.stop, 0)  -- the rest is of no use
+end
+
+function Session:count(verdict)
+  local code = CODES[verdict]
+  if self.worst ~= 1 and code ~= 0 then self.worst = code end
+end
+
+--- Ends the script after a failure.
+function Session:fail()
+  self.worst = 1
+  error(self.stop, 0)
+end
+
+-- Records the launch that wrote a buffer last, and the contents before it.
+function Session:note(program, launch)
+  local last
+  for i, v in ipairs(launch.args) do
+    if program.info.args[i].written then
+      last = last or {program = program, launch = launch,
+                      restore = memory.keep(program, launch.args)}
+      self.last[v[1]] = {last = last, i = i}
+    end
+  end
+end
+
+--- Returns the sizes for a lesson's run (cutelua.bench.lessonlib).
+function Session:sizes(list, tile)
+  if not self.opt.sizes then return list end
+  self.tried = {}
+  return sizes.around(list[1], tile)
+end
+
+--- Runs one size: a bug there does not stop the other sizes.
+function Session:attempt(size, f)
+  if not self.tried then return f() end
+  local worst = self.worst
+  self.worst = 0
+  local ok, why = pcall(f)
+  local one = {size = size, verdict = WORDS[self.worst]}
+  if not ok and why ~= self.stop then
+    one.verdict, one.why = "refused", sizes.refusal(why)
+  end
+  self.tried[#self.tried + 1] = one
+  self.worst = worst
+  if ok or why == self.stop then self:count(one.verdict) end
+end
+
+-- The verdict of a lesson's reference on its results.
+local Verified = {}
+Verified.__index = Verified
+
+function Verified:__tostring()
+  local text = {("check: reference: %s: %s"):format(self.verdict,
+    self.wrong or self.how)}
+  for _, c in ipairs(self.compared) do
+    for _, line in ipairs(c.count > 0 and compare.told(c) or {}) do
+      text[#text + 1] = "  " .. line
+    end
+  end
+  return core.visible(table.concat(text, "\n"), true)
+end
+
+function Verified:json()
+  local list = {}
+  for i, c in ipairs(self.compared) do list[i] = compare.plain(c) end
+  return json.encode {form = 1, kind = "reference", verdict = self.verdict,
+                      message = self.wrong or self.how, compared = list}
+end
+
+--- Records the verdict of a lesson on its results: {ok =, how =, wrong =,
+-- compared =}.
+function Session:verified(o)
+  setmetatable(o, Verified)
+  o.verdict = o.ok and "ok" or "bug"
+  for _, c in ipairs(o.compared) do
+    local known = self.last[c.buffer]
+    c.buffer = nil
+    if known and c.first then
+      local l = known.last
+      compare.add_writer(c, l.restore, l.program, l.launch, known.i, c.first.at)
+    end
+  end
+  self:tell(o)
+  self:count(o.verdict)
+end
+
+-- Returns the reason why nothing was checked.
+function Session:nothing()
+  if self.kept then
+    return "check: the script has no launch " .. self.kept.nth
+  end
+  if not next(self.names) then return "check: the script launched nothing" end
+  if not self.opt.kernel then return "check: no launch could be checked" end
+  return sign.no_such("kernel launched", self.opt.kernel, self.names, "check")
+end
+
+-- Reports the launches that were left out, by kernel.
+function Session:tell_left()
+  local names = {}
+  for name in pairs(self.left) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    self:count "incomplete"
+    local text = ("kernel %s: not covered: %s with other values of integer "
+      .. "tensors than the first %d"):format(name,
+      report.plural(self.left[name], "launch", "launches"), MOST)
+    if self.opt.json then
+      self:write(json.encode {form = 1, kind = "left", kernel = name,
+        count = self.left[name], message = text}, "\n")
+    else
+      self:write("check: ", text, "\n")
+    end
+  end
+end
+
+function Session:tell_sizes()
+  if self.opt.json then
+    return self:write(json.encode {form = 1, kind = "sizes",
+                                   sizes = self.tried}, "\n")
+  end
+  for _, line in ipairs(sizes.told(self.tried)) do
+    self:write("check: ", line, "\n")
+  end
+end
+
+--- Ends the session: returns the exit code and reports launches that were not
+-- checked.
+---@param code integer the script's exit code
+---@param message? string its error
+function Session:finish(code, message)
+  kernel.runner, devices.simulates, lessonlib.session = nil, nil, nil
+  if code == 0 and self.checked == 0 then
+    code, message = 1, self:nothing()
+    report.tell("cutelua: " .. message)
+  end
+  if message and self.opt.json then
+    self:write(json.encode {form = 1, kind = "error", message = message}, "\n")
+  end
+  self:tell_left()
+  if self.tried then self:tell_sizes() end
+  if self.why and not self.compared and not self.opt.json then
+    self:write("check: the GPU was not compared: ", self.why, "\n")
+  end
+  if self.opt.json then
+    local ok, why = self.out:close()
+    if not ok then self.unwritten = why end
+    if self.unwritten then
+      report.tell("cutelua: " .. unwritten(self.unwritten))
+      return code ~= 0 and code or 1
+    end
+  end
+  return code ~= 0 and code or self.worst
+end
+
+return main

@@ -1,0 +1,83 @@
+--- Problem sizes that expose errors in kernels: 1, ragged sizes, a tile less
+-- and a tile more, along each mode alone and along all.
+local core = require "cute.core"
+
+local sizes = {}
+
+local TILE = 16
+
+-- Returns other values for a mode, around its extent; the last is the ragged
+-- one.
+local function others(extent, tile, i)
+  local list = {}
+  for _, x in ipairs {1, extent - tile, extent + tile,
+                      extent - tile // 2 - i} do
+    if x >= 1 and x ~= extent then list[#list + 1] = x end
+  end
+  return list
+end
+
+--- Returns sizes around a base size, that one first, each once.
+---@param base integer[]
+---@param tile? integer[] extents of a tile; 16 when absent
+---@return integer[][]
+function sizes.around(base, tile)
+  local list, known, ones, ragged = {}, {}, {}, {}
+  local function add(size)
+    local key = table.concat(size, "x")
+    if not known[key] then known[key], list[#list + 1] = true, size end
+  end
+  add(base)
+  for i, x in ipairs(base) do
+    local more = others(x, tile and tile[i] or TILE, i)
+    ones[i], ragged[i] = 1, more[#more] or x
+    for _, y in ipairs(more) do
+      local size = table.move(base, 1, #base, 1, {})
+      size[i] = y
+      add(size)
+    end
+  end
+  add(ones)
+  add(ragged)
+  return list
+end
+
+--- Returns the first line of f's error for a size, which the kernel rejects.
+-- Lua's own errors ("attempt to ...") and unknown names are mistakes of the
+-- script at any size, and are raised again.
+---@param why any
+---@return string
+function sizes.refusal(why)
+  local text = tostring(type(why) == "table" and why.message or why)
+  if text:find "attempt to " or text:find "%[unknown%-name%]" then
+    error(why, 0)
+  end
+  return core.visible(text:match "^[^\n]*")
+end
+
+--- Returns a list of {size =, verdict =, why =} as text, one line per verdict;
+-- rejected sizes with the reason.
+---@param list table[]
+---@return string[]
+function sizes.told(list)
+  local by, text = {}, {}
+  for _, s in ipairs(list) do
+    local key = s.verdict .. (s.why and ": " .. s.why or "")
+    by[key] = by[key] or {}
+    table.insert(by[key], table.concat(s.size, "x"))
+  end
+  for _, verdict in ipairs {"ok", "bug", "incomplete", "refused"} do
+    for _, s in ipairs(list) do
+      local why = s.why and ": " .. s.why or ""
+      local at = s.verdict == verdict and by[verdict .. why]
+      if at then
+        text[#text + 1] = ("%s at %s%s"):format(verdict,
+          table.concat(at, ", "), why)
+        by[verdict .. why] = nil
+      end
+    end
+  end
+  return text
+end
+
+return sizes

@@ -1,0 +1,417 @@
+--- A debugger for kernels on the simulator that runs forward and backward.
+--
+-- Instructions of a launch are numbered in the simulator's order, and the same
+-- seed gives the same order again. Going back means running again up to an
+-- earlier step: memory is restored, and the launch starts anew.
+--
+-- A function drives a session: the prompt (cutelua.debug.prompt), or a
+-- script's function. It runs as a coroutine inside each stop.
+local core = require "cute.core"
+local locals = require "cutelua.debug.locals"
+local memory = require "cute.lang.memory"
+local show = require "cutelua.debug.show"
+local source = require "cute.lang.source"
+
+local debugger = {}
+
+local Session = {}
+Session.__index = Session
+
+local QUIT = setmetatable({}, {__tostring = function()
+  return "the debugger was left"
+end})
+
+---------------------------------------------------------------------------
+-- Running
+---------------------------------------------------------------------------
+
+-- Requests a run to a goal, and returns at its stop.
+function Session:run(goal)
+  goal.faults = goal.faults ~= false
+  coroutine.yield(goal)
+  return self.at
+end
+
+-- Runs again from the beginning, to a goal.
+function Session:rerun(goal)
+  goal.back = true
+  return self:run(goal)
+end
+
+local function look(self, stop)
+  self.stop = stop
+  self.at = stop and stop:where() or {why = "over", step = self.report.steps}
+  local at = self.at
+  if stop and (not self.focus or at.why == "point" or at.why == "change"
+    or at.why == "fault") then
+    self.focus = {cta = at.cta, warp = at.warp, block = at.block,
+                  lane = self.focus and self.focus.lane or 0}
+  end
+end
+
+-- Runs the launch as often as the driving function requests.
+local function drive(self, options)
+  local co = coroutine.create(self.drive)
+  local goal, report
+  local function resume()
+    local ok, want = coroutine.resume(co, self)
+    if not ok then error(want, 0) end
+    -- The function has returned: the rest of the launch runs without it.
+    if coroutine.status(co) == "dead" then return {} end
+    return want
+  end
+  options.debug = function(stop)
+    look(self, stop)
+    goal = resume()
+    return not goal.back and goal
+  end
+  goal = {["until"] = 1}
+  repeat
+    goal.back = nil
+    options.goal = goal
+    report = core.sim_run(self.fn, options)
+    if not goal.back then
+      self.report = report
+      look(self, nil)
+      if coroutine.status(co) ~= "dead" then
+        goal = resume()
+        -- Nothing follows the end.
+        while not goal.back and coroutine.status(co) ~= "dead" do
+          goal = resume()
+        end
+      end
+    end
+    if goal.back then self.restore() end
+  until not goal.back
+  return report
+end
+
+---------------------------------------------------------------------------
+-- Navigation
+---------------------------------------------------------------------------
+
+-- Returns the breakpoints and watchpoints, with `more` points added.
+function Session:goals(more)
+  local goal = {points = {}, changes = {}}
+  for _, p in ipairs(more or {}) do goal.points[#goal.points + 1] = p end
+  for _, b in ipairs(self.breaks) do
+    local list = b.line and goal.points or goal.changes
+    list[#list + 1] = b
+  end
+  self.watched = goal.changes
+  return goal
+end
+
+-- Returns points of the warp in focus: where its lines begin, or every
+-- instruction.
+local function of_focus(self, every)
+  local f = self.focus
+  return {{cta = f.cta, warp = f.warp, every = every}}
+end
+
+local function repeated(n, f)
+  for _ = 1, n or 1 do
+    if not f() then return false end
+  end
+  return true
+end
+
+function Session:is_over() return self.at.why == "over" end
+
+local function forward(self, every, n)
+  return repeated(n, function()
+    if self:is_over() then return false end
+    self:run(self:goals(of_focus(self, every)))
+    return not self:is_over()
+  end)
+end
+
+-- Goes to the last position before here that meets a goal; returns false where
+-- there is none.
+local function backward(self, goal)
+  local now = self.at.step
+  if now <= 1 then return false end
+  goal["until"], goal.recall, goal.faults = now, true, false
+  local met = self:rerun(goal).met
+  self:rerun {["until"] = met and met.step or now, faults = false}
+  if met then self.focus.cta, self.focus.warp = self.at.cta, self.at.warp end
+  return met
+end
+
+local function back(self, every, n)
+  local focus = {self.focus.cta, self.focus.warp}
+  return repeated(n, function()
+    local met = backward(self, {points = of_focus(self, every)})
+    self.focus.cta, self.focus.warp = focus[1], focus[2]
+    return met
+  end)
+end
+
+--- Goes to the next line, or the n-th, of the warp in focus; returns false at
+-- the end.
+---@param n? integer
+function Session:step(n) return forward(self, false, n) end
+
+--- Goes to its next instruction.
+---@param n? integer
+function Session:stepi(n) return forward(self, true, n) end
+
+--- Goes to the previous line; returns false at the beginning.
+---@param n? integer
+function Session:back(n) return back(self, false, n) end
+
+--- Goes to the previous instruction.
+---@param n? integer
+function Session:backi(n) return back(self, true, n) end
+
+--- Continues to the next breakpoint, watchpoint or fault; returns false at the
+-- end of the run.
+function Session:continue()
+  if self:is_over() then return false end
+  self:run(self:goals())
+  return not self:is_over()
+end
+
+--- Goes back to the last breakpoint or watchpoint; returns false where there is
+-- none.
+function Session:reverse() return backward(self, self:goals()) end
+
+--- Goes to instruction number n of the run.
+---@param n integer 1 is the first
+function Session:go(n)
+  if math.type(n) ~= "integer" or n < 1 then
+    core.fail("bad-argument", ("step %s: 1 is the first"):format(tostring(n)))
+  end
+  local goal = {["until"] = n, faults = false}
+  if n > self.at.step and not self:is_over() then self:run(goal)
+  elseif n ~= self.at.step or self:is_over() then self:rerun(goal) end
+  if not self:is_over() then
+    self.focus.cta, self.focus.warp = self.at.cta, self.at.warp
+    self.focus.block = self.at.block
+  end
+  return not self:is_over()
+end
+
+---------------------------------------------------------------------------
+-- Breakpoints
+---------------------------------------------------------------------------
+
+local function new_break(self, b)
+  self.count = self.count + 1
+  b.number = self.count
+  self.breaks[#self.breaks + 1] = b
+  return b.number
+end
+
+-- Returns the chunk of the kernel with that short name.
+local function chunk_of(self, name)
+  local found
+  for _, chunk in ipairs(self.chunks) do
+    if source.short(chunk) == name or chunk:sub(2) == name then
+      found = chunk
+    end
+  end
+  if not found then
+    local names = {}
+    for i, chunk in ipairs(self.chunks) do names[i] = source.short(chunk) end
+    core.fail("unknown-name", ("no line of '%s' is in this kernel: there %s %s")
+      :format(name, #names == 1 and "is" or "are", table.concat(names, ", ")))
+  end
+  return found
+end
+
+--- Sets a breakpoint at the beginning of a line.
+---@param line integer
+---@param where? {file: string, cta: integer, warp: integer} any when absent
+---@return integer number of the breakpoint
+function Session:breakpoint(line, where)
+  where = where or {}
+  local file = where.file and chunk_of(self, where.file) or self.chunks[1]
+  local known = self.lines[file]
+  if not known[line] then
+    local near
+    for n in pairs(known) do
+      if n >= line and (not near or n < near) then near = n end
+    end
+    core.fail("bad-argument", ("no instruction comes of %s:%d%s"):format(
+      source.short(file), line, near and (", the next that has some is %d")
+      :format(near) or ""))
+  end
+  return new_break(self, {file = file, line = line, cta = where.cta,
+                          warp = where.warp})
+end
+
+--- Stops when an element changes, or is stored again.
+---@param what string such as "sA(3,5)"
+---@return integer number
+function Session:watch(what)
+  local e = show.element(self, what)
+  e.text = what
+  return new_break(self, e)
+end
+
+--- Deletes a breakpoint or watchpoint; all of them without a number.
+---@param number? integer
+---@return boolean there was one
+function Session:delete(number)
+  for i = #self.breaks, 1, -1 do
+    if not number or self.breaks[i].number == number then
+      table.remove(self.breaks, i)
+      if number then return true end
+    end
+  end
+  return not number
+end
+
+--- Returns when an element last changed before here, and the writer, in the
+-- form of `at`, with warp -1 for an agent; nil where it did not change.
+---@param what string such as "sA(3,5)"
+---@return table? at
+function Session:last(what)
+  local e = show.element(self, what)
+  local now, focus = self.at.step, self.focus
+  local met = self:rerun {["until"] = now, recall = true, faults = false,
+                          changes = {e}}.met
+  self.focus = focus
+  return met
+end
+
+---------------------------------------------------------------------------
+-- Inspecting
+---------------------------------------------------------------------------
+
+--- Switches to another thread's view: cta (in the order of blocks), its warp,
+-- lane.
+---@param cta? integer
+---@param warp? integer
+---@param lane? integer
+function Session:look(cta, warp, lane)
+  local f = self.focus
+  self.focus = {cta = cta or f.cta, warp = warp or f.warp,
+                lane = lane or f.lane}
+  if not self:is_over() then
+    local ok, why = pcall(self.stop.value, self.stop, nil, self.focus.cta,
+                          self.focus.warp, self.focus.lane)
+    if not ok then
+      self.focus = f
+      error(why, 0)
+    end
+  end
+end
+
+--- Returns the names visible here, {name = value of the trace}. The end of a
+-- warp is not an instruction of the trace, but comes after all of them.
+function Session:names()
+  local at = self:seat()
+  local is_end = at.ref == 0 and at.op
+  return self.locals:at(is_end and math.huge or at.ref or 0, at.file, at.line)
+end
+
+-- Returns the warp in focus: at its instruction, or where it waits.
+function Session:seat()
+  local f, at = self.focus, self.at
+  if self:is_over() or at.cta == f.cta and at.warp == f.warp then return at end
+  for _, w in ipairs(self.stop:warps()) do
+    if w.cta == f.cta and w.warp == f.warp then return w end
+  end
+  return at
+end
+
+--- Returns the value of an expression as text: a local, `smem.A`, `sA(3,5)`.
+---@param what string
+---@return string
+function Session:print(what) return show.print(self, what) end
+
+--- Return text: the current position; all warps of the cluster; barriers; the
+-- source around.
+function Session:where() return show.where(self) end
+function Session:warps() return show.warps(self) end
+function Session:bars() return show.bars(self) end
+function Session:source(n) return show.source(self, n) end
+
+--- Leaves the debugger and the launch; memory is restored to its state before
+-- it.
+function Session:quit() -- luacheck: no self
+  error(QUIT, 0)
+end
+
+---------------------------------------------------------------------------
+-- Starting
+---------------------------------------------------------------------------
+
+-- Sets the chunks of a function's instructions, its own first, and their lines.
+local function lines_of(self)
+  self.lines, self.chunks = {}, {}
+  for _, at in ipairs(self.fn:lines()) do
+    local file, line = at[1], at[2]
+    if not self.lines[file] then
+      self.lines[file] = {}
+      self.chunks[#self.chunks + 1] = file
+    end
+    self.lines[file][line] = true
+  end
+end
+
+--- Debugs launches on the simulator while f runs: calls `drive_it` with a
+-- session of each launch that `wanted` selects. Kernels traced meanwhile
+-- record their locals.
+---@param drive_it fun(session: table)
+---@param wanted fun(name: string): boolean
+---@param f fun(...)
+---@return boolean left by session:quit()
+---@return any ... results of f
+function debugger.during(drive_it, wanted, f, ...)
+  local kernel = require "cute.lang.kernel"
+  local before = kernel.runner
+  kernel.runner = {
+    record = locals.new,
+    run = function(program, options)
+      if not wanted(program.info.name) then
+        return core.sim_run(program.fn, options)
+      end
+      local self = setmetatable({fn = program.fn, drive = drive_it,
+        name = program.info.name, locals = program.locals, breaks = {},
+        count = 0, at = {step = 0},
+        restore = memory.keep(program, options.args)}, Session)
+      lines_of(self)
+      options.progress = nil
+      local ok, report = pcall(drive, self, options)
+      if ok then return report end
+      self.restore()
+      error(report, 0)
+    end}
+  local out = table.pack(pcall(f, ...))
+  kernel.runner = before
+  if out[1] then return false, table.unpack(out, 2, out.n) end
+  if out[2] == QUIT then return true end
+  error(out[2], 0)
+end
+
+--- Debugs one launch of a kernel on the simulator. At a terminal the debugger's
+-- prompt takes commands; a function as the last argument replaces it:
+--
+--     cute.debug(add, A, B, C, {grid = 8, block = 128})
+--     cute.debug(add, A, B, C, {grid = 8, block = 128}, function(s)
+--       s:breakpoint(12)
+--       s:continue()
+--       print(s:print "tAgA(0,1)")
+--     end)
+---@param k table a kernel
+---@param ... any its arguments, then the launch's options
+---@return table? report of the launch; nil after session:quit()
+function debugger.debug(k, ...)
+  local args = table.pack(...)
+  local drive_it = type(args[args.n]) == "function" and args[args.n] or nil
+  if drive_it then args.n = args.n - 1 end
+  local opts = {}
+  for name, v in pairs(args[args.n] or {}) do opts[name] = v end
+  opts.device = opts.device or "sim"
+  local left, report = debugger.during(
+    drive_it or require "cutelua.debug.prompt".run, function() return true end,
+    function()
+      return k(table.unpack(args, 1, args.n - 1)):launch(opts)
+    end)
+  return not left and report or nil
+end
+
+return debugger

@@ -1,0 +1,81 @@
+--- Lists the environment variables that the program, its specs and make read.
+-- spec/program/doc_spec.lua compares the list with the sources.
+
+-- {name, text}; `for` is the reader, if that is not the program.
+return {
+  {"CUTELUA_CACHE", "`0` disables the cache of compiled kernels."},
+  {"CUTELUA_CACHE_MB", "Size limit in MiB of the cache of compiled "
+    .. "kernels; 256 when absent. The oldest entries are removed first."},
+  {"CUTELUA_DEBUG", "Debug output on standard error, separated by commas: "
+    .. "`trace` prints the locals and fields that loops and branches carry, "
+    .. "with reasons; `sim` prints the simulator's program."},
+  {"CUTELUA_WORKSHOP", "The workshop that links lead to: an address or a "
+    .. "file; the address of `cutelua web` when absent."},
+  {"CUTELUA_NO_CUDA", "`1` hides the driver, NVRTC and cuBLAS, as if they "
+    .. "were not installed."},
+  {"CUDA_HOME", "An absolute path of a CUDA toolkit, searched for NVRTC and "
+    .. "cuBLAS after the loader's own folders."},
+  {"CUDA_PATH", "The same as CUDA_HOME, searched after it."},
+  {"LD_LIBRARY_PATH", "Folders that the loader searches first for the "
+    .. "driver, NVRTC and cuBLAS. The cache's keys include the result."},
+  {"VIRTUAL_ENV", "An absolute path of a Python environment, whose nvidia "
+    .. "packages may contain NVRTC and cuBLAS."},
+  {"PATH", "Folders searched for `python3`'s environments and the toolkit's "
+    .. "tools."},
+  {"HOME", "Holds `.cache/cutelua`, `.local/state/cutelua` and "
+    .. "`.local/share/cutelua` if XDG's variables are absent, and "
+    .. "`.editrc`."},
+  {"XDG_CACHE_HOME", "Holds `cutelua`, the cache of compiled kernels; "
+    .. "`~/.cache` when absent. A relative one is ignored."},
+  {"XDG_STATE_HOME", "Holds `cutelua/history`, the prompt's history; "
+    .. "`~/.local/state` when absent. A relative one is ignored."},
+  {"XDG_DATA_HOME", "Holds `cutelua/tuned`, measurements of `cutelua tune`; "
+    .. "`~/.local/share` when absent. A relative one is ignored."},
+  {"NO_COLOR", "Any value: no colours in the terminal."},
+  {"COLORTERM", "`truecolor` or `24bit`: pictures in the terminal have more "
+    .. "than 256 colours."},
+  {"TERM", "The terminal's kind; `dumb` has no colours, and an unknown one "
+    .. "no line editor."},
+  {"COLUMNS", "Line width of pictures, lists and values. The "
+    .. "terminal's own width when absent, or no number from 1 on. Without a "
+    .. "terminal the prompt has 80, and pictures keep their own width."},
+  {"EDITRC", "Settings of the prompt's line editor; `~/.editrc` when "
+    .. "absent."},
+  {"LUA_PATH", "Search path of `require` for Lua files, as in stock Lua."},
+  {"LUA_CPATH", "Search path of `require` for C modules, as in stock Lua."},
+
+  {"CUTELUA_MEMERR", "N: allocation N and all later ones fail; in builds "
+    .. "with -DCUTE_MEMERR.", ["for"] = "make memerr"},
+  {"CUTELUA", "The program to run; `build/cutelua` when absent.",
+    ["for"] = "specs"},
+  {"CUTELUA_LUA", "The Lua interpreter that runs specs; `lua5.4` when "
+    .. "absent.", ["for"] = "specs"},
+  {"CUTE_BUILD", "The build folder; `build` when absent.",
+    ["for"] = "specs"},
+  {"CUTE_SUMMARY", "The file for a spec's counts.", ["for"] = "specs"},
+  {"CUTE_COUNTS", "The file for the counts of all specs.",
+    ["for"] = "specs"},
+  {"CUTE_OUT", "The output folder of specs.", ["for"] = "specs"},
+  {"CUTE_SANITIZED", "Set if the program is built with sanitizers.",
+    ["for"] = "specs"},
+  {"CUTE_KIT", "Set: specs run without busted, from the kit.",
+    ["for"] = "make gpu"},
+  {"CUTELUA_ALL", "Set: the long versions of some specs run.",
+    ["for"] = "specs"},
+  {"CUTELUA_SEEDS", "The number of seeds of random specs.", ["for"] = "specs"},
+  {"CUTELUA_WRITE_GOLDEN", "Set: specs rewrite the emitter's texts "
+    .. "instead of comparing them.", ["for"] = "specs"},
+  {"CUTELUA_GOLDEN_DIR", "The golden data; `../shared/golden` when absent.",
+    ["for"] = "make golden"},
+  {"CUTELUA_GOLDEN_APPROX_DIR", "The golden data of approximate functions; "
+    .. "`golden-approx` beside the others when absent.",
+    ["for"] = "make golden"},
+  {"CUTELUA_GOLDEN_HOPPER_DIR", "The golden data of Hopper; `golden-hopper` "
+    .. "beside the others when absent.", ["for"] = "make golden"},
+  {"CUTELUA_NAMES_FILE", "The list of the Python DSL's names; "
+    .. "`../shared/dsl-names.txt` when absent.", ["for"] = "make names"},
+  {"CUTELUA_REFERENCE_DIR", "The reference results of benches; "
+    .. "`../shared/reference` when absent.", ["for"] = "make bench"},
+  {"FUZZ_SECONDS", "Seconds that each target of `make fuzz` runs; 60 when "
+    .. "absent.", ["for"] = "make fuzz"},
+}

@@ -1,0 +1,261 @@
+--- Searches for words: in kinds of errors and reports, public names, atoms,
+-- environment variables, and the documents, which the program carries. A word
+-- matches at the beginning of a word: "race" in "races" and "block-race", not
+-- in "trace".
+local comments = require "cutelua.doc.comments"
+local core = require "cute.core"
+local environment = require "cutelua.doc.environment"
+local names = require "cutelua.doc.names"
+local report = require "cute.lang.report"
+local simreport = require "cute.lang.simreport"
+
+local has_sys, sys = pcall(require, "cute.sys")
+
+local search = {}
+
+local WIDTH, MOST = 79, 12  -- columns; rows per title
+local LEFT = 30             -- columns of the name column
+local SHORTEST = 3          -- letters of a search word
+local LONGEST = 200         -- characters of a query
+
+-- ---- texts and words ----
+
+local function cut(text, width)
+  if utf8.len(text) and utf8.len(text) > width then
+    return text:sub(1, utf8.offset(text, width - 2) - 1) .. "..."
+  end
+  return text
+end
+
+-- Returns a query's words, {plain text, pattern for a word's beginning} each;
+-- nil where it has none.
+local function words_of(question)
+  local list = {}
+  for word in question:lower():gmatch "[%w\128-\255]+" do
+    list[#list + 1] = {word, "%f[%w\128-\255]" .. word}
+  end
+  return list[1] and list
+end
+
+-- Reports whether a text contains all of the words. PipelineTma also matches
+-- pipeline tma.
+local function has(text, words)
+  local small, apart = text:lower(), nil
+  for _, word in ipairs(words) do
+    if not small:find(word[1], 1, true) then return false end
+  end
+  for _, word in ipairs(words) do
+    if not small:find(word[2]) then
+      apart = apart or text:gsub("(%l)(%u)", "%1 %2"):lower()
+      if not apart:find(word[2]) then return false end
+    end
+  end
+  return true
+end
+
+-- ---- documents ----
+
+-- Returns the sections of the documents: {page = "simulator", path =, line =,
+-- title =, text = with its heading}.
+local function sections()
+  if search.list then return search.list end
+  local list = {}
+  search.list = list
+  for _, path in ipairs(has_sys and sys.documents() or {}) do
+    local page, code, number, lines = path:match "([^/]+)%.md$", false, 0, nil
+    for line in (sys.embedded("=[" .. path .. "]") .. "\n"):gmatch "(.-)\n" do
+      number = number + 1
+      if line:find "^```" then code = not code end
+      local title = not code and line:match "^#+ (.*)"
+      if title then
+        lines = {}
+        list[#list + 1] = {page = page, path = path, line = number,
+          title = title:gsub("`", ""), lines = lines}
+      end
+      if lines then lines[#lines + 1] = line end
+    end
+  end
+  for _, s in ipairs(list) do
+    s.text = table.concat(s.lines, "\n"):gsub("%s+$", "")
+    s.lines = nil
+  end
+  return list
+end
+
+-- ---- search ----
+
+local function find_kinds(words, add)
+  local list = {}
+  for kind, about in pairs(core.error_kinds) do
+    list[#list + 1] = {kind, about}
+  end
+  for kind, about in pairs(core.report_kinds) do
+    if not core.error_kinds[kind] then list[#list + 1] = {kind, about} end
+  end
+  table.sort(list, function(a, b) return a[1] < b[1] end)
+  for _, row in ipairs(list) do
+    add("[" .. row[1] .. "]", row[2], has(row[1], words),
+        (simreport.ADVICE[row[1]] or "")
+        .. (report.suggestions[row[1]] or ""))
+  end
+end
+
+local function find_names(_, add)
+  for _, item in ipairs(names.all()) do
+    if not item.same and not item.maker then  -- documented under that name
+      add(item.name, item.doc and comments.summary(item.doc) or "", nil,
+          item.doc and table.concat(item.doc.text, " "))
+    end
+  end
+end
+
+-- Finds copy atoms, and MMAs, of which there are 35000, by architecture and
+-- shape: "SM80_16x8x8_".
+local function find_atoms(words, add)
+  for i = 0, math.huge do
+    local name = core.atom_name("copy", i)
+    if not name then break end
+    add(name:match "^[^<,]*", "cute.make_copy_atom")
+  end
+  for _, arch in ipairs(has_sys and sys.atoms("mma", "") or {}) do
+    for _, shape in ipairs(sys.atoms("mma", arch)) do
+      if has(shape, words) then add(shape, "cute.make_mma_atom") end
+    end
+  end
+end
+
+local function find_variables(_, add)
+  for _, row in ipairs(environment) do add(row[1], row[2]) end
+end
+
+local function find_sections(words, add)
+  for _, s in ipairs(sections()) do
+    add(("%s:%d"):format(s.path, s.line), s.title, has(s.title, words), s.text)
+  end
+end
+
+local PLACES = {
+  {"Errors and reports", find_kinds}, {"Names", find_names},
+  {"Atoms", find_atoms}, {"Environment", find_variables},
+  {"Documents: ask for a place to read it", find_sections},
+}
+
+-- Returns the rows of one place: first those whose name has the words, then
+-- those whose description has them.
+local function rows_of(find, words)
+  local named, told, seen = {}, {}, {}
+  find(words, function(name, about, own, more)
+    if seen[name] then return end
+    if own == nil then own = has(name, words) end
+    local list = own and named
+      or has(("%s %s %s"):format(name, about, more or ""), words) and told
+    if list then
+      seen[name] = true
+      list[#list + 1] = {name, about}
+    end
+  end)
+  return table.move(told, 1, #told, #named + 1, named)
+end
+
+local function put(out, title, rows)
+  local width = 0
+  for i = 1, math.min(#rows, MOST) do
+    width = math.max(width, math.min(#rows[i][1], LEFT))
+  end
+  out[#out + 1] = ""
+  out[#out + 1] = title
+  for i = 1, math.min(#rows, MOST) do
+    local head = ("  %-" .. width .. "s  "):format(rows[i][1])
+    out[#out + 1] = head .. cut(rows[i][2], WIDTH - #head)
+  end
+  if #rows > MOST then
+    out[#out + 1] = ("  ... %d more"):format(#rows - MOST)
+  end
+end
+
+--- Returns everything that contains all words of a query, as text; nil where
+-- nothing does.
+---@param question string
+---@return string?
+function search.text(question)
+  local words = #question <= LONGEST and #question >= SHORTEST
+    and words_of(question)
+  if not words then return nil end
+  local out = {("What has '%s':"):format(core.visible(question))}
+  for _, place in ipairs(PLACES) do
+    local rows = rows_of(place[2], words)
+    if #rows > 0 then put(out, place[1], rows) end
+  end
+  return out[2] and table.concat(out, "\n")
+end
+
+-- ---- single results ----
+
+local function kind_text(kind)
+  local out = {("[%s]: %s"):format(kind, core.report_kinds[kind]
+    or core.error_kinds[kind])}
+  out[2] = report.suggestions[kind] or simreport.ADVICE[kind]
+  for _, s in ipairs(sections()) do
+    if s.page == "errors" and s.title == kind then
+      out[#out + 1] = "\n" .. s.text:gsub("^[^\n]*\n+", "")
+    end
+  end
+  local alike = {}
+  for _, row in ipairs(rows_of(find_kinds, words_of(kind))) do
+    if row[1] ~= "[" .. kind .. "]" and has(row[1], words_of(kind)) then
+      alike[#alike + 1] = row[1]
+    end
+  end
+  if alike[1] then
+    out[#out + 1] = "\nSee also " .. table.concat(alike, ", ") .. "."
+  end
+  return table.concat(out, "\n")
+end
+
+-- Returns the text of the section with that heading or at that position, or the
+-- headings of that document.
+local function section_text(question)
+  local asked, heads, text = question:lower(), {}, nil
+  local page = asked:gsub("^docs/", ""):gsub("%.md$", "")
+  for _, s in ipairs(sections()) do
+    local place = ("%s:%d"):format(s.path, s.line)
+    if place == asked or s.title:lower() == asked and not text then
+      text = place .. "\n\n" .. s.text
+    end
+    if s.page == page then heads[#heads + 1] = place .. " " .. s.title end
+  end
+  return text or heads[1] and table.concat(heads, "\n") or nil
+end
+
+--- Finds a query that names something other than a public name: a kind of
+-- errors or reports, "[race]" or "race"; a document, "ops"; or one of its
+-- sections, "epilogues" or "docs/ops.md:105". Returns nil where there is none.
+---@param question string
+---@return string?
+function search.one(question)
+  local kind = question:match "^%[(.*)%]$" or question
+  if core.report_kinds[kind] or core.error_kinds[kind] then
+    return kind_text(kind)
+  end
+  return section_text(question)
+end
+
+--- Returns the nearest of all indexed words.
+---@param question string
+---@return string?
+function search.nearest(question)
+  local set, list = {}, {}
+  for _, place in ipairs(PLACES) do
+    if place[2] ~= find_atoms then
+      place[2]({}, function(name, about)
+        local text = name .. " " .. about
+        for word in text:gmatch "%a%w+" do set[word:lower()] = true end
+      end)
+    end
+  end
+  for word in pairs(set) do list[#list + 1] = word end
+  table.sort(list)
+  return #question <= LONGEST and core.nearest(question:lower(), list) or nil
+end
+
+return search

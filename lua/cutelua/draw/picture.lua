@@ -1,0 +1,180 @@
+--- Pictures independent of a form; all forms are made from them.
+--
+-- picture: {title =, captions = {line, ...}, palette = name (palette.lua),
+--   panels = {panel, ...}, cute = differences of CuTe's own text, meet = rows
+--   and columns of adjacent panels align}.
+-- A panel is a grid {name =, caption =, note =, rows =, columns =, row_name =,
+--   column_name =, place = {i, j} in a grid of panels, row_labels =,
+--   column_labels = (numbers from 0 on where absent), label = {}, class = {},
+--   ids = {thread = {}, value = {}, offset = {}, bank = {}, pass = {},
+--   lane = {}}}: lists by row * columns + column + 1, with nil for cells
+--   without one. label: the text, in two lines where it contains a blank.
+--   class: the colour. more: by cell, further holders, alternating thread and
+--   value, or lanes. edit = {text =, tile =, turned =}: the layout shown.
+-- Or it is a time line {bars = {{row =, from =, to =, label =, class =}, ...},
+--   row_labels = {}, last =, unit =, legend = {{name, class}, ...}}.
+local core = require "cute.core"
+
+local picture = {}
+
+--- Properties that identify cells, and their letters in labels.
+picture.IDS = {"thread", "value", "lane", "pass", "offset", "bank"}
+picture.LETTERS = {thread = "T", value = "V", lane = "L", pass = "P",
+                   offset = "", bank = "B"}
+
+-- The default limit of cells, and the most that options may allow.
+local LIMIT, MOST = 1 << 15, 1 << 20
+picture.MOST = MOST
+
+local function product(list, most)
+  local cells = 1
+  for _, n in ipairs(list) do
+    if n > 0 and cells > most // n then return nil end
+    cells = cells * n
+  end
+  return cells
+end
+
+--- Raises unless that many cells can be drawn: the product of extents.
+---@param what string name of the drawing function
+---@param x any the object to draw
+---@param extents integer[]
+---@param limit? integer the user's limit; 1048576 when absent
+---@return integer cells
+function picture.check_cells(what, x, extents, limit)
+  local cells = product(extents, limit or MOST)
+  if cells then return cells end
+  local shown = product(extents, math.maxinteger)
+  core.fail("limit", ("%s: %s%s cells are too many, at most %d are drawn"
+    .. "\n  %s\n  slice it, or draw a tile of it%s"):format(what,
+    table.concat(extents, " x "), #extents > 1 and shown and limit
+    and (" = %d"):format(shown) or "", limit or MOST, tostring(x),
+    limit and limit < MOST and (", or say limit = N, up to %d"):format(MOST)
+    or ""))
+end
+
+--- Returns the limit of cells from the options.
+---@param opts table
+---@return integer
+function picture.limit(opts)
+  local limit = opts.limit or LIMIT
+  if math.type(limit) ~= "integer" or limit < 1 or limit > MOST then
+    core.fail("bad-argument", ("draw: limit = %s: 1 to %d cells"):format(
+      core.show(limit), MOST))
+  end
+  return limit
+end
+
+--- Makes an empty grid.
+---@param fields table name, rows, columns and further fields
+---@return table panel
+function picture.grid(fields)
+  fields.label, fields.class = {}, {}
+  fields.ids = fields.ids or {}
+  return fields
+end
+
+--- Returns the lines of a label, split at its blanks.
+---@param label string
+---@return string[]
+function picture.lines(label)
+  local list = {}
+  for line in label:gmatch "%S+" do list[#list + 1] = line end
+  return list
+end
+
+--- Returns the number of characters of the longest label, line by line if
+-- `split`.
+---@param panel table
+---@param split? boolean
+---@return integer width, integer lines
+function picture.widest(panel, split)
+  local width, lines = 1, 1
+  for i = 1, panel.rows * panel.columns do
+    local label = panel.label[i]
+    if label then
+      local blank = split and label:find(" ", 1, true)
+      if blank then
+        lines = math.max(lines, 2)
+        width = math.max(width, blank - 1, #label - blank)
+      else
+        width = math.max(width, #label)
+      end
+    end
+  end
+  return width, lines
+end
+
+--- Returns the name of row m, or of column n.
+---@param panel table
+---@param side string "row" or "column"
+---@param i integer
+---@return string
+function picture.side(panel, side, i)
+  local list = panel[side .. "_labels"]
+  return tostring(list and list[i + 1] or i)
+end
+
+--- Returns a panel's caption: its name, its layout, and its note.
+---@param panel table
+---@return string? nil where there is nothing to say
+function picture.caption(panel)
+  local s = panel.caption
+  if panel.note then s = (s and s .. "; " or "") .. panel.note end
+  if panel.name then s = panel.name .. (s and ": " .. s or "") end
+  return s
+end
+
+-- Returns further holders after the first: alternating threads and values, or
+-- lanes.
+local function others(list, pairs_of)
+  local out = {}
+  if pairs_of then
+    for k = 1, #list, 2 do
+      out[#out + 1] = (", T%d V%d"):format(list[k], list[k + 1])
+    end
+  else
+    for k, lane in ipairs(list) do out[k] = (", L%d"):format(lane) end
+  end
+  return table.concat(out)
+end
+
+--- Returns a function that describes cell i in full: "(1,3) T5 V0, T37 V0
+-- offset 11".
+---@param panel table
+---@param escape fun(s: string): string applied to texts, not to numbers
+---@return fun(i: integer): string
+function picture.describer(panel, escape)
+  local known, rows, columns = {}, {}, {}
+  for _, name in ipairs(picture.IDS) do
+    local list, letter = panel.ids[name], picture.LETTERS[name]
+    if list then
+      known[#known + 1] = {list = list,
+        prefix = (letter == "" or name == "bank") and " " .. name .. " "
+          or " " .. letter,
+        last = name == (panel.ids.thread and "value" or "lane")}
+    end
+  end
+  for m = 0, panel.rows - 1 do
+    rows[m] = "(" .. escape(picture.side(panel, "row", m)) .. ","
+  end
+  for n = 0, panel.columns - 1 do
+    columns[n] = escape(picture.side(panel, "column", n)) .. ")"
+  end
+  local more, across = panel.more, panel.columns
+  return function(i)
+    local s = rows[(i - 1) // across] .. columns[(i - 1) % across]
+    for _, k in ipairs(known) do
+      local v = k.list[i]
+      if v then
+        s = s .. k.prefix .. (type(v) == "number" and v or escape(tostring(v)))
+        if k.last and more and more[i] then
+          s = s .. others(more[i], panel.ids.thread)
+        end
+      end
+    end
+    return s
+  end
+end
+
+return picture

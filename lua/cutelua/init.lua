@@ -1,0 +1,62 @@
+--- The table of names that the workshop adds to the language: fields of cute,
+-- methods of calls, prepared launches and reports. The language loads it when
+-- a name is missing (sign.added), and a row's module on the name's first use.
+local sign = require "cute.lang.signature"
+
+-- Prefix, module, and signatures of the module's functions, or only their names
+-- if the module guards them itself.
+local FUNCTIONS = {
+  {"cute.", "cutelua.doc", "doc(x?)"},
+  {"cute.", "cutelua.debug", "debug(kernel: kernel, arguments...)"},
+  {"cute.", "cutelua.draw", [[
+    draw(x, opts?: {as blocks by colour dtype file labels limit line tensor tile
+      title width})]]},
+  {"cute.", "cutelua.draw.print", [[
+    print_layout(layout: layout|tensor) print_latex(x, opts?: {color})
+    print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})]]},
+  {"cute.", "cutelua.profile.swizzle", [[
+    find_swizzle(layout: layout, accesses: table,
+      opts?: {budget name type})]]},
+  {"cute.", "cutelua.program.diff", "diff(before, now)"},
+  {"cute.", "cutelua.program.explain", "explain(f: function, out?: function)"},
+  {"cute.utils.", "cutelua.draw.print", [[
+    print_latex(x, opts?: {color})
+    print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})]]},
+  {"testing.", "cutelua.bench.testing", [[
+    benchmark get_workspace_count tune autotune_jit]]},
+  {"gpu.", "cutelua.bench.measure", "bench best bench_order stats"},
+  {"printing.", "cutelua.draw.print", "print_tensor"},
+  {"suggest.", "cutelua.text.suggest", "value module syntax"},
+  {"call:", "cutelua.analyses.call", [[
+    check(opts?) profile(opts?) find_swizzle(opts?) estimate(opts?)
+    timeline(opts?) preflight(target?, opts?)]]},
+  {"prepared:", "cutelua.analyses.prepared", "check(opts?) estimate(opts?)"},
+  {"report:", "cutelua.analyses.report", [[
+    conflicts() find_swizzle(name?) json() traffic()
+    total(field: string, op?: string)]]},
+}
+-- Prefix, name, module that is the field.
+local MODULES = {{"cute.", "cli", "cutelua.program.cli"}}
+
+local workshop = {}
+
+local function add(prefix, name, row)
+  workshop[prefix] = workshop[prefix] or {}
+  workshop[prefix][name] = row
+end
+
+for _, row in ipairs(FUNCTIONS) do
+  local prefix, module, text = table.unpack(row)
+  if text:find "%(" then
+    for name, signature in sign.signatures(text) do
+      add(prefix, name, {module = module, signature = signature})
+    end
+  else
+    for name in text:gmatch "[%w_]+" do add(prefix, name, {module = module}) end
+  end
+end
+for _, row in ipairs(MODULES) do
+  add(row[1], row[2], {module = row[3], whole = row[1] .. row[2]})
+end
+
+return workshop

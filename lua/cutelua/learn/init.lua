@@ -1,0 +1,231 @@
+--- `cutelua learn`: the tutorial. A lesson is a page of text with Lua that
+-- runs, pictures, and exercises that are checked. Each lesson is one file of
+-- lessons/. The terminal (main.lua), the documents (`make docs`) and the specs
+-- read lessons through this module.
+--
+-- In a lesson's text, ```lua is run (`EXPR --> TEXT` shows its values),
+-- ```draw is an expression that is drawn, and ```exercise NAME is the
+-- learner's initial text. `exercises[NAME]` has `makes`, the global that an
+-- answer has to define; `check(env)`, which takes the learner's globals and
+-- raises or returns nil and a sentence where something is wrong; `hints`; and
+-- a `solution`.
+local core = require "cute.core"
+local cute = require "cute"
+local report = require "cute.lang.report"
+local script = require "cutelua.program.script"
+local sign = require "cute.lang.signature"
+local source = require "cute.lang.source"
+
+local learn = {}
+
+--- Names of the lessons, in order.
+learn.names = {"layouts", "algebra", "tensors", "copies", "swizzles",
+  "tensorcores", "pipelines", "hopper", "epilogues", "bugs"}
+
+--- Returns a lesson by its name or number; nil and a message where there is
+-- none.
+---@param name string|integer
+---@return table? lesson, string? message
+function learn.lesson(name)
+  local number = math.tointeger(tonumber(name) or name)
+  local known = number and learn.names[number]
+  for i, n in ipairs(learn.names) do
+    if n == name then known, number = n, i end
+  end
+  if not known then
+    local near = sign.nearest(tostring(name), learn.names)
+    return nil, ("no lesson '%s'%s"):format(name, near
+      and (" (did you mean %s?)"):format(near) or "; there are "
+      .. table.concat(learn.names, ", "))
+  end
+  local lesson = require("cutelua.learn.lessons." .. known)
+  lesson.name, lesson.number = known, number
+  return lesson
+end
+
+--- Returns the blocks of a lesson: {kind =, text =, name = of an exercise,
+-- chunk = of Lua, as load takes it}, kind "text", "lua", "draw" or "exercise".
+---@param lesson table
+---@return table[]
+function learn.blocks(lesson)
+  local list, lines, block = {}, {}, {kind = "text"}
+  local function close()
+    block.text = table.concat(lines, "\n"):gsub("^\n+", ""):gsub("\n+$", "")
+    lines = {}
+    if block.text == "" then return end
+    list[#list + 1] = block
+    block.chunk = ("=%s-%d.lua"):format(lesson.name, #list)
+  end
+  for line in lesson.text:gmatch "([^\n]*)\n" do
+    local kind, name = line:match "^```(%a+) ?(%a*)$"
+    if kind or line == "```" then
+      close()
+      block = {kind = kind or "text", name = kind and name}
+    else
+      lines[#lines + 1] = line
+    end
+  end
+  close()
+  return list
+end
+
+--- Returns a learner's globals: cute's names and Lua's.
+---@return table
+function learn.env()
+  return setmetatable({cute = cute, _ = cute._, X = cute.X}, {__index = _G})
+end
+
+-- Returns the expression of a line `EXPR --> TEXT`; nil for other lines.
+local function shown_of(line)
+  local code = line:match "^(.-)%s*%-%-> ?.*$"
+  return code and load("return " .. code) and code:find "%S" and code
+end
+
+-- Rewrites such lines to calls that record the values.
+local function showing(text)
+  local n = 0
+  return (text .. "\n"):gsub("([^\n]*)\n", function(line)
+    n = n + 1
+    local code = shown_of(line)
+    return (code and ("shown(%d, %s)"):format(n, code) or line) .. "\n"
+  end)
+end
+
+local function load_in(text, chunk, env)
+  source.add(chunk, text)
+  local f, message = script.compile(text, chunk, env)
+  if not f then error(message, 0) end
+  return f
+end
+
+--- Runs a block of Lua; returns the values of its lines with `-->`, by line
+-- number.
+---@param block table
+---@param env table
+---@return table<integer, string>
+function learn.values(block, env)
+  local got = {}
+  env.shown = function(n, ...)
+    local list = table.pack(...)
+    for i = 1, list.n do list[i] = tostring(list[i]) end
+    got[n] = table.concat(list, ", ")
+  end
+  load_in(showing(block.text), block.chunk, env)()
+  return got
+end
+
+--- Does the same as text: the block's lines, those with `-->` followed by their
+-- values.
+---@param block table
+---@param env table
+---@return string
+function learn.run(block, env)
+  local got, out, n = learn.values(block, env), {}, 0
+  for line in (block.text .. "\n"):gmatch "([^\n]*)\n" do
+    n = n + 1
+    local code = shown_of(line)
+    if not code then
+      if not line:find "^%-%->" then out[#out + 1] = line end
+    elseif got[n]:find "\n" then
+      out[#out + 1] = code .. "  -->"
+      for l in got[n]:gmatch "[^\n]+" do out[#out + 1] = "--> " .. l end
+    else
+      out[#out + 1] = ("%-45s --> %s"):format(code, got[n])
+    end
+  end
+  return table.concat(out, "\n")
+end
+
+--- Returns the object that a ```draw block draws.
+---@param block table
+---@param env table
+---@return any
+function learn.value(block, env)
+  return load_in("return " .. block.text, block.chunk, env)()
+end
+
+--- Returns the picture of such a block.
+---@param block table
+---@param env table
+---@param as string a form of cute.draw
+---@return string
+function learn.draw(block, env, as)
+  return cute.draw(learn.value(block, env), {as = as})
+end
+
+--- Returns a learner's globals after reading a lesson up to a block.
+---@param lesson table
+---@param index integer index of the block, which is not run
+---@param texts? table<integer, string> the learner's texts of earlier blocks
+---@return table
+function learn.before(lesson, index, texts)
+  local env = learn.env()
+  for i, block in ipairs(learn.blocks(lesson)) do
+    if i == index then break end
+    if block.kind == "lua" then
+      local text = texts and texts[i] or block.text
+      learn.values({text = text, chunk = block.chunk}, env)
+    end
+  end
+  return env
+end
+
+--- Returns a lesson as Markdown, with the values of its Lua and pictures as
+-- text.
+---@param lesson table
+---@param picture? fun(block: table, env: table): string makes other pictures
+---@return string
+function learn.markdown(lesson, picture)
+  local env, out = learn.env(), {}
+  local function put(...)
+    table.move({...}, 1, select("#", ...), #out + 1, out)
+  end
+  put(("# %d. %s"):format(lesson.number, lesson.title), "")
+  for _, block in ipairs(learn.blocks(lesson)) do
+    if block.kind == "lua" then
+      put("```lua", learn.run(block, env), "```", "")
+    elseif block.kind == "exercise" then
+      put("**Exercise " .. block.name .. "**", "", "```lua", block.text, "```",
+        "")
+    elseif block.kind == "draw" then
+      if picture then put(picture(block, env), "")
+      else put("```", (learn.draw(block, env, "text"):gsub("\n$", "")), "```",
+        "") end
+    else
+      put(block.text, "")
+    end
+  end
+  return table.concat(out, "\n")
+end
+
+--- Reports whether a learner's text solves an exercise; nil and a sentence if
+-- not.
+---@param lesson table
+---@param name string the exercise's name
+---@param text string Lua
+---@param env? table globals of the lesson's blocks
+---@param chunk? string the text's chunk name, as load takes it: "@FILE"
+---@return boolean? right, string? message
+function learn.check(lesson, name, text, env, chunk)
+  local e = lesson.exercises[name]
+  local own = setmetatable({}, {__index = env or learn.env()})
+  local exit = os.exit  -- exit code 0 would count as right
+  rawset(os, "exit", function()
+    core.fail("bad-argument", "os.exit ends the program: an answer runs to "
+      .. "its end")
+  end)
+  local ok, right, message = xpcall(function()
+    load_in(text, chunk or ("=%s.lua"):format(name), own)()
+    if rawget(own, e.makes) == nil then
+      return nil, ("%s makes no global %s, which is what is asked for")
+        :format(chunk and chunk:match "^@(.*)" or "the answer", e.makes)
+    end
+    return e.check(own)
+  end, report.capture)
+  rawset(os, "exit", exit)
+  if not ok then return nil, report.format(right, {}) end
+  if not right then return nil, message end
+  return true
+end
+
+return learn

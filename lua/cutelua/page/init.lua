@@ -1,0 +1,547 @@
+--- Collects the data of a page for launches on the simulator: source texts side
+-- by side with matching lines, the cost of each line, the kernel's tensors,
+-- and the simulator's reports. cutelua.page.view draws it; docs/explain.md is
+-- the user's guide.
+--
+-- A key is the number of a Lua line that produced code. Fields of a launch:
+--   name, facts = {{what, value, is bad}, ...}, missing = {sentence, ...}
+--   keys      {{file, line}, ...}, file a number of the page's files; keys
+--             after the first `lines` belong only to things
+--   cu        {text = {line, ...}, at = {key or 0, ...}}
+--   ptx, sass {text =, at = {line of cu or 0, ...}}; sass.live: registers
+--   counts    by key: {issued =, waits =, passes =, conflicts =, sectors =,
+--             registers =, ops = {{op, tensors, count, passes, conflicts,
+--             sectors, bytes}, ...}}
+--   notes     {{key = 0 where no line is known, kind = "bad" or "warn", text =,
+--             also = key of the other line, rest = {{key =, text =}, ...} of
+--             faults that may follow from this one}, ...}
+--   things    {{name =, kind =, space =, layout =, key =, more =, picture =}}
+--   conflicts {{key =, text =, picture =}, ...}
+--   estimate, log   texts
+-- A picture is the number of one of the page's pictures. A lazy page, for
+-- programs that query it interactively, draws pictures (page:picture) and
+-- makes estimates (page:costs) only on request, without a compiler.
+local asm = require "cutelua.text.asm"
+local core = require "cute.core"
+local json = require "cutelua.text.json"
+local source = require "cute.lang.source"
+local simreport = require "cute.lang.simreport"
+
+local page = {}
+
+---------------------------------------------------------------------------
+-- Files and keys
+---------------------------------------------------------------------------
+
+local Page = {}
+Page.__index = Page
+
+--- Makes an empty page: files = {{name =, lines =}, ...}, kernels, pictures.
+---@param lazy? boolean
+---@return table
+function page.new(lazy)
+  return setmetatable({files = {}, kernels = {}, pictures = {}, lazy = lazy,
+                       known = {}, drawn = 0, drawings = {}, asked = {},
+                       launches = {}}, Page)
+end
+
+-- Returns the number of a chunk among the page's files; adds its text.
+local function file_number(self, chunk)
+  local n = self.known[chunk]
+  if n then return n end
+  n = #self.files + 1
+  local lines = {}
+  for line in ((source.text(chunk) or "") .. "\n"):gmatch "([^\n]*)\n" do
+    lines[#lines + 1] = line:gsub("\r$", "")
+  end
+  if lines[#lines] == "" then lines[#lines] = nil end
+  self.files[n] = {name = source.short(chunk), lines = lines}
+  self.known[chunk] = n
+  return n
+end
+
+-- Returns a function that returns a line's key, or makes a new one.
+local function key_maker(self, keys)
+  local by = {}
+  return function(chunk, line)
+    if not (chunk and line) or line < 1 then return 0 end
+    local file = file_number(self, chunk)
+    local name = file .. ":" .. line
+    if not by[name] then
+      keys[#keys + 1] = {file, line}
+      by[name] = #keys
+    end
+    return by[name]
+  end
+end
+
+---------------------------------------------------------------------------
+-- Texts
+---------------------------------------------------------------------------
+
+local function cuda(program, arch, key)
+  local at = {}
+  local text, places = program.fn:emit(tonumber(arch:match "%d+"))
+  local out = {}
+  for line in text:gmatch "([^\n]*)\n" do
+    local n = #out + 1
+    local place = places[n]
+    out[n], at[n] = line, place and key(place[1], place[2]) or 0
+  end
+  return {text = out, at = at}
+end
+
+local function listing(l)
+  if not l then return nil end
+  for i, line in ipairs(l.at) do l.at[i] = line or 0 end
+  return l
+end
+
+---------------------------------------------------------------------------
+-- Counters
+---------------------------------------------------------------------------
+
+local function counts_of(counts, key)
+  local c = counts[key] or {ops = {}}
+  counts[key] = c
+  return c
+end
+
+local function add(c, name, n) c[name] = (c[name] or 0) + n end
+
+local function tensors_of(s)
+  if not (s.shared and s.global) then return s.shared or s.global or "" end
+  return s.out and s.shared .. " > " .. s.global or s.global .. " > "
+    .. s.shared
+end
+
+-- Adds the memory traffic of the whole grid.
+local function add_traffic(counts, report, key)
+  for _, s in ipairs(report.lines) do
+    local c = counts_of(counts, key(s.file, s.line))
+    add(c, "passes", s.wavefronts)
+    add(c, "conflicts", s.conflicts)
+    add(c, "sectors", s.sectors)
+    c.ops[#c.ops + 1] = {s.op, tensors_of(s), s.count, s.wavefronts,
+                         s.conflicts, s.sectors, s.bytes}
+  end
+end
+
+-- Adds the instructions that one cluster issued, and where its warps waited.
+local function add_estimate(counts, estimate, key)
+  for _, l in ipairs(estimate.lines) do
+    local c = counts_of(counts, key(l.file, l.line))
+    add(c, "issued", l.slots)
+    add(c, "waits", l.stall)
+  end
+end
+
+-- Adds the most live registers in the code of each line, and its spill loads
+-- and stores.
+local function add_registers(counts, sass, cu)
+  for i, text in ipairs(sass.text) do
+    local key = cu.at[sass.at[i]] or 0
+    local live = sass.live[i]
+    if key > 0 and (live > 0 or text:find "%f[%w][SL][TD]L%f[%W]") then
+      local c = counts_of(counts, key)
+      c.registers = math.max(c.registers or 0, live)
+      if text:find "%f[%w]STL%f[%W]" then add(c, "stores", 1) end
+      if text:find "%f[%w]LDL%f[%W]" then add(c, "loads", 1) end
+    end
+  end
+end
+
+---------------------------------------------------------------------------
+-- Notes
+---------------------------------------------------------------------------
+
+local function add_faults(notes, report, key)
+  local known, rests = {}, {}
+  for _, r in ipairs(report.reports) do
+    if r.leads and not rests[r.leads] then rests[r.leads] = {} end
+  end
+  for i, r in ipairs(report.reports) do
+    local at, text = key(r.file, r.line), simreport.fault(r, known)
+    local rest = rests[r.leads]
+    if rest then
+      rest[#rest + 1] = {key = at, text = text}
+    else
+      notes[#notes + 1] = {kind = "bad", key = at, text = text,
+        also = r.line2 and key(r.file2, r.line2), rest = rests[i]}
+    end
+  end
+end
+
+-- Adds the compiler's warnings, "script.lua:31: ... (k.cu:12)", at their lines.
+local function add_warnings(self, notes, compiled, program, key)
+  local chunks = {}
+  for chunk in pairs(self.known) do chunks[source.short(chunk)] = chunk end
+  local function note(text)
+    local file, line = text:match "^([^:]+):(%d+): "
+    if not file and not self.files[2] then  -- the only file is meant
+      file, line = self.files[1] and self.files[1].name,
+                   text:match "^line (%d+): "
+    end
+    notes[#notes + 1] = {kind = "warn", text = text,
+      key = key(chunks[file], math.tointeger(tonumber(line)))}
+  end
+  for _, text in ipairs(compiled and compiled.warnings or {}) do note(text) end
+  for _, text in ipairs(compiled and compiled.losses or {}) do
+    if text:find "spills" then note(text) end
+  end
+  for _, text in ipairs(program.warnings) do note(text) end
+end
+
+local function add_spills(notes, counts, keys)
+  for key = 1, #keys do
+    local c, parts = counts[key], {}
+    for _, what in ipairs {"store", "load"} do
+      local n = c and c[what .. "s"]
+      parts[#parts + 1] = n and ("%d %s%s"):format(n, what, n > 1 and "s" or "")
+    end
+    if #parts > 0 then
+      notes[#notes + 1] = {kind = "warn", key = key,
+        text = "registers spill here: " .. table.concat(parts, ", ")}
+    end
+  end
+end
+
+---------------------------------------------------------------------------
+-- Tensors
+---------------------------------------------------------------------------
+
+local KINDS = {tensor = true, tiled = true, layout = true}
+local MOST_BYTES = 900 << 10  -- of all pictures
+local MOST_CELLS = 8192       -- of one picture
+local MOST_HOLDERS = 16       -- of an element, in addition to the first
+
+-- Returns part of a layout with too many cells: its first two modes, at most 32
+-- by 64.
+local function part_of(layout)
+  local cute = require "cute"
+  local n = cute.rank(layout)
+  if n > 2 then
+    local at = {cute._, cute._}
+    for i = 3, n do at[i] = 0 end
+    layout = layout(table.unpack(at))
+  end
+  if cute.size(layout) <= MOST_CELLS then return layout end
+  return cute.composition(layout, {
+    cute.make_layout(math.min(cute.size(layout, 0), 32)),
+    cute.make_layout(math.min(cute.size(layout, 1), 64))})
+end
+
+-- Returns a picture in the form of the page's script; of a large layout only a
+-- part.
+local function drawn(x)
+  local draw, part = require "cutelua.draw", nil
+  if type(x) == "string" then
+    x = core.parse(x)
+    part = core.size(x) > MOST_CELLS
+    if part then x = part_of(x) end
+  end
+  local data = require "cutelua.draw.html".data(draw.picture(x, {
+    limit = MOST_CELLS}))
+  data.part = part and ("a part of it: %s"):format(x) or nil
+  for _, panel in ipairs(data.panels) do  -- a broadcast element has all threads
+    for at, list in pairs(panel.more or {}) do
+      if #list > 2 * MOST_HOLDERS then
+        panel.more[at] = table.move(list, 1, 2 * MOST_HOLDERS, 1, {})
+      end
+    end
+  end
+  return data
+end
+
+-- Returns the number of x's picture, which is made once; nil where x is
+-- dynamic, or too much has been drawn.
+local function picture(self, x, label)
+  local known = self.drawings[label]
+  if known ~= nil then return known or nil end
+  if self.lazy and type(x) == "string" and not pcall(core.parse, x) then
+    self.drawings[label] = false  -- dynamic
+    return nil
+  elseif self.lazy then
+    self.asked[#self.asked + 1] = x
+    self.drawings[label] = #self.asked
+    return #self.asked
+  end
+  local ok, data = pcall(drawn, x)
+  local size = ok and #json.encode(data) or 0
+  ok = ok and self.drawn + size <= MOST_BYTES
+  if ok then
+    self.drawn = self.drawn + size
+    self.pictures[#self.pictures + 1] = data
+  end
+  self.drawings[label] = ok and #self.pictures
+  return ok and #self.pictures or nil
+end
+
+--- Returns the n-th picture of a lazy page, in the form of cute.draw's script;
+-- raises where it cannot be drawn.
+---@param n integer
+---@return table? data nil: the picture does not exist
+function Page:picture(n)
+  local x = self.asked[n]
+  return x and drawn(x)
+end
+
+-- Returns a kernel tensor's memory space and layout, parsed from its text,
+-- which is all that remains after the trace.
+local function tensor_parts(text)
+  local pointer, layout = text:match "^(.-) o (.*)$"
+  local space = (pointer or ""):match "^ptr%[(.-)%]"
+  return space or "coordinates", layout or text
+end
+
+local function add_thing(things, seen, name, value, place)
+  local kind = core.typename(value)
+  if not KINDS[kind] then return end
+  local text = core.visible(tostring(value), true)
+  local first, more = text:match "^([^\n]*)\n?(.*)$"
+  local id = name .. " " .. text
+  if seen[id] or kind == "layout" and seen[name] then return end
+  seen[id], seen[name] = true, true
+  local thing = {name = name, kind = kind, key = place}
+  if kind == "tensor" then
+    thing.space, thing.layout = tensor_parts(text)
+  elseif kind == "layout" then
+    thing.layout = text
+  else
+    thing.kind, thing.layout, thing.more = first, "", more
+    seen[thing] = {value, text}
+  end
+  things[#things + 1] = thing
+end
+
+-- Adds pictures: shared memory first, then threads and values.
+local function add_pictures(self, things, seen)
+  local function draw(want)
+    for _, t in ipairs(things) do
+      local own = seen[t]
+      if not t.picture and want(t, own) then
+        t.picture = picture(self, own and own[1] or t.layout,
+                            own and own[2] or t.layout)
+      end
+    end
+  end
+  draw(function(t) return t.space and t.space:find "smem" end)
+  draw(function(_, own) return own end)
+  draw(function(t) return t.space ~= "coordinates" and t.layout ~= "1:0" end)
+end
+
+-- Returns the values of names during the trace, and fields of plain tables.
+local function things_of(self, program, key)
+  local things, seen = {}, {}
+  for _, e in ipairs(program.locals and program.locals.list or {}) do
+    local place = key(e.file, e.line)
+    add_thing(things, seen, e.name, e.value, place)
+    if type(e.value) == "table" and not getmetatable(e.value) then
+      local names = {}
+      for k, v in next, e.value do
+        if type(k) == "string" and KINDS[core.typename(v)] then
+          names[#names + 1] = k
+        end
+      end
+      table.sort(names)
+      for _, k in ipairs(names) do
+        add_thing(things, seen, e.name .. "." .. k, e.value[k], place)
+      end
+    end
+  end
+  add_pictures(self, things, seen)
+  return things
+end
+
+---------------------------------------------------------------------------
+-- Launches
+---------------------------------------------------------------------------
+
+local function times(t)
+  local text = table.concat(t, " x ")
+  return (text:gsub(" x 1$", ""):gsub(" x 1$", ""))
+end
+
+local function facts_of(program, launch, report, made)
+  local facts = {}
+  local function fact(what, value, bad)
+    facts[#facts + 1] = {what, tostring(value), bad or nil}
+  end
+  fact("target", program.arch)
+  fact("grid", times(launch.grid))
+  fact("block", times(launch.block))
+  if times(program.cluster) ~= "1" then
+    fact("cluster", times(program.cluster))
+  end
+  fact("shared memory", program.info.smem .. " bytes")
+  local r = made.compiled and made.compiled.resources
+  if r and r.registers then
+    local spilled = (r.spill_stores or 0) + (r.spill_loads or 0)
+    fact("registers", r.registers)
+    fact("spilled", spilled .. " bytes", spilled > 0)
+  end
+  fact("conflicts", ("%d in %d passes"):format(report:total "conflicts",
+    report:total "wavefronts"), report:total "conflicts" > 0)
+  fact("sectors", report:total "sectors")
+  local _, faults = simreport.followers(report)
+  fact("reports", faults, faults > 0)
+  return facts
+end
+
+local CARDS = {[80] = "a100", [89] = "l40s", [90] = "h200"}
+
+-- Returns a launch in the form of cutelua.profile.
+local function prepared(program, launch)
+  return {program = program, values = launch.args, grid = launch.grid,
+    block = launch.block, device = {sm = launch.sm}, seed = launch.seed,
+    budget = launch.budget, pdl = launch.pdl}
+end
+
+-- Estimates a launch's time on a GPU; nil and the reason where it is unknown.
+local function estimate_of(program, launch, made)
+  local card = CARDS[launch.sm]
+  if not card then return nil, "no estimate: no card of " .. program.arch end
+  local r = made.compiled and made.compiled.resources
+  local ok, e = pcall(require "cutelua.profile.estimate".of,
+    prepared(program, launch), {card = card, registers = r and r.registers})
+  if ok then return e end
+  return nil, "no estimate: " .. core.visible(tostring(e), true)
+end
+
+local function conflicts_of(self, report, key)
+  local out = {}
+  for i, c in ipairs(report:conflicts()) do
+    if i > 8 then break end
+    out[i] = {key = key(c.file, c.line), text = tostring(c),
+              picture = picture(self, c, tostring(c))}
+  end
+  return out
+end
+
+local NO_COMPILER = "PTX, SASS and registers are not here: CUDA's compiler "
+  .. "makes them, which no page has; `cutelua explain SCRIPT -o k.html` shows "
+  .. "them where it is installed"
+
+-- Returns a launch in the page's form, with or without its costs.
+local function kernel_of(self, program, launch, report, costs)
+  local keys, counts, notes = {}, {}, {}
+  local key = key_maker(self, keys)
+  local cu = cuda(program, program.arch, key)
+  local made = self.lazy and {missing = {NO_COMPILER}}
+    or asm.of(program, program.arch)
+  local e, why
+  if report.ok and costs then
+    e, why = estimate_of(program, launch, made)
+    made.missing[#made.missing + 1] = why
+  end
+  add_traffic(counts, report, key)
+  if e then add_estimate(counts, e, key) end
+  local ptx, sass = listing(made.ptx), listing(made.sass)
+  if sass then add_registers(counts, sass, cu) end
+  add_faults(notes, report, key)
+  add_warnings(self, notes, made.compiled, program, key)
+  add_spills(notes, counts, keys)
+  local lines = #keys
+  local facts = facts_of(program, launch, report, made)
+  if e then
+    facts[#facts + 1] = {"on " .. e.card,
+      ("%.3g us, bound by %s"):format(e.seconds * 1e6, e.bound)}
+  end
+  return {name = program.info.name, launches = 1,
+    facts = facts, missing = made.missing, keys = keys, lines = lines,
+    cu = cu, ptx = ptx, sass = sass, counts = counts, notes = notes,
+    things = things_of(self, program, key),
+    conflicts = conflicts_of(self, report, key),
+    estimate = e and tostring(e), log = made.compiled and made.compiled.log}
+end
+
+--- Adds a launch on the simulator.
+---@param program table
+---@param launch table as core.sim_run took it, with record = true
+---@param report table the result of core.sim_run
+---@return table kernel of the page
+function Page:add(program, launch, report)
+  simreport.attach(report, program)
+  local n = #self.kernels + 1
+  self.launches[n] = self.lazy and {program, launch, report} or nil
+  self.kernels[n] = kernel_of(self, program, launch, report, not self.lazy)
+  return self.kernels[n]
+end
+
+--- Returns the n-th kernel of a lazy page with its costs, and replaces the one
+-- without.
+---@param n integer
+---@return table? kernel nil: the launch does not exist
+function Page:costs(n)
+  local known, before = self.launches[n], self.kernels[n]
+  if not known then return nil end
+  local k = kernel_of(self, known[1], known[2], known[3], true)
+  k.launches = before.launches
+  self.kernels[n] = k
+  return k
+end
+
+--- Adds the error that stopped the script, at its line if it names one.
+---@param message string
+function Page:fail(message)
+  local report = require "cute.lang.report"
+  local parts = report.parse(message)
+  local chunk
+  for name in pairs(self.known) do
+    if parts.file and (name:sub(2) == parts.file) then chunk = name end
+  end
+  chunk = chunk or parts.file and (source.text("@" .. parts.file)
+    and "@" .. parts.file)
+  local keys = {}
+  local at = key_maker(self, keys)(chunk, parts.line)
+  local text = not parts.file and message
+    or source.short(parts.file) .. message:sub(#parts.file + 1)
+  self.kernels[#self.kernels + 1] = {name = "error", failed = true,
+    facts = {}, missing = {}, keys = keys, lines = #keys, counts = {},
+    things = {}, conflicts = {},
+    notes = {{kind = "bad", key = at, text = core.visible(text, true)}}}
+end
+
+--- Returns the timeline of the warps and agents of a lazy page's n-th launch:
+-- see cutelua.profile.timeline. Raises where it cannot be estimated.
+---@param n integer
+---@return table? timeline nil: the launch does not exist
+function Page:timeline(n)
+  local known = self.launches[n]
+  if not known then return nil end
+  local program, launch = known[1], known[2]
+  if not CARDS[launch.sm] then
+    core.fail("wrong-arch", "no timeline: no card of " .. program.arch)
+  end
+  return require "cutelua.profile.timeline".by_model(prepared(program, launch),
+    {card = CARDS[launch.sm]})
+end
+
+--- Returns a kernel of a page for JSON, with named fields.
+---@param k table
+---@return table
+function page.plain(k)
+  local out, counts = {}, {}
+  for name, v in pairs(k) do out[name] = v end
+  for key, c in pairs(k.counts) do counts[tostring(key)] = c end
+  out.counts = counts
+  return out
+end
+
+--- Returns the page for JSON, as input of its script.
+---@return table
+function Page:plain()
+  local kernels = {}
+  for i, k in ipairs(self.kernels) do kernels[i] = page.plain(k) end
+  return {files = self.files, kernels = kernels, pictures = self.pictures}
+end
+
+--- Returns the page as a file.
+---@param title string
+---@param workshop? {address: string, script: table} opened by the page's button
+---@return string html
+function Page:html(title, workshop)
+  return require "cutelua.page.view".html(title, self:plain(), workshop)
+end
+
+return page

@@ -1,0 +1,94 @@
+--- Scripts in links: the part after the "#" of the workshop's address, which
+-- browsers do not send to a server. JavaScript for the pages of kernels and of
+-- the workshop:
+--
+--     cuteLink({name: "k.lua", text: "...", words: ["--m", "64"], seed: 1})
+--       a promise of "#s=...": the object as JSON, deflated by zlib (whose
+--       checksum detects a truncated link), in base64url. words, seed are
+--       optional.
+--     cuteUnlink("#s=...")  a promise of the object; its error is a sentence
+local core = require "cute.core"
+
+local link = {}
+
+--- The port of `cutelua web`.
+link.PORT = 5454
+
+local SCHEMES = {http = true, https = true, file = true}
+
+--- Returns the workshop's address, before the "#": the one given, or the
+-- default. Returns nil and a sentence for an address that a link must not
+-- have.
+---@param given? string
+---@return string? address
+---@return string? why
+function link.address(given)
+  local address = given or os.getenv "CUTELUA_WORKSHOP" or ""
+  address = address:gsub("#.*", "")
+  if address == "" then return ("http://127.0.0.1:%d/"):format(link.PORT) end
+  local scheme = address:match "^([^/?]*):"
+  if address:find "[%c%s]" or scheme and not SCHEMES[scheme:lower()] then
+    return nil, ("the workshop's address is '%s': one of http, https or file, "
+      .. "or a path, is needed"):format(core.visible(address))
+  end
+  return address
+end
+
+link.script = [==[
+function cuteLink(script) {
+  "use strict";
+  var packed = new Blob([JSON.stringify(script)]).stream()
+    .pipeThrough(new CompressionStream("deflate"));
+  return new Response(packed).arrayBuffer().then(function (bytes) {
+    var text = "";
+    new Uint8Array(bytes).forEach(function (b) {
+      text += String.fromCharCode(b); });
+    return "#s=" + btoa(text).replace(/\+/g, "-").replace(/\//g, "_")
+      .replace(/=+$/, "");
+  });
+}
+
+async function cuteUnlink(fragment) {
+  "use strict";
+  var MOST = 4 << 20;
+  function fail(why) {
+    throw new Error("This link holds no script: " + why + "."); }
+  var packed = /^#s=([\w-]*)$/.exec(fragment);
+  if (!packed) fail("it has other characters than a link is made of");
+  var bytes;
+  try {
+    bytes = Uint8Array.from(atob(packed[1].replace(/-/g, "+")
+      .replace(/_/g, "/")), function (c) { return c.charCodeAt(0); });
+  } catch (e) { fail("it was cut"); }
+  var reader = new Blob([bytes]).stream()
+    .pipeThrough(new DecompressionStream("deflate")).getReader();
+  var parts = [], size = 0;
+  for (;;) {
+    var part;
+    try { part = await reader.read(); } catch (e) {
+      fail("it was cut, or changed on its way"); }
+    if (part.done) break;
+    size += part.value.length;
+    if (size > MOST) {
+      reader.cancel().catch(function () {});
+      fail("unpacked it is larger than 4 MB");
+    }
+    parts.push(part.value);
+  }
+  var script;
+  try { script = JSON.parse(await new Blob(parts).text()); } catch (e) {
+    fail("what it holds is no JSON"); }
+  if (!script || typeof script.text != "string") fail("it has no text");
+  var words = script.words === undefined ? [] : script.words;
+  if (!Array.isArray(words) || words.some(function (w) {
+    return typeof w != "string"; })) fail("its arguments are no list of words");
+  if (script.name !== undefined && typeof script.name != "string")
+    fail("its name is no text");
+  if (script.seed !== undefined && !Number.isSafeInteger(script.seed))
+    fail("its seed is no integer");
+  return {name: script.name || "script.lua", text: script.text, words: words,
+    seed: script.seed};
+}
+]==]
+
+return link

@@ -1,0 +1,99 @@
+--- Rates of GPUs that need not be present, for the cost model.
+local core = require "cute.core"
+local targets = require "cute.targets"
+
+local cards = {}
+
+local KIB, MIB = 1 << 10, 1 << 20
+
+local function like(base, more)
+  local t = {}
+  for k, v in pairs(base) do t[k] = v end
+  for k, v in pairs(more) do t[k] = v end
+  return t
+end
+
+-- Rates are bytes per cycle of an SM; times are in cycles of `clock`, the GPU's
+-- clock under full load. (An SM that runs faster, 1.98 GHz with little to do,
+-- counts more cycles.)
+--
+-- Per quarter of an SM: mma, wgmma: 16-bit multiply-adds per cycle; mma_again:
+-- time until the same warp can issue its next mma, relative to one mma; f64,
+-- integer, special: cycles of a warp's operation on f64, on integers
+-- (comparisons, 16-bit conversions), on the special function unit.
+-- Memory: l2, bulk, store: rates of threads' reads from L2, of TMA, of writes,
+-- with all SMs active; l2_most: the limit of each when few are active; fill:
+-- TMA into shared memory; peer: another block's shared memory; copy: least
+-- cycles of a cp.async; atomic: time of an atomic relative to a store; cas:
+-- cycles of shared memory for an atomic implemented as a compare-and-swap loop.
+-- Latencies: of arithmetic (alu), shared memory, ldmatrix (matrix), an mma
+-- (tensor), L1, L2 (global), in addition for memory (far) and a bulk copy
+-- (tma), another block's shared memory (far_shared), a compare-and-swap
+-- (swapped).
+-- Threads: time to continue after an mbarrier (barrier); cost of a barrier per
+-- warp, and time to continue after the last one (meet, round); time to continue
+-- after a cluster's barrier (cluster); least time of a loop iteration (loop).
+-- Fences of the block, of cluster and GPU, of the system: time to continue
+-- after one, and the cost per warp where all warps of an SM execute one;
+-- cluster_each: the same cost for releasing arrivals at a cluster's barrier.
+-- start: time until a block starts where another one has ended. launch: seconds
+-- for a kernel's start and end; block, group: seconds to start a block, and in
+-- addition a cluster, which happens for all SMs in sequence; clock: Hz.
+local HOPPER = like(targets.H100, {clock = 1.755e9, l1_bytes = 256 * KIB,
+  mma = 308, mma_again = 1.56,
+  wgmma = 512, f64 = 1.75, integer = 1.75, special = 7.05, l2 = 42, bulk = 62,
+  store = 20, l2_most = 64, fill = 64, peer = 19.1, copy = 6, atomic = 2.2,
+  cas = 3.2, alu = 4, shared = 23, matrix = 33, tensor = 33, l1_hit = 33,
+  global = 280, far = 380, tma = 150, far_shared = 177, swapped = 80,
+  barrier = 26, meet = 1.77, round = 10.6, cluster = 64, loop = 23.5,
+  fence_cta = 27, fence_cta_each = 3.7, fence = 616, fence_each = 28,
+  fence_sys = 1290, fence_sys_each = 82, fence_async = 511, cluster_each = 34,
+  start = 700, launch = 2.2e-6, block = 0.585e-9, group = 0.61e-9})
+
+local AMPERE = like(HOPPER, {arch = "sm_80", sms = 108, clock = 1.41e9,
+  l2_bytes = 40 * MIB, l1_bytes = 192 * KIB, mma = 256, mma_again = 1,
+  wgmma = 512, f64 = 4, l2 = 32})
+
+local CARDS = {
+  h200 = like(HOPPER, {name = "H200", dram = 4.2e12, l2_bytes = 60 * MIB,
+    fence = 269, fence_each = 10, fence_sys = 930, fence_sys_each = 53,
+    fence_async = 160, cluster_each = 12,
+    source = "measured: docs/estimate.md"}),
+  h100 = like(HOPPER, {name = "H100 SXM", dram = 2.95e12,
+    source = "measured: docs/estimate.md; what tensor cores and L2 do as the "
+    .. "H200"}),
+  a100 = like(AMPERE, {name = "A100 80GB", dram = 1.8e12, source = "\"NVIDIA "
+    .. "A100 Tensor Core GPU Architecture\", 2 TB/s, 312 TFLOP/s; latencies "
+    .. "as the H200's"}),
+  l40s = like(AMPERE, {name = "L40S", arch = "sm_89", sms = 142,
+    clock = 2.52e9, l2_bytes = 96 * MIB, l1_bytes = 128 * KIB, mma = 128,
+    f64 = 64, dram = 0.78e12, source = "data sheet, 362 TFLOP/s of bf16, "
+    .. "0.86 TB/s; latencies as the H200's"}),
+}
+
+--- Returns a GPU by its name ("h200", "h100", "a100", "l40s"): name, arch, sms,
+-- clock (Hz), dram (bytes per second), l2_bytes, and rates as above; `source`
+-- names the origin of its numbers.
+---@param name string
+---@return table
+function cards.card(name)
+  local card = CARDS[name]
+  if card then return card end
+  local names = {}
+  for n in pairs(CARDS) do names[#names + 1] = n end
+  table.sort(names)
+  core.fail("unknown-name", ("no card %s: there are %s"):format(core.show(name),
+    table.concat(names, " ")))
+end
+
+--- Raises where a grid has no blocks: there would be nothing to time.
+---@param name string the kernel's name
+---@param grid integer[]
+function cards.need_blocks(name, grid)
+  if grid[1] * grid[2] * grid[3] == 0 then
+    core.fail("bad-launch", ("kernel %s: a grid of %s has no blocks to time")
+      :format(name, table.concat(grid, " x ")))
+  end
+end
+
+return cards

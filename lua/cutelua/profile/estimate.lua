@@ -1,0 +1,385 @@
+--- Estimates how long a launch takes on a GPU, which need not be present, and
+-- the bottleneck.
+--
+--     print(k(A, B, C):estimate {grid = 256, block = 128, card = "h200"})
+--
+-- The simulator runs one cluster (a block where there are none) and logs the
+-- events of its warps. A model of an SM (core/sim/clock.c) replays the log as
+-- often as an SM has such clusters, as many at once as fit. Registers come
+-- from NVRTC, for the GPU's architecture, where it is installed.
+--
+-- An estimate has: card, seconds, cycles; occupancy (from targets.occupancy),
+-- registers (nil: unknown), shared, threads; waves (2.4 take the time of 3),
+-- tail (fraction of the SMs' capacity that the last wave uses); flops, and
+-- bytes = {shared =, l2 =, dram =} of the whole grid; busy = {issue =, fma =,
+-- alu =, special =, f64 =, tensor =, shared =, l1 =, memory =, fill =, peer
+-- =}, each a fraction of the time, and bound, the busiest of them, or
+-- "launch", where blocks begin during the whole time; roof: seconds that each
+-- of these alone would take with all SMs always busy, and l2, dram (the
+-- tensors, once); lines = {{file =, line =, slots =, flops =, shared =, l2 =,
+-- stall =}, ...}: for one cluster the instructions issued, operations, bytes,
+-- and the fraction of its warps' time spent waiting there.
+--
+-- docs/estimate.md lists the limitations.
+local core = require "cute.core"
+local cards = require "cutelua.profile.cards"
+local columns = require "cutelua.text.columns"
+local memory = require "cute.lang.memory"
+local simreport = require "cute.lang.simreport"
+local source = require "cute.lang.source"
+local targets = require "cute.targets"
+
+local estimate = {}
+
+local Estimate = {__closed = true}  -- see cute.lang.dependencies
+Estimate.__index = Estimate
+
+local SECTOR, WAVEFRONT, MOST_STEPS = 32, 128, 1 << 24
+
+local function ceil_div(a, b) return (a + b - 1) // b end
+
+local function product(t) return t[1] * t[2] * t[3] end
+
+---------------------------------------------------------------------------
+-- Requirements of a launch
+---------------------------------------------------------------------------
+
+-- Returns the compiler's registers and barriers; empty without a compiler.
+local function resources(p, arch)
+  local out, message = p.program:compile(arch)
+  if out then return out.resources end
+  if message:find("no-nvrtc", 1, true) then return {} end
+  require "cute.lang.report".raise(message)
+end
+
+-- Returns the bytes of the tensors that the kernel accesses, each buffer once.
+local function footprint(p)
+  local seen, bytes = {}, 0
+  for i, v in ipairs(p.values) do
+    if p.program.info.args[i].pointer and not seen[v[1]] then
+      seen[v[1]] = true
+      bytes = bytes + v[1].nbytes
+    end
+  end
+  return bytes
+end
+
+---------------------------------------------------------------------------
+-- The model
+---------------------------------------------------------------------------
+
+local RATES = {"mma", "mma_again", "wgmma", "f64", "integer", "special", "copy",
+  "fill", "peer", "atomic", "cas", "alu", "shared", "matrix", "tensor",
+  "l1_hit", "tma", "far_shared", "swapped", "barrier", "meet", "round",
+  "cluster", "loop", "fence_cta", "fence_cta_each", "fence", "fence_each",
+  "fence_sys", "fence_sys_each", "fence_async", "cluster_each", "start"}
+
+-- Returns an SM of the GPU, where the fraction `far` of L2's traffic comes from
+-- memory and `busy` SMs compete for it.
+local function machine(card, far, busy, l1)
+  local m = {l1 = l1, steps = MOST_STEPS}
+  for _, name in ipairs(RATES) do m[name] = card[name] end
+  local dram = card.dram / card.clock / busy
+  for _, name in ipairs {"l2", "bulk", "store"} do
+    local rate = math.min(card.l2_most, card[name] * card.sms / busy)
+    m[name] = far > 0 and math.min(rate, dram / far) or rate
+  end
+  m.global = card.global + far * card.far
+  return m
+end
+
+-- Scales the cost of fences, which all SMs send to L2: the cost per warp
+-- applies to a GPU whose SMs all have as many warps as this one.
+local FENCES = {"fence_each", "fence_sys_each", "cluster_each"}
+
+local function crowd(m, x)
+  local share = x.clusters * x.ncta
+    / (x.card.sms * math.min(x.each, x.resident))
+  for _, name in ipairs(FENCES) do
+    m[name] = x.card[name] * math.min(share, 1)
+  end
+end
+
+-- Replays clusters of a launch on an SM. Restores memory and the launch in
+-- front after each replay, so that every replay sees the launch's initial
+-- state.
+local function play(p, m, clusters, resident, unit)
+  m.clusters, m.resident = clusters, math.min(resident, clusters)
+  local _, found = memory.untouched(p.restore, core.sim_run, p.program.fn,
+    {grid = p.grid, block = p.block, args = p.values, sm = p.device.sm,
+     seed = p.seed, budget = p.budget, pdl = p.pdl, machine = m, unit = unit,
+     progress = p.progress})
+  simreport.attach(found, p.program)
+  if found.stopped and not found.reports[1] then
+    core.fail("limit", ("kernel %s: the estimate was stopped"):format(
+      p.program.info.name))
+  end
+  if found.timing.full then
+    core.fail("limit", ("kernel %s: a cluster executes more than %d "
+      .. "instructions; estimate a smaller problem"):format(
+      p.program.info.name, MOST_STEPS))
+  end
+  if not found.ok then
+    core.fail("kernel-fault", ("nothing is estimated of a launch at fault "
+      .. "(%s, with one cluster run alone)\n  %s"):format(
+      found.reports[1].kind, tostring(found)))
+  end
+  return found
+end
+
+-- Returns the cycles until `each` clusters have run on an SM's slot, `resident`
+-- at once. For many clusters the time of a few more is extrapolated.
+local function cycles_of(p, m, each, resident, unit)
+  local some = math.min(each, 4 * resident)
+  local found = play(p, m, some, resident, unit)
+  found.played = some
+  local cycles = found.timing.cycles
+  if each > some then
+    local half = play(p, m, 2 * resident, resident, unit).timing.cycles
+    cycles = cycles + (cycles - half) / (some - 2 * resident) * (each - some)
+  end
+  return cycles, found
+end
+
+local function sums(found)
+  local shared, l2, flops = 0, 0, 0
+  for _, c in ipairs(found.timing.costs) do
+    shared = shared + c.passes * WAVEFRONT
+    l2 = l2 + c.missed * SECTOR
+    flops = flops + c.flops
+  end
+  return shared, l2, flops
+end
+
+local function lines_of(found, cycles, warps)
+  local out = {}
+  for i, c in ipairs(found.timing.costs) do
+    out[i] = {file = c.file, line = c.line, slots = c.slots, flops = c.flops,
+              shared = c.passes * WAVEFRONT, l2 = c.missed * SECTOR,
+              stall = c.stall / (cycles * warps)}
+  end
+  table.sort(out, function(a, b) return a.stall > b.stall end)
+  return out
+end
+
+-- Returns the seconds that each pipe would be busy with that many blocks if all
+-- SMs always were; found.played of them were replayed.
+local function roofs(card, found, blocks)
+  local out = {}
+  for _, name in ipairs {"issue", "fma", "alu", "special", "f64", "tensor",
+                         "shared", "l1", "fill", "peer"} do
+    out[name] = found.timing.busy[name] / found.played * blocks / card.sms
+      / card.clock
+  end
+  return out
+end
+
+local function busiest(busy)
+  local name, most
+  for k, x in pairs(busy) do
+    if not most or x > most or x == most and k < name then name, most = k, x end
+  end
+  return name
+end
+
+estimate.OPTIONS = {card = "string", cold = "boolean", registers = "integer",
+                    at = "integer"}
+
+-- Returns a launch's distribution on a GPU: blocks per SM, clusters in total,
+-- the number of SM groups (`places`), and the clusters that each group runs in
+-- sequence.
+local function on_card(p, opts)
+  local card = cards.card(opts.card or "h200")
+  local sm = tonumber(card.arch:match "%d+")
+  p.program.fn:check_smem(sm)
+  p.program.fn:check_arch(sm, card.arch)
+  local r = opts.registers and {registers = opts.registers,
+    barriers = p.program.info.barriers} or resources(p, card.arch)
+  local x = {card = card, registers = r.registers, at = opts.at or 0,
+             threads = product(p.block), shared = p.program.info.smem,
+             ncta = product(p.program.cluster), bytes = footprint(p)}
+  x.occupancy = targets.occupancy(sm, {threads = x.threads, shared = x.shared,
+    registers = r.registers, barriers = r.barriers})
+  x.resident = x.occupancy.blocks
+  if x.resident < 1 then
+    core.fail("bad-launch", ("kernel %s: no block of %d threads, %s registers "
+      .. "each, and %d bytes of shared memory fits an SM of %s"):format(
+      p.program.info.name, x.threads, r.registers or "unknown", x.shared,
+      card.name))
+  end
+  x.clusters = product(p.grid) // x.ncta
+  x.places = math.max(targets.clusters(card.sms, x.ncta), 1)
+  x.room = math.max(targets.clusters(card.sms, x.ncta, x.resident), 1)
+  x.each = ceil_div(x.clusters, x.places)
+  cards.need_blocks(p.program.info.name, p.grid)
+  if x.at >= x.clusters then
+    core.fail("bad-launch", ("at of %d: the grid has %d clusters, from 0 on")
+      :format(x.at, x.clusters))
+  end
+  return x
+end
+
+-- Returns the bytes that a run moves from and to global memory.
+local function moved(found)
+  local n = 0
+  for _, s in ipairs(found.lines) do n = n + (s.global and s.bytes or 0) end
+  return n
+end
+
+-- Reports whether the last cluster moves no data although the representative
+-- one does. A fault in it is a fault of the launch.
+local function is_idle(p, x, found, with)
+  if x.clusters == 1 or moved(found) == 0 then return false end
+  return moved(play(p, with(0), 1, 1, x.clusters - 1)) == 0
+end
+
+-- Returns the fraction of L2's bytes that comes from memory, the cycles, and
+-- the simulator's report.
+local function run(p, x, cold, events)
+  local busy = math.min(x.clusters, x.places) * x.ncta
+  local l1 = (x.card.l1_bytes - x.resident * x.shared) // x.resident
+  local function with(far)
+    local m = machine(x.card, far, busy, math.max(l1, 0))
+    crowd(m, x)
+    m.events = events
+    return m
+  end
+  local one = play(p, with(0), 1, 1, x.at)
+  x.idle = is_idle(p, x, one, with)
+  if not cold and x.bytes <= 0.7 * x.card.l2_bytes then
+    return 0, cycles_of(p, with(0), x.each, x.resident, x.at)
+  end
+  local _, l2 = sums(one)
+  local far = l2 > 0 and math.min(x.bytes / (l2 * x.clusters), 1) or 0
+  return far, cycles_of(p, with(far), x.each, x.resident, x.at)
+end
+
+-- Returns the cycles in which all blocks begin, if nothing else delays them.
+local function begin_of(x)
+  local all = x.clusters * (x.ncta * x.card.block
+    + (x.ncta > 1 and x.card.group or 0))
+  return all * x.card.clock
+end
+
+-- Sets the load of each pipe, the time of each alone, and the lines where warps
+-- waited.
+local function loads(e, x, found)
+  local card, timing = x.card, found.timing
+  e.roof = roofs(card, found, x.clusters * x.ncta)
+  e.roof.l2 = e.bytes.l2 / (card.l2 * card.sms * card.clock)
+  e.roof.dram = x.bytes / card.dram
+  e.busy = {}
+  local all = math.max(timing.cycles, 1)  -- 0 for an empty kernel
+  for k, cycles in pairs(timing.busy) do e.busy[k] = cycles / all end
+  e.bound = e.begins and "launch" or busiest(e.busy)
+  e.lines = lines_of(found, all, math.min(x.resident, x.each)
+    * x.ncta * ((x.threads + 31) // 32))
+end
+
+--- Estimates a prepared launch on the simulator.
+---@param p any the result of call:compile
+---@param opts? table {card: string?, cold: boolean?, registers: integer?, at:
+-- integer?} card: of cute.targets, "h200" when absent; cold: L2 is empty at the
+-- start (otherwise it holds the data that fits); registers: per thread, instead
+-- of NVRTC's; at: number of the representative cluster, 0 when absent
+---@param events? boolean
+---@return table
+---@return table found the simulator's report, with events if requested
+function estimate.of(p, opts, events)
+  require "cute.lang.kernel".check_options(opts, estimate.OPTIONS)
+  opts = opts or {}
+  local x = on_card(p, opts)
+  local kept = setmetatable({restore = memory.keep(p.program, p.values)},
+                            {__index = p})
+  local far, cycles, found = run(kept, x, opts.cold, events)
+  local begins = begin_of(x)
+  local e = setmetatable({name = p.program.info.name, card = x.card.name,
+    cycles = math.max(cycles, begins), launch = x.card.launch,
+    begins = begins >= cycles or nil,
+    seconds = x.card.launch + math.max(cycles, begins) / x.card.clock,
+    occupancy = x.occupancy, registers = x.registers, shared = x.shared,
+    threads = x.threads, waves = x.clusters / x.room,
+    clusters = x.clusters, idle = x.idle},
+    Estimate)
+  e.tail = e.waves - math.ceil(e.waves) + 1
+  local s, l2, flops = sums(found)
+  e.flops = flops * x.clusters
+  e.bytes = {shared = s * x.clusters, l2 = l2 * x.clusters,
+             dram = far * l2 * x.clusters}
+  loads(e, x, found)
+  return e, found
+end
+
+---------------------------------------------------------------------------
+-- Messages
+---------------------------------------------------------------------------
+
+local UNITS = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}}
+
+local function short(x, unit)
+  for _, u in ipairs(UNITS) do
+    if x >= u[1] then return ("%.3g %s%s"):format(x / u[1], u[2], unit) end
+  end
+  return ("%.3g %s"):format(x, unit)
+end
+
+local function limits_text(o)
+  local parts = {}
+  for _, name in ipairs {"registers", "shared", "threads", "blocks",
+                         "barriers"} do
+    if o.limits[name] then
+      parts[#parts + 1] = ("%s %d"):format(name, o.limits[name])
+    end
+  end
+  return table.concat(parts, ", ")
+end
+
+-- Returns names with their numbers times `by`, the largest first, without
+-- zeros.
+local function by_size(t, by, format)
+  local names = {}
+  for name, x in pairs(t) do
+    if x > 0 then names[#names + 1] = name end
+  end
+  if #names == 0 then return "nothing" end
+  table.sort(names, function(a, b)
+    return t[a] > t[b] or t[a] == t[b] and a < b
+  end)
+  for i, name in ipairs(names) do
+    names[i] = format:format(name, by * t[name])
+  end
+  return table.concat(names, ", ")
+end
+
+function Estimate:__tostring()
+  local text = {("kernel %s on %s: %.3g us (%.0f cycles)"):format(self.name,
+    self.card, self.seconds * 1e6, self.cycles)}
+  local function add(...) text[#text + 1] = "  " .. string.format(...) end
+  add("blocks of an SM: %d, limited by %s (%s)", self.occupancy.blocks,
+      table.concat(self.occupancy.by, " and "), limits_text(self.occupancy))
+  add("registers %s, shared memory %d bytes, threads %d",
+      self.registers or "unknown: no NVRTC", self.shared, self.threads)
+  add("waves %.2f, the last one %.0f %% full", self.waves, 100 * self.tail)
+  if self.idle then
+    add("note: the last of %d clusters moves no data: is the grid larger than "
+      .. "the data?", self.clusters)
+  end
+  add("%s, shared %s, L2 %s, memory %s", short(self.flops, "FLOP"),
+      short(self.bytes.shared, "B"), short(self.bytes.l2, "B"),
+      short(self.bytes.dram, "B"))
+  add("alone, in us: %s", by_size(self.roof, 1e6, "%s %.3g"))
+  add("busy: %s", by_size(self.busy, 100, "%s %.0f %%"))
+  local rows = {{"line", "issued", "FLOP", "shared", "L2", "waits"}}
+  for _, c in ipairs(self.lines) do
+    if c.stall >= 0.005 or c.flops > 0 or c.shared + c.l2 > 0 then
+      local at = c.line and source.short(c.file or "?") .. ":" .. c.line or "?"
+      rows[#rows + 1] = {at, tostring(c.slots), short(c.flops, ""),
+        short(c.shared, "B"), short(c.l2, "B"),
+        ("%.0f %%"):format(100 * c.stall)}
+    end
+  end
+  text[#text + 1] = columns.table(rows, 1)
+  return core.visible(table.concat(text, "\n"), true)
+end
+
+return estimate

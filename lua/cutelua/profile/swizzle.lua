@@ -1,0 +1,540 @@
+--- Finds the layout of a shared tensor with the fewest passes: tries swizzles
+-- and paddings on all accesses that a kernel makes to it.
+--
+--     print(k(A, B):find_swizzle {grid = 8, block = 256})
+--     cute.find_swizzle(cute.make_layout({32, 32}, {32, 1}), {
+--       {op = "st", type = cute.f32, at = function(t, i) return {i, t} end,
+--        count = 32},
+--       {op = "ld", type = cute.f32, at = function(t, i) return {t, i} end,
+--        count = 32}})
+--
+-- An access records the positions in the tensor that lanes touch together. Its
+-- cost under another layout is computed by the code that counts passes while a
+-- kernel runs (core/sim/access.c). Vectors stay intact: the chunks that a
+-- swizzle moves, and the paddings, are at least as wide as the widest access.
+--
+-- A result has: tensor, layout (a cute.Layout), lua (its source text), was =
+-- {passes =, conflicts =}, now = {...}, bytes (of shared memory, before and
+-- after), lines = {{file =, line =, op =, was =, now = conflicts}, ...};
+-- cured: no conflict is left. tostring prints it.
+local core = require "cute.core"
+local conflict = require "cutelua.profile.conflict"
+local sign = require "cute.lang.signature"
+local smem = require "cute.smem"
+local source = require "cute.lang.source"
+
+local swizzle = {}
+
+local LINE = 1024  -- bits of all banks
+local NONE = {0, 4, 3}
+
+local Found = {__closed = true}  -- see cute.lang.dependencies
+Found.__index = Found
+
+local function log2(n)
+  local k = 0
+  while 1 << k < n do k = k + 1 end
+  return k
+end
+
+---------------------------------------------------------------------------
+-- Layouts in Lua
+---------------------------------------------------------------------------
+
+local function tuple_text(t)
+  if type(t) ~= "table" then return tostring(t) end
+  local parts = {}
+  for i = 1, #t do parts[i] = tuple_text(t[i]) end
+  return "{" .. table.concat(parts, ", ") .. "}"
+end
+
+local function plain_text(l)
+  return ("cute.make_layout(%s, %s)"):format(tuple_text(l.shape),
+                                             tuple_text(l.stride))
+end
+
+local function swizzled(sw, plain)
+  return core.composition(core.make_swizzle(table.unpack(sw)), plain)
+end
+
+local function swizzled_text(sw, plain)
+  return ("cute.composition(cute.make_swizzle(%d, %d, %d), %s)"):format(sw[1],
+    sw[2], sw[3], plain_text(plain))
+end
+
+-- Returns {B, M, S} of a layout's swizzle; nil where it has none.
+local function bits_of(l)
+  local sw = l.swizzle
+  return sw and {sw.num_bits, sw.num_base, sw.num_shift}
+end
+
+---------------------------------------------------------------------------
+-- Candidates
+---------------------------------------------------------------------------
+
+-- Returns all modes of a plain layout with more than one element, flat:
+-- {extent, stride}, the smallest stride first.
+local function modes_of(plain)
+  local shape, stride = core.flatten(plain.shape), core.flatten(plain.stride)
+  if type(shape) ~= "table" then shape, stride = {shape}, {stride} end
+  local modes = {}
+  for i = 1, #shape do
+    if shape[i] > 1 and stride[i] > 0 then
+      modes[#modes + 1] = {shape[i], stride[i]}
+    end
+  end
+  table.sort(modes, function(a, b) return a[2] < b[2] end)
+  return modes
+end
+
+-- Returns the strides at which padding may be inserted: larger strides are
+-- multiples of them, and the smaller modes do not reach beyond them.
+local function boundaries(plain)
+  local list, reach = {}, 1
+  local modes = modes_of(plain)
+  for i, m in ipairs(modes) do
+    local whole = m[2] >= reach and m[2] > 1
+    for k = i, #modes do whole = whole and modes[k][2] % m[2] == 0 end
+    if whole then list[#list + 1] = m[2] end
+    reach = reach + (m[1] - 1) * m[2]
+  end
+  return list
+end
+
+-- Returns plain with f applied to each stride.
+local function restrided(plain, f)
+  local function each(d)
+    if type(d) ~= "table" then return f(d) end
+    local out = {}
+    for i = 1, #d do out[i] = each(d[i]) end
+    return out
+  end
+  return core.make_layout(plain.shape, each(plain.stride))
+end
+
+-- Returns plain with `pad` elements after each run of `run`.
+local function padded(plain, run, pad)
+  return restrided(plain, function(d)
+    return d >= run and d + d // run * pad or d
+  end)
+end
+
+-- Returns plain without gaps, its modes in the same order; nil where it has
+-- none.
+local function packed(plain)
+  local to, n = {}, 1
+  for _, m in ipairs(modes_of(plain)) do
+    if to[m[2]] then return nil end
+    to[m[2]], n = n, n * m[1]
+  end
+  return n < core.cosize(plain) and restrided(plain, function(d)
+    return to[d] or d
+  end) or nil
+end
+
+-- Returns the swizzles that move chunks of at least `unit` elements within the
+-- banks.
+local function swizzles(unit, bits, cosize)
+  local list, flat = {}, {}
+  local line, top = log2(LINE // bits), log2(cosize)
+  for m = log2(unit), line - 1 do
+    for b = 1, line - m do
+      for s = b, top - m - 1 do
+        list[#list + 1] = {b, m, s}
+        table.move({b, m, s}, 1, 3, #flat + 1, flat)
+      end
+    end
+  end
+  return list, flat
+end
+
+-- Returns the canonical layouts for an operand's shape, with its current major
+-- mode.
+local function canonical(o, plain)
+  local list, bits = {}, o.dtype.bits
+  local shape = {core.size(plain, 0), core.size(plain, 1)}
+  for i = 3, core.rank(plain) do shape[i] = core.size(plain, i - 1) end
+  local first = core.flatten(plain.stride)
+  local major = (type(first) == "table" and first[1] or first) == 1 and "MN"
+    or "K"
+  local span = shape[major == "K" and 2 or 1] * bits
+  for _, kind in ipairs {"SW128", "SW64", "SW32", "INTER"} do
+    local atom = smem.atom(major, kind, bits)
+    if core.rank(plain) > 1 and span % (core.size(atom, major == "K" and 1
+        or 0) * bits) == 0 and shape[major == "K" and 1 or 2]
+        % core.size(atom, major == "K" and 0 or 1) == 0 then
+      local l = core.tile_to_shape(atom, shape)
+      list[#list + 1] = {layout = l, plain = l.outer, swizzle = bits_of(l),
+        lua = ("cute.tile_to_shape(cute.nvgpu.warpgroup.make_smem_layout_atom("
+          .. "\"%s_%s\", cute.%s), %s)"):format(major, kind, o.dtype.name,
+          tuple_text(shape))}
+    end
+  end
+  return list
+end
+
+---------------------------------------------------------------------------
+-- The search
+---------------------------------------------------------------------------
+
+local function sum(by)
+  local n = 0
+  for _, x in pairs(by) do n = n + x end
+  return n
+end
+
+local function size_of(o, elements)
+  return (elements * o.dtype.bits + 7) // 8
+end
+
+-- Returns the number of elements to allocate for a candidate.
+local function extent(c)
+  local n = core.cosize(c.plain)
+  local sw = c.swizzle
+  local block = sw and 1 << (sw[1] + sw[2]) or 1
+  return (n + block - 1) // block * block
+end
+
+-- Reports whether candidate a is better than b: fewer passes, then fewer bytes,
+-- then fewer swizzled bits (for canonical layouts, more).
+local function better(a, b)
+  if a.passes ~= b.passes then return a.passes < b.passes end
+  if a.bytes ~= b.bytes then return a.bytes < b.bytes end
+  local most = a.lua and -1 or 1
+  return most * (a.swizzle and a.swizzle[1] or 0)
+    < most * (b.swizzle and b.swizzle[1] or 0)
+end
+
+-- Returns the best candidate for o's accesses. The current layout stays unless
+-- another takes fewer passes. budget: bytes available to o.
+local function search(requests, o, was, budget)
+  local bits, index = o.dtype.bits, o.index
+  local plain = was.is_composed and was.outer or was
+  local unit = math.max(requests:width(index) * 8 // bits, 1)
+  local best = {layout = was, plain = plain, bytes = o.bytes,
+                swizzle = bits_of(was)}
+  best.passes = requests:search(index, was, plain, bits,
+                                best.swizzle or NONE)[1]
+  local first = best
+  local function try(c, passes)
+    c.passes, c.bytes = passes, size_of(o, extent(c))
+    if passes and passes < first.passes and c.bytes <= budget
+        and (best == first or better(c, best)) then
+      best = c
+    end
+  end
+  if not best.passes then return nil end
+  if o.agent == "bulk" then return best, first end
+  if o.agent then
+    for _, c in ipairs(canonical(o, plain)) do
+      try(c, requests:search(index, was, c.plain, bits,
+                              c.swizzle or NONE)[1])
+    end
+    return best, first
+  end
+  for _, p in ipairs {plain, packed(plain)} do
+    local list, flat = swizzles(unit, bits, core.cosize(p))
+    local costs = requests:search(index, was, p, bits, flat)
+    for i, sw in ipairs(list) do try({plain = p, swizzle = sw}, costs[i]) end
+    try({plain = p}, requests:search(index, was, p, bits, NONE)[1])
+  end
+  for _, run in ipairs(boundaries(plain)) do
+    for pad = unit, LINE // bits - 1, unit do
+      local p = padded(plain, run, pad)
+      try({plain = p}, requests:search(index, was, p, bits, NONE)[1])
+    end
+  end
+  return best, first
+end
+
+-- Sets the candidate's layout and its source text, each mode as simple as
+-- possible.
+local function of_candidate(c)
+  local sw, each = c.swizzle, {}
+  for i = 1, core.rank(c.plain) do each[i] = 1 end
+  c.plain = core.coalesce(c.plain, each)
+  c.layout = c.layout or sw and swizzled(sw, c.plain) or c.plain
+  c.lua = c.lua or sw and swizzled_text(sw, c.plain) or plain_text(c.plain)
+  return c
+end
+
+-- Returns the conflicts by line of a candidate, with the total passes and
+-- conflicts.
+local function by_line(requests, o, was, c, lines)
+  local sw = c.swizzle and core.make_swizzle(table.unpack(c.swizzle))
+  local passes, conflicts = requests:cost(o.index, was, c.plain, o.dtype.bits,
+                                          sw)
+  local out = {}
+  for i, n in pairs(conflicts) do
+    local s = lines[i]
+    out[i] = {file = s.file, line = s.line, op = s.op, n = n}
+  end
+  return sum(passes), sum(conflicts), out
+end
+
+-- Returns the result for object o of recorded accesses, whose lines are
+-- `lines`.
+local function find(requests, o, lines, budget)
+  local ok, was = pcall(core.layout, o.text)
+  local sw = ok and was.swizzle
+  local why = (not ok or was.is_composed and not sw) and "it goes through a "
+    .. "function of its own" or o.several and "it is seen through layouts of "
+    .. "several swizzles" or nil
+  local best, first
+  if not why then best, first = search(requests, o, was, budget) end
+  if not why and not best then
+    why = "some accesses do not go through its layout"
+  end
+  local found = setmetatable({tensor = o.tensor, index = o.index,
+    dtype = o.dtype, why = why, file = o.file, line = o.line, text = o.text,
+    agent = o.agent, lines = {}}, Found)
+  if why then return found end
+  of_candidate(best)
+  local p0, c0, l0 = by_line(requests, o, was, first, lines)
+  local p1, c1, l1 = by_line(requests, o, was, best, lines)
+  found.was, found.now = {passes = p0, conflicts = c0},
+                         {passes = p1, conflicts = c1}
+  found.layout, found.lua, found.cured = best.layout, best.lua, c1 == 0
+  found.bytes, found.kept = {was = o.bytes, now = best.bytes}, best == first
+  for i = 1, #lines do
+    if l0[i] then
+      l0[i].was, l0[i].now, l0[i].n = l0[i].n, l1[i] and l1[i].n or 0, nil
+      found.lines[#found.lines + 1] = l0[i]
+    end
+  end
+  return found
+end
+
+local function head_text(f)
+  local at = f.line and ("%s:%d: "):format(source.short(f.file or "?"), f.line)
+    or ""
+  return ("%s%s, %s %s"):format(at, f.tensor, f.dtype.name, f.text)
+end
+
+local AGENTS = {wgmma = "warpgroup MMAs read it", tma = "TMA copies it",
+                bulk = "bulk copies take it as it lies"}
+
+function Found.__tostring(f)
+  local out = {}
+  local function add(...) out[#out + 1] = string.format(...) end
+  if f.why then
+    add("%s: not searched: %s", head_text(f), f.why)
+  elseif f.was.conflicts == 0 then
+    add("%s: no conflicts in %d passes", head_text(f), f.was.passes)
+  elseif f.kept then
+    add("%s: %d conflicts in %d passes, and nothing tried takes fewer",
+        head_text(f), f.was.conflicts, f.was.passes)
+  else
+    add("%s: %d conflicts become %d", head_text(f), f.was.conflicts,
+        f.now.conflicts)
+    add("  %s", f.lua)
+    if f.bytes.now ~= f.bytes.was then
+      add("  %d bytes instead of %d", f.bytes.now, f.bytes.was)
+    end
+  end
+  if f.agent and f.was and f.was.conflicts > 0 then
+    add("  %s: %s", AGENTS[f.agent], f.agent == "bulk" and "it stays"
+      or "only the canonical layouts were tried")
+  end
+  for _, s in ipairs(f.lines) do
+    if s.was > 0 or s.now > 0 then
+      add("  %s%s: %d conflicts, then %d", s.file
+        and ("%s:%d "):format(source.short(s.file), s.line) or "", s.op, s.was,
+        s.now)
+    end
+  end
+  return core.visible(table.concat(out, "\n"), true)
+end
+
+---------------------------------------------------------------------------
+-- Accesses of a report
+---------------------------------------------------------------------------
+
+local List = {}
+List.__index = List
+
+function List.__tostring(list)
+  local out = {}
+  for i, f in ipairs(list) do out[i] = tostring(f) end
+  if #out == 0 then return "no shared tensor has conflicts" end
+  if list.lost > 0 then
+    out[#out + 1] = ("%d further requests were not looked at: there are too "
+      .. "many different ones"):format(list.lost)
+  end
+  return table.concat(out, "\n")
+end
+
+--- Returns the results for the shared tensors of a report with recorded
+-- accesses: those that have conflicts, or the one with that name.
+---@param report table
+---@param name? string
+---@return table[]
+function swizzle.of_report(report, name)
+  local fn, sm = report.program.fn, report.sm
+  local objects, names, hit = conflict.objects(fn), {}, {}
+  for _, s in ipairs(report.lines) do
+    if s.mem and s.conflicts > 0 then hit[s.mem] = true end
+  end
+  local room = core.smem_budget(sm) - report.program.info.smem
+  local list = setmetatable({lost = report.requests:lost()}, List)
+  local order = {}
+  for index, o in pairs(objects) do
+    names[#names + 1], order[#order + 1] = o.tensor, index
+  end
+  table.sort(order)
+  for _, index in ipairs(order) do
+    local o = objects[index]
+    if name == o.tensor or not name and hit[index] then
+      list[#list + 1] = find(report.requests, o, report.lines, o.bytes + room)
+    end
+  end
+  if name and #list == 0 then
+    table.sort(names)
+    core.fail("unknown-name", ("no shared tensor '%s': there %s %s"):format(
+      name, #names == 1 and "is" or "are", #names > 0
+      and table.concat(names, " ") or "none"))
+  end
+  return list
+end
+
+--- Does the same for a call of a kernel, k(A, B), which it runs on a simulator.
+---@param call table
+---@param opts? table options of call:profile, and tensor: the name of one
+---@return table[]
+function swizzle.of_call(call, opts)
+  local own, name = opts, nil
+  if type(opts) == "table" then
+    own, name = {}, opts.tensor
+    for k, v in pairs(opts) do own[k] = v end
+    own.tensor = nil
+  end
+  return swizzle.of_report(call:profile(own), name)
+end
+
+---------------------------------------------------------------------------
+-- Described accesses
+---------------------------------------------------------------------------
+
+-- op = {kind of access, bytes per lane if fixed}.
+local OPS = {ld = {"load"}, st = {"store"}, ["cp.async"] = {"cp.async"},
+             ["cp.async.cg"] = {"cp.async.cg", 16},
+             ldmatrix = {"matrix", 16}, stmatrix = {"matrix", 16}}
+
+local WARP = 32
+
+-- Returns the number of values of a thread on one side of a copy's atom.
+local function values(copy, side)
+  return core.size(side == "S" and copy.layout_src_tv or copy.layout_dst_tv, 1)
+end
+
+-- Returns the access that a tiled copy makes to a tensor of that layout, in the
+-- form of a description. The tensor is the copy's source ("S") or its
+-- destination.
+local function of_copy(i, a, layout)
+  local copy, side = a.copy, a.side
+  if core.typename(copy) ~= "tiled" or side ~= "S" and side ~= "D" then
+    core.fail("bad-argument", ("find_swizzle: access %d has copy = a tiled "
+      .. "copy, side = \"S\" or \"D\""):format(i))
+  end
+  local name, bits = copy.name, copy.value_type.bits
+  local op = name:find "LDSM" and "ldmatrix" or name:find "STSM" and "stmatrix"
+    or name:find "CACHEGLOBAL" and "cp.async.cg"
+    or name:find "CP_ASYNC" and "cp.async" or side == "S" and "ld" or "st"
+  local n, lanes = values(copy, side), WARP
+  if OPS[op][1] == "matrix" then  -- lanes that provide a row address
+    lanes = values(copy, side == "S" and "D" or "S") * bits // 32 * 8
+  end
+  local all, parts = core.make_identity_tensor(layout.shape), {}
+  for t = 0, copy:size() - 1 do
+    local thr = copy:get_slice(t)
+    parts[t] = side == "S" and thr:partition_S(all) or thr:partition_D(all)
+  end
+  return {op = op, width = n * bits // 8, threads = copy:size(),
+          count = core.size(parts[0]) // n, at = function(t, step)
+            return t % WARP < lanes and parts[t][step * n] or nil
+          end}
+end
+
+local function check_access(i, a)
+  local op = type(a) == "table" and OPS[a.op]
+  if not op then
+    local names = {}
+    for n in pairs(OPS) do names[#names + 1] = n end
+    table.sort(names)
+    core.fail("bad-argument", ("find_swizzle: access %d is a table with op = "
+      .. "one of %s, not %s"):format(i, table.concat(names, " "),
+      core.show(type(a) == "table" and a.op or a)))
+  end
+  if type(a.at) ~= "function" then
+    core.fail("bad-argument", ("find_swizzle: access %d has no at, a function "
+      .. "of the thread and the step that gives a coordinate, or nil")
+      :format(i))
+  end
+  local width = a.width or op[2]
+  for _, n in ipairs {a.threads or WARP, a.count or 1, width or 1} do
+    if math.type(n) ~= "integer" or n < 1 then
+      core.fail("bad-argument", ("find_swizzle: access %d has %s where 1 or "
+        .. "more is needed"):format(i, tostring(n)))
+    end
+  end
+  return op[1], width
+end
+
+-- Records the requests of access i: for each warp and step, the byte that each
+-- thread accesses. Returns the access's name.
+local function note(requests, i, a, plain, dtype)
+  if type(a) == "table" then
+    core.check_options(a, "at copy count op side threads width")
+  end
+  if type(a) == "table" and a.copy then a = of_copy(i, a, plain) end
+  local kind, width = check_access(i, a)
+  width = width or math.max(dtype.bits // 8, 1)
+  if width & (width - 1) ~= 0 or width > 16 then
+    core.fail("bad-argument", ("find_swizzle: access %d of %d bytes: 1, 2, 4, "
+      .. "8 or 16 are possible"):format(i, width))
+  end
+  for step = 0, (a.count or 1) - 1 do
+    for warp = 0, (a.threads or WARP) - 1, WARP do
+      local lanes = {}
+      for l = 0, WARP - 1 do
+        local c = warp + l < (a.threads or WARP) and a.at(warp + l, step)
+        lanes[l + 1] = c and plain(c) * dtype.bits // 8 or false
+      end
+      requests:add {kind = kind, width = width, line = i, lanes = lanes}
+    end
+  end
+  return ("access %d, %s"):format(i, a.op)
+end
+
+--- Finds the layout with the fewest passes for described accesses, those that a
+-- kernel makes to one shared tensor. An access is {op = "ld", "st",
+-- "cp.async", "cp.async.cg", "ldmatrix" or "stmatrix", at = function(thread,
+-- step) -> the coordinate of the first element, or nil, width = bytes (one
+-- element's; 16), threads = (32), count = steps (1)}, or {copy = a tiled copy,
+-- side = "S" or "D"}, where side tells which of the two the tensor is.
+---@param layout cute.Layout static; `was` counts with its swizzle
+---@param accesses table[]
+---@param opts? {type: cute.DType?, name: string?, budget: integer?} type:
+-- element type (bf16); budget: bytes (an SM's)
+---@return table found
+function swizzle.find_swizzle(layout, accesses, opts)
+  opts = opts or {}
+  local dtype = opts.type or core.bf16
+  if type(dtype) == "string" then dtype = core.find_dtype(dtype) end
+  local requests, lines = core.requests(), {}
+  for i, a in ipairs(accesses) do
+    lines[i] = {op = note(requests, i, a, layout, dtype)}
+  end
+  if #requests == 0 then
+    core.fail("bad-argument", "find_swizzle: there are no accesses")
+  end
+  local o = {index = 1, dtype = dtype, text = tostring(layout),
+             tensor = opts.name or "the tensor"}
+  o.bytes = size_of(o, extent {plain = layout.outer, swizzle = bits_of(layout)})
+  return find(requests, o, lines, opts.budget or core.smem_budget(0))
+end
+
+sign.strict("found swizzle", Found, "why was now layout lua cured bytes kept "
+  .. "file line agent")
+
+return swizzle

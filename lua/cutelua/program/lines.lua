@@ -1,0 +1,110 @@
+--- Finds the lines in which two texts differ.
+local report = require "cute.lang.report"
+
+local lines = {}
+
+local MOST = 1000  -- most edits to search; beyond that, all lines are new
+
+--- Returns the lines of a text.
+---@param text string
+---@return string[]
+function lines.of(text)
+  local out = {}
+  for line in text:gmatch "([^\n]*)\n?" do out[#out + 1] = line end
+  if out[#out] == "" then out[#out] = nil end
+  return out
+end
+
+-- Returns the ends of the furthest paths of d edits, by diagonal, for d = 0, 1,
+-- ... up to the d that reaches both ends (Myers 1986); nil where MOST edits do
+-- not suffice.
+local function furthest(a, b, from, m, n)
+  local at, all = {[1] = 0}, {}
+  for d = 0, MOST do
+    local now = {}
+    for k, x in pairs(at) do now[k] = x end
+    all[d] = now
+    for k = -d, d, 2 do
+      local down = k == -d or k ~= d and at[k - 1] < at[k + 1]
+      local x = down and at[k + 1] or at[k - 1] + 1
+      while x < m and x - k < n and a[from + x + 1] == b[from + x - k + 1] do
+        x = x + 1
+      end
+      at[k] = x
+      if x >= m and x - k >= n then return all, d end
+    end
+  end
+end
+
+-- Adds the edits of a[from + 1 .. from + m] and b's n lines there.
+local function middle(out, a, b, from, m, n)
+  local all, d = furthest(a, b, from, m, n)
+  if not all then
+    for i = 1, m do out[#out + 1] = {"-", a[from + i]} end
+    for i = 1, n do out[#out + 1] = {"+", b[from + i]} end
+    return
+  end
+  local back, x, y = {}, m, n
+  for step = d, 1, -1 do
+    local at, k = all[step], x - y
+    local down = k == -step or k ~= step and at[k - 1] < at[k + 1]
+    local before = down and k + 1 or k - 1
+    local x0 = at[before]
+    local y0 = x0 - before
+    while x > x0 and y > y0 and x > 0 and y > 0
+      and a[from + x] == b[from + y] do
+      x, y = x - 1, y - 1
+      back[#back + 1] = {" ", a[from + x + 1]}
+    end
+    if down then back[#back + 1] = {"+", b[from + y]}
+    else back[#back + 1] = {"-", a[from + x]} end
+    x, y = x0, y0
+  end
+  for i = x, 1, -1 do back[#back + 1] = {" ", a[from + i]} end
+  for i = #back, 1, -1 do out[#out + 1] = back[i] end
+end
+
+--- Returns the edits from a to b: {{" ", line}, {"-", line}, {"+", line}, ...}.
+---@param a string[]
+---@param b string[]
+---@return table[]
+function lines.diff(a, b)
+  local first, last = 0, 0
+  while first < #a and first < #b and a[first + 1] == b[first + 1] do
+    first = first + 1
+  end
+  while last < #a - first and last < #b - first
+    and a[#a - last] == b[#b - last] do
+    last = last + 1
+  end
+  local out = {}
+  for i = 1, first do out[i] = {" ", a[i]} end
+  middle(out, a, b, first, #a - first - last, #b - first - last)
+  for i = #a - last + 1, #a do out[#out + 1] = {" ", a[i]} end
+  return out
+end
+
+--- Returns the changed lines, "- old" and "+ new" after `indent`, at most
+-- `limit` of them, and the number left out; nil where none differs.
+---@param a string
+---@param b string
+---@param indent string
+---@param limit integer
+---@return string?
+function lines.changes(a, b, indent, limit)
+  local out, left = {}, 0
+  for _, e in ipairs(lines.diff(lines.of(a), lines.of(b))) do
+    if e[1] ~= " " then
+      if #out < limit then out[#out + 1] = indent .. e[1] .. " " .. e[2]
+      else left = left + 1 end
+    end
+  end
+  if #out == 0 then return nil end
+  if left > 0 then
+    out[#out + 1] = indent .. "... " .. report.plural(left,
+      "more line differs", "more lines differ")
+  end
+  return table.concat(out, "\n")
+end
+
+return lines

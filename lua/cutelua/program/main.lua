@@ -1,0 +1,292 @@
+--- The command line of the `cutelua` program.
+local core = require "cute.core"
+local files = require "cute.lang.files"
+local report = require "cute.lang.report"
+local script = require "cutelua.program.script"
+local source = require "cute.lang.source"
+local sys = require "cute.sys"
+
+local program = {}
+
+local HELP = [==[
+usage: cutelua [options] [script [arguments]]
+       cutelua COMMAND ...     (COMMAND --help lists its options)
+Runs a Lua 5.4 script with `require "cute"` built in. Without a script and
+without -e it starts an interactive prompt.
+
+COMMANDS
+
+  -e CODE        runs CODE (may be given more than once)
+  -l MODULE      requires MODULE into a global of that name
+  -i             starts the prompt after the script or -e
+  -              runs standard input as a script
+  --watch        runs the script again whenever it, or one of its modules, is
+                 saved, and shows the differences from the previous run
+  --traceback    shows Lua's traceback under an error
+  --version      prints the version and stops
+  --help         prints this text and stops
+  --             ends the options
+
+The script reads its arguments from `arg` and `...`, as in stock lua.
+Exit code: 0 success, 1 an error, 2 a wrong command line, 130 interrupted.
+]==]
+
+local VALUED = {["-e"] = true, ["-l"] = true}
+local FLAGS = {["-i"] = "interactive", ["--watch"] = "watch",
+  ["--traceback"] = "traceback",
+  ["--version"] = "version", ["-v"] = "version", ["--help"] = "help",
+  ["-h"] = "help"}
+
+--- Reads the command line: {steps = {{"-e", code}...}, script = index}.
+---@param argv table argv[0] is the program
+---@return table? options, string? message
+function program.options(argv)
+  local opt = {steps = {}}
+  local i = 1
+  while argv[i] do
+    local a = argv[i]
+    if a == "--" then
+      i = i + 1
+      break
+    elseif a == "-" or a:sub(1, 1) ~= "-" then
+      break
+    elseif FLAGS[a] then
+      opt[FLAGS[a]] = true
+    elseif VALUED[a:sub(1, 2)] and a:sub(1, 2) ~= "--" then
+      local value = a:sub(3)
+      if value == "" then
+        i = i + 1
+        value = argv[i]
+      end
+      if not value then return nil, ("'%s' needs an argument"):format(a) end
+      if a:sub(1, 2) == "-l" and not value:find "[^=]$" then
+        return nil, ("-l: a module's name is needed, got '%s'"):format(value)
+      end
+      opt.steps[#opt.steps + 1] = {a:sub(1, 2), value}
+    else
+      return nil, ("unknown option '%s'; --help lists them"):format(a)
+    end
+    i = i + 1
+  end
+  if argv[i] then opt.script = i end
+  return opt
+end
+
+-- Calls f and prints a failure. Returns an exit code, and the raised error.
+local function protected(opt, f, ...)
+  local ok, failure = sys.call(f, report.capture, ...)
+  if ok or opt.stop and failure.value == opt.stop then return 0 end
+  report.tell(report.format(failure, {prefix = "cutelua: ",
+    traceback = opt.traceback}))
+  local text = type(failure) == "table" and failure.message
+  return text and text:find "%f[%a]interrupted$" and 130 or 1, text
+end
+
+local function read_script(name)
+  if name == "" then
+    error("the script's name is empty: '' names no file [io]", 0)
+  end
+  local f, why = io.stdin, nil
+  if name ~= "-" then f, why = core.open_input(name) end
+  if not f then
+    error(("cannot open %s: %s [io]"):format(core.visible(name), why), 0)
+  end
+  local text
+  text, why = files.rest(f)
+  if name ~= "-" then f:close() end
+  if not text then
+    error(("cannot read %s: %s [io]"):format(core.visible(name), why), 0)
+  end
+  return text
+end
+
+-- Lets `require` search a script's folder first.
+local function look_beside(name)
+  local folder = name:match "^(.*/)" or "./"
+  if name == "-" or folder:find "[;?]" then return end
+  package.path = ("%s?.lua;%s?/init.lua;%s"):format(folder, folder,
+    package.path)
+end
+
+local function script_function(opt, name, env)
+  look_beside(name)
+  local text = read_script(name)
+  if text:sub(1, 1) == "\27" then return assert(load(text, "@" .. name)) end
+  text = script.plain(text)
+  local chunk = name == "-" and "=stdin" or "@" .. name
+  if name == "-" or core.file_kind(name) ~= "file" then
+    source.add(chunk, text)
+  end
+  return script.load(text, chunk, opt.interactive and env or nil)
+end
+
+local function set_arg(argv, at)
+  local arg = {}
+  for i = 0, #argv do arg[i - (at or 0)] = argv[i] end
+  _G.arg = arg
+  return arg
+end
+
+-- Reports kernels that a script called but never launched.
+local function note_unlaunched()
+  local unused = package.loaded["cute.lang.unused"]
+  for _, text in ipairs(unused and unused.notes() or {}) do
+    report.tell("cutelua: note: " .. text)
+  end
+end
+
+local function run_steps(opt)
+  for n, step in ipairs(opt.steps) do
+    local code = protected(opt, function()
+      if step[1] == "-l" then
+        _G[step[2]:match "^[^=]+"] = require(step[2]:match "[^=]+$")
+        return
+      end
+      local many = n > 1 and " " .. n or ""
+      script.add(step[2], "=(command line" .. many .. ")")()
+    end)
+    if code ~= 0 then return code end
+  end
+  return 0
+end
+
+-- ---- commands ----
+
+-- Makes a command from a module whose main(words) returns an exit code.
+local function plain(module)
+  return function(opt, words)
+    local result
+    local code = protected(opt, function()
+      result = require(module).main(words)
+    end)
+    return code ~= 0 and code or result
+  end
+end
+
+-- Runs the script at an index of the words.
+local function run_script(opt, words, at)
+  local arg = set_arg(words, at)
+  return script_function(opt, words[at])(table.unpack(arg))
+end
+
+-- Runs a command that drives its script repeatedly: the debugger.
+local function debugged(opt, words)
+  local result
+  local code = protected(opt, function()
+    result = require "cutelua.debug.prompt".main(words, function(own)
+      return run_script(opt, own, 1)
+    end)
+  end)
+  return code ~= 0 and code or result
+end
+
+-- Makes a command that runs a script in a session: `options(words)` finds the
+-- script (or nil, message), `start(own)` makes the session (or nil, message,
+-- exit code), `finish(code)` ends it.
+local function session(module)
+  return function(opt, words)
+    local main = require(module)
+    local own, message = main.options(words)
+    if own and own.help then
+      io.write(main.HELP)
+      return 0
+    end
+    local started, code
+    if own then started, message, code = main.start(own) end
+    if not started then
+      report.tell("cutelua: " .. message)
+      return code or 2
+    end
+    opt.stop = started.stop
+    return started:finish(protected(opt, run_script, opt, words, own.script))
+  end
+end
+
+--- Commands by name, in the order of --help: their arguments, their effect, and
+-- how they run. A script with such a name is started as ./tune.
+program.commands = {
+  {"tune", "gemm --shapes M,N,K|FILE ...", "measures kernels for a product",
+   run = plain "cutelua.tune"},
+  {"debug", "script [arguments]", "steps forward and back",
+   run = debugged},
+  {"check", "[options] script [arguments]", "checks all schedules",
+   run = session "cutelua.check.main"},
+  {"explain", "script [arguments] -o FILE", "writes a page of its kernels",
+   run = session "cutelua.page.main"},
+  {"learn", "[lesson]", "the tutorial, with exercises",
+   run = plain "cutelua.learn.main"},
+  {"web", "[--port N]", "serves the workshop to a browser",
+   run = plain "cutelua.program.web"},
+  {"doc", "[names]", "describes names", run = plain "cutelua.doc"},
+}
+
+local function command_of(word)
+  for _, row in ipairs(program.commands) do
+    if row[1] == word then return row end
+  end
+end
+
+local function help()
+  local lines = {}
+  for i, row in ipairs(program.commands) do
+    lines[i] = ("  %-40s  %s"):format(row[1] .. " " .. row[2], row[3])
+  end
+  return (HELP:gsub("COMMANDS", (table.concat(lines, "\n"):gsub("%%", "%%%%"))))
+end
+
+-- Runs `cutelua --watch ...`: each run gets the options without --watch.
+local function watched(opt, argv)
+  local name = opt.script and argv[opt.script]
+  if not name or name == "-" or command_of(name) or opt.interactive then
+    report.tell "cutelua: --watch needs a script, and no prompt behind it"
+    return 2
+  end
+  local options = {}
+  for i = 1, opt.script - 1 do
+    if argv[i] ~= "--watch" then options[#options + 1] = argv[i] end
+  end
+  return require "cutelua.program.watch".main(options,
+    table.move(argv, opt.script, #argv, 1, {}))
+end
+
+--- Runs the program; returns its exit code.
+---@param argv table
+---@return integer
+function program.main(argv)
+  local opt, message = program.options(argv)
+  if not opt then
+    report.tell("cutelua: " .. message)
+    return 2
+  end
+  if opt.help then
+    io.write(help())
+    return 0
+  elseif opt.version then
+    print(("cutelua %s (%s)"):format(sys.version, _VERSION))
+    return 0
+  end
+  if opt.watch then return watched(opt, argv) end
+  local command = opt.script and command_of(argv[opt.script])
+  if command then
+    local words = table.move(argv, opt.script + 1, #argv, 1, {[0] = argv[0]})
+    return command.run(opt, words)
+  end
+  local arg = set_arg(argv, opt.script)
+  local code = run_steps(opt)
+  if code ~= 0 and not opt.interactive then return code end
+  local prompt = opt.interactive or not opt.script and #opt.steps == 0
+  local repl = prompt and require "cutelua.program.repl".new(opt)
+  if opt.script then
+    code = protected(opt, function()
+      local env = repl and repl.env
+      local f = script_function(opt, argv[opt.script], env)
+      return f(table.unpack(arg))
+    end)
+    if code == 0 then note_unlaunched() end
+  end
+  if repl and not opt.script then look_beside "./" end
+  if repl then return repl:run() end
+  return code
+end
+
+return program

@@ -1,0 +1,77 @@
+--- Compiles script text to functions, for the program and the workshop.
+local source = require "cute.lang.source"
+
+local script = {}
+
+--- Returns a script's text as Lua loads it: without a byte order mark, and
+-- without a first line that begins with "#", which is for the shell.
+---@param text string
+---@return string
+function script.plain(text)
+  return (text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", ""))
+end
+
+-- Saved, so that changes of a script to Lua's libraries have no effect here.
+local byte, getlocal, load, pcall = string.byte, debug.getlocal, load, pcall
+local TEMPORARY = byte "("
+
+--- Returns the function of a text, or nil and the error. Lua's own `load`
+-- passes an overflow by deep nesting to the message handler, which makes no
+-- message of it.
+---@param text string
+---@param chunk string the chunk's name, with "@" or "="
+---@param env? table
+---@return function?
+---@return string? message
+function script.compile(text, chunk, env)
+  local _, f, message
+  if env then _, f, message = pcall(load, text, chunk, "t", env)
+  else _, f, message = pcall(load, text, chunk, "t") end
+  if message == "C stack overflow" then
+    message = chunk:sub(2) .. ": what is in it is nested too deep"
+  elseif not f and byte(text) == 27 then
+    message = chunk:sub(2) .. ": this is a compiled chunk, no text of Lua"
+  end
+  return f, message
+end
+
+-- Compiles a script whose locals the prompt should keep. A call after its last
+-- line stores them, unless the script ends in a `return`. The semicolon
+-- separates the call from an unfinished expression.
+local function load_keeping(text, chunk, env)
+  _G["cutelua keep"] = function()
+    local i = 1
+    while true do
+      local name, value = getlocal(2, i)
+      if not name then break end
+      if byte(name) ~= TEMPORARY then env[name] = value end
+      i = i + 1
+    end
+  end
+  return script.compile(text .. '\n;_G["cutelua keep"]()', chunk)
+end
+
+--- Returns the function of a text; raises a syntax error.
+---@param text string
+---@param chunk string the chunk's name, with "@" or "="
+---@param env? table receives the text's locals at its end
+---@return function
+function script.load(text, chunk, env)
+  local f, message = env and load_keeping(text, chunk, env), nil
+  if not f then f, message = script.compile(text, chunk) end
+  if not f then error(message, 0) end
+  return f
+end
+
+--- Returns the function of a text without a file; reports and traces can read
+-- the text.
+---@param text string
+---@param chunk string
+---@param env? table
+---@return function
+function script.add(text, chunk, env)
+  source.add(chunk, text)
+  return script.load(text, chunk, env)
+end
+
+return script

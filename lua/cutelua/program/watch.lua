@@ -1,0 +1,285 @@
+--- `cutelua --watch SCRIPT`: runs the script again whenever it, or a module
+-- that it required from a file, is saved, and prints the differences from the
+-- previous run.
+--
+-- Each run is a process of its own, so a crash ends only that run. It reports
+-- its modules and launches in a file (watch.child).
+local bytes = require "cute.lang.files"
+local core = require "cute.core"
+local diff = require "cutelua.program.diff"
+local lines = require "cutelua.program.lines"
+local literal = require "cute.lang.literal"
+local history = require "cute.lang.history"
+local show = require "cutelua.program.show"
+local sys = require "cute.sys"
+
+local watch = {}
+
+local PAUSE = 0.1          -- seconds between checks of the files
+-- seconds without change after which a file counts as saved
+local SETTLED = 0.05
+local MOST_OUTPUT = 1 << 20  -- bytes kept for comparison
+local MOST_LINES = 12      -- lines of a difference
+
+---------------------------------------------------------------------------
+-- In the child process
+---------------------------------------------------------------------------
+
+-- Returns the possible files of a module, in search order.
+local function candidates(name)
+  local out = {}
+  local file = name:gsub("%.", "/")
+  for template in package.path:gmatch "[^;]+" do
+    out[#out + 1] = (template:gsub("%?", (file:gsub("%%", "%%%%"))))
+  end
+  return out
+end
+
+local function add_counters(kernel, last)
+  kernel.launches = (kernel.launches or 0) + 1
+  for name, v in pairs(last) do
+    if type(v) == "number" then kernel[name] = (kernel[name] or 0) + v end
+  end
+end
+
+local function registers(program)
+  local _, made = next(program.cubins)
+  return made and made.resources and made.resources.registers
+end
+
+local function write_report(path, files, kernels)
+  local f <close> = io.open(path, "w")
+  if not f then return end
+  f:write "return {files = {"
+  for _, name in ipairs(files) do f:write(("%q, "):format(name)) end
+  f:write "}, kernels = {"
+  for _, k in ipairs(kernels) do
+    k.numbers.registers = registers(k.program)
+    f:write(("{kernel = %q"):format(k.name))
+    for name, v in pairs(k.numbers) do
+      f:write((", %s = %q"):format(name, v))
+    end
+    f:write "}, "
+  end
+  f:write "}}\n"
+end
+
+-- Makes the file searcher record the files that it tries.
+local function note_modules(note)
+  local search = package.searchers[3]
+  package.searchers[3] = function(name)
+    local path = package.searchpath(name, package.path)
+    for _, file in ipairs(path and {path} or candidates(name)) do note(file) end
+    return search(name)
+  end
+end
+
+--- Writes a report of this process to a file: the files it required, and the
+-- launches of each kernel.
+---@param path string
+function watch.child(path)
+  local files, kernels, by_name = {}, {}, {}
+  local function write() write_report(path, files, kernels) end
+  note_modules(function(file)
+    files[#files + 1] = file
+    write()
+  end)
+  history.watcher = function(p, last)
+    local name = p.program.info.name
+    local k = by_name[name]
+    if not k then
+      k = {name = name, numbers = {}}
+      by_name[name], kernels[#kernels + 1] = k, k
+    end
+    k.program = p.program
+    history.seconds(last)
+    add_counters(k.numbers, last)
+  end
+  local exit = os.exit
+  rawset(os, "exit", function(...)
+    write()
+    exit(...)
+  end)
+  watch.last_words = setmetatable({}, {__gc = write})
+end
+
+---------------------------------------------------------------------------
+-- Files
+---------------------------------------------------------------------------
+
+local function stamps(files)
+  local out = {}
+  for _, file in ipairs(files) do out[file] = sys.stamp(file) or false end
+  return out
+end
+
+local function same(now, before)
+  for file, stamp in pairs(now) do
+    if before[file] ~= stamp then return false end
+  end
+  return true
+end
+
+-- Reports whether files were saved since. Waits until a file that an editor
+-- replaces exists again.
+local function saved(files, before)
+  local now = stamps(files)
+  if same(now, before) or not now[files[1]] then return false end
+  repeat
+    local last = now
+    sys.poll({}, SETTLED)
+    now = stamps(files)
+  until same(now, last)
+  return now[files[1]] and not same(now, before)
+end
+
+---------------------------------------------------------------------------
+-- Runs
+---------------------------------------------------------------------------
+
+local function read_report(path)
+  local text = bytes.read(path, nil, "private")
+  local report = text and literal.read(text)
+  return type(report) == "table" and report or nil
+end
+
+local function say(text)
+  if not (io.stdout:write(text) and io.stdout:flush()) then
+    error("cannot write standard output [io]", 0)
+  end
+end
+
+-- Runs once: {output, code, seconds, report}; nil where the run was stopped
+-- because a file was saved.
+local function run(words, path, files, before)
+  os.remove(path)
+  local start = core.clock()
+  local child <close> = assert(sys.spawn(words))
+  local kept, size = {}, 0
+  while true do
+    if sys.poll({child}, PAUSE) then
+      local text = child:receive()
+      if not text then break end
+      say(text)
+      if size < MOST_OUTPUT then kept[#kept + 1] = text end
+      size = size + #text
+    elseif saved(files, before) then
+      say "-- saved: that run was stopped\n"
+      return nil
+    end
+  end
+  local how, code = child:wait()
+  return {output = table.concat(kept), seconds = core.clock() - start,
+          code = how == "signal" and 128 + code or code,
+          report = read_report(path)}
+end
+
+local function kernels_of(r)
+  local by_name = {}
+  for _, k in ipairs(r.report and r.report.kernels or {}) do
+    by_name[k.kernel] = k
+  end
+  return by_name
+end
+
+-- Adds the changes of each kernel's launches against the previous run.
+local function kernel_lines(out, before, now)
+  local old = kernels_of(before)
+  for _, k in ipairs(now.report and now.report.kernels or {}) do
+    local was = old[k.kernel]
+    if not was then
+      out[#out + 1] = "   kernel " .. k.kernel .. ": new"
+    else
+      local head = "   kernel " .. k.kernel
+      if was.launches ~= k.launches then
+        head = ("%s: %d -> %d launches"):format(head, was.launches, k.launches)
+      end
+      if k.registers and was.registers and k.registers ~= was.registers then
+        head = ("%s, %d -> %d registers"):format(head, was.registers,
+          k.registers)
+      end
+      if k.seconds and was.seconds then
+        head = ("%s, ran for %s, was %s"):format(head,
+          show.seconds(k.seconds), show.seconds(was.seconds))
+      end
+      out[#out + 1] = head
+      for _, line in ipairs(diff.counters(was, k)) do
+        out[#out + 1] = "   " .. line
+      end
+    end
+    old[k.kernel] = nil
+  end
+  for name in pairs(old) do
+    out[#out + 1] = "   kernel " .. name .. ": not launched any more"
+  end
+end
+
+-- Returns a summary of a run and its differences from the last successful one.
+local function summary(script, n, now, before)
+  local head = ("-- run %d of %s: %s"):format(n, core.visible(script),
+    show.seconds(now.seconds))
+  if before then head = head .. ", was " .. show.seconds(before.seconds) end
+  if now.code ~= 0 then head = head .. ("; exit code %d"):format(now.code) end
+  local out = {head}
+  if before and now.code == 0 then
+    out[2] = lines.changes(before.output, now.output, "   ", MOST_LINES)
+      or "   the same output"
+    kernel_lines(out, before, now)
+  end
+  return core.visible(table.concat(out, "\n"), true) .. "\n"
+end
+
+-- Returns the files of a run, the script's first; without a report, the known
+-- files.
+local function files_of(script, result, known)
+  if not (result and result.report) then return known end
+  local list, seen = {script}, {[script] = true}
+  for _, file in ipairs(result.report.files) do
+    if not seen[file] then list[#list + 1], seen[file] = file, true end
+  end
+  return list
+end
+
+local function forever(words, script, path)
+  local files, before, n = {script}, nil, 0
+  while true do
+    local known = stamps(files)
+    local result = run(words, path, files, known)
+    files = files_of(script, result, files)
+    if result then
+      n = n + 1
+      say(summary(script, n, result, before))
+      if result.code == 0 then before = result end
+      for _, file in ipairs(files) do  -- found by this run
+        if known[file] == nil then known[file] = sys.stamp(file) or false end
+      end
+      while not saved(files, known) do
+        sys.heard()
+        sys.poll({}, PAUSE)
+      end
+    end
+  end
+end
+
+--- Runs a script at every save until Ctrl-C; returns an exit code.
+---@param options string[] the program's options for each run
+---@param words string[] the script and its arguments
+---@return integer
+function watch.main(options, words)
+  local path = os.tmpname()
+  local all = {sys.program(), "-e",
+               ("require 'cutelua.program.watch'.child(%q)"):format(path)}
+  table.move(options, 1, #options, #all + 1, all)
+  table.move(words, 1, #words, #all + 1, all)
+  local ok, why = sys.call(forever, function(e) return e end, all, words[1],
+                           path)
+  os.remove(path)
+  if ok then return 0 end
+  local interrupted = tostring(why):find "interrupted$"
+  if not interrupted then
+    require "cute.lang.report".tell("cutelua: " .. tostring(why))
+  end
+  return interrupted and 130 or 1
+end
+
+return watch

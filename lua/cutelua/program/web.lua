@@ -1,0 +1,168 @@
+--- `cutelua web`: serves the workshop's page on the loopback address, to
+-- browsers on this computer only. A page served this way may use threads; one
+-- of file:// may not.
+local cli = require "cutelua.program.cli"
+local core = require "cute.core"
+local files = require "cute.lang.files"
+local http = require "cutelua.program.http"
+local link = require "cutelua.page.link"
+local report = require "cute.lang.report"
+local sys = require "cute.sys"
+
+local web = {}
+
+local SPEC = {
+  name = "web", script = "web",
+  about = "Serves the workshop, a page for writing and simulating kernels, "
+    .. "on this machine's loopback address. Ctrl-C ends it.",
+  options = {
+    {"--port", "int", min = 0, max = 65535, default = link.PORT,
+     help = "the port; 0: a free one"},
+    {"--folder", "file", place = "NAME", help = "the output of make web "
+      .. "(default web/ beside the program or in its share/cutelua)"},
+  },
+}
+
+-- Seconds for a request and for its answer; connections at a time.
+local SECONDS, ANSWER, CONNECTIONS = 10, 30, 64
+
+-- ---- the folder ----
+
+local function is_folder(path)
+  return core.file_kind(path .. "/index.html") == "file"
+end
+
+-- Returns the folder of the page; nil and a sentence.
+local function folder_of(given)
+  local list = {given}
+  if not given then
+    local home = sys.home() or ""
+    list = {home .. "web", home .. "../share/cutelua/web"}
+  end
+  for _, path in ipairs(list) do
+    if is_folder(path) then return path end
+  end
+  return nil, ("the page is not in %s: make web builds it, --folder says where "
+    .. "it is [io]"):format(core.visible(table.concat(list, " nor in ")))
+end
+
+-- Returns readers of the folder's files by name: plain files in the folder
+-- itself, no links, and no names that begin with a dot.
+local function files_of(folder)
+  return setmetatable({}, {__index = function(_, name)
+    if name:find "^%." or name:find "[/%c]" then return nil end
+    local f = core.open_input(folder .. "/" .. name, "own")
+    return f and function()
+      local text = files.rest(f)
+      f:close()
+      return text
+    end
+  end})
+end
+
+-- ---- connections ----
+
+-- A connection has `socket`, `ends` (the time when it is closed in any case)
+-- and `text` (the request so far); then `answer`, of which `from` is the next
+-- byte to send. `sent`: the peer is to close the connection.
+
+local function answer(c, head, body)
+  c.answer, c.from, c.ends = head .. body, 1, core.clock() + ANSWER
+end
+
+-- Receives data on a connection; returns false when it is over.
+local function hear(c, folder)
+  local text = c.socket:receive()
+  if not text then return false end
+  if c.sent then return true end
+  c.text = c.text .. text
+  local ends = c.text:find "\r?\n\r?\n"
+  if ends and ends <= http.MOST then
+    answer(c, http.answer(c.text, files_of(folder)))
+  elseif #c.text > http.MOST then
+    answer(c, http.refusal(431, "a request's head has at most "
+      .. http.MOST .. " bytes here"))
+  end
+  return true
+end
+
+-- Sends as much as the peer accepts now; returns false when it is over.
+local function tell(c)
+  c.from = c.socket:offer(c.answer, c.from)
+  if c.from and c.from > #c.answer then
+    c.answer, c.sent = nil, true
+    c.socket:finish()
+  end
+  return c.from
+end
+
+-- Closes connections that take too long, and the oldest one where there are too
+-- many.
+local function tidy(list)
+  local now, oldest = core.clock(), 1
+  for i = #list, 1, -1 do
+    local c = list[i]
+    if now > c.ends then
+      if not (c.answer or c.sent) then
+        answer(c, http.refusal(408, "the request did not come in time"))
+        tell(c)
+      end
+      table.remove(list, i).socket:close()
+    end
+  end
+  if #list <= CONNECTIONS then return end
+  for i, c in ipairs(list) do
+    if c.ends < list[oldest].ends then oldest = i end
+  end
+  table.remove(list, oldest).socket:close()
+end
+
+-- Serves forever; Ctrl-C raises.
+local function serve(listener, folder)
+  local list = {}
+  while true do
+    local sockets, sends = {listener}, {}
+    for i, c in ipairs(list) do
+      sockets[i + 1], sends[i + 1] = c.socket, c.answer ~= nil
+    end
+    local i = sys.poll(sockets, 1, sends)
+    if i == 1 then
+      local socket = listener:accept()
+      if socket then
+        table.insert(list, 1, {socket = socket, text = "",
+          ends = core.clock() + SECONDS})
+      end
+    elseif i then  -- requeue behind all others
+      local c = table.remove(list, i - 1)
+      local goes_on
+      if c.answer then goes_on = tell(c) else goes_on = hear(c, folder) end
+      if goes_on then list[#list + 1] = c else c.socket:close() end
+    end
+    tidy(list)
+  end
+end
+
+local function failed(message)
+  report.tell("cutelua web: " .. message)
+  return 1
+end
+
+--- Runs the command until Ctrl-C; returns an exit code if it cannot start.
+---@param words string[]
+---@return integer?
+function web.main(words)
+  local opt = cli.parse(words, SPEC)
+  local folder, why = folder_of(opt.folder)
+  if not folder then return failed(why) end
+  local listener <close>, port = sys.listen(opt.port)
+  if not listener then
+    return failed(("port %d: %s; --port 0 takes one that is free [io]")
+      :format(opt.port, port))
+  end
+  io.write(("The workshop is at http://127.0.0.1:%d/ (Ctrl-C ends it)\n")
+    :format(port))
+  io.flush()
+  serve(listener, folder)
+end
+
+return web

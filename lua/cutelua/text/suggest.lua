@@ -1,0 +1,349 @@
+--- Guesses the meaning of a line that Lua rejects: undefined names, missing
+-- fields and modules, and syntax of other languages. Reports show the guess
+-- below Lua's own message.
+local core = require "cute.core"
+local source = require "cute.lang.source"
+
+local suggest = {}
+
+-- Lua's keywords.
+local LUA = {}
+for word in ([[and break do else elseif end false for function goto if in local
+    nil not or repeat return then true until while]]):gmatch "%a+" do
+  LUA[word] = true
+end
+
+-- Names of Python and CUDA C, with the name that Lua or cute uses instead.
+local OTHERS = {None = "nil, or cute._ in a coordinate", True = "true",
+  False = "false", len = "#list, cute.size(x)", enumerate = "ipairs",
+  str = "tostring", int = "x // 1, in a kernel x:to(cute.i32)",
+  float = "in a kernel x:to(cute.f32)", dict = "{}", list = "{}",
+  cutlass = "cute", torch = "cute", np = "cute", null = "nil",
+  nullptr = "nil", NULL = "nil",
+  threadIdx = "local x, y, z = cute.arch.thread_idx()",
+  blockIdx = "local x, y, z = cute.arch.block_idx()",
+  blockDim = "local x, y, z = cute.arch.block_dim()",
+  gridDim = "local x, y, z = cute.arch.grid_dim()",
+  __syncthreads = "cute.arch.sync_threads", syncthreads =
+    "cute.arch.sync_threads", __syncwarp = "cute.arch.sync_warp",
+  atomicAdd = "cute.arch.atomic_add", atomicMax = "cute.arch.atomic_max",
+  __shared__ = "cute.make_smem_tensor",
+  unpack = "table.unpack", loadstring = "load"}
+
+---------------------------------------------------------------------------
+-- Values
+---------------------------------------------------------------------------
+
+-- Returns the variables of the function at a level of the stack: the set of
+-- locals and upvalues, their values, and the table of its globals.
+local function variables(level)
+  local known, held, env = {}, {}, nil
+  for i = 1, math.huge do
+    local name, value = debug.getlocal(level + 1, i)
+    if not name then break end
+    known[name], held[name] = true, value
+  end
+  local f = debug.getinfo(level + 1, "f").func
+  for i = 1, math.huge do
+    local name, value = debug.getupvalue(f, i)
+    if not name then break end
+    if name == "_ENV" then env = value
+    elseif not known[name] then known[name], held[name] = true, value end
+  end
+  return known, held, type(env) == "table" and env or nil
+end
+
+-- Returns a line without its comment and without the contents of its strings.
+local function bare(text)
+  return (text:gsub("%-%-.*", ""):gsub("%b\"\"", ' "" '):gsub("%b''", " '' "))
+end
+
+-- Returns the names that a line reads as variables: no fields, keys, keywords
+-- or text.
+local function names_of(text)
+  local list = {}
+  text = bare(text)
+  for before, name, at in text:gmatch "([.:]?)%f[%w_]([%a_][%w_]*)()" do
+    local assigned = text:find("^%s*=[^=]", at)
+    if before == "" and not assigned then list[#list + 1] = name end
+  end
+  return list
+end
+
+local function field(t, name) return t[name] end
+
+local function has(t, name)
+  local ok, v = pcall(field, t, name)
+  return not ok or v ~= nil
+end
+
+-- Returns the likely intended name for an undefined one.
+local function other(name, known, env)
+  if OTHERS[name] then return OTHERS[name] end
+  local list, cute = {}, package.loaded.cute
+  for n in pairs(known) do list[#list + 1] = n end
+  local near = core.nearest(name, list)
+  if near then return near end
+  local ok, v = pcall(field, cute, name)
+  if ok and v ~= nil then return "cute." .. name end
+  ok, v = pcall(function() return cute.arch[name] end)
+  if ok and v ~= nil then return "cute.arch." .. name end
+  for n in pairs(env) do
+    if type(n) == "string" then list[#list + 1] = n end
+  end
+  return core.nearest(name, list)
+end
+
+-- Reports whether a name is a local of a line or, where the line makes a
+-- function, of the file. (A local that a function does not use is not among its
+-- upvalues.)
+local function declared(name, text, whole)
+  local at = "%f[%w_]" .. name .. "%f[^%w_]"
+  if text:find("%f[%w_]for%f[^%w_][^=]-" .. at)
+    or text:find("%f[%w_]function[^()]*%([^()]*" .. at)
+    or text:find("%f[%w_]local%f[^%w_][^=]-" .. at) then return true end
+  return text:find "%f[%w_]function%f[^%w_]" and whole
+    and whole:find("%f[%w_]local%f[^%w_][^=\n]-" .. at) ~= nil
+end
+
+-- Describes the undefined global that a line reads.
+local function undefined(message, text, vars)
+  local of, only = message:match "%((%a+) '([%w_]+)'%)"
+  if of and of ~= "global" then return end
+  for _, name in ipairs(names_of(text)) do
+    if (not only or name == only) and not vars.known[name] and not LUA[name]
+      and not has(vars.env, name)
+      and (only or not declared(name, text, vars.text)) then
+      local near = other(name, vars.known, vars.env)
+      return ("'%s' is nil: no local or global has that name%s"):format(name,
+        near and " (did you mean " .. near .. "?)" or "")
+    end
+  end
+end
+
+-- Returns the value of the variable with that name.
+local function held(name, vars)
+  if vars.known[name] then return vars.held[name] end
+  return vars.env and rawget(vars.env, name)
+end
+
+-- Returns the names of a table's fields, including those of its class.
+local function fields_of(value)
+  local list = {}
+  while type(value) == "table" do
+    for name in next, value do
+      if type(name) == "string" and not name:find "^__" then
+        list[#list + 1] = name
+      end
+    end
+    local mt = debug.getmetatable(value)
+    value = mt and rawget(mt, "__index")
+  end
+  table.sort(list)
+  return list
+end
+
+-- Returns the first missing field of a path such as "k.grid": the path of its
+-- table, the table, and the name; nil where all exist.
+local function broken(path, vars)
+  local value, before
+  for name in path:gmatch "[%a_][%w_]*" do
+    if before then
+      if type(value) == "string" then value = string end
+      local ok, v = pcall(field, value, name)
+      if not ok then return end
+      if v == nil then return before, value, name end
+      value, before = v, before .. "." .. name
+    else
+      value, before = held(name, vars), name
+    end
+    if value == nil then return end
+  end
+end
+
+-- Describes the missing field that a line reads. If the message names a field,
+-- "(field 'grdi')", only that one counts; a bad argument may be any.
+local function missing(message, text, vars)
+  local only = message:match "%(%a+ '([%a_][%w_]*)'%)"
+  for path in bare(text):gmatch "%f[%w_][%a_][%w_]*[.:][%w_.:]+" do
+    local of, value, name = broken(path, vars)
+    if type(value) == "table" and (not only or only == name) then
+      local list = fields_of(value)
+      local near = #name > 1 and core.nearest(name, list)
+      return ("'%s.%s' is nil: %s"):format(of, name, near
+        and "did you mean " .. of .. "." .. near .. "?"
+        or #list == 0 and of .. " has no fields with names"
+        or #list <= 12 and of .. " has " .. table.concat(list, " ")
+        or of .. " has no field of that name")
+    end
+  end
+end
+
+-- Describes the list element that a line reads and that is nil.
+local function beyond(text, vars)
+  for path, at in bare(text):gmatch "%f[%w_.]([%a_][%w_]*)%[([%w_]+)%]" do
+    local list, i = held(path, vars), tonumber(at) or held(at, vars)
+    if type(list) == "table" and math.type(i) == "integer"
+      and list[i] == nil then
+      local n = rawlen(list)
+      return ("'%s[%s]' is nil: %s"):format(path, at, n == 0
+        and path .. " is no list" or ("a list counts from 1, and %s has %d")
+          :format(path, n))
+    end
+  end
+end
+
+-- Returns advice where a `for` walks a value that is not an iterator.
+local function walked(message, text)
+  if message:find "%(for iterator" or message:find "to 'for iterator'"
+    or text:find "^%s*for%s.-%sin%s" and (message:find "coordinate is nil"
+      or text:find "ipairs" and message:find "coordinate %d+ of the tensor")
+  then
+    return "write for i, v in ipairs(list) do, for i = 0, cute.size(t) - 1 do "
+      .. "of a tensor's t[i], or for i in cute.range(n) do in a kernel"
+  end
+end
+
+--- Explains an error about nil: which global, field or element of the line is
+-- missing, and what was likely meant. `level` is that of the line's function.
+---@param message string
+---@param level integer
+---@param frame table {source, line}
+---@return string?
+function suggest.value(message, level, frame)
+  local text = source.line(frame.source, frame.line)
+  local walk = text and walked(message, text)
+  if walk or not text or not message:find "%f[%w]nil%f[%W]" then return walk end
+  local vars = {text = source.text(frame.source)}
+  vars.known, vars.held, vars.env = variables(level + 1)
+  return vars.env and undefined(message, text, vars)
+    or missing(message, text, vars)
+    or beyond(text, vars)
+end
+
+---------------------------------------------------------------------------
+-- Modules
+---------------------------------------------------------------------------
+
+-- Returns the modules that a name may have meant: those that continue it, the
+-- nearest one, or those with the same last part.
+local function modules(name)
+  local ok, sys = pcall(require, "cute.sys")
+  local last, all, same, begin = name:match "[^.]+$", {}, {}, {}
+  for _, module in ipairs(ok and sys.modules() or {}) do
+    if not module:find "^cute%.meta%." then all[#all + 1] = module end
+  end
+  for _, module in ipairs(all) do
+    if module:match "[^.]+$" == last then same[#same + 1] = module end
+    if module:sub(1, #name) == name and not module:find(".", #name + 1, true)
+    then begin[#begin + 1] = module end
+  end
+  if begin[1] then return begin end
+  local near = core.nearest(name, all)
+  return near and {near} or same
+end
+
+--- Returns the message of a missing module with a suggestion instead of the
+-- list of folders. Other messages are returned unchanged.
+---@param message string
+---@return string
+function suggest.module(message)
+  local head, name = message:match "^(.*module '([^'\n]+)' not found):\n"
+  if not head then return message end
+  local root, rest = name:match "^([^.]+)%.?(.*)$"
+  if root == "cutlass" then root = "cute" end
+  if root == "cute" then
+    local value = package.loaded.cute
+    for part in rest:gmatch "[^.]+" do
+      local ok, v = pcall(field, value, part)
+      value = ok and v or nil
+    end
+    if value ~= nil then
+      return ("%s\n  it is a field: local cute = require \"cute\", then cute%s")
+        :format(head, rest == "" and "" or "." .. rest)
+    end
+  end
+  local list = modules(name)
+  if list[1] then
+    return ("%s\n  nearest: %s"):format(head, table.concat(list, " "))
+  end
+  return ("%s\n  no file of package.path or package.cpath has it: %s.lua")
+    :format(head, (name:gsub("%.", "/")))
+end
+
+---------------------------------------------------------------------------
+-- Other languages
+---------------------------------------------------------------------------
+
+-- A pattern for a line that Lua cannot parse, and what to write instead.
+local FOREIGN = {
+  {"^%s*@", "Lua has no decorators: local k = cute.kernel(\"k\", "
+    .. "function(x) ... end)"},
+  {"^%s*def%s", "write local function f(x) ... end"},
+  {"^%s*from%s.*%simport%s", "write local cute = require \"cute\""},
+  {"^%s*import%s", "write local cute = require \"cute\""},
+  {"%f[%w_]lambda%f[^%w_]", "write function(x) return ... end"},
+  {"%f[%w_]elif%f[^%w_]", "write elseif condition then"},
+  {"%f[%w_]continue%f[^%w_]", "Lua has no continue: put the rest of the body "
+    .. "into an if, in a traced loop into cute.when"},
+  {"^%s*if%s.*:%s*$", "write if condition then ... end"},
+  {"^%s*else%s*:", "write else ... end"},
+  {"^%s*for%s.*:%s*$", "write for i = 0, n - 1 do ... end, in a kernel "
+    .. "for i in cute.range(n) do ... end"},
+  {"^%s*while%s.*:%s*$", "write while condition do ... end"},
+  {"^%s*for%s*%(", "write for i = 0, n - 1 do ... end"},
+  {"launch%s*%(%s*[%a_][%w_]*%s*=", "options are a table: "
+    .. "launch {grid = g, block = b}"},
+  {"[%w_%])]%s*[%+%-%*/%%|&^]=", "Lua has no += and its kin: write x = x + y"},
+  {"%+%+", "write i = i + 1"},
+  {"!=", "write ~=, of traced values x:ne(y)"},
+  {"&&", "write and, of traced values &"},
+  {"||", "write or, of traced values |"},
+  {"![%a_(]", "write not, of traced values ~"},
+  {"^%s*//", "a comment begins with --"}, {"^%s*/%*", "a comment begins with "
+    .. "--"}, {"^%s*#", "a comment begins with --"},
+  {"%?.+:", "write cute.where(condition, x, y)"},
+  {"^%s*const%s", "write local x = ..."}, {"^%s*auto%s", "write local x = ..."},
+  {"^%s*var%s", "write local x = ..."}, {"^%s*let%s", "write local x = ..."},
+  {"^%s*int%s", "write local x = ..."}, {"^%s*float%s", "write local x = ..."},
+  {"%[[^%[%]\"']+,[^%[%]]*%]", "write t[{i, j}] for an element, t(i, _) for a "
+    .. "part"},
+  {"%[[^%[%]\"']*:[^%[%]]*%]", "a part of a tensor is t(i, _), a tile "
+    .. "cute.local_tile(t, shape, coordinate)"},
+  {"%)%s*=[^=]", "a call is no place to write to: t[i] = x, t[{i, j}] = x"},
+  {"{%s*[%a_\"'][%w_\"']*%s*:", "write {name = value}"},
+  {"%([^()]*[%a_][%w_]*%s*=[^=]", "named arguments are a table: f {name = "
+    .. "value}"},
+}
+
+local function foreign(sentence, text)
+  local line = text:gsub("%b\"\"", '""'):gsub("%b''", "''")
+  if sentence:find "near '%['$" and line:find "[=(,{]%s*%[" then
+    return line:find "%[.*%sfor%s.*%sin%s" and "Lua has no comprehensions: "
+      .. "fill a list in a loop" or "a list is {1, 2, 3}"
+  end
+  for _, row in ipairs(FOREIGN) do
+    if line:find(row[1]) then return row[2] end
+  end
+end
+
+--- Returns advice for a line that Lua could not parse.
+---@param sentence string Lua's message: "syntax error near '+'"
+---@param frame table {source, line}
+---@return string?
+function suggest.syntax(sentence, frame)
+  if not sentence:find " near " then return end
+  local eof = sentence:find "near <eof>$"
+  for n = frame.line, eof and 1 or frame.line, -1 do
+    local text = source.line(frame.source, n)
+    local advice = text and foreign(sentence, text)
+    if advice then
+      return n == frame.line and advice or ("line %d: %s"):format(n, advice)
+    end
+  end
+  return sentence:find "^'then'" and "write if condition then ... end"
+    or sentence:find "^'do'"
+      and "write for ... do ... end, while ... do ... end" or nil
+end
+
+return suggest

@@ -1,0 +1,72 @@
+--- A child process that answers requests line by line.
+--
+-- A child's answers begin with a byte that no other output begins with. Its
+-- last other line explains its death.
+local sys = require "cute.sys"
+
+local MARK = "\1"
+
+local Child = {}
+Child.__index = Child
+
+local child = {MARK = MARK}
+
+--- Starts the program, which runs main() of a Lua module.
+---@param module string
+---@param word? string main's argument
+---@return table? child
+---@return string? why
+function child.new(module, word)
+  local process, why = sys.spawn {sys.program(), "-e",
+    ("require %q .main(%s)"):format(module, word and ("%q"):format(word) or "")}
+  if not process then return nil, why end
+  return setmetatable({process = process, text = "", said = ""}, Child)
+end
+
+--- Sends a request with a timeout in seconds. `job` belongs to the caller.
+function Child:ask(job, seconds, ...)
+  self.job, self.deadline = job, os.time() + seconds
+  self.process:send(table.concat({...}, "\t") .. "\n")
+end
+
+--- Marks the child as idle.
+function Child:rest() self.job, self.deadline = nil, nil end
+
+--- Returns the answers received so far, a list of fields each; nil at the end.
+function Child:answers()
+  local more = self.process:receive()
+  if not more then return nil end
+  self.text = self.text .. more
+  local list = {}
+  self.text = self.text:gsub("([^\n]*)\n", function(line)
+    if line:sub(1, 1) ~= MARK then
+      if line:find "%S" then self.said = line end
+      return ""
+    end
+    local fields = {}
+    for field in (line:sub(2) .. "\t"):gmatch "([^\t]*)\t" do
+      fields[#fields + 1] = field
+    end
+    list[#list + 1] = fields
+    return ""
+  end)
+  return list
+end
+
+--- Closes the child; returns the cause of its death as text.
+function Child:close()
+  local how, n = self.process:wait()
+  self.process:close()
+  local what = how == "signal" and ("signal %d"):format(n)
+    or ("it ended with code %d"):format(n)
+  return self.said ~= "" and ("%s (%s)"):format(what, self.said) or what
+end
+
+--- Kills the child, whatever it is doing.
+function Child:kill()
+  self.process:kill()
+  self.process:wait()
+  self.process:close()
+end
+
+return child

@@ -1,0 +1,101 @@
+--- The tuner's journal: one line per measurement, written immediately, so that
+-- a run resumes where another one ended for any reason. Several processes may
+-- append to one journal.
+--
+--     # cutelua tune 1, CARD, ARCH, SMS
+--     PROBLEM STAGE HOT COLD CHOICE         (a tab between any two)
+--
+-- HOT and COLD are microseconds. STAGE is "look", a brief measurement of a
+-- candidate; "final", one of the best measured against each other; or
+-- "failed", with the reason in place of HOT.
+local core = require "cute.core"
+local files = require "cute.lang.files"
+
+local records = {}
+
+local HEAD = "# cutelua tune 1"
+
+local Records = {}
+Records.__index = Records
+
+local function note(self, problem, stage, hot, cold, choice)
+  local of = self.known[problem] or {look = {}, final = {}, failed = {}}
+  self.known[problem] = of
+  local time = tonumber(hot)
+  if stage == "failed" then of.failed[choice] = hot
+  elseif of[stage] and time and time > 0 and time < math.huge then
+    of[stage][choice] = {time, tonumber(cold)}
+  end
+end
+
+--- Reads a journal: known[problem][stage][choice] = {hot, cold} or the failure,
+-- and the words of its head. Invalid lines and an incomplete last line are
+-- skipped.
+---@param path string
+---@return table? records nil: the file does not exist, or its head is
+-- incomplete
+---@return string? why reason why it is not a journal
+---@return string? begun the incomplete head
+function records.read(path)
+  if core.file_kind(path) ~= "file" then return nil end
+  local text, wrong = files.read(path, nil, "plain")
+  if not text then return nil, ("%s: %s"):format(path, wrong) end
+  local head, lines = text:match "^([^\n]*)\n(.*)$"
+  if not head and HEAD:sub(1, #text) == text:sub(1, #HEAD) then
+    return nil, nil, text
+  elseif not head or head:sub(1, #HEAD) ~= HEAD then
+    return nil, ("%s is no journal of cutelua tune"):format(path)
+  end
+  local self = setmetatable({path = path, known = {}, head = head:sub(#HEAD
+    + 2), torn = text:sub(-1) ~= "\n"}, Records)
+  for line in lines:gmatch "([^\n]*)\n" do
+    local problem, stage, hot, cold, choice = line:match
+      "^([^\t]*)\t(%l+)\t([^\t]*)\t([^\t]*)\t([^\t]+)$"
+    if problem then note(self, problem, stage, hot, cold, choice) end
+  end
+  return self
+end
+
+--- Opens the journal at `path`, or creates it.
+---@param path string
+---@param head string the GPU's name, architecture, multiprocessors
+---@return table? records
+---@return string? why
+function records.open(path, head)
+  local self, why, begun = records.read(path)
+  local first = ("%s\t%s\n"):format(HEAD, head)
+  begun = begun or ""
+  if begun ~= first:sub(1, #begun) then
+    why = ("%s is no journal of cutelua tune"):format(path)
+  end
+  if why then return nil, why end
+  if self and self.head ~= head then
+    return nil, ("%s is of %s, this is %s"):format(path,
+      self.head:gsub("\t", ", "), (head:gsub("\t", ", ")))
+  end
+  local f, wrong = io.open(path, "ab")
+  if not f then return nil, ("cannot write %s"):format(wrong) end
+  if not self then
+    self = setmetatable({path = path, known = {}, head = head}, Records)
+    f:write(first:sub(#begun + 1))
+  elseif self.torn then
+    f:write "\n"
+  end
+  f:flush()
+  self.file = f
+  return self
+end
+
+--- Returns the results of a problem: {look =, final =, failed =}.
+function Records:of(problem)
+  return self.known[problem] or {look = {}, final = {}, failed = {}}
+end
+
+--- Appends a line in one write, so that lines of two processes do not mix.
+function Records:add(problem, stage, hot, cold, choice)
+  note(self, problem, stage, hot, cold, choice)
+  self.file:write(table.concat({problem, stage, hot, cold, choice}, "\t"), "\n")
+  self.file:flush()
+end
+
+return records

@@ -1,0 +1,167 @@
+--- A child of the tuner that compiles candidates, or measures them.
+--
+-- Requests and answers are lines of words separated by tabs
+-- (cutelua.tune.child):
+--
+--     card                              card NAME ARCH SMS
+--     compile PROBLEM ARCH SMS NAME     done, or fail NAME WHY
+--     measure PROBLEM ROUNDS WARM HOT COLD NAME...
+--                                       begin NAME for each as its turn
+--                                       begins, time NAME HOT COLD for each
+--                                       (microseconds), done; or fail NAME WHY
+--
+-- PROBLEM is a class of cute.ops.tuned, M, N and K. If the class has an
+-- epilogue, main's argument names it, a word of cutelua.tune.epilogues.
+local child = require "cutelua.tune.child"
+local cute = require "cute"
+local devices = require "cute.lang.devices"
+local epilogues = require "cutelua.tune.epilogues"
+local gemm = require "cute.ops.gemm"
+local gpu = require "cute.gpu"
+local timer = require "cutelua.bench.measure"
+local operands = require "cutelua.tune.operands"
+local plans = require "cute.ops.plan"
+
+local choose = require "cute.ops.choose"
+
+local worker = {}
+
+local SETTLE = 150  -- milliseconds until a GPU settles at its power limit
+
+local function answer(...)
+  io.stdout:write(child.MARK, table.concat({...}, "\t"), "\n")
+  io.stdout:flush()
+end
+
+--- Returns a stand-in for a GPU of an architecture, for compiling.
+---@param arch string
+---@param sms integer
+function worker.device(arch, sms)
+  local d = {info = {sms = sms}}
+  for name, v in next, cute.device("sim:" .. arch) do d[name] = v end
+  return setmetatable(d, devices.Device)
+end
+
+local make, named  -- from main's argument
+
+-- Returns a call with a set of operands, the problem, and its candidates by
+-- name.
+local function offers_of(set, device)
+  if not set.offers then
+    set.options.device = device
+    local p, list, call = gemm.offers(set.A, set.B, set.options, set.C)
+    set.offers = {p = p, call = call}
+    for _, c in ipairs(list) do set.offers[choose.name(c)] = c end
+  end
+  return set.offers
+end
+
+-- Returns the plan of a problem's candidate by name.
+local function plan_of(set, device, name)
+  local offers = offers_of(set, device)
+  if not offers[name] then error("there is no such choice", 0) end
+  return plans.new(offers.p, offers[name], offers.call), offers.call
+end
+
+-- Checks that the epilogue is the same as at the start of the run.
+local function check_class(problem)
+  local class = problem:match "^(.-) %d+ %d+ %d+$"
+  if make and operands.class(problem, make, named) ~= class then
+    error(("the epilogue '%s' is not what it was"):format(named), 0)
+  end
+end
+
+local asked = {}  -- the last problem compiled for
+
+local function compile(problem, arch, sms, name)
+  worker.now = name
+  if asked.problem ~= problem then
+    check_class(problem)
+    asked = operands.without_memory(problem, make)
+    asked.problem = problem
+    asked.device = worker.device(arch, math.tointeger(tonumber(sms)))
+  end
+  local plan, call = plan_of(asked, asked.device, name)
+  local made, why = plan:trace(call):compile()
+  if not made then error(why, 0) end
+  answer "done"
+end
+
+--- Returns a launch that cycles through several, one per set of operands.
+---@param runs table[]
+function worker.in_turn(runs)
+  if #runs == 1 then return runs[1] end
+  local at = 0
+  local function launch()
+    at = at % #runs + 1
+    runs[at]:launch()
+  end
+  return {launch = launch, launch_n = function(_, n)
+    for _ = 1, n do launch() end
+  end}
+end
+
+-- Returns a prepared candidate, after checking its results once.
+local function contestant(o, name)
+  if o.ready[name] then return o.ready[name] end
+  local plan = plan_of(o.sets[1], "gpu", name)
+  local runs = {}
+  for i, set in ipairs(o.sets) do
+    local call = offers_of(set, "gpu").call
+    set.out = set.out or plan:outputs(call)  -- shared by all candidates
+    runs[i] = plan:prepare(call, set.out)
+  end
+  o:spoil()
+  runs[1]:launch()
+  cute.synchronize "gpu"
+  local why = o:wrong()
+  if why then error(why, 0) end
+  o.ready[name] = {name = name, launch = worker.in_turn(runs)}
+  return o.ready[name]
+end
+
+local function measure(problem, rounds, warm, hot, cold, ...)
+  local o = operands.of(problem, make)
+  local list = {}
+  for i, name in ipairs {...} do
+    worker.now = name
+    answer("begin", name)
+    list[i] = contestant(o, name)
+  end
+  local part = operands.warmth(o.m, o.n, o.k)
+  local results = assert(timer.bench(list, {
+    rounds = math.tointeger(tonumber(rounds)), warm_ms = part * warm,
+    settle_ms = part == 1 and #list > 1 and SETTLE or nil,
+    hot_ms = part * hot, cold = cold == "true", progress = false}))
+  for _, r in ipairs(results) do
+    answer("time", r.name, ("%.2f"):format(r.hot.median * 1e3),
+           r.cold and ("%.2f"):format(r.cold.median * 1e3) or "-")
+  end
+  answer "done"
+end
+
+local VERBS = {compile = compile, measure = measure}
+
+function VERBS.card()
+  local info, why = gpu.info()
+  if not info then error(why, 0) end
+  answer("card", info.name, info.arch, info.sms)
+end
+
+--- Answers requests until the end of input.
+---@param epilogue? string
+function worker.main(epilogue)
+  if epilogue then named, make = assert(epilogues.load(epilogue)) end
+  for line in io.lines() do
+    local words = {}
+    for word in (line .. "\t"):gmatch "([^\t]*)\t" do words[#words + 1] = word
+    end
+    worker.now = ""
+    local ok, why = pcall(VERBS[words[1]], table.unpack(words, 2))
+    if not ok then
+      answer("fail", worker.now, (tostring(why):gsub("%s+", " ")))
+    end
+  end
+end
+
+return worker

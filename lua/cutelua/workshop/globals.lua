@@ -1,0 +1,84 @@
+--- Fresh globals for every run in a Lua state that persists. Changes of a
+-- script to Lua's libraries are undone at its end, because this program needs
+-- them. Its additions, and the modules that it required from files, stay for
+-- the prompt until the next run begins.
+local next, pcall, rawequal, rawset = next, pcall, rawequal, rawset
+local require, type = require, type
+local find, getmetatable, setmetatable = string.find, debug.getmetatable,
+                                         debug.setmetatable
+local sethook = debug.sethook
+
+local globals = {}
+
+local LIBRARIES = {_G, string, table, math, io, os, coroutine, utf8, debug,
+                   package, package.loaded, getmetatable ""}
+
+local before  -- {{table, copy, metatable}, ...}
+
+local function copy(t)
+  local out = {}
+  for k, v in next, t do out[k] = v end
+  return out
+end
+
+--- Records the state before a script runs, unless it is recorded already.
+function globals.keep()
+  if before then return end
+  before = {}
+  for i, t in next, LIBRARIES do
+    before[i] = {t, copy(t), getmetatable(t)}
+  end
+end
+
+--- Reports whether Lua has a global of that name, or had it before a script
+-- ran.
+---@param name string
+---@return boolean
+function globals.had(name)
+  return (before and before[1][2] or LIBRARIES[1])[name] ~= nil
+end
+
+--- Restores changed values of what existed before; removes hooks.
+---@return table changed the globals that were changed, with those values
+function globals.mend()
+  local changed = {}
+  sethook()
+  for _, one in next, before or {} do
+    local t = one[1]
+    setmetatable(t, one[3])
+    for k, v in next, one[2] do
+      if not rawequal(t[k], v) then
+        if t == LIBRARIES[1] then changed[k] = t[k] end
+        rawset(t, k, v)
+      end
+    end
+  end
+  return changed
+end
+
+-- Returns the modules that the program carries; they stay, as they hold nothing
+-- of a script.
+local function ours()
+  local set, ok, sys = {}, pcall(require, "cute.sys")
+  for _, name in next, ok and sys.modules() or {} do set[name] = true end
+  return set
+end
+
+--- Restores the recorded state.
+function globals.restore()
+  globals.mend()
+  local own
+  for _, one in next, before or {} do
+    local t, was = one[1], one[2]
+    for k in next, copy(t) do
+      if was[k] == nil then
+        own = own or ours()
+        if not (t == package.loaded and (own[k] or type(k) == "string"
+            and find(k, "^cute%f[%.\0]"))) then rawset(t, k, nil) end
+      end
+    end
+  end
+  before = nil
+end
+
+return globals

@@ -1,0 +1,164 @@
+--- The workshop in a browser: answers the requests of its page as JSON. The
+-- page's scripts are in web/; this is the program's side.
+--
+-- A request is {ask = NAME, ...}, the answer a table of plain data. An error
+-- is {ok = false, error = {message =, kind =, file =, line =, hint =, text =}}
+-- (cute.lang.report.told). The requests:
+--   run       {name =, text =, words =, seed =} -> {ok =, code =, seconds =,
+--             error =, page =, pictures =}: page is the data of cutelua.page
+--             if something was launched, without drawn pictures and costs;
+--             page.left is the number of launches left out; pictures are
+--             those of cute.draw
+--   prompt    {text =}: the same in the globals of the last run, or
+--             {unfinished = true}
+--   costs     {kernel = n} -> {kernel =}: the n-th of the last page with its
+--             estimate
+--   picture   {number = n} -> {picture =}: a picture of the last page
+--   timeline  {kernel = n} -> {picture =, text =} of cutelua.profile.timeline
+--   syntax    {name =, text =} -> {line =, message =}, or empty
+--   complete  {text = up to the cursor} -> {word =, list = {{text =, about =},
+--             ...}, more = there are more}
+--   about     {name =} -> {text =}
+--   hello     -> {version =, lua =}
+--   npy       {name = a file's} -> {ok =, dtype =, shape =, global =}
+--   lesson, block, exercise: see cutelua.workshop.lessons
+local core = require "cute.core"
+local json = require "cutelua.text.json"
+local report = require "cute.lang.report"
+local run = require "cutelua.workshop.run"
+local sign = require "cute.lang.signature"
+
+local workshop = {}
+
+-- ---- requests ----
+
+local asks = {run = run.script, syntax = run.syntax}
+
+-- Returns a field of a request, checked for its type.
+local function field(request, name, want)
+  local v = request[name]
+  if (math.type(v) or type(v)) ~= want then
+    core.fail("bad-argument", ("%s: %s = %s: %s is needed"):format(request.ask,
+      name, core.show(v), want == "integer" and "an integer" or "a " .. want))
+  end
+  return v
+end
+
+function asks.prompt(request)
+  return run.input(field(request, "text", "string"))
+end
+
+-- Returns the page of the last answer.
+local function last_page()
+  if not run.page then
+    core.fail("bad-argument", "nothing was launched yet: run a script first")
+  end
+  return run.page
+end
+
+-- Returns an object of the last page with a number; raises where there is none.
+local function numbered(request, name, found)
+  if found == nil then
+    core.fail("bad-argument", ("%s: the last run has no %s %d"):format(
+      request.ask, name == "number" and "picture" or name, request[name]))
+  end
+  return found
+end
+
+function asks.costs(request)
+  local n = field(request, "kernel", "integer")
+  local k = numbered(request, "kernel", last_page():costs(n))
+  return {kernel = require "cutelua.page".plain(k)}
+end
+
+function asks.picture(request)
+  local n = field(request, "number", "integer")
+  return {picture = numbered(request, "number", last_page():picture(n))}
+end
+
+function asks.timeline(request)
+  local n = field(request, "kernel", "integer")
+  local t = numbered(request, "kernel", last_page():timeline(n))
+  local draw, html = require "cutelua.draw", require "cutelua.draw.html"
+  return {picture = html.data(draw.picture(t, {})), text = tostring(t)}
+end
+
+-- Returns the first sentence of a public name's comment.
+local function about(name)
+  local item = require "cutelua.doc.names".find(name)
+  local doc = item and item.doc
+  return doc and require "cutelua.doc.comments".summary(doc) or nil
+end
+
+local MOST_FOUND = 200
+
+function asks.complete(request)
+  local text = field(request, "text", "string")
+  local complete = require "cutelua.program.complete"
+  local found, word, place = complete.find(text, run.prompt().env)
+  local list = {}
+  for i = 1, math.min(#found, MOST_FOUND) do list[i] = {text = found[i]} end
+  local owner = place == "name"
+    and text:sub(1, #text - #word):match "([%a_][%w_.]*[.:])$"
+  for _, entry in ipairs(owner and list or {}) do
+    entry.about = about(owner .. entry.text)
+  end
+  return {word = word, list = list, more = #found > MOST_FOUND or nil}
+end
+
+function asks.about(request)
+  local name = field(request, "name", "string")
+  local doc = require "cutelua.doc"
+  local v, text = rawget(run.prompt().env, name), nil
+  if v ~= nil and type(v) ~= "string" then text = doc.lookup(v) end
+  if text then return {text = text} end
+  local found, message = doc.lookup(name)
+  return {text = found, message = message}
+end
+
+function asks.npy(request)
+  return run.array(field(request, "name", "string"))
+end
+
+function asks.hello()
+  local ok, sys = pcall(require, "cute.sys")
+  run.prompt()  -- loads modules before the user types
+  return {version = ok and sys.version or nil, lua = _VERSION}
+end
+
+local LESSONS = {lesson = true, block = true, exercise = true}
+
+-- ---- answers ----
+
+local function answer(request)
+  if type(request) ~= "table" then
+    core.fail("bad-argument", "a request is an object with `ask`")
+  end
+  local ask = asks[request.ask]
+  if not ask and LESSONS[request.ask] then
+    ask = require "cutelua.workshop.lessons"[request.ask]
+  end
+  if not ask then sign.unknown("ask", tostring(request.ask), asks) end
+  return ask(request)
+end
+
+--- Answers a request without raising errors.
+---@param request table
+---@return table answer
+function workshop.ask(request)
+  local ok, found = xpcall(answer, report.capture, request)
+  if ok then return found end
+  return {ok = false, error = report.told(found)}
+end
+
+--- Does the same for JSON.
+---@param text string
+---@return string
+function workshop.answer(text)
+  local request, message = json.decode(text)
+  local found = message and {ok = false, error = {message = message,
+    text = message}} or workshop.ask(request)
+  return json.encode(found)
+end
+
+return workshop

@@ -1,0 +1,257 @@
+--- A run of the workshop: a script on the simulator with its pictures, the page
+-- of its kernels, and its errors; and the prompt with its globals.
+local core = require "cute.core"
+local draw = require "cutelua.draw"
+local globals = require "cutelua.workshop.globals"
+local html = require "cutelua.draw.html"
+local lex = require "cute.lang.lex"
+local npy = require "cute.npy"
+local page = require "cutelua.page"
+local repl = require "cutelua.program.repl"
+local report = require "cute.lang.report"
+local script = require "cutelua.program.script"
+local watch = require "cutelua.page.watch"
+
+local has_sys, sys = pcall(require, "cute.sys")
+local call = has_sys and sys.call or xpcall
+
+local run = {}
+
+local MOST_PICTURES = 64
+local LONGEST_NAME = 40   -- Lua truncates longer chunk names
+local LARGEST = 64 << 20  -- bytes of a script
+local NO_GPU = "the workshop has the simulator alone: a page cannot reach a GPU"
+
+--- The page of the last run; nil: nothing ran.
+run.page = nil
+
+-- Arrays taken from files: {name =, global =}, in order.
+local arrays = {}
+
+local prompt  -- of the last run
+
+-- ---- runs ----
+
+-- Returns a function that stores pictures in the form of the page's script.
+local function screen(answer)
+  return function(picture)
+    if #answer.pictures == MOST_PICTURES then
+      core.fail("limit", ("a run shows %d pictures, this is one more")
+        :format(MOST_PICTURES))
+    end
+    local data = html.data(picture)
+    data.title = picture.title
+    answer.pictures[#answer.pictures + 1] = data
+  end
+end
+
+-- Extends Lua's message when memory is exhausted.
+local function said(message)
+  if message ~= "not enough memory" then return message end
+  local most = has_sys and sys.memory
+  return message .. (most and (": a page has %.3g GiB at most"):format(
+    most / (1 << 30)) or "") .. " [out-of-memory]"
+end
+
+--- Calls f as a script: launches run on the simulator and are watched, os.exit
+-- ends the script, pictures are kept, failures reported.
+---@param f fun(): table? may return a failure (of report.capture) not yet
+-- reported
+---@param seed? integer seed of the schedules of launches that have none
+---@return table answer {ok =, code =, seconds =, error =, page =, pictures =}
+function run.call(f, seed)
+  local answer = {pictures = {}}
+  local shown = page.new(true)
+  local w = watch.start(shown, nil, seed, NO_GPU)
+  draw.screen = screen(answer)
+  globals.keep()
+  local changed
+  local function capture(failure)
+    changed = globals.mend()
+    return report.capture(failure, 1)
+  end
+  local start = core.clock()
+  local ok, failure = call(f, capture)
+  local more = globals.mend()
+  changed = changed or more
+  for name, v in pairs(changed) do run.prompt().env[name] = v end
+  answer.seconds = core.clock() - start
+  ok, draw.screen = ok and not failure, nil
+  local left = type(failure) == "table" and failure.value == w.stop
+  if not ok and not left then
+    if type(failure) ~= "table" then  -- no memory was left to inspect it
+      failure = {message = said(tostring(failure)), frames = {}}
+    end
+    answer.error = report.told(failure)
+    w:finish(failure.message)
+  else
+    w:finish()
+  end
+  io.stdout:flush()
+  answer.code = w.code or ok and 0 or 1
+  answer.ok = answer.code == 0
+  if #shown.kernels > 0 then
+    run.page = shown
+    answer.page = shown:plain()
+    answer.page.left = w.left
+  end
+  return answer
+end
+
+-- ---- scripts ----
+
+-- Returns a script's name as reports show it.
+local function name_of(text)
+  local name = tostring(text or ""):gsub("%c", ""):match "[^/]*$"
+  if name == "" then return "script.lua" end
+  if #name > LONGEST_NAME then
+    name = name:sub(1, utf8.offset(name, 0, LONGEST_NAME) - 1)
+  end
+  return name
+end
+
+local function words_of(request, name)
+  local words = {[0] = name}
+  for i, word in ipairs(request.words or {}) do words[i] = tostring(word) end
+  return words
+end
+
+-- Sets tensors of the arrays in a table of globals. An array that can no longer
+-- be read is reported once.
+local function put_arrays(env)
+  for i, one in ipairs(arrays) do
+    local array, why = npy.read(one.name)
+    if not array then
+      table.remove(arrays, i)
+      error(why, 0)
+    end
+    rawset(env, one.global, (npy.tensor(array)))
+  end
+end
+
+local function new_prompt()
+  local r = repl.new()
+  r:preset()
+  return r
+end
+
+local function check_text(text)
+  if type(text) ~= "string" then
+    core.fail("bad-argument", "a script's text is needed")
+  elseif text:sub(1, 1) == "\27" then
+    core.fail("bad-argument", "this is compiled Lua: the workshop runs text")
+  elseif #text > LARGEST then
+    core.fail("limit", ("a script of %d bytes: at most 64 MiB are read")
+      :format(#text))
+  end
+end
+
+local function check_seed(seed)
+  if seed ~= nil and (math.type(seed) ~= "integer" or seed < 0) then
+    core.fail("bad-argument", ("seed = %s: an integer from 0 on is needed")
+      :format(core.show(seed)))
+  end
+end
+
+--- Runs a script in fresh globals, which stay for the prompt.
+---@param request table {name: string?, text: string, words: string[]?,
+-- seed: integer?}
+---@return table answer of run.call
+function run.script(request)
+  globals.restore()
+  run.page, prompt = nil, nil
+  collectgarbage()  -- frees tensors of the previous run
+  local name = name_of(request.name)
+  prompt = new_prompt()
+  return run.call(function()
+    check_text(request.text)
+    check_seed(request.seed)
+    local f = script.add(script.plain(request.text), "@" .. name, prompt.env)
+    local words = words_of(request, name)
+    rawset(_G, "arg", words)
+    put_arrays(_G)
+    f(table.unpack(words))
+  end, request.seed)
+end
+
+--- Returns line and message of a syntax error; empty where there is none.
+---@param request {name: string?, text: string}
+---@return table answer {line =, message =}, or empty
+function run.syntax(request)
+  local f, message = script.compile(script.plain(request.text),
+                                    "@" .. name_of(request.name))
+  if f then return {} end
+  local parts = report.parse(message)
+  return {line = parts.line, message = parts.sentence}
+end
+
+-- ---- the prompt ----
+
+--- Returns the prompt after the last run, or a new one.
+---@return table
+function run.prompt()
+  if not prompt then
+    prompt = new_prompt()
+    put_arrays(prompt.env)
+  end
+  return prompt
+end
+
+--- Makes the prompt continue with these globals, without changing them.
+---@param env table
+function run.behind(env)
+  prompt = new_prompt()
+  setmetatable(prompt.last, {__index = env})
+end
+
+--- Runs an input of the prompt, in the globals of the last run.
+---@param text string
+---@return table answer of run.call; or {unfinished = true}
+function run.input(text)
+  local r = run.prompt()
+  local asked = text:find("?", 1, true) and require "cutelua.doc".asked(text)
+  if not asked and select(3, r:compile(text)) then
+    return {ok = true, unfinished = true}
+  end
+  return run.call(function()
+    local failure
+    r.tell = function(_, f) failure = failure or f end
+    r:eval(text)
+    return failure
+  end)
+end
+
+-- ---- arrays ----
+
+local PRESET = {cute = true, _ = true, X = true, arg = true}
+
+-- Returns an unused Lua name for a file: "my data.npy" is my_data, and
+-- print.npy print_.
+local function global_of(file)
+  local name = file:match "[^/]*$":gsub("%.npy$", ""):gsub("[^%w_]+", "_")
+    :gsub("^%d", "_%0")
+  if name == "" or lex.KEYWORDS[name] or PRESET[name] or globals.had(name) then
+    name = name .. "_"
+  end
+  return name
+end
+
+--- Takes a .npy file as a tensor for all runs and the prompt.
+---@param file string
+---@return table answer {ok =, dtype =, shape =, global =}; raises for an
+-- invalid file
+function run.array(file)
+  local array, why = npy.read(file)
+  if not array then error(why, 0) end
+  local ok, tensor = pcall(npy.tensor, array)
+  if not ok then error(("%s: %s"):format(file, tensor), 0) end
+  local global = global_of(file)
+  for i = #arrays, 1, -1 do
+    if arrays[i].global == global then table.remove(arrays, i) end
+  end
+  arrays[#arrays + 1] = {name = file, global = global}
+  if prompt then prompt.env[global] = tensor end
+  return {ok = true, dtype = array.dtype, shape = array.shape, global = global}
+end
+
+return run

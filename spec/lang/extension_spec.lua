@@ -1,0 +1,69 @@
+-- Names that the workshop adds to the language: loaded when first used, and an
+-- error that says so where the workshop is not installed.
+local support = require "spec.support"
+
+local START = [[
+  local cute = require "cute"
+  local k = cute.kernel("k", function(x) x[0] = x[0] + 1 end)
+  local x = cute.zeros({1}, cute.f32)
+  local opts = {grid = 1, block = 1, device = "sim"}
+]]
+
+-- In a program of its own; `absent`: it finds no module of the workshop.
+local function run(code, absent)
+  local hidden = absent and [[
+    for i, find in ipairs(package.searchers) do
+      package.searchers[i] = function(name)
+        if name:find "^cutelua" then return "\n\thidden" end
+        return find(name)
+      end
+    end
+    for name in pairs(package.loaded) do
+      if name:find "^cutelua" then package.loaded[name] = nil end
+    end
+  ]] or ""
+  local out, err = support.run {"-e", hidden .. START .. code}
+  assert.equal("", err)
+  return out
+end
+
+describe("the workshop", function()
+  it("is loaded when one of its names is used", function()
+    assert.equal("true\n", run [[
+      k(x):launch(opts)
+      local before = package.loaded["cutelua.analyses.call"]
+      k(x):check {grid = 1, block = 1}
+      print(before == nil and package.loaded["cutelua.analyses.call"] ~= nil)
+    ]])
+  end)
+
+  it("is not needed by a launch or an operation", function()
+    assert.equal("", run([[
+      k(x):launch(opts)
+      cute.ops.gemm(cute.ones({16, 16}, cute.f16), cute.ones({16, 16},
+        cute.f16), nil, {device = "sim"})]], true))
+  end)
+
+  it("is missed by name", function()
+    local advice = "\n  the workshop is not installed: Lua module cutelua"
+    local out = run([[
+      local report = k(x):launch(opts)
+      for _, f in ipairs {
+        function() return k(x):check {} end,
+        function() return report:json() end,
+        function() return cute.draw "4:1" end,
+        function() return cute.print_tensor(x) end,
+        function() return cute.testing.tune(print, {}) end,
+        function() return cute.gpu.bench {} end} do
+        print((select(2, pcall(f)):gsub("^.-:%d+: ", "")))
+      end]], true)
+    for _, what in ipairs {"a call has no 'check'", "report has no 'json'",
+        "cute has no 'draw'", "printing has no 'print_tensor'",
+        "cute.testing has no 'tune'", "cute.gpu has no 'bench'"} do
+      local at = out:find(what, 1, true)
+      assert.is_truthy(at, what .. " in " .. out)
+      assert.is_truthy(out:find(advice, at, true), what)
+    end
+    assert.equal(6, select(2, out:gsub(advice, "")))
+  end)
+end)

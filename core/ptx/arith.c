@@ -107,6 +107,7 @@ void row_sum(PtxOp *o, int k) {
                strncmp(o->i->op, "subc", 4) == 0;
   if (o->types > 1) op_reject(o, "operands of two types need sm_100");
   if (takes || strstr(o->i->op, ".cc")) {
+    if (dtype_is_float(e) || o->pair[0]) op_reject(o, "its type has no carry");
     with_carry(o, k == OP_SUB, takes);
   } else if (dtype_is_float(e)) {
     float_op(o, descriptor(o, op, SOFT_FTZ | SOFT_SAT), (Op)k, 2);
@@ -286,6 +287,7 @@ void row_function(PtxOp *o, int k) {
     [SOFT_SIN] = {MF_SINAPPROX, IN_SINFTZ},
     [SOFT_COS] = {MF_COSAPPROX, IN_COSFTZ},
     [SOFT_TANH] = {MF_TANHAPPROX, IN_COUNT}};
+  op_type(o, 0);
   DType t = o->elem[0];
   if (!op_has(o, "approx")) {
     if (k != SOFT_A_RCP && k != SOFT_A_SQRT) op_reject(o, ".approx is missing");
@@ -311,6 +313,7 @@ void row_function(PtxOp *o, int k) {
 // ---- min, max, neg, abs ----
 
 void row_extreme(PtxOp *o, int k) {
+  op_type(o, 0);
   DType t = o->elem[0];
   SoftOp op = k == OP_MIN ? SOFT_MIN : SOFT_MAX;
   if (o->i->args > 3) op_reject(o, "three operands need sm_100");
@@ -326,6 +329,7 @@ void row_extreme(PtxOp *o, int k) {
 }
 
 void row_sign(PtxOp *o, int k) {
+  op_type(o, 0);
   DType t = o->elem[0];
   bool word = t == DT_F32 || t == DT_F64, ftz = strstr(o->i->op, ".ftz");
   if (dtype_is_float(t) && (!word || ftz)) {

@@ -29,10 +29,18 @@ void row_cnot(PtxOp *o, int k) {
   op_result(o, to(o, t, zero));
 }
 
+// Amounts beyond the width leave nothing, or the sign.
 void row_shift(PtxOp *o, int k) {
   PtxType t = op_type(o, 0);
-  Ref a = op_operand(o, 1, op_dtype(t));
-  op_result(o, op2(o, (Op)k, a, op_operand(o, 2, DT_U32)));
+  DType own = op_dtype(t);
+  Ref a = op_operand(o, 1, own), n = op_operand(o, 2, DT_U32);
+  bool sign = k == OP_SHR && t.kind == PTX_S;
+  int64_t v;
+  if (ir_const(o->b->fn, n, &v) && v >= t.bits) {
+    n = number(o, DT_U32, t.bits - 1);
+    if (!sign) a = number(o, own, 0);
+  }
+  op_result(o, op2(o, (Op)k, a, n));
 }
 
 void row_funnel(PtxOp *o, int k) {

@@ -87,6 +87,7 @@ void row_cvt(PtxOp *o, int k) {
     pair(o, s);
     return;
   }
+  if (o->pair[1]) op_reject(o, "a pair becomes one value");
   if (o->i->args != 2) op_reject(o, "a third operand needs sm_100");
   if (s.type == DT_TF32 && s.mode != SOFT_RNA && s.flags & SOFT_FINITE) {
     op_reject(o, "it needs sm_100");

@@ -54,6 +54,9 @@ void row_copy(PtxOp *o, int k) {
   bool hint = op_has(o, "L2::cache_hint");
   flags |= op_hints(o);
   int64_t bytes = op_constant(o, 2);
+  if (bytes != 4 && bytes != 8 && bytes != 16) {
+    op_reject(o, "its size is not 4, 8 or 16 bytes");
+  }
   Source from = {0, 0};
   if (o->i->args > (hint ? 4u : 3u)) from = source_of(o, 3, bytes);
   if (from.pred) flags |= CPF_ZFILL;

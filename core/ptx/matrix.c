@@ -56,6 +56,7 @@ void row_matrix(PtxOp *o, int k) {
   bool load = k == 0;
   Runs r = {.n = 0};
   op_run(o, &r, op_arg(o, load ? 0 : 1), DT_NONE);
+  if (r.regs != (uint32_t)atom_copy(id)->num) op_reject(o, "its registers");
   Place p = op_place(o, op_arg(o, load ? 1 : 0), IN_SHARED);
   o->used = UINT32_MAX;
   Ref in[3] = {r.mem[0], p.mem, p.off}, out[3] = {p.mem, p.off, r.mem[0]};

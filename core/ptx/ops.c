@@ -113,6 +113,26 @@ static Ref address_of(PtxOp *o, int32_t root, Ref off) {
   return op2(o, OP_ADD, base, off);
 }
 
+// A float's bits as a value of type t, of 32 or 64 bits.
+static Ref float_constant(PtxOp *o, const PtxArg *a, DType t) {
+  Ctx *cx = o->b->cx;
+  Fn *fn = o->b->fn;
+  uint64_t u = (uint64_t)a->value;
+  if (dtype_bits(t) == 64) {
+    double v = a->bits == 32 ? (double)bits_float((uint32_t)u)
+                             : bits_double(u);
+    bool number = (double_bits(v) & INT64_MAX) < (uint64_t)0x7ff << 52;
+    if (t == DT_F64 && number) return ir_float(cx, fn, t, v);
+    return op_as(o, t, ir_int(cx, fn, DT_U64, (int64_t)double_bits(v)));
+  }
+  uint32_t w = a->bits == 32 ? (uint32_t)u
+               : float_bits((float)bits_double(u));
+  if (t == DT_F32 && (w & 0x7fffffff) < 0x7f800000) {
+    return ir_float(cx, fn, t, (double)bits_float(w));
+  }
+  return op_as(o, t, ir_int(cx, fn, DT_U32, w));
+}
+
 Ref op_value(PtxOp *o, const PtxArg *a, DType t) {
   PtxBuild *b = o->b;
   Ctx *cx = b->cx;
@@ -126,22 +146,7 @@ Ref op_value(PtxOp *o, const PtxArg *a, DType t) {
     return op_as(o, t, ir_int(cx, fn, bits == 64 ? DT_I64 : DT_I32,
                               a->value));
   case PTX_A_FLOAT:
-    if (bits == 64) {
-      double v;
-      uint64_t u = (uint64_t)a->value;
-      if (a->bits == 32) v = (double)bits_float((uint32_t)u);
-      else v = bits_double(u);
-      return dtype_is_float(t) ? ir_float(cx, fn, t, v)
-             : ir_int(cx, fn, t, (int64_t)double_bits(v));
-    }
-    if (bits == 32) {
-      uint32_t u = a->bits == 32 ? (uint32_t)a->value
-                   : float_bits((float)bits_double((uint64_t)a->value));
-      if (t == DT_F32 && (u & 0x7fffffff) < 0x7f800000) {
-        return ir_float(cx, fn, t, (double)bits_float(u));
-      }
-      return op_as(o, t, ir_int(cx, fn, DT_U32, u));
-    }
+    if (bits >= 32) return float_constant(o, a, t);
     break;
   case PTX_A_SPECIAL: {
     Ref r = special(o, a->name);

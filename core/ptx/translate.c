@@ -388,7 +388,7 @@ static void roots(PtxBuild *b) {
       PtxSlot *s = &b->slot[a->value];
       // addresses have 64 bits; of shared memory they are offsets
       PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
-      if (own.bits != 64 || own.kind == PTX_F) continue;
+      if (own.bits != 64 || own.kind == PTX_F || s->home >= 0) continue;
       int32_t now = join(s->root, root_result(b, i));
       changed = changed || now != s->root;
       s->root = now;

@@ -135,7 +135,7 @@ gpu-kit: setup-test
 	@sh tools/kit.sh $(BUILD)
 
 # The data of CUTELUA_GOLDEN_DIR, by default ../shared/golden, and of the
-# folders golden-approx and golden-hopper beside it.
+# folders golden-approx, golden-hopper and golden-ptx beside it.
 golden: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@CUTE_BUILD=$(BUILD) $(BUILD)/cutelua -e 'require("spec.golden").main()'
@@ -198,6 +198,7 @@ ladders: setup-build
 docs: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(LUA) tools/irdoc.lua
+	@$(LUA) tools/ptxdoc.lua
 	@$(LUA) tools/examples.lua $(BUILD)/cutelua README.md docs/architecture.md
 	@$(LUA) tools/figures.lua $(BUILD)/cutelua
 	@$(BUILD)/cutelua tools/reference.lua $(BUILD)/docs $(BUILD)/cutelua

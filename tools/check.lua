@@ -216,7 +216,8 @@ local LUA_ROOMS = {
   learn = {"draw", "program"},
   page = {"debug", "draw", "profile", "program", "text"},
   profile = {"bench", "draw", "program", "text"},
-  program = {"debug", "doc", "page", "text"},
+  program = {"debug", "doc", "page", "ptx", "text"},
+  ptx = {"program", "text"},
   tune = {"bench", "program", "kernels"},
   workshop = {"doc", "draw", "learn", "page", "program", "text"},
 }
@@ -357,6 +358,11 @@ do
   rule("docs/ir.md is current (make docs)", {"docs/ir.md"},
     function(_, text, complain)
       if text ~= irdoc.page() then complain(1, "is not") end
+    end)
+  local ptxdoc = dofile "tools/ptxdoc.lua"
+  rule("docs/ptx.md is current (make docs)", {"docs/ptx.md"},
+    function(_, text, complain)
+      if text ~= ptxdoc.page() then complain(1, "is not") end
     end)
   rule("README.md has at most 100 lines", {"README.md"},
     function(_, text, complain)

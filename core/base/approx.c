@@ -62,13 +62,24 @@ static uint32_t cut(uint32_t sign, uint64_t u, int point) {
 
 // ---- the functions of the unit itself: subnormals count as zeros ----
 
+// The reciprocal of 1 + f / 2^23: 2^23 to 2^24.
+static uint32_t rcp_of(uint32_t f) {
+  int64_t r = quadratic(&approx_rcp_rows[f >> 16], (f & 0xffff) << 1, 14, 1);
+  return (uint32_t)((r + 0x8fce) >> 16);
+}
+
+// The same of its square root, less 2^23; bit 23 of f, not 0: it is doubled.
+static uint32_t rsqrt_of(uint32_t f) {
+  int64_t r = quadratic(&approx_rsqrt_rows[f >> 17], f & 0x1ffff, 14, 2);
+  return (uint32_t)((r + 0x7fff) >> 16) - ONE_BITS;
+}
+
 static uint32_t unit_rcp(uint32_t a) {
   uint32_t sign = a & SIGN_BIT, f = a & FRACTION;
   int e = exponent(a);
   if (e == 255) return f ? NAN_BITS : sign;
   if (e == 0) return sign | INF_BITS;
-  int64_t r = quadratic(&approx_rcp_rows[f >> 16], (f & 0xffff) << 1, 14, 1);
-  uint32_t m = (uint32_t)((r + 0x8fce) >> 16);  // 2^23 to 2^24
+  uint32_t m = rcp_of(f);
   e = 253 - e;
   if (e < 0 || (e == 0 && m < 2 * ONE_BITS)) return sign;
   return sign | (((uint32_t)e << 23) + m - ONE_BITS);
@@ -83,8 +94,7 @@ static uint32_t unit_rsqrt(uint32_t a) {
   uint32_t f = (a & FRACTION) | (uint32_t)(e & 1) << 23;
   e = BIAS - 1 - (e - (e & 1)) / 2;
   if (f == 0) return (uint32_t)(e + 1) << 23;
-  int64_t r = quadratic(&approx_rsqrt_rows[f >> 17], f & 0x1ffff, 14, 2);
-  return ((uint32_t)e << 23) + (uint32_t)((r + 0x7fff) >> 16) - ONE_BITS;
+  return ((uint32_t)e << 23) + rsqrt_of(f);
 }
 
 static uint32_t unit_sqrt(uint32_t a) {
@@ -251,3 +261,53 @@ uint32_t approx_tanh_f16(uint32_t x) {
 }
 
 uint32_t approx_tanh_bf16(uint32_t x) { return approx_tanh(x << 16) >> 16; }
+
+// ---- f64: the upper word of a number, 20 bits of its fraction ----
+
+enum { HIGH_INF = 0x7ff00000, HIGH_NAN = 0x7fffffff, HIGH_BIAS = 1023 };
+
+static uint32_t high_rcp(uint32_t a) {
+  uint32_t sign = a & SIGN_BIT, v = a & ~SIGN_BIT;
+  int e = (int)(v >> 20);
+  if (v > HIGH_INF) return HIGH_NAN;
+  if (v == HIGH_INF) return sign;
+  if (e == 0) return sign | HIGH_INF;
+  uint32_t m = rcp_of((v & 0xfffff) << 3);
+  e = 2 * HIGH_BIAS - 1 - e;
+  if (e < 0 || (e == 0 && m < 2 * ONE_BITS)) return sign;
+  return sign | (((uint32_t)e << 20) + ((m - ONE_BITS) >> 3));
+}
+
+static uint32_t high_rsqrt(uint32_t a) {
+  int e = (int)(a >> 20 & 2047) - HIGH_BIAS;
+  if ((a & ~SIGN_BIT) > HIGH_INF) return HIGH_NAN;
+  if (e == -HIGH_BIAS) return (a & SIGN_BIT) | HIGH_INF;
+  if (a & SIGN_BIT) return HIGH_NAN;
+  if (a == HIGH_INF) return 0;
+  uint32_t f = (a & 0xfffff) << 3 | (uint32_t)(e & 1) << 23;
+  e = HIGH_BIAS - 1 - (e - (e & 1)) / 2;
+  if (f == 0) return (uint32_t)(e + 1) << 20;
+  return ((uint32_t)e << 20) + (rsqrt_of(f) >> 3);
+}
+
+uint64_t approx_rcp_f64(uint64_t x) {
+  return (uint64_t)high_rcp((uint32_t)(x >> 32)) << 32;
+}
+
+uint64_t approx_rsqrt_f64(uint64_t x, bool ftz) {
+  double a = bits_double(x), scale = 1;
+  if (ftz || a == 0 || isinf(a) || a < 0) {
+    uint64_t r = (uint64_t)high_rsqrt((uint32_t)(x >> 32)) << 32;
+    return ftz || !(a < 0) ? r : 0xfff8000000000000u;
+  }
+  if (isnan(a)) return x | (uint64_t)1 << 51;
+  if (a < 0x1p-1022) {
+    a *= 0x1p54;
+    scale = 0x1p27;
+  }
+  // the unit's root, and a step that makes it exact to 53 bits
+  uint32_t high = high_rsqrt((uint32_t)(double_bits(a) >> 32));
+  double y = bits_double((uint64_t)high << 32), square = y * y;
+  double rest = fma(a, -square, 1);
+  return double_bits(fma(fma(rest, 0.375, 0.5), rest * y, y) * scale);
+}

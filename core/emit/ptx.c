@@ -1,6 +1,7 @@
 // Writes intrinsics, inline PTX of the script, and memory accesses with hints.
 // Rows of ir/intrin.h that are C expressions are inlined; PTX rows get a helper
 // function.
+#include "base/soft.h"
 #include "ir/intrin.h"
 #include "ir/target.h"
 
@@ -90,7 +91,13 @@ void ptx_note(Emit *e, const Ins *i) {
     e->sreg[i->imm] = i->imm >= SR_CLUSTERID_X;
     return;
   }
-  if (!needs_helper(intrin_id(i->imm), intrin_imm(i->imm))) {
+  IntrinId id = intrin_id(i->imm);
+  if (id == IN_SOFT || id == IN_SOFT64) {
+    ctx_fail(e->cx, ERR_ARCH, "'%s' of a kernel read from PTX has no CUDA C: "
+             "compile the PTX itself",
+             soft_name((SoftOp)soft_unpack(intrin_imm(i->imm)).op));
+  }
+  if (!needs_helper(id, intrin_imm(i->imm))) {
     helper_note(e, intrin_row(intrin_id(i->imm))->text, "");
     return;
   }

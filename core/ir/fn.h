@@ -111,6 +111,12 @@ typedef struct Claim {
   int64_t lo, hi, div;
 } Claim;
 
+// Numbers found by a hash of what they stand for; a slot of 0 is free.
+typedef struct Index {
+  uint32_t *slot;
+  size_t n, cap;          // cap: a power of 2
+} Index;
+
 typedef struct Fn {
   uint32_t serial;        // unique number of every traced function
   uint32_t name;          // index into text
@@ -144,6 +150,7 @@ typedef struct Fn {
   VEC(Assumed) assumed;   // facts narrowed in open regions, newest last
   uint32_t *cons;         // hash table of pure instructions
   size_t ncons, conscap;
+  Index text_at, src_at;  // of text and src
 } Fn;
 
 #endif

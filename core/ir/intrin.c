@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/approx.h"
+#include "base/soft.h"
 #include "ir/eval.h"
 #include "ir/fold.h"
 
@@ -300,6 +301,8 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
     case IN_E5M2F16: return converted2(DT_F16, DT_E5M2, a);
     case IN_F16E4M3: return converted2(DT_E4M3, DT_F16, a);
     case IN_F16E5M2: return converted2(DT_E5M2, DT_F16, a);
+    case IN_SOFT: case IN_SOFT64:
+      return soft_eval(soft_unpack(imm), (uint64_t[3]){a, b, c});
     case IN_COUNT:
 #define IN(id, name, sig, class, sm, text) NOT_##class(id)
 #define NOT_P(id)

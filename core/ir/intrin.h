@@ -118,6 +118,10 @@
      "cvt.rn.satfinite.e4m3x2.f32 %0, %2, %1;") \
   IN(PACKE5M2, "cvt.e5m2x2", "w:ff", P, 89, \
      "cvt.rn.satfinite.e5m2x2.f32 %0, %2, %1;") \
+  /* scalars of kernels read from PTX: the immediate is a Soft (base/soft.h);
+     their PTX is at hand, so they have no text */ \
+  IN(SOFT, "ptx", "u:uuu", P, 0, "") \
+  IN(SOFT64, "ptx64", "U:UUU", P, 0, "") \
   /* two f32 in 64 bits */ \
   IN(ADDF322, "add.f32x2", "=:UU", P, 100, "add.rn.f32x2") \
   IN(SUBF322, "sub.f32x2", "=:UU", P, 100, "sub.rn.f32x2") \

@@ -78,6 +78,8 @@ void ir_clear(Fn *fn) {
   vec_free(fn->claim);
   vec_free(fn->hits);
   base_free(fn->cons);
+  base_free(fn->text_at.slot);
+  base_free(fn->src_at.slot);
   memset(fn, 0, sizeof *fn);
 }
 
@@ -87,30 +89,70 @@ const char *ir_str(const Fn *fn, uint32_t text) {
   return fn->chars.p + fn->text.p[text];
 }
 
-uint32_t ir_text(Ctx *cx, Fn *fn, const char *s, size_t n) {
-  for (size_t i = 0; i < fn->text.n; i++) {
-    const char *t = fn->chars.p + fn->text.p[i];
-    if (strncmp(t, s, n) == 0 && t[n] == '\0') return (uint32_t)i;
+static uint64_t text_hash(const Fn *fn, uint32_t k) {
+  const char *s = ir_str(fn, k);
+  return base_hash(HASH_INIT, s, strlen(s));
+}
+
+static uint64_t src_hash(const Fn *fn, uint32_t k) {
+  const Src *s = &fn->src.p[k];
+  return ((uint64_t)s->file << 32 | s->line) * 0x9e3779b97f4a7c15ull >> 20;
+}
+
+static void index_put(Index *x, uint64_t hash, uint32_t k) {
+  size_t at = (size_t)hash & (x->cap - 1);
+  while (x->slot[at]) at = (at + 1) & (x->cap - 1);
+  x->slot[at] = k;
+  x->n++;
+}
+
+// Adds number k, the newest, with all before it where the table grows.
+static void index_add(Ctx *cx, const Fn *fn, Index *x, uint32_t k,
+                      uint64_t (*hash)(const Fn *fn, uint32_t k)) {
+  if (x->n * 2 < x->cap) {
+    index_put(x, hash(fn, k), k);
+    return;
   }
-  uint32_t at = (uint32_t)fn->chars.n;
+  x->cap = x->cap ? x->cap * 2 : 64;
+  x->slot = ctx_realloc(cx, x->slot, x->cap * sizeof *x->slot);
+  memset(x->slot, 0, x->cap * sizeof *x->slot);
+  x->n = 0;
+  for (uint32_t q = 1; q <= k; q++) index_put(x, hash(fn, q), q);
+}
+
+uint32_t ir_text(Ctx *cx, Fn *fn, const char *s, size_t n) {
+  if (n == 0) return 0;
+  Index *x = &fn->text_at;
+  size_t mask = x->cap - 1, at = (size_t)base_hash(HASH_INIT, s, n);
+  for (at &= mask; x->cap && x->slot[at]; at = (at + 1) & mask) {
+    const char *t = ir_str(fn, x->slot[at]);
+    if (strncmp(t, s, n) == 0 && t[n] == '\0') return x->slot[at];
+  }
+  uint32_t from = (uint32_t)fn->chars.n;
   buf_add(cx, &fn->chars, s, n);
   buf_add(cx, &fn->chars, "", 1);
-  vec_push(cx, fn->text, at);
+  vec_push(cx, fn->text, from);
+  index_add(cx, fn, x, (uint32_t)fn->text.n - 1, text_hash);
   return (uint32_t)fn->text.n - 1;
 }
 
 void ir_at(Ctx *cx, Fn *fn, const char *file, uint32_t line) {
   const Src *cur = &fn->src.p[fn->at];
   if (cur->line == line && strcmp(ir_str(fn, cur->file), file) == 0) return;
-  uint32_t f = ir_text(cx, fn, file, strlen(file));
-  for (size_t i = fn->src.n; i-- > 0;)
-    if (fn->src.p[i].line == line && fn->src.p[i].file == f) {
-      fn->at = (uint32_t)i;
-      return;
-    }
-  Src s = {f, line};
+  Src s = {ir_text(cx, fn, file, strlen(file)), line};
   vec_push(cx, fn->src, s);
-  fn->at = (uint32_t)fn->src.n - 1;
+  uint32_t new = (uint32_t)fn->src.n - 1;
+  Index *x = &fn->src_at;
+  size_t mask = x->cap - 1, at = (size_t)src_hash(fn, new);
+  for (at &= mask; x->cap && x->slot[at]; at = (at + 1) & mask) {
+    const Src *t = &fn->src.p[x->slot[at]];
+    if (t->file != s.file || t->line != line) continue;
+    fn->src.n--;
+    fn->at = x->slot[at];
+    return;
+  }
+  index_add(cx, fn, x, new, src_hash);
+  fn->at = new;
 }
 
 void ir_name(Ctx *cx, Fn *fn, Ref r, const char *name) {

@@ -56,7 +56,8 @@ const SRegRow *sreg_row(SReg r);
   AT(ADD, "add", "atomicAdd", ADD) AT(MIN, "min", "atomicMin", MIN) \
   AT(MAX, "max", "atomicMax", MAX) AT(AND, "and", "atomicAnd", AND) \
   AT(OR, "or", "atomicOr", OR) AT(XOR, "xor", "atomicXor", XOR) \
-  AT(EXCH, "exch", "atomicExch", NOP) AT(CAS, "cas", "atomicCAS", NOP)
+  AT(EXCH, "exch", "atomicExch", NOP) AT(CAS, "cas", "atomicCAS", NOP) \
+  AT(INC, "inc", "atomicInc", NOP) AT(DEC, "dec", "atomicDec", NOP)
 typedef enum AtomicKind {
 #define AT(id, name, cuda, op) AT_##id,
   ATOMICS(AT)

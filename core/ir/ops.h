@@ -138,7 +138,8 @@ OP(PICK, "pick", "r.r v", ELEMENTS, ANY, REGS, LANE)
 DO(PUT, "put", "a.r vv", ELEMENTS, NONE, REGS, LANE)
 // vector moves of 8 to 256 bits, contiguous on both sides
 DO(COPY, "copy", "wrp?", BITS, NONE, MEMORY, LANE)
-DO(CPASYNC, "cp.async", "w.s r.g p?", BITS, NONE, ASYNC(CPWAIT), LANE)
+// cp.async: whether it reads, and how many bytes where these are not all
+DO(CPASYNC, "cp.async", "w.s r.g p?v?", BITS, NONE, ASYNC(CPWAIT), LANE)
 DO(CPCOMMIT, "cp.async.commit", "", NONE, NONE, ORDER, LANE)
 DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, ORDER, LANE)
 // atoms: operands D A B C ..., or destination and source

@@ -109,6 +109,7 @@ bool target_atomic(AtomicKind k, DType t) {
     case AT_AND: case AT_OR: case AT_XOR: return words;
     case AT_EXCH: return words || t == DT_F32;
     case AT_CAS: return words || t == DT_U16;
+    case AT_INC: case AT_DEC: return t == DT_U32;
     case AT_COUNT: break;
   }
   return false;

@@ -54,7 +54,7 @@ static void barrier_wait(PtxOp *o, bool test) {
   op_result(o, emit(o, i, x, x[3] ? 4 : 3));
 }
 
-void ptx_mapa(PtxOp *o, int k) {
+void row_mapa(PtxOp *o, int k) {
   (void)k;
   if (!op_has(o, "shared::cluster") || op_type(o, 0).bits != 32) {
     ptx_fail(o->b, "'%s' is not modelled: mapa.shared::cluster.u32 is",
@@ -109,7 +109,7 @@ static void barrier_arrive(PtxOp *o) {
   }
 }
 
-void ptx_mbarrier(PtxOp *o, int k) {
+void row_mbarrier(PtxOp *o, int k) {
   (void)k;
   if (op_has(o, "try_wait")) {
     barrier_wait(o, false);
@@ -133,6 +133,16 @@ void ptx_mbarrier(PtxOp *o, int k) {
   if (!gone) x[2] = op_operand(o, 1, DT_I32);
   Op op = init ? OP_MBARINIT : tx ? OP_MBARTX : OP_MBARINVAL;
   emit(o, (Ins){.op = (uint8_t)op, .flags = flags}, x, gone ? 2 : 3);
+}
+
+// cp.async.mbarrier.arrive
+void row_copy_arrive(PtxOp *o, int k) {
+  (void)k;
+  uint16_t flags = op_has(o, "noinc") ? MBF_NOINC : 0;
+  semantics(o);
+  Place p = barrier_place(o, op_arg(o, 0));
+  Ref x[2] = {p.mem, p.off};
+  emit(o, (Ins){.op = OP_MBARCPASYNC, .flags = flags}, x, 2);
 }
 
 // ---- tensor maps and bulk copies ----
@@ -202,7 +212,7 @@ static void tensor_store(PtxOp *o, bool reduce) {
   dimension(o);
   if (reduce) {
     op_has(o, "reduce");
-    for (int a = 0; a < AT_COUNT; a++) {
+    for (int a = 0; a <= BKF_ATOMIC; a++) {
       if (op_has(o, atomic_row((AtomicKind)a)->name)) {
         flags = BKF_REDUCES | (unsigned)a;
       }
@@ -241,7 +251,7 @@ static void bulk_bytes(PtxOp *o) {
        n);
 }
 
-void ptx_bulk(PtxOp *o, int k) {
+void row_bulk(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;
   op_has(o, "async");
@@ -262,16 +272,17 @@ void ptx_bulk(PtxOp *o, int k) {
 }
 
 // prefetch.tensormap
-void ptx_proxy(PtxOp *o, int k) {
+void row_prefetch(PtxOp *o, int k) {
+  (void)k;
+  int64_t box;
+  Ref x[1] = {map_of(o, op_arg(o, 0), &box)};
+  o->used = UINT32_MAX;
+  emit(o, (Ins){.op = OP_TMAPREFETCH}, x, 1);
+}
+
+void row_proxy(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;
-  if (strcmp(o->i->op, "prefetch.tensormap") == 0) {
-    int64_t box;
-    Ref x[1] = {map_of(o, op_arg(o, 0), &box)};
-    op_has(o, "tensormap");
-    emit(o, (Ins){.op = OP_TMAPREFETCH}, x, 1);
-    return;
-  }
   for (int f = 0; f < FE_COUNT; f++) {
     if (strcmp(fence_row((FenceKind)f)->text, o->i->op)) continue;
     o->used = UINT32_MAX;
@@ -327,7 +338,7 @@ static void multiply(PtxOp *o) {
                 r.reg, r.regs);
 }
 
-void ptx_wgmma(PtxOp *o, int k) {
+void row_wgmma(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;
   if (op_has(o, "mma_async")) {
@@ -349,7 +360,7 @@ void ptx_wgmma(PtxOp *o, int k) {
 
 // ---- clusters, registers, dependent launches ----
 
-void ptx_cluster(PtxOp *o, int k) {
+void row_cluster(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;
   const char *op = o->i->op;
@@ -365,17 +376,6 @@ void ptx_cluster(PtxOp *o, int k) {
     bool wait = op_has(o, "wait");
     op_has(o, "launch_dependents");
     ir_emit(b->cx, b->fn, (Ins){.op = wait ? OP_GRIDWAIT : OP_GRIDLAUNCH});
-  } else if (strncmp(op, "elect", 5) == 0) {
-    op_has(o, "sync");
-    Ref p = op_intrin(o, IN_ELECT, 0, op_operand(o, 1, DT_U32), 0, 0);
-    const PtxArg *d = op_arg(o, 0);
-    if (d->kind == PTX_A_PAIR) {
-      if (b->m->args.p[d->part].kind != PTX_A_SINK) {
-        ptx_fail(b, "'%s' with its lane is not modelled", op);
-      }
-      d = &b->m->args.p[d->part + 1];
-    }
-    op_set(o, d, p);
   } else {
     bool arrive = op_has(o, "arrive");
     bool wait = op_has(o, "wait");

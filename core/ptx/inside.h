@@ -2,6 +2,7 @@
 #ifndef PTX_INSIDE_H
 #define PTX_INSIDE_H
 
+#include "base/soft.h"
 #include "ir/intrin.h"
 #include "ir/operands.h"
 #include "ptx/module.h"
@@ -55,6 +56,11 @@ typedef struct PtxBuild {
   int64_t *shared;        // of each variable: its offset in shared memory, -1
   const PtxIns *at;       // the instruction being translated
   bool ptx_lines;         // not those of .loc
+  int64_t reduced;        // the word of barrier.red in shared memory, or -1
+  Ref local;              // memory of the thread, or 0
+  int64_t *local_at;      // of each variable: its offset there
+  int64_t local_bytes;
+  Ref carry;              // the condition code's carry, a variable, or 0
 } PtxBuild;
 
 // An instruction taken apart: its modifiers, and which were looked at.
@@ -68,19 +74,27 @@ typedef struct PtxOp {
   int n;
   uint32_t used;          // a bit a modifier
   PtxType type[4];        // the types among the modifiers, in order
+  DType elem[4];          // ... and of one element, where a register holds two
+  bool pair[4];           // ... or one: f16x2 is a pair of f16
   int types;
 } PtxOp;
 
 // What there is to do for an opcode.
 struct PtxRow {
-  const char *name;       // the opcode's first word: "ld"
-  uint8_t dsts;           // operands that it writes, the first ones
-  void (*emit)(PtxOp *o, int k);
-  int k;                  // what tells rows of one function apart
-  bool homes;             // it may take registers as they are
-  const char *note;       // "": exact; else the bound, for docs/ptx.md
+  const char *name;   // its first words: "ld", "cp.async.bulk"
+  uint8_t dsts;       // operands that it writes, the first ones
+  bool homes;         // it may take registers as they are
+  void (*emit)(PtxOp *o, int k);  // NULL: rejected
+  int k;              // what tells rows of one function apart
+  const char *takes;  // the modifiers behind the name, types among them
+  const char *note;   // "": exact; else the bound, or why it is rejected
 };
+// The row with the longest name that an opcode begins with, or NULL.
 const PtxRow *ptxrow_find(const char *op);
+// Row k, in the order of docs/ptx.md, or NULL.
+const PtxRow *ptxrow_at(size_t k);
+// Rejects modifiers that the row does not take.
+void ptxrow_check(PtxOp *o, const PtxRow *row);
 
 _Noreturn void ptx_fail(const PtxBuild *b, const char *fmt, ...)
   PRINTF_LIKE(2, 3);
@@ -154,13 +168,35 @@ typedef struct Place {
 } Place;
 
 // The state space among the modifiers.
-typedef enum Where { ANYWHERE, IN_SHARED, IN_GLOBAL, IN_CLUSTER } Where;
+typedef enum Where {
+  ANYWHERE, IN_SHARED, IN_GLOBAL, IN_CLUSTER, IN_LOCAL
+} Where;
 // Shared addresses of the cluster: 1 + the CTA's rank from this bit on, 0 for
 // the CTA's own.
 enum { RANK_BIT = 24 };
 Where op_where(PtxOp *o);
 // What [a] is, in the state space that the opcode says.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
+
+// Caches, order and scope among the modifiers, as Ins.flags.
+uint16_t op_hints(PtxOp *o);
+// How many registers .v2, .v4, .v8 say.
+int op_vector(PtxOp *o);
+
+// ---- local.c: memory of a thread, generic addresses ----
+
+void local_memory(PtxBuild *b);  // lays it out
+// off: bytes, which need not be known.
+Ref local_load(PtxOp *o, DType t, Ref off);
+void local_store(PtxOp *o, Ref off, Ref v);
+
+// A generic address: whether it is in shared or local memory, and its offset
+// there. Elsewhere it is in global memory, `at`.
+typedef struct Spaces {
+  Ref at, shared, local, in_shared, in_local;
+} Spaces;
+// false: the function makes no such addresses, or a is a parameter's.
+bool op_spaces(PtxOp *o, const PtxArg *a, Spaces *s);
 
 // The runs of registers of an instruction: their objects and elements.
 typedef struct Runs {
@@ -173,12 +209,96 @@ void op_run(PtxOp *o, Runs *r, const PtxArg *a, DType t);
 // Memory object as elements of type t.
 Ref op_view(PtxOp *o, Ref mem, DType t);
 
-// ---- hopper.c: mbarriers, bulk copies, wgmma, clusters ----
-void ptx_mbarrier(PtxOp *o, int k);
-void ptx_bulk(PtxOp *o, int k);
-void ptx_wgmma(PtxOp *o, int k);
-void ptx_cluster(PtxOp *o, int k);
-void ptx_proxy(PtxOp *o, int k);
-void ptx_mapa(PtxOp *o, int k);
+// A value of type t into the register of operand a: extended by its sign or by
+// zeros where the register is wider.
+void op_set_wider(PtxOp *o, const PtxArg *a, Ref v, PtxType t);
+// The low bits of operand a, as type t.
+Ref op_low(PtxOp *o, const PtxArg *a, PtxType t);
+// Half q of a register of 128 bits.
+Ref op_half(PtxOp *o, const PtxArg *a, int q);
+void op_set_half(PtxOp *o, const PtxArg *a, int q, Ref v);
+// Part k of a vector operand, a pair or a list.
+const PtxArg *op_part(PtxOp *o, const PtxArg *a, uint32_t k);
+// Rejects the instruction: this form of it is not modelled.
+_Noreturn void op_reject(PtxOp *o, const char *what);
+
+// ---- soft.h's operations ----
+
+// The flags of soft.h among the modifiers.
+uint8_t op_flags(PtxOp *o);
+// The rounding among the modifiers: .rn where there is none.
+SoftRound op_rounding(PtxOp *o);
+// Emits s on up to three values of any width. The result has `bits`.
+Ref op_soft(PtxOp *o, Soft s, int bits, Ref a, Ref b, Ref c);
+
+// ---- the families ----
+
+// arith.c: floats and integers
+void row_sum(PtxOp *o, int k);       // k: OP_ADD, OP_SUB
+void row_mul(PtxOp *o, int k);       // k: 0: mul, 1: mad, fma, 2: madc
+void row_divide(PtxOp *o, int k);    // k: OP_DIV, OP_MOD
+void row_extreme(PtxOp *o, int k);   // k: OP_MIN, OP_MAX
+void row_sign(PtxOp *o, int k);      // k: OP_NEG, OP_ABS
+void row_function(PtxOp *o, int k);  // k: SoftApprox
+void row_mul24(PtxOp *o, int k);     // k: it adds
+void row_sad(PtxOp *o, int k);
+void row_dot(PtxOp *o, int k);       // k: SoftOp
+// bits.c
+void row_logic(PtxOp *o, int k);     // k: OP_AND, OP_OR, OP_XOR
+void row_not(PtxOp *o, int k);
+void row_cnot(PtxOp *o, int k);
+void row_shift(PtxOp *o, int k);     // k: OP_SHL, OP_SHR
+void row_funnel(PtxOp *o, int k);
+void row_count(PtxOp *o, int k);     // k: IntrinId of 32 bits
+void row_bfind(PtxOp *o, int k);
+void row_bitfield(PtxOp *o, int k);  // k: it inserts
+void row_mask(PtxOp *o, int k);      // k: SoftOp
+void row_lop3(PtxOp *o, int k);
+void row_prmt(PtxOp *o, int k);
+// compare.c
+void row_setp(PtxOp *o, int k);
+void row_set(PtxOp *o, int k);
+void row_selp(PtxOp *o, int k);
+void row_slct(PtxOp *o, int k);
+void row_testp(PtxOp *o, int k);
+void row_copysign(PtxOp *o, int k);
+// convert.c
+void row_cvt(PtxOp *o, int k);
+void row_cvt_pack(PtxOp *o, int k);
+// memory.c
+void row_mov(PtxOp *o, int k);
+void row_cvta(PtxOp *o, int k);  // local.c
+void row_isspacep(PtxOp *o, int k);  // local.c
+void row_load(PtxOp *o, int k);
+void row_store(PtxOp *o, int k);
+void row_atomic(PtxOp *o, int k);    // k: it has no result
+void row_copy(PtxOp *o, int k);      // cp.async
+void row_copy_wait(PtxOp *o, int k);
+void row_copy_arrive(PtxOp *o, int k);  // hopper.c
+// threads.c
+void row_barrier(PtxOp *o, int k);   // k: it is .aligned
+void row_warp_barrier(PtxOp *o, int k);
+void row_fence(PtxOp *o, int k);
+void row_shuffle(PtxOp *o, int k);
+void row_vote(PtxOp *o, int k);
+void row_match(PtxOp *o, int k);
+void row_redux(PtxOp *o, int k);
+void row_elect(PtxOp *o, int k);
+void row_active(PtxOp *o, int k);
+void row_trap(PtxOp *o, int k);
+void row_sleep(PtxOp *o, int k);
+void row_nothing(PtxOp *o, int k);
+// matrix.c
+void row_mma(PtxOp *o, int k);
+void row_matrix(PtxOp *o, int k);    // k: it stores
+void row_movmatrix(PtxOp *o, int k);
+// hopper.c: mbarriers, bulk copies, wgmma, clusters
+void row_mbarrier(PtxOp *o, int k);
+void row_bulk(PtxOp *o, int k);
+void row_prefetch(PtxOp *o, int k);
+void row_proxy(PtxOp *o, int k);
+void row_wgmma(PtxOp *o, int k);
+void row_cluster(PtxOp *o, int k);
+void row_mapa(PtxOp *o, int k);
 
 #endif

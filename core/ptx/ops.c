@@ -113,6 +113,26 @@ static Ref address_of(PtxOp *o, int32_t root, Ref off) {
   return op2(o, OP_ADD, base, off);
 }
 
+// A float's bits as a value of type t, of 32 or 64 bits.
+static Ref float_constant(PtxOp *o, const PtxArg *a, DType t) {
+  Ctx *cx = o->b->cx;
+  Fn *fn = o->b->fn;
+  uint64_t u = (uint64_t)a->value;
+  if (dtype_bits(t) == 64) {
+    double v = a->bits == 32 ? (double)bits_float((uint32_t)u)
+                             : bits_double(u);
+    bool number = (double_bits(v) & INT64_MAX) < (uint64_t)0x7ff << 52;
+    if (t == DT_F64 && number) return ir_float(cx, fn, t, v);
+    return op_as(o, t, ir_int(cx, fn, DT_U64, (int64_t)double_bits(v)));
+  }
+  uint32_t w = a->bits == 32 ? (uint32_t)u
+               : float_bits((float)bits_double(u));
+  if (t == DT_F32 && (w & 0x7fffffff) < 0x7f800000) {
+    return ir_float(cx, fn, t, (double)bits_float(w));
+  }
+  return op_as(o, t, ir_int(cx, fn, DT_U32, w));
+}
+
 Ref op_value(PtxOp *o, const PtxArg *a, DType t) {
   PtxBuild *b = o->b;
   Ctx *cx = b->cx;
@@ -126,22 +146,7 @@ Ref op_value(PtxOp *o, const PtxArg *a, DType t) {
     return op_as(o, t, ir_int(cx, fn, bits == 64 ? DT_I64 : DT_I32,
                               a->value));
   case PTX_A_FLOAT:
-    if (bits == 64) {
-      double v;
-      uint64_t u = (uint64_t)a->value;
-      if (a->bits == 32) v = (double)bits_float((uint32_t)u);
-      else v = bits_double(u);
-      return dtype_is_float(t) ? ir_float(cx, fn, t, v)
-             : ir_int(cx, fn, t, (int64_t)double_bits(v));
-    }
-    if (bits == 32) {
-      uint32_t u = a->bits == 32 ? (uint32_t)a->value
-                   : float_bits((float)bits_double((uint64_t)a->value));
-      if (t == DT_F32 && (u & 0x7fffffff) < 0x7f800000) {
-        return ir_float(cx, fn, t, (double)bits_float(u));
-      }
-      return op_as(o, t, ir_int(cx, fn, DT_U32, u));
-    }
+    if (bits >= 32) return float_constant(o, a, t);
     break;
   case PTX_A_SPECIAL: {
     Ref r = special(o, a->name);
@@ -151,6 +156,9 @@ Ref op_value(PtxOp *o, const PtxArg *a, DType t) {
   case PTX_A_VAR:
     if (b->m->vars.p[a->value].space == PTX_SHARED) {
       return ir_int(cx, fn, t, b->shared[a->value]);
+    }
+    if (b->m->vars.p[a->value].space == PTX_LOCAL) {
+      return ir_int(cx, fn, t, b->local_at[a->value]);
     }
     if (op_root(o, a) >= 0 && b->object[op_root(o, a)]) {
       return op_as(o, t, address_of(o, op_root(o, a),
@@ -237,6 +245,62 @@ const PtxPool *op_home(PtxOp *o, const PtxArg *a, uint32_t *at) {
 
 void op_result(PtxOp *o, Ref v) { op_set(o, op_arg(o, 0), v); }
 
+// ---- wider registers, vectors ----
+
+void op_set_wider(PtxOp *o, const PtxArg *a, Ref v, PtxType t) {
+  if (a->kind == PTX_A_REG) {
+    const PtxBuild *b = o->b;
+    PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
+    if (own.bits > t.bits && own.kind != PTX_P) {
+      v = as(o, t.kind == PTX_S ? signed_of(t.bits) : unsigned_of(t.bits), v);
+      v = to(o, t.kind == PTX_S ? signed_of(own.bits) : unsigned_of(own.bits),
+             v);
+    }
+  }
+  op_set(o, a, v);
+}
+
+Ref op_low(PtxOp *o, const PtxArg *a, PtxType t) {
+  DType want = op_dtype(t);
+  if (a->kind == PTX_A_REG) {
+    const PtxBuild *b = o->b;
+    PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
+    if (own.bits > t.bits && own.kind != PTX_P) {
+      Ref v = op_value(o, a, unsigned_of(own.bits));
+      return as(o, want, to(o, unsigned_of(t.bits), v));
+    }
+  }
+  return op_value(o, a, want);
+}
+
+// The element of 64 bits that half q of a register is.
+static Ref half_of(PtxOp *o, const PtxArg *a, int q, Ref *at) {
+  uint32_t home;
+  const PtxPool *pool = op_home(o, a, &home);
+  *at = number(o, DT_I32, 2 * (int64_t)home + q);
+  return pool->mem;
+}
+
+Ref op_half(PtxOp *o, const PtxArg *a, int q) {
+  Ref at, mem = half_of(o, a, q, &at);
+  return ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_LD, .type = DT_U64,
+                                           .a = {mem, at}});
+}
+
+void op_set_half(PtxOp *o, const PtxArg *a, int q, Ref v) {
+  if (a->kind == PTX_A_SINK) return;
+  Ref at, mem = half_of(o, a, q, &at);
+  ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_ST, .a = {mem, at, v}});
+}
+
+const PtxArg *op_part(PtxOp *o, const PtxArg *a, uint32_t k) {
+  if (k >= a->parts) {
+    ptx_fail(o->b, "'%s': an operand has %u registers", o->i->op,
+             (unsigned)a->parts);
+  }
+  return &o->b->m->args.p[a->part + k];
+}
+
 // ---- pointers ----
 
 // Is operand a a pointer? Then its parameter and the bytes from there.
@@ -264,6 +328,7 @@ Ref op_intrin(PtxOp *o, IntrinId id, int64_t imm, Ref a, Ref b, Ref c) {
 Where op_where(PtxOp *o) {
   if (op_has(o, "shared") || op_has(o, "shared::cta")) return IN_SHARED;
   if (op_has(o, "shared::cluster")) return IN_CLUSTER;
+  if (op_has(o, "local")) return IN_LOCAL;
   if (op_has(o, "const")) return IN_GLOBAL;
   return op_has(o, "global") ? IN_GLOBAL : ANYWHERE;
 }

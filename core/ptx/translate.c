@@ -257,11 +257,17 @@ static void give_home(PtxBuild *b, const PtxArg *a, DType t) {
 static void homes(PtxBuild *b) {
   pool_of(b, DT_U32, 32);
   pool_of(b, DT_U64, 64);
+  for (uint32_t r = 0; r < b->f->regs; r++) {  // registers of 128 bits: pairs
+    if (b->m->regs.p[b->f->reg + r].type.bits != 128) continue;
+    int pool = pool_of(b, DT_U64, 128);
+    b->slot[r].pool = (uint8_t)pool;
+    b->slot[r].home = (int32_t)b->pool[pool].n++;
+  }
   for (int pass = 0; pass < 2; pass++) {
     for (uint32_t i = b->f->ins; i < b->f->ins + b->f->n_ins; i++) {
       const PtxIns *ins = &b->m->ins.p[i];
       const PtxRow *row = row_of(b, ins);
-      if (!row || !row->homes || !ptxrow_homes(ins->op)) continue;
+      if (!row || !row->homes) continue;
       for (uint32_t k = 0; k < ins->args; k++) {
         const PtxArg *a = &b->m->args.p[ins->arg + k];
         DType t = ptxrow_elements(b, ins, k);
@@ -382,7 +388,7 @@ static void roots(PtxBuild *b) {
       PtxSlot *s = &b->slot[a->value];
       // addresses have 64 bits; of shared memory they are offsets
       PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
-      if (own.bits != 64 || own.kind == PTX_F) continue;
+      if (own.bits != 64 || own.kind == PTX_F || s->home >= 0) continue;
       int32_t now = join(s->root, root_result(b, i));
       changed = changed || now != s->root;
       s->root = now;
@@ -394,6 +400,27 @@ static void roots(PtxBuild *b) {
 }
 
 // ---- memory ----
+
+// Does any barrier reduce? It needs a word of shared memory.
+static bool reduces(const PtxBuild *b) {
+  for (uint32_t k = 0; k < b->f->n_ins; k++) {
+    const PtxIns *i = &b->m->ins.p[b->f->ins + k];
+    if (strncmp(i->op, "bar", 3) == 0 && strstr(i->op, ".red.")) return true;
+  }
+  return false;
+}
+
+// Does any instruction take a carry, or keep one?
+static bool carries(const PtxBuild *b) {
+  for (uint32_t k = 0; k < b->f->n_ins; k++) {
+    const char *op = b->m->ins.p[b->f->ins + k].op;
+    if (strstr(op, ".cc") || strncmp(op, "addc", 4) == 0 ||
+        strncmp(op, "subc", 4) == 0 || strncmp(op, "madc", 4) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
 
 // Lays out the variables of shared memory: those of the function, then
 // dynamic memory, in the order of their declarations.
@@ -419,7 +446,8 @@ static void shared_memory(PtxBuild *b, int64_t dynamic) {
       if (!pass) at += own * v->count;
     }
   }
-  int64_t bytes = at + dynamic;
+  b->reduced = (at + dynamic + 3) / 4 * 4;
+  int64_t bytes = reduces(b) ? b->reduced + 4 : at + dynamic;
   if (bytes == 0) return;
   Mem mem = {.space = SP_SMEM, .type = DT_U8, .align = 1024, .count = bytes};
   mem.name = ir_text(b->cx, b->fn, "shared memory", 13);
@@ -455,6 +483,10 @@ static void variables(PtxBuild *b) {
              .count = p->n * (p->bits / dtype_bits(p->type))};
     p->mem = ir_mem(b->cx, b->fn, m);
   }
+  if (carries(b)) {
+    b->carry = ir_emit(b->cx, b->fn, (Ins){.op = OP_VAR, .type = DT_BOOL,
+      .a = {ir_int(b->cx, b->fn, DT_BOOL, 0)}});
+  }
   for (uint32_t r = 0; r < b->f->regs; r++) {
     PtxSlot *s = &b->slot[r];
     if (!s->variable || s->home >= 0) continue;
@@ -470,6 +502,36 @@ static void variables(PtxBuild *b) {
 
 // ---- instructions ----
 
+// Types among modifiers: of a register, and of its elements.
+typedef struct TypeName {
+  const char *name;
+  uint8_t kind;   // PtxKind
+  uint16_t bits;
+  uint8_t elem;   // DType
+} TypeName;
+
+static const TypeName type_names[] = {
+  {"b8", PTX_B, 8, DT_U8}, {"b16", PTX_B, 16, DT_U16},
+  {"b32", PTX_B, 32, DT_U32}, {"b64", PTX_B, 64, DT_U64},
+  {"b128", PTX_B, 128, DT_U128}, {"u8", PTX_U, 8, DT_U8},
+  {"u16", PTX_U, 16, DT_U16}, {"u32", PTX_U, 32, DT_U32},
+  {"u64", PTX_U, 64, DT_U64}, {"s8", PTX_S, 8, DT_I8},
+  {"s16", PTX_S, 16, DT_I16}, {"s32", PTX_S, 32, DT_I32},
+  {"s64", PTX_S, 64, DT_I64}, {"f32", PTX_F, 32, DT_F32},
+  {"f64", PTX_F, 64, DT_F64}, {"pred", PTX_P, 1, DT_BOOL},
+  {"f16", PTX_F, 16, DT_F16}, {"bf16", PTX_F, 16, DT_BF16},
+  {"bf16x2", PTX_B, 32, DT_BF16}, {"f16x2", PTX_B, 32, DT_F16},
+  {"s16x2", PTX_B, 32, DT_I16}, {"u16x2", PTX_B, 32, DT_U16},
+  {"tf32", PTX_B, 32, DT_TF32}, {"e4m3x2", PTX_B, 16, DT_E4M3},
+  {"e5m2x2", PTX_B, 16, DT_E5M2}};
+
+static const TypeName *type_named(const char *name) {
+  for (size_t k = 0; k < sizeof type_names / sizeof *type_names; k++) {
+    if (strcmp(name, type_names[k].name) == 0) return &type_names[k];
+  }
+  return NULL;
+}
+
 static void take_apart(PtxOp *o) {
   const char *p = o->i->op;
   if (strlen(p) >= sizeof o->text) ptx_fail(o->b, "opcode '%s'", p);
@@ -480,21 +542,13 @@ static void take_apart(PtxOp *o) {
     if (o->n == PTX_MODS) ptx_fail(o->b, "opcode '%s'", p);
     o->mod[o->n++] = c + 1;
   }
-  static const struct { const char *name; uint8_t kind; uint16_t bits; } T[] = {
-    {"b8", PTX_B, 8}, {"b16", PTX_B, 16}, {"b32", PTX_B, 32},
-    {"b64", PTX_B, 64}, {"b128", PTX_B, 128}, {"u8", PTX_U, 8},
-    {"u16", PTX_U, 16}, {"u32", PTX_U, 32}, {"u64", PTX_U, 64},
-    {"s8", PTX_S, 8}, {"s16", PTX_S, 16}, {"s32", PTX_S, 32},
-    {"s64", PTX_S, 64}, {"f32", PTX_F, 32}, {"f64", PTX_F, 64},
-    {"pred", PTX_P, 1}, {"f16", PTX_F, 16}, {"bf16", PTX_F, 16},
-    {"bf16x2", PTX_B, 32}, {"f16x2", PTX_B, 32}, {"tf32", PTX_B, 32},
-    {"e4m3x2", PTX_B, 16}, {"e5m2x2", PTX_B, 16}};
   for (int k = 0; k < o->n && o->types < 4; k++) {
-    for (size_t q = 0; q < sizeof T / sizeof *T; q++) {
-      if (strcmp(o->mod[k], T[q].name)) continue;
-      o->type[o->types++] = (PtxType){T[q].kind, 1, T[q].bits};
-      o->used |= 1u << k;
-    }
+    const TypeName *t = type_named(o->mod[k]);
+    if (!t) continue;
+    o->type[o->types] = (PtxType){t->kind, 1, t->bits};
+    o->elem[o->types] = (DType)t->elem;
+    o->pair[o->types++] = t->bits == 2 * dtype_bits((DType)t->elem);
+    o->used |= 1u << k;
   }
 }
 
@@ -535,6 +589,7 @@ static void instruction(PtxBuild *b, const PtxIns *i, const char *file) {
   if (!row) ptx_fail(b, "'%s' is not modelled", i->op);
   PtxOp o = {.b = b, .i = i, .arg = &b->m->args.p[i->arg]};
   take_apart(&o);
+  ptxrow_check(&o, row);
   if (i->guard >= 0) {
     Ref p = guard_of(b, i);
     ir_open(b->cx, b->fn, (Ins){.op = OP_IF, .a = {p}});
@@ -660,6 +715,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   scan(&fr);
   roots(&b);
   shared_memory(&b, smem);
+  local_memory(&b);
   objects(&b);
   variables(&b);
   emit(&fr, file);

@@ -389,8 +389,9 @@ static void decode_copy(Prog *g, const Ins *i, SimIns *d) {
   Operand o[OPERANDS];
   operands_all(g->fn, i, o);
   SimCopy *c = NEW(g->cx, SimCopy, 1);
-  *c = (SimCopy){side(g, &o[0]), side(g, &o[1]), g->slot[o[2].ref],
+  *c = (SimCopy){side(g, &o[0]), side(g, &o[1]), g->slot[o[2].ref], 0,
                  (int)(i->imm / 8)};
+  if (i->op == OP_CPASYNC) c->part = g->slot[o[3].ref];
   if (i->imm % 8)
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bits at once",
              (int)i->imm);

@@ -23,10 +23,14 @@ static void fill(SimWarp *w, const SimIns *i, uint64_t u) {
 
 static void by_lane(SimWarp *w, const SimIns *i, IntrinId id, int64_t imm) {
   int n = i->uniform ? 1 : LANES;
-  uint64_t r = 0;
+  const uint32_t slot[3] = {i->a, i->b, i->c};
+  bool wide[3];
+  uint64_t r = 0, x[3] = {0, 0, 0};
+  for (int k = 0; k < 3; k++) wide[k] = wide_operand(id, k);
   for (int l = 0; l < n; l++) {
-    uint64_t x[3] = {operand(w, i, id, 0, l), operand(w, i, id, 1, l),
-                     operand(w, i, id, 2, l)};
+    for (int k = 0; k < 3; k++) {
+      if (slot[k]) x[k] = lane_bits(w, slot[k], wide[k], l);
+    }
     r = intrin_eval(id, imm, x);
     if (!i->uniform) set_lane(w, i->d, i->wide, l, r);
   }
@@ -113,10 +117,12 @@ static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Elects a lane. PTX does not say which one, so a lane in the middle is chosen.
+// Elects a lane. PTX does not say which one: a lane in the middle is chosen, or
+// the lowest one where the immediate asks for it.
 static void elect(SimWarp *w, const SimIns *i) {
   uint32_t left = w->active;
-  for (int n = __builtin_popcount(left) / 2; n > 0; n--) left &= left - 1;
+  int skip = intrin_imm(i->imm) ? 0 : __builtin_popcount(left) / 2;
+  for (; skip > 0; skip--) left &= left - 1;
   int one = __builtin_ctz(left);
   for (uint32_t m = w->active; m; m &= m - 1) {
     int l = __builtin_ctz(m);

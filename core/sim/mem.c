@@ -161,13 +161,14 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
   if (m->rank) mask = find_home(x, mask);
   if (m->before) check_before(x, mask);
   int64_t bits = m->bits, last = m->bytes - x->bytes;
+  int64_t unit = x->unit ? x->unit : x->bytes;
   int64_t base = m->space == SP_SMEM ? m->base : 0;
   uint32_t wrong = 0;
   for (int l = 0; l < LANES; l++) {
     x->at[l] = (int64_t)((uint64_t)x->off[l] * (uint64_t)bits) >> 3;
     wrong |= (uint32_t)((x->off[l] < 0) | (x->off[l] >= m->count) |
                         (x->at[l] > last) |
-                        (((base + x->at[l]) & (x->bytes - 1)) != 0)) << l;
+                        (((base + x->at[l]) & (unit - 1)) != 0)) << l;
   }
   wrong &= mask;
   uint32_t told = 0;
@@ -301,7 +302,8 @@ static void copy_bytes(void *d, const void *s, int n) {
     case 4: memcpy(d, s, 4); break;
     case 8: memcpy(d, s, 8); break;
     case 16: memcpy(d, s, 16); break;
-    default: memcpy(d, s, 32); break;
+    case 32: memcpy(d, s, 32); break;
+    default: memcpy(d, s, (size_t)n); break;
   }
 }
 
@@ -633,6 +635,8 @@ static uint64_t atomic_new(AtomicKind k, const SimSide *s, uint64_t old,
   Op op = (Op)atomic_row(k)->op;
   if (k == AT_CAS) return old == cmp ? v : old;
   if (k == AT_EXCH) return v;
+  if (k == AT_INC) return old >= v ? 0 : old + 1;
+  if (k == AT_DEC) return old == 0 || old > v ? v : old - 1;
   if (op == OP_ADD && dtype_is_float(t))
     return s->mem->space == SP_GMEM ? eval_reduce(t, old, v, true)
                                     : eval_scalar(op, t, v, old, 0);
@@ -814,6 +818,29 @@ static void count_cpasync(Access *d, const Access *s, uint32_t mask,
   }
 }
 
+// Reads what a cp.async copies; part: bytes of each lane, NULL: all. -> lanes
+static uint32_t read_sources(Access *s, uint32_t mask, const uint32_t *part,
+                             SimBatch *b) {
+  uint32_t read = 0;
+  s->unit = s->bytes;
+  while (mask) {  // lanes of one size at a time
+    uint32_t same = mask;
+    for (int l = 0; part && l < LANES; l++) {
+      if (part[l] != part[__builtin_ctz(mask)]) same &= ~(1u << l);
+    }
+    if (part) s->bytes = (int)part[__builtin_ctz(mask)];
+    mask &= ~same;
+    s->flying = false;
+    same = simmem_check(s, same);
+    s->flying = true;
+    read_global(s, same, b->data[0], sizeof b->data[0]);
+    read |= same;
+  }
+  s->bytes = (int)s->unit;
+  if (read) count_global(s, read);
+  return read;
+}
+
 void simmem_cpasync(SimWarp *w, const SimIns *i) {
   const SimCopy *c = i->x;
   uint32_t mask = w->active, read;
@@ -821,6 +848,8 @@ void simmem_cpasync(SimWarp *w, const SimIns *i) {
   if (c->pred)
     for (int l = 0; l < LANES; l++) mask &= ~((uint32_t)!p[l] << l);
   read = mask;
+  const uint32_t *part = c->part
+    ? (const uint32_t *)(const void *)(w->v + c->part) : NULL;
   if (i->imm & CPF_ZFILL) mask = w->active;
   SimBatch *b = new_batch(w);
   if (!b) return;
@@ -831,10 +860,7 @@ void simmem_cpasync(SimWarp *w, const SimIns *i) {
   Access d = {.w = w, .i = i, .m = c->dst.mem, .off = to, .bytes = c->bytes,
               .write = true};
   memset(b->data, 0, sizeof b->data);
-  read = simmem_check(&s, read);
-  if (read) count_global(&s, read);
-  s.flying = true;
-  read_global(&s, read, b->data[0], sizeof b->data[0]);
+  read = read_sources(&s, read, part, b);
   b->i = shadow_has(s.m) ? i : NULL;
   if (b->i) memcpy(b->from, s.at, sizeof b->from);
   b->read = read;

@@ -56,6 +56,7 @@ typedef struct SimSide {
 typedef struct SimCopy {
   SimSide dst, src;
   uint32_t pred;       // slot of the predicate; 0: always
+  uint32_t part;       // slot of the bytes to read; 0: all
   int bytes;           // per lane
 } SimCopy;
 

@@ -59,6 +59,7 @@ typedef struct Access {
   int64_t piece;          // the granule of global memory among these
   uint32_t home[LANES];   // if m->rank: first byte of the owner's memory
   int bytes;
+  int64_t unit;           // its alignment, 0: `bytes`
   bool write;
   bool agent;             // through the async proxy
   bool flying;            // a cp.async's read, which may happen later

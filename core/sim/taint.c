@@ -193,6 +193,7 @@ static void use_stored(SimWarp *w, const SimIns *i) {
 static void use_copy(SimWarp *w, const SimIns *i) {
   const SimCopy *c = i->x;
   use(w, i, c->pred, w->active);
+  use(w, i, c->part, w->active);
   use_side(w, i, &c->dst);
   use_side(w, i, &c->src);
 }

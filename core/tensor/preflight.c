@@ -65,8 +65,13 @@ static Ref chooses(const Fn *fn, const Mem *m) {
   return 0;
 }
 
+// Registers of a kernel read from PTX are no fragments: they have no layout.
+static bool is_fragment(const Mem *m) {
+  return m->space == SP_RMEM && m->layout != 0;
+}
+
 const char *preflight_indexed(Ctx *cx, const Fn *fn, const Mem *m) {
-  Ref r = m->space == SP_RMEM ? chooses(fn, m) : 0;
+  Ref r = is_fragment(m) ? chooses(fn, m) : 0;
   if (!r) return NULL;
   const Src *s = &fn->src.p[ir_get(fn, m->ref)->src];
   return arena_printf(cx, &cx->scratch, "line %u: the fragment %s%s%s of %"
@@ -83,7 +88,7 @@ const char *preflight_fragment(Ctx *cx, const Fn *fn, const Mem *m) {
   enum { THREAD_REGS = 255 };
   int bits = dtype_bits(m->type);
   int64_t regs = (m->count * (bits == 6 ? 8 : bits) + 31) / 32;
-  if (m->space != SP_RMEM || regs <= THREAD_REGS) return NULL;
+  if (!is_fragment(m) || regs <= THREAD_REGS) return NULL;
   const Src *s = &fn->src.p[ir_get(fn, m->ref)->src];
   return arena_printf(cx, &cx->scratch, "line %u: the fragment %s%s%s of %"
                       PRId64 " %s values takes %" PRId64 " registers; a thread "

@@ -11,8 +11,8 @@ local core = require "cute.core"
 local golden = {
   ops = {},
   modules = {"spec.golden.layout", "spec.golden.atoms", "spec.golden.approx",
-             "spec.golden.tensormap",
-             "spec.golden.gmma"},
+             "spec.golden.tensormap", "spec.golden.gmma", "spec.golden.ptx"},
+  families = {},  -- files whose rows are the first words of their ops
   shown = 5,  -- failing lines printed in full
 }
 
@@ -124,7 +124,7 @@ end
 
 local function new_row(file, op)
   return {file = file, op = op, passed = 0, failed = 0, not_run = 0,
-          agreed = 0, differed = 0, declined = 0}
+          agreed = 0, differed = 0, declined = 0, rejected = 0}
 end
 
 -- One case: "passed", "failed" and what came instead, "not_run"; "declined"
@@ -138,7 +138,7 @@ local function judge(check, case)
   if not ok then result, got = false, "error: " .. tostring(result) end
   if ok and result == nil then return "not_run" end
   if flagged then return result == true and "agreed" or "differed" end
-  if result == "declined" then return result end
+  if result == "declined" or result == "rejected" then return result, got end
   if result then return "passed" end
   return "failed", got
 end
@@ -150,7 +150,7 @@ end
 
 -- Rows of one file, in order of appearance; failures into `failures`, what was
 -- declined into `declined`.
-local function run_file(dir, file, failures, declined)
+local function run_file(dir, file, failures, declined, rejected)
   local rows, by_op, number = {}, {}, 0
   local ops = golden.ops[file] or {}
   local f <close> = assert(io.open(dir .. "/" .. file .. ".jsonl", "r"))
@@ -161,10 +161,11 @@ local function run_file(dir, file, failures, declined)
       local good = decoded and type(case) == "table" and
                    type(case.op) == "string"
       local op = good and case.op or "(malformed line)"
-      local row = by_op[op]
+      local named = golden.families[file] and op:match "^%w+" or op
+      local row = by_op[named]
       if not row then
-        row = new_row(file, op)
-        by_op[op], rows[#rows + 1] = row, row
+        row = new_row(file, named)
+        by_op[named], rows[#rows + 1] = row, row
       end
       local verdict, got = "failed", "no JSON object with an op"
       if good then verdict, got = judge(ops[op], case) end
@@ -172,6 +173,10 @@ local function run_file(dir, file, failures, declined)
       if verdict == "declined" then
         declined[#declined + 1] = ("  %s.jsonl:%d: %s of %s is not %s"):format(
           file, number, op, table.concat(case.args, ", "), case.out)
+      end
+      if verdict == "rejected" then
+        rejected[#rejected + 1] = ("  %s.jsonl:%d: %s: %s"):format(file, number,
+          op, got)
       end
       if verdict == "failed" then
         failures.count = failures.count + 1
@@ -186,12 +191,13 @@ local function run_file(dir, file, failures, declined)
 end
 
 local COLUMNS = {"file", "op", "passed", "failed", "not run", "declined",
-                 "flagged"}
+                 "rejected", "flagged"}
 
 local function cells(row)
   local flagged = row.agreed + row.differed
   return {row.file, row.op, row.passed, row.failed, row.not_run,
-          row.declined == 0 and "" or row.declined, flagged == 0 and "" or
+          row.declined == 0 and "" or row.declined,
+          row.rejected == 0 and "" or row.rejected, flagged == 0 and "" or
           ("%d (%d as the data)"):format(flagged, row.agreed)}
 end
 
@@ -206,7 +212,7 @@ local function print_table(rows, out)
   for _, line in ipairs(lines) do
     local text = {}
     for i, cell in ipairs(line) do
-      local left = i <= 2 or i == 7
+      local left = i <= 2 or i == 8
       text[i] = ("%" .. (left and "-" or "") .. width[i] .. "s"):format(cell)
     end
     out((table.concat(text, "  "):gsub("%s+$", "")))
@@ -217,7 +223,8 @@ end
 -- beside the first one's.
 local FOLDERS = {{"CUTELUA_GOLDEN_DIR", "../shared/golden"},
                  {"CUTELUA_GOLDEN_APPROX_DIR", beside = "golden-approx"},
-                 {"CUTELUA_GOLDEN_HOPPER_DIR", beside = "golden-hopper"}}
+                 {"CUTELUA_GOLDEN_HOPPER_DIR", beside = "golden-hopper"},
+                 {"CUTELUA_GOLDEN_PTX_DIR", beside = "golden-ptx"}}
 
 local function beside(dir, name)
   return (dir:gsub("/*$", ""):match "^(.*/)" or "") .. name
@@ -241,28 +248,31 @@ end
 -- a check, those declined, and those that the data marks as inconsistent, are
 -- in neither number.
 ---@param dirs? string|string[] by default those of the variables
--- CUTELUA_GOLDEN_DIR, CUTELUA_GOLDEN_APPROX_DIR, CUTELUA_GOLDEN_HOPPER_DIR
+-- CUTELUA_GOLDEN_DIR, CUTELUA_GOLDEN_APPROX_DIR, CUTELUA_GOLDEN_HOPPER_DIR,
+-- CUTELUA_GOLDEN_PTX_DIR
 ---@param out? fun(line: string) print by default
----@return table? counts passed, failed, not_run, flagged, declined, rows
+---@return table? counts passed, failed, not_run, flagged, declined, rejected,
+-- rows
 ---@return string? message when there is no such data
 function golden.run(dirs, out)
   dirs, out = dirs or folders(), out or print
   if type(dirs) == "string" then dirs = {dirs} end
   load_modules()
-  local rows, failures, declined = {}, {count = 0}, {}
+  local rows, failures, declined, rejected = {}, {count = 0}, {}, {}
   for _, dir in ipairs(dirs) do
     local files = files_of(dir)
     if #files == 0 then
       return nil, ("no golden data (*.jsonl) in %s"):format(dir)
     end
     for _, file in ipairs(files) do
-      for _, row in ipairs(run_file(dir, file, failures, declined)) do
+      for _, row in ipairs(run_file(dir, file, failures, declined,
+                                      rejected)) do
         rows[#rows + 1] = row
       end
     end
   end
   local sum = {passed = 0, failed = 0, not_run = 0, flagged = 0,
-               declined = #declined, rows = rows}
+               declined = #declined, rejected = #rejected, rows = rows}
   for _, row in ipairs(rows) do
     sum.passed = sum.passed + row.passed
     sum.failed = sum.failed + row.failed
@@ -275,6 +285,10 @@ function golden.run(dirs, out)
          .. "definition"):format(#declined))
   end
   for _, line in ipairs(declined) do out(line) end
+  if #rejected > 0 then
+    out(("%d rejected: not modelled, as the message says"):format(#rejected))
+  end
+  for _, line in ipairs(rejected) do out(line) end
   for _, failure in ipairs(failures) do out(failure) end
   if failures.count > #failures then
     out(("... and %d more"):format(failures.count - #failures))

@@ -186,12 +186,14 @@ add {name = "transpose_with_padding", block = {32, 8}, text = [[
   __shared__ int t[32][33];
   int a = blockIdx.x * 32 + threadIdx.x, b = blockIdx.y * 32 + threadIdx.y;
   for (int j = 0; j < 32; j += 8)
-    if (a < n && b + j < 37) t[threadIdx.y + j][threadIdx.x] = x[(b + j) * n + a];
+    if (a < n && b + j < 37)
+      t[threadIdx.y + j][threadIdx.x] = x[(b + j) * n + a];
   __syncthreads();
   a = blockIdx.y * 32 + threadIdx.x;
   b = blockIdx.x * 32 + threadIdx.y;
   for (int j = 0; j < 32; j += 8)
-    if (a < 37 && b + j < n) y[(b + j) * 37 + a] = t[threadIdx.x][threadIdx.y + j];]],
+    if (a < 37 && b + j < n)
+      y[(b + j) * 37 + a] = t[threadIdx.x][threadIdx.y + j];]],
   params = "const int *x, int *y, int n",
   grid = function(n) return {(n + 31) // 32, 2} end, most = 100,
   args = function(n)
@@ -335,7 +337,10 @@ add {name = "last_block_adds_up", text = [[
     last = atomicAdd(&y[1], 1) == gridDim.x - 1;
   }
   __syncthreads();
-  if (last && threadIdx.x == 0) { __threadfence(); y[0] = atomicAdd(&y[2], 0); }]],
+  if (last && threadIdx.x == 0) {
+    __threadfence();
+    y[0] = atomicAdd(&y[2], 0);
+  }]],
   params = "const int *x, int *y, int n",
   args = function(n)
     local x = ints(n, noise)

@@ -127,7 +127,9 @@ local function bytes_of(text, what)
   if #text % 2 ~= 0 or text:find "[^%x]" then
     fail("%s: bytes are pairs of hexadecimal digits", what)
   end
-  return (text:gsub("%x%x", function(b) return string.char(tonumber(b, 16)) end))
+  return (text:gsub("%x%x", function(b)
+    return string.char(tonumber(b, 16))
+  end))
 end
 
 -- One argument: a number, a tensor's name, or a table with one key: tensor,
@@ -177,12 +179,12 @@ local FILE = {memory = true, launches = true, expect = true, include = true,
               define = true, arch = true, symbols = true, device = true}
 for k in pairs(LAUNCH) do FILE[k] = true end
 
-local function module_of(path, spec, lines)
+local function module_of(path, spec)
   if path:find "%.cu$" then
     return ptx.cuda(path, {include = spec.include, define = spec.define,
                            arch = spec.arch})
   end
-  return ptx.ptx(path, lines)
+  return ptx.ptx(path)
 end
 
 local function one(module, spec, memory, nth, opt)
@@ -262,7 +264,7 @@ function launch.main(path, words)
   local spec = launch.read(opt.launch)
   keys(spec, opt.launch, FILE)
   local lines = opt.ptx_lines and "ptx" or nil
-  local module = module_of(path, spec, lines)
+  local module = module_of(path, spec)
   local memory = {}
   for name, t in pairs(spec.memory or {}) do
     memory[name] = tensor(t, "memory." .. name)

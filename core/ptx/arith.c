@@ -1,0 +1,362 @@
+// arith.c: arithmetic on floats and integers.
+#include <string.h>
+
+#include "ptx/inside.h"
+
+// ---- floats ----
+
+// The instruction at hand as a descriptor: rounding, flags, element type.
+static Soft descriptor(PtxOp *o, SoftOp op, uint8_t allowed) {
+  Soft s = {.op = (uint8_t)op, .type = (uint8_t)o->elem[0],
+            .mode = (uint8_t)op_rounding(o), .flags = op_flags(o)};
+  bool small = dtype_bits(o->elem[0]) == 16;
+  if (s.flags & ~allowed) op_reject(o, "a modifier of other instructions");
+  if (small && s.mode != SOFT_RN) op_reject(o, "16-bit floats take .rn alone");
+  if (o->elem[0] == DT_BF16 && s.flags & SOFT_SAT) {
+    op_reject(o, ".sat of bf16");
+  }
+  return s;
+}
+
+static bool is_plain(Soft s) { return s.mode == SOFT_RN && !s.flags; }
+
+// The descriptor on the instruction's n sources.
+static void soft_result(PtxOp *o, Soft s, uint32_t n) {
+  DType raw = unsigned_of(op_type(o, 0).bits);
+  Ref x[3] = {0, 0, 0};
+  for (uint32_t k = 0; k < n; k++) x[k] = op_operand(o, k + 1, raw);
+  if (o->pair[0]) s.flags |= SOFT_PAIR;
+  op_result(o, op_soft(o, s, dtype_bits(raw), x[0], x[1], x[2]));
+}
+
+// Operand k of a float instruction, as its element type.
+static Ref element(PtxOp *o, uint32_t k) {
+  DType t = o->elem[0];
+  if (dtype_bits(t) != 16) return op_operand(o, k, t);
+  return as(o, t, op_operand(o, k, DT_U16));
+}
+
+// A float instruction on n sources; a plain one is the IR's own operation.
+static void float_op(PtxOp *o, Soft s, Op op, uint32_t n) {
+  static const struct { Op op; IntrinId half, brain; } packed[] = {
+    {OP_ADD, IN_ADDF162, IN_ADDBF2}, {OP_SUB, IN_SUBF162, IN_SUBBF2},
+    {OP_MUL, IN_MULF162, IN_MULBF2}, {OP_FMA, IN_FMAF162, IN_FMABF2},
+    {OP_MIN, IN_MINF162, IN_MINBF2}, {OP_MAX, IN_MAXF162, IN_MAXBF2}};
+  if (!is_plain(s)) {
+    soft_result(o, s, n);
+    return;
+  }
+  if (!o->pair[0]) {
+    Ref a = element(o, 1), b = element(o, 2);
+    op_result(o, n == 3 ? op3(o, op, a, b, element(o, 3)) : op2(o, op, a, b));
+    return;
+  }
+  for (size_t k = 0; k < sizeof packed / sizeof *packed; k++) {
+    if (packed[k].op != op) continue;
+    IntrinId id = o->elem[0] == DT_BF16 ? packed[k].brain : packed[k].half;
+    op_result(o, op_intrin(o, id, 0, op_operand(o, 1, DT_U32),
+                           op_operand(o, 2, DT_U32),
+                           n == 3 ? op_operand(o, 3, DT_U32) : 0));
+    return;
+  }
+}
+
+// ---- the carry ----
+
+// Signed and unsigned sums and products have the same bits; as unsigned ones
+// they wrap.
+static DType wrapping(PtxType t) {
+  return t.kind == PTX_F ? op_dtype(t) : unsigned_of(t.bits);
+}
+
+static Ref carry(PtxOp *o, DType t) {
+  Ref c = ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_VGET, .type = DT_BOOL,
+                                            .a = {o->b->carry}});
+  return to(o, t, c);
+}
+
+// a + b + c, all unsigned, c 0 or 1, or missing. With .cc the carry is kept.
+static void carried_sum(PtxOp *o, Ref a, Ref b, Ref c) {
+  Ref s = op2(o, OP_ADD, a, b), out = op2(o, OP_LT, s, a);
+  if (c) {
+    s = op2(o, OP_ADD, s, c);
+    out = op2(o, OP_OR, out, op2(o, OP_LT, s, c));
+  }
+  op_result(o, s);
+  if (!op_has(o, "cc")) return;
+  ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_VSET, .a = {o->b->carry, out}});
+}
+
+// add.cc, addc, sub.cc, subc: a difference is a + ~b + 1, so that the carry is
+// 1 where there was no borrow.
+static void with_carry(PtxOp *o, bool minus, bool takes) {
+  DType t = wrapping(op_type(o, 0));
+  Ref a = op_operand(o, 1, t), b = op_operand(o, 2, t);
+  if (minus) b = op1(o, OP_NOT, b);
+  Ref c = takes ? carry(o, t) : minus ? number(o, t, 1) : 0;
+  carried_sum(o, a, b, c);
+}
+
+// ---- add, sub ----
+
+void row_sum(PtxOp *o, int k) {
+  PtxType t = op_type(o, 0);
+  DType e = o->elem[0];
+  SoftOp op = k == OP_ADD ? SOFT_ADD : SOFT_SUB;
+  bool takes = strncmp(o->i->op, "addc", 4) == 0 ||
+               strncmp(o->i->op, "subc", 4) == 0;
+  if (o->types > 1) op_reject(o, "operands of two types need sm_100");
+  if (takes || strstr(o->i->op, ".cc")) {
+    if (dtype_is_float(e) || o->pair[0]) op_reject(o, "its type has no carry");
+    with_carry(o, k == OP_SUB, takes);
+  } else if (dtype_is_float(e)) {
+    float_op(o, descriptor(o, op, SOFT_FTZ | SOFT_SAT), (Op)k, 2);
+  } else if (o->pair[0] || op_has(o, "sat")) {
+    if (!o->pair[0] && e != DT_I32) op_reject(o, ".sat takes s32 alone");
+    Soft s = {.op = (uint8_t)op, .type = (uint8_t)e, .flags = op_flags(o)};
+    soft_result(o, s, 2);
+  } else if (op_root(o, op_arg(o, 0)) >= 0) {
+    op_result(o, op2(o, (Op)k, op_offset(o, op_arg(o, 1)),
+                     op_offset(o, op_arg(o, 2))));
+  } else {
+    op_result(o, op2(o, (Op)k, op_operand(o, 1, wrapping(t)),
+                     op_operand(o, 2, wrapping(t))));
+  }
+}
+
+// ---- mul, mad, fma ----
+
+// a * b, twice as wide.
+static Ref wide_product(PtxOp *o, PtxType t) {
+  bool sign = t.kind == PTX_S;
+  DType own = op_dtype(t), twice = sign ? signed_of(t.bits * 2)
+                                        : unsigned_of(t.bits * 2);
+  Ref a = to(o, twice, op_operand(o, 1, own));
+  Ref b = to(o, twice, op_operand(o, 2, own));
+  DType u = unsigned_of(t.bits * 2);
+  if (ir_type(o->b->fn, a) == DT_I64) return op2(o, OP_MUL, a, b);
+  return op2(o, OP_MUL, as(o, u, a), as(o, u, b));
+}
+
+static Ref high_product(PtxOp *o, PtxType t) {
+  bool sign = t.kind == PTX_S;
+  if (t.bits == 16) {
+    Ref p = wide_product(o, t);
+    p = op2(o, OP_SHR, as(o, DT_U32, p), number(o, DT_U32, 16));
+    return to(o, DT_U16, p);
+  }
+  DType own = op_dtype(t);
+  IntrinId id = t.bits == 32 ? (sign ? IN_MULHI : IN_MULHIU)
+                             : (sign ? IN_MULHI64 : IN_MULHIU64);
+  return op_intrin(o, id, 0, op_operand(o, 1, own), op_operand(o, 2, own), 0);
+}
+
+static Ref product(PtxOp *o, PtxType t) {
+  if (op_has(o, "wide")) return wide_product(o, t);
+  if (op_has(o, "hi")) return high_product(o, t);
+  if (!op_has(o, "lo")) op_reject(o, "one of .lo, .hi, .wide is needed");
+  return op2(o, OP_MUL, op_operand(o, 1, wrapping(t)),
+             op_operand(o, 2, wrapping(t)));
+}
+
+static void float_product(PtxOp *o, int k) {
+  bool adds = k > 0;
+  unsigned allowed = SOFT_FTZ | SOFT_SAT;
+  if (adds && dtype_bits(o->elem[0]) == 16) allowed |= SOFT_RELU | SOFT_OOB;
+  if (o->types > 1) op_reject(o, "operands of two types need sm_100");
+  Soft s = descriptor(o, adds ? SOFT_FMA : SOFT_MUL, (uint8_t)allowed);
+  float_op(o, s, adds ? OP_FMA : OP_MUL, adds ? 3 : 2);
+}
+
+void row_mul(PtxOp *o, int k) {
+  PtxType t = op_type(o, 0);
+  if (dtype_is_float(o->elem[0])) {
+    float_product(o, k);
+    return;
+  }
+  if (op_has(o, "sat")) {  // mad.hi.sat.s32
+    if (!op_has(o, "hi") || k != 1 || o->elem[0] != DT_I32) {
+      op_reject(o, ".sat of other forms than mad.hi.s32");
+    }
+    soft_result(o, (Soft){.op = SOFT_MADHI_SAT, .type = DT_I32}, 3);
+    return;
+  }
+  Ref p = product(o, t);
+  if (k == 0) {
+    op_result(o, p);
+    return;
+  }
+  const PtxArg *c = op_arg(o, 3);
+  if (op_root(o, op_arg(o, 0)) >= 0) {
+    op_result(o, op2(o, OP_ADD, as(o, DT_I64, p), op_offset(o, c)));
+    return;
+  }
+  DType w = unsigned_of(dtype_bits(ir_type(o->b->fn, p)));
+  Ref v = op_value(o, c, w);
+  if (k == 2 || strstr(o->i->op, ".cc")) {
+    carried_sum(o, as(o, w, p), v, k == 2 ? carry(o, w) : 0);
+  } else {
+    op_result(o, op2(o, OP_ADD, as(o, w, p), v));
+  }
+}
+
+void row_mul24(PtxOp *o, int adds) {
+  bool hi = op_has(o, "hi"), sign = op_type(o, 0).kind == PTX_S;
+  DType t = o->elem[0];
+  if (!hi) op_has(o, "lo");
+  if (op_has(o, "sat")) {
+    if (!hi || !adds || !sign) op_reject(o, ".sat of other forms than .hi.s32");
+    soft_result(o, (Soft){.op = SOFT_MAD24HI_SAT, .type = DT_I32}, 3);
+    return;
+  }
+  static const IntrinId ids[2][2][2] = {
+    {{IN_MUL24U, IN_MUL24}, {IN_MUL24HU, IN_MUL24H}},
+    {{IN_MAD24U, IN_MAD24}, {IN_MAD24HU, IN_MAD24H}}};
+  op_result(o, op_intrin(o, ids[adds][hi][sign], 0, op_operand(o, 1, t),
+                         op_operand(o, 2, t),
+                         adds ? op_operand(o, 3, t) : 0));
+}
+
+// ---- div, rem, functions ----
+
+// PTX truncates, the IR's quotient is the floor. Differences wrap: the least
+// number by -1 is itself.
+static Ref truncated(PtxOp *o, DType t, Ref a, Ref b) {
+  Ref q = op2(o, OP_DIV, a, b);
+  if (dtype_class(t) != 'I') return q;
+  DType w = unsigned_of(dtype_bits(t));
+  Ref r = op2(o, OP_SUB, as(o, w, a), op2(o, OP_MUL, as(o, w, q), as(o, w, b)));
+  Ref zero = number(o, w, 0);
+  Ref part = op2(o, OP_NE, r, zero);
+  Ref apart = op2(o, OP_LT, op2(o, OP_XOR, a, b), number(o, t, 0));
+  Ref fix = op3(o, OP_SEL, op2(o, OP_AND, part, apart), number(o, w, 1), zero);
+  return op2(o, OP_ADD, as(o, w, q), fix);
+}
+
+static void float_quotient(PtxOp *o) {
+  DType t = o->elem[0];
+  bool approx = op_has(o, "approx"), full = op_has(o, "full");
+  Soft s = descriptor(o, full ? SOFT_DIV_FULL : approx ? SOFT_DIV_APPROX
+                                                       : SOFT_DIV, SOFT_FTZ);
+  if (full && !s.flags) {
+    op_result(o, ir_math(o->b->cx, o->b->fn, MF_DIVAPPROX,
+                         op_operand(o, 1, t), op_operand(o, 2, t)));
+  } else if (approx || full) {
+    soft_result(o, s, 2);
+  } else {
+    float_op(o, s, OP_DIV, 2);
+  }
+}
+
+void row_divide(PtxOp *o, int k) {
+  PtxType t = op_type(o, 0);
+  DType own = op_dtype(t), w = wrapping(t);
+  if (t.kind == PTX_F) {
+    float_quotient(o);
+    return;
+  }
+  Ref a = op_operand(o, 1, own), b = op_operand(o, 2, own);
+  Ref q = truncated(o, own, a, b);
+  if (k == OP_MOD) {
+    q = op2(o, OP_SUB, as(o, w, a), op2(o, OP_MUL, as(o, w, q), as(o, w, b)));
+  }
+  op_result(o, q);
+}
+
+// sqrt.rn and rcp.rn of plain floats, or in any rounding.
+static void rounded_function(PtxOp *o, SoftApprox f) {
+  DType t = o->elem[0];
+  Soft s = descriptor(o, f == SOFT_A_RCP ? SOFT_RCP : SOFT_SQRT, SOFT_FTZ);
+  if (!is_plain(s)) {
+    soft_result(o, s, 1);
+  } else if (f == SOFT_A_RCP) {
+    Ref one = ir_float(o->b->cx, o->b->fn, t, 1);
+    op_result(o, op2(o, OP_DIV, one, op_operand(o, 1, t)));
+  } else {
+    op_result(o, ir_math(o->b->cx, o->b->fn, MF_SQRT, op_operand(o, 1, t), 0));
+  }
+}
+
+void row_function(PtxOp *o, int k) {
+  static const struct { MathFn plain; IntrinId ftz; } f32[] = {
+    [SOFT_EX2] = {MF_EX2APPROX, IN_EX2FTZ},
+    [SOFT_LG2] = {MF_LG2APPROX, IN_LG2FTZ},
+    [SOFT_A_RCP] = {MF_RCPAPPROX, IN_RCPFTZ},
+    [SOFT_A_SQRT] = {MF_SQRTAPPROX, IN_SQRTFTZ},
+    [SOFT_RSQRT] = {MF_RSQRTAPPROX, IN_RSQRTFTZ},
+    [SOFT_SIN] = {MF_SINAPPROX, IN_SINFTZ},
+    [SOFT_COS] = {MF_COSAPPROX, IN_COSFTZ},
+    [SOFT_TANH] = {MF_TANHAPPROX, IN_COUNT}};
+  op_type(o, 0);
+  DType t = o->elem[0];
+  if (!op_has(o, "approx")) {
+    if (k != SOFT_A_RCP && k != SOFT_A_SQRT) op_reject(o, ".approx is missing");
+    rounded_function(o, (SoftApprox)k);
+    return;
+  }
+  bool ftz = op_has(o, "ftz");
+  if (t != DT_F32) {
+    bool small = k == SOFT_EX2 || k == SOFT_TANH;
+    bool wide = k == SOFT_RSQRT || (k == SOFT_A_RCP && ftz);
+    if (t == DT_F64 ? !wide : !small) op_reject(o, "its type");
+    soft_result(o, (Soft){.op = SOFT_APPROX, .type = (uint8_t)t,
+                          .mode = (uint8_t)k, .flags = ftz ? SOFT_FTZ : 0}, 1);
+  } else if (!ftz) {
+    op_result(o, ir_math(o->b->cx, o->b->fn, f32[k].plain,
+                         op_operand(o, 1, t), 0));
+  } else {
+    if (f32[k].ftz == IN_COUNT) op_reject(o, ".ftz of tanh");
+    op_result(o, op_intrin(o, f32[k].ftz, 0, op_operand(o, 1, t), 0, 0));
+  }
+}
+
+// ---- min, max, neg, abs ----
+
+void row_extreme(PtxOp *o, int k) {
+  op_type(o, 0);
+  DType t = o->elem[0];
+  SoftOp op = k == OP_MIN ? SOFT_MIN : SOFT_MAX;
+  if (o->i->args > 3) op_reject(o, "three operands need sm_100");
+  if (dtype_is_float(t)) {
+    Soft s = descriptor(o, op, SOFT_FTZ | SOFT_NAN | SOFT_XORSIGN);
+    float_op(o, s, (Op)k, 2);
+  } else if (o->pair[0] || op_has(o, "relu")) {
+    Soft s = {.op = (uint8_t)op, .type = (uint8_t)t, .flags = op_flags(o)};
+    soft_result(o, s, 2);
+  } else {
+    op_result(o, op2(o, (Op)k, op_operand(o, 1, t), op_operand(o, 2, t)));
+  }
+}
+
+void row_sign(PtxOp *o, int k) {
+  op_type(o, 0);
+  DType t = o->elem[0];
+  bool word = t == DT_F32 || t == DT_F64, ftz = strstr(o->i->op, ".ftz");
+  if (dtype_is_float(t) && (!word || ftz)) {
+    Soft s = descriptor(o, k == OP_NEG ? SOFT_NEG : SOFT_ABS, SOFT_FTZ);
+    soft_result(o, s, 1);
+    return;
+  }
+  if (k == OP_NEG && !word) t = wrapping(op_type(o, 0));
+  op_result(o, op1(o, (Op)k, op_operand(o, 1, t)));
+}
+
+// ---- sums of differences and of products ----
+
+void row_sad(PtxOp *o, int k) {
+  (void)k;
+  PtxType t = op_type(o, 0);
+  DType own = op_dtype(t), w = wrapping(t);
+  Ref a = op_operand(o, 1, own), b = op_operand(o, 2, own);
+  Ref apart = op2(o, OP_SUB, as(o, w, op2(o, OP_MAX, a, b)),
+                  as(o, w, op2(o, OP_MIN, a, b)));
+  op_result(o, op2(o, OP_ADD, apart, op_operand(o, 3, w)));
+}
+
+void row_dot(PtxOp *o, int k) {
+  op_type(o, 1);
+  bool hi = op_has(o, "hi");
+  if (!hi) op_has(o, "lo");
+  soft_result(o, (Soft){.op = (uint8_t)k, .type = (uint8_t)o->elem[0],
+                        .from = (uint8_t)o->elem[1], .mode = hi}, 3);
+}

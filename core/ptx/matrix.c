@@ -1,0 +1,92 @@
+// matrix.c: the tensor cores' instructions of a warp.
+#include <string.h>
+
+#include "atoms/atom.h"
+#include "ptx/inside.h"
+
+// The atom whose text an instruction is, or -1.
+static int find_mma(PtxBuild *b, const char *op) {
+  if (b->mma_text == op) return b->mma;
+  b->mma_text = op;
+  b->mma = -1;
+  for (int id = 0, n = atom_mma_count(); id < n && b->mma < 0; id++) {
+    const AtomMma *a = atom_mma(id);
+    if (a && a->ptx && strcmp(a->ptx, op) == 0) b->mma = id;
+  }
+  return b->mma;
+}
+
+DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k) {
+  bool wg = strncmp(i->op, "wgmma.mma", 9) == 0;
+  if (!wg && strncmp(i->op, "mma.", 4)) return DT_NONE;
+  int id = find_mma(b, i->op);
+  if (id < 0 || k >= (wg ? 2u : (uint32_t)atom_mma(id)->nop)) return DT_NONE;
+  return atom_mma_type(atom_mma(id), (int)k);
+}
+
+void row_mma(PtxOp *o, int k) {
+  (void)k;
+  int id = find_mma(o->b, o->i->op);
+  if (id < 0 || !atom_mma_runs(atom_mma(id))) {
+    ptx_fail(o->b, "'%s' is not modelled", o->i->op);
+  }
+  o->used = UINT32_MAX;
+  const AtomMma *a = atom_mma(id);
+  Runs r = {.n = 0};
+  for (uint32_t q = 0; q < (uint32_t)a->nop; q++) {
+    uint32_t before = r.regs;
+    op_run(o, &r, op_arg(o, q), atom_mma_type(a, (int)q));
+    if (r.regs - before != a->nreg[q]) {
+      ptx_fail(o->b, "'%s': operand %u has %u registers, not %u", o->i->op,
+               q + 1, r.regs - before, a->nreg[q]);
+    }
+  }
+  operands_emit(o->b->cx, o->b->fn, (Ins){.op = OP_MMA, .imm = id}, r.mem, r.n,
+                r.reg, r.regs);
+}
+
+void row_matrix(PtxOp *o, int k) {
+  PtxBuild *b = o->b;
+  int id = -1;
+  for (int q = 0, n = atom_copy_count(); q < n && id < 0; q++) {
+    const AtomCopy *a = atom_copy(q);
+    if (a && a->ptx && strcmp(a->ptx, o->i->op) == 0) id = q;
+  }
+  if (id < 0) ptx_fail(b, "'%s' is not modelled", o->i->op);
+  bool load = k == 0;
+  Runs r = {.n = 0};
+  op_run(o, &r, op_arg(o, load ? 0 : 1), DT_NONE);
+  if (r.regs != (uint32_t)atom_copy(id)->num) op_reject(o, "its registers");
+  Place p = op_place(o, op_arg(o, load ? 1 : 0), IN_SHARED);
+  o->used = UINT32_MAX;
+  Ref in[3] = {r.mem[0], p.mem, p.off}, out[3] = {p.mem, p.off, r.mem[0]};
+  operands_emit(b->cx, b->fn, (Ins){.op = OP_MATRIX, .imm = id},
+                load ? in : out, 3, r.reg, r.regs);
+}
+
+// The transpose of a matrix of 8 x 8 halves, two of a row in each lane: each
+// lane takes its two of other rows.
+void row_movmatrix(PtxOp *o, int k) {
+  (void)k;
+  if (strcmp(o->i->op, "movmatrix.sync.aligned.m8n8.trans.b16")) {
+    op_reject(o, "another shape");
+  }
+  o->used = UINT32_MAX;
+  Ref v = op_operand(o, 1, DT_U32), all = number(o, DT_U32, UINT32_MAX);
+  Ref lane = ir_sreg(o->b->cx, o->b->fn, SR_LANE);
+  Ref three = number(o, DT_I32, 3), sixteen = number(o, DT_U32, 16);
+  Ref row = op2(o, OP_SHR, lane, number(o, DT_U32, 2));
+  Ref pair = op2(o, OP_AND, lane, three), half[2];
+  Ref odd = op2(o, OP_NE, op2(o, OP_AND, row, number(o, DT_I32, 1)),
+                number(o, DT_I32, 0));
+  for (int j = 0; j < 2; j++) {
+    Ref from = op2(o, OP_SHL, pair, number(o, DT_U32, 3));  // row 2 pair + j
+    from = op2(o, OP_ADD, from, number(o, DT_I32, 4 * j));
+    from = op2(o, OP_ADD, from, op2(o, OP_SHR, row, number(o, DT_U32, 1)));
+    Ref w = op_intrin(o, IN_SHUFIDX, 31, v, from, all);
+    w = as(o, DT_U32, w);
+    half[j] = op3(o, OP_SEL, odd, op2(o, OP_SHR, w, sixteen),
+                  op2(o, OP_AND, w, number(o, DT_U32, 0xffff)));
+  }
+  op_result(o, op2(o, OP_OR, half[0], op2(o, OP_SHL, half[1], sixteen)));
+}

@@ -1,0 +1,333 @@
+// memory.c: moves, loads and stores.
+#include <string.h>
+
+#include "ptx/inside.h"
+
+// ---- mov, cvta ----
+
+// mov.b128: packs two registers, unpacks them, or copies.
+static void mov_wide(PtxOp *o, const PtxArg *d, const PtxArg *s) {
+  Ref v[2];
+  for (int q = 0; q < 2; q++) {
+    v[q] = s->kind == PTX_A_VECTOR
+      ? op_value(o, op_part(o, s, (uint32_t)q), DT_U64) : op_half(o, s, q);
+  }
+  for (int q = 0; q < 2; q++) {
+    if (d->kind == PTX_A_VECTOR) op_set(o, op_part(o, d, (uint32_t)q), v[q]);
+    else op_set_half(o, d, q, v[q]);
+  }
+}
+
+void row_mov(PtxOp *o, int k) {
+  (void)k;
+  PtxType t = op_type(o, 0);
+  const PtxArg *d = op_arg(o, 0), *s = op_arg(o, 1);
+  if (t.bits == 128) {
+    mov_wide(o, d, s);
+    return;
+  }
+  if (s->kind == PTX_A_VECTOR) {  // packs: the first is the low part
+    int each = t.bits / (int)s->parts;
+    DType wide = unsigned_of(t.bits), narrow = unsigned_of(each);
+    Ref all = number(o, wide, 0);
+    for (uint32_t q = 0; q < s->parts; q++) {
+      Ref v = to(o, wide, op_value(o, &o->b->m->args.p[s->part + q], narrow));
+      v = op2(o, OP_SHL, v, number(o, DT_U32, (int64_t)q * each));
+      all = op2(o, OP_OR, all, v);
+    }
+    op_set(o, d, all);
+    return;
+  }
+  if (d->kind == PTX_A_VECTOR) {
+    int each = t.bits / (int)d->parts;
+    Ref all = op_value(o, s, unsigned_of(t.bits));
+    for (uint32_t q = 0; q < d->parts; q++) {
+      Ref v = op2(o, OP_SHR, all, number(o, DT_U32, (int64_t)q * each));
+      op_set(o, &o->b->m->args.p[d->part + q], to(o, unsigned_of(each), v));
+    }
+    return;
+  }
+  if (op_root(o, d) >= 0) {
+    op_set(o, d, op_offset(o, s));
+    return;
+  }
+  op_set(o, d, op_value(o, s, op_dtype(t)));
+}
+
+// ---- memory ----
+
+// Caches, order and scope of an access.
+uint16_t op_hints(PtxOp *o) {
+  unsigned flags = 0;
+  for (int f = 0; f < HINT_COUNT; f++) {
+    const HintField *h = hint_field((HintId)f);
+    for (unsigned v = 1; v < 8; v++) {
+      const char *text = h->value[v].ptx;
+      if (text && text[0] == '.' && op_has(o, text + 1)) {
+        flags |= v << h->shift;
+      }
+    }
+  }
+  op_has(o, "weak");
+  op_has(o, "nc");
+  op_has(o, "L2::cache_hint");
+  return (uint16_t)flags;
+}
+
+static void load_param(PtxOp *o) {
+  PtxBuild *b = o->b;
+  PtxType t = op_type(o, 0);
+  const PtxArg *a = op_arg(o, 1), *d = op_arg(o, 0);
+  const PtxArg *base = &b->m->args.p[a->part];
+  if (a->kind != PTX_A_ADDRESS || base->kind != PTX_A_VAR) {
+    ptx_fail(b, "'%s': a parameter's name is expected", o->i->op);
+  }
+  uint32_t at = b->m->vars.p[base->value].offset + (uint32_t)a->value;
+  if (d->kind == PTX_A_REG && b->slot[d->value].root >= 0) {
+    op_set(o, d, number(o, DT_I64, 0));
+    return;
+  }
+  uint32_t n = d->kind == PTX_A_VECTOR ? d->parts : 1;
+  for (uint32_t q = 0; q < n; q++) {
+    const PtxArg *x = d->kind == PTX_A_VECTOR ? &b->m->args.p[d->part + q] : d;
+    uint32_t want = at + q * t.bits / 8;
+    Ref v = op_param(o, want, t.bits);
+    op_set_wider(o, x, as(o, op_dtype(t), v), t);
+  }
+}
+
+int op_vector(PtxOp *o) {
+  return op_has(o, "v2") ? 2 : op_has(o, "v4") ? 4 : op_has(o, "v8") ? 8 : 1;
+}
+
+// Registers through which n elements of type t move at once.
+static Ref through(PtxOp *o, DType t, int n) {
+  Mem m = {.space = SP_RMEM, .type = t, .align = 16, .count = n};
+  return ir_mem(o->b->cx, o->b->fn, m);
+}
+
+// Order and scope of an access; .volatile is relaxed for the system.
+static uint16_t order_of(PtxOp *o) {
+  unsigned flags = op_hints(o);
+  if (op_has(o, "volatile")) {
+    flags |= SEM_RELAXED << hint_field(HINT_SEM)->shift |
+             SCOPE_SYS << hint_field(HINT_SCOPE)->shift;
+  }
+  return (uint16_t)flags;
+}
+
+// An access of n elements of a type, each in a register; a register of 128
+// bits is two of them.
+typedef struct Access {
+  const PtxArg *reg;   // a register, or a vector
+  int n;
+  bool wide;           // of 128 bits
+  PtxType type;
+  DType own;
+  uint16_t flags;
+} Access;
+
+static Access access_of(PtxOp *o, uint32_t k) {
+  Access x = {.reg = op_arg(o, k), .n = op_vector(o), .type = op_type(o, 0)};
+  x.own = op_dtype(x.type);
+  x.flags = order_of(o);
+  bool list = x.reg->kind == PTX_A_VECTOR;
+  if (list != (x.n > 1) || (list && x.reg->parts != (uint32_t)x.n)) {
+    ptx_fail(o->b, "'%s' has %u registers", o->i->op,
+             (unsigned)(list ? x.reg->parts : 1));
+  }
+  if (x.type.bits == 128) {
+    if (list) op_reject(o, "vectors of 128 bits");
+    x.n = 2;
+    x.wide = true;
+    x.type.bits = 64;
+    x.own = DT_U64;
+  }
+  return x;
+}
+
+static const PtxArg *register_of(PtxOp *o, const Access *x, int q) {
+  return x->n > 1 ? op_part(o, x->reg, (uint32_t)q) : x->reg;
+}
+
+static Ref behind(PtxOp *o, Ref off, int64_t bytes) {
+  return op2(o, OP_ADD, off, number(o, ir_type(o->b->fn, off), bytes));
+}
+
+// Vectors move at once, but for those with an order, which has elements.
+static bool moves_whole(const Access *x) {
+  return x->n > 1 && !hint_get(x->flags, HINT_SEM);
+}
+
+static void load_from(PtxOp *o, const Access *x, Place p, Ref v[8]) {
+  PtxBuild *b = o->b;
+  Ins ld = {.op = OP_LD, .type = (uint8_t)x->own, .flags = x->flags};
+  if (moves_whole(x)) {
+    Ref regs = through(o, x->own, x->n);
+    Ref y[4] = {regs, number(o, DT_I32, 0), p.mem, p.off};
+    operands_emit(b->cx, b->fn, (Ins){.op = OP_COPY,
+      .imm = x->n * x->type.bits, .flags = x->flags & 7u << 12}, y, 4, NULL,
+      0);
+    p = (Place){regs, 0};
+    ld.flags = 0;
+  }
+  for (int q = 0; q < x->n; q++) {
+    ld.a[0] = p.mem;
+    ld.a[1] = p.off ? behind(o, p.off, q * x->type.bits / 8)
+                    : number(o, DT_I32, q);
+    v[q] = ir_emit(b->cx, b->fn, ld);
+  }
+}
+
+static void load_local(PtxOp *o, const Access *x, Ref off, Ref v[8]) {
+  for (int q = 0; q < x->n; q++) {
+    v[q] = local_load(o, x->own, behind(o, off, q * x->type.bits / 8));
+  }
+}
+
+static void store_to(PtxOp *o, const Access *x, Place p, const Ref v[8]) {
+  PtxBuild *b = o->b;
+  Ins st = {.op = OP_ST, .flags = x->flags};
+  bool whole = moves_whole(x);
+  Ref regs = whole ? through(o, x->own, x->n) : p.mem;
+  if (whole) st.flags = 0;
+  for (int q = 0; q < x->n; q++) {
+    st.a[0] = regs;
+    st.a[1] = whole ? number(o, DT_I32, q)
+                    : behind(o, p.off, q * x->type.bits / 8);
+    st.a[2] = v[q];
+    ir_emit(b->cx, b->fn, st);
+  }
+  if (!whole) return;
+  Ref y[4] = {p.mem, p.off, regs, number(o, DT_I32, 0)};
+  operands_emit(b->cx, b->fn, (Ins){.op = OP_COPY, .imm = x->n * x->type.bits},
+                y, 4, NULL, 0);
+}
+
+static void store_local(PtxOp *o, const Access *x, Ref off, const Ref v[8]) {
+  for (int q = 0; q < x->n; q++) {
+    local_store(o, behind(o, off, q * x->type.bits / 8), v[q]);
+  }
+}
+
+static Place at_address(PtxOp *o, Ref at) {
+  Mem m = {.type = DT_U8, .align = 1, .count = -1};
+  return (Place){ir_at_address(o->b->cx, o->b->fn, m, at),
+                 number(o, DT_I64, 0)};
+}
+
+typedef void Each(PtxOp *o, const Access *x, const Spaces *s, Where w,
+                  Ref *v);
+
+// Opens a branch for each space that a generic address may be in, from k on;
+// each() does the access there. Where the space is known there is no branch.
+static void each_space(PtxOp *o, const Access *x, const Spaces *s, Ref *v,
+                       Each *each, int k) {
+  static const Where space[] = {IN_SHARED, IN_LOCAL, IN_GLOBAL};
+  PtxBuild *b = o->b;
+  Ref test = k == 0 ? s->shared : s->local;
+  int64_t known;
+  if (k == 2) {
+    each(o, x, s, IN_GLOBAL, v);
+  } else if (ir_const(b->fn, test, &known)) {
+    if (known) each(o, x, s, space[k], v);
+    else each_space(o, x, s, v, each, k + 1);
+  } else {
+    ir_open(b->cx, b->fn, (Ins){.op = OP_IF, .a = {test}});
+    each(o, x, s, space[k], v);
+    ir_else(b->cx, b->fn);
+    each_space(o, x, s, v, each, k + 1);
+    ir_close(b->cx, b->fn);
+  }
+}
+
+static void load_there(PtxOp *o, const Access *x, const Spaces *s, Where w,
+                       Ref *var) {
+  Ref v[8];
+  if (w == IN_LOCAL) load_local(o, x, s->in_local, v);
+  else if (w == IN_SHARED) {
+    load_from(o, x, (Place){o->b->smem, s->in_shared}, v);
+  } else {
+    load_from(o, x, at_address(o, s->at), v);
+  }
+  for (int q = 0; q < x->n; q++) {
+    ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_VSET, .a = {var[q], v[q]}});
+  }
+}
+
+static void store_there(PtxOp *o, const Access *x, const Spaces *s, Where w,
+                        Ref *v) {
+  if (w == IN_LOCAL) store_local(o, x, s->in_local, v);
+  else if (w == IN_SHARED) {
+    store_to(o, x, (Place){o->b->smem, s->in_shared}, v);
+  } else {
+    store_to(o, x, at_address(o, s->at), v);
+  }
+}
+
+// Loads through variables, which each space's branch sets.
+static void load_anywhere(PtxOp *o, const Access *x, const Spaces *s,
+                          Ref v[8]) {
+  PtxBuild *b = o->b;
+  Ref var[8];
+  for (int q = 0; q < x->n; q++) {
+    Ref zero = as(o, x->own, number(o, unsigned_of(x->type.bits), 0));
+    var[q] = ir_emit(b->cx, b->fn, (Ins){.op = OP_VAR,
+      .type = (uint8_t)x->own, .a = {zero}});
+  }
+  each_space(o, x, s, var, load_there, 0);
+  for (int q = 0; q < x->n; q++) {
+    v[q] = ir_emit(b->cx, b->fn, (Ins){.op = OP_VGET,
+      .type = (uint8_t)x->own, .a = {var[q]}});
+  }
+}
+
+// The bytes that [a] is in local memory.
+static Ref local_offset(PtxOp *o, const PtxArg *a) {
+  const PtxBuild *b = o->b;
+  const PtxArg *base = op_part(o, a, 0);
+  bool narrow = base->kind == PTX_A_REG &&
+    b->m->regs.p[b->f->reg + (uint32_t)base->value].type.bits == 32;
+  Ref off = op_value(o, base, narrow ? DT_I32 : DT_I64);
+  return to(o, DT_I32, behind(o, off, a->value));
+}
+
+void row_load(PtxOp *o, int k) {
+  (void)k;
+  if (op_has(o, "param")) {
+    op_vector(o);
+    load_param(o);
+    return;
+  }
+  Access x = access_of(o, 0);
+  Where w = op_where(o);
+  const PtxArg *a = op_arg(o, 1);
+  Spaces s;
+  Ref v[8];
+  if (w == IN_LOCAL) load_local(o, &x, local_offset(o, a), v);
+  else if (w == ANYWHERE && op_spaces(o, a, &s)) load_anywhere(o, &x, &s, v);
+  else load_from(o, &x, op_place(o, a, w), v);
+  for (int q = 0; q < x.n && x.wide; q++) op_set_half(o, x.reg, q, v[q]);
+  for (int q = 0; q < x.n && !x.wide; q++) {
+    op_set_wider(o, register_of(o, &x, q), v[q], x.type);
+  }
+}
+
+void row_store(PtxOp *o, int k) {
+  (void)k;
+  Access x = access_of(o, 1);
+  Where w = op_where(o);
+  const PtxArg *a = op_arg(o, 0);
+  Spaces s;
+  Ref v[8];
+  for (int q = 0; q < x.n; q++) {
+    v[q] = x.wide ? op_half(o, x.reg, q)
+                  : op_low(o, register_of(o, &x, q), x.type);
+  }
+  if (w == IN_LOCAL) store_local(o, &x, local_offset(o, a), v);
+  else if (w == ANYWHERE && op_spaces(o, a, &s)) {
+    each_space(o, &x, &s, v, store_there, 0);
+  } else {
+    store_to(o, &x, op_place(o, a, w), v);
+  }
+}

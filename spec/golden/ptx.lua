@@ -1,0 +1,259 @@
+--- The golden data of PTX instructions, files of the folder golden-ptx beside
+-- CUTELUA_GOLDEN_DIR: what a card computes, against what the simulator makes of
+-- the same text. A variant is a line: all of its cases must be equal, or the
+-- reader rejects its text by name.
+local cute = require "cute"
+local golden = require "spec.golden"
+local ptx = require "cutelua.ptx"
+
+local variants = {}
+
+-- ---- a kernel around the text of a variant ----
+
+local EACH = 8    -- bytes of an operand or result in the kernel's arguments
+local OWN = 256   -- bytes of a case's memory
+
+-- Bits of the register that a type is declared as, and of an element in memory.
+local function register_bits(type)
+  local n = math.tointeger(tonumber(type:match "^%a+(%d+)")) or 32
+  if type:match "^e%dm%dx2$" then return 16 end
+  if type:match "x2$" then n = 2 * n end
+  return math.max(n, type:match "^%a*8$" and 32 or 16)
+end
+
+local function memory_bits(type)
+  if type:match "^[bsu]8$" then return 8 end
+  return register_bits(type)
+end
+
+local function declare(add, types, letter)
+  for k, type in ipairs(types) do
+    local is = type == "pred" and "pred" or "b" .. register_bits(type)
+    add(".reg .%s %s%d;", is, letter, k - 1)
+  end
+end
+
+-- Bytes from a case's operands to the next one's: they begin where the widest
+-- access is aligned.
+local function operand_bytes(v) return (#v["in"] + 2) // 2 * 16 end
+
+local HEAD = [[
+.version 9.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 pin, .param .u64 pout, .param .u64 pmem)
+{
+.shared .align 16 .b8 all_shared[%d];
+.reg .b64 to_in, to_out, to_own, step;
+.reg .b32 thread, case_at, width, own_shared, word;
+.reg .pred there;
+ld.param.u64 to_in, [pin]; ld.param.u64 to_out, [pout];
+ld.param.u64 to_own, [pmem];
+mov.u32 thread, %%tid.x; mov.u32 case_at, %%ctaid.x; mov.u32 width, %%ntid.x;
+mad.lo.u32 case_at, case_at, width, thread;
+mul.wide.u32 step, case_at, %d; add.s64 to_in, to_in, step;
+mul.wide.u32 step, case_at, %d; add.s64 to_out, to_out, step;
+mul.wide.u32 step, case_at, %d; add.s64 to_own, to_own, step;
+mul.lo.u32 own_shared, thread, 64; mov.u32 word, all_shared;
+add.u32 own_shared, own_shared, word;]]
+
+local function load_operands(add, v)
+  for k, type in ipairs(v["in"]) do
+    if type == "pred" then
+      add("ld.global.b32 word, [to_in+%d]; setp.ne.b32 a%d, word, 0;",
+          (k - 1) * EACH, k - 1)
+    else
+      add("ld.global.b%d a%d, [to_in+%d];", register_bits(type), k - 1,
+          (k - 1) * EACH)
+    end
+  end
+  add("ld.global.b32 word, [to_in+%d]; setp.ne.b32 there, word, 0;",
+      #v["in"] * EACH)
+end
+
+-- Moves memory's words between registers and the place that [m] names.
+local function move_memory(add, v, place, first, last, store)
+  local at, types = 0, store and v["in"] or v.out
+  local space = place == "own_shared" and "shared" or "global"
+  for k = first, last do
+    local bits = memory_bits(types[k])
+    if store then add("st.%s.b%d [%s+%d], a%d;", space, bits, place, at, k - 1)
+    else add("ld.%s.b%d d%d, [%s+%d];", space, bits, k - 1, place, at) end
+    at = at + bits // 8
+  end
+end
+
+local function store_results(add, v)
+  for k, type in ipairs(v.out) do
+    if type == "pred" then
+      add("selp.b32 word, 1, 0, d%d; st.global.b32 [to_out+%d], word;", k - 1,
+          (k - 1) * EACH)
+    else
+      add("st.global.b%d [to_out+%d], d%d;", register_bits(type),
+          (k - 1) * EACH, k - 1)
+    end
+  end
+end
+
+--- The PTX of a kernel that computes a variant's cases, one a thread or a warp.
+function variants.text(v)
+  local lines = {HEAD:format(64 * 32, operand_bytes(v), #v.out * EACH,
+                             OWN)}
+  local function add(...) lines[#lines + 1] = string.format(...) end
+  declare(add, v["in"], "a")
+  declare(add, v.out, "d")
+  load_operands(add, v)
+  local body, memory = v.text, v.memory
+  local place = "to_own"
+  if memory then
+    if body:find "%f[%w]shared%f[%W]" then place = "own_shared" end
+    if memory[2] == 0 and place == "to_own" then place = "to_in" end
+    if place ~= "to_in" then
+      move_memory(add, v, place, 1, memory[1], true)
+    end
+    body = body:gsub("%[m%f[%]%+]", "[" .. place)
+               :gsub("%[a%f[%]%+]", "[to_in")
+  elseif v.kind ~= "warp" then
+    body = body:gsub("%f[%w]a;", "to_in;")
+  end
+  local together = v.op:find "^activemask"
+  if together then
+    add "mov.u32 word, %%lanemask_eq; and.b32 word, word, a0;"
+    add "setp.ne.b32 there, word, 0; mov.b32 d0, 0; @!there bra BACK;"
+  elseif v.kind == "warp" then
+    add "@!there bra OUT;"
+  end
+  lines[#lines + 1] = "{ " .. body .. " }"
+  if together then add "BACK: bar.warp.sync 0xffffffff;" end
+  if memory and memory[2] > 0 then
+    move_memory(add, v, place, #v.out - memory[2] + 1, #v.out, false)
+  end
+  store_results(add, v)
+  add "OUT: ret;\n}"
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- ---- words ----
+
+local function word(x)
+  local n = 0
+  for digit in tostring(x):gmatch "%x" do n = n << 4 | tonumber(digit, 16) end
+  return n
+end
+
+-- Word k of a list, of a lane where words are lists; nil: that lane is missing.
+local function pick(list, k, lane)
+  local x = list[k]
+  if type(x) ~= "table" then return x end
+  return x[lane]
+end
+
+local function fill(v, into, lanes)
+  local n, each = #v["in"], operand_bytes(v) // EACH
+  for c, case in ipairs(v.cases) do
+    for lane = 1, lanes do
+      local at = ((c - 1) * lanes + lane - 1) * each
+      for k = 1, n do
+        local x = pick(case, k, lane)
+        if x then into[at + k - 1] = word(x) end
+      end
+      local there = true
+      for k = 1, #v.out do
+        there = there and pick(v.results[c], k, lane) ~= nil
+      end
+      into[at + n] = there and 1 or 0
+    end
+  end
+end
+
+local function differing(v, from, lanes)
+  local n = #v.out
+  for c, want in ipairs(v.results) do
+    for lane = 1, lanes do
+      for k = 1, n do
+        local x = pick(want, k, lane)
+        local got = from[((c - 1) * lanes + lane - 1) * n + k - 1]
+        if x and got ~= word(x) then
+          return ("case %d, lane %d: result %d is %x, not %s"):format(
+            c, lane - 1, k, got, x)
+        end
+      end
+    end
+  end
+end
+
+-- The most threads of a block that divide the cases.
+local function block_of(n)
+  local block = math.min(n, 32)
+  while n % block ~= 0 do block = block - 1 end
+  return block
+end
+
+-- ---- a variant ----
+
+local function run(v)
+  local lanes = v.kind == "warp" and 32 or 1
+  local total = #v.cases * lanes
+  local from = cute.zeros({total * operand_bytes(v) // EACH}, cute.u64)
+  local to = cute.zeros({total * #v.out}, cute.u64)
+  local own = cute.zeros({total * OWN // 8}, cute.u64)
+  fill(v, from, lanes)
+  local block = lanes == 32 and 32 or block_of(total)
+  local k = ptx.ptx(variants.text(v)):kernel "k"
+  k(from, to, own):launch {grid = total // block, block = block,
+                           device = "sim:sm_90a"}
+  return to, lanes
+end
+
+--- The first result of each case of a variant with one thread a case.
+function variants.results(v)
+  local to, list = run(v), {}
+  for c = 1, #v.cases do list[c] = to[(c - 1) * #v.out] end
+  return list
+end
+
+--- Runs a variant. true: all cases are equal; false and the first that is not;
+-- "rejected" and the message with which the reader rejects it.
+function variants.check(v)
+  local ok, to, lanes = pcall(run, v)
+  if not ok then
+    local text = tostring(to)
+    if not text:find("bad-ptx", 1, true) then return false, text end
+    return "rejected", text:match "line %d+: ([^\n]*)"
+  end
+  local wrong = differing(v, to, lanes)
+  if wrong then return false, wrong end
+  return true
+end
+
+--- A form that ptxas rejects for sm_90a: what only a newer target has must be
+-- rejected with that target's name; of the others the reader may take some.
+function variants.rejected(v)
+  local types = {}
+  for k = 0, 3 do types[k + 1] = v.text:find("a" .. k) and "b32" or nil end
+  local case = {text = v.text, ["in"] = types, out = {"b32"}, op = v.op,
+                cases = {}, results = {}}
+  local ok, message = pcall(function()
+    local k = ptx.ptx(variants.text(case)):kernel "k"
+    local x = cute.zeros({64}, cute.u64)
+    k(x, x, x):trace {block = 1, arch = "sm_90a"}
+  end)
+  local named = tostring(message):find(v.later and "sm_100" or "bad-ptx", 1,
+                                       true)
+  if ok then return not v.later, "it is taken" end
+  return named ~= nil, tostring(message)
+end
+
+for _, file in ipairs {"float", "compare", "integer", "cvt", "memory",
+                       "warp"} do
+  golden.families[file] = true
+  golden.ops[file] = setmetatable({}, {__index = function()
+    return variants.check
+  end})
+end
+golden.families.rejected = true
+golden.ops.rejected = setmetatable({}, {__index = function()
+  return variants.rejected
+end})
+
+return variants

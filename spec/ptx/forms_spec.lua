@@ -1,0 +1,69 @@
+-- Random forms of instructions, made of the modifiers that the rows of
+-- core/ptx/rows.c list: the reader takes each, or rejects it by name.
+local cute = require "cute"
+local ptxdoc = dofile "tools/ptxdoc.lua"
+
+local FORMS = 600
+local ANY = {"a0", "b0", "h0", "p0", "!p0", "q0", "_", "5", "0f3F800000",
+             "0d3FF0000000000000", "%tid.x", "[b0]", "[in]", "[sm]", "[lo+4]",
+             "sm", "{a0, a1}", "{b0, b1}", "{a0, a1, a2, a3}", "a0|p0",
+             "p0|p1", "f0", "d0", "L"}
+local OF_WIDTH = {["8"] = {"a0", "h0", "b1"}, ["16"] = {"h0", "h1", "3"},
+                  ["32"] = {"a0", "a1", "f0", "40"},
+                  ["64"] = {"b0", "b1", "d0", "9"}, ["128"] = {"q0", "q1"},
+                  pred = {"p0", "p1", "!p0"}, x2 = {"a0", "a1"}}
+local PLACES = {"[in]", "[sm]", "[lo]", "[b0]", "[in+8]"}
+
+local HEAD = [[
+.version 9.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 pin) {
+.shared .align 16 .b8 sm[256];
+.local .align 16 .b8 lo[64];
+.reg .b32 a<4>; .reg .b64 b<2>; .reg .b128 q<2>; .reg .b16 h<2>;
+.reg .pred p<2>; .reg .f32 f<1>; .reg .f64 d<1>; .reg .b64 in;
+ld.param.u64 in, [pin];
+mov.b32 a0, 1; mov.b32 a1, 2; mov.b32 a2, 3; mov.b32 a3, 4;
+mov.b64 b0, in; mov.b64 b1, 5; mov.b16 h0, 1; mov.b16 h1, 2;
+setp.eq.u32 p0, a0, a1; setp.ne.u32 p1, a0, a1;
+mov.f32 f0, 0f3F800000; mov.f64 d0, 0d3FF0000000000000;
+]]
+
+local function pick(list) return list[math.random(#list)] end
+
+local function form(rows)
+  local row, takes = pick(rows), {}
+  for word in row.takes:gmatch "[^%s*]+" do takes[#takes + 1] = word end
+  local op, args = row.name, {}
+  for _ = 1, #takes > 0 and math.random(0, 4) or 0 do
+    op = op .. "." .. pick(takes)
+  end
+  local width = op:find "%d+x2" and "x2" or op:find "%.pred" and "pred"
+    or op:match "%.[busf]+(%d+)"
+  for k = 1, math.random(1, 5) do
+    args[k] = pick(math.random() < 0.75 and OF_WIDTH[width] or ANY)
+  end
+  if row.family == "memory" then
+    args[(op:find "^st" or op:find "^red") and 1 or 2] = pick(PLACES)
+  end
+  local guard = math.random() < 0.15 and "@p0 " or ""
+  return guard .. op .. " " .. table.concat(args, ", ") .. ";"
+end
+
+describe("a form of an instruction", function()
+  it("is taken or rejected by name", function()
+    math.randomseed(5)
+    local rows, x, taken = ptxdoc.rows(), cute.zeros({4096}, cute.u64), 0
+    for _ = 1, FORMS do
+      local text = form(rows)
+      local ok, message = pcall(function()
+        local module = cute.ptx(HEAD .. text .. "\nL: ret;\n}\n")
+        module:kernel "k"(x):trace {block = 32, arch = "sm_90a"}
+      end)
+      if ok then taken = taken + 1
+      else assert.matches("%[bad%-ptx%]", tostring(message), nil, nil, text) end
+    end
+    assert.is_true(taken > FORMS // 20)
+  end)
+end)

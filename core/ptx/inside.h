@@ -60,6 +60,7 @@ typedef struct PtxBuild {
   Ref local;              // memory of the thread, or 0
   int64_t *local_at;      // of each variable: its offset there
   int64_t local_bytes;
+  bool generic_shared, generic_local;  // there are generic addresses of these
   Ref carry;              // the condition code's carry, a variable, or 0
 } PtxBuild;
 
@@ -189,6 +190,9 @@ void local_memory(PtxBuild *b);  // lays it out
 // off: bytes, which need not be known.
 Ref local_load(PtxOp *o, DType t, Ref off);
 void local_store(PtxOp *o, Ref off, Ref v);
+
+// Global memory at a number.
+Place op_at_address(PtxOp *o, Ref at);
 
 // A generic address: whether it is in shared or local memory, and its offset
 // there. Elsewhere it is in global memory, `at`.

@@ -323,8 +323,6 @@ build = {
         "lua/cute/pipeline.lua",
       ["cute.pointer"] =
         "lua/cute/pointer.lua",
-      ["cute.ptx"] =
-        "lua/cute/ptx.lua",
       ["cute.smem"] =
         "lua/cute/smem.lua",
       ["cute.smemstruct"] =
@@ -511,6 +509,12 @@ build = {
         "lua/cutelua/program/watch.lua",
       ["cutelua.program.web"] =
         "lua/cutelua/program/web.lua",
+      ["cutelua.ptx"] =
+        "lua/cutelua/ptx/init.lua",
+      ["cutelua.ptx.launch"] =
+        "lua/cutelua/ptx/launch.lua",
+      ["cutelua.ptx.list"] =
+        "lua/cutelua/ptx/list.lua",
       ["cutelua.text.asm"] =
         "lua/cutelua/text/asm.lua",
       ["cutelua.text.columns"] =

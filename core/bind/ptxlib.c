@@ -116,6 +116,33 @@ static int l_variables(lua_State *L) {
   return 1;
 }
 
+// ptx_opcodes(module, entry) -> {opcode = {count, line, known}}
+static int l_opcodes(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const PtxModule *m = check_module(L, 1);
+  const PtxFunc *f = ptx_entry(cx, m, face_checkstr(L, 2));
+  lua_newtable(L);
+  for (uint32_t k = f->ins; k < f->ins + f->n_ins; k++) {
+    const PtxIns *i = &m->ins.p[k];
+    lua_Integer count = 0;
+    if (lua_getfield(L, -1, i->op) == LUA_TTABLE) {
+      lua_getfield(L, -1, "count");
+      count = lua_tointeger(L, -1);
+      lua_pop(L, 1);
+    } else {
+      lua_pop(L, 1);
+      lua_createtable(L, 0, 3);
+      face_set_int(L, "line", i->line);
+      face_set_bool(L, "known", ptx_models(i->op));
+      lua_pushvalue(L, -1);
+      lua_setfield(L, -3, i->op);
+    }
+    face_set_int(L, "count", count + 1);
+    lua_pop(L, 1);
+  }
+  return 1;
+}
+
 // ptx_entries(module) -> names
 static int l_entries(lua_State *L) {
   const PtxModule *m = check_module(L, 1);
@@ -183,7 +210,7 @@ static int l_translate(lua_State *L) {
     lua_pop(L, 1);
   }
   ptx_translate(cx, fn, m, f, bound, n, face_checkint(L, 4),
-                face_checkstr(L, 5));
+                face_checkstr(L, 5), lua_toboolean(L, 6));
   return 0;
 }
 
@@ -191,7 +218,7 @@ void ptxlib_open(lua_State *L) {
   static const luaL_Reg fns[] = {{"ptx_parse", l_parse},
     {"ptx_entry", l_entry}, {"ptx_entries", l_entries},
     {"ptx_translate", l_translate},
-    {"ptx_variables", l_variables}, {NULL, NULL}};
+    {"ptx_variables", l_variables}, {"ptx_opcodes", l_opcodes}, {NULL, NULL}};
   static const luaL_Reg methods[] = {{"__gc", l_gc}, {NULL, NULL}};
   face_newtype(L, MT_PTX, methods);
   lua_pop(L, 1);

@@ -29,7 +29,7 @@ typedef struct Frame {
   Block *block;
   ShapeBlock *graph;
   uint32_t n;
-  uint32_t *parent;    // of regions: the one around each
+  uint32_t *parent;    // for each region: the one around it
   Shape shape;
 } Frame;
 
@@ -191,7 +191,7 @@ static void find_rows(PtxBuild *b) {
 typedef struct Scan {
   Frame *fr;
   Def *def;
-  uint32_t block, at;  // of the instruction at hand
+  uint32_t block, at;  // the instruction at hand
   bool guarded;
 } Scan;
 
@@ -560,7 +560,7 @@ static Ref guard_of(PtxBuild *b, const PtxIns *i) {
 
 static void line_of(PtxBuild *b, const PtxIns *i, const char *file) {
   const PtxModule *m = b->m;
-  if (i->loc) {
+  if (i->loc && !b->ptx_lines) {
     const PtxLoc *l = &m->locs.p[i->loc - 1];
     for (size_t k = 0; k < m->files.n; k++) {
       if (m->files.p[k].index != l->file) continue;
@@ -571,6 +571,14 @@ static void line_of(PtxBuild *b, const PtxIns *i, const char *file) {
     }
   }
   ir_at(b->cx, b->fn, file, i->line);
+}
+
+// Closes a region. The IR's IFs have an ELSE each: the simulator relies on it.
+static void close_region(PtxBuild *b, bool has_else) {
+  Fn *fn = b->fn;
+  Ref head = fn->region.p[fn->region.n - 1];
+  if (!has_else && ir_get(fn, head)->op == OP_IF) ir_else(b->cx, fn);
+  ir_close(b->cx, fn);
 }
 
 static void instruction(PtxBuild *b, const PtxIns *i, const char *file) {
@@ -587,7 +595,7 @@ static void instruction(PtxBuild *b, const PtxIns *i, const char *file) {
     ir_open(b->cx, b->fn, (Ins){.op = OP_IF, .a = {p}});
   }
   row->emit(&o, row->k);
-  if (i->guard >= 0) ir_close(b->cx, b->fn);
+  if (i->guard >= 0) close_region(b, false);
   for (int k = 0; k < o.n; k++) {
     if (!(o.used >> k & 1)) {
       ptx_fail(b, "'%s' is not modelled: modifier .%s", i->op, o.mod[k]);
@@ -613,6 +621,8 @@ static void emit(Frame *fr, const char *file) {
   Fn *fn = b->fn;
   Ref next = 0;
   size_t depth = 0;
+  bool *has_else = NEW(cx, bool, fr->shape.n + 1);
+  memset(has_else, 0, fr->shape.n + 1);
   if (fr->shape.dispatch) {
     next = ir_emit(cx, fn, (Ins){.op = OP_VAR, .type = DT_I32,
                                  .a = {ir_int(cx, fn, DT_I32, 0)}});
@@ -649,10 +659,14 @@ static void emit(Frame *fr, const char *file) {
       depth++;
       break;
     }
-    case SHAPE_ELSE: ir_else(cx, fn); break;
+    case SHAPE_ELSE:
+      ir_else(cx, fn);
+      has_else[depth - 1] = true;
+      break;
     case SHAPE_END:
-      ir_close(cx, fn);
       depth--;
+      close_region(b, has_else[depth]);
+      has_else[depth] = false;
       break;
     case SHAPE_BREAK: {
       // the IR counts branches, too
@@ -686,9 +700,9 @@ static void emit(Frame *fr, const char *file) {
 
 void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                    const PtxBound *bound, size_t n, int64_t smem,
-                   const char *file) {
+                   const char *file, bool ptx_lines) {
   PtxBuild b = {.cx = cx, .fn = fn, .m = m, .f = f, .bound = bound,
-                .nbound = n};
+                .nbound = n, .ptx_lines = ptx_lines};
   b.slot = NEW(cx, PtxSlot, f->regs + 1);
   for (uint32_t r = 0; r < f->regs; r++) b.slot[r] = (PtxSlot){.home = -1};
   Frame fr = {.b = &b};
@@ -705,6 +719,16 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   objects(&b);
   variables(&b);
   emit(&fr, file);
+}
+
+bool ptx_models(const char *op) {
+  static const char *const flow[] = {"bra", "ret", "exit", NULL};
+  size_t n = strcspn(op, ".");
+  for (const char *const *f = flow; *f; f++) {
+    if (strlen(*f) == n && strncmp(op, *f, n) == 0) return true;
+  }
+  const PtxRow *row = ptxrow_find(op);
+  return op[0] == '.' || (row && row->emit);
 }
 
 void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,

@@ -5,26 +5,31 @@
 #include "ir/ir.h"
 #include "ptx/module.h"
 
-// What a parameter, or the bytes of one from `offset` on, is at this launch.
+// A parameter at this launch, or its bytes from `offset` on.
 typedef struct PtxBound {
   uint32_t offset;  // bytes from the first parameter's first byte
   uint32_t var;     // or PtxModule.vars + 1: a module's variable, whose mem is
   Ref mem;          // a pointer: its GMEM object, or a tensor map's; else 0
-  int64_t box;      // of a tensor map: bits that one copy moves
+  int64_t box;      // a tensor map's: bits that one copy moves
   Ref value;        // a scalar's value
   const char *bytes;  // or constant bytes
   uint32_t size;    // ... and how many
 } PtxBound;
 
 // Appends the body of entry f to fn, which is being traced. smem: bytes of
-// dynamic shared memory. Errors: ERR_PTX, whose message names the line; ERR_ARG
+// dynamic shared memory; ptx_lines: instructions get lines of the PTX, not
+// those of .loc. Errors: ERR_PTX, whose message names the line; ERR_ARG
 // for parameters that do not fit.
 void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                    const PtxBound *bound, size_t n, int64_t smem,
-                   const char *file);
+                   const char *file, bool ptx_lines);
 
 // The entry of that name, of that demangled name, or the only one that ends
 // so. Errors: ERR_PTX, listing the entries.
+// Reports whether an opcode's family is modelled; its modifiers may still be
+// rejected by a translation.
+bool ptx_models(const char *op);
+
 // Pushes onto `used` the module's .global and .const variables that f names.
 // Errors: ERR_PTX for those that cannot be passed.
 typedef VEC(uint32_t) PtxVars;

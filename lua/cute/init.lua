@@ -33,8 +33,6 @@ local PARTS = {
     kernel(name: string|function, opts?: table|function, func?: function)
     compile(kernel: kernel, arguments...) device(name?: string|device,
     arch?: string)]],
-  ["cute.ptx"] = [[
-    ptx(text: string) cuda(text: string, opts?: {arch define include options})]],
   ["cute.lang.raw"] = [[raw_kernel(text: string, opts?: table)]],
   ["cute.stream"] = [[
     stream(device?) event(device?) with_stream(stream, f: function,

@@ -19,6 +19,9 @@ local FUNCTIONS = {
       opts?: {budget name type})]]},
   {"cute.", "cutelua.program.diff", "diff(before, now)"},
   {"cute.", "cutelua.program.explain", "explain(f: function, out?: function)"},
+  {"cute.", "cutelua.ptx", [[
+    ptx(text: string)
+    cuda(text: string, opts?: {arch define include options})]]},
   {"cute.utils.", "cutelua.draw.print", [[
     print_latex(x, opts?: {color})
     print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})]]},

@@ -109,6 +109,11 @@ local function look_beside(name)
 end
 
 local function script_function(opt, name, env)
+  if name:find "%.ptx$" or name:find "%.cu$" then
+    return function(...)
+      return require "cutelua.ptx.launch".main(name, {...})
+    end
+  end
   look_beside(name)
   local text = read_script(name)
   if text:sub(1, 1) == "\27" then return assert(load(text, "@" .. name)) end
@@ -218,6 +223,8 @@ program.commands = {
   {"web", "[--port N]", "serves the workshop to a browser",
    run = plain "cutelua.program.web"},
   {"doc", "[names]", "describes names", run = plain "cutelua.doc"},
+  {"ptx", "FILE", "lists the entries of PTX and what is not modelled",
+   run = plain "cutelua.ptx.list"},
 }
 
 local function command_of(word)

@@ -98,11 +98,12 @@ local function with_variables(module, used, n, ...)
   return table.unpack(args, 1, n + #used)
 end
 
-local KERNEL = {smem = true}
+local KERNEL = {smem = true, lines = true}
 
 --- The entry of a module as a kernel.
 ---@param name string its mangled or plain name, or a unique suffix
----@param opts? table {smem: integer bytes of dynamic shared memory (0)}
+---@param opts? table {smem: integer bytes of dynamic shared memory (0), lines:
+-- string "ptx": reports name lines of the PTX, not of its source}
 function Module:kernel(name, opts)
   for k in pairs(opts or {}) do
     if not KERNEL[k] then sign.unknown("option", k, KERNEL) end
@@ -122,7 +123,8 @@ function Module:kernel(name, opts)
     for i, v in ipairs(used) do
       list[#list + 1] = {v.index, given[n + i], "variable", 0}
     end
-    core.ptx_translate(self.module, entry.name, list, smem, self.file)
+    core.ptx_translate(self.module, entry.name, list, smem, self.file,
+                       opts and opts.lines == "ptx" or false)
   end)
   if #used == 0 then return made end
   return setmetatable({}, {__index = made, __call = function(_, ...)
@@ -133,7 +135,7 @@ end
 --- A variable of the module, .global or .const, as a tensor of bytes; all
 -- launches of the module share it.
 ---@param name string
----@return tensor
+---@return cute.Tensor
 function Module:variable(name)
   local t = self.variables[name]
   if t then return t end
@@ -151,7 +153,7 @@ end
 function Module:entries() return core.ptx_entries(self.module) end
 
 sign.class("ptx module", Module, [[
-  kernel(name: string, opts?: {smem}) entries() variable(name: string)]],
+  kernel(name: string, opts?: {lines smem}) entries() variable(name: string)]],
            "file module variables")
 
 local function read(path)

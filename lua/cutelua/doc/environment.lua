@@ -72,6 +72,9 @@ return {
     ["for"] = "make golden"},
   {"CUTELUA_GOLDEN_HOPPER_DIR", "The golden data of Hopper; `golden-hopper` "
     .. "beside the others when absent.", ["for"] = "make golden"},
+  {"CUTELUA_GOLDEN_PTX_DIR", "The golden data of PTX instructions; "
+    .. "`golden-ptx` beside the others when absent.",
+    ["for"] = "make golden"},
   {"CUTELUA_NAMES_FILE", "The list of the Python DSL's names; "
     .. "`../shared/dsl-names.txt` when absent.", ["for"] = "make names"},
   {"CUTELUA_REFERENCE_DIR", "The reference results of benches; "

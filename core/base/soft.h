@@ -68,7 +68,7 @@ static inline Soft soft_unpack(int64_t u) {
 
 const char *soft_name(SoftOp op);
 
-// What one lane computes of zero-extended operands.
+// Computes one lane's result from zero-extended operands.
 uint64_t soft_eval(Soft s, const uint64_t x[3]);
 
 // One element of soft_eval: floats, conversions, integers.

@@ -52,31 +52,79 @@ static Ref atomic_word(PtxOp *o, AtomicKind kind, Place p, int64_t at,
   return all;
 }
 
-static void atomic_cas(PtxOp *o, Place p, uint32_t first, uint16_t flags) {
-  DType own = op_dtype(op_type(o, 0));
-  Ref cmp = op_operand(o, first + 1, own), v = op_operand(o, first + 2, own);
-  Ref was = atomic_one(o, AT_CAS, p, 0, v, cmp, flags);
-  if (first) op_result(o, was);
+// An atom or red taken apart.
+typedef struct Atomic {
+  AtomicKind kind;
+  int n;              // registers
+  uint32_t first;     // its address among the operands: red has no result
+  uint16_t flags;
+} Atomic;
+
+// Does it at a place; what was there comes into `was`.
+static void atomic_at(PtxOp *o, const Atomic *x, Place p, Ref was[8]) {
+  const PtxArg *v = op_arg(o, x->first + 1);
+  int bytes = op_type(o, 0).bits / 8;
+  if (x->kind == AT_CAS) {
+    DType own = op_dtype(op_type(o, 0));
+    Ref cmp = op_value(o, v, own), new = op_operand(o, x->first + 2, own);
+    was[0] = atomic_one(o, AT_CAS, p, 0, new, cmp, x->flags);
+    return;
+  }
+  for (int q = 0; q < x->n; q++) {
+    const PtxArg *a = x->n > 1 ? op_part(o, v, (uint32_t)q) : v;
+    was[q] = atomic_word(o, x->kind, p, (int64_t)q * bytes, a, x->flags);
+  }
+}
+
+static void set_all(PtxOp *o, const Atomic *x, const Ref *var, const Ref *v) {
+  for (int q = 0; q < x->n; q++) {
+    DType t = ir_type(o->b->fn, var[q]);
+    ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_VSET,
+                                      .a = {var[q], as(o, t, v[q])}});
+  }
+}
+
+// The same at a generic address, of shared or global memory.
+static void atomic_anywhere(PtxOp *o, const Atomic *x, const Spaces *s,
+                            Ref was[8]) {
+  PtxBuild *b = o->b;
+  Place own = {b->smem, s->in_shared}, other = op_at_address(o, s->at);
+  int64_t known;
+  if (ir_const(b->fn, s->shared, &known)) {
+    atomic_at(o, x, known ? own : other, was);
+    return;
+  }
+  DType t = unsigned_of(op_type(o, 0).bits);
+  Ref var[8];
+  for (int q = 0; q < x->n; q++) {
+    var[q] = ir_emit(b->cx, b->fn, (Ins){.op = OP_VAR, .type = (uint8_t)t,
+                                         .a = {number(o, t, 0)}});
+  }
+  ir_open(b->cx, b->fn, (Ins){.op = OP_IF, .a = {s->shared}});
+  atomic_at(o, x, own, was);
+  set_all(o, x, var, was);
+  ir_else(b->cx, b->fn);
+  atomic_at(o, x, other, was);
+  set_all(o, x, var, was);
+  ir_close(b->cx, b->fn);
+  for (int q = 0; q < x->n; q++) {
+    was[q] = ir_emit(b->cx, b->fn, (Ins){.op = OP_VGET, .type = (uint8_t)t,
+                                         .a = {var[q]}});
+  }
 }
 
 void row_atomic(PtxOp *o, int k) {
-  uint32_t first = k ? 0 : 1;  // red has no result
-  AtomicKind kind = atomic_kind(o);
-  int n = op_vector(o);
-  atomic_type(o, kind, n);
-  Place p = op_place(o, op_arg(o, first), op_where(o));
-  uint16_t flags = op_hints(o);
-  if (kind == AT_CAS) {
-    atomic_cas(o, p, first, flags);
-    return;
-  }
-  const PtxArg *d = op_arg(o, 0), *v = op_arg(o, first + 1);
+  Atomic x = {.kind = atomic_kind(o), .n = op_vector(o), .first = k ? 0 : 1};
+  atomic_type(o, x.kind, x.n);
+  Where w = op_where(o);
+  const PtxArg *a = op_arg(o, x.first), *d = op_arg(o, 0);
+  x.flags = op_hints(o);
+  Spaces s;
   Ref was[8];
-  for (int q = 0; q < n; q++) {
-    const PtxArg *a = n > 1 ? op_part(o, v, (uint32_t)q) : v;
-    was[q] = atomic_word(o, kind, p, q * op_type(o, 0).bits / 8, a, flags);
-  }
-  for (int q = 0; q < n && !k; q++) {
-    op_set(o, n > 1 ? op_part(o, d, (uint32_t)q) : d, was[q]);
+  if (w == IN_LOCAL) op_reject(o, "local memory");
+  if (w == ANYWHERE && op_spaces(o, a, &s)) atomic_anywhere(o, &x, &s, was);
+  else atomic_at(o, &x, op_place(o, a, w), was);
+  for (int q = 0; q < x.n && !k; q++) {
+    op_set(o, x.n > 1 ? op_part(o, d, (uint32_t)q) : d, was[q]);
   }
 }

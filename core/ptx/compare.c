@@ -108,7 +108,7 @@ void row_setp(PtxOp *o, int k) {
   op_set(o, op_part(o, d, 1), q);
 }
 
-// What set gives for true: all ones, or 1.0.
+// Returns the result of set for true: all ones, or 1.0.
 static Ref truth(PtxOp *o, DType t) {
   static const struct { DType t; int64_t one; } ones[] = {
     {DT_F16, 0x3c00}, {DT_BF16, 0x3f80}, {DT_F32, 0x3f800000}};

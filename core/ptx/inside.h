@@ -1,4 +1,4 @@
-// What the files of the PTX translation share.
+// Declarations that the files of the PTX translation share.
 #ifndef PTX_INSIDE_H
 #define PTX_INSIDE_H
 
@@ -28,7 +28,7 @@ typedef struct PtxSlot {
 // in them: the simulator reads these fastest.
 typedef struct PtxPool {
   DType type;
-  int bits;         // of a register
+  int bits;         // width of a register
   int64_t n;        // registers
   Ref mem;
 } PtxPool;
@@ -42,24 +42,25 @@ typedef struct PtxBuild {
   const PtxFunc *f;
   const PtxBound *bound;
   size_t nbound;
-  PtxSlot *slot;          // of each register
-  Ref *object;            // of each bound pointer: its bytes
+  PtxSlot *slot;          // one for each register
+  Ref *object;            // bytes of each bound pointer
   PtxPool pool[POOLS];
   int pools;
-  const PtxRow **row;     // of each instruction of the function, or NULL
-  bool *waits;            // of PtxModule.ins: a try_wait that is tried again
-                          // until it is true
+  const PtxRow **row;     // one for each instruction, or NULL
+  bool *waits;            // for each of PtxModule.ins: a try_wait that is
+                          // tried again until it is true
   const char *mma_text;   // the last MMA instruction that was looked up
   int mma;                // ... its atom
   Ref viewed[8];          // op_view's latest results, the newest first
   Ref smem;               // the CTA's shared memory as bytes, or 0
-  int64_t *shared;        // of each variable: its offset in shared memory, -1
+  int64_t *shared;        // each variable's offset in shared memory, or -1
   const PtxIns *at;       // the instruction being translated
   bool ptx_lines;         // not those of .loc
   int64_t reduced;        // the word of barrier.red in shared memory, or -1
   Ref local;              // memory of the thread, or 0
-  int64_t *local_at;      // of each variable: its offset there
+  int64_t *local_at;      // each variable's offset there
   int64_t local_bytes;
+  bool generic_shared, generic_local;  // there are generic addresses of these
   Ref carry;              // the condition code's carry, a variable, or 0
 } PtxBuild;
 
@@ -69,7 +70,7 @@ typedef struct PtxOp {
   PtxBuild *b;
   const PtxIns *i;
   const PtxArg *arg;      // i->args of them
-  char text[160];         // of the opcode, its points made NULs
+  char text[160];         // the opcode, its points made NULs
   const char *mod[PTX_MODS];
   int n;
   uint32_t used;          // a bit a modifier
@@ -79,13 +80,13 @@ typedef struct PtxOp {
   int types;
 } PtxOp;
 
-// What there is to do for an opcode.
+// A row of the table of opcodes.
 struct PtxRow {
   const char *name;   // its first words: "ld", "cp.async.bulk"
   uint8_t dsts;       // operands that it writes, the first ones
   bool homes;         // it may take registers as they are
   void (*emit)(PtxOp *o, int k);  // NULL: rejected
-  int k;              // what tells rows of one function apart
+  int k;              // number that tells rows of one function apart
   const char *takes;  // the modifiers behind the name, types among them
   const char *note;   // "": exact; else the bound, or why it is rejected
 };
@@ -175,7 +176,7 @@ typedef enum Where {
 // the CTA's own.
 enum { RANK_BIT = 24 };
 Where op_where(PtxOp *o);
-// What [a] is, in the state space that the opcode says.
+// Returns the place of [a] in a state space.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
 
 // Caches, order and scope among the modifiers, as Ins.flags.
@@ -189,6 +190,9 @@ void local_memory(PtxBuild *b);  // lays it out
 // off: bytes, which need not be known.
 Ref local_load(PtxOp *o, DType t, Ref off);
 void local_store(PtxOp *o, Ref off, Ref v);
+
+// Global memory at a number.
+Place op_at_address(PtxOp *o, Ref at);
 
 // A generic address: whether it is in shared or local memory, and its offset
 // there. Elsewhere it is in global memory, `at`.

@@ -25,9 +25,19 @@ static DType narrowest(const PtxBuild *b) {
   return unsigned_of(bits);
 }
 
+// Finds whether the function makes generic addresses of shared or local memory.
+static void find_generic(PtxBuild *b) {
+  for (uint32_t k = 0; k < b->f->n_ins; k++) {
+    const char *op = b->m->ins.p[b->f->ins + k].op;
+    if (strncmp(op, "cvta.shared", 11) == 0) b->generic_shared = true;
+    if (strncmp(op, "cvta.local", 10) == 0) b->generic_local = true;
+  }
+}
+
 void local_memory(PtxBuild *b) {
   const PtxModule *m = b->m;
   int64_t at = 0;
+  find_generic(b);
   b->local_at = NEW(b->cx, int64_t, m->vars.n + 1);
   for (uint32_t k = b->f->var; k < b->f->var + b->f->vars; k++) {
     const PtxVar *v = &m->vars.p[k];
@@ -107,21 +117,11 @@ static Ref is_in(PtxOp *o, Ref at, Where space) {
   return op2(o, OP_LT, off, number(o, DT_U64, (int64_t)1 << 32));
 }
 
-// Is the space one of those that generic addresses of this function reach?
-static bool reaches(const PtxBuild *b, Where space) {
-  const char *name = space == IN_SHARED ? "cvta.shared" : "cvta.local";
-  for (uint32_t k = 0; k < b->f->n_ins; k++) {
-    const char *op = b->m->ins.p[b->f->ins + k].op;
-    if (strncmp(op, name, strlen(name)) == 0) return true;
-  }
-  return false;
-}
-
 bool op_spaces(PtxOp *o, const PtxArg *a, Spaces *s) {
   PtxBuild *b = o->b;
   const PtxArg *base = a->kind == PTX_A_ADDRESS ? &b->m->args.p[a->part] : a;
-  bool shared = b->smem && reaches(b, IN_SHARED);
-  bool local = b->local && reaches(b, IN_LOCAL);
+  bool shared = b->smem && b->generic_shared;
+  bool local = b->local && b->generic_local;
   if (op_root(o, base) >= 0 || (!shared && !local)) return false;
   Ref no = number(o, DT_BOOL, 0);
   s->at = op_value(o, base, DT_I64);

@@ -210,7 +210,7 @@ static void store_local(PtxOp *o, const Access *x, Ref off, const Ref v[8]) {
   }
 }
 
-static Place at_address(PtxOp *o, Ref at) {
+Place op_at_address(PtxOp *o, Ref at) {
   Mem m = {.type = DT_U8, .align = 1, .count = -1};
   return (Place){ir_at_address(o->b->cx, o->b->fn, m, at),
                  number(o, DT_I64, 0)};
@@ -248,7 +248,7 @@ static void load_there(PtxOp *o, const Access *x, const Spaces *s, Where w,
   else if (w == IN_SHARED) {
     load_from(o, x, (Place){o->b->smem, s->in_shared}, v);
   } else {
-    load_from(o, x, at_address(o, s->at), v);
+    load_from(o, x, op_at_address(o, s->at), v);
   }
   for (int q = 0; q < x->n; q++) {
     ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_VSET, .a = {var[q], v[q]}});
@@ -261,7 +261,7 @@ static void store_there(PtxOp *o, const Access *x, const Spaces *s, Where w,
   else if (w == IN_SHARED) {
     store_to(o, x, (Place){o->b->smem, s->in_shared}, v);
   } else {
-    store_to(o, x, at_address(o, s->at), v);
+    store_to(o, x, op_at_address(o, s->at), v);
   }
 }
 

@@ -21,12 +21,12 @@ typedef enum PtxKind { PTX_B, PTX_U, PTX_S, PTX_F, PTX_P, PTX_OTHER } PtxKind;
 typedef struct PtxType {
   uint8_t kind;   // PtxKind
   uint8_t lanes;  // 1; 2 or 4 for .v2 and .v4 variables
-  uint16_t bits;  // of a lane; 1 for .pred, 0 for PTX_OTHER
+  uint16_t bits;  // width of a lane; 1 for .pred, 0 for PTX_OTHER
 } PtxType;
 
 // A variable, a parameter, or a range of registers `%r<n>`.
 typedef struct PtxVar {
-  const char *name;  // of a range: the prefix
+  const char *name;  // for a range: the prefix
   PtxType type;
   uint8_t space;     // PtxSpace
   bool external;     // .extern: dynamic shared memory, or another module's
@@ -76,7 +76,7 @@ typedef struct PtxArg {
 typedef struct PtxIns {
   const char *op;       // "ld.global.v4.f32", interned
   const char *label;    // of a .callprototype, .branchtargets; else NULL
-  uint32_t line;        // of the text
+  uint32_t line;        // line of the text
   uint32_t loc;         // PtxModule.locs + 1; 0: none
   int32_t guard;        // a predicate's register, -1: none
   bool guard_not;
@@ -111,7 +111,7 @@ typedef struct PtxReg {
 typedef struct PtxFunc {
   const char *name;
   bool entry, body;
-  uint32_t line, end;         // of its head and its closing brace
+  uint32_t line, end;         // lines of its head and its closing brace
   uint32_t param, params;     // PtxModule.vars
   uint32_t ret, rets;         // PtxModule.vars: results of a .func
   uint32_t ins, n_ins;        // PtxModule.ins

@@ -28,7 +28,7 @@ Ref op_as(PtxOp *o, DType t, Ref a) {
   int64_t v;
   if (ir_type(b->fn, a) == t) return a;
   const Ins *i = ir_get(b->fn, a);
-  if (i->op == OP_BITCAST) {  // of one: of what that is of
+  if (i->op == OP_BITCAST) {  // take the operand of that one
     a = i->a[0];
     if (ir_type(b->fn, a) == t) return a;
   }

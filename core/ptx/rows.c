@@ -108,7 +108,8 @@ static const PtxRow rows[] = {
   {"st", 0, false, row_store, 0, "v2 v4 v8 " MEMORY " " ANY_TYPE,
    ".volatile is .relaxed.sys"},
   {"atom", 1, false, row_atomic, 0, "add min max and or xor exch cas inc dec "
-   "noftz v2 v4 v8 " MEMORY " b128 " BITS " " WORDS " " FLOATS " acq_rel", ""},
+   "noftz v2 v4 v8 " MEMORY " b128 " BITS " " WORDS " " FLOATS " acq_rel",
+   ".b128 is rejected"},
   {"red", 0, false, row_atomic, 1, "add min max and or xor inc dec noftz v2 "
    "v4 v8 " MEMORY " " BITS " " WORDS " " FLOATS " acq_rel", ""},
   {"prefetch", 0, false, row_nothing, 0, EVERYTHING, "does nothing"},

@@ -29,7 +29,7 @@ typedef struct Frame {
   Block *block;
   ShapeBlock *graph;
   uint32_t n;
-  uint32_t *parent;    // of regions: the one around each
+  uint32_t *parent;    // for each region: the one around it
   Shape shape;
 } Frame;
 
@@ -191,7 +191,7 @@ static void find_rows(PtxBuild *b) {
 typedef struct Scan {
   Frame *fr;
   Def *def;
-  uint32_t block, at;  // of the instruction at hand
+  uint32_t block, at;  // the instruction at hand
   bool guarded;
 } Scan;
 
@@ -727,7 +727,8 @@ bool ptx_models(const char *op) {
   for (const char *const *f = flow; *f; f++) {
     if (strlen(*f) == n && strncmp(op, *f, n) == 0) return true;
   }
-  return op[0] == '.' || ptxrow_find(op) != NULL;
+  const PtxRow *row = ptxrow_find(op);
+  return op[0] == '.' || (row && row->emit);
 }
 
 void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,

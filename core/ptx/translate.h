@@ -5,12 +5,12 @@
 #include "ir/ir.h"
 #include "ptx/module.h"
 
-// What a parameter, or the bytes of one from `offset` on, is at this launch.
+// A parameter at this launch, or its bytes from `offset` on.
 typedef struct PtxBound {
   uint32_t offset;  // bytes from the first parameter's first byte
   uint32_t var;     // or PtxModule.vars + 1: a module's variable, whose mem is
   Ref mem;          // a pointer: its GMEM object, or a tensor map's; else 0
-  int64_t box;      // of a tensor map: bits that one copy moves
+  int64_t box;      // a tensor map's: bits that one copy moves
   Ref value;        // a scalar's value
   const char *bytes;  // or constant bytes
   uint32_t size;    // ... and how many

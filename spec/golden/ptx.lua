@@ -199,7 +199,7 @@ local function run(v)
   local own = cute.zeros({total * OWN // 8}, cute.u64)
   fill(v, from, lanes)
   local block = lanes == 32 and 32 or block_of(total)
-  local k = ptx.ptx(variants.text(v)):kernel "k"
+  local k = cute.ptx(variants.text(v)):kernel "k"
   k(from, to, own):launch {grid = total // block, block = block,
                            device = "sim:sm_90a"}
   return to, lanes
@@ -234,7 +234,7 @@ function variants.rejected(v)
   local case = {text = v.text, ["in"] = types, out = {"b32"}, op = v.op,
                 cases = {}, results = {}}
   local ok, message = pcall(function()
-    local k = ptx.ptx(variants.text(case)):kernel "k"
+    local k = cute.ptx(variants.text(case)):kernel "k"
     local x = cute.zeros({64}, cute.u64)
     k(x, x, x):trace {block = 1, arch = "sm_90a"}
   end)

@@ -96,6 +96,18 @@ describe("a generic address", function()
       end)
   end)
 
+  it("takes atomics of shared and of global memory", function()
+    each(run([[
+      mov.u64 s, all; cvta.shared.u64 s, s;
+      mul.wide.u32 u, t, 4; add.s64 s, s, u;
+      mov.b32 x, 1000; st.b32 [s], x;
+      setp.eq.u32 p, n, 1; selp.b64 g, in, s, p;
+      atom.add.u32 x, [g], 5; ld.b32 y, [g]; add.s32 x, x, y;
+      st.global.b32 [out], x;]],
+      function(k) return k % 2 end),
+      function(k) return k % 2 == 0 and 2005 or 7 end)
+  end)
+
   it("tells its space", function()
     each(run([[
       mov.u64 l, own; cvta.local.u64 l, l; mov.u64 s, all;

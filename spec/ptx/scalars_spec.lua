@@ -125,8 +125,7 @@ end
 
 local function sign(x) return x > 0 and 1 or x < 0 and -1 or 0 end
 
--- Of exact results, each in double precision without an error: how a float
--- compares with it.
+-- Comparisons of a float with an exact result, which double precision holds.
 local OPS = {
   add = {"%s.f32 d0, a0, a1;", 10, function(a, b)
     return function(r) return sign(a + b - r) end

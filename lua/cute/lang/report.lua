@@ -28,6 +28,8 @@ report.world = {
 --- One suggestion per kind, where one fits every error of that kind.
 report.suggestions = {
   ["bad-notation"] = "write shapes as (2,(4,8)) and layouts as shape:stride",
+  ["bad-ptx"] = "docs/ptx.md lists the opcodes and modifiers that the reader "
+    .. "takes",
   ["inadmissible"] = "print both operands, or run the call in "
     .. "cute.explain(function() ... end)",
   ["misaligned"] = "use a narrower copy, or pad the layout so that every "

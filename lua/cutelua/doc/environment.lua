@@ -58,6 +58,8 @@ return {
   {"CUTE_OUT", "The output folder of specs.", ["for"] = "specs"},
   {"CUTE_SANITIZED", "Set if the program is built with sanitizers.",
     ["for"] = "specs"},
+  {"CUTE_GRAPHS", "How many random control flows of PTX are compared.",
+    ["for"] = "specs"},
   {"CUTE_KIT", "Set: specs run without busted, from the kit.",
     ["for"] = "make gpu"},
   {"CUTELUA_ALL", "Set: the long versions of some specs run.",
@@ -72,6 +74,9 @@ return {
     ["for"] = "make golden"},
   {"CUTELUA_GOLDEN_HOPPER_DIR", "The golden data of Hopper; `golden-hopper` "
     .. "beside the others when absent.", ["for"] = "make golden"},
+  {"CUTELUA_GOLDEN_PTX_DIR", "The golden data of PTX instructions; "
+    .. "`golden-ptx` beside the others when absent.",
+    ["for"] = "make golden"},
   {"CUTELUA_NAMES_FILE", "The list of the Python DSL's names; "
     .. "`../shared/dsl-names.txt` when absent.", ["for"] = "make names"},
   {"CUTELUA_REFERENCE_DIR", "The reference results of benches; "

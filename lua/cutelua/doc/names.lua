@@ -19,7 +19,7 @@ local names = {}
 -- or the modules whose functions are cute's own. Names of lua/cute/meta belong
 -- to the banners there.
 local TOPICS = {
-  {"Kernels", modules = "cute.lang.kernel cute.lang.raw cutelua.debug "
+  {"Kernels", modules = "cute.lang.kernel cute.lang.raw cutelua.debug cutelua.ptx "
     .. "cute.lang.devices cutelua.analyses.call "
     .. "cutelua.analyses.prepared"},
   {"Loops, branches, variables",

@@ -156,9 +156,9 @@ sign.class("ptx module", Module, [[
   kernel(name: string, opts?: {lines smem}) entries() variable(name: string)]],
            "file module variables")
 
-local function read(path)
+local function read(path, name)
   local f, why = io.open(path, "rb")
-  if not f then core.fail("io", why) end
+  if not f then core.fail("io", ("%s: %s"):format(name, why)) end
   local text = f:read "a"
   f:close()
   return text
@@ -174,7 +174,7 @@ end
 ---@return cute.PtxModule
 function ptx.ptx(text)
   if text:find "\n" then return module(text, "=ptx") end
-  return module(read(text), "@" .. text)
+  return module(read(text, "cute.ptx"), "@" .. text)
 end
 
 local CUDA = {include = true, define = true, arch = true, options = true}
@@ -191,7 +191,9 @@ function ptx.cuda(text, opts)
     if not CUDA[k] then sign.unknown("option", k, CUDA) end
   end
   local file = "=cuda"
-  if not text:find "\n" then file, text = "@" .. text, read(text) end
+  if not text:find "\n" then
+    file, text = "@" .. text, read(text, "cute.cuda")
+  end
   local list = {"-lineinfo", "-default-device"}
   for _, folder in ipairs(opts.include or {}) do
     list[#list + 1] = "-I" .. folder

@@ -1,5 +1,6 @@
--- Calls that are known: what they hand to kernels without Lua is what Lua hands
--- to them, of a driver that tells the parameters of launches.
+-- Repeated calls of cute.ops take a fast path without Lua. The specs compare
+-- the kernel parameters of that path with those of Lua's path, by a fake driver
+-- that prints the parameters of launches.
 local fake = require "spec.gpu.fake"
 local support = require "spec.support"
 
@@ -129,8 +130,8 @@ local CASES = {
     function f(i) ops.gemm(A[i], W[i], {scale_b = S, out = D}) end]],
 }
 
--- Code that changes something between calls f(1), f(2) ...: which kernels they
--- launch, by letters.
+-- Code that changes something between calls f(1), f(2) ...; the letters say
+-- which calls launch the same kernel.
 local CHANGES = {
   ["a string that the epilogue compares"] = {"AABBA", [[
     local A, B = new(nil, 64, 64), new(nil, 64, 64)
@@ -204,8 +205,7 @@ local CHANGES = {
     function f(i) ops.gemm(A, B, C[i], {out = D}) end]]},
 }
 
--- Standard output, and the launches that the driver was told of, in the parts
--- that "-" separates.
+-- Returns standard output, and the launches that the driver saw, split at "-".
 local function run(code, more)
   local env = {FAKE_PARAMS = "1"}
   for k, v in pairs(more or {}) do env[k] = v end
@@ -250,7 +250,7 @@ describe("calls that are known", function()
     end)
   end
 
-  -- Which kernels lines of launches are of: "ABA".
+  -- Returns one letter per launch line, by kernel: "ABA".
   local function letters(lines)
     local seen, n, out = {}, 0, {}
     for i, line in ipairs(lines) do
@@ -339,7 +339,7 @@ describe("calls that are known", function()
     for i = 1, 2 do  -- the driver's own stream waits for these
       local line, list = first[i], {}
       for word in line:gmatch "%S+" do list[#list + 1] = word end
-      for k = 8, 9 do  -- work and turns
+      for k = 8, 9 do  -- work counters and turn counters
         assert.is_nil(seen[list[k]])
         seen[list[k]] = true
       end
@@ -410,15 +410,16 @@ describe("calls that are known", function()
       h:launch()
       g:update(f)
       g:launch()]])
-    -- this driver only tells of kernels: what sets counts to 0, of each graph
+    -- the fake driver only prints kernels; finds the memset that zeroes the
+    -- counts of each graph
     assert.equal("2\t2\n", out)
     local owner = {}
-    for i = 3, 5 do  -- of two graphs, and of the stream behind them
+    for i = 3, 5 do  -- of two graphs, and of the stream after them
       assert.equal(i == 5 and 6 or 3, #parts[i])
       for k = 1, 2 do
         local words = {}
         for word in parts[i][k]:gmatch "%S+" do words[#words + 1] = word end
-        for at = 8, 9 do  -- work and turns
+        for at = 8, 9 do  -- work counters and turn counters
           assert.equal(i, owner[words[at]] or i)
           owner[words[at]] = i
         end

@@ -1,5 +1,5 @@
--- Operations on tensors without elements, as NumPy and PyTorch define them; the
--- expectations are what these answer.
+-- Operations on tensors without elements. The expected results are those of
+-- NumPy and PyTorch.
 local cute = require "cute"
 local support = require "spec.support"
 
@@ -11,7 +11,7 @@ local function with(o)
   return o
 end
 
--- A tensor in words: type, layout, elements.
+-- Describes a tensor: type, layout, elements.
 local function said(t)
   local words = {}
   for i = 0, cute.size(t) - 1 do words[#words + 1] = tostring(t(i)) end
@@ -169,7 +169,8 @@ describe("ops.gemm of nothing", function()
     end
     check("bf16 (2,3):(3,1) 1.0 1.0 2.0 2.0 3.0 3.0; f32 (2):(1) 6.0 6.0; "
       .. "f32 (1):(0) 0.0", ops.gemm(T(2, 0), T(3, 0), with {epilogue = f}))
-    -- rows of no columns: the reduction that has elements is of nothing
+    -- rows without columns: the reduction over them has elements, each of an
+    -- empty set
     check("bf16 (0,3):(3,1) ; f32 (0):(1) ; f32 (3):(1) 0.0 0.0 0.0; "
       .. "f32 (1):(0) 1.0; f16 (0,3):(3,1) ", ops.gemm(T(0, 8), T(3, 8),
       with {epilogue = function(acc, at)

@@ -1,5 +1,6 @@
 -- Epilogues of cute.ops.gemm against plain Lua, on every family of kernels:
--- vectors and matrices, further results, reductions, dropout, captured values.
+-- vectors and matrices, additional results, reductions, dropout, captured
+-- values.
 local choose = require "cute.ops.choose"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -16,8 +17,8 @@ local function matrix(shape, dtype, seed)
                     "k")
 end
 
--- {M, N, K, type, device}: gemm_sm90 both ways round, gemm_sm80,
--- gemm_skinny, gemm_splitk, gemm_simt; ragged and not, batches.
+-- {M, N, K, type, device}: gemm_sm90 in both orientations, gemm_sm80,
+-- gemm_skinny, gemm_splitk, gemm_simt; partial tiles and whole ones, batches.
 local CASES = {
   {"gemm_sm90", 129, 264, 128, "bf16", "sim:sm_90a"},
   {"gemm_sm90 as D^T", 300, 8, 64, "bf16", "sim:sm_90a"},
@@ -30,8 +31,9 @@ local CASES = {
   {"gemm_simt", 131, 9, 7, "f32", "sim:sm_80", 3},
 }
 
--- f(A, B, call, batches): call(o, want) runs with options o, compares D with
--- want(batch, i, j, sum), and gives D and what else there is.
+-- Calls f(A, B, call, batches) for each family. call(o, want) runs with options
+-- o, compares D with want(batch, i, j, sum), and returns D and the other
+-- results.
 local function each_family(what, f, gpu)
   for n, c in ipairs(CASES) do
     local name, M, N, K, dtype, device, batches = table.unpack(c, 1, 7)
@@ -58,7 +60,7 @@ local function each_family(what, f, gpu)
   end
 end
 
--- Element i of the last mode of v, of batch l.
+-- Returns element i of v's last mode, in batch l.
 local function element(v, l, i)
   if cute.rank(v) == 1 then return v(i) end
   return v(v.shape[1] == 1 and 0 or l, i)
@@ -156,7 +158,7 @@ end
 
 describe("an epilogue", function()
   it("has the functions of networks", function()
-    local erf = function(x)  -- Abramowitz and Stegun 7.1.26, 1.5e-7
+    local erf = function(x)  -- Abramowitz and Stegun 7.1.26, error 1.5e-7
       local t = 1 / (1 + 0.3275911 * math.abs(x))
       local y = 1 - (((((1.061405429 * t - 1.453152027) * t) + 1.421413741) * t
         - 0.284496736) * t + 0.254829592) * t * math.exp(-x * x)
@@ -503,7 +505,7 @@ end)
 -- Dropout
 ---------------------------------------------------------------------------
 
--- Philox4x32-10 by its paper.
+-- Philox4x32-10 as in its paper.
 local function philox(c, k)
   local mask = 0xffffffff
   local k0, k1 = k[1], k[2]
@@ -650,7 +652,7 @@ describe("an epilogue that is wrong", function()
       local i, j = at:coords()
       return not i:lt(j) and acc or -acc
     end)
-    -- one that is a result, or that a choice is made by, is used
+    -- a value counts as used if it is a result or selects one
     gemm(P, Q, {device = "sim:sm_80", epilogue = function(acc)
       local up = acc:gt(0)
       return cute.where(up, acc, 0), up
@@ -690,14 +692,14 @@ describe("matrices that an epilogue reads", function()
   local M, N, K = 200, 136, 72
   local A, B = matrix {M, K}, matrix({N, K}, nil, 2)
 
-  -- Of the kernel for such a call: how many maps it has.
+  -- Returns how many tensor maps the kernel for such a call has.
   local function maps(C, o)
     o.device, o.dtype = "sim:sm_90a", cute.f32
     local text = cute.ops.explain(A, B, C, o):trace():cuda()
     return select(2, text:gsub("const __grid_constant__ TensorMap", ""))
   end
 
-  -- A matrix like D of this order: rows `far` elements apart.
+  -- Returns a matrix in D's layout, with rows `far` elements apart.
   local function like_D(far, first)
     local t = matrix({M, N}, "bf16", 5)
     local b = cute.zeros({M * far + first}, cute.bf16)
@@ -710,7 +712,7 @@ describe("matrices that an epilogue reads", function()
   end
 
   it("come by TMA where it reaches them", function()
-    -- rows at multiples of 16 bytes; not; from another address; columns
+    -- rows at multiples of 16 bytes; other rows; another address; columns
     local turned = cute.make_tensor(matrix({N, M}, "bf16", 6).iterator,
                                     cute.make_layout({M, N}, {1, M}))
     for i, case in ipairs {{like_D(136, 0), 4}, {like_D(137, 0), 3},
@@ -737,7 +739,7 @@ describe("matrices that an epilogue reads", function()
     assert.equal(5, maps(C, o))
     assert.is_nil(ops.differs(A, B, gemm(A, B, C, o), want))
     assert.equal(4, maps(C, {beta = 2}))
-    -- D^T, whose C is C^T
+    -- D^T, with C^T for C
     local thin = matrix({8, K}, nil, 3)
     local c = matrix({M, 8}, nil, 4)
     assert.is_nil(ops.differs(A, thin, gemm(A, thin, c, {device = "sim:sm_90a",
@@ -793,7 +795,7 @@ describe("matrices that an epilogue reads", function()
 end)
 
 describe("what an epilogue is chosen for", function()
-  -- The tile, and whether warpgroups take turns.
+  -- Returns the tile, and whether warpgroups alternate (pingpong).
   local function chosen(m, n, k, o)
     local A, B = cute.empty({m, k}, cute.bf16), cute.empty({n, k}, cute.bf16)
     o.device = "sim:sm_90a"

@@ -1,5 +1,5 @@
--- cute.ops.gemm: random sizes, strides, types and batches against sums in plain
--- Lua; what it chooses, and what it refuses.
+-- cute.ops.gemm against sums in plain Lua: random sizes, strides, types and
+-- batches; the chosen kernels; rejected calls.
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"
@@ -24,7 +24,7 @@ local TYPES = {
 
 local SIZES = {1, 2, 3, 8, 15, 16, 17, 33, 64, 70, 100, 129}
 
--- A problem of this number: operands, options, and what D is.
+-- Returns a random problem: operands, options, and the expected D.
 local function problem(number)
   local pick = ops.random(number)
   local types = TYPES[number % #TYPES + 1]
@@ -36,7 +36,7 @@ local function problem(number)
     if pick(4) > 0 then table.insert(a, 1, pick(3) > 0 and extent or 1) end
     if pick(4) > 0 then table.insert(b, 1, pick(3) > 0 and extent or 1) end
   end
-  -- modes were put in front together: shorter lists have the last ones
+  -- modes were prepended together: shorter lists have the last ones
   for _, x in ipairs {a, b} do
     for i = 1, #x - 2 do
       if x[i] ~= 1 then x[i] = d[#d - #x + i] end
@@ -214,7 +214,7 @@ describe("ops.gemm", function()
                               true), e.text)
   end)
 
-  -- C as it is, and what it stands for.
+  -- C in each accepted form, and what it broadcasts to.
   local function check_C(device)
     local M, N, K = 33, 24, 64
     local A, B = matrix {M, K}, matrix({N, K}, nil, 2)
@@ -251,7 +251,7 @@ describe("ops.gemm", function()
     check_C "gpu"
   end)
 
-  -- Is this one product of so many rows, and right?
+  -- Checks that a call is one product of `rows` rows, and right.
   local function check_rows(rows, A, B, C, o, want)
     o.device, o.dtype = "sim:sm_90a", cute.f32
     local e = cute.ops.explain(A, B, C, o)
@@ -271,7 +271,7 @@ describe("ops.gemm", function()
     check_rows(30, A, B, nil, {epilogue = function(acc, at)
       return acc + at:col(bias) - at:tile(R), acc:to(cute.f16)
     end}, function(l, i, j, sum) return sum + bias(j) - ops.at(R, l, i, j) end)
-    -- where it matters in which batch a row is, or how far they are apart
+    -- calls where the batch of a row, or the distance of rows, matters
     check_rows(5, A, matrix({2, 1, 24, 64}, nil, 2), nil, {})
     check_rows(5, A, B, nil, {epilogue = function(acc, at)
       return acc, at:row_reduce("sum", acc)
@@ -353,8 +353,9 @@ describe("ops.gemm", function()
     end
   end)
 
-  -- Every candidate for doubles on a device, K divided or not, of operands in
-  -- these layouts (1: A's columns, 2: B's); in sums that f32 would round.
+  -- Tries every candidate for doubles on a device, with and without split-K,
+  -- for operands in these layouts (1: A's columns, 2: B's), with sums that f32
+  -- would round.
   local function doubles(device, layouts, epilogue)
     local m, n, k, seen = 20, 24, 203, {}
     local function operand(rows, columns, across, seed)
@@ -620,7 +621,7 @@ end)
 describe("ops.explain", function()
   it("takes shorter tiles of bytes that come one by one, and is right",
      function()
-    -- type, K, elements between rows of A and of B, K of a tile
+    -- type, K, row strides of A and B, K of a tile
     for _, c in ipairs {{"i8", 131, 131, 131, 64}, {"i8", 128, 132, 131, 128},
                         {"i8", 128, 130, 129, 64}, {"i8", 132, 132, 132, 128},
                         {"e4m3", 131, 131, 131, 128},
@@ -656,7 +657,7 @@ describe("what ops.gemm runs", function()
   end)
 end)
 
--- A first call takes half a second, and most of it goes with the text.
+-- A first call takes half a second, most of it in proportion to the text.
 describe("the text of a kernel", function()
   local function new(t, ...)
     return cute.make_tensor(cute.empty({1}, t).iterator,
@@ -697,7 +698,7 @@ describe("the text of a kernel", function()
       assert.equal(each, select(2, text:gsub("#pragma unroll 16", "")))
       return each, lines(text)
     end
-    -- 8 parts of a tile: a loop of them where products take long
+    -- 8 parts of a tile: a loop over them where products take long
     local each, long = counted(2048)
     assert.is_true(each == 8 and long < 1100, long)
     each, long = counted(4096)
@@ -719,7 +720,7 @@ describe("the text of a kernel", function()
     assert.equal(128, (loads("arg4", function(acc, at)
       return acc + at:tile(R)
     end)))
-    -- reductions are of whole tiles
+    -- reductions take whole tiles
     assert.equal(16, (loads("arg4", function(acc, at)
       local y = acc + at:col(bias)
       return y, at:row_reduce("sum", y)
@@ -756,7 +757,7 @@ describe("the text of a kernel", function()
                  threads(1020, "i8")})
     assert.truthy(text_of(1024, 1024, 1023, "bf16"):find(
       "__launch_bounds__(256, 2)", 1, true))
-    -- and where f32's blocks are alone on their multiprocessors
+    -- also where f32's blocks are alone on their multiprocessors
     assert.same({256, 128}, {threads(1024, "f32", 1024),
                              threads(4096, "f32", 4096)})
   end)
@@ -848,7 +849,8 @@ describe("ops.gemm refuses", function()
     refuses("out shares memory with C", A, B, Y, {device = "sim", out = Z})
     refuses("out 2 shares memory with out 1", A, B, {device = "sim",
       out = {Y, Y}, epilogue = function(acc) return acc, acc end})
-    -- what an epilogue reads may be out itself, not another part of it
+    -- an epilogue may read the same elements of `out` that it writes, not
+    -- others
     local R = cute.make_tensor(b, cute.make_layout({32, 16}, {16, 1}))
     local bias = cute.make_tensor(b, cute.make_layout {16})
     local after = cute.make_tensor(R.iterator + 16, R.layout)

@@ -1,5 +1,6 @@
--- cute.ops.grouped_gemm: groups of rows of any numbers, one behind the other or
--- masked, by both families of kernels, against plain Lua; lists; what is wrong.
+-- cute.ops.grouped_gemm against plain Lua: groups of any number of rows,
+-- concatenated or masked, by both families of kernels; lists of problems; wrong
+-- calls.
 local cute = require "cute"
 local grouped = require "spec.grouped"
 local kernels = require "spec.kernels"
@@ -16,7 +17,7 @@ local function right(c)
   end
 end
 
--- Cases of every kind, small.
+-- Small cases of every kind.
 local CASES = {
   {form = "rows", sizes = {70, 0, 1, 130, 64}, N = 72, K = 96, skip = 3},
   {form = "masked", sizes = {70, 0, 1, 130, 64}, N = 72, K = 96, most = 130},
@@ -162,7 +163,7 @@ describe("what is wrong with groups", function()
     refuses("offsets are of f32; i32 or i64 is needed", A, B,
       cute.zeros({3}, cute.f32), {device = "sim"})
     refuses("offsets is nil; a tensor is needed", A, B)
-    for _ = 1, 2 do  -- also of a call that is known
+    for _ = 1, 2 do  -- also on a repeated call
       refuses("offsets[2] is 11: 0 to 10 rows are possible", A, B,
               ends(0, 5, 11), {device = "sim"})
       refuses("offsets[2] is 4, behind 5: groups follow each other", A, B,
@@ -206,7 +207,7 @@ describe("what is wrong with groups", function()
   end)
 
   it("leaves operands in peace on a device that nobody asks", function()
-    -- the kernels themselves, which offsets of any kind must not lead astray
+    -- calls the kernels directly: no offsets may lead them out of bounds
     local o = {{0, 700, 5, 10}, {-3, 4, 4, 1 << 40}, {9, 2, 1, 3},
                {-1, -2, -3, -4}}
     for _, family in ipairs {"gemm_sm90", "gemm_sm80"} do
@@ -233,7 +234,8 @@ describe("lists of products", function()
     assert.same({}, grouped_gemm({}, {device = "sim"}))
   end)
 
-  -- Products of these extents on a device: the first that is wrong, in words.
+  -- Runs products of these extents on a device, and describes the first wrong
+  -- one.
   local function wrong(shapes, device, o)
     local list, made = {}, {}
     for i, s in ipairs(shapes) do
@@ -264,7 +266,7 @@ describe("lists of products", function()
     end)
     gemm.gemm = own
     assert.is_true(ok, why)
-    -- others go one by one
+    -- other lists run one product after the other
     assert.is_nil(wrong({{9, 7, 5}, {64, 64, 64}}, "sim:sm_90a", {}))
     assert.is_nil(wrong(SHAPES, "sim:sm_80", {}))
   end)

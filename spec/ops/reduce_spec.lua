@@ -1,5 +1,5 @@
--- cute.ops.reduce against plain Lua: all operations, which modes go, any
--- strides and types; where blocks share a place; what it refuses.
+-- cute.ops.reduce against plain Lua: all operations, any reduced modes, strides
+-- and types; results that several blocks contribute to; rejected calls.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -22,7 +22,8 @@ local function gone_of(rank, by)
   return gone
 end
 
--- Reductions of X in Lua: {[place] = by operation}, and the extents that stay.
+-- Returns reductions of X in Lua, {[position] = value by operation}, and the
+-- remaining extents.
 local function right(X, by)
   local shape = {}
   for m = 1, cute.rank(X) do shape[m] = cute.size(X.shape[m]) end
@@ -184,8 +185,8 @@ describe("cute.ops.reduce", function()
 end)
 
 describe("cute.ops.reduce", function()
-  -- Where the largest, or smallest, of each place of X is, in plain Lua: rows
-  -- of `many` elements get(place, k) each.
+  -- Returns in plain Lua the index of the largest, or smallest, element at each
+  -- position of the result: rows of `many` elements get(place, k) each.
   local function first_of(op, places, many, get)
     local list = {}
     for p = 0, places - 1 do
@@ -217,7 +218,7 @@ describe("cute.ops.reduce", function()
       local op = i % 3 == 0 and "argmin" or "argmax"
       local worst = op == "argmax" and (float and -math.huge or LEAST[dtype])
         or (float and math.huge or MOST[dtype])
-      -- what is planted at (row, column) beside elements that are all alike
+      -- elements planted at (row, column) among equal ones
       local fills = {{worst, {}}, {1, {}}, {worst, {{7, 300, 1}, {60, 659, 1},
                                                     {60, 2, 1}}}}
       if float then

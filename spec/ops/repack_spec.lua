@@ -1,6 +1,6 @@
--- Products whose matrices are moved for Hopper's kernel, as
--- cute.ops.family.repack has it: random ones beside plain Lua, what is moved
--- and what stays, what is said of it, and what else calls ask for.
+-- Products whose matrices are repacked for the Hopper kernel
+-- (cute.ops.family.repack): random ones against plain Lua, which operands are
+-- repacked, the explanation, and the other kinds of calls.
 local calls = require "cute.ops.calls"
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
@@ -14,7 +14,8 @@ local tuned = require "cute.ops.tuned"
 
 local SIM = "sim:sm_90a"
 
--- The best candidate of a call that moves something, its problem and the call.
+-- Returns the best candidate of a call that repacks an operand, its problem and
+-- the call.
 local function moved(A, B, C, o)
   local p, list, call = offers(A, B, o, C)
   for _, c in ipairs(list) do
@@ -24,7 +25,7 @@ end
 
 local function none() end
 
--- What it gives.
+-- Returns its result.
 local function run(A, B, C, o)
   local c, p, call = moved(A, B, C, o)
   return plans.new(p, c, call):run(call, none)
@@ -34,7 +35,7 @@ local function rows(shape, dtype, seed)
   return ops.tensor(ops.random(seed), shape, dtype, seed, "k")
 end
 
--- A tensor of that layout, from element `first` of its memory on.
+-- Returns a tensor of that layout, from element `first` of its memory on.
 local function laid(shape, stride, dtype, seed, first)
   local l = cute.make_layout(shape, stride)
   local b = core.buffer(dtype, cute.cosize(l) + (first or 0))
@@ -54,7 +55,8 @@ local TYPES = {{"bf16", "bf16", "f32"}, {"f16", "f16", "f16"},
   {"f32", "f32", "f32", tf32 = true}, {"i8", "u8", "i32"},
   {"e4m3", "e5m2", "f32"}, {"bf16", "i8", "f32"}, {"f16", "e4m3", "f32"}}
 
--- Options of a product, a C, and what D is by its sums: by kind.
+-- Options of a product, a C, and the expected D as a function of its sums, by
+-- kind.
 local ENDINGS = {
   [0] = function(pick, shape, d)
     return {out = ops.tensor(pick, shape, d)}, nil, plain
@@ -171,10 +173,10 @@ describe("what is moved", function()
         {rows(good, "e4m3", 1), laid({48, 64}, {1, 48}, "e4m3", 2), "B"},
         {rows(good, "bf16", 1), rows({48, 64}, "i8", 2), "B as bf16"},
         {rows(odd, "f16", 1), rows({45, 67}, "e5m2", 2), "A, B as f16, D"},
-        -- columns of 16 bits are TMA's, but for where they begin
+        -- TMA accepts the columns of 16 bits, except for their first address
         {laid(good, {1, 72}, "bf16", 1), laid({48, 64}, {1, 49}, "bf16", 2),
          "B"},
-        -- one matrix of each for all stays one
+        -- an operand shared by all batches is repacked once
         {laid({3, 70, 64}, {0, 67, 1}, "bf16", 1), rows({3, 48, 64}, "bf16", 2),
          "A"},
         {laid({2, 3, 70, 64}, {70 * 67, 0, 67, 1}, "bf16", 1),
@@ -245,7 +247,7 @@ describe("moving matrices", function()
       local e = cute.ops.explain(c[1], c[1], o)
       for _, r in ipairs(e.refused) do assert.not_equal("moved", r[1]) end
     end
-    -- what stands against gemm_sm90 then
+    -- why gemm_sm90 does not apply then
     local e = cute.ops.explain(rows({3, 5, 67}, "bf16", 1),
       rows({3, 48, 67}, "bf16", 2), {device = SIM, gated = true,
         epilogue = function(x, y) return x * y end})
@@ -334,7 +336,7 @@ describe("moving matrices", function()
     ops.each_of({20, 160}, function(c)
       assert.equal(D(table.unpack(c)), E(table.unpack(c)))
     end)
-    -- again, with changed operands, and others
+    -- again, with changed operands and with others
     X:fill(1)
     B:fill(0.5)
     assert.equal(320, cute.ops.gemm(X, B, o)(19, 159))

@@ -1,5 +1,5 @@
--- Results beside a reference and a GPU: what differs, where, and who wrote it;
--- sizes that show what square ones hide.
+-- Results compared with a reference and with a GPU: which elements differ, and
+-- which line wrote them; sizes that reveal faults that square ones hide.
 local check = require "cutelua.check"
 local compare = require "cutelua.check.compare"
 local cute = require "cute"
@@ -18,7 +18,8 @@ local function ints(...)
   return cute.tensor(list, cute.i32):with_shape(t)
 end
 
--- y = 2 x, eight elements a thread; thread 37 of the launch has one wrong.
+-- y = 2 x, eight elements a thread; with `bad`, one element of thread 37 is
+-- wrong.
 local line
 local function twice(bad)
   return cute.kernel("twice", function(x, y)
@@ -46,7 +47,7 @@ local function verdict(bad, more)
   local o = {grid = 2, block = 32, reference = reference, gpu = false}
   for k, v in pairs(more or {}) do o[k] = v end
   local v = twice(bad)(x, y):check(o)
-  assert.equal(0, y(301))  -- memory is as it was
+  assert.equal(0, y(301))  -- memory is restored
   return v
 end
 
@@ -70,7 +71,7 @@ describe("a reference", function()
     assert.same({0, 1}, {v.compared[2].count, v.compared[1].count})
     assert.same({7, 1, 5}, {v.compared[1].first.coord[1],
                             v.compared[1].first.got, v.compared[1].first.want})
-    assert.equal(1, x(7))  -- memory is as it was
+    assert.equal(1, x(7))  -- memory is restored
   end)
 
   it("shows the first wrong element, who wrote it, and the box of all",
@@ -184,7 +185,7 @@ local function unary(f)
   end)
 end
 
--- A card that runs `other` in a kernel's place, or fails.
+-- Simulates a GPU that runs `other` in a kernel's place, or fails.
 local function pretend(other, f)
   local gpu, elsewhere = compare.gpu, kernel.elsewhere
   compare.gpu = function()
@@ -278,7 +279,7 @@ describe("a GPU", function()
         y[arch.atomic_add(c.iterator, 1)] = arch.thread_idx()
       end)
     end)
-    local v = pretend(nil, function()  -- whose launch would fail
+    local v = pretend(nil, function()  -- a launch on it would fail
       return ticket(cute.zeros({1}, cute.i32), cute.zeros({2}, cute.i32))
         :check {grid = 1, block = 64}
     end)
@@ -338,9 +339,9 @@ end)
 
 local TM, TN = 16, 32
 
--- y = 2 x, a block for each tile of rows m and columns n. raster(b, tiles of m,
--- of n) says which tile is block b's; inside(row, column, m, n) which elements
--- there are.
+-- y = 2 x, one block for each tile of rows m and columns n. raster(b, tiles of
+-- m, of n) returns block b's tile; inside(row, column, m, n) tells which
+-- elements exist.
 local function tiled(raster, inside)
   return cute.kernel("tiled", function(x, y, m, n)
     local i, j = raster(arch.block_idx(), (m + TM - 1) // TM,
@@ -409,7 +410,7 @@ describe("sizes of its own choice", function()
     assert.matches("ok at 64x64, 1x64, 48x64", tostring(v))
   end)
 
-  -- Tiles in columns of two, as blocks that share L2 take them: the columns
+  -- Tiles in columns of two, in the order of blocks that share L2: the columns
   -- are as high as the matrix is wide.
   it("show a raster that a square hides #long", function()
     local v = at_sizes(tiled(function(b, _, tiles_n)
@@ -430,7 +431,7 @@ describe("sizes of its own choice", function()
     assert.equal("ok", v.sizes[1].verdict)
     assert.equal("bug", of_size(v, 256, 238).verdict)
     assert.equal("out-of-bounds", of_size(v, 256, 238).of.fault.kind)
-    local wrong = of_size(v, 1, 256)  -- columns that are left
+    local wrong = of_size(v, 1, 256)  -- the remaining columns
     assert.equal("bug", wrong.verdict)
   end)
 

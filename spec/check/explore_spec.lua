@@ -1,5 +1,5 @@
--- Every schedule: random programs beside all interleavings of them, enumerated
--- in plain Lua; what is a bug in one order only; our kernels.
+-- Systematic schedules: random programs against all of their interleavings,
+-- enumerated in plain Lua; bugs in only one schedule; our kernels.
 local cute = require "cute"
 local planted = require "spec.planted"
 local hopper = require "spec.hopper"
@@ -20,7 +20,8 @@ end
 -- Random programs
 ---------------------------------------------------------------------------
 
--- What an operation does to memory m, a list: what it gives; nil: it waits.
+-- Effect of an operation on memory m, a list: returns its result, or nil while
+-- it waits.
 local MEANS = {
   add = function(m, o) m[o.at] = m[o.at] + o.v return m[o.at] - o.v end,
   exch = function(m, o)
@@ -50,8 +51,8 @@ local EMIT = {
 
 local NAMES = {"add", "add", "exch", "load", "store", "cas"}
 
--- Two or three warps of a few operations; `unless`: it is done only where what
--- the one before gave is even; kept: results are seen.
+-- Returns two or three warps of a few operations; `unless`: the operation runs
+-- only if the previous result is even; kept: results are stored.
 local function program(random)
   local warps = {}
   for w = 1, random(2, 3) do
@@ -65,8 +66,8 @@ local function program(random)
   return warps
 end
 
--- All states of a program; calls each with the last ones, or where nobody can
--- go on. step(state, warp) gives the next state, or nil.
+-- Enumerates all states of a program; calls each with the final ones and the
+-- deadlocked ones. step(state, warp) returns the next state, or nil.
 local function enumerate(state, n, step, key, each)
   local seen = {}
   local function visit(s)
@@ -97,7 +98,7 @@ local function flat(s)
     .. table.concat(s.pc, ",") .. ";" .. table.concat(s.last, ",")
 end
 
--- How many results the interleavings of a program have.
+-- Returns the number of results of a program's interleavings.
 local function results_of(warps)
   local start = {m = {0, 0}, out = {}, pc = {}, last = {}}
   for i = 1, 9 do start.out[i] = 0 end
@@ -142,8 +143,8 @@ end
 -- Random programs that all do alike
 ---------------------------------------------------------------------------
 
--- So many do the same operations, with what the one before gave added to their
--- numbers; who got `bad` in the end does something else.
+-- Returns a program of identical warps: each operation adds the previous result
+-- to its numbers; a warp whose last result is `bad` does something else.
 local function alike(random)
   local ops = {n = random(2, 4), bad = random(0, 3)}
   for k = 1, random(1, ops.n < 3 and 3 or 2) do
@@ -153,7 +154,8 @@ local function alike(random)
   return ops
 end
 
--- How many results the interleavings have, and whether anybody gets `bad`.
+-- Returns the number of results of the interleavings, and whether a warp's last
+-- result is `bad`.
 local function alike_results(ops)
   local start = {m = {0, 0}, pc = {}, last = {}, out = {}}
   for w = 1, ops.n do start.pc[w], start.last[w] = 1, 0 end
@@ -210,7 +212,7 @@ local function barrier_program(random)
   return warps
 end
 
--- How many results there are, and in how many nobody can go on.
+-- Returns the number of results, and how many of them are deadlocks.
 local function phases_of(warps)
   local start = {lack = warps.count, phase = 0, out = {}, pc = {}}
   for i = 1, 9 do start.out[i] = 0 end
@@ -272,8 +274,8 @@ local function randomly(n, f)
   end
 end
 
--- Is what was told no matter of results: arrivals that nothing orders, or that
--- are left; numbers that are drawn again?
+-- Reports whether a fault says nothing about results: unordered or unused
+-- arrivals; tickets drawn twice.
 local function is_misuse(v)
   local f = v.fault
   return f and (f.kind == "mbarrier" or f.message:find "draws a number")
@@ -520,8 +522,8 @@ describe("a verdict", function()
   end)
 end)
 
--- Warp 0 fills a ring of tiles that two others sum; each asks with try_wait
--- for the next stage before it is at it.
+-- Warp 0 fills a ring of tiles that two others sum; each tests the next stage
+-- with try_wait before it gets there.
 local function ring(flaw)
   local Group = cute.pipeline.CooperativeGroup
   local agent = cute.pipeline.Agent.Thread
@@ -558,8 +560,8 @@ local function ring(flaw)
   end)
 end
 
--- Two warps of each block draw the rows that they write; one writes none
--- (flaw) if it draws the last one.
+-- Two warps of each block draw the rows that they write. With `flaw`, a warp
+-- that draws the last row writes nothing.
 local function draws(flaw)
   return cute.kernel("draws", function(y)
     local tid, b = arch.thread_idx(), arch.block_idx()

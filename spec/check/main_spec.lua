@@ -1,4 +1,4 @@
--- `cutelua check`: verdicts as text and JSON, schedules kept and run again,
+-- `cutelua check`: verdicts as text and JSON, saved and replayed schedules,
 -- exit codes.
 local cute = require "cute"
 local json = require "cutelua.text.json"
@@ -95,7 +95,7 @@ describe("cutelua check", function()
     assert.matches("^check: kernel k: incomplete\n.*not covered: a run was "
       .. "stopped: seconds = 1 is the bound\n" .. LATE, out)
     assert.equal("1", out:match(LATE))
-    out = of(2000, 200)  -- one is short, but there are 200 changes
+    out = of(2000, 200)  -- one run is short, but there are 200 edits
     assert.matches("needed.*unknown.*\n  not all were looked at: no time was "
       .. "left\n", out)
     out = of(2000, 1)  -- many launches
@@ -196,7 +196,7 @@ end
       return {select(2, out:gsub("kernel last: ok", "")), code}, out
     end
     assert.same({1, 0}, count("1"))
-    assert.same({2, 0}, count("2"))  -- the counter was not put back
+    assert.same({2, 0}, count("2"))  -- the counter was not restored
     assert.same({1, 0}, count("5", "i32", "reset"))
     assert.same({5, 0}, count("5", "f32"))
     assert.same({15, 0}, count("15"))

@@ -1,9 +1,10 @@
--- Faults of one operand (spec/operands.lua): what the surgeon proposes.
+-- Faults of one operand (spec/operands.lua): the repairs that the search
+-- proposes.
 local operands = require "spec.operands"
 local support = require "spec.support"
 
 describe("the surgeon, of one wrong operand,", function()
-  -- Over all faults, or those that are silent: results alone show them.
+  -- Runs over all faults, or over the silent ones: only results reveal them.
   local function over(silent, refer)
     local n, mended, first, right, lost = 0, 0, 0, 0, {}
     for i, f in ipairs(operands.FAULTS) do

@@ -1,7 +1,7 @@
--- The surgeon: what of our kernels' synchronisation is needed, and whether
--- what was taken out is put in again. spec/faults/repair/ has bugs, and the
--- lines that it proposes. The whole set: CUTELUA_ALL=1,
--- SPEC_SECONDS=3600 and SPECS=spec/check/surgeon_spec.lua make test.
+-- The repair search: which synchronization of our kernels is necessary, and
+-- whether removed synchronization is put back. spec/faults/repair/ has bugs,
+-- and the lines that the search proposes. The whole set: CUTELUA_ALL=1,
+-- SPEC_SECONDS=3600 and SPECS=spec/check/repair_spec.lua make test.
 local check = require "cute.check"
 local core = require "cute.core"
 local cute = require "cute"
@@ -99,7 +99,7 @@ describe("the surgeon", function()
       assert.is_truthy(n.words:find "cp_async_wait_group%(1%)"
         or n.words:find "sync_threads")
     end
-    list = needs(32)  -- kernels/gemm_sm80, one tile: no stage is filled again
+    list = needs(32)  -- kernels/gemm_sm80, one tile: no stage is refilled
     assert.same({"needed", "needed", "not needed", "not needed"},
                 {list[1].need, list[2].need, list[3].need, list[4].need})
   end)
@@ -169,7 +169,7 @@ describe("the surgeon", function()
   end)
 end)
 
--- Of two barriers one is enough; the third is of no use.
+-- Of the first two barriers one is enough; the third is unnecessary.
 local function three(x, y)
   local t = arch.thread_idx()
   local s = cute.make_smem_tensor(cute.f32, cute.make_layout(128))
@@ -279,7 +279,7 @@ describe("the surgeon", function()
   end)
 
   it("says why the time of a launch is unknown", function()
-    -- The model runs one block alone, which waits for the other one.
+    -- The model runs one block alone, although it waits for the other one.
     local function meet(x, c)
       local t, b = arch.thread_idx(), arch.block_idx()
       x[b * 32 + t] = t
@@ -330,7 +330,7 @@ describe("the surgeon", function()
                    tostring(v))
     assert.matches("^measured in turns, ", needs.gain.how)
     assert.is_true(needs.gain.without > 0 and needs.gain.with > 0)
-    local k = cute.kernel("k", function(x)  -- not what it would do again
+    local k = cute.kernel("k", function(x)  -- differs from a repetition
       x[arch.thread_idx()] = x[arch.thread_idx()] + 1
       arch.sync_threads()
     end)

@@ -1,10 +1,11 @@
--- The arguments of kernels: any number of any kind, and what is refused.
+-- The arguments of kernels: any number of any kind, and rejected ones.
 local cute = require "cute"
 local support = require "spec.support"
 local message = support.message
 
--- A function of the parameters a1 to an (those past 180, and with `dots` all,
--- come in "...") that adds up what its arguments stand for.
+-- Returns a function of the parameters a1 to an that adds the numbers its
+-- arguments represent. Parameters past 180, and with `dots` all of them, come
+-- in "...".
 local function adder(n, dots)
   local names, all = {}, {}
   for i = 1, dots and 0 or math.min(n, 180) do names[i] = "a" .. i end
@@ -21,8 +22,8 @@ local function adder(n, dots)
   return load(text, "=adder")
 end
 
--- What an argument may be: make(i) gives it and what it counts as; in the
--- kernel, see(argument) gives that back.
+-- Kinds of arguments: make(i) returns the argument and its number; in the
+-- kernel, see(argument) returns that number.
 local function same(a) return a end
 local KINDS = {
   {make = function(i) return i, i end, see = same},
@@ -46,7 +47,8 @@ local KINDS = {
    see = function(a) return a.bits end},
 }
 
--- n arguments, the first of kind number `from`, or all of that kind.
+-- Launches with n arguments, the first of kind number `from`; all have that
+-- kind unless `mixed`.
 local function check(n, from, mixed, dots)
   local function kind(i) return KINDS[(from + (mixed and i or 0)) % #KINDS + 1]
   end

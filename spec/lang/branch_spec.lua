@@ -1,13 +1,14 @@
 -- luacheck: ignore 241 512 (tables only written, branches left at once)
--- Branches that give values, and those that are the body of a `for`: beside
--- plain Lua, the text of the form with functions, and what is refused. What
--- random ones change is loop_carried_random_spec's.
+-- Branches that return values, and branches as the body of a `for`: results
+-- against plain Lua, the text against the form with functions, and rejected
+-- forms. Random changes in branches are in loop_carried_random_spec.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 
 
--- What f(out, i, ...) of n threads writes to n elements; text of the program.
+-- Returns what f(out, i, ...) of n threads writes to n elements, and the text
+-- of the program.
 local function run(n, f, ...)
   local out = cute.zeros({n}, cute.i32)
   local k = cute.kernel("k", function(o, ...)

@@ -1,6 +1,6 @@
--- How deep things nest: regions of a kernel, sums of an address, layouts behind
--- layouts. None of it takes of C's stack for each level, or there is a limit:
--- the programs run with a stack of 64 KB.
+-- Deep nesting: regions of a kernel, sums of an address, chains of layouts.
+-- Either no level takes C stack, or there is a limit: the programs run with a
+-- stack of 64 KB.
 local support = require "spec.support"
 
 local PROGRAM = [[

@@ -1,10 +1,11 @@
--- What is kept of launches: counters on the simulator, a time on a GPU (here on
--- a driver that keeps books: 2 ms, and 1 for each element between two events).
+-- The history of launches: counters on the simulator, times on a GPU. A fake
+-- driver stands in for the GPU: 2 ms, and 1 ms for each element between two
+-- events.
 local cute = require "cute"
 local fake = require "spec.gpu.fake"
 local history = require "cute.lang.history"
 
--- The driver knows axpy by its name.
+-- The driver recognizes axpy by its name.
 local CODE = [[
   local cute = require "cute"
   local runs = require "cute.lang.history"

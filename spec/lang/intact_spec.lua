@@ -1,5 +1,5 @@
--- A kernel that goes on behind an error: whatever a public function raises
--- inside a pcall, the function being traced is the same one afterwards.
+-- A kernel that continues after an error: a public function may raise any error
+-- inside pcall, and the function being traced stays the same.
 local cute = require "cute"
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
@@ -9,7 +9,7 @@ local MODULES = {"cute.arch", "cute.ops", "cute.pipeline", "cute.utils",
   "cute.hopper",
   "cute.npy", "cutelua.draw", "cute.testing"}
 
--- Those that write on standard output.
+-- Functions that write to standard output.
 local PRINTS = {help = true, doc = true, draw = true}
 
 local function functions()
@@ -35,7 +35,8 @@ local function functions()
   return list
 end
 
--- One trace that calls f with each of these; the name it has at the end.
+-- Traces once and calls f with each of these; returns the function's name at
+-- the end.
 local function name_after(f)
   local after
   pcall(function()

@@ -1,5 +1,5 @@
--- cute.break_if, cute.return_if and cute.func: what comes out of what is left,
--- how the text reads, what the simulator says of threads that are gone.
+-- cute.break_if, cute.return_if and cute.func: values after an early exit, the
+-- emitted text, and the simulator's reports about threads that have exited.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local T = require "spec.values"
@@ -8,7 +8,7 @@ local raises = require "spec.support".raises
 
 local run = kernels.run
 
--- The emitted text of f for a block of 32, without its head.
+-- Returns the emitted text of f for a block of 32, without its head.
 local function text_of(f, ...)
   local program = cute.kernel("k", f)(...):trace {block = 32}
   return program, program.source:gsub("%s*//[^\n]*", "")

@@ -1,7 +1,8 @@
--- Names that lines assign, against tokens: another way through the same text.
+-- Names that lines assign, compared with a second algorithm that works on
+-- tokens.
 local lex = require "cute.lang.lex"
 
--- Names before the `=` at t[i].
+-- Returns the names before the `=` at t[i].
 local function names_before(t, i, names)
   repeat
     i = i - 1

@@ -1,5 +1,5 @@
--- Lua tables as data: what the reader takes is what Lua makes of it, and what
--- is more than data is refused.
+-- Lua tables as data: the reader returns what Lua itself evaluates, and rejects
+-- anything that is not data.
 local literal = require "cute.lang.literal"
 local tuned = require "cute.ops.tuned"
 
@@ -15,7 +15,8 @@ local WORDS = {"1", "-7", "0x1F", "2.5", "-1e300", "0x.8p4", "true", "false",
 local SPACE = {"", " ", "\n", "\t-- a comment\n", " --\n "}
 local function space() return SPACE[random(#SPACE) + 1] end
 
--- A table's text, with what may stand between its parts.
+-- Returns the text of a table, with random space and comments between its
+-- parts.
 local function text_of(level)
   if level == 0 or random(3) == 0 then return WORDS[random(#WORDS) + 1] end
   local out = {"{"}

@@ -1,6 +1,7 @@
 -- luacheck: ignore 231 241 311 112 113 (tables only written, globals)
--- Fields of tables that loops and branches change: carried as locals are, and
--- what cannot be, with the texts that users see.
+-- Fields of tables that loops and branches change: they are carried like
+-- locals. Changes that cannot be carried raise errors with the texts that users
+-- see.
 local cute = require "cute"
 local run = require "spec.kernels".run
 local support = require "spec.support"
@@ -9,7 +10,7 @@ local function refused(want, f, ...)
   assert.equal(want, (support.message(run, 1, f, ...)))
 end
 
--- A pipeline state as a user writes it.
+-- A pipeline state as users write one.
 local State = {}
 State.__index = State
 function State.new(stages)
@@ -413,7 +414,7 @@ describe("a table that a loop changes is refused", function()
     end, 4)
     refused(both:gsub("%[1%]", "[2]"), function(_, n)
       local at, once = {1, 2}, 0
-      for _ in cute.range(n) do  -- the second pass alone changes it in place
+      for _ in cute.range(n) do  -- only the second pass changes it in place
         cute.when(cute.gt(once, 0), function() at[2] = at[2] + 1 end)
         at, once = {at[1] + 1, at[2]}, once + 1
       end
@@ -479,7 +480,7 @@ describe("a boolean that a loop carries", function()
       .. "with & | ~", function(out, n)
       if two(n):gt(3) then out[0] = 1 end
     end, 4)
-    -- one that a loop carries is used by the loop
+    -- a variable that a loop carries counts as used
     assert.same({1, 5}, run(2, function(out, n)
       local most, found = two(n), two(n):gt(9)
       for _ in cute.range(n) do
@@ -492,7 +493,8 @@ describe("a boolean that a loop carries", function()
 end)
 
 describe("bodies in bodies", function()
-  -- What one in depth carried is known when those around it run again.
+  -- An inner loop's carried variables are known when the outer loops are traced
+  -- again.
   it("run once or twice more for each level, and not twice as often", function()
     local level = {}
     function level.range(_, f) for _ in cute.range(2) do f() end end
@@ -524,8 +526,8 @@ describe("bodies in bodies", function()
 end)
 
 describe("branches that stand in many copies", function()
-  -- What one copy leaves bounds what the next one begins with, not what the
-  -- same copy leaves in the next pass.
+  -- In a pass, the bounds after one unrolled copy limit the next copy's start;
+  -- they do not limit the same copy in the next pass.
   it("settle when each changes what the one before it changed", function()
     local function body(out, at, when, range)
       local q, n = {n = 0}, 0

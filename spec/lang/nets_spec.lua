@@ -1,13 +1,14 @@
 -- luacheck: ignore 211 212 231 241 311 331 512 542 (kernels to be refused)
--- What Lua lets pass and the tracer must not: `==` in all its forms, traced
--- keys, coroutines, pcall; and what loops and branches carry beside numbers.
+-- Mistakes that Lua accepts and the tracer must reject: `==` in all its forms,
+-- traced keys, coroutines, pcall; and values other than numbers that loops and
+-- branches carry.
 local cute = require "cute"
 local run = require "spec.kernels".run
 local support = require "spec.support"
 local _ = cute._
 
--- The sentence of the error that f raises as a kernel, and its line counted
--- from f's first.
+-- Returns the message of the error that f raises as a kernel, and its line
+-- relative to f's first.
 local function refused(f, ...)
   local text, line = support.message(run, 1, f, ...)
   return text:match "[^\n]*", line - debug.getinfo(f, "S").linedefined
@@ -121,7 +122,7 @@ describe("== on a traced value is found", function()
 end)
 
 describe("== on a traced value is found", function()
-  -- Kernels whose text nobody sees, and those without any line numbers.
+  -- Kernels whose source is not available, and kernels without line numbers.
   it("in chunks of any name, and stripped ones", function()
     local text = [[
       local cute = require "cute"

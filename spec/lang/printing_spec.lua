@@ -1,5 +1,6 @@
--- What kernels print: tensors in all memories, and all that printf takes. The
--- host's print_tensor, plain Lua and the emitted text say what it should be.
+-- Printing in kernels: tensors in all memory spaces, and all arguments of
+-- printf. The host's print_tensor, plain Lua and the emitted text give the
+-- expected output.
 local core = require "cute.core"
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
@@ -11,19 +12,19 @@ local arch = cute.arch
 local support = require "spec.support"
 local lines, raises = support.lines, support.raises
 
--- What f prints in one block.
+-- Returns what f prints in one block.
 local function printed(f, tensors, opts)
   return T.ok(T.launch(f, tensors or {}, opts or {block = 1})).output
 end
 
--- What print_tensor says of t on the host, under another headline.
+-- Returns the host's print_tensor text of t under another headline.
 local function as_on_host(t, head)
   return (draw.tensor_text(t):gsub("^[^\n]*:\n", function()
     return head .. ":\n"
   end))
 end
 
--- [[a, b], [c, d]] of rows of a matrix.
+-- Returns the rows of a matrix as [[a, b], [c, d]].
 local function rows(t, m, n)
   local out = {}
   for i = 0, m - 1 do
@@ -71,7 +72,7 @@ describe("print_tensor in a kernel", function()
     it("shows what the host's shows: " .. name, function()
       local t = printing.tensor(name, cute.make_layout({3, 4}, {4, 1}), value)
       local want = as_on_host(t, ("ptr[%s,gmem] o (3,4):(4,1)"):format(name))
-      if name == "u64" then  -- Lua's integers have a sign
+      if name == "u64" then  -- Lua's integers are signed
         want = want:gsub(" %-%d+", "")
         assert.matches("^" .. want:sub(1, 40):gsub("%p", "%%%0"),
           printed(function(x) cute.print_tensor(x) end, {t}))

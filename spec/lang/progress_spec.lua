@@ -1,11 +1,11 @@
--- How far a run is, told on a terminal once it takes long; and loops that never
--- end: told in seconds, those that go on rightly are let go on.
+-- Progress of a run, shown on a terminal once it takes long; loops that never
+-- end, reported in seconds, while long correct loops continue.
 local cute = require "cute"
 local progress = require "cute.lang.progress"
 local arch = cute.arch
 
 describe("the progress of a run", function()
-  -- What is written where the clock shows these seconds.
+  -- Returns the progress text at these clock times, in seconds.
   local function shown(seconds)
     local text, k = {}, 1
     local show, line = progress.of("gemm", function(s) text[#text + 1] = s end,
@@ -53,7 +53,8 @@ describe("a loop", function()
   end)
 
   it("that stores what is there changes nothing", function()
-    -- as much as a warp may do with a budget of its own, which it has not here
+    -- as many instructions as a warp may take with a limit of its own, which it
+    -- has not here
     local r = run(function(y, i, tid)
       cute.loop(function() return i:get():lt(7) end, function()
         y[tid] = 1.0

@@ -9,7 +9,7 @@ local function lines(text)
   return n
 end
 
--- The report of running a text as chunk "=(t)".
+-- Returns the report of running a text as chunk "=(t)".
 local function of(text, opt)
   source.add("=(t)", text)
   local f = assert(load(text, "=(t)"))
@@ -80,7 +80,7 @@ composition: stride 6 not divisible by shape 4 [inadmissible]
       local rest = "    ... %s--traceback shows all that is known of each"
       assert.equal(rest:format "2 more faults; ", text:match "[^\n]*$")
       assert.equal(rest:format "1 more fault; ", faults(8):match "[^\n]*$")
-      text = faults(7)  -- of all that is a fault something is told
+      text = faults(7)  -- a report about every faulty element
       assert.equal(12, lines(text))
       assert.equal(rest:format "", text:match "[^\n]*$")
     end)
@@ -172,8 +172,8 @@ unexpected symbol near '=' [lua]
       report.format "none.lua:3: x [misaligned]")
   end)
 
-  -- Kinds of too many causes for one suggestion: their messages say what is
-  -- needed, and how the call is written.
+  -- Kinds with too many causes for one suggestion: each message says what is
+  -- required, and how to write the call.
   local OWN_WORDS = {["bad-argument"] = true, ["overflow"] = true,
     ["limit"] = true, ["unknown-name"] = true, ["type-mismatch"] = true,
     ["shape-mismatch"] = true, ["needs-static"] = true, ["bad-launch"] = true,

@@ -1,11 +1,11 @@
 -- luacheck: globals STALE_G STALE_T
--- A launch computes with what the script holds then: what a trace read of
--- upvalues, globals and tables is part of what its program is for.
+-- A launch uses the script's current values: upvalues, globals and table fields
+-- that a trace read are part of the program's key.
 local cute = require "cute"
 local core = require "cute.core"
 
--- A kernel that writes what f gives, of more arguments: launch(...) is the
--- number written, traced() how often it was traced.
+-- Returns a kernel that writes the result of f: launch(...) returns the number
+-- written, traced() how often it was traced.
 local function kernel_of(f)
   local traced, out = 0, cute.zeros({1}, cute.f32)
   local k = cute.kernel("k", function(o, ...)
@@ -19,8 +19,8 @@ local function kernel_of(f)
           end}
 end
 
--- Each of `steps`, {change, wanted[, traced]}: after the change a launch gives
--- the number, and then another one, without a trace.
+-- Carries out `steps`, {change, wanted[, traced]}: after each change a launch
+-- gives the wanted number, and a second launch gives it without a trace.
 local function follows(f, steps, ...)
   local k = kernel_of(f)
   for i, step in ipairs(steps) do

@@ -1,5 +1,5 @@
--- What is said where something was meant that Lua reads otherwise: numbers and
--- functions that are indexed, calls that are called, kernels as arguments.
+-- Suggestions for mistakes that Lua reads as something else: indexed numbers
+-- and functions, a call that is called, kernels as arguments.
 local cute = require "cute"
 local support = require "spec.support"
 local raises = support.raises
@@ -47,7 +47,7 @@ describe("what was not meant", function()
           two(t, v):launch {grid = 1, block = 32, device = "sim"}
         end)
     end
-    -- beside what a kernel needs of a table it is nothing to it
+    -- fields that a kernel does not use do not matter
     two(t, {device = cute.device "sim", k = k}):launch {grid = 1, block = 32,
                                                         device = "sim"}
   end)

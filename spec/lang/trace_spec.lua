@@ -1,7 +1,7 @@
 -- luacheck: ignore 241 331 512 (tables only written, loops left at once)
--- Tracing: loops, branches and every safety net of it, with the texts that a
--- user sees. What a loop carries is checked in the IR and, where values
--- matter, by running the kernel on the simulator.
+-- Tracing: loops, branches and all of their checks, with the error texts that
+-- users see. Carried variables are checked in the IR and, where values matter,
+-- by running the kernel on the simulator.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local run = kernels.run
@@ -11,10 +11,12 @@ local function trace(f, ...)
   return cute.kernel("k", f)(...):trace {block = 32}
 end
 
--- The message of a kernel that is refused, and the line that it names.
+-- Returns the message of a kernel that fails to trace, and the line that it
+-- names.
 local function message(f, ...) return support.message(trace, f, ...) end
 
--- Each of `cases`, {text = kernel}, is refused with a text that begins so.
+-- Checks that each of `cases`, {text = kernel}, is rejected with a message that
+-- begins with the text.
 local function refused(cases, ...)
   for want, f in pairs(cases) do
     assert.equal(want, message(f, ...):sub(1, #want))
@@ -581,7 +583,8 @@ describe("where a value may be used", function()
   it("is not an older pass of a loop", function()
     local text = message(function()
       local n = 0
-      local asleep = coroutine.create(function(x)  -- holds what no trace sees
+      -- holds a value that no trace sees
+      local asleep = coroutine.create(function(x)
         coroutine.yield()
         return x
       end)
@@ -597,8 +600,8 @@ describe("where a value may be used", function()
 end)
 
 describe("what cute.assume says", function()
-  -- What is known of n by itself, behind f(n), which assumes that it is 0 to 3
-  -- somewhere, and is 9.
+  -- Tests which bounds of n itself remain after f(n), which assumes locally
+  -- that it is 0 to 3; n is 9.
   local function behind(f)
     return run(2, function(out, n)
       f(n, out)
@@ -619,14 +622,14 @@ describe("what cute.assume says", function()
     end))
     assert.equal(2, behind(function(n, out)
       local sum = n * 0
-      for i in cute.range(n - 9) do  -- none, in several passes
+      for i in cute.range(n - 9) do  -- no pass, or several
         sum = sum + i
         cute.when(n:lt(4), function() known(n, out) end)
         known(n, out)
       end
       out[0] = sum
     end))
-    local ok, err = pcall(behind, known)  -- which is not so
+    local ok, err = pcall(behind, known)  -- a false assumption
     assert.is_false(ok)
     assert.matches("assumed to lie in %[0,3%] is 9", tostring(err))
   end)
@@ -647,7 +650,7 @@ describe("what is known of a loop's variable", function()
 end)
 
 describe("a conversion between integers", function()
-  -- What is known of the operand holds for the result only where it fits.
+  -- Bounds of the operand hold for the result only if it fits the type.
   for from, cases in pairs {
     i32 = {{"i8", 100, 228, -28}, {"i16", 0, 40000, -25536}, {"u8", 0, 300, 44},
            {"u16", 0, 70000, 4464}, {"i8", -300, 0, -44}},

@@ -1,13 +1,13 @@
 -- luacheck: ignore 211 212 231 311 331 512 542 113 (kernels to be refused)
--- Traced values that Lua tests: `if`, `and`, `or`, `not`, `while`, `until`.
--- Those that cannot be absent are errors; where nil is asked for, none are.
+-- Traced values in Lua's conditions: `if`, `and`, `or`, `not`, `while`,
+-- `until`. Values that cannot be nil raise an error; tests for nil do not.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 local arch = cute.arch
 
--- The first sentence of the error that f raises as a kernel of two i32 tensors
--- and n, and its line, counted from f's first.
+-- Returns the first sentence of the error that f raises as a kernel of two i32
+-- tensors and n, and its line, relative to f's first.
 local function refused(f)
   local args = {cute.zeros({8}, cute.i32), cute.zeros({8}, cute.i32), 4}
   local text, line = support.message(function()
@@ -164,7 +164,8 @@ describe("a traced number that Lua tests is reported", function()
   end)
 end)
 
--- f runs, with a thread and n = 4 as arguments: x is what it wrote first.
+-- Runs f with a thread and n = 4 as arguments; x is the first value that it
+-- wrote.
 local function gives(want, f)
   assert.equal(want, kernels.run(8, function(x, n) x[0] = f(x, n) end, 4)[1])
 end

@@ -1,10 +1,11 @@
--- Variables that are nil before a loop or branch: who sees what is set inside.
+-- Variables that are nil before a loop or branch: where values set inside are
+-- visible.
 local cute = require "cute"
 local support = require "spec.support"
 
 local BLOCK = 4
 
--- x(0) to x(3) after f(x, n, t), a kernel of four threads; n is 4.
+-- Returns x(0) to x(3) after f(x, n, t), a kernel of four threads; n is 4.
 local function run(f, n)
   local x = cute.full({8}, -1, cute.i32)
   cute.kernel("k", function(out, m) f(out, m, (cute.arch.thread_idx())) end)(
@@ -18,13 +19,14 @@ local function message(f, n)
   return (tostring(text):gsub("^[^\n]-:%d+: ", ""))
 end
 
--- f raises: `name` is nil before, and `value` after this `form`.
+-- Checks that f raises: `name` is nil before, and `value` after this `form`.
 local function undefined(name, value, form, f)
   assert.equal(("'%s' is nil before this %s and %s after it [out-of-region]")
     :format(name, form, value), (message(f):match "^[^\n]*"))
 end
 
--- f raises: the second iteration (or another thread) does something else.
+-- Checks that f raises: the second iteration (or another thread) behaves
+-- differently.
 local function differs(name, value, form, f)
   assert.equal(("'%s' is nil at first and %s later, and then the body of this "
     .. "%s does something else [out-of-region]"):format(name, value, form),

@@ -1,5 +1,5 @@
--- tools/annotations.lua tells every kind of fault in a text, and none of what
--- is right.
+-- tools/annotations.lua reports every kind of fault in a text, and nothing in a
+-- correct one.
 local support = require "spec.support"
 
 local FILES = {
@@ -85,7 +85,7 @@ print(free.anything)
 ]],
 }
 
--- What is told of these files, with others besides or instead.
+-- Returns the reports for these files, plus or instead of given others.
 local function told(more)
   local dir, all = support.folder(), {}
   os.execute(("mkdir -p %s/lua/cute/meta %s/kernels %s/scripts"):format(dir,

@@ -15,7 +15,7 @@ local env = env_of {
 }
 env.tiled = cute.make_tiled_mma(env.mma)
 
--- The answer to a first TAB behind a text.
+-- Returns the answer to a first TAB after a text.
 local function answer(text, globals, columns, rows)
   return menu.new():press(text, globals or env, columns or 80, rows or 23)
 end
@@ -212,7 +212,7 @@ describe("completion", function()
       return out
     end
     local out = shown "cute.make_tiled_copy_"
-    local from = out:find("  [^ ]") -- where the meanings begin
+    local from = out:find("  [^ ]") -- the column of the descriptions
     for line in out:gmatch "[^\n]+" do
       assert.is_truthy(line:find("^[%w_]+ +%f[^ ]", 1), line)
       assert.equal(" ", line:sub(from, from))
@@ -260,12 +260,12 @@ yes   true
     end
     assert.same({"1", nil, 1, n = 3}, press("t.n2", true))
     assert.same({"9", nil, 1, n = 3}, press("t.n1", true))
-    -- another text begins anew; so does a press back
+    -- another text starts a new list; so does a press back
     assert.is_nil(press("t.n", true)[1])
     assert.same(rows(1, 4, "... 5 more: TAB\n"), press "t.n")
     assert.same({"9", nil, 0, n = 3}, press("t.n", true))
     assert.same({"8", nil, 1, n = 3}, press("t.n9", true))
-    -- options go in with what follows them
+    -- options are inserted with what follows them
     m = menu.new()
     m:press("k(t):launch {f", env, 80, 20)
     assert.equal("astmath = ", (m:press("k(t):launch {f", env, 80, 20)))
@@ -286,7 +286,7 @@ yes   true
   end)
 end)
 
--- In strings candidates come of what only the program has.
+-- Completes in strings, with candidates that only the program has.
 local function in_program(text, ...)
   local out, err = support.run({"-", ...}, {stdin = [[
     local complete = require "cutelua.program.complete"
@@ -415,7 +415,7 @@ describe("completion at the prompt", function()
 
   it("has lists as wide as COLUMNS, which goes before the terminal's width, "
     .. "and rows of the terminal's", function()
-    -- functions of Lua's own, of which nothing is said
+    -- Lua's own functions, which have no description
     local many = {{"c = {}\n", "> "},
       {"for x in ('A B C C_atom D S tv'):gmatch '%S+' do "
        .. "c['make_tiled_copy_' .. x] = print end\n", "> "}}
@@ -430,7 +430,7 @@ describe("completion at the prompt", function()
     for _, none in ipairs {"0", "60x", ("9"):rep(30)} do
       assert.truthy(listed(none, "71"):find(three), none)
     end
-    -- what is typed takes two rows of 20 and the list ends two rows below
+    -- the input takes two rows of 20, and the list ends two rows below
     local out = talk({many[1], many[2],
       {"local abcdefghijk = c.make_tiled_copy_", "py_"},
       {"\t", "> local"}, {"\3", "^C\r\n> "}}, "71", "20")

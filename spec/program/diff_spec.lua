@@ -4,7 +4,7 @@ local lines = require "cutelua.program.lines"
 local random = math.random
 local support = require "spec.support"
 
--- The longest common subsequence, by the textbook's table.
+-- Returns the longest common subsequence, by the textbook's table.
 local function common(a, b)
   local n = {}
   for i = 0, #a do n[i] = {[0] = 0} end
@@ -85,7 +85,7 @@ describe("cute.diff", function()
       assert.truthy(text:find(part, 1, true), text)
     end
     assert.truthy(text:find "\n  time on simulator[^\n]*: [^\n]+ %-> ")
-    assert.falsy(text:find("//", 1, true))  -- where it comes from is no change
+    assert.falsy(text:find("//", 1, true))  -- a source comment is no change
     assert.truthy(d.cuda:find("\n+   m[i + 256] = m[i + 128];\n", 1, true))
     assert.truthy(d.cuda:find("\n    m[i] = (float)i;\n", 1, true), d.cuda)
   end)

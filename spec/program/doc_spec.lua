@@ -1,4 +1,4 @@
--- What is said of names: at the prompt, on the command line, in the reference.
+-- Descriptions of names: at the prompt, on the command line, in the reference.
 local browser = require "spec.browser"
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
@@ -125,7 +125,7 @@ cute.arch.popc(value: integer|value)
     assert.equal("", out)
     assert.is_truthy(err:find "^cutelua doc: no public name 'make_layot'")
     assert.equal(1, code)
-    -- the program says what the library says, but for where it stands
+    -- the program prints what the library prints, except for file positions
     for _, name in ipairs {"cute", "cute.arch", "cutelua.debug", "cute.nvgpu",
                            "WARP_SIZE", "tiled_mma", "cute.utils"} do
       local want = doc.lookup(name):gsub("\n  [^\n]*:%d+$", "")
@@ -138,7 +138,7 @@ cute.arch.popc(value: integer|value)
 end)
 
 describe("a word that is no public name", function()
-  -- What the program says of a question, its exit code, and its errors.
+  -- Returns the program's answer to a question, its exit code, and its errors.
   local function ask(question)
     local out, err, code = support.run {"doc", question}
     return out, code, err
@@ -227,7 +227,7 @@ describe("a word that is no public name", function()
   end)
 end)
 
--- The names of a signature's parameters, the rest as "...".
+-- Returns the names of a signature's parameters; a rest parameter is "...".
 local function parameters(signature)
   local set = {}
   for param in signature:match "%b()$":gmatch "[^(),]+" do
@@ -237,8 +237,8 @@ local function parameters(signature)
   return set
 end
 
--- Runs an example as the prompt would, input by input; `EXPR --> TEXT` is
--- compared, the text goes on over lines of only `--> TEXT`.
+-- Runs an example input by input, as at the prompt. `EXPR --> TEXT` is
+-- compared; lines of only `--> TEXT` continue the text.
 local function run(name, lines)
   local env = setmetatable({cute = cute, _ = cute._, X = cute.X},
     {__index = _G})
@@ -254,7 +254,7 @@ local function run(name, lines)
     if not want then
       assert(chunk(repl.globalize(text)))()
     else
-      -- the statements in front of the expression, then the expression
+      -- the statements before the expression, then the expression
       for first = 1, #waiting do
         local f = chunk("return " .. table.concat(waiting, "\n", first))
         local before = chunk(repl.globalize(
@@ -340,7 +340,7 @@ describe("public names", function()
         end
       end
     end
-    for _, item in ipairs(all) do  -- constants: those that the table has
+    for _, item in ipairs(all) do  -- constants that the table has
       if item.kind == "constants" then
         local told = {}
         for _, field in ipairs(item.doc.fields) do told[field.name] = true end
@@ -497,7 +497,7 @@ describe("make docs", function()
 end)
 
 describe("options of commands", function()
-  -- Options that a source takes, by their names in it.
+  -- Returns the options that a source file reads, by their names.
   local function taken(path)
     local set = {}
     for option in support.read(path):gmatch "\"(%-%-[%l-]+)\"" do

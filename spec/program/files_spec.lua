@@ -1,5 +1,5 @@
--- Files and text from outside: what is read, what is written and how, and
--- what of it a terminal gets to see.
+-- Files and text from outside: reading, writing, and the characters of them
+-- that reach a terminal.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local support = require "spec.support"
@@ -11,7 +11,7 @@ local function sh(line)
 end
 
 describe("what is shown of text from outside", function()
-  -- By UTF-8's definition, byte by byte.
+  -- Decodes by UTF-8's definition, byte by byte.
   local function oracle(text, lines)
     local out, at = {}, 1
     while at <= #text do

@@ -1,4 +1,4 @@
--- What is installed beside the program: its man page and bash's completion.
+-- Files installed beside the program: its man page and completion for bash.
 local support = require "spec.support"
 
 describe("the man page", function()
@@ -30,7 +30,7 @@ describe("the man page", function()
   end)
 end)
 
--- bash has it; dash, which is sh, has no completion.
+-- Completion is for bash; dash, which is sh here, has none.
 describe("completion", function()
   local dir
   setup(function()

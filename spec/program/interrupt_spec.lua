@@ -1,7 +1,7 @@
 -- Ctrl-C in the real program, on a terminal.
 local support = require "spec.support"
 
--- What a script of either library's coroutines prints.
+-- A script that uses both libraries' coroutines, and its output.
 local COROUTINES = [[
 local function show(...)
   local t = table.pack(...)
@@ -59,7 +59,8 @@ local function talk(steps)
     XDG_CACHE_HOME = dir})
 end
 
--- Long in NVRTC's front end, whose first run has a handler of its own.
+-- A long compilation in NVRTC's front end, whose first run installs a handler
+-- of its own.
 local LONG = [[jit = require "cute.jit" function compile(n)
   local s = {}
   for i = 1, n do s[i] = ("__device__ int f%d(int x) { return x * %d; }\n")
@@ -73,8 +74,8 @@ describe("Ctrl-C", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  -- Types the code, waits for a "go" of its own, and stops it with one
-  -- Ctrl-C; then the prompt works.
+  -- Types the code, waits for the "go" that it prints, and stops it with one
+  -- Ctrl-C; then the prompt must work.
   local function stops(code)
     local out, status = talk {{"function go() print('g'..'o') end\n", "> "},
       {code .. "\n", "go\r\n"}, {"\3", "\r\n> "}, {"6 * 7\n", "42\r\n> "}}

@@ -1,5 +1,5 @@
--- The tutorial: its Lua gives what it says, its exercises are what a learner
--- has to do, and `cutelua learn` takes answers.
+-- The tutorial: its Lua gives the results shown, its exercises check what a
+-- learner has to do, and `cutelua learn` accepts answers.
 local browser = require "spec.browser"
 local learn = require "cutelua.learn"
 local support = require "spec.support"
@@ -66,7 +66,7 @@ local dir
 
 local program = support.program
 
--- Runs it in `dir` with these lines as input: output and exit code.
+-- Runs it in `dir` with these lines as input. Returns output and exit code.
 local function run(words, input)
   local p <close> = io.popen(("cd '%s' && HOME='%s' XDG_STATE_HOME= "
     .. "NO_COLOR=1 '%s' learn %s 2>&1 <<'END'\n%sEND\necho \"code $?\"")

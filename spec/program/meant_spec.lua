@@ -1,5 +1,5 @@
--- What the program says of scripts that mean something else: names that there
--- are not, kernels that are called and never launched.
+-- The program's messages for likely mistakes: names that do not exist, kernels
+-- that are called and never launched.
 local support = require "spec.support"
 
 local HEAD = [[

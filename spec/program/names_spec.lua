@@ -1,4 +1,4 @@
--- The list of the Python DSL's names, and which of them there are.
+-- The list of the Python DSL's names, and which of them exist.
 local cute = require "cute"
 local names = require "spec.program.names"
 

@@ -1,4 +1,4 @@
--- Modes of equal order: a note, once a line, where they overlap.
+-- Modes of equal order: a note, once per line, if they overlap.
 local support = require "spec.support"
 
 local function notes(text)

@@ -205,7 +205,7 @@ stage {}
       "'" .. support.program .. "' -e 'print(1) io.stdout:flush() "
       .. "while true do end' & p=$!; sleep 1; kill -INT $p; wait $p"}
     assert.equal("1\n", out)
-    -- a shell without job control starts & with SIGINT ignored: the program
+    -- a shell without job control starts & with SIGINT ignored; the program
     -- sets its own handler nevertheless
     assert.truthy(err:find("cutelua: interrupted", 1, true))
     assert.equal(130, code)

@@ -1,7 +1,8 @@
 local support = require "spec.support"
 
--- Steps of a shell while `cutelua --watch` runs: `run N` waits until its Nth
--- run was told of; at the end it gets an interrupt. Returns what it said.
+-- Runs steps of a shell while `cutelua --watch` runs: `run N` waits until its
+-- Nth run is reported. At the end the program gets an interrupt. Returns its
+-- output.
 local function watched(dir, steps, command)
   local script = ([[
 cd '%s' || exit 9

@@ -1,12 +1,12 @@
--- `cutelua web`: what is answered, by whom, and how it ends.
+-- `cutelua web`: its answers, the hosts that it accepts, and how it ends.
 local http = require "cutelua.program.http"
 local json = require "dkjson"
 local support = require "spec.support"
 
--- A client: starts the server, sends each text on a connection of its own, with
--- one that says nothing open all the time, and one that only begins. The server
--- gives up a reader after 30 s: a client that waits 25 s finds out whether
--- readers hold up others, however slow the machine is.
+-- A client that starts the server and sends each text on its own connection.
+-- Meanwhile one connection stays silent, and one sends only the beginning of a
+-- request. The server drops a reader after 30 s; the client waits 25 s, so it
+-- detects readers that block others, however slow the machine is.
 local CLIENT = [=[
 import json, re, signal, socket, subprocess, sys
 program, folder, requests = sys.argv[1], sys.argv[2], json.load(sys.stdin)

@@ -1,5 +1,5 @@
--- Approximate functions: the simulator's bits are an H200's. What the card
--- answered is kept as sums over many inputs, one over all 2^32 of them.
+-- Approximate functions: the simulator gives an H200's bits. The GPU's results
+-- are recorded as sums over many inputs, one of them over all 2^32.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -7,8 +7,8 @@ local T = require "spec.values"
 local softmax = require "kernels.softmax"
 local arch = cute.arch
 
--- Of each instruction, a sum over 2^17 words and the sum over all 2^32, of
--- the card (mix, below).
+-- For each instruction, the GPU's sum over 2^17 words and the sum over all 2^32
+-- (mix, below).
 local SUMS = {
   {"ex2.approx.f32", "7a3c550fa809099e", "b7a2a06dad9e0e76"},
   {"ex2.approx.ftz.f32", "5667f4cc8ad26628", "1d1556d350d539a8"},
@@ -37,7 +37,7 @@ local function mix(z)
   return z ~ z >> 31
 end
 
--- f(x) of u32 words, whichever its operand is.
+-- Returns f(x) of u32 words, for any operand type.
 local function of_words(instruction)
   if instruction:find "x2$" then
     return function(x) return arch.approx(instruction, x) end
@@ -47,7 +47,8 @@ local function of_words(instruction)
   end
 end
 
--- The sum of mix(x << 32 | f(x)) over x = stride * i below threads * count.
+-- Returns the sum of mix(x << 32 | f(x)) over x = stride * i below threads *
+-- count.
 local function sum_of(instruction, threads, count, stride, device)
   local f = of_words(instruction)
   local sum = cute.zeros({1}, cute.u64)
@@ -83,7 +84,7 @@ describe("approximate functions", function()
   end)
 end)
 
--- Bytes of the softmax of m rows of normally distributed numbers.
+-- Returns the bytes of the softmax of m rows of normally distributed numbers.
 local function softmax_of(dtype, m, n, device)
   local x, y = core.buffer(dtype, m * n), core.buffer(dtype, m * n)
   x:fill_normal(n)
@@ -113,8 +114,8 @@ end)
 local NAN, INF = 0x7fffffff, 0x7f800000
 local SIGN = 0x80000000
 
--- PTX's tables: -inf, -subnormal, -0, +0, +subnormal, +inf, NaN; a subnormal
--- that .ftz does not flush is asked for below.
+-- PTX's tables: -inf, -subnormal, -0, +0, +subnormal, +inf, NaN; a later test
+-- covers subnormals that .ftz does not flush.
 local SPECIALS = {
   ["ex2.approx.ftz.f32"] = {0, 0x3f800000, 0x3f800000, 0x3f800000, 0x3f800000,
                             INF, NAN},
@@ -130,8 +131,8 @@ local SPECIALS = {
 }
 local SPECIAL_IN = {SIGN | INF, SIGN | 77, SIGN, 0, 77, INF, 0x7fc00001}
 
--- The function, an input of every size, and the relative error that PTX grants
--- (lg2, sin, cos: absolute).
+-- The function, inputs of every magnitude, and the relative error that PTX
+-- guarantees (lg2, sin, cos: absolute).
 local function magnitudes(u)
   return 2.0 ^ (u * 200 - 100)
 end

@@ -1,4 +1,4 @@
--- Bits, products, floats and arithmetic by the Python DSL's names: compared
+-- Bits, products, floats and arithmetic by the Python DSL's names, compared
 -- with plain Lua on edge values and random ones.
 local core = require "cute.core"
 local cute = require "cute"
@@ -9,8 +9,8 @@ local raises, f32 = support.raises, support.f32
 
 local function single(f) return function(a) return f(a) end end
 
--- f(x, y) on all pairs of u32 words; each result is compared as want(x, y)
--- of unsigned Lua integers gives it, cut to 32 bits.
+-- Compares f(x, y) on all pairs of u32 words with want(x, y) of unsigned Lua
+-- integers, truncated to 32 bits.
 local function words(f, want, cast)
   local x, y = T.pairs32()
   local got = T.map({x, y}, function(a, b)
@@ -48,7 +48,7 @@ local function reverse(x)
   return r
 end
 
--- What PTX says of bfe, bit by bit.
+-- Returns bfe by PTX's definition, bit by bit.
 local function field(a, pos, len, signed)
   pos, len = pos & 255, len & 255
   local top = 0
@@ -331,6 +331,7 @@ describe("floats", function()
     end, "f32", "f32")
     for i = 1, #x do
       -- exact enough in double for these ranges: the three neighbours enclose
+      -- it
       for k, exact in ipairs {x[i] + y[i], x[i] * y[i], x[i] / y[i]} do
         local at = (k - 1) * 4
         local down, near, up, zero = got[at + 1][i], got[at + 2][i],

@@ -1,10 +1,10 @@
--- Launches in clusters: what blocks are told of theirs, what becomes constant,
--- what is refused.
+-- Launches in clusters: the special registers of blocks, which of them become
+-- constants, and rejected launches.
 local cute = require "cute"
 local raises = require "spec.support".raises
 local arch = cute.arch
 
--- For each block of the grid: rank, size, cluster_idx, cluster_dim,
+-- Returns for each block of the grid: rank, size, cluster_idx, cluster_dim,
 -- block_in_cluster_idx, block_in_cluster_dim.
 local function told()
   local list = {arch.block_idx_in_cluster(), arch.cluster_size()}
@@ -65,7 +65,7 @@ describe("clusters", function()
     text = tell(cute.zeros({8, 14}, cute.i32)):trace {block = 32}.source
     assert.is_nil(text:find "clusterid" or text:find "cluster_n?cta", text)
     assert.is_nil(text:find("__cluster_dims__", 1, true), text)
-    -- st.async is an illegal instruction where a launch has no clusters
+    -- st.async is an illegal instruction in a launch without clusters
     text = cute.kernel("k", function()
       arch.store_async_dsmem(arch.alloc_smem(cute.i32, 1), 1,
                              arch.alloc_smem(cute.i64, 1), 0)

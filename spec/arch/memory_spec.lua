@@ -1,5 +1,5 @@
--- Atomics, loads and stores with hints: what the simulator computes and
--- refuses, and that NVRTC takes their text.
+-- Atomics, loads and stores with hints: the simulator's results and rejections,
+-- and that NVRTC accepts their text.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch
@@ -56,7 +56,7 @@ describe("atomics", function()
       arch.atomic_fmax(out.iterator + 1, y)
       arch.atomic_fmin(out.iterator + 2, y)
       arch.atomic_exch(out.iterator + 3, 5.0)
-      -- a sum by compare and swap
+      -- a sum by compare-and-swap
       local p = out.iterator + 4
       local seen = cute.var(arch.load(p, nil, {sem = "relaxed"}))
       local done = cute.var(0)
@@ -135,7 +135,7 @@ describe("loads and stores", function()
             "evict_no_allocate"}):to(cute.i32)
         + arch.load(p)
       arch.store(out.iterator + t, y, {cop = "wt"})
-      -- one warp tells the other
+      -- one warp signals the other
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout(1))
       cute.when(t:eq(0), function() s[0] = core.cvt(0, cute.i32) end)
       arch.sync_threads()

@@ -1,5 +1,5 @@
--- Warp-wide operations and what is asked of the machine: what the simulator
--- computes and refuses, and that NVRTC takes their text.
+-- Warp-wide operations and special registers: the simulator's results and
+-- rejections, and that NVRTC accepts their text.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch

@@ -1,12 +1,12 @@
--- Every public function, called at random inside and outside kernels: errors
--- are the caller's, with a kind (spec/calls.lua); the words of those that no
--- check foresaw.
+-- Calls every public function at random inside and outside kernels: errors
+-- blame the caller, with a kind (spec/calls.lua). Also the messages of errors
+-- that no check anticipates.
 local calls = require "spec.calls"
 local cute = require "cute"
 local support = require "spec.support"
 
 local EACH = 12     -- calls of a function, outside and inside
-local TOGETHER = 40 -- functions whose calls one pool of values has
+local TOGETHER = 40 -- functions whose calls share one pool of values
 
 describe("random calls", function()
   for i, where in ipairs {"outside", "inside"} do

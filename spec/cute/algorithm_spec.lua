@@ -1,5 +1,5 @@
--- fill, clear, axpby, transform, reduce; all forms of gemm; and that every
--- function of atoms and tiled operations is annotated.
+-- fill, clear, axpby, transform, reduce; all forms of gemm. Also checks that
+-- every function of atoms and tiled operations is annotated.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -18,7 +18,7 @@ local function list(t)
   return out
 end
 
--- In registers, shared and global memory.
+-- Tensors in registers, shared and global memory.
 local SPACES = {
   registers = function(t)
     local r = cute.make_fragment_like(t)
@@ -148,7 +148,7 @@ describe("gemm", function()
     return t
   end
 
-  -- Every form with tensor cores computes the same.
+  -- Every form gives the same result with tensor cores.
   it("of all ranks, with a tensor-core atom", function()
     local A = matrix(32, 32, cute.bf16, function(i, k)
       return (i * 3 + k * 5) % 7 - 3

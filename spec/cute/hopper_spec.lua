@@ -1,5 +1,5 @@
--- cute.utils.hopper_helpers and what cute.utils has for epilogues: names and
--- layouts from tables, and a tile multiplied with all of it, exactly.
+-- cute.utils.hopper_helpers and the epilogue helpers of cute.utils: names and
+-- layouts from tables, and a tile multiplied with all of them, exactly.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -143,7 +143,7 @@ end)
 local function a_of(i, j) return (i * 3 + j * 5) % 7 - 3 end
 local function b_of(i, j) return (i * 5 + j * 2) % 5 - 2 end
 
-local sums = {}  -- of a row of A and one of B, by both
+local sums = {}  -- of a row of A and a row of B, by both indices
 
 local function sum_of(i, j)
   local at = i << 16 | j
@@ -154,7 +154,7 @@ local function sum_of(i, j)
   return sums[at]
 end
 
--- D = A B^T of a tile: (64 or 128,N,K), by the helpers' layouts, in one step.
+-- D = A B^T of a tile, (64 or 128,N,K), with the helpers' layouts, in one step.
 -- by: "tma", or "threads" that copy shared memory to D.
 local function multiply(o)
   local dtype, n, tile = o.d_dtype, o.n, {64 * o.groups, o.n, 64}

@@ -1,5 +1,5 @@
--- Names of the Python DSL that stand for what has another name here, and small
--- functions of its own.
+-- Names of the Python DSL that are aliases here, and small functions of its
+-- own.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

@@ -1,7 +1,7 @@
 local npy = require "cute.npy"
 local support = require "spec.support"
 
--- A file of version `major`, put together from the format's description.
+-- Returns a file of version `major`, built from the format's description.
 local function file(dict, data, major)
   major = major or 1
   local size = major == 1 and "<I2" or "<I4"
@@ -160,7 +160,7 @@ describe("npy", function()
     refused("is cut off in its header", "\x93NUMPY\1\0\255\255{'descr'")
   end)
 
-  -- A header of exactly this text, padded with nothing.
+  -- Returns a header of exactly this text, without padding.
   local function bare(text, major)
     return "\x93NUMPY" .. string.char(major or 1, 0)
       .. ((major or 1) == 1 and "<I2" or "<I4"):pack(#text) .. text

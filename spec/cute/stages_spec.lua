@@ -1,6 +1,6 @@
--- cute.pipeline on mbarriers: what goes through rings of stages between warps
--- with roles of their own, in any schedule; turns; what leaving a step out
--- does. TMA's part is in copies' specs.
+-- cute.pipeline on mbarriers: data that pass through rings of stages between
+-- warps with different roles, under any schedule; alternation of roles; the
+-- effect of an omitted step. The specs of copies cover TMA.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch
@@ -14,9 +14,9 @@ local TILES, STAGES, SEEDS = 7, 3, 6
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
 -- One warp writes tiles of 64 numbers, two others sum what they read: each
--- thread of those another element. by: how the stage is filled ("maker": by
--- threads of which one makes the mbarriers, so that its warp does not wait);
--- flaw: a step that is left out; handles: through producers and consumers.
+-- thread reads another element. by: how the stage is filled ("maker": by
+-- threads one of which initializes the mbarriers, so that its warp does not
+-- wait); flaw: an omitted step; handles: through producers and consumers.
 local function summing(by, flaw, handles)
   return function(A, O)
     local tid = arch.thread_idx()
@@ -184,7 +184,7 @@ describe("PipelineOrder", function()
           end
         end, {log, count}, {seed = seed, block = 96})
         T.ok(r)
-        -- each part goes round the groups in their order
+        -- each part visits the groups in their order
         local nth = {}
         for i = 0, 12 * depth - 1 do
           local group, part = log[i] // 10, log[i] % 10
@@ -199,8 +199,8 @@ describe("PipelineOrder", function()
 end)
 
 describe("PipelineProducer and PipelineConsumer", function()
-  -- One warp writes, one reads; the second half through others, which go on at
-  -- the state where the first ones left off.
+  -- One warp writes, one reads. The second half uses other pipeline objects,
+  -- which continue from the state of the first ones.
   it("go on where a state is", function()
     for seed = 1, SEEDS do
       local O = cute.zeros({32}, cute.i32)

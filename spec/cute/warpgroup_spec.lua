@@ -1,5 +1,5 @@
 -- cute.nvgpu.warpgroup: operations by name, canonical layouts, fields that
--- loops carry, registers in flight; what is said of each misuse.
+-- loops carry, registers in flight; the error for each misuse.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local warpgroup = cute.nvgpu.warpgroup
@@ -16,7 +16,7 @@ local mma = cute.make_tiled_mma(
 local mn = cute.make_tiled_mma(
   warpgroup.MmaF16BF16Op("bf16", "f32", {64, 64}, "SMEM", "MN", "MN"))
 
--- A tile's descriptors, in a layout.
+-- Returns a tile's descriptors in a layout.
 local function descriptors(m, l)
   return m:make_fragment_A((m:get_slice(0):partition_A(l)))
 end
@@ -100,7 +100,7 @@ end)
 
 -- ---- in kernels ----
 
--- Traces f(what a tile of MMAs needs) as a kernel of 128 threads.
+-- Traces f as a kernel of 128 threads, with the operands of a tile of MMAs.
 local function trace(f)
   local function kernel(mD)
     local s = cute.make_smem_tensor(cute.bf16, cute.tile_to_shape(
@@ -146,18 +146,18 @@ describe("registers in flight", function()
       W.fence() t.gemm() W.commit_group() W.wait_group(1)
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- by way of the loop's end
+    refuses(USED, function(t)   -- across the loop's end
       for k in cute.range(4) do
         W.fence() t.gemm(k % 2) W.commit_group() W.wait_group(1)
       end
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- by one half of a branch
+    refuses(USED, function(t)   -- in one branch only
       W.fence() t.gemm() W.commit_group()
       cute.when(cute.arch.block_idx():gt(0), function() W.wait_group(0) end)
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- by a break
+    refuses(USED, function(t)   -- after a break
       cute.loop(function() return true end, function()
         W.fence() t.gemm() W.commit_group()
         cute.break_if(cute.arch.block_idx():gt(0))
@@ -195,7 +195,7 @@ describe("registers in flight", function()
       .. "line ", function(t)
         t.acc:fill(0) t.gemm()
       end)
-    refuses(", used in line ", function(t)  -- in the pass before
+    refuses(", used in line ", function(t)  -- in the previous pass
       W.fence()
       for _ in cute.range(4) do
         t.gemm() W.commit_group() W.wait_group(0)
@@ -309,7 +309,7 @@ describe("ACCUMULATE", function()
 
   it("is of each tiled MMA, true at first though a region asks first",
      function()
-    -- {what the body does with both, {of the first, of the second} behind it}
+    -- {what the body does with both, {of the first, of the second} after it}
     local function yes(k) return cute.arch.block_idx():eq(k) end
     local cases = {
       {function(k) mma:set("ACCUMULATE", k:gt(0)) mn:set("ACCUMULATE", k:gt(3))

@@ -1,5 +1,6 @@
--- The debugger: forward and back, what is seen, when elements changed. Held
--- against what the script can compute itself and against runs without it.
+-- The debugger: steps forward and back, visible values, the times when elements
+-- changed. Compared with what the script itself can compute, and with runs
+-- without the debugger.
 local cute = require "cute"
 
 local function lines(text)
@@ -8,7 +9,7 @@ local function lines(text)
   return out
 end
 
--- The line of this file where `what` stands, from line `from` on.
+-- Returns the line of this file that contains `what`, from line `from` on.
 local function line_of(what, from)
   local n = 0
   for line in io.lines "spec/debug/debug_spec.lua" do
@@ -17,7 +18,7 @@ local function line_of(what, from)
   end
 end
 
--- Two warps turn 64 numbers around through shared memory.
+-- Two warps reverse 64 numbers through shared memory.
 local turn = cute.kernel("turn", function(x, y, s)
   local tid = cute.arch.thread_idx()
   local sT = cute.make_tensor(cute.arch.alloc_smem(cute.f32, 64),
@@ -52,7 +53,8 @@ local function place(s) return {s.at.step, s.at.line, s.at.cta, s.at.warp} end
 
 describe("the debugger", function()
   it("goes back to before the launch, which is in front of no other", function()
-    -- With pdl, memory that the launch in front writes has to be waited for.
+    -- With pdl, the kernel has to wait for memory that the preceding launch
+    -- writes.
     local k = cute.kernel("dependent", function(x, y)
       local i = cute.arch.thread_idx()
       cute.arch.griddepcontrol_wait()
@@ -64,11 +66,11 @@ describe("the debugger", function()
     end)
     local x, y = operands()
     local opts = {grid = 1, block = 64, pdl = true, device = "sim:sm_90a"}
-    k(x, x):launch(opts)  -- in front now: it writes x alone
+    k(x, x):launch(opts)  -- now the preceding launch; it only writes x
     local z = cute.zeros({64}, cute.f32)
     local report = cute.debug(late, z, y, opts, function(s)
       while s:step() do end
-      s:back()  -- a second run, of which the first must not be in front
+      s:back() -- a second run; the first must not count as its preceding launch
       while s:continue() do end
     end)
     assert.is_true(report.ok)
@@ -170,7 +172,7 @@ describe("the debugger", function()
 end)
 
 describe("the debugger", function()
-  -- By looking at the element before every instruction.
+  -- Finds changes by looking at the element before every instruction.
   local function changes_of(s, what)
     local out, last = {}, nil
     local n = 1
@@ -375,7 +377,7 @@ describe("cutelua debug", function()
       assert.truthy(text:find("49152 bytes to come", 1, true))
       assert.truthy(text:find "read: a table with count, index, phase")
       assert.truthy(text:find "read.index = 0 in all lanes")
-      -- Behind wait_group(0) nothing is in flight any more.
+      -- After wait_group(0) nothing is in flight.
       assert.truthy(text:find "acc%(0,0,0%) = %-?%d+%.%d+\n")
     end)
 

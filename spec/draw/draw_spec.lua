@@ -1,4 +1,4 @@
--- Pictures: all forms have the same cells, and these are what the layout says.
+-- Drawings: all forms have the same cells, with the values of the layout.
 local cute = require "cute"
 local page = require "cutelua.draw.html"
 local pictures = require "cutelua.draw"
@@ -6,10 +6,10 @@ local support = require "spec.support"
 local raises = support.raises
 local L = cute.layout
 
--- Labels by "row,column" of each panel, read back from the forms.
+-- Reads the labels of each panel by "row,column" back from the forms.
 local read = {}
 
--- The text without colours: a line begins with its row's name.
+-- Reads the text without colours: a line begins with its row's name.
 function read.text(x, opts)
   local panels, names, now = {}, nil, nil
   local text = cute.draw(x, opts)
@@ -55,7 +55,7 @@ function read.svg(x, opts)
   return panels
 end
 
--- Panels end with their grid; its first corner is where their cells begin.
+-- Panels end with their grid, whose first corner is where their cells begin.
 function read.latex(x, opts)
   local panels, cells = {}, {}
   for line in cute.draw(x, opts):gmatch "[^\n]+" do
@@ -88,7 +88,7 @@ function read.html(x, opts)
   return panels
 end
 
--- All forms have these labels: want[panel]["m,n"].
+-- Checks that all forms have these labels: want[panel]["m,n"].
 local function all_forms(want, x, opts)
   for _, form in ipairs {"text", "svg", "latex", "html"} do
     local own = {as = form}
@@ -200,7 +200,8 @@ describe("a picture of a layout", function()
 end)
 
 describe("a picture of threads and values", function()
-  -- Who has an element, told by partitions of a tensor of coordinates.
+  -- Returns the threads that have each element, from partitions of a tensor of
+  -- coordinates.
   local function holders(threads, rows, columns, part)
     local want = {}
     for t = 0, threads - 1 do
@@ -327,7 +328,8 @@ describe("a picture of threads and values", function()
       for t = 1, 16 do table.move({t, i - 1}, 1, 2, #want + 1, want) end
       assert.same(want, p.more[i])
     end
-    -- through a swizzle nothing adds up, and all are asked for
+    -- a swizzled layout has no row and column offsets to add; every cell is
+    -- evaluated
     local sw = L "Sw<1,0,1> o 0 o (2,2):(2,1)"
     p = pictures.picture(sw, {tile = {4, 1}}).panels[1]
     assert.same({"T0 V0", "T0 V1", "T1 V1", "T1 V0"}, p.label)

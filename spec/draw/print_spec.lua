@@ -1,4 +1,4 @@
--- What CuTe prints: LaTeX of layouts and tiled operations.
+-- Printing in CuTe's formats: LaTeX of layouts and tiled operations.
 local cute = require "cute"
 local raises = require "spec.support".raises
 local _ = cute._

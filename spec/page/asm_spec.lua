@@ -1,4 +1,4 @@
--- PTX and SASS as lines with the lines of CUDA C that they come from.
+-- Lines of PTX and SASS with the lines of CUDA C that they come from.
 local asm = require "cutelua.text.asm"
 local cute = require "cute"
 local jit = require "cute.jit"
@@ -19,7 +19,8 @@ local PTX = table.concat({
   "}", '\t.file\t1 "/somewhere/k.cu"', "\t.section\t.debug_str", "\t{",
   ".b8 95", "\t}"}, "\n")
 
--- nvdisasm -c -gi of three instructions, and -c -plr -lrm count of them.
+-- Output of nvdisasm -c -gi for three instructions, and -c -plr -lrm count for
+-- them.
 local SASS = ([[
 T.target sm_90a
 
@@ -136,7 +137,7 @@ describe("what becomes of CUDA C", function()
     out, err, code = support.run({"scripts/copy_basic.lua", "--emit", "sass"},
       {env = {PATH = dir, HOME = dir, CUDA_HOME = dir}})
     support.remove(dir)
-    if code == 0 then return end  -- beside the toolkit, wherever PATH leads
+    if code == 0 then return end  -- found with the toolkit, whatever PATH is
     assert.equal("", out)
     assert.truthy(err:find("nvdisasm was not found", 1, true), err)
     assert.equal(1, code)

@@ -1,12 +1,13 @@
--- `cutelua explain`: what the page says is what emitter, simulator and compiler
--- say; what a browser makes of it.
+-- `cutelua explain`: the page shows what emitter, simulator and compiler
+-- report; how a browser renders it.
 local browser = require "spec.browser"
 local cute = require "cute"
 local dkjson = require "dkjson"
 local jit = require "cute.jit"
 local support = require "spec.support"
 
--- turn has bank conflicts in line 10; late races in line 17 and reads beyond x.
+-- turn has bank conflicts in line 10; late races in line 17 and reads out of
+-- bounds.
 local NASTY = "-- </script><b id=\"nasty\">&amp; 'x' \\u003c \u{20AC}"
 local SCRIPT = "local how = ... " .. NASTY .. [[
 
@@ -51,7 +52,7 @@ local function explain(words, opt)
                       opt or NO_CUDA)
 end
 
--- The data that the page's script draws.
+-- Returns the data that the page's script draws.
 local known = {}
 local function data_of(path)
   local text = assert(support.read(path)):match "\nvar page = (%b{});\n"
@@ -300,7 +301,7 @@ describe("cutelua explain", function()
                          '["tma.load","tma_b > sB",128,0,0,16384,524288]',
                          '["stmatrix","sD",256,1024,0,0,131072]',
                          '["tma.store","sD > tma_d",32,0,0,4096,131072]',
-                         -- two stages are too many cells: one is drawn
+                         -- two stages have too many cells: one is drawn
                          '"part":"a part of it: Sw\\u003c3,3,3> o 0 o '
                            .. '((8,8),(64,2)):((64,512),(1,4096))"'} do
       assert.truthy(text:find(op, 1, true), op)
@@ -308,7 +309,7 @@ describe("cutelua explain", function()
   end)
 end)
 
--- What the page looks like in a browser, against its data.
+-- Reads the page in a browser, to compare it with its data.
 local LOOK = [[
   var k = page.kernels[0], out = {};
   function rows(css) { return Array.from(document.querySelectorAll(css)).map(
@@ -425,7 +426,7 @@ describe("the page of a kernel in a browser", function()
       local f = found[i].value
       assert.same({}, found[i].errors)
       if i > 1 or has_ptx then assert.same(panes, f.shown) end
-      -- it begins where most is waited, with its number in place
+      -- it begins at the line with the longest waits, with its number visible
       assert.same({hottest}, f.begins)
       assert.same({true, true}, {f.inView, f.over})
       assert.is_true(f.moved <= 4, f.moved)

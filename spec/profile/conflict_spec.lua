@@ -1,8 +1,8 @@
--- Who collides: the map of one request, as text and as a picture, and that a
+-- Bank conflicts: the map of one access, as text and as a picture, and that a
 -- launch without `record` has none.
 local cute = require "cute"
 
--- Threads store columns of a (32,32) tile of `dtype` and read rows of it.
+-- Threads store columns of a (32,32) tile of `dtype` and read its rows.
 local function columns(dtype, layout)
   return cute.kernel("columns", function(x)
     local tid = cute.arch.thread_idx()
@@ -16,8 +16,8 @@ end
 local ROWS = cute.make_layout({32, 32}, {32, 1})
 local ONE = {grid = 1, block = 32}
 
--- Copies a (64,64) tile past L1 by 128 threads, 8 columns each: threads along
--- rows first, or along columns.
+-- Copies a (64,64) tile past L1 by 128 threads, 8 columns each; threads are
+-- ordered along rows first, or along columns.
 local function copied(threads)
   return cute.kernel("copied", function(x, y)
     local tid, cpasync = cute.arch.thread_idx(), cute.nvgpu.cpasync
@@ -79,7 +79,7 @@ describe("conflicts", function()
   end)
 
   it("share a word where lanes ask for the same", function()
-    -- 16-bit elements: two lanes a word, so 16 words of one bank of two rows
+    -- 16-bit elements, two lanes a word: 16 words of two rows in one bank
     local l = cute.make_layout({32, 32}, {64, 1})
     local c = columns(cute.bf16, l):profile(ONE):conflicts()[1]
     assert.equal(32, c.passes)
@@ -145,7 +145,8 @@ describe("conflicts", function()
 end)
 
 describe("conflicts", function()
-  -- Lanes by element "m,n", and by pass and bank, of a request by brute force.
+  -- Returns the lanes by element "m,n", and by pass and bank, of an access, by
+  -- brute force.
   local function served(c, layout, width)
     local at, banks, passes = {}, {}, {}
     local bytes = c.dtype.bits // 8

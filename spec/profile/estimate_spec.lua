@@ -1,6 +1,6 @@
--- Estimates: what is counted beside what must be, what the model says of
--- kernels whose time can be told by hand, and its order of many GEMMs beside
--- that of an H200.
+-- Estimates: counted bytes against the necessary ones, the cost model on
+-- kernels whose time can be computed by hand, and its ranking of many GEMMs
+-- against an H200's.
 local assert = require "luassert"
 local cute = require "cute"
 local gemms = require "spec.gemms"
@@ -8,7 +8,7 @@ local support = require "spec.support"
 local cards = require "cutelua.profile.cards"
 
 local H200 = cards.card "h200"
-local REGISTERS = 64  -- said, so that no compiler is asked
+local REGISTERS = 64  -- given, so that no compiler is called
 
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.f32) end
 
@@ -18,7 +18,8 @@ local function estimate(k, grid, block, more, ...)
   return k(...):estimate(o)
 end
 
--- Cycles of `warps` with n sums each, which wait for one another or not.
+-- Returns the cycles of `warps` with n sums each, dependent (chain) or
+-- independent.
 local function cycles(n, warps, chain)
   local k = cute.kernel("sums", function(Y, x)
     local t, acc = cute.arch.thread_idx(), {}
@@ -74,7 +75,7 @@ describe("an estimate", function()
       local e = estimate(k, 1, 64, nil, zeros(4096), zeros(64))
       return e.bytes.l2 - 64 * 4
     end
-    -- both warps, eight times the same 128 bytes; then each its own
+    -- both warps read the same 128 bytes eight times; then each its own
     assert.equal(128, reads(function(t) return t % 32 end))
     assert.equal(8 * 256, reads(function(t, i) return t + 64 * i end))
   end)
@@ -184,7 +185,7 @@ describe("an estimate", function()
   end)
 
   it("plays a launch twice with the memory of the first", function()
-    -- The loop is as long as a counter says, which the launch doubles.
+    -- A counter that the launch doubles gives the loop's length.
     local function cycles_of(writes)
       local k = cute.kernel("k", function(c, d, y)
         local t = cute.arch.thread_idx()
@@ -254,7 +255,7 @@ describe("an estimate", function()
     local Y = cute.full({64}, 7, cute.f32)
     estimate(k, 1, 64, nil, Y)
     for i = 0, 63 do assert.equal(7, Y(i)) end
-    -- what nobody wrote is still what nobody wrote
+    -- unwritten memory is still unwritten
     local E, Z = cute.empty({64}, cute.f32), zeros(64)
     estimate(k, 1, 64, nil, E)
     local read = cute.kernel("read", function(X, O)
@@ -351,7 +352,7 @@ describe("an estimate refuses", function()
   end)
 end)
 
--- Places of numbers in their order; those of equal ones are shared.
+-- Returns the ranks of numbers; equal ones share the mean rank.
 local function ranks(list)
   local out = {}
   for i, x in ipairs(list) do
@@ -364,7 +365,7 @@ local function ranks(list)
   return out
 end
 
--- Spearman's: the correlation of ranks.
+-- Returns Spearman's correlation of ranks.
 local function spearman(x, y)
   local n, a, b = #x, ranks(x), ranks(y)
   local mean, ab, aa, bb = (n + 1) / 2, 0, 0, 0
@@ -376,7 +377,8 @@ local function spearman(x, y)
 end
 
 describe("the order of a GEMM's ways #long", function()
-  -- What docs/measured/gemm_ways.tsv has of n^3: by name {us =, registers =}.
+  -- Returns the rows for n^3 of docs/measured/gemm_ways.tsv: by name {us =,
+  -- registers =}.
   local function measured(n)
     local out = {}
     for line in io.lines "docs/measured/gemm_ways.tsv" do

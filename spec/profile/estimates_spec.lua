@@ -1,8 +1,9 @@
--- The model of time beside what an H100 took: kernels of one kind of work.
+-- The cost model against an H100's times: kernels that each do one kind of
+-- work.
 local assert = require "luassert"
 local estimates = require "spec.estimates"
 
--- Rows with what the model says of them.
+-- Returns the rows with the model's estimates.
 local function said(list)
   local rows = {}
   for i, r in ipairs(list) do

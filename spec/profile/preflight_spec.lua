@@ -1,5 +1,6 @@
--- Preflight: what a target lacks is what refuses the kernel there; its table
--- has all targets; limits are those of blocks, threads and memory.
+-- Preflight: a target's missing features are those for which it rejects the
+-- kernel; its table has all targets; limits are those of blocks, threads and
+-- memory.
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
@@ -78,7 +79,7 @@ describe("preflight", function()
     o.cluster = 16
     local wide = clusters():preflight("sm_90a", o)
     assert.is_true(wide.ok)
-    assert.is_nil(by(wide, "cluster").ok)  -- not all GPUs have as many
+    assert.is_nil(by(wide, "cluster").ok)  -- not all GPUs support as many
   end)
 
   it("agrees with what refuses the launch, on all targets", function()

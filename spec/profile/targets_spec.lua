@@ -1,4 +1,5 @@
--- What an SM holds: ours beside NVIDIA's own calculation, where its header is.
+-- The limits of an SM: our table against NVIDIA's occupancy calculation, if its
+-- header is available.
 local assert = require "luassert"
 local cute = require "cute"
 local support = require "spec.support"
@@ -55,7 +56,7 @@ int main(void) {
 
 local include = (os.getenv "CUDA_HOME" or "/usr/local/cuda") .. "/include"
 
--- What the program says of each line.
+-- Returns the program's answer to each line.
 local function asked(lines)
   local dir = support.folder()
   support.write(dir .. "/occupancy.c", PROGRAM)
@@ -116,11 +117,11 @@ describe("what an SM holds", function()
       registers = 2, shared = 2, threads = 16, blocks = 32, barriers = 64}}, o)
     assert.same({"barriers"}, targets.occupancy(120, {threads = 64,
       registers = 32, shared = 0, barriers = 16}).by)
-    -- registers of nobody are no limit
+    -- unknown registers are no limit
     assert.is_nil(targets.occupancy(90, {threads = 64}).limits.registers)
   end)
 
-  -- What cuOccupancyMaxActiveClusters said of an H100 and an H200.
+  -- Results of cuOccupancyMaxActiveClusters on an H100 and an H200.
   it("holds clusters as the driver counts them", function()
     local said = {
       {132, 66, 39, 30, 22, 17, 15, 15, 9, 7, 7, 7, 7, 7, 7, 7},
@@ -133,7 +134,7 @@ describe("what an SM holds", function()
       end
     end
     assert.equal(25, targets.clusters(100, 4))  -- of 100 of its SMs
-    assert.equal(40, targets.clusters(160, 4))  -- of a card with no table
+    assert.equal(40, targets.clusters(160, 4))  -- of a GPU without a table
   end)
 
   it("fits none of what is too large", function()

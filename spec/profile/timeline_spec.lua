@@ -1,5 +1,5 @@
--- Timelines: ranges cost nothing when nobody looks; the model's begin and end
--- where they must; what is stored on a GPU, and how it is written.
+-- Timelines: ranges cost nothing unless they are recorded; in the model they
+-- begin and end at the right times; the format stored on a GPU, and its output.
 local assert = require "luassert"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -15,13 +15,13 @@ local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.f32) end
 
 local function plainly(_, f, ...) return f(...) end
 
--- n products that wait for one another.
+-- n dependent products.
 local function chain(v, n)
   for _ = 1, n do v = v * 3.0 end
   return v
 end
 
--- Two warps: the first works longer, both meet.
+-- Two warps: the first works longer, then both synchronize.
 local function meeting(range)
   return cute.kernel("meeting", function(Y)
     local t = cute.arch.thread_idx()
@@ -98,7 +98,7 @@ describe("a timeline of the model", function()
     local long, short = spans(t, "work", 0)[1], spans(t, "work", 1)[1]
     assert.near(300 * EACH, long.stop - long.begin, 8 * EACH)
     assert.near(100 * EACH, short.stop - short.begin, 8 * EACH)
-    -- who was early waits for the other
+    -- the earlier warp waits for the other
     local early, late = spans(t, "meet", 1)[1], spans(t, "meet", 0)[1]
     assert.near(200 * EACH + H200.barrier * CYCLE, early.stop - early.begin,
                 8 * EACH)
@@ -164,7 +164,7 @@ describe("a timeline of the model", function()
   end)
 end)
 
--- JSON as Lua; enough of it.
+-- Parses JSON, as far as needed here.
 local function parse(text)
   local at = 1
   local value
@@ -271,7 +271,7 @@ describe("a timeline is written", function()
       rects = rects + (close == "" and name == "rect" and 1 or 0)
     end
     assert.equal(0, depth)
-    assert.equal(1 + 3 + #t.spans, rects)  -- ground, names, spans
+    assert.equal(1 + 3 + #t.spans, rects)  -- background, names, spans
     assert.is_truthy(svg:find("w&quot;\\&lt;&amp;", 1, true))
     assert.is_true(#t:svg(1) < #svg)
     local text = cute.draw(t, {as = "text", width = 60})
@@ -380,7 +380,7 @@ describe("a kernel that stores clocks", function()
       for _, s in ipairs(t.spans) do
         if s.block == block then by[s.name .. s.warp] = s end
       end
-      -- the first warp works longer, and is waited for
+      -- the first warp works longer, and the other waits for it
       assert.is_true(by.work0.stop - by.work0.begin
         > by.work1.stop - by.work1.begin)
       assert.is_true(by.meet1.stop >= by.work0.stop - 50)
@@ -403,7 +403,7 @@ describe("ranges of the library", function()
     assert.equal(4 * 4, #spans(t, "producer_acquire"))
     local loads, waits = spans(t, "tma.load"), spans(t, "consumer_wait", 0)
     assert.equal(2 * 4 * 4, #loads)  -- A and B
-    -- a wait ends when both are there
+    -- a wait ends when both have arrived
     local ends = {}
     for _, s in ipairs(loads) do ends[#ends + 1] = s.stop end
     table.sort(ends)

@@ -1,12 +1,12 @@
--- Attention of one query on the simulator: heads that share keys in one tile,
--- keys split among blocks, lengths, against plain Lua; and each wait and
--- predicate shown to be needed by taking it out.
+-- Attention of one query on the simulator, against plain Lua: heads that share
+-- keys in one tile, keys split among blocks, sequence lengths. Removing any
+-- wait or predicate must be detected.
 local cute = require "cute"
 local decode = require "kernels.attention_decode"
 local oracle = require "spec.attention"
 local support = require "spec.support"
 
--- Runs a problem in n parts: the report that is at fault, or the last.
+-- Runs a problem in n parts. Returns the first faulty report, or the last one.
 local function run(make, p, n, lengths, seed)
   local parts = cute.full({n, p.b, p.h, p.d}, 0 / 0, cute.f32)
   local logs = cute.full({n, p.b, p.h}, 0 / 0, cute.f32)

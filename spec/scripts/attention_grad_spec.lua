@@ -1,6 +1,6 @@
--- The gradients of attention on the simulator, against those of plain Lua, for
--- every size of head, masks, shared heads, ragged sizes, and sequences behind
--- each other; and each barrier, wait and predicate shown to be needed.
+-- The gradients of attention on the simulator, against plain Lua: every head
+-- size, masks, shared heads, partial tiles, and concatenated sequences.
+-- Removing any barrier, wait or predicate must be detected.
 local core = require "cute.core"
 local cute = require "cute"
 local attention = require "kernels.attention"
@@ -24,7 +24,7 @@ local function forward(p)
                         p.LSE, p.scale).ok)
 end
 
--- Runs all kernels: the reports, up to the first at fault.
+-- Runs all kernels. Returns the reports, up to the first faulty one.
 local function run(make, p, seed)
   local list = {}
   for i, k in ipairs(make(options(p))) do
@@ -88,7 +88,8 @@ end)
 
 local LENGTHS = {{5, 70}, {130, 130}, {64, 3}, {1, 200}}
 
--- A problem of all of them: one batch that is b sequences, with their ends.
+-- Returns a problem of concatenated sequences: one batch with b sequences, and
+-- their ends.
 local function sequences(o)
   local ends = {q = cute.zeros({#LENGTHS + 1}, cute.i32),
                 k = cute.zeros({#LENGTHS + 1}, cute.i32)}
@@ -106,7 +107,7 @@ local function sequences(o)
   return p, ends
 end
 
--- Elements of sequence i, of n heads, of a list or a tensor.
+-- Returns the elements of sequence i of a list or a tensor with n heads.
 local function slice(p, x, ends, i, n)
   local b = type(x) == "table" and x or core.param_memory(x)
   local from, list = ends[i - 1] * n * p.d, {}
@@ -174,7 +175,7 @@ local FAULTS = {
 
 describe("faults of attention's gradients are told:", function()
   local near = oracle.problem {s = 130, t = 150, d = 32, h = 2, g = 1}
-  -- the first tiles of rows see nothing
+  -- the first tiles of rows attend to nothing
   local far = oracle.problem {s = 300, t = 64, d = 32, h = 2, g = 1, right = 0}
   forward(near)
   forward(far)

@@ -1,6 +1,6 @@
--- Attention on the simulator: every size of head, both types, masks, shared
--- heads, ragged and tiny sizes, against plain Lua; and each barrier, wait and
--- predicate shown to be needed by taking it out.
+-- Attention on the simulator, against plain Lua: every head size, both types,
+-- masks, shared heads, partial and tiny sizes. Removing any barrier, wait or
+-- predicate must be detected.
 local cute = require "cute"
 local attention = require "kernels.attention"
 local compiled = require "spec.kernels".compiled
@@ -9,7 +9,7 @@ local support = require "spec.support"
 
 local BOUND = {bf16 = {6e-3, 3e-2}, f16 = {8e-4, 4e-3}}
 
--- Runs a problem with a maker: the report.
+-- Runs a problem with a maker. Returns the report.
 local function run(make, o, seed)
   local p = oracle.problem(o)
   local k = make {head = p.d, causal = o.causal,
@@ -75,8 +75,8 @@ describe("attention", function()
   end)
 
   it("takes scores beyond what powers of 2 can", function()
-    -- Row s scores K's even keys by 2 * score, odd ones by score, and the last
-    -- key, of a later tile, by nothing.
+    -- Row s scores K's even keys 2 * score, odd keys score, and the last key,
+    -- which is in a later tile, 0.
     local S, T, D = 20, 150, 32
     local function fill(t, f)
       for i = 0, t.shape[2] - 1 do

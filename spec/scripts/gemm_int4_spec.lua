@@ -1,6 +1,6 @@
--- 4-bit weights: gemm_int4 at few and many rows, all groups, with zero points,
--- against sums on the host, for equality; packing; every barrier, wait and
--- predicate shown to be needed; NVRTC takes the text.
+-- 4-bit weights: gemm_int4 with few and many rows, all group sizes, zero
+-- points, compared exactly with sums on the host; packing. Removing any
+-- barrier, wait or predicate must be detected, and NVRTC must accept the text.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_int4 = require "kernels.gemm_int4"
@@ -11,21 +11,21 @@ local support = require "spec.support"
 
 local DEVICE = "sim:sm_80"
 
--- A matrix of whole numbers.
+-- Returns a matrix of whole numbers.
 local function numbers(dtype, seed, lo, hi, rows, cols)
   return kernels.row_major(
     core.buffer(dtype, rows * cols):fill_int(seed, lo, hi), rows, cols)
 end
 
--- Powers of two, of all signs: products with them are exact.
+-- Returns powers of two of either sign: products with them are exact.
 local function scales(dtype, rows, cols)
   return kernels.tensor({rows, cols}, dtype, function(i)
     return (i % 5 == 0 and -1 or 1) * 2.0 ^ (i % 3 - 1)
   end)
 end
 
--- A problem {M, N, K, group (nil: a column), zeros, dtype, dtype of C, ...}:
--- launch(seed, device) and check(), whether C is right.
+-- Returns a problem {M, N, K, group (nil: a column), zeros, dtype, dtype of C,
+-- ...}: launch(seed, device), and check(), which reports whether C is right.
 local function problem(o, make)
   local M, N, K = o[1], o[2], o[3]
   local dtype = o.dtype or cute.bf16
@@ -107,7 +107,7 @@ describe("gemm_int4", function()
   for i, o in ipairs(CASES) do
     it("is right: " .. words(o) .. support.long(i, 4), function()
       local p = problem(o)
-      for seed = 1, 2 do  -- the counts begin at 0 again
+      for seed = 1, 2 do  -- the counters are 0 again
         local report = support.report(p.launch(seed))
         assert.is_true(report.ok, tostring(report))
         assert.is_true(p.check())

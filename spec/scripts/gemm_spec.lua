@@ -1,6 +1,6 @@
--- kernels/gemm_sm80 as others use it: epilogues, batches, operands of nested
--- modes or through a function, and cute.tiles under some of a block's threads;
--- small whole numbers, against sums on the host.
+-- kernels/gemm_sm80 as other kernels use it: epilogues, batches, operands with
+-- nested modes or through a function, and cute.tiles in some of a block's
+-- threads; small whole numbers against sums on the host.
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local kernels = require "spec.kernels"
@@ -9,7 +9,8 @@ local _ = cute._
 
 local DEVICE = "sim:sm_90a"
 
--- A tensor of whole numbers from -3 to 3, and what it holds at a coordinate.
+-- Returns a tensor of whole numbers from -3 to 3, and a function of a
+-- coordinate that returns its element.
 local function numbers(shape, seed, dtype, layout)
   local t = cute.zeros(layout or shape, dtype or cute.bf16)
   local state = seed or 1
@@ -56,7 +57,7 @@ local function launch(gemm, grid, ...)
   gemm.kernel(...):launch {grid = grid, block = gemm.block, device = DEVICE}
 end
 
--- C(i, j) == f(i, j) for all.
+-- Checks that C(i, j) == f(i, j) for all i, j.
 local function check(C, f)
   for i = 0, cute.size(C, 0) - 1 do
     for j = 0, cute.size(C, 1) - 1 do
@@ -191,8 +192,8 @@ describe("gemm_sm80's operands", function()
     assert.is_truthy(source:find("cp_async_cg16_zfill", 1, true))
   end)
 
-  -- Matrices whose K is (32,k): tiles of a row of K elements, of which k has
-  -- strides of its own.
+  -- Matrices whose K is (32,k): tiles of a K row, in which k has strides of its
+  -- own.
   for what, c in pairs {
     ["the same for both"] = {{{2, 3, 2}, {192, 64, 32}},
                              {{2, 3, 2}, {192, 64, 32}}},
@@ -236,8 +237,8 @@ describe("gemm_sm80's operands", function()
     check(C, function(i, j) return product(A, B, i, j) end)
   end)
 
-  -- What the text of the main loop does, in order: fetches, products, copies
-  -- of A and of B, the wait.
+  -- Returns the order of operations in the text of the main loop: fetches,
+  -- products, copies of A and of B, the wait.
   local function passes(tile)
     local gemm = gemm_sm80 {tile = tile}
     local p = gemm.kernel(cute.empty({256, 512}, cute.bf16),
@@ -289,7 +290,7 @@ describe("gemm_sm80's operands", function()
       cute.kernel("gather", function(mX, mOrder, mW, mY)
         gemm.run(cute.make_tensor(mX.iterator, cute.make_composed_layout(
           function(i, k)
-            -- rows behind the last are not read, but have an address
+            -- rows past the last are not read, but have an address
             return mOrder[cute.where(cute.lt(i, M), i, 0)] * K + k
           end, {0, 0}, cute.make_identity_layout {M, K},
           {vector = {1, vector}})), mW, mY)
@@ -330,7 +331,7 @@ describe("cute.tiles", function()
       .. "be shared out to 192 threads", 1, true), err)
   end)
 
-  -- Two groups of warps, each with a tile and stages of its own.
+  -- Two groups of warps, each with its own tile and stages.
   it("takes the index of a thread among some", function()
     local M, N, K = 128, 64, 64
     local A, B = numbers({M, K}, 1), numbers({N, K}, 2)

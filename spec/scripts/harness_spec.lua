@@ -1,12 +1,12 @@
--- What lessons share that state their own operands: whose results are right,
--- what is refused, several launches, the export for other programs.
+-- The harness of lessons that define their own operands: comparison of results,
+-- rejected options, several launches, the export for other programs.
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
 local support = require "spec.support"
 
 local NAN = 0 / 0
 
--- y = a x, where `wrong(i, y)` may be put in its place.
+-- y = a x; `wrong(i, y)` may replace the value.
 local function scale(wrong)
   return cute.kernel("scale", function(x, y, a)
     local i = cute.arch.block_idx() * 32 + cute.arch.thread_idx()
@@ -69,7 +69,7 @@ describe("the harness of lessons", function()
     assert.is_true((try(off(1.000005))))
     assert.is_false((try(off(1.00002))))
     assert.is_true((try(off(1.0005), 100, {dtype = "bf16"})))
-    -- a zero among large numbers may be off by as much as these are rounded
+    -- a zero among large numbers may be off by the rounding of those
     local fields = {wrong = function(i, v)
       return cute.where(cute.eq(i, 0), v + 1e-6, v)
     end, operands = function(p)
@@ -129,7 +129,7 @@ describe("the harness of lessons", function()
       end,
       reference = function(p, i) return {y = {2.0 * p.x[i] + p.was.y[i]}} end},
       {32}, {dtype = "i32"})
-    for _ = 1, 2 do  -- the second run begins as the first did
+    for _ = 1, 2 do  -- the second run starts like the first
       local ok, reports, wrong = harness.try(p, "sim")
       assert.is_nil(wrong)
       assert.is_true(ok)

@@ -1,5 +1,5 @@
 -- kernels/gemm_sm90 and the Hopper rungs of the ladder on the simulator: every
--- schedule, cluster and order of D, at odd sizes, small whole numbers against
+-- schedule, cluster and layout of D, at odd sizes, small whole numbers against
 -- sums on the host; and their text under NVRTC.
 local core = require "cute.core"
 local cute = require "cute"
@@ -52,7 +52,7 @@ describe("gemm_sm90 on the simulator", function()
         return rounded(2 * want(i, j) + (beta ~= 0 and beta * was[i][j] or 0))
       end))
     end
-    -- rows of whole tiles, of which the cluster has one more
+    -- rows of whole tiles; the cluster has one tile more
     local C, was = matrix(128, n, 3), {}
     for i = 0, 127 do
       was[i] = {}
@@ -83,7 +83,8 @@ describe("gemm_sm90 on the simulator", function()
 end)
 
 describe("gemm_sm90 on the simulator", function()
-  -- Choices, types and orders of one or two matrices that are read like D.
+  -- Configurations, and types and layouts of one or two matrices that are read
+  -- like D.
   local SOURCES = {
     {{tile = {128, 64, 64}}, "bf16 n"},
     {{tile = {128, 128, 64}, schedule = "pingpong", stages = 3, epi = {64, 32}},
@@ -287,8 +288,8 @@ describe("stream-K in gemm_sm90", function()
     want = function(x, y) return rounded(exact(x, y)) end
   end)
 
-  -- Ends well on 5 multiprocessors, or what was told; by kernels with these
-  -- changes of their text (spec.planted).
+  -- Runs on 5 SMs with these changes of the kernel's text (spec.planted).
+  -- Returns "ends" and what is wrong with D, or the fault.
   local function changed(...)
     local g = planted.kernel {...}(choices)
     local D = matrix(m, n)
@@ -412,8 +413,8 @@ describe("gemm_sm90's rule", function()
   end)
 
   it("has blocks side by side that read few rows", function()
-    -- tiles of 64x64: 2 beside 6 are 8 rows of tiles, 1 beside 12 are 13; of
-    -- more the runs are of 4, beside 3 others
+    -- tiles of 64x64: 2 along one mode and 6 along the other are 8 rows of
+    -- tiles, 1 and 12 are 13; of more the runs are of 4, beside 3 others
     for _, s in ipairs {{128, 4096, nil, {2, 64, 1}},
                         {4096, 128, true, {2, 64, 1}},
                         {512, 1024, nil, {4, 16, 2}},
@@ -431,7 +432,7 @@ describe("gemm_sm90's rule", function()
     end
     assert.same({2, 4, 3}, gemm_sm90({tile = {128, 64, 64}, split = 2,
       raster_along_m = true}).grid(384, 256))
-    -- a cluster keeps its place
+    -- a cluster keeps its orientation
     assert.same({4, 4, 1}, gemm_sm90({tile = {128, 64, 64}, cluster = {2, 1},
       persistent = false, raster_along_m = true}).grid(384, 256))
   end)
@@ -511,7 +512,7 @@ describe("gemm_sm90's rule", function()
         assert.is_true(c.options.stages >= 2)
       end
     end
-    -- one wave of 20 clusters of two needs twice that many multiprocessors
+    -- one wave of 20 clusters of two needs twice that many SMs
     local c = gemm_sm90.candidates(2560, 512, 64, {sms = 40})
     for _, x in ipairs(c) do
       if said(x.options) == "128x256 2x1" then
@@ -566,12 +567,12 @@ describe("the Hopper rung", function()
         assert.is_true(ok, lesson.what_is_wrong(v, how))
         assert.equal(script, report.kernel)
       end
-      if script == "gemm_hopper" then  -- its blocks stay
+      if script == "gemm_hopper" then  -- its blocks are persistent
         local large = rung.choose and rung.choose(8192, 8192, 8192) or rung
         local g = large.grid(8192, 8192, 8192)
         assert.equal(132, g[1] * g[2] * g[3])
       end
-      local p = lesson.problem(rung, {40, 30, 18},  -- no 16 bytes of a row
+      local p = lesson.problem(rung, {40, 30, 18}, -- rows shorter than 16 bytes
                                {alpha = 2,
                                beta = rung.sums == "i32" and 3 or 0.5})
       local report = lesson.simulate(rung, p, DEVICE)

@@ -1,11 +1,13 @@
--- Kernels of the library given what they cannot do: the error names the option
--- or operand and the script's line; what they can do at the edge is right.
+-- Kernels of the library with options they do not support: the error names the
+-- option or operand and the script's line. Limits themselves give right
+-- results.
 local cute = require "cute"
 local support = require "spec.support"
 
 local Z = cute.zeros
 
--- What each line of a script gives; the error of a line names this line.
+-- Checks each line of a script: its result, or its error, which must name the
+-- line.
 local function lines_refused(head, cases)
   for _, c in ipairs(cases) do
     local text, want = head .. "\n\n" .. c[1], c[2]

@@ -1,6 +1,6 @@
--- Scans, selections and counts: running sums, Mamba's selective scan, topk,
--- histograms: right against plain Lua, however they are spread; every barrier,
--- wait and predicate found when it is taken out; NVRTC takes the text.
+-- Scans, selections and counts, against plain Lua: running sums, Mamba's
+-- selective scan, topk, histograms, in any distribution over threads. Removing
+-- any barrier, wait or predicate is detected, and NVRTC accepts the text.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
@@ -184,7 +184,7 @@ local function refused(text, f, ...)
   assert.truthy(tostring(err):find(text, 1, true), err)
 end
 
--- What is run on a GPU, too; here only NVRTC sees it.
+-- Configurations that also run on a GPU; here NVRTC only compiles them.
 local BOTH = {"sm_80", "sm_90a"}
 local LARGE = {
   {"scan", {}, {33, 1000}, "f32", BOTH}, {"scan", {}, {3, 70001}, "i32"},
@@ -338,19 +338,19 @@ describe("the selective scan", function()
   end)
 
   it("keeps the digits of small steps", function()
-    local n, T = 8, 64  -- y is the sum of so many states: n * softplus(delta)
+    local n, T = 8, 64  -- y is the sum of n states: n * softplus(delta)
     local k = require "kernels.selective_scan" {dtype = cute.f32,
                                                 states = n, softplus = true}
     local function ones(...) return cute.full({...}, 1, cute.f32) end
     local delta, y = ones(1, 1, T), cute.zeros({1, 1, T}, cute.f32)
     for t = 0, T - 1 do delta[{0, 0, t}] = 8 - t * 1.25 end
-    local A = cute.full({1, n}, -1e38, cute.f32)  -- nothing is left of before
+    local A = cute.full({1, n}, -1e38, cute.f32)  -- no earlier state remains
     k.kernel(ones(1, 1, T), delta, A, ones(1, n, T), ones(1, n, T), y, nil, nil,
       nil, nil, nil):launch {grid = k.grid(1, 1), block = k.block,
                              device = "sim"}
     for t = 0, T - 1 do
       local x = delta(0, 0, t)
-      local e = math.exp(x)  -- log1p, whatever the size of e
+      local e = math.exp(x)  -- log1p for any size of e
       local want = e < 1e-5 and n * (e - e * e / 2) or n * math.log(1 + e)
       assert.is_true(math.abs(y(0, 0, t) - want) <= 2e-5 * want,
         ("%g: %g instead of %g"):format(x, y(0, 0, t), want))
@@ -411,7 +411,7 @@ describe("scans and selections tell", function()
   local FLIGHT = {["async-in-flight"] = true, uninitialised = true}
   local SYNC = "cute.arch.sync_threads()"
 
-  -- what, file, text, which of them, what stands there, options, size, dtype
+  -- what, file, text, which occurrence, its replacement, options, size, dtype
   local CASES = {
     {"scan", "scan", SYNC, 1, "", {block = 64}, {2, 900}, "f32", RACE},
     {"scan", "scan", "1 - turn", 1, "turn", {block = 64, values = 4},

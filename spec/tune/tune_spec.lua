@@ -1,6 +1,6 @@
--- `cutelua tune` from end to end, with children that have no card
--- (spec/tune/child.lua): the best of all candidates is found whatever some of
--- them do, ends and goes on, and leaves its tables whole.
+-- `cutelua tune` from end to end, with children that have no GPU
+-- (spec/tune/child.lua): it finds the best candidate whatever some of them do,
+-- stops and resumes, and keeps its tables intact.
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"
@@ -12,7 +12,7 @@ local tuned = require "cute.ops.tuned"
 
 local CLASS = "bf16 bf16 bf16 tn row"
 
--- The time that spec/tune/child.lua gives.
+-- Returns the time that spec/tune/child.lua reports.
 local function time(problem, name)
   local h = 5381
   for c in (problem .. name):gmatch "." do
@@ -21,14 +21,14 @@ local function time(problem, name)
   return 100 + h % 1000 / 10
 end
 
--- The candidates of a problem, in order.
+-- Returns the candidates of a problem, in order.
 local function offers(problem, make)
   local o = operands.without_memory(problem, make)
   o.options.device = "sim:sm_90a"
   return select(2, gemm.offers(o.A, o.B, o.options, o.C))
 end
 
--- Names of all candidates of a problem, fastest first.
+-- Returns the names of all candidates of a problem, fastest first.
 local function candidates(problem, least, make)
   local list = offers(problem, make)
   local names = {}
@@ -42,7 +42,8 @@ local function candidates(problem, least, make)
   return names
 end
 
--- Runs the tuner with fake children; standard output, error output, code.
+-- Runs the tuner with fake children. Returns standard output, error output,
+-- exit code.
 local function tune(dir, words, does, card)
   for i, word in ipairs(words) do words[i] = ("%q"):format(word) end
   return support.run({"-e", ("os.exit(require 'cutelua.tune'.main({'gemm', "
@@ -57,7 +58,7 @@ end
 
 local dir
 
--- A file that gives an epilogue, of these lines.
+-- Writes a file that returns an epilogue, from these lines.
 local function file(name, text)
   return support.write(("%s/%s"):format(dir, name), text)
 end
@@ -131,7 +132,7 @@ describe("cutelua tune", function()
     end
     assert.matches("^bf16 bf16 bf16 tn row my_own:%x+$", (class_of(mine)))
     assert.equal(CLASS .. " C:bf16", (class_of "C"))
-    -- the same under another name has the same rows
+    -- the same epilogue under another name has the same rows
     local other = file("other.lua", support.read(mine))
     tune(dir, {"256,1024,512", "--epilogue", other})
     assert.equal(2, #table_of(dir).gemm[class_of(mine)])
@@ -212,7 +213,7 @@ describe("cutelua tune", function()
     until select(2, text:gsub(" 512 1024 512\tlook", "")) >= 3
     os.execute("kill -9 " .. pid)
     local before = support.read(path)
-    -- what was measured is not measured again
+    -- measured candidates are not measured again
     local _, err, code = tune(dir, words)
     assert.equal("", err)
     assert.equal(0, code)
@@ -297,7 +298,7 @@ describe("cutelua tune", function()
   it("tells sums that saturate from lost bits and from nothing", function()
     local o = operands.of("u8 u8 u8 tn row 16 16 512", nil, "host")
     local memory, byte = core.param_memory, nil
-    core.param_memory = function()  -- the card's
+    core.param_memory = function()  -- the GPU's memory
       return {memset = function(_, x) byte = x end}
     end
     o:spoil()
@@ -313,7 +314,7 @@ describe("cutelua tune", function()
       inside = inside + (math.abs(s.want) < 127 and 1 or 0)
     end
     assert.is_true(inside > 2, inside)
-    -- half of K is not all of it
+    -- half of K is not the whole
     local function half(t)
       return cute.make_tensor(t.iterator, cute.make_layout(
         {t.layout.shape[1], 2048}, {t.layout.stride[1], 1}))
@@ -459,8 +460,8 @@ local function problem(m, n, k, more)
   return p, list
 end
 
--- ops.explain's choice for a product, in a process with a user's table for a
--- card of its own.
+-- Returns ops.explain's choice for a product, in a process with a user's table
+-- for a card of its own.
 local function explained(text, m, more, class, first)
   os.execute("mkdir -p " .. dir .. "/cutelua/tuned")
   support.write(dir .. "/cutelua/tuned/h1.lua", text)
@@ -492,8 +493,8 @@ local function of(rows, fields)
   return tuned.text(t)
 end
 
--- How a product of 512x1024x512 with this epilogue is chosen, with rows of
--- these classes.
+-- Returns how a product of 512x1024x512 with this epilogue is chosen, with rows
+-- of these classes.
 local function with(rows, f, types)
   local gemms = {}
   for class, name in pairs(rows) do
@@ -659,7 +660,7 @@ describe("tuned tables", function()
         "function(a) return a end", "nil"} do
       assert.equal("by rule", (with(rows, f)), f)
     end
-    -- numbers that are captured are no others; those that are written are
+    -- captured numbers do not change the class; literals do
     local scaled = operands.class(CLASS .. " 64 64 64", function()
       local x = 1.0
       return function(a) return a * x end

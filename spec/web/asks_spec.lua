@@ -1,5 +1,5 @@
--- The workshop under node, web/engine.js with web/worker.js: what only a page
--- asks, and what users do wrong there.
+-- The workshop under node, web/engine.js with web/worker.js: requests that only
+-- a page makes, and mistakes of users there.
 local misuse = require "spec.workshop.misuse"
 local npy = require "cute.npy"
 local workshop = require "spec.workshop.asked"
@@ -12,7 +12,7 @@ local function run(text, request)
   return request
 end
 
--- A .npy file of f32 (2,3) with these fields of its header in others' place.
+-- Returns a .npy file of f32 (2,3) with some fields of its header replaced.
 local function file(changes, bytes)
   local text = npy.make_header("f32", {2, 3})
   for from, to in pairs(changes or {}) do

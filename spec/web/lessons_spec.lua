@@ -10,7 +10,7 @@ end
 
 local PAGE = "file://" .. absolute "build/web/index.html"
 
--- What a step of these has besides: a lesson that is there, its steps.
+-- Functions for the steps here: waiting for a lesson, its steps.
 local READER = [[
 const there = () => until(() => workshop.state() == "ready"
   && count(".lesson-next") == 1 && !count(".lesson-step.busy"), "no lesson");
@@ -32,7 +32,7 @@ local function solution(lesson, name)
     learn.lesson(lesson).exercises[name].solution)
 end
 
--- Wrong, hints, the solution shown, right.
+-- A wrong answer, hints, the solution shown, a right answer.
 local function exercise(lesson, name)
   return {name = name, script = ([[
     workshop.lesson("%s");
@@ -56,7 +56,7 @@ local function exercise(lesson, name)
     solution(lesson, name))}
 end
 
--- Steps in one browser, under their names.
+-- Steps in one browser, by name.
 local STEPS = {
   {name = "change", url = PAGE .. "#lesson=tensors", script = [[
     await there();
@@ -221,7 +221,7 @@ describe("the tutorial in the page", function()
       assert.truthy(value.barrier.notes[1]:find(
         "write after a read by another warp with no barrier in between: element"
         .. " 0 of shared tensor 's' [race]", 1, true))
-      assert.equal(3, #value.next[4])  -- behind a reload
+      assert.equal(3, #value.next[4])  -- after a reload
       assert.equal("Lessons: 3 of 14 exercises solved", value.next[5])
     end)
 

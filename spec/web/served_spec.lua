@@ -1,12 +1,12 @@
--- What `cutelua web` serves, in a Chromium: a page that may have threads, and
--- what its simulator finds with them. Needs `make web` and a Chromium.
+-- The page that `cutelua web` serves, in a Chromium: it may have threads, and
+-- its simulator uses them. Needs `make web` and a Chromium.
 local browser = require "spec.browser"
 local json = require "dkjson"
 local support = require "spec.support"
 
 local web = (os.getenv "CUTE_BUILD" or "build") .. "/web"
 
--- The program serves while f(address) runs.
+-- Calls f(address) while the program serves.
 local function served(f)
   local dir = support.folder()
   os.execute(("%s web --port 0 --folder %s >%s/out 2>&1 & echo $! >%s/pid")

@@ -1,8 +1,8 @@
--- web/shelf.js under node: the line of arguments, the seed, what is remembered.
+-- web/shelf.js under node: the line of arguments, the seed, stored settings.
 local dkjson = require "dkjson"
 local support = require "spec.support"
 
--- What an expression gives, with the shelf as `s`.
+-- Returns the value of an expression, with the shelf as `s`.
 local function js(expression, before)
   local out, err, code = support.exec {"node", "-e", ([[
     globalThis.SHELF = {scripts: [{path: "scripts/scan.lua",

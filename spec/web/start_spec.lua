@@ -1,6 +1,6 @@
--- The workshop as somebody finds it who has never seen it: what opens first,
--- what is empty, what a run brings and what it moves, runs while typing, and
--- scripts that are as odd as can be. Needs `make web` and a Chromium.
+-- The workshop for a first-time user: what opens first, what is empty, what a
+-- run shows and moves, runs while typing, and odd scripts. Needs `make web` and
+-- a Chromium.
 local browser = require "spec.browser"
 local json = require "dkjson"
 local support = require "spec.support"
@@ -159,8 +159,7 @@ describe("the prompt's list", function()
   end)
 end)
 
--- Two faults that have nothing to do with each other, one of which others
--- follow.
+-- Two independent faults, one of which causes others.
 local FAULTS = [[
 local cute = require "cute"
 local k = cute.kernel("k", function(x, y)

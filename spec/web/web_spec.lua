@@ -1,5 +1,5 @@
--- build/web/cutelua.js under node beside the program of this machine.
--- `make web-test` runs this; `make test` has no emscripten and skips it.
+-- build/web/cutelua.js under node, compared with the native program. `make
+-- web-test` runs this; `make test` has no emscripten and skips it.
 local support = require "spec.support"
 
 local web = (os.getenv "CUTE_BUILD" or "build") .. "/web/cutelua"

@@ -1,10 +1,10 @@
--- The tutorial's asks of the workshop.
+-- The tutorial's requests to the workshop.
 local learn = require "cutelua.learn"
 local workshop = require "cutelua.workshop"
 
 local function ask(request) return workshop.ask(request) end
 
--- The number of a lesson's n-th block of a kind.
+-- Returns the number of a lesson's nth block of a kind.
 local function at(lesson, kind, n)
   for i, block in ipairs(ask {ask = "lesson", name = lesson}.blocks) do
     if block.kind == kind then
@@ -74,7 +74,7 @@ describe("a lesson in the workshop", function()
     assert.equal("(4,8):(1,4), nil", shown {{index = first, text = mine}})
     assert.equal("(4,8):(8,1), nil", shown {{index = first, text = "l = ("}})
     assert.equal("(4,8):(8,1), nil", shown {{index = first, text = "error {}"}})
-    -- again, forward: what a block left behind is not there for itself
+    -- running a block again: it does not see its own earlier results
     block("layouts", first, text .. "\nseen = (seen or 0) + 1")
     local got = block("layouts", first, text .. "\nseen = (seen or 0) + 1")
     assert.is_true(got.ok)
@@ -94,7 +94,7 @@ describe("a lesson in the workshop", function()
     assert.is_true(prompt "l = 5")
     assert.is_true(prompt "do assert(l == 5) end")
     block("layouts", i, "error 'no'")
-    -- a step that failed leaves none
+    -- a failed step leaves no results
     assert.is_true(prompt "do assert(l == 5) end")
     block("layouts", i, text)
     assert.is_true(prompt "do assert(l(2, 3) == 19) end")

@@ -1,7 +1,7 @@
--- The workshop's answers, asked natively: runs, the prompt behind them, pages.
+-- The workshop's native answers: runs, the prompt after them, pages.
 local workshop = require "spec.workshop.asked"
 
--- The answers to requests, with what each printed as `out`.
+-- Returns the answers to requests, each with its output as `out`.
 local function asked(requests)
   local list = {}
   for i, one in ipairs(workshop.asked(requests)) do
@@ -19,8 +19,8 @@ end
 
 local function prompt(text) return {ask = "prompt", text = text} end
 
--- A kernel with bank conflicts in line 6, and a race of lines 9 and 10 where it
--- is asked for.
+-- A kernel with bank conflicts in line 6 and, on request, a race of lines 9 and
+-- 10.
 local SCRIPT = [[
 local cute = require "cute"
 local tile = cute.make_layout({32, 32}, {32, 1})

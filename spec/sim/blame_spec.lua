@@ -1,6 +1,6 @@
--- Reports of kernels with a fault in their text: what follows from the cause is
--- folded. spec/faults/ has the causes of barriers, waits, parities, counts,
--- bytes and stages that are missing or wrong.
+-- Reports of kernels with a fault in their text: consequences of the cause are
+-- folded. spec/faults/ has the causes: missing or wrong barriers, waits,
+-- parities, counts, bytes and stages.
 local blamed = require "spec.blamed"
 
 describe("a traced argument", function()

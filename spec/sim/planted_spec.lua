@@ -1,6 +1,6 @@
 -- Faults planted in a GEMM of Hopper's parts, kernels/gemm_sm90 on
--- cute.pipeline: each is told first, in its words, with its lines, whatever the
--- schedule, the cluster and the seed.
+-- cute.pipeline. The simulator reports each one first, with its message and
+-- lines, whatever the schedule, the cluster and the seed.
 local core = require "cute.core"
 local cute = require "cute"
 local hopper = require "spec.hopper"
@@ -30,7 +30,8 @@ describe("a GEMM of Hopper's parts in which #long", function()
     local what, changes, where = table.unpack(fault)
     it(what .. " is found out", function()
       local gemm, texts = planted.kernel(changes)
-      local name = where[number % #where + 1]  -- spec/fuzz/hopper.lua: in all
+      -- spec/fuzz/hopper.lua runs it in all
+      local name = where[number % #where + 1]
       local r = planted.run(gemm(planted.CHOICES[name]), SIZE, number)
       assert.is_nil(planted.untold(fault, r, texts),
                     ("%s, seed %d\n%s"):format(name, number, tostring(r)))
@@ -100,7 +101,7 @@ local s2r_A, s2r_B = cute.make_tiled_copy_A(ldsm, mma),
 local at = support.recorder()  -- lines
 local function line() return debug.getinfo(2, "l").currentline end
 
--- What a block loads of an operand, shared among `ctas` of them.
+-- Returns a block's load of an operand, which `ctas` blocks share.
 local function loads(tma, coords, s, rows, tile, ctas, place, mask)
   local into, from = cpasync.tma_partition(tma, ctas > 1 and place or 0,
     cute.make_layout(ctas), cute.group_modes(s, 0, 2),
@@ -123,7 +124,7 @@ local function produce(pipe, A, B, k_tiles)
   pipe:producer_tail(write)
 end
 
--- Fragments by ldmatrix: a stage is free when they are in registers.
+-- Fragments by ldmatrix: a stage is free once they are in registers.
 local function consume(pipe, sA, sB, tCgC, k_tiles)
   local tid = arch.thread_idx()
   local thr, ta, tb = mma:get_slice(tid), s2r_A:get_slice(tid),
@@ -149,7 +150,7 @@ local function consume(pipe, sA, sB, tCgC, k_tiles)
   cute.autovec_copy(acc, tCgC)
 end
 
--- C = A B^T by mma.sync; o: of the pipeline.
+-- C = A B^T by mma.sync; o: options of the pipeline.
 local function by_threads(o)
   return cute.kernel("gemm", function(tA, cA, tB, cB, mC)
     local bm, bn = arch.block_idx()
@@ -208,7 +209,7 @@ describe("PipelineTmaAsync, whose readers are threads, #long", function()
       assert.is_true(r.ok, tostring(r))
       assert.is_nil(wrong)
     end
-    local o = {cluster = {1, 1}, group = WARPS}  -- there are no others
+    local o = {cluster = {1, 1}, group = WARPS}  -- there are no other blocks
     assert.is_true(multiply(o, 1).ok)
   end)
 
@@ -254,8 +255,8 @@ end)
 -- Producers that are threads
 ---------------------------------------------------------------------------
 
--- Four warps make bf16 of X's f32 (64,K) in shared memory, a warpgroup
--- multiplies it with itself; o: what is left out.
+-- Four warps convert X's f32 (64,K) to bf16 in shared memory, and a warpgroup
+-- multiplies it by itself; o: the omitted steps.
 local wg = cute.make_tiled_mma(warpgroup.MmaF16BF16Op("bf16", "f32",
   {64, 64, 16}, "SMEM"))
 

@@ -1,7 +1,7 @@
--- Notes of what cards do and PTX does not promise: a wait for a warpgroup's
--- MMA speaks for the warp that executes it, reads and what a copy writes over
--- them are two proxies, loads end at their mbarriers. With `strict` each is a
--- fault. What PTX does promise is told by nobody.
+-- Notes on behaviour that GPUs have and PTX does not guarantee. A wait for a
+-- warpgroup's MMA covers only the warp that executes it, reads and a copy that
+-- overwrites their data are in two proxies, loads complete at their mbarriers.
+-- With `strict` each is a fault. Behaviour that PTX guarantees has no note.
 local cute = require "cute"
 local ours = require "spec.ours"
 local support = require "spec.support"
@@ -17,7 +17,7 @@ local function warp(n, f) when(arch.warp_idx():eq(n), f) end
 local function line() return debug.getinfo(2, "l").currentline end
 local function thread0(f) cute.when(arch.thread_idx():eq(0), f) end
 
--- mbarriers of these counts.
+-- Initializes mbarriers with these counts.
 local function barriers(counts)
   local all = arch.alloc_smem(cute.i64, #counts)
   thread0(function()
@@ -28,7 +28,8 @@ local function barriers(counts)
   return all
 end
 
--- What each schedule notes, and nothing else: {message, line, line2} or none.
+-- Checks that each schedule has this note, {message, line, line2} or none, and
+-- nothing else.
 local function notes(want, launch)
   for seed = 1, SEEDS do
     local r = launch {seed = seed, faults = "return", device = DEVICE}
@@ -45,7 +46,7 @@ local function notes(want, launch)
   end
 end
 
--- The same by `check`, and what `strict` makes of it.
+-- The same with `check`; also checks the verdict with `strict`.
 local function checks(want, call, opts)
   local function launch(more)
     local own = {device = DEVICE}
@@ -81,8 +82,8 @@ local mma = cute.make_tiled_mma(
 local ROWS = cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128",
   "bf16"), {64, 64})
 
--- One tile is multiplied by itself and, behind `hand`, filled anew by TMA, or
--- by threads: by warp `by`; `more` warps belong to no warpgroup.
+-- Multiplies one tile by itself and, after `hand`, refills it by TMA, or by
+-- threads of warp `by`; `more` warps belong to no warpgroup.
 local function refill(o)
   local X = cute.zeros({64, 64}, cute.bf16)
   local load, cX = cpasync.make_tiled_tma_atom(
@@ -139,7 +140,7 @@ end
 
 describe("a warp's wait_group", function()
   local HANDED = {
-    -- What makes the other three known, or not: of all, of some, of none.
+    -- Which steps order the other three warps: all of them, some, none.
     ["nothing"] = {told = 1},
     ["a store of one's own, of nothing else"] = {told = 1, stores = true},
     ["a barrier of one's own warp"] = {told = 1, hand = arch.sync_warp},
@@ -211,8 +212,8 @@ end)
 
 -- ---- reads, and what a copy writes over them ----
 
--- Tile 0 by TMA, which threads of 4 warps read; behind that warp 4, or a
--- reader, has tile 1 brought to its place.
+-- Loads tile 0 by TMA, and threads of 4 warps read it; after that warp 4, or a
+-- reader, loads tile 1 over it.
 local function again(o)
   local layout = cute.make_layout({32, 16}, {16, 1})
   local load, cX = cpasync.make_tiled_tma_atom(
@@ -370,7 +371,8 @@ end)
 
 -- ---- tensor maps that change ----
 
--- Copies by a map in memory and changes it: load (or store), `drain`, change.
+-- Copies by a tensor map in memory and changes the map: load (or store),
+-- `drain`, change.
 local function remap(o)
   local layout = cute.make_layout({32, 16}, {16, 1})
   local x, y = cute.zeros({32, 16}, cute.f32), cute.zeros({32, 16}, cute.f32)
@@ -422,7 +424,7 @@ local commit, group = arch.cp_async_bulk_commit_group,
   arch.cp_async_bulk_wait_group
 local CHANGED = "this tensor map changes while a copy by it is in flight"
 
--- The fault that is told in some schedule, by check.
+-- Returns the fault that check finds in some schedule.
 local function faulty(o)
   local call, launch, at = remap(o)
   launch {device = DEVICE, faults = "return"}

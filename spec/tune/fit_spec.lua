@@ -86,8 +86,7 @@ describe("tools/fit.lua #long", function()
                  lines(dir .. "/lua/cute/ops/blocks.lua"))
   end)
 
-  -- For each set of products the limits of the mean, the 90th percentile and
-  -- the worst regret.
+  -- For each set of products: limits of mean, 90th percentile and worst regret.
   local SETS = {first = {1.021, 1.06, 1.33}, odd = {1.04, 1.14, 1.31},
                 random = {1.02, 1.09, 1.14}, wide = {1.028, 1.09, 1.23},
                 fresh = {1.038, 1.115, 1.33}, unaligned = {1.02, 1.03, 1.35},

@@ -1,15 +1,14 @@
 -- fit.lua [FILE] [--write] [--pack SET JOURNAL...]: fits the rule of ops.gemm
 -- to measurements of `cutelua tune` (docs/measured/gemm_choices.tsv).
 --
---    cutelua tools/fit.lua            prints the rule's regret: how much longer
---                                     its choice takes than the best one
---    cutelua tools/fit.lua --write    writes the constants with the least
---    regret,
---                                     and prints the regret of unseen products
---    cutelua tools/fit.lua --pack SET JOURNAL
---                                     adds the measurements of journals of the
---                                     tuner to FILE; their new products form a
---                                     set, whose regret is printed separately
+--     cutelua tools/fit.lua            prints the rule's regret: how much
+--                                      longer its choice takes than the best
+--     cutelua tools/fit.lua --write    writes the constants with the least
+--                                      regret, prints that of unseen products
+--     cutelua tools/fit.lua --pack SET JOURNAL
+--                                      adds the measurements of journals of the
+--                                      tuner to FILE; their new products form a
+--                                      set, whose regret is printed separately
 --
 -- It fits the constants of three models, in kernels/gemm_sm90/constants.lua,
 -- kernels/gemm_skinny/model.lua and lua/cute/ops/blocks.lua, to all sets but

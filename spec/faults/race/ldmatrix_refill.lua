@@ -1,4 +1,5 @@
 -- ldmatrix counts as a thread's read, too.
+-- run: check
 -- expect: check: kernel faulty: ok
 -- expect: note: ldmatrix_refill.lua:39: write by a bulk copy after a thread's
 --   read, with no fence_proxy("async") in between: element 0 of shared tensor

@@ -1,5 +1,6 @@
 -- All warps read a buffer and arrive at an mbarrier, then TMA refills it.
 -- Fault: no proxy fence separates the reads from the copy.
+-- run: check
 -- expect: check: kernel faulty: ok
 -- expect: note: mbarrier_refill_no_fence.lua:47: write by a bulk copy after a
 --   thread's read, with no fence_proxy("async") in between: element 0 of shared

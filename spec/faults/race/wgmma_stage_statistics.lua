@@ -1,5 +1,6 @@
 -- Threads compute row statistics from the stage that wgmma reads. Fault: no
 -- proxy fence precedes the release, which only follows wgmma's wait.
+-- run: check
 -- expect: check: kernel faulty: ok
 -- expect: note: wgmma_stage_statistics.lua:53: write by a bulk copy after a
 --   thread's read, with no fence_proxy("async") in between: element 0 of shared

@@ -72,11 +72,11 @@ local function sample(device)
 end
 
 describe("approximate functions", function()
-  it("are those of an H200 in the simulator", function()
+  it("give an H200's bits in the simulator", function()
     sample "sim:sm_90a"
   end)
 
-  it("are those of an H200 on this card #gpu", function()
+  it("give an H200's bits on this GPU #gpu", function()
     sample "gpu"
     for _, row in ipairs(SUMS) do
       assert.equal(row[3], sum_of(row[1], 1 << 20, 1 << 12, 1, "gpu"), row[1])
@@ -154,7 +154,7 @@ local BOUNDS = {
 }
 
 describe("approximate functions", function()
-  it("of special values are what PTX says", function()
+  it("of special values follow PTX", function()
     for name, want in pairs(SPECIALS) do
       local got = T.map({SPECIAL_IN}, function(x)
         return {of_words(name)(x)}
@@ -211,7 +211,7 @@ describe("approximate functions", function()
                        "f32", "f32")[1][1], cute.div_full(x, 3))
   end)
 
-  it("are what CUDA's exp2f and rsqrtf are", function()
+  it("agree with CUDA's exp2f and rsqrtf", function()
     local x = {}
     for i = 1, 512 do x[i] = support.f32(i * 0.0371) end
     local y = T.map({x}, function(v)
@@ -222,7 +222,7 @@ describe("approximate functions", function()
     assert.same(y[4], y[3])
   end)
 
-  it("are of f32, and those that there are", function()
+  it("take f32, and only existing ones", function()
     local function of_f64()
       T.map({{1.0}}, function(x) return {cute.ex2_approx(x)} end, "f64", "f64")
     end

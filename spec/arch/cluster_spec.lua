@@ -51,8 +51,8 @@ local function check(device)
 end
 
 describe("clusters", function()
-  it("tell each block where it is", function() check "sim:sm_90a" end)
-  it("tell each block where it is #gpu", function() check "gpu" end)
+  it("give each block its position", function() check "sim:sm_90a" end)
+  it("give each block its position #gpu", function() check "gpu" end)
 
   it("have extents that are constants of the program", function()
     local text = tell(cute.zeros({8, 14}, cute.i32)):trace {
@@ -73,7 +73,7 @@ describe("clusters", function()
     assert.truthy(text:find("__cluster_dims__(1, 1, 1)", 1, true), text)
   end)
 
-  it("are bounds of what is computed of a block's place", function()
+  it("bound values computed from a block's position", function()
     local k = cute.kernel("k", function(o)
       o[0] = arch.block_idx_in_cluster() % 2
     end)
@@ -82,7 +82,7 @@ describe("clusters", function()
     assert.truthy(k(o):trace {block = 32, cluster = 4}.ir:find " mod ")
   end)
 
-  it("are refused where they do not fit, with the values", function()
+  it("are rejected if they do not fit, with the values", function()
     local function launch(opts)
       opts.block, opts.device = 32, opts.device or "sim:sm_90a"
       return function() tell(cute.zeros({8, 14}, cute.i32)):launch(opts) end

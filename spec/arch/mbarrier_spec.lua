@@ -275,7 +275,7 @@ describe("on Hopper", function()
 end)
 
 describe("on Hopper", function()
-  it("says what is wrong, with the values", function()
+  it("reports errors, with the values", function()
     local function bad(message, f)
       raises(message, trace, f)
     end
@@ -339,7 +339,7 @@ describe("on Hopper", function()
     assert.is_nil(made.log:find "setmaxnreg")
   end)
 
-  it("waits where a condition holds", function()
+  it("waits while a condition holds", function()
     local text = trace(function(bar, tid)
       local done = arch.mbarrier_conditional_try_wait(tid:lt(32), bar, 0)
       cute.when(~done, function() arch.mbarrier_wait(bar, 0) end)

@@ -17,7 +17,7 @@ describe("atomics", function()
     {"atomic_xor", function(a, b) return a ~ b end},
   }
 
-  it("of global and shared memory give what was there", function()
+  it("of global and shared memory return the old value", function()
     for _, type in ipairs {"i32", "u32", "i64"} do
       for _, op in ipairs(OPS) do
         local x, v = random_words(128, 255)
@@ -100,7 +100,7 @@ describe("atomics", function()
                                         {block = 64})).kind:find "race$")
   end)
 
-  it("say what they do not take", function()
+  it("report unsupported operands", function()
     local o, f = cute.zeros({4}, "i32"), cute.zeros({4}, "f32")
     raises("no sem 'strong'", launch, function(a)
       arch.atomic_add(a.iterator, 1, {sem = "strong"})

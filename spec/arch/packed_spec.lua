@@ -132,7 +132,7 @@ describe("pairs of 16-bit floats", function()
     assert.same({1.5, 1.5, 1.5}, got[6])
   end)
 
-  it("of f32 are of sm_100 and newer", function()
+  it("of f32 require sm_100 or newer", function()
     local x = cute.zeros({64}, cute.f32)
     local call = cute.kernel("k", function(y)
       local t = arch.thread_idx()
@@ -339,7 +339,7 @@ describe("integers as floats", function()
     assert.equal(4, operations(arch.cvt_u8x4_to_f16x4))
   end)
 
-  it("refuse what is not there", function()
+  it("reject unsupported types", function()
     local function refuses(want, f)
       raises(want, T.map, {{1}}, function(x) return {f(x)} end, "u32", "u32")
     end

@@ -64,7 +64,7 @@ local function takers(x)
 end
 
 describe("an integer of 2^60 and more", function()
-  it("is refused or stays a number, on the host and in kernels", function()
+  it("is rejected or stays a number, on the host and in kernels", function()
     local function try(x)
       for name, f in pairs(takers(x)) do
         for _, n in ipairs(FAR) do
@@ -89,7 +89,7 @@ describe("an integer of 2^60 and more", function()
     end, X)
   end)
 
-  it("forges nothing in casts", function()
+  it("forges no objects in casts", function()
     local l = cute.layout "8:1"
     for name, f in pairs {
       upcast = function(n) return cute.upcast(l, n) end,
@@ -191,7 +191,7 @@ describe("a mark of a trace", function()
     traced(function() assert.is_false(core.rollback(old)) end)
   end)
 
-  it("holds only while what was before it stands", function()
+  it("is valid only while the state before it exists", function()
     traced(function()
       local a = core.mark()
       local tid = cute.arch.thread_idx()

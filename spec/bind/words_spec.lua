@@ -208,7 +208,8 @@ describe("every public function #long", function()
   surface.nameless()  -- loads all modules
   local public = surface.functions()
 
-  it("has a signature, and a reason where it takes any number", function()
+  it("has a signature, and a reason if it takes any number of arguments",
+     function()
     assert.same({}, surface.nameless())
     for _, f in ipairs(public) do
       local _, _, free = count(f.signature)
@@ -230,14 +231,14 @@ describe("every public function #long", function()
     ["tiles.is_async"] = "a kernel's own choices",
     ["tiles.operand"] = "a kernel's own choices",
   }
-  it("knows the options that it takes", function()
+  it("has a list of its options", function()
     for _, f in ipairs(public) do
       local loose = f.signature and f.signature:find "%f[%w]opt%w*%??: ?table"
       assert.truthy(not loose or CHECKED[f.name], f.signature)
     end
   end)
 
-  it("refuses options that it does not know, and names the nearest", function()
+  it("rejects unknown options, and names the nearest", function()
     for said, f in pairs {
       ["cute.zeros: no option 'devce' (did you mean device?): there are device "
         .. "pinned seed"] = function()
@@ -269,7 +270,7 @@ describe("every public function #long", function()
 
   for _, f in ipairs(public) do
     if f.signature then
-      it("says what is wrong: " .. f.signature, function()
+      it("reports what is wrong: " .. f.signature, function()
         local bad = {}
         check(f, bad)
         assert.equal(0, #bad, table.concat(bad, "\n", 1, math.min(#bad, 4)))
@@ -317,7 +318,7 @@ describe("every type", function()
     return list
   end
 
-  it("says so when an operator or a field means nothing", function()
+  it("reports unsupported operators and fields", function()
     local T = cute.zeros({4, 2}, cute.f32)
     local values = {cute.layout "(4,2):(1,4)", T, T.iterator, cute.f32,
       cute.buffer("f32", 4), cute.make_swizzle(1, 0, 1),
@@ -339,14 +340,14 @@ describe("every type", function()
   end)
 end)
 
-describe("what is easily mistaken", function()
+describe("an easily mistaken name", function()
   local function says(want, f, ...)
     local ok, message = pcall(f, ...)
     assert.is_false(ok)
     assert.equal(want, message:match ":%d+: ([^\n]*)")
   end
 
-  it("is told by the name that was written", function()
+  it("is reported as it was written", function()
     local k = cute.kernel("k", function(_) end)
     local T = cute.zeros({4}, cute.f32)
     says("bad argument #1 to 'cute.size' (integer or tuple expected, got no "

@@ -327,7 +327,7 @@ describe("all schedules", function()
     assert.is_true(oks > 10)
   end)
 
-  it("of blocks, or warps, that are alike: but for which is which #long",
+  it("of identical blocks, or warps, up to renaming #long",
      function()
     local bugs, oks, most = 0, 0, 0
     local function lane() return arch.thread_idx() % 32 end
@@ -353,7 +353,7 @@ describe("all schedules", function()
                    ("%d %d %d"):format(bugs, oks, most))
   end)
 
-  it("of eight that draw tickets are one, if nobody knows his number",
+  it("of eight that draw tickets are one, if the number is not used",
      function()
     local function draw(who, number)
       return cute.kernel("draw", function(y, c)
@@ -377,7 +377,7 @@ describe("all schedules", function()
     assert.same({"ok", 24, 24}, {v.verdict, v.orders, v.results})
   end)
 
-  it("of random mbarriers: their results, and who can wait for ever #long",
+  it("of random mbarriers: their results and deadlocks #long",
      function()
     local bugs, oks = 0, 0
     randomly(100, function(random, seed)
@@ -422,7 +422,7 @@ local function spin(f)
 end
 
 describe("a verdict", function()
-  it("is ok where a flag is waited for, a bug where it is read once", function()
+  it("is ok if a flag is waited for, a bug if it is read once", function()
     local good = hand_over(function(x, y, f)
       spin(f)
       y[0] = x[0]
@@ -441,8 +441,8 @@ describe("a verdict", function()
                    tostring(v))
   end)
 
-  it("tells of the one order in which somebody waits for ever, and leaves "
-     .. "memory as it was", function()
+  it("reports the only schedule with a deadlock, and leaves memory unchanged",
+     function()
     local k = cute.kernel("turns", function(c, d)
       cute.when((arch.thread_idx() % 32):eq(0), function()
         local n = arch.atomic_add(c.iterator, 1)
@@ -457,7 +457,7 @@ describe("a verdict", function()
     assert.equal(0, c(0))
   end)
 
-  it("is incomplete where orders are left, lanes meet or the clock is read",
+  it("is incomplete if schedules remain, lanes meet or the clock is read",
      function()
     local ticket = cute.kernel("ticket", function(y, c)
       cute.when((arch.thread_idx() % 32):eq(0), function()
@@ -509,7 +509,7 @@ describe("a verdict", function()
     assert.equal("block-race", v.fault.kind)
   end)
 
-  it("refuses what it cannot be of", function()
+  it("rejects unsupported options", function()
     local k = cute.kernel("k", function(x) x[0] = 1 end)
     support.raises("check: orders = 0: a number above 0 is needed",
                    function() k(zeros(1)):check {grid = 1, block = 1,
@@ -576,21 +576,21 @@ local function draws(flaw)
   end)
 end
 
-describe("of blocks that hand nothing over", function()
+describe("of blocks that do not synchronize", function()
   local function verdict(k, inputs, rows, blocks, block)
     local y = cute.empty({rows, blocks}, cute.i32)
     inputs[#inputs + 1] = y
     return k(table.unpack(inputs)):check {grid = blocks, block = block}
   end
 
-  it("what one wrote in another order is not unwritten", function()
+  it("elements written in another schedule are not unwritten", function()
     local v = verdict(draws(), {}, 2, 3, 64)
     assert.equal("ok", v.verdict, tostring(v))
     assert.equal(4, v.orders)  -- two of each
     assert.equal(2, v.results)
   end)
 
-  it("what one leaves out in one order only is", function()
+  it("elements left unwritten in one schedule only", function()
     local v = verdict(draws(true), {}, 2, 3, 64)
     assert.equal("bug", v.verdict)
     assert.equal("unwritten", v.fault.kind)
@@ -598,7 +598,7 @@ describe("of blocks that hand nothing over", function()
     assert.same({{0, 0}}, v.schedule.turns)
   end)
 
-  it("a try_wait and its wait are one", function()
+  it("a try_wait and its wait count as one", function()
     local x = cute.ones({32, 6}, cute.i32)
     local v = verdict(ring(), {x}, 64, 3, 96)
     assert.equal("ok", v.verdict, tostring(v))
@@ -611,7 +611,7 @@ describe("of blocks that hand nothing over", function()
     end
   end)
 
-  it("an answer for another barrier is no wait at this one", function()
+  it("an answer for another barrier is no wait for this one", function()
     local function kernel(asked)
       return cute.kernel("other", function(x, y)
         local tid = arch.thread_idx()
@@ -654,7 +654,8 @@ describe("Hopper's GEMM #noasan", function()
     return run:check {orders = 100}
   end
 
-  it("is ok in one order with any cluster and schedule #long", function()
+  it("is ok in one schedule with any cluster and configuration #long",
+     function()
     local gemm = planted.kernel {}
     for name, choice in pairs(planted.CHOICES) do
       local v = verdict(gemm, choice)

@@ -553,7 +553,7 @@ local function difference(v, want, faults)
 end
 
 describe("polls", function()
-  it("of random programs come to what all interleavings do #long", function()
+  it("of random programs agree with all interleavings #long", function()
     local most = tonumber(os.getenv "CUTELUA_SEEDS") or 60
     local bugs, oks, seed = 0, 0, 0
     while bugs + oks < most do
@@ -817,7 +817,7 @@ describe("check", function()
     end
   end)
 
-  it("finds who waits for ever for another block's shared memory", function()
+  it("finds a thread that waits forever for another block's memory", function()
     local k = cute.kernel("k", function(y)
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {1})
       cute.when(arch.thread_idx():eq(0), function() s[0] = 0 end)

@@ -86,7 +86,7 @@ describe("algorithms", function()
     end
   end)
 
-  it("axpby reads no y times what turns out to be zero", function()
+  it("axpby reads no y times a traced zero", function()
     local k = cute.kernel("k", function(mX, mY, beta)
       local r = cute.make_fragment_like(mX)
       r:fill(6)
@@ -120,7 +120,7 @@ describe("algorithms", function()
     assert.same({4, 14, 24, 34, 44, 54}, list(z))
   end)
 
-  it("refuse what does not fit", function()
+  it("reject operands that do not fit", function()
     local x, y = cute.zeros({8}, cute.f32), cute.zeros({6}, cute.f32)
     local function go(f)
       return function() cute.kernel("k", f)(x, y):trace {block = 1} end

@@ -179,7 +179,7 @@ local function contiguous_run(sizes, clusters_m, tile, blocks)
   return count, group, left, all
 end
 
-describe("groups one behind the other", function()
+describe("concatenated groups", function()
   for number, case in ipairs {
     {{10, 20, 30}, 1, 8, 3}, {{1, 1, 1, 64}, 3, 16, 7}, {{0, 5, 0, 0, 40}, 2,
       32, 2}, {{128}, 5, 64, 132}, {{33, 0}, 2, 32, 1}} do
@@ -228,7 +228,7 @@ describe("a walk without an end", function()
     end
   end)
 
-  it("names what it cannot do", function()
+  it("names unsupported options", function()
     local params = utils.PersistentTileSchedulerParams {1, 1}
     support.raises("inner_mode of 2: 0 (M) or 1 (N)",
       utils.StaticPersistentRuntimeTileScheduler, params, {0, 0, 0}, {1, 1, 1},

@@ -89,7 +89,7 @@ describe("cute.math", function()
     for i = 0, 7 do assert.equal(o(1, i), o(0, i)) end
   end)
 
-  it("says what is wrong with its options", function()
+  it("reports wrong options", function()
     raises("exp: no option 'fast' (did you mean fastmath?)", cute.exp, 1,
            {fast = true})
     raises("fastmath = 3: a boolean is needed", cute.exp, 1, {fastmath = 3})
@@ -98,7 +98,7 @@ describe("cute.math", function()
     assert.equal(math.exp(1), cute.math.exp(1, ON))
   end)
 
-  it("rounds what C gives of f64", function()
+  it("rounds C's f64 results", function()
     local x, o = cute.zeros({64}, cute.f32), cute.zeros({64, 6}, cute.f32)
     for i = 0, 63 do x[i] = (i - 30) * 0.37 + 0.01 end
     local F = {math.exp, math.sin, math.cos, math.tan, math.atan,

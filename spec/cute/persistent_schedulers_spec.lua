@@ -160,7 +160,7 @@ describe("tile schedulers", function()
     require "spec.kernels".compiles(call:trace {block = 32}, {"sm_90a"})
   end)
 
-  it("say how many tiles they have gone through", function()
+  it("report their number of finished tiles", function()
     local o = cute.zeros({9}, cute.i32)
     cute.kernel("k", function(out)
       local walk = utils.StaticPersistentTileScheduler(
@@ -302,7 +302,7 @@ describe("tile schedulers", function()
     return given, taken, counter, report
   end
 
-  it("draw tiles from a counter, each once, and put it back", function()
+  it("draw tiles from a counter, each once, and reset it", function()
     for seed, c in ipairs {{{5, 7}, {1, 1, 1}, 4}, {{3, 2}, {1, 1, 1}, 9},
                            {{6, 5}, {2, 1, 1}, 4}, {{5, 4}, {2, 2, 1}, 3}} do
       local tiles, cluster, most = table.unpack(c)
@@ -324,7 +324,7 @@ describe("tile schedulers", function()
     end
   end)
 
-  it("tell of numbers that are sent before all have read", function()
+  it("report numbers that are sent before all threads have read", function()
     local told = 0
     for seed = 1, 5 do
       local _, _, _, report = draw({6, 5}, {1, 1, 1}, 2, seed, true)
@@ -333,7 +333,7 @@ describe("tile schedulers", function()
     assert.is_true(told > 0)
   end)
 
-  it("name what they cannot do", function()
+  it("name unsupported options", function()
     local make = utils.PersistentTileSchedulerParams
     support.raises("M of 0: an integer of 1 or more is needed", make, {0, 1})
     support.raises("swizzle_size of 0", make, {1, 1}, nil, {swizzle_size = 0})

@@ -45,7 +45,7 @@ local function whole(values, metadata, m, depth, group)
 end
 
 describe("cute.nvgpu.sm80.sparse", function()
-  it("says of a matrix what is there, and where", function()
+  it("returns a matrix's stored elements and positions", function()
     for _, dtype in ipairs {"bf16", "f16", "f32", "e4m3", "i8", "u8"} do
       local A = matrix(5, 64, dtype, random(#dtype))
       local group = A.element_type.bits == 32 and 2 or 4
@@ -64,7 +64,7 @@ describe("cute.nvgpu.sm80.sparse", function()
     end
   end)
 
-  it("takes no other matrices", function()
+  it("rejects other matrices", function()
     local A = cute.zeros({2, 16}, "bf16")
     for k = 8, 10 do A[{1, k}] = 1 end
     raises("compress: elements 8 to 11 of row 1: 3 of 4 are not 0, at most 2 "
@@ -171,11 +171,11 @@ local mma = cute.make_tiled_mma(op)
 
 describe("a sparse product", function()
   for _, case in ipairs(CASES) do
-    it("is the dense one's: " .. case[1], function()
+    it("equals the dense one: " .. case[1], function()
       assert.equal(0, wrong(case, "sim:sm_90a", 1, 128, 32, 128))
     end)
 
-    it("is the dense one's on a GPU: " .. case[1] .. " #gpu", function()
+    it("equals the dense one on a GPU: " .. case[1] .. " #gpu", function()
       for seed = 1, 4 do
         assert.equal(0, wrong(case, "gpu", seed, 256, 64, 256))
       end
@@ -209,7 +209,7 @@ describe("a sparse product", function()
     end)
   end)
 
-  it("takes tensors of what is there, and of metadata", function()
+  it("takes tensors of stored elements, and of metadata", function()
     assert.same({{64, 16}, 1, 4}, mma:partition_shape_A {64, 64})
     assert.same({2, 1, 4}, mma:partition_shape_E {64, 8})
     assert.same({{8, 32}, 1, 4}, mma:partition_shape_B {8, 128})
@@ -284,7 +284,7 @@ describe("a sparse product", function()
     assert.truthy(r.message:find(text, 1, true), r.message)
   end
 
-  it("asks for metadata that names two elements of four", function()
+  it("requires metadata that selects two elements of four", function()
     local function good(gE, e, multiply)
       cute.autovec_copy(gE, e)
       multiply()
@@ -298,7 +298,7 @@ describe("a sparse product", function()
     end)
   end)
 
-  it("is told of its operands", function()
+  it("reports its operands", function()
     raises("gemm: SM90::GMMA::SPARSE::GMMA_64x8x32_F32BF16BF16_SS<K,K> takes "
       .. "{A, metadata} and B", function()
       once(function(gE, e, multiply, a)
@@ -318,7 +318,7 @@ describe("a sparse product", function()
     end)
   end)
 
-  it("is one call, metadata its last argument", function()
+  it("is one call, with metadata as last argument", function()
     local program = gemm(op, 8, 64)(cute.zeros({128, 32}, "bf16"),
       cute.zeros({128, 4}, "u16"), cute.zeros({8, 64}, "bf16"),
       cute.zeros({128, 8}, "f32"), 1):trace {block = 256}
@@ -345,7 +345,7 @@ local function times(layout, n, name)
 end
 
 describe("atoms of sparse products", function()
-  it("give what is there of A, and its metadata, to threads", function()
+  it("assign stored elements of A, and its metadata, to threads", function()
     local list = {
       "SM120::SPARSE::SM120_SPARSE_16x8x64_TN<float_e4m3_t,float_e2m1_t,float>",
       "SM120::BLOCKSCALED::SPARSE::SM120_SPARSE_16x8x128_TN_VS<float_e2m1_t,"

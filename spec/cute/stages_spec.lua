@@ -160,7 +160,7 @@ describe("PipelineAsync", function()
 end)
 
 describe("PipelineOrder", function()
-  it("lets groups take turns", function()
+  it("makes groups alternate", function()
     for _, depth in ipairs {1, 2} do
       for seed = 1, SEEDS do
         local log = cute.zeros({64}, cute.i32)
@@ -201,7 +201,7 @@ end)
 describe("PipelineProducer and PipelineConsumer", function()
   -- One warp writes, one reads. The second half uses other pipeline objects,
   -- which continue from the state of the first ones.
-  it("go on where a state is", function()
+  it("continue from a given state", function()
     for seed = 1, SEEDS do
       local O = cute.zeros({32}, cute.i32)
       T.ok(T.launch(function(out)
@@ -247,7 +247,7 @@ describe("PipelineProducer and PipelineConsumer", function()
 end)
 
 describe("SyncObject", function()
-  it("is what classes of the user's own are made of", function()
+  it("is the base of user-defined classes", function()
     local log = {}
     local Mine = setmetatable({__name = "Mine"},
                               {__index = pipeline.SyncObject})
@@ -263,7 +263,7 @@ describe("SyncObject", function()
            setmetatable({}, {__name = "Other"}))
   end)
 
-  it("is what barriers are", function()
+  it("is the base of barriers", function()
     assert.equal(3, pipeline.NamedBarrier {barrier_id = 3, num_threads = 32}
       :get_barrier())
     assert.is_nil(pipeline.TmaStoreFence(2):get_barrier())
@@ -301,7 +301,7 @@ describe("pipelines", function()
     end
   end)
 
-  it("say what they are not given", function()
+  it("report missing arguments", function()
     T.ok(T.launch(function()
       local one = Group(Agent.Thread)
       raises("PipelineAsync: no option 'stages'", pipeline.PipelineAsync,

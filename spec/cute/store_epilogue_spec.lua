@@ -100,7 +100,7 @@ describe("tiles.epilogue", function()
     end)
   end
 
-  it("is told by the simulator where its tail is missing", function()
+  it("is reported by the simulator without its tail", function()
     local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op("f16", "f32",
       {64, 32, 16}, "SMEM", "K", "K"))
     local D = cute.zeros({64, 32}, "f16")
@@ -119,7 +119,7 @@ describe("tiles.epilogue", function()
     assert.is_false(report.ok)
   end)
 
-  it("refuses parts of other rows than the MMA's", function()
+  it("rejects parts with other rows than the MMA's", function()
     local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op("f16", "f32",
       {64, 64, 16}, "SMEM", "K", "K"))
     local function refused(EM, EN, opts)

@@ -37,7 +37,7 @@ describe("the operations of a warpgroup", function()
       W.MmaTF32Op({64, 104}, "SMEM")))
   end)
 
-  it("say which there are", function()
+  it("are listed in the error", function()
     local op = warpgroup.MmaF16BF16Op
     raises("the accumulators' type is f16; it may be f32 [bad-argument]", op,
            "bf16", "f16", {64, 64}, "SMEM")
@@ -76,7 +76,7 @@ describe("canonical shared memory", function()
       "K_SW16", "bf16")
   end)
 
-  it("is all that descriptors can tell", function()
+  it("is the memory that descriptors can describe", function()
     local layout = cute.make_layout
     raises("the layout is not canonical: element (1,0) lies 64 elements "
       .. "behind the first, not 8", descriptors, mma,
@@ -188,7 +188,7 @@ describe("registers in flight", function()
     end)
   end)
 
-  it("are fenced in front of the first MMA and behind every use", function()
+  it("are fenced before the first MMA and after every use", function()
     refuses("no fence is between this MMA and register 0 of t_acc, at its "
       .. "beginning", function(t) t.gemm() end)
     refuses("no fence is between this MMA and register 0 of t_acc, used in "
@@ -235,7 +235,7 @@ describe("registers in flight", function()
 end)
 
 describe("registers in flight", function()
-  it("hold A as long, where it comes from registers", function()
+  it("hold A as long, if it comes from registers", function()
     local rs = cute.make_tiled_mma(
       W.MmaF16BF16Op("bf16", "f32", {64, 64}, "RMEM"))
     local function kernel(early)
@@ -307,7 +307,7 @@ describe("ACCUMULATE", function()
     assert.truthy(t:find("bool ACCUMULATE", 1, true), t)
   end)
 
-  it("is of each tiled MMA, true at first though a region asks first",
+  it("belongs to each tiled MMA, and is true before a region reads it",
      function()
     -- {what the body does with both, {of the first, of the second} after it}
     local function yes(k) return cute.arch.block_idx():eq(k) end
@@ -338,7 +338,7 @@ describe("ACCUMULATE", function()
     end
   end)
 
-  it("leaves no variable where each pass sets it", function()
+  it("leaves no variable if each pass sets it", function()
     local t = text(function(t)
       for k in cute.range(4) do
         mma:set(Field.ACCUMULATE, k:gt(0))
@@ -352,7 +352,7 @@ describe("ACCUMULATE", function()
     assert.truthy(t:find(", k > 0);", 1, true), t)
   end)
 
-  it("is of a warpgroup's MMA, in a kernel", function()
+  it("belongs to a warpgroup's MMA, in a kernel", function()
     raises("only meaningful inside a kernel", mma.set, mma, Field.ACCUMULATE,
            true)
     raises("has no field 'NEGATE_A'", trace, function()
@@ -382,7 +382,7 @@ describe("gemm of a warpgroup", function()
     end)
   end)
 
-  it("needs tiles where the swizzle begins", function()
+  it("needs tiles at the start of the swizzle", function()
     raises("the swizzle of addresses wants tiles at multiples of 1024 bytes",
       trace, function(t)
         mma:make_fragment_A(t.thr:partition_A(cute.make_smem_tensor(cute.bf16,

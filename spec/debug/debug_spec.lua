@@ -52,7 +52,7 @@ end
 local function place(s) return {s.at.step, s.at.line, s.at.cta, s.at.warp} end
 
 describe("the debugger", function()
-  it("goes back to before the launch, which is in front of no other", function()
+  it("steps back before the launch, which precedes no other launch", function()
     -- With pdl, the kernel has to wait for memory that the preceding launch
     -- writes.
     local k = cute.kernel("dependent", function(x, y)
@@ -76,7 +76,7 @@ describe("the debugger", function()
     assert.is_true(report.ok)
   end)
 
-  it("is not seen in what a launch gives", function()
+  it("does not change a launch's results", function()
     local report, _, y = debugged(function() end)
     assert.is_true(report.ok)
     for i = 0, 63 do assert.equal(3 * 2 * (63 - i) + 0.5, y(i)) end
@@ -126,7 +126,7 @@ describe("the debugger", function()
     end, {seed = 5})
   end)
 
-  it("shows locals, elements by coordinate, and what nobody wrote", function()
+  it("shows locals, elements by coordinate, and unwritten memory", function()
     debugged(function(s)
       s:breakpoint(line_of "cute.arch.sync_threads()")
       s:continue()
@@ -185,7 +185,7 @@ describe("the debugger", function()
     return out
   end
 
-  it("knows when an element changed last, and who did it", function()
+  it("finds when an element changed last, and the writer", function()
     debugged(function(s)
       s:breakpoint(line_of "y[tid] = sum + s")
       s:continue()
@@ -239,7 +239,7 @@ describe("the debugger", function()
     end, {grid = 3})
   end)
 
-  it("stops at faults, and tells what waits at the end", function()
+  it("stops at faults, and lists the waiting threads at the end", function()
     local bad = cute.kernel("bad", function(x)
       local tid = cute.arch.thread_idx()
       x[tid + 1] = 1
@@ -272,7 +272,7 @@ describe("the debugger", function()
       end)
   end)
 
-  it("leaves memory as it was", function()
+  it("leaves memory unchanged", function()
     local x, y = operands()
     local report = cute.debug(turn, x, y, 0.5, {grid = 1, block = 64},
       function(s)
@@ -285,7 +285,7 @@ describe("the debugger", function()
 end)
 
 describe("the debugger", function()
-  it("says what is wrong", function()
+  it("reports errors", function()
     debugged(function(s)
       local function fails(text, f, ...)
         local ok, why = pcall(f, s, ...)
@@ -331,7 +331,7 @@ describe("cutelua debug", function()
   end
   local GEMM = "scripts/gemm3stage.lua --m 256 --n 256 --k 256"
 
-  it("takes commands, and lets the script go on behind them", function()
+  it("takes commands, and continues the script after them", function()
     local code, text = run("s\nbr 92\nc\np k_tile\nlocals\nrc\n", GEMM)
     assert.equal(0, code)
     assert.truthy(text:find "\nk_tile = 0 in all lanes\n")
@@ -351,7 +351,7 @@ describe("cutelua debug", function()
     assert.equal(first .. "\n", second)
   end)
 
-  it("stops where docs/debugging.md says", function()
+  it("stops where docs/debugging.md shows", function()
     local f <close> = assert(io.open "docs/debugging.md")
     local docs = f:read "a"
     local _, text = run("br 63\nc\nback\n",
@@ -362,7 +362,7 @@ describe("cutelua debug", function()
     end
   end)
 
-  it("shows what agents do: MMAs in flight, barriers and their phases",
+  it("shows asynchronous agents: MMAs in flight, barriers and their phases",
     function()
       local _, text = run("br 63\nc\np acc\nwarps\nbars\np read\np read.index"
         .. "\nd 1\nbr 69\nc\np acc(0,0,0)\n",
@@ -381,7 +381,7 @@ describe("cutelua debug", function()
       assert.truthy(text:find "acc%(0,0,0%) = %-?%d+%.%d+\n")
     end)
 
-  it("says what is wrong", function()
+  it("reports errors", function()
     local code, text = run("frob\nbr x\nd 7\ns x\n\np\n", GEMM)
     assert.equal(0, code)
     assert.truthy(text:find("no command 'frob'; help lists them", 1, true))

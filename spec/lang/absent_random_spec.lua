@@ -5,7 +5,7 @@
 local absent = require "spec.absent"
 local support = require "spec.support"
 
-describe("what random loops and branches give variables that were nil",
+describe("values that random loops and branches give to nil variables",
   function()
     local most = tonumber(os.getenv "CUTELUA_SEEDS") or 400
     local STEP = math.max(200, most // 10)

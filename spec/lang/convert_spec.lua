@@ -115,7 +115,7 @@ describe("x:to(type)", function()
 end)
 
 describe("two types", function()
-  it("give the one that holds more, floats before whole numbers", function()
+  it("have the wider one as common type, floats before integers", function()
     local got = {}
     cute.kernel("types", function(n)
       local function of(a, b)

@@ -93,7 +93,7 @@ describe("with a C stack of 64 KB #noasan", function()
     assert.equal("2", gives("address", 20000))
   end)
 
-  it("a layout goes through 64 functions", function()
+  it("a layout of 64 composed functions", function()
     local limit = "cute.make_composed_layout: the values of a layout go "
       .. "through at most 64 functions, one behind the other [limit]"
     assert.equal("3", gives("functions", 64))

@@ -29,7 +29,7 @@ local function run(code, absent)
 end
 
 describe("the workshop", function()
-  it("is loaded when one of its names is used", function()
+  it("is loaded on first use of one of its names", function()
     assert.equal("true\n", run [[
       k(x):launch(opts)
       local before = package.loaded["cutelua.analyses.call"]

@@ -37,7 +37,7 @@ local CODE = [[
   print(runs.seconds(last))
 ]]
 
-describe("runs", function()
+describe("the history of runs", function()
   it("have the counters of the last launch on the simulator", function()
     local k = cute.kernel("k", function(m)
       m[cute.arch.thread_idx()] = 1.0
@@ -60,7 +60,7 @@ describe("runs", function()
     assert.is_true(p.program.runs.last ~= last)
   end)
 
-  it("have the time between two events where somebody watches", function()
+  it("has times between two events if recorded", function()
     if not (fake.there and require "cute.jit".version()) then
       return pending "needs a compiler and NVRTC"
     end

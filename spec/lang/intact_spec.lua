@@ -57,7 +57,7 @@ local function name_after(f)
 end
 
 describe("an error within a pcall of a kernel", function()
-  it("leaves the trace as it was", function()
+  it("leaves the trace unchanged", function()
     local out = {}
     local list = functions()
     assert.truthy(#list > 300)
@@ -70,7 +70,7 @@ describe("an error within a pcall of a kernel", function()
     assert.same({}, out)
   end)
 
-  it("does not keep what was traced from running", function()
+  it("does not stop the traced kernel from running", function()
     local x = cute.zeros({4}, cute.f32)
     local said = {}
     cute.kernel("k", function(t)
@@ -127,7 +127,7 @@ describe("a script's variables that a kernel's loops change", function()
     counter = nil  -- luacheck: ignore 111
   end)
 
-  it("keep what a kernel puts there on purpose", function()
+  it("keep values that a kernel assigns on purpose", function()
     local kept
     cute.kernel("k", function(x)
       kept = cute.arch.thread_idx() + 1
@@ -138,7 +138,7 @@ describe("a script's variables that a kernel's loops change", function()
 end)
 
 describe("texts of scripts", function()
-  it("are forgotten where they were many", function()
+  it("are dropped once there are many", function()
     local x = cute.zeros({4}, cute.f32)
     local function one(i)
       load(([[local cute, x = ...

@@ -182,7 +182,7 @@ local function simulated(call, out)
   return got
 end
 
-describe("what random loops, branches and helpers leave early", function()
+describe("early exits of random loops, branches and helpers", function()
   local most = tonumber(os.getenv "CUTELUA_SEEDS") or 50
   for first = 1, most, 25 do
     it(("is as in plain Lua, seeds from %d"):format(first)

@@ -39,7 +39,7 @@ describe("names that lines assign", function()
         "t[1] = 2"}, "\n")))
   end)
 
-  it("are those of tokens, in the scripts and in kernels", function()
+  it("agree with the tokens, in the scripts and in kernels", function()
     local n = 0
     for path in io.popen "ls scripts/*.lua kernels/*.lua":lines() do
       local file <close> = io.open(path)

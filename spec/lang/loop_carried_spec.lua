@@ -61,7 +61,7 @@ describe("fields that a loop changes", function()
     end, 5))
   end)
 
-  it("once where a table has two names, which both see it", function()
+  it("once for a table with two names, and visible by both", function()
     assert.same({6, 6, 6, 1}, run(4, function(out, n)
       local a = {n = 0}
       local b, holder = a, {a, inner = {same = a}}
@@ -103,7 +103,7 @@ describe("fields that a loop changes", function()
     end, data, 3))
   end)
 
-  it("which a later pass finds, or an inner loop, or a branch", function()
+  it("found by a later pass, or an inner loop, or a branch", function()
     assert.same({4, 3, 12, 6}, run(4, function(out, n)
       local o = {first = 0, late = 0, inner = 0, even = 0}
       for k in cute.range(n) do
@@ -190,7 +190,7 @@ describe("fields that a loop changes", function()
       end, 5)
   end)
 
-  it("in cute.loop, and are seen by what it asks", function()
+  it("in cute.loop, and visible to its condition", function()
     assert.same({8}, run(1, function(out, n)
       local o = {x = 1}
       cute.loop(function() return cute.lt(o.x, n) end, function()
@@ -252,7 +252,7 @@ describe("fields that a loop changes", function()
 end)
 
 describe("fields that a loop changes", function()
-  it("and what Lua alone keeps in tables is there where it is used", function()
+  it("while values that only Lua keeps stay available", function()
     local made, o = 0, cute.zeros({2}, cute.i32)
     local cache, lines = {}, {}
     local function layout(n)
@@ -292,7 +292,7 @@ describe("fields that a branch changes", function()
     end, 5))
   end)
 
-  it("hold nothing else of it", function()
+  it("have no value of it after an error", function()
     assert.same({1, 2}, run(2, function(out, n)
       local o = {a = 1}
       cute.when(n:gt(100), function() o.a = o.a + n end)
@@ -304,7 +304,7 @@ describe("fields that a branch changes", function()
 end)
 
 describe("CUTELUA_DEBUG=trace", function()
-  it("tells pass by pass what became carried, and why", function()
+  it("reports each pass, newly carried values, and why", function()
     local folder = support.folder()
     finally(function() support.remove(folder) end)
     local script = support.write(folder .. "/s.lua", [[
@@ -337,7 +337,7 @@ end)(cute.zeros({1}, cute.i32), 4):trace {block = 1}
   end)
 end)
 
-describe("a table that a loop changes is refused", function()
+describe("a table that a loop changes is rejected", function()
   it("when a field's type changes", function()
     refused("field 'state.phase' changes from i32 to f32 in this loop "
       .. "[loop-type-changed]\n  convert it with :to(dtype), or use another "
@@ -525,10 +525,10 @@ describe("bodies in bodies", function()
   end)
 end)
 
-describe("branches that stand in many copies", function()
+describe("unrolled branches", function()
   -- In a pass, the bounds after one unrolled copy limit the next copy's start;
   -- they do not limit the same copy in the next pass.
-  it("settle when each changes what the one before it changed", function()
+  it("converge if each changes what the previous one changed", function()
     local function body(out, at, when, range)
       local q, n = {n = 0}, 0
       for k in range(4) do

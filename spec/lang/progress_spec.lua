@@ -39,7 +39,7 @@ describe("a loop", function()
     return select(3, k(cute.zeros({64}, cute.f32)):launch(opts))
   end
 
-  it("that changes nothing ends soon", function()
+  it("that changes nothing is stopped soon", function()
     local start = os.clock()
     local r = run(function(_, i)
       cute.loop(function() return i:get():ne(7) end, function()
@@ -52,7 +52,7 @@ describe("a loop", function()
       .. "changed$", r.reports[1].message)
   end)
 
-  it("that stores what is there changes nothing", function()
+  it("that stores the same values changes nothing", function()
     -- as many instructions as a warp may take with a limit of its own, which it
     -- has not here
     local r = run(function(y, i, tid)
@@ -73,7 +73,7 @@ describe("a loop", function()
       .. "end$", r.reports[1].message)
   end)
 
-  it("that is long, and ends, is let go on", function()
+  it("that is long, but ends, continues", function()
     local r = run(function(_, i)
       cute.loop(function() return i:get():lt(2000000) end, function()
         i:set(i:get() + 1)

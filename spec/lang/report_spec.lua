@@ -52,7 +52,7 @@ composition: stride 6 not divisible by shape 4 [inadmissible]
     assert.equal(50, n)
   end)
 
-  it("shows every fault of a kernel: one in full, of others the sentence",
+  it("shows every fault of a kernel: the first in full, one line of others",
     function()
       local function faults(n)
         local list = {}
@@ -100,13 +100,13 @@ attempt to perform arithmetic on a nil value (global 'b') [lua]
       return "my own [io]" end}))]]:find "^my own %[io%]")
   end)
 
-  it("tells of the world in one plain sentence", function()
+  it("describes failures outside the program in one plain sentence", function()
     assert.equal("no usable GPU: libcuda.so.1 was not found [no-gpu]",
       of "error('no usable GPU: libcuda.so.1 was not found [no-gpu]', 0)")
     assert.equal("cannot open A.npy [io]", of "error('cannot open A.npy [io]')")
   end)
 
-  it("has Lua's traceback only when asked", function()
+  it("has Lua's traceback only on request", function()
     assert.is_nil(of "error 'x'":find "traceback")
     assert.truthy(of("error 'x'", {traceback = true})
       :find("\nstack traceback:\n", 1, true))
@@ -137,7 +137,7 @@ return (pcall(f)) or f() or 1]]
 end)
 
 describe("report", function()
-  it("knows a script in a clone that lies in a folder named lua", function()
+  it("recognizes a script in a clone in a folder named lua", function()
     for _, path in ipairs {"some.lua", "scripts/some.lua", "kernels/some.lua",
                            "spec/page/some.lua"} do
       assert.is_false(core.own_source("@/tmp/lua/cutelua/" .. path))

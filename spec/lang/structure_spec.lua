@@ -250,7 +250,7 @@ describe("a structure of arguments", function()
     end
   end)
 
-  it("has methods, is written to by the kernel, and stays what it was",
+  it("keeps its methods, can be written, and keeps its type",
      function()
     local Counter = {}
     Counter.__index = Counter
@@ -265,7 +265,7 @@ describe("a structure of arguments", function()
     assert.same({16, 4, 10, 0}, {o[0], o[1], c.n, c.calls})
   end)
 
-  it("is one program for all numbers, others for other constants", function()
+  it("is one program for all numbers, but not for other constants", function()
     local traced = 0
     local o = cute.zeros({1}, cute.f32)
     local k = cute.kernel("k", function(c, n, out)
@@ -301,7 +301,7 @@ describe("a structure of arguments", function()
     assert.equal(3, top)
   end)
 
-  it("keeps the length of its lists; what cute made is as it is", function()
+  it("keeps the length of its lists, and objects of cute unchanged", function()
     local o = cute.zeros({2}, cute.i32)
     local Storage = cute.struct {{"a", cute.f32, 8}, {"b", cute.i32, 4}}
     local tile = cute.local_tile(cute.make_identity_tensor {8, 8}, {2, 4},
@@ -338,7 +338,7 @@ describe("a structure of arguments", function()
 end)
 
 describe("a structure of arguments", function()
-  it("that a kernel cannot take is refused with its place", function()
+  it("that a kernel cannot take is rejected with its path", function()
     local k = cute.kernel("k", function(_, _) end)
     local function refused(want, ...)
       local args = table.pack(...)
@@ -373,7 +373,7 @@ describe("a structure of arguments", function()
       .. "change, as a table: cute.constexpr(t)", {many = many})
   end)
 
-  it("says cute.constexpr where a number of it has to be known", function()
+  it("suggests cute.constexpr if a number must be static", function()
     local x = cute.zeros({8}, cute.f32)
     local advice = "\n  an argument that Lua has to know is given as "
       .. "cute.constexpr(n)"
@@ -396,7 +396,7 @@ describe("a structure of arguments", function()
     end
   end)
 
-  it("tells a constant's type where that is what differs", function()
+  it("names a constant's type if only that differs", function()
     local k = cute.kernel("k", function(o, n) o[0] = n end)
     local o = cute.zeros({1}, cute.f32)
     local run = cute.compile(k, o, cute.constexpr(2),

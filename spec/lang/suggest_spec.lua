@@ -10,7 +10,7 @@ local function run(f, ...)
   cute.kernel("k", f)(...):launch {grid = 1, block = 32, device = "sim"}
 end
 
-describe("what was not meant", function()
+describe("suggestions for mistakes", function()
   it("is an element of an element", function()
     local t = cute.zeros({4, 4}, cute.f32)
     for _, f in ipairs {
@@ -99,7 +99,7 @@ describe("the Python DSL's operations of a warp", function()
     end
   end)
 
-  it("say what they cannot be", function()
+  it("report unsupported arguments", function()
     raises("MmaF16BF16Op: the accumulators' type is f16; it may be f32",
            warp.MmaF16BF16Op, "bf16", cute.f16, {16, 8, 16})
     raises("MmaF16BF16Op: no instruction of shape {16, 8, 4}",

@@ -39,7 +39,8 @@ local function matrix(m, n, ld)
 end
 
 describe("a kernel compiled for symbolic tensors", function()
-  it("takes all that are as declared, in one program", function()
+  it("takes all arguments that match the declaration, in one program",
+     function()
     local k, count = scale()
     local X = cute.symbolic {dtype = cute.f32, shape = {"m", "n"},
                              stride = {"ld", 1}}
@@ -59,7 +60,7 @@ describe("a kernel compiled for symbolic tensors", function()
     assert.equal(1, count.traced)
   end)
 
-  it("is what real tensors with these marks have, too", function()
+  it("equals that of real tensors with these marks", function()
     local k, count = scale()
     local x, y = matrix(4, 8), matrix(4, 8)
     local function marked(t)
@@ -78,7 +79,7 @@ describe("a kernel compiled for symbolic tensors", function()
     if jit.version() then assert.is_truthy(program:compile "sm_90a") end
   end)
 
-  it("refuses others, and says how they differ", function()
+  it("rejects others, and reports how they differ", function()
     local k = scale()
     local X = cute.make_fake_tensor(cute.f32, {cute.sym_int(), "n%4"},
       {cute.sym_int {divisibility = 4}, 1}, {assumed_align = 16})
@@ -168,7 +169,7 @@ describe("a kernel compiled for symbolic tensors", function()
       (message(same, cute.zeros({9}, cute.i32), 8)))
   end)
 
-  it("knows what divides extents, and 64 bits of strides", function()
+  it("uses divisibility of extents, and 64-bit strides", function()
     local copy = cute.kernel("copy", function(x, y)
       local t = cute.arch.thread_idx()
       cute.autovec_copy(cute.local_tile(x, {4}, {t}),

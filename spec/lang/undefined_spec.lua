@@ -33,7 +33,7 @@ local function differs(name, value, form, f)
     (message(f):match "^[^\n]*"))
 end
 
-describe("what a branch alone sets is undefined behind it:", function()
+describe("a variable set only in a branch is undefined after it:", function()
   it("a local", function()
     undefined("v", "3", "branch", function(x, _, t)
       local v
@@ -116,7 +116,7 @@ describe("what a branch alone sets is undefined behind it:", function()
     used(3, "3", function(v, x) x[0] = cute.size(cute.make_layout {v, 2}) end)
   end)
 
-  it("where it is stored in a table that is counted", function()
+  it("stored in a table whose length is taken", function()
     for _, kept in ipairs {
       function(v) return {v} end, function(v) return {a = v} end,
       function(v) local t = {} t.a = v return t end,
@@ -130,7 +130,7 @@ describe("what a branch alone sets is undefined behind it:", function()
     end
   end)
 
-  it("what counts the fields of a table with one", function()
+  it("in a count of a table's fields", function()
     for _, count in ipairs {
       function(o) for _ in pairs(o) do end end,
       function(o) return next(o) end,
@@ -147,7 +147,7 @@ describe("what a branch alone sets is undefined behind it:", function()
   end)
 end)
 
-describe("what a branch alone sets is undefined behind it:", function()
+describe("a variable set only in a branch is undefined after it:", function()
   it("a function that its two ends choose", function()
     assert.equal("'f' is a function in one branch and another one in the "
       .. "other: which, depends on the thread [out-of-region]",
@@ -159,7 +159,7 @@ describe("what a branch alone sets is undefined behind it:", function()
       end):match "^[^\n]*"))
   end)
 
-  it("what a helper sets behind a way out of it", function()
+  it("set by a helper after a return", function()
     undefined("v", "3", "function", function(x, _, t)
       local v
       cute.func(function()
@@ -171,7 +171,7 @@ describe("what a branch alone sets is undefined behind it:", function()
   end)
 end)
 
-describe("what a loop alone sets is undefined behind it", function()
+describe("a variable set only in a loop is undefined after it", function()
   it("whether it runs a step or not", function()
     undefined("v", "7", "loop", function(x, n)
       local v
@@ -197,7 +197,7 @@ describe("what a loop alone sets is undefined behind it", function()
     end)
   end)
 
-  it("and its next iteration finds what this one left", function()
+  it("and its next iteration sees the value of the previous one", function()
     differs("c", "1", "loop", function(x, n)
       local c
       for _ in cute.range(n) do c = (c or 0) + 1 end
@@ -235,7 +235,7 @@ describe("what a loop alone sets is undefined behind it", function()
   end)
 end)
 
-describe("a later region that tests what a branch set", function()
+describe("a later region that tests a variable set in a branch", function()
   it("does the same with nil and with that, or is an error", function()
     differs("a", "1", "loop", function(x, n, t)
       local a, b
@@ -259,7 +259,7 @@ describe("a later region that tests what a branch set", function()
   end)
 end)
 
-describe("variables that are nil before work", function()
+describe("variables that are nil before a region work", function()
   it("as caches in one region and the next", function()
     assert.same({7, 7, 8, 8}, run(function(x, _, t)
       local v
@@ -300,7 +300,7 @@ describe("variables that are nil before work", function()
     end))
   end)
 
-  it("where they are used in the body alone", function()
+  it("if only the body uses them", function()
     assert.same({5, 6, 7, 8}, run(function(x, n)
       local v, f, o
       for k in cute.range(n) do
@@ -313,7 +313,7 @@ describe("variables that are nil before work", function()
     end))
   end)
 
-  it("where both ends of a branch set them", function()
+  it("if both sides of a branch set them", function()
     assert.same({3, 3, 4, 4}, run(function(x, _, t)
       local v, s
       cute.when(t:lt(2), function() v, s = 3, "a" end,
@@ -371,7 +371,7 @@ describe("a metatable that a region sets", function()
 end)
 
 describe("a boolean of Lua that a region changes", function()
-  it("is no condition of Lua's behind it", function()
+  it("is no condition in Lua after it", function()
     support.raises("this comparison was tested by Lua: a traced boolean is "
       .. "always true in Lua's if, and, or, not, while [unused-boolean]",
       function()

@@ -249,7 +249,7 @@ describe("shapes of vectors", function()
                  "((2,3),2)"}, seen)
   end)
 
-  it("are refused with both where they do not fit", function()
+  it("are both in the error if they do not fit", function()
     local function refuses(want, f)
       raises(want, run, {{}}, function(_, iota)
         return f(iota({4, 3}, 1), iota)

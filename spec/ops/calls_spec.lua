@@ -219,12 +219,12 @@ local function run(code, more)
   return out, parts
 end
 
-describe("calls that are known", function()
+describe("repeated calls", function()
   setup(function() fake.build "-DFAKE_CLUSTERS" end)
   teardown(fake.remove)
 
   for name, code in pairs(CASES) do
-    it("launch what Lua launches: " .. name, function()
+    it("launch the same as through Lua: " .. name, function()
       if not require "cute.jit".version() then return pending "needs NVRTC" end
       local out, parts = run("local f\n" .. code .. [[
         f(1)
@@ -285,7 +285,7 @@ describe("calls that are known", function()
     assert.equal("AAAAA", letters(parts[1]))
   end)
 
-  it("are checked as those that are not", function()
+  it("get the same checks as first calls", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out = run [[
       local A, B, D = new(nil, 64, 64), new(nil, 64, 64), new(nil, 64, 64)
@@ -312,7 +312,7 @@ describe("calls that are known", function()
   end)
 end)
 
-describe("calls that are known", function()
+describe("repeated calls", function()
   setup(function() fake.build "-DFAKE_CLUSTERS" end)
   teardown(fake.remove)
 
@@ -346,7 +346,7 @@ describe("calls that are known", function()
     end
   end)
 
-  it("keep no memory of those that they were made for", function()
+  it("do not keep the memory of their operands", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out = run [[
       local function used()
@@ -369,7 +369,7 @@ describe("calls that are known", function()
     assert.equal("0\n", out)
   end)
 
-  it("give new results where out has none, known or not", function()
+  it("return new results without out, also when repeated", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out = run([[
       local A, B, X = new(nil, 64, 64), new(nil, 64, 64), new("f32", 64, 64)
@@ -386,7 +386,7 @@ describe("calls that are known", function()
     assert.equal(("gemm true true\nelementwise true true\n"):rep(3), out)
   end)
 
-  it("of graphs have what their blocks share to themselves", function()
+  it("of graphs have their own counters of blocks", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out, parts = run([[
       local A, B, D = new(nil, 16, 2050), new(nil, 16, 2050), new(nil, 16, 16)
@@ -428,11 +428,11 @@ describe("calls that are known", function()
   end)
 end)
 
-describe("calls that are known", function()
+describe("repeated calls", function()
   setup(function() fake.build "-DFAKE_CLUSTERS" end)
   teardown(fake.remove)
 
-  it("are made ready anew where the context was lost", function()
+  it("are prepared again after the context is lost", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out, err, status = fake.run(HEAD .. [[
       local function operands()
@@ -463,7 +463,7 @@ describe("calls that are known", function()
     assert.equal("true\ttrue", found[3])
   end)
 
-  it("say that there is no room for what blocks share", function()
+  it("report that there is no room for the counters of blocks", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out = run [[
       local A, B, D = new(nil, 16, 2050), new(nil, 16, 2050), new(nil, 16, 16)

@@ -87,8 +87,8 @@ local function expected(seeds)
   return out
 end
 
-describe("what blocks count by", function()
-  it("is 0 also where a graph that never ran was first", function()
+describe("the counters of blocks", function()
+  it("are 0 also if a graph that never ran came first", function()
     local X, D = cute.full({64, 8200}, 1, cute.bf16),
       cute.zeros({64, 64}, cute.f32)
     local W = cute.full({64, 8200}, 1, cute.bf16)
@@ -104,7 +104,7 @@ describe("what blocks count by", function()
 end)
 
 describe("a chain of calls", function()
-  it("is of all families, and dependent launches", function()
+  it("has kernels of all families, and dependent launches", function()
     local X, Y, Z = cute.zeros({64, 64}, cute.bf16),
       cute.zeros({64, 65}, cute.bf16), cute.zeros({64, 64}, cute.f32)
     Y = cute.local_tile(Y, {64, 64}, {0, 0})
@@ -176,7 +176,7 @@ describe("a chain of calls", function()
     end
   end)
 
-  it("is right in two graphs at once, each with what its blocks share #gpu",
+  it("is right in two graphs at once, each with its own counters #gpu",
      function()
     local want = expected {5, 6}
     local p = {program("gpu", 5), program("gpu", 6)}

@@ -123,7 +123,7 @@ describe("constant = \"B\"", function()
     assert.is_nil(behind:find "griddepcontrol")
   end
 
-  it("reads weights ahead in gemm_skinny, whoever shares K", function()
+  it("reads weights ahead in gemm_skinny, with any split of K", function()
     local gemm_skinny = require "kernels.gemm_skinny"
     local n, k = 40, 600
     local A, B = numbers(3, k, "bf16", 1), numbers(n, k, "bf16", 2)
@@ -149,7 +149,7 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  it("waits for rows that the launches in front wrote", function()
+  it("waits for rows that preceding launches write", function()
     local A, B = numbers(2, 256, "bf16", 1), numbers(256, 256, "bf16", 2)
     local X = cute.zeros({2, 256}, cute.bf16)
     local Y = cute.zeros({2, 256}, cute.bf16)
@@ -192,7 +192,7 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  it("is told when weights are not", function()
+  it("is reported if the weights are not constant", function()
     for _, m in ipairs {2, 64} do
       local A, B = numbers(m, 256, "bf16", 1), numbers(64, 256, "bf16", 2)
       local other, W = numbers(64, 256, "bf16", 3), numbers(64, 256, "f32", 4)
@@ -213,7 +213,7 @@ describe("constant = \"B\"", function()
   end)
 
   -- As measured on an H200 with 132 SMs.
-  it("is for blocks that begin where those in front of them end", function()
+  it("applies to blocks that begin where preceding ones end", function()
     local early_b = require "cute.ops.family.early_b"
     for _, c in ipairs {{64, 1, true}, {64, 3, true}, {128, 1, true},
         {128, 2}, {96, 2}, {80, 1}, {160, 2}, {256, 3}, {256, 2, true},
@@ -222,7 +222,7 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  it("says what can be", function()
+  it("describes the accepted values", function()
     local A, B = numbers(2, 64, "bf16", 1), numbers(8, 64, "bf16", 2)
     local function raises(what, constant)
       support.raises(what, cute.ops.gemm, A, B, {constant = constant,

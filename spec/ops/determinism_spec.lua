@@ -115,10 +115,10 @@ end
 describe("orders of sums #long", function()
   for _, c in ipairs(PROBLEMS) do
     local name = ("%s x %s, %dx%dx%d"):format(table.unpack(c, 1, 5))
-    it("tell equal bits by equal words: " .. name, function()
+    it("with equal descriptions give equal bits: " .. name, function()
       check_orders(c, "sim:sm_90a")
     end)
-    it("tell equal bits by equal words on a card: " .. name .. " #gpu",
+    it("with equal descriptions give equal bits on a GPU: " .. name .. " #gpu",
        function() check_orders(c, "gpu") end)
   end
 end)
@@ -422,7 +422,7 @@ describe("batch_invariant", function()
     end)
   end
 
-  it("asks for one order of sums, whatever M is", function()
+  it("requires one order of sums for any M", function()
     local B = cute.zeros({1024, 8192}, cute.bf16)
     local o = {device = "sim:sm_90a", batch_invariant = true}
     local free = {device = "sim:sm_90a"}
@@ -436,7 +436,7 @@ describe("batch_invariant", function()
     assert.is_truthy(next(others, next(others)), "the same without it")
   end)
 
-  it("says what it promises, and how sums are made", function()
+  it("describes its guarantee, and the order of sums", function()
     local A = cute.zeros({256, 256}, cute.e4m3)
     local e = ops.explain(A, A, {device = "sim:sm_90a", batch_invariant = true})
     assert.equal("batch_invariant", e.promise)
@@ -446,7 +446,7 @@ describe("batch_invariant", function()
       .. "; batch_invariant", 1, true))
   end)
 
-  it("refuses what it cannot hold", function()
+  it("rejects calls for which it cannot hold", function()
     local A, B = cute.zeros({8, 64}, cute.bf16), cute.zeros({16, 64}, cute.bf16)
     local function raises(want, o)
       o.device, o.batch_invariant = "sim:sm_90a", true
@@ -506,7 +506,7 @@ describe("like = cublas", function()
                 {e.kernel, e.split, e.order})
   end)
 
-  it("has K of batches in one piece, as cuBLAS has", function()
+  it("does not split K of batches, like cuBLAS", function()
     local function explained_batch(a, b)
       return ops.explain(cute.empty(a, cute.bf16), cute.empty(b, cute.bf16),
                          {like = "cublas", device = "sim:sm_90a"})
@@ -607,7 +607,7 @@ describe("like = cublas", function()
 end)
 
 describe("like = cublas", function()
-  it("says what it does not know", function()
+  it("reports the products that it does not know", function()
     local function raises(want, m, n, k, t, o)
       support.raises("like = \"cublas\": " .. want, function()
         explained(m, n, k, t, o)
@@ -778,7 +778,7 @@ describe("like = cublas", function()
     end)
   end
 
-  it("knows what it says on a card #gpu", function()
+  it("agrees with its description on a GPU #gpu", function()
     local device = cute.device "gpu"
     if device.name ~= "NVIDIA H200"
       or device.dev:cublas_version() ~= cublas.VERSION then

@@ -114,7 +114,7 @@ describe("cute.ops.elementwise", function()
     assert.equal(3 * (1 / 3) + 1e-17, Y(9))
   end)
 
-  it("has types by result, dtype, and what is computed", function()
+  it("has types from the result, dtype, and the function", function()
     local X, F = matrix({4, 8}, "bf16"), matrix({4, 8}, "f32", 2)
     local function type_of(f, ...)
       return tostring((elementwise(f, ...)).element_type)
@@ -132,7 +132,8 @@ describe("cute.ops.elementwise", function()
     end)
   end)
 
-  it("turns several operands, of one and of several widths #long", function()
+  it("transposes several operands, of one and of several widths #long",
+     function()
     for i, c in ipairs {{"i8", "f64"}, {"bf16", "bf16"}, {"i8", "i8"},
                         {"f32", "bf16"}} do
       for k, e in ipairs {{150, 264}, {40, 500}, {500, 36}, {33, 35}} do
@@ -160,7 +161,7 @@ describe("cute.ops.elementwise", function()
     assert.equal("(4,6,5):(6,1,24)", tostring(Y.layout))
   end)
 
-  it("computes in place, and beside itself in one matrix", function()
+  it("computes in place, and into another part of one matrix", function()
     local X = matrix {8, 40}
     local was = X:clone()
     elementwise(function(x) return x * 3 end, X, {out = X, device = "sim"})
@@ -175,7 +176,7 @@ describe("cute.ops.elementwise", function()
 end)
 
 describe("cute.ops.elementwise", function()
-  it("knows where elements are", function()
+  it("passes coordinates of elements", function()
     local X = cute.zeros(cute.make_layout({3, 40, 50}, {2000, 1, 40}), cute.f32)
     local Y, Z = elementwise(function(x, place)
       local l, i, j = place:coords()
@@ -187,7 +188,7 @@ describe("cute.ops.elementwise", function()
     same(Z, {3, 40, 50}, function(c) return c[3] end)
   end)
 
-  it("drops what epilogues of gemm drop", function()
+  it("drops unused values like epilogues of gemm", function()
     local A, B = cute.zeros({2, 40, 8}, cute.bf16), cute.zeros({50, 8},
                                                                cute.bf16)
     local want = cute.ops.gemm(A, B, {dtype = cute.f32, device = "sim",
@@ -220,7 +221,7 @@ describe("cute.ops.elementwise", function()
                                             cute.make_layout {1})(0))
   end)
 
-  it("says what is wrong, at the line of the call", function()
+  it("reports errors at the line of the call", function()
     local X, Y = matrix {20, 30}, matrix {30, 20}
     local function add(x, y) return x + y end
     local sum, list = 0, {}
@@ -413,7 +414,7 @@ describe("cute.ops.copy, convert, transpose", function()
 end)
 
 describe("cute.ops.copy, convert, transpose", function()
-  it("turn them with few conflicts where there is an order of reading",
+  it("transpose with few bank conflicts in a suitable order of reads",
      function()
     -- rows and columns beyond whole tiles, for each order of reading
     for _, c in ipairs {
@@ -451,7 +452,7 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("turn them where what lies around them belongs to others", function()
+  it("transpose between memory that others write", function()
     -- alternating matrices, the others written meanwhile
     local B, A = 65, 275
     local n, all = B * A, filled({4, 65, 275}, "bf16", 5)
@@ -486,7 +487,7 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("turn them beside operands of other widths, and know where they are",
+  it("transpose with operands of other widths and coordinates",
      function()
     local function rows(dtype, seed) return filled({65, 275}, dtype, seed) end
     local function columns(t)
@@ -635,7 +636,7 @@ describe("cute.ops.copy, convert, transpose", function()
 end)
 
 describe("cute.ops.copy, convert, transpose", function()
-  it("convert between all types, and broadcast to what they copy to",
+  it("convert between all types, and broadcast to their target",
      function()
     for i, from in ipairs(TYPES) do
       for k, to in ipairs(TYPES) do
@@ -687,7 +688,7 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("say what is wrong", function()
+  it("report what is wrong", function()
     local X = cute.zeros({4, 5}, cute.f32)
     local o = cute.ops
     for _, c in ipairs {

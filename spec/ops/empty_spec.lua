@@ -32,7 +32,7 @@ end
 
 local function T(...) return cute.ones({...}, cute.bf16) end
 
-describe("elementwise operations of nothing", function()
+describe("elementwise operations on empty tensors", function()
   local x = cute.zeros({0, 8}, cute.f32)
 
   it("launch nothing, and broadcast as numpy.add does", function()
@@ -64,8 +64,8 @@ describe("elementwise operations of nothing", function()
   end)
 end)
 
-describe("reductions of nothing", function()
-  it("are the identity of what has one", function()
+describe("reductions of empty tensors", function()
+  it("are the identity, if the operation has one", function()
     -- numpy.zeros((0, 3)).sum(0), .sum(), prod, mean; numpy.linalg.norm
     for op, want in pairs {sum = "0.0", prod = "1.0", norm = "0.0",
                            mean = "nan", rms = "nan"} do
@@ -84,7 +84,7 @@ describe("reductions of nothing", function()
     check("i64 (2,0):(1,1) ", ops.reduce(x, "prod", with {by = {2}}))
   end)
 
-  it("go where the result is wanted, each time", function()
+  it("are written to out, each time", function()
     local x, out = cute.zeros({0, 3}, cute.f32), cute.full({3}, 7, cute.f16)
     for _ = 1, 2 do
       out:fill(7)
@@ -113,8 +113,8 @@ describe("reductions of nothing", function()
   end)
 end)
 
-describe("ops.gemm of nothing", function()
-  it("gives an empty D where M, N or a batch is 0", function()
+describe("ops.gemm of empty tensors", function()
+  it("returns an empty D if M, N or a batch is 0", function()
     check("bf16 (0,4):(4,1) ", ops.gemm(T(0, 8), T(4, 8), SIM))
     check("bf16 (4,0):(1,1) ", ops.gemm(T(4, 8), T(0, 8), SIM))
     check("bf16 (0,0):(1,1) ", ops.gemm(T(0, 0), T(0, 0), SIM))
@@ -133,7 +133,7 @@ describe("ops.gemm of nothing", function()
       with {scale_b = cute.full({64}, 0.5, cute.bf16)}))
   end)
 
-  it("gives beta C, or zeros, where K is 0", function()
+  it("returns beta C, or zeros, if K is 0", function()
     -- torch.addmm(C, A, B, beta=, alpha=), torch.matmul
     local A, B = T(2, 0), T(3, 0)
     local C = cute.tensor({{1, 2, 3}, {4, 5, 6}}, cute.bf16)
@@ -197,8 +197,8 @@ describe("ops.gemm of nothing", function()
   end)
 end)
 
-describe("ops.grouped_gemm of nothing", function()
-  it("gives empty results, and zeros where K is 0", function()
+describe("ops.grouped_gemm of empty groups", function()
+  it("returns empty results, and zeros if K is 0", function()
     local where = cute.tensor({0, 1, 2}, cute.i32)
     check("bf16 (0,3):(3,1) ", ops.grouped_gemm(T(0, 8), T(2, 3, 8),
       cute.zeros({3}, cute.i32), SIM))

@@ -263,7 +263,7 @@ describe("an epilogue", function()
 end)
 
 describe("an epilogue", function()
-  it("writes results where it is told", function()
+  it("writes results to the given tensors", function()
     local D, twice = cute.zeros({40, 24}, cute.f32),
       cute.zeros({40, 24}, cute.bf16)
     local sums = cute.zeros({40}, cute.f32)
@@ -275,7 +275,7 @@ describe("an epilogue", function()
     assert.is_true(pcall(holds, function(_, _, _, sum) return sum end, D))
   end)
 
-  it("takes numbers and tensors as arguments: others are no other kernel",
+  it("takes numbers and tensors as arguments: one kernel for all",
      function()
     local name, made = "kernels.gemm_sm80", 0
     local plain <close> = setmetatable({require(name)}, {
@@ -303,7 +303,7 @@ describe("an epilogue", function()
     assert.equal(2, made)
   end)
 
-  it("takes those of functions that it calls, too", function()
+  it("takes arguments of functions that it calls, too", function()
     local gain, bias = 2.0, matrix({24}, "f32", 3)
     local function add(x, at) return x + at:col(bias) end
     local function act(x, at) return add(x * gain, at) end
@@ -482,7 +482,7 @@ describe("gates", function()
     assert.same({true, true}, seen)
   end)
 
-  it("are refused where B or the epilogue does not fit", function()
+  it("are rejected if B or the epilogue does not fit", function()
     local A, B = matrix {8, 16}, matrix {9, 16}
     local function refuses(text, o, C)
       o.device, o.gated = "sim", true
@@ -599,7 +599,7 @@ describe("an epilogue that is wrong", function()
       end)
   end)
 
-  it("remembers what it found out, which is no state", function()
+  it("caches its results, which are no state", function()
     local cache, n = {}, 3
     local D = gemm(P, Q, {device = "sim:sm_80", epilogue = function(acc)
       local bits = acc.dtype.bits
@@ -626,7 +626,7 @@ describe("an epilogue that is wrong", function()
     end)
   end)
 
-  it("brings what has another shape", function()
+  it("returns another shape", function()
     local v, w = matrix({40}, "f32"), matrix({25}, "f32")
     local line = debug.getinfo(1, "l").currentline
     local why = refuses("at:col takes a value for each of 24 columns, and this "
@@ -641,7 +641,7 @@ describe("an epilogue that is wrong", function()
       function(acc, at) return acc + at:tile(v) end)
   end)
 
-  it("branches by Lua on what vectors are", function()
+  it("branches in Lua on the values of vectors", function()
     local text = "this comparison was never used"
     refuses(text, function(acc)
       if acc:gt(0) then return acc end
@@ -666,7 +666,7 @@ describe("an epilogue that is wrong", function()
 end)
 
 describe("an epilogue that is wrong", function()
-  it("asks for what there is not", function()
+  it("requests missing coordinates or operands", function()
     local v = matrix({24}, "f32")
     refuses("an at has no 'column': it has batch_index col col_reduce coords "
       .. "dropout reduce row row_reduce tile",
@@ -711,7 +711,7 @@ describe("matrices that an epilogue reads", function()
     return view
   end
 
-  it("come by TMA where it reaches them", function()
+  it("come by TMA if it can address them", function()
     -- rows at multiples of 16 bytes; other rows; another address; columns
     local turned = cute.make_tensor(matrix({N, M}, "bf16", 6).iterator,
                                     cute.make_layout({M, N}, {1, M}))
@@ -762,7 +762,7 @@ describe("matrices that an epilogue reads", function()
     end
   end)
 
-  it("are left alone where a part of a tile lies outside of D #long", function()
+  it("stay unchanged where part of a tile lies outside of D #long", function()
     local X, Y = matrix {64, 64}, matrix({72, 64}, "bf16", 2)
     local D = cute.full({64, 72}, 3, cute.f32)
     local p, list, call = products.offers(X, Y, {out = D, accumulate = true,
@@ -781,7 +781,7 @@ describe("matrices that an epilogue reads", function()
     assert.is_true(tried >= 10)
   end)
 
-  it("may be of all batches, or one for each", function()
+  it("may be shared by all batches, or one for each", function()
     local A3, B3 = matrix {3, 72, 64}, matrix({3, 40, 64}, nil, 2)
     for _, R in ipairs {matrix({72, 40}, nil, 3), matrix({3, 72, 40}, nil, 4)}
     do
@@ -794,7 +794,7 @@ describe("matrices that an epilogue reads", function()
   end)
 end)
 
-describe("what an epilogue is chosen for", function()
+describe("the choice of an epilogue's form", function()
   -- Returns the tile, and whether warpgroups alternate (pingpong).
   local function chosen(m, n, k, o)
     local A, B = cute.empty({m, k}, cute.bf16), cute.empty({n, k}, cute.bf16)
@@ -805,7 +805,7 @@ describe("what an epilogue is chosen for", function()
   end
   local function gelu(acc) return cute.ops.gelu(acc) end
 
-  it("it runs beside products, but where K is long", function()
+  it("overlaps with products, except for long K", function()
     local function gates(gate, up) return cute.ops.silu(gate) * up end
     assert.same({"128x128x64", true}, {chosen(4096, 4096, 4096, {
       epilogue = gelu})})
@@ -824,7 +824,7 @@ describe("what an epilogue is chosen for", function()
   end)
 end)
 
-describe("what an epilogue becomes", function()
+describe("the text of an epilogue", function()
   it("compiles for sm_80 and sm_90a", function()
     local function source(M, N, K, dtype, device)
       local bias = matrix({N}, "f32", 3)
@@ -875,7 +875,7 @@ describe("parts of a tile that an epilogue of gemm_sm80 comes to in a loop",
     end)
   end
 
-  it("are all of D, and nothing beside it", function()
+  it("cover all of D, and nothing else", function()
     for _, c in ipairs {{70, 33}, {64, 64}, {64, 128}, {129, 200}, {5, 1}} do
       assert.is_nil(run(c[1], c[2], nil, true))
       assert.is_nil(run(c[1], c[2], nil, nil))

@@ -111,7 +111,7 @@ describe("functions of epilogues", function()
     end)
   end
 
-  it("are the same of long vectors, in few copies where they are long",
+  it("give the same for long vectors, with few copies of long text",
      function()
     local list = range(-8, 8, 64 * 32)
     local want = values(ops.gelu, list, cute.f32)

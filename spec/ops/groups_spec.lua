@@ -134,7 +134,7 @@ describe("groups of rows on Hopper", function()
     end
   end)
 
-  it("of columns are refused: TMA's boxes begin on 16 bytes", function()
+  it("of columns are rejected: TMA's boxes begin on 16 bytes", function()
     raises("groups = \"rows\" with a_major = \"k\" and d_major = \"m\"",
            gemm_sm90, {groups = "rows", d_major = "m"})
     raises("a_major = \"m\"", gemm_sm90, {groups = "rows", a_major = "m"})

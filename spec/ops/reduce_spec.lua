@@ -143,7 +143,7 @@ describe("cute.ops.reduce", function()
     end
   end)
 
-  it("has types by what is folded, dtype and out", function()
+  it("has types from the operands, dtype and out", function()
     local function type_of(dtype, op, o)
       return tostring(reduce(matrix({4, 8}, dtype), op,
         setmetatable({device = "sim"}, {__index = o})).element_type)
@@ -279,7 +279,7 @@ describe("cute.ops.reduce", function()
     end
   end)
 
-  it("folds what blocks left in as many steps as it takes", function()
+  it("reduces the blocks' partial results in any number of steps", function()
     local X = matrix({33000, 37}, "i8")
     local b = core.launch_values {X, n = 1}[1][1]
     local sums = {}
@@ -342,7 +342,7 @@ describe("cute.ops.reduce", function()
     end
   end)
 
-  it("says what is wrong", function()
+  it("reports what is wrong", function()
     local X = matrix {4, 6}
     for _, c in ipairs {
       {"ops.reduce: no operation 'som' (did you mean sum?)", X, "som"},

@@ -126,8 +126,8 @@ local function random(number, device)
   return true
 end
 
-describe("what is moved", function()
-  it("gives what Lua gives of random operands #long", function()
+describe("repacked operands", function()
+  it("give Lua's results for random operands #long", function()
     local count = 0
     for number = 1, 30 do count = count + (random(number) and 1 or 0) end
     assert.is_true(count > 24, count)
@@ -162,7 +162,7 @@ describe("what is moved", function()
     end
   end)
 
-  it("is A, B or D, each where it is in the way", function()
+  it("are A, B or D, depending on which does not fit", function()
     local good, odd = {70, 64}, {70, 67}
     for _, c in ipairs {
         {rows(odd, "bf16", 1), rows({48, 67}, "bf16", 2), "A, B"},
@@ -193,7 +193,7 @@ describe("what is moved", function()
     assert.equal(70 * 64, cute.cosize(c.moved.A.layout))
   end)
 
-  it("leaves what lies between D's elements as it was", function()
+  it("leave the memory between D's elements unchanged", function()
     local all = laid({40, 151}, {151, 1}, "bf16", 3)
     local was = {}
     ops.each_of({40, 151}, function(c, n) was[n] = all(table.unpack(c)) end)
@@ -221,10 +221,10 @@ local function stand_in(shape, dtype, stride)
     cute.make_layout(shape, stride or cute.LayoutRight))
 end
 
-describe("moving matrices", function()
+describe("repacking matrices", function()
   local function square(n, dtype) return stand_in({n, n}, dtype or "bf16") end
 
-  it("is chosen where that takes less, and said", function()
+  it("is chosen and reported if it is faster", function()
     local e = cute.ops.explain(square(4095), square(4095), {device = SIM})
     assert.same({"gemm_sm90", "A, B, D"}, {e.kernel, e.moved})
     assert.matches("\n  gemm_sm90 with A, B, D moved %([%d.]+ us%), tile %d+x",
@@ -237,7 +237,7 @@ describe("moving matrices", function()
     assert.is_nil(e.moved)
   end)
 
-  it("is no choice where nothing is in the way, or cannot be mended", function()
+  it("is no option if nothing or too much prevents TMA", function()
     for _, c in ipairs {{square(64)}, {square(67, "f32")},
                         {square(67, "f64")},
                         {square(67), {device = "sim:sm_80"}}} do
@@ -299,7 +299,7 @@ describe("moving matrices", function()
     end
   end)
 
-  it("does not read ahead what it writes itself", function()
+  it("does not read ahead its own results", function()
     local function text(A, B, words)
       local o = {device = SIM, constant = "B"}
       local c, p, call = moved(A, B, nil, o)
@@ -320,7 +320,7 @@ describe("moving matrices", function()
   end)
 end)
 
-describe("moving matrices", function()
+describe("repacking matrices", function()
   it("keeps sums of 8-bit floats to the bits of aligned ones", function()
     local A = cute.randn({20, 640}, cute.e4m3, {seed = 1})
     local B = cute.randn({160, 640}, cute.e4m3, {seed = 2})

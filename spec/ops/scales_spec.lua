@@ -131,7 +131,7 @@ describe("factors and mixed types", function()
     end
   end)
 
-  it("are of each matrix of a batch, or of all", function()
+  it("belong to each matrix of a batch, or to all", function()
     local L, M, N, K = 3, 20, 24, 256
     local A, B = matrix({L, M, K}, "e4m3"), matrix({L, N, K}, "e4m3", 2)
     -- for n rows: extents, and element (l, i) of block g of K
@@ -194,7 +194,7 @@ describe("factors and mixed types", function()
 end)
 
 describe("factors and mixed types", function()
-  it("of rows may have a mode of extent 1 behind, whatever K is", function()
+  it("of rows may have a trailing mode of extent 1, for any K", function()
     for _, K in ipairs {64, 192} do
       for device, types in pairs {["sim:sm_80"] = {"i8", "f32"},
                                   ["sim:sm_90a"] = {"i8"}} do
@@ -218,7 +218,7 @@ describe("factors and mixed types", function()
     end))
   end)
 
-  it("of whole sums are fractions, as C and what an epilogue brings", function()
+  it("of integer sums are fractions, like C and epilogue tensors", function()
     local A, B = matrix({40, 64}, "i8"), matrix({48, 64}, "i8", 2)
     local function full(...) return cute.full({...}, 0.25, cute.f32) end
     local a, b, C, T = full(40), full(48), full(40, 48), full(40, 48)
@@ -266,7 +266,7 @@ describe("factors and mixed types", function()
     end
   end)
 
-  it("have a shape that fits, or are refused", function()
+  it("have a fitting shape, or are rejected", function()
     local A, B = matrix({20, 256}, "e4m3"), matrix({24, 256}, "e4m3", 2)
     local function refuses(text, o)
       o.device = "sim"
@@ -293,13 +293,13 @@ describe("factors and mixed types", function()
   end)
 end)
 
-describe("8-bit weights of many rows", function()
+describe("8-bit weights with many rows", function()
   local function stand_in(shape, dtype)
     return cute.make_tensor(cute.empty({1}, dtype).iterator,
                             cute.make_layout(shape, cute.LayoutRight))
   end
 
-  it("are converted once, where that takes less", function()
+  it("are converted once if that is faster", function()
     for _, c in ipairs {{16, "gemm_skinny"}, {64, "gemm_splitk"},
                         {512, "moved"}, {2048, "moved"}} do
       for _, types in ipairs {{"bf16", "i8"}, {"f16", "e4m3"}} do
@@ -505,7 +505,7 @@ describe("int4 weights", function()
 end)
 
 describe("int4 weights", function()
-  it("are refused where they do not fit", function()
+  it("are rejected if they do not fit", function()
     local W = cute.ops.int4(function() return 8 end, 16, 64)
     local A, s = matrix {4, 64}, matrix({16}, "bf16")
     local function refuses(text, o, X, w)

@@ -175,7 +175,7 @@ describe("gemm_skinny", function()
     assert.same({4, 4}, {loads(8, 8, "a")})
   end)
 
-  it("says that clusters have 8 blocks at most", function()
+  it("reports that clusters have 8 blocks at most", function()
     local ok, why = pcall(gemm_skinny, {n = 16, k = 16, splits = 9,
                                         cluster = true})
     assert.is_false(ok)
@@ -207,7 +207,7 @@ describe("gemm_skinny", function()
     end
   end)
 
-  it("says what it cannot take", function()
+  it("rejects unsupported options with a reason", function()
     local function refuses(text, o)
       local ok, why = pcall(gemm_skinny, o)
       assert.is_false(ok)
@@ -364,7 +364,7 @@ describe("ops.gemm of few rows", function()
     end
   end)
 
-  it("leaves to others what it cannot take", function()
+  it("leaves unsupported problems to other families", function()
     local function why(text, A, B, o)
       for _, r in ipairs(explain(A, B, o).refused) do
         if r[1] == "gemm_skinny" then return assert.equal(text, r[2]) end

@@ -436,7 +436,7 @@ end)
 describe("calls", function()
   local SIM = {device = "sim:sm_90a"}
 
-  it("store all elements of small tiles, whatever widths meet", function()
+  it("store all elements of small tiles, for any mix of widths", function()
     for _, types in ipairs {{"f32", "i8"}, {"f64", "u8"}, {"f64", "bf16"},
                             {"i32", "e4m3"}, {"f32", "f32"}} do
       for _, e in ipairs {{17, 8}, {16, 16}, {9, 40}, {33, 24}} do
@@ -455,7 +455,7 @@ describe("calls", function()
     end
   end)
 
-  it("round whole numbers that doubles have not once", function()
+  it("round integers once that doubles cannot represent", function()
     local X = cute.tensor({0x32dfffffffffff, 0xffcd200000000001,
       0x78400000000001, (1 << 53) - 1, -1, math.maxinteger}, cute.i64)
     local U = cute.recast_tensor(cute.tensor({0xff7fffffffffffff,
@@ -523,7 +523,7 @@ describe("calls", function()
     end
   end)
 
-  it("of elementwise know where elements past 2^31 are", function()
+  it("of elementwise pass coordinates past 2^31", function()
     local n = (1 << 31) + 37  -- the last elements fill no vector
     local k = require "kernels.elementwise" {extents = {n}, wide = true,
       width = 16, index = {1}, inputs = {{dtype = cute.i8, stride = {1}}},
@@ -578,7 +578,7 @@ describe("calls", function()
     assert.equal(rows * columns + 6, reduce(T, "sum"):to "host"(0))
   end)
 
-  it("of reduce have one result, and take tf32", function()
+  it("of reduce have one result, and accept tf32", function()
     local X = cute.full({4, 6}, 1.5, cute.tf32)
     local Y = cute.ops.reduce(X, "sum", {by = "row", device = "sim"})
     assert.equal(9.0, Y(3))
@@ -588,7 +588,7 @@ describe("calls", function()
         cute.zeros({1}, "f32")}, device = "sim"}), 1, true)
   end)
 
-  it("of amax give magnitudes that the type has not", function()
+  it("of amax give magnitudes that the type cannot represent", function()
     for _, bits in ipairs {8, 16, 32, 64} do
       local X = cute.zeros({3, 5000}, "i" .. bits)
       X[{1, 4000}], X[{2, 7}] = -1 << bits - 1, -3

@@ -40,7 +40,7 @@ describe("tiles of gemm_sm90", function()
     assert.is_true(widths(128, 128, 57344, 8192)[224])  -- 256
   end)
 
-  it("stay where columns lie beside each other, in groups and in gates",
+  it("stay if columns belong together, in groups and in gates",
      function()
     local function whole(o)
       for _, w in ipairs {40, 72, 80, 88, 104, 136} do

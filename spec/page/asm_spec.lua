@@ -68,8 +68,8 @@ local function program()
     :trace {block = 32, arch = "sm_80"}
 end
 
-describe("what becomes of CUDA C", function()
-  it("is PTX by line, what is inlined at its caller's", function()
+describe("the machine code of CUDA C", function()
+  it("is PTX by line, with inlined code at its caller's line", function()
     local l = asm.ptx(PTX)
     assert.same({".version 9.0", ".visible .entry k(",
       "  .param .u64 k_param_0", ")", ".maxntid 32, 1, 1", "{",
@@ -111,7 +111,7 @@ describe("what becomes of CUDA C", function()
     assert.truthy(found.sync:find("__syncthreads()", 1, true))
   end)
 
-  it("is printed as SASS behind the script's lines", function()
+  it("is printed as SASS after the script's lines", function()
     if not (jit.version() and asm.disassembler()) then
       pending "needs nvdisasm"
     end
@@ -125,7 +125,7 @@ describe("what becomes of CUDA C", function()
     assert.same({first + 3, first + 4, first + 5}, {op.STS, op.BAR, op.STG})
   end)
 
-  it("says what is not there", function()
+  it("reports missing tools", function()
     local out, err, code = support.run(
       {"scripts/copy_basic.lua", "--emit", "sass"},
       {env = {CUTELUA_NO_CUDA = "1"}})

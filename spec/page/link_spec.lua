@@ -36,7 +36,7 @@ async function real(promise) {
 ]]
 
 describe("a link with a script", function()
-  it("is what zlib and base64url make, and is read again", function()
+  it("is encoded by zlib and base64url, and read back", function()
     if not browser.find() then pending "needs Chromium" end
     local cases = {}
     for i, row in ipairs(BAD) do cases[i] = row[1] end

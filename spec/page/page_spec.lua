@@ -131,7 +131,7 @@ describe("cutelua explain", function()
     end
   end)
 
-  it("lists tensors where they were made", function()
+  it("lists tensors at the lines that make them", function()
     local k = data_of(page).kernels[1]
     local by = {}
     for _, t in ipairs(k.things) do by[t.name] = t end
@@ -149,7 +149,7 @@ describe("cutelua explain", function()
     assert.is_nil(picture.part)
   end)
 
-  it("has PTX whose lines are the text's, or says why not", function()
+  it("has PTX whose lines are the text's, or explains why not", function()
     local k = data_of(page).kernels[1]
     if not jit.version() then
       assert.truthy(k.missing[1]:find("NVRTC was not found", 1, true))
@@ -195,7 +195,7 @@ describe("cutelua explain", function()
                 {[k.keys[race.key][2]] = true, [k.keys[race.also][2]] = true})
   end)
 
-  it("has what the compiler minds, and spills, at their lines", function()
+  it("has the compiler's warnings, and spills, at their lines", function()
     local asm, kernel = require "cutelua.text.asm", require "cute.lang.kernel"
     local made = {missing = {}, compiled = {log = "", resources = {
         registers = 40, spill_stores = 4, spill_loads = 8},
@@ -253,14 +253,14 @@ describe("cutelua explain", function()
     assert.matches("attempt to index", k.notes[1].text)
   end)
 
-  it("goes to standard output, the script's words elsewhere", function()
+  it("goes to standard output, and the script's output elsewhere", function()
     local out, err, code = explain {"-o", "-", dir .. "/s.lua", "once"}
     assert.equal(0, code)
     assert.equal("turned\n", err)
     assert.matches("^<!doctype html>.*</html>\n$", out)
   end)
 
-  it("refuses what it cannot do, and leaves files as they were", function()
+  it("rejects unsupported options, and leaves files unchanged", function()
     local s = dir .. "/s.lua"
     local function refused(want, rc, ...)
       local out, err, code = explain {...}
@@ -387,7 +387,7 @@ local LOOK = [[
   return out;]]
 
 describe("the page of a kernel in a browser", function()
-  it("lights together what belongs together #noasan #long", function()
+  it("highlights related parts together #noasan #long", function()
     if not browser.find() then pending "needs Chromium" end
     dir = support.folder()
     finally(function() support.remove(dir) end)

@@ -50,7 +50,7 @@ describe("an estimate", function()
     assert.equal(2 * 4 * n, e.bytes.dram)  -- both tensors, once
   end)
 
-  it("counts those of tensor cores", function()
+  it("counts operations of tensor cores", function()
     local g = gemms.list[1]
     local a, b, c = gemms.layouts(g, 256, 384, 192)
     local function tensor(l)
@@ -64,7 +64,7 @@ describe("an estimate", function()
     assert.equal(report:total "sectors" * 32, e.bytes.l2)
   end)
 
-  it("knows what L1 has", function()
+  it("models hits in L1", function()
     local function reads(at)
       local k = cute.kernel("reads", function(X, Y)
         local t = cute.arch.thread_idx()
@@ -93,7 +93,7 @@ describe("an estimate", function()
     assert.near(400 * 8, cycles(800, 32) - cycles(400, 32), 20)
   end)
 
-  it("knows who waits at barriers", function()
+  it("models waits at barriers", function()
     local function run(n, m, named)
       local k = cute.kernel("meet", function(Y, x)
         local t = cute.arch.thread_idx()
@@ -135,7 +135,7 @@ describe("an estimate", function()
 end)
 
 describe("an estimate", function()
-  it("is of one block, which may be chosen", function()
+  it("models one block, which may be chosen", function()
     local k = cute.kernel("more", function(Y)
       local b, t = cute.arch.block_idx(), cute.arch.thread_idx()
       local sum = cute.var(t:to(cute.f32))
@@ -172,7 +172,7 @@ describe("an estimate", function()
       .. "global tensor 'x'", why)
   end)
 
-  it("plays a launch twice without a launch in front of the second", function()
+  it("runs a launch twice, with the second one not dependent", function()
     local add = cute.kernel("add", function(x, y)  -- no griddepcontrol_wait
       local t = cute.arch.thread_idx()
       y[t] = y[t] + x[t]
@@ -212,7 +212,7 @@ describe("an estimate", function()
     assert.same({1.5, 0.5, 2}, {waves(396)})
   end)
 
-  it("says of an empty kernel that it does nothing", function()
+  it("reports that an empty kernel does nothing", function()
     local e = estimate(cute.kernel("none", function(_) end), 1, 32, nil,
                        zeros(4))
     assert.equal("launch", e.bound)
@@ -222,7 +222,7 @@ describe("an estimate", function()
     assert.near(H200.launch, e.seconds, 1e-8)
   end)
 
-  it("counts named barriers where registers are said", function()
+  it("counts named barriers with given registers", function()
     local k = cute.kernel("b", function(Y, i)
       cute.arch.barrier {barrier_id = i[0], number_of_threads = 32}
       Y[cute.arch.thread_idx()] = 1
@@ -248,7 +248,7 @@ describe("an estimate", function()
 end)
 
 describe("an estimate", function()
-  it("leaves tensors as they were", function()
+  it("leaves tensors unchanged", function()
     local k = cute.kernel("write", function(Y)
       Y[cute.arch.thread_idx()] = 1
     end)
@@ -266,7 +266,7 @@ describe("an estimate", function()
     assert.equal("uninitialised", report.reports[1].kind)
   end)
 
-  it("tells by lines, in words", function()
+  it("reports by lines, in words", function()
     local e = estimate(cute.kernel("words", function(X, Y)
       local t = cute.arch.thread_idx()
       Y[t] = X[t] + X[t]
@@ -284,7 +284,7 @@ describe("an estimate", function()
 end)
 
 describe("an estimate's memory", function()
-  it("lies in a card's, whatever the host gave", function()
+  it("is that of a GPU, whatever the host allocated", function()
     local two = cute.kernel("two", function(x, y, z)
       local t = cute.arch.thread_idx()
       for _ = 1, 2 do
@@ -306,7 +306,7 @@ describe("an estimate's memory", function()
   end)
 end)
 
-describe("an estimate refuses", function()
+describe("an estimate rejects", function()
   local k = cute.kernel("k", function(Y) Y[cute.arch.thread_idx()] = 1 end)
   local function refused(text, o, Y)
     o.block, o.grid = o.block or 32, 1
@@ -338,7 +338,7 @@ describe("an estimate refuses", function()
       registers = 128}, zeros(1024))
   end)
 
-  it("what the card has not", function()
+  it("features that the GPU lacks", function()
     local cluster = cute.kernel("c", function(Y)
       cute.arch.cluster_arrive()
       cute.arch.cluster_wait()
@@ -376,7 +376,7 @@ local function spearman(x, y)
   return ab / math.sqrt(aa * bb)
 end
 
-describe("the order of a GEMM's ways #long", function()
+describe("the ranking of GEMM variants #long", function()
   -- Returns the rows for n^3 of docs/measured/gemm_ways.tsv: by name {us =,
   -- registers =}.
   local function measured(n)
@@ -413,7 +413,7 @@ describe("the order of a GEMM's ways #long", function()
     assert.is_true(spearman(x, y) >= 0.9, spearman(x, y))
   end)
 
-  it("is so among those of mma.sync, and of wgmma", function()
+  it("agrees for mma.sync, and for wgmma", function()
     for _, k in ipairs {"mma", "wgmma"} do
       local p, q = {}, {}
       for i = 1, #x do

@@ -24,7 +24,7 @@ describe("estimates of one kind of work #long", function()
     end
   end)
 
-  it("are in the H100's order where it has 20 % between them", function()
+  it("are in the H100's order if its times differ by 20 %", function()
     for _, rows in ipairs {known, new} do
       for _, a in ipairs(rows) do
         for _, b in ipairs(rows) do

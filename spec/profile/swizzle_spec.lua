@@ -34,7 +34,8 @@ local function compare(f, least)
   return bare:total "conflicts", after:total "conflicts", list
 end
 
-describe("find_swizzle cures the scripts' kernels without theirs:", function()
+describe("find_swizzle repairs the scripts' kernels without their swizzles:",
+   function()
   for i, name in ipairs {"gemm_base", "gemm2stage", "gemm3stage",
                          "gemm_sm80_best", "gemm_sm70", "gemm_int8",
                          "gemm_fp8_sm89", "gemm_tf32", "gemm_f64"} do
@@ -157,7 +158,7 @@ describe("find_swizzle", function()
     {op = "st", at = function(t, i) return {i, t} end, count = 32},
     {op = "ld", at = function(t, i) return {t, i} end, count = 32}}
 
-  it("finds what everybody knows", function()
+  it("finds the well-known swizzles", function()
     local found = cute.find_swizzle(cute.make_layout({32, 32}, {32, 1}),
                                     transposed, {type = cute.f32})
     assert.is_true(found.cured)
@@ -170,7 +171,7 @@ describe("find_swizzle", function()
     assert.is_true(again:equals(found.layout))
   end)
 
-  it("pads where no swizzle will do, and there is room", function()
+  it("pads if no swizzle helps, and there is room", function()
     local l = cute.make_layout({32, 16}, {16, 1})
     local accesses = {
       {op = "ld", count = 16, at = function(t, i) return {t, i} end},
@@ -212,7 +213,7 @@ describe("find_swizzle", function()
     end
   end)
 
-  it("says when nothing cures it, and what is least", function()
+  it("reports if nothing helps, and the minimum", function()
     local one = cute.find_swizzle(cute.make_layout {32, 32}, {{op = "ld",
       at = function(t) return {0, t} end}, {op = "ld", at = function(t)
         return {t, 0} end}, {op = "ld", at = function(t) return {t, t} end},
@@ -271,7 +272,7 @@ describe("find_swizzle", function()
     end
   end)
 
-  it("refuses what is no access", function()
+  it("rejects invalid accesses", function()
     local l = cute.make_layout {32}
     raises('access 1 has copy = a tiled copy, side = "S" or "D"',
            cute.find_swizzle, l, {{copy = 3, side = "S"}})
@@ -317,8 +318,8 @@ local function by_tma(layout)
   return r
 end
 
-describe("of a kernel, find_swizzle", function()
-  it("tries canonical layouts alone where TMA copies", function()
+describe("for a kernel, find_swizzle", function()
+  it("only tries canonical layouts if TMA copies", function()
     local r = by_tma(cute.make_layout({64, 64}, {64, 1}))
     local f = r:find_swizzle("sD")[1]
     assert.is_true(f.cured and f.was.conflicts > 0)
@@ -330,7 +331,7 @@ describe("of a kernel, find_swizzle", function()
     assert.equal(f.now.passes, again:total "wavefronts")
   end)
 
-  it("finds what a warpgroup's MMA reads best", function()
+  it("finds the best layout for a warpgroup's MMA", function()
     local text = support.read "scripts/gemm_wgmma.lua"
     for _, kind in ipairs {"INTER", "SW32", "SW64"} do
       local r = plain.as_is(function()
@@ -354,7 +355,7 @@ describe("of a kernel, find_swizzle", function()
     end
   end)
 
-  it("knows tensors that are views of so many elements", function()
+  it("handles tensors that are views of part of the memory", function()
     local l = cute.make_layout({32, 32}, {32, 1})
     local function kernel(layout)
       return cute.kernel("views", function(x)
@@ -385,7 +386,7 @@ describe("of a kernel, find_swizzle", function()
     raises("no shared tensor 'sY'", run, l, "sY")
   end)
 
-  it("does not search what has several swizzles", function()
+  it("does not search tensors with several swizzles", function()
     local l = cute.make_layout({32, 32}, {32, 1})
     local sw = cute.composition(cute.make_swizzle(5, 0, 5), l)
     local list = cute.kernel("two", function(x)

@@ -70,7 +70,7 @@ local function asked(lines)
   return out
 end
 
-describe("what an SM holds", function()
+describe("the occupancy of an SM", function()
   local name = "is what NVIDIA's own calculation says"
   if support.read(include .. "/cuda_occupancy.h") then
     it(name, function()
@@ -110,7 +110,7 @@ describe("what an SM holds", function()
     pending(name .. " (needs headers)")
   end
 
-  it("says by what it is limited", function()
+  it("reports the limiting resource", function()
     local o = targets.occupancy(90, {threads = 128, registers = 228,
                                      shared = 98304, barriers = 1})
     assert.same({blocks = 2, by = {"registers", "shared"}, limits = {
@@ -137,7 +137,7 @@ describe("what an SM holds", function()
     assert.equal(40, targets.clusters(160, 4))  -- of a GPU without a table
   end)
 
-  it("fits none of what is too large", function()
+  it("is 0 if a block is too large", function()
     assert.equal(0, targets.occupancy(90, {threads = 1024,
                                            registers = 80}).blocks)
     assert.equal(0, targets.occupancy(90, {threads = 32,
@@ -155,7 +155,7 @@ describe("what an SM holds", function()
     end
   end)
 
-  it("has cards, and says where their numbers come from", function()
+  it("lists GPUs, and the sources of their numbers", function()
     for _, card in ipairs {"h200", "h100", "a100", "l40s"} do
       local c = cards.card(card)
       assert.is_true(#c.source > 20 and c.dram > 0 and c.sms > 0)

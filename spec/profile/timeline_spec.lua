@@ -55,14 +55,14 @@ local function of(k, opts, ...)
 end
 
 describe("cute.arch.range", function()
-  it("changes nothing of the text", function()
+  it("does not change the text", function()
     local with = meeting(cute.arch.range)(zeros(64)):trace {block = 64}
     local without = meeting(plainly)(zeros(64)):trace {block = 64}
     assert.equal(without.source, with.source)
     assert.equal(without.ir, with.ir)
   end)
 
-  it("gives what its function gives, on the host too", function()
+  it("returns its function's results, on the host too", function()
     assert.same({3, nil, "x"}, {cute.arch.range("r", function(a, b)
       return a + b, nil, "x"
     end, 1, 2)})
@@ -79,7 +79,7 @@ describe("cute.arch.range", function()
     assert.equal(30, Y(0))
   end)
 
-  it("refuses what is no name, or no function", function()
+  it("rejects other arguments than a name and a function", function()
     for _, c in ipairs {
       {"range: a name is needed", "", print},
       {"range(name: string, f: function", 1, print},
@@ -93,7 +93,7 @@ describe("cute.arch.range", function()
 end)
 
 describe("a timeline of the model", function()
-  it("begins and ends ranges where they must", function()
+  it("begins and ends ranges at the right times", function()
     local t = of(meeting(cute.arch.range), nil, zeros(64))
     local long, short = spans(t, "work", 0)[1], spans(t, "work", 1)[1]
     assert.near(300 * EACH, long.stop - long.begin, 8 * EACH)
@@ -157,7 +157,7 @@ describe("a timeline of the model", function()
     end
   end)
 
-  it("says it in words", function()
+  it("prints it as text", function()
     local text = tostring(of(meeting(cute.arch.range), nil, zeros(64)))
     assert.is_truthy(text:find("timeline of meeting, model of H200: ", 1, true))
     assert.is_truthy(text:find("\nafter +6 "), text)
@@ -354,7 +354,7 @@ describe("a kernel that stores clocks", function()
       block = 64}, {"sm_80", "sm_90a"})
   end)
 
-  it("needs a GPU, or says so", function()
+  it("needs a GPU, or reports that", function()
     local gpu = require "cute.gpu"
     if gpu.available() then return end
     local t, why = meeting(cute.arch.range)(zeros(64)):timeline {grid = 1,
@@ -363,7 +363,7 @@ describe("a kernel that stores clocks", function()
     assert.is_truthy(why:find("no-gpu", 1, true), why)
   end)
 
-  it("tells on a card the events that the model tells #gpu", function()
+  it("records on a GPU the events of the model #gpu", function()
     local Y = zeros(64):to "gpu"
     local t = assert(meeting(cute.arch.range)(Y):timeline {grid = 5,
       block = 64, device = "gpu"})

@@ -115,7 +115,7 @@ describe("tools/annotations.lua", function()
     return
   end
 
-  it("tells nothing of what is right", function()
+  it("reports nothing in a correct text", function()
     assert.equal("", told())
   end)
 
@@ -145,7 +145,7 @@ describe("tools/annotations.lua", function()
       "x.of.of.sise: there is no such field",
     ["cute.old()"] = "cute.old is deprecated",
   } do
-    it("tells " .. want, function()
+    it("reports " .. want, function()
       assert.equal("scripts/s.lua:2: " .. want .. "\n", script(line))
     end)
   end
@@ -181,7 +181,7 @@ describe("tools/annotations.lua", function()
     ["---@field n integer"] = "1: a field of no class",
     ["---@params x integer"] = "1: no annotation is called @params",
   } do
-    it("tells " .. want, function()
+    it("reports " .. want, function()
       assert.equal("lua/m.lua:" .. want .. "\n", annotated(text .. "\n"))
     end)
   end

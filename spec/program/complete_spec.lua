@@ -91,7 +91,7 @@ describe("completion", function()
     assert.equal("byte", (list "string.by"))
   end)
 
-  it("follows constant indices and stops where a call is needed", function()
+  it("follows constant indices and stops before calls", function()
     assert.equal("deep", (list "tab.x[2].d"))
     assert.equal("hidden", (list "tab['two words'].h"))
     assert.equal("", (list "tab.x[i].d"))
@@ -101,7 +101,7 @@ describe("completion", function()
     assert.equal("", (list "t:size()."))
   end)
 
-  it("runs nothing of the user's", function()
+  it("runs no code of the user's", function()
     local asked = {}
     local function note(_, key) asked[#asked + 1] = key return {x = 1} end
     local spied = env_of {
@@ -186,7 +186,7 @@ describe("completion", function()
     end
   end)
 
-  it("answers a tab with what all share, then with all and what they are",
+  it("answers TAB with the common prefix, then with all descriptions",
      function()
     assert.equal("te", (answer "cu"))
     local text, shown = answer "L.sh"
@@ -203,7 +203,7 @@ describe("completion", function()
     assert.is_nil((answer "-- cu"))
   end)
 
-  it("says in a line what each is: of ours, and of the user's", function()
+  it("describes each in a line: our names, and the user's", function()
     local function shown(text, globals)
       local _, out = answer(text, globals)
       for line in out:gmatch "[^\n]+" do
@@ -367,7 +367,7 @@ describe("completion in strings", function()
       print(found == list "cute.ops.")]])
   end)
 
-  it("leaves a tab where nothing fits", function()
+  it("inserts a tab if nothing fits", function()
     assert.equal("\t\nnil\n", in_program [[
       print((answer "s = 'a b"))
       print((answer "s = [=[a b"))]])
@@ -437,7 +437,8 @@ describe("completion at the prompt", function()
     assert.truthy(out:find "copy_S\n\n\n\27%[K\27%[A\27%[K\27%[A", out)
   end)
 
-  it("shows what candidates are, then puts in one after the other", function()
+  it("shows descriptions, then inserts one candidate after the other",
+     function()
     local out = talk {{"cute.make_lay", "lay"}, {"\t", "out"},
       {"\t", "> cute.make_layout"}, {"\t\t", "image_mask"},
       {"\t\t", "tv"}, {"\27[Z", "like"}, {" ~= nil\n", "true\r\n> "}}

@@ -31,7 +31,7 @@ local function check(a, b)
 end
 
 describe("lines.diff", function()
-  it("makes one of the other by the fewest edits", function()
+  it("turns one into the other by the fewest edits", function()
     math.randomseed(7)
     for _ = 1, 300 do
       local a, b = {}, {}
@@ -47,7 +47,7 @@ describe("lines.diff", function()
     assert.equal(1, check(a, b))
   end)
 
-  it("lists what changed, and counts what is left out", function()
+  it("lists changes, and counts omitted lines", function()
     assert.is_nil(lines.changes("a\nb\n", "a\nb\n", "", 5))
     assert.equal("  - b\n  + c", lines.changes("a\nb\n", "a\nc\n", "  ", 5))
     assert.equal("- 1\n- 2\n- 3\n... 1 more line differs",
@@ -76,7 +76,7 @@ describe("cute.diff", function()
     m[i + 256] = m[i + 128]
   end
 
-  it("says what changed of text, counters and time", function()
+  it("shows changes of text, counters and time", function()
     local d = cute.diff(launched(once), launched(twice))
     local text = tostring(d)
     for _, part in ipairs {"kernel k, before and now\n",
@@ -90,7 +90,7 @@ describe("cute.diff", function()
     assert.truthy(d.cuda:find("\n    m[i] = (float)i;\n", 1, true), d.cuda)
   end)
 
-  it("says what the compiler makes of it, where there is one", function()
+  it("shows the compiler's results, if there is one", function()
     local d = cute.diff(launched(once), launched(twice))
     if not core.nvrtc_version() then
       assert.is_false(d.ptx)

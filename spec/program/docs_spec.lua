@@ -189,7 +189,7 @@ describe("docs/ops.md", function()
     for name, n in pairs(told) do assert.equal(1, n, name) end
   end)
 
-  it("says which options grouped_gemm lacks and has besides", function()
+  it("lists the options that grouped_gemm lacks and adds", function()
     local less, more = page:match
       "Options are those of `ops.gemm`, less (.-), and with (`[%l_]+`)"
     local want = names_in(more)
@@ -198,7 +198,7 @@ describe("docs/ops.md", function()
     assert.same(sorted(require "cute.ops.grouped".OPTIONS), sorted(want))
   end)
 
-  it("has what an epilogue can ask, and every reduction", function()
+  it("has an epilogue's coordinates, and every reduction", function()
     local told = {}
     for name in column("| | |"):gmatch "`at:([%l_]+)" do told[name] = true end
     local there = {}
@@ -326,7 +326,7 @@ describe("docs/from-*.md", function()
     end)
   end
 
-  it("of python-dsl says what is missing, and only that", function()
+  it("of python-dsl lists what is missing, and nothing else", function()
     local names, said = require "spec.program.names", {}
     local table_ = support.read "docs/from-python-dsl.md"
       :match "\n## What is missing\n(.*)"

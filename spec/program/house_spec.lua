@@ -99,7 +99,7 @@ x = "# what is no comment"  # of each leaf, what it is
 end)
 
 describe("VERSION", function()
-  it("is what the program says", function()
+  it("is the version that the program prints", function()
     assert.equal("cutelua " .. support.read "VERSION":match "%S+" .. " ",
       support.run {"--version"}:match "^cutelua [%d.]+ ")
   end)

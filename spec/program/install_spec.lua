@@ -76,7 +76,7 @@ describe("completion", function()
 end)
 
 describe("docs/editors.md", function()
-  it("names the folder in which make install puts what scripts require",
+  it("names the folder of the Lua files that make install installs",
     function()
       local json = support.read "docs/editors.md":match "```json\n(.-)```"
       local makes = support.exec {"make", "-n", "install",

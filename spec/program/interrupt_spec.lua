@@ -92,7 +92,7 @@ describe("Ctrl-C", function()
       while true do end end) do end]]
   end)
 
-  it("stops coroutines in coroutines, and what resumes dead ones",
+  it("stops nested coroutines, and code that resumes dead ones",
       function()
     stops [[local w = coroutine.wrap(function()
       local c = coroutine.create(function() go() while true do end end)
@@ -116,7 +116,7 @@ describe("Ctrl-C", function()
     end)()]]
   end)
 
-  it("lets what was begun be closed", function()
+  it("closes to-be-closed variables", function()
     local out = talk {{"T = setmetatable({}, {__close = function()\n", ">> "},
       {"for i = 1, 10000 do N = i end end})\n", "> "},
       {"do local t <close> = T print('g'..'o') while true do end end\n",
@@ -143,7 +143,7 @@ describe("Ctrl-C", function()
       go() k(t):launch(s)]])
   end)
 
-  it("stops what runs NVRTC, at any time", function()
+  it("stops code that runs NVRTC, at any time", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     for i = 1, 3 do
       local out, status = talk {{LONG:gsub("\n", " ") .. "\n", "> "},
@@ -218,7 +218,7 @@ sys.exit(p.wait(60))
     assert.equal(0, status)
   end)
 
-  it("leaves coroutines what they are", function()
+  it("leaves coroutines intact", function()
     local path = support.write(dir .. "/s.lua", COROUTINES)
     local want, err = support.exec {"lua5.4", path}
     assert.equal("", err)

@@ -50,7 +50,8 @@ describe("lesson", function()
     end)
   end
 
-  it("answers that are no Lua, raise, or leave nothing are told", function()
+  it("answers that are no Lua, raise, or return nothing are reported",
+     function()
     local lesson = learn.lesson "layouts"
     for text, want in pairs {["l ="] = "unexpected symbol",
         ["error 'mine'"] = "mine", ["l = nil"] = "makes no global l",
@@ -83,7 +84,7 @@ describe("cutelua learn", function()
     program = support.exec({"pwd"}):gsub("%s+$", "") .. "/" .. program
   end
 
-  it("lists the lessons, and what was solved of them", function()
+  it("lists the lessons, and the solved exercises", function()
     local text, code = run ""
     assert.equal(0, code)
     for _, name in ipairs(learn.names) do assert.truthy(text:find(name)) end
@@ -225,7 +226,7 @@ describe("cutelua learn", function()
     assert.same({#learn.names, exercises, drawn, true, true}, found[1].value)
   end)
 
-  it("says what is wrong with its words", function()
+  it("reports what is wrong with its arguments", function()
     for words, want in pairs {["layuots"] = "did you mean layouts",
         ["99"] = "no lesson '99'; there are layouts",
         ["--check x"] = "of which lesson", ["1 2"] = "unexpected argument",

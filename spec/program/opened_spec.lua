@@ -99,7 +99,7 @@ describe("names that data could decide", function()
     end
   end)
 
-  it("are told from those that are written", function()
+  it("differ from literal ones", function()
     local path = support.folder()
     support.write(path .. "/x.lua", [[
       local a, b = require "x", pcall(require, "y")

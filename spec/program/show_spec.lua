@@ -65,7 +65,7 @@ describe("show.text", function()
     end
   end)
 
-  it("shows who holds which elements of an atom or a tile", function()
+  it("shows which threads hold the elements of an atom or a tile", function()
     local atom = cute.make_mma_atom "SM80_16x8x16_F32BF16BF16F32_TN"
     local text = shown(atom)
     local tv, list = atom.tv_layout_C, {}
@@ -86,7 +86,7 @@ describe("show.text", function()
     assert.truthy(shown(atom, 20):find "\n  T0 %(0,0%) %(0,1%) %.%.%.\n")
   end)
 
-  it("shows kernels, calls and programs by what is known of them", function()
+  it("shows kernels, calls and programs with their facts", function()
     local k = cute.kernel("twice", function(m, n)
       local i = cute.arch.thread_idx()
       cute.when(i:lt(n), function() m[i] = m[i] * 2 end)

@@ -48,7 +48,7 @@ describe("cutelua --watch", function()
   end)
   after_each(function() support.remove(dir) end)
 
-  it("runs at each save, says what differs, goes on after errors", function()
+  it("runs at each save, shows differences, continues after errors", function()
     local out, err = watched(dir, [[
 run 1
 echo 'return {by = 5, threads = 32}' > part.lua; run 2
@@ -95,7 +95,8 @@ rm s.lua; sleep 0.2; echo 'print "back"' > s.lua; run 5
     assert.falsy(out:find("did not come", 1, true), out)
   end)
 
-  it("ends quietly where nobody reads, refuses what is no script", function()
+  it("ends silently if nothing reads, rejects files that are no script",
+     function()
     local _, err, code = support.run({"--watch"}, {stdin = ""})
     assert.equal("cutelua: --watch needs a script, and no prompt behind it\n",
       err)

@@ -68,7 +68,7 @@ describe("a server's answers", function()
     return head:match "^HTTP/1%.1 (%d%d%d) ", body, head
   end
 
-  it("are files, with their types and what isolates a page", function()
+  it("are files, with their types and isolation headers", function()
     local code, body, head = answer(get "/")
     assert.same({"200", "<index.html>"}, {code, body})
     for _, line in ipairs {"Content-Type: text/html; charset=utf-8",
@@ -87,7 +87,7 @@ describe("a server's answers", function()
     assert.truthy(head:find("Content-Length: 12", 1, true))
   end)
 
-  it("are sentences where there is no file", function()
+  it("are sentences if there is no file", function()
     for request, want in pairs {
       [get "/x.html"] = "404 there is no such file here",
       [get "/../secret"] = "404 there is no such file here",
@@ -179,7 +179,7 @@ describe("cutelua web", function()
     assert.truthy(found.err:find "interrupted", found.err)
   end)
 
-  it("says where it looked for a page", function()
+  it("reports where it looked for a page", function()
     local _, err, code = support.exec {support.program, "web", "--folder",
       dir .. "/no"}
     assert.equal(1, code)

@@ -47,7 +47,7 @@ describe("attention of one query", function()
     check {s = 1, t = 70, d = 64, h = 33, g = 1, n = 2, dtype = cute.f16}
   end)
 
-  it("takes lengths, and does not look behind them", function()
+  it("takes lengths, and does not read beyond them", function()
     local lengths = {130, 1, 64}
     local p = oracle.problem {b = 3, s = 1, t = 200, d = 64, h = 2, g = 1}
     for b, n in ipairs(lengths) do
@@ -75,14 +75,14 @@ describe("attention of one query", function()
     end
   end)
 
-  it("says how many parts are worth while", function()
+  it("reports how many parts are useful", function()
     local k = decode {head = 128, group = 4}
     assert.equal(2, k.splits(100, 8, 1))
     assert.equal(66, k.splits(65536, 8, 1))
     assert.equal(1, k.splits(65536, 8, 128))
   end)
 
-  it("refuses groups that it has no tile for", function()
+  it("rejects groups without a tile", function()
     for _, group in ipairs {0, 65, 1.5} do
       assert.has_error(function() decode {head = 64, group = group} end)
     end
@@ -99,7 +99,7 @@ local FAULTS = {
   {"flash", "not inner and inside(0)", 1, "inner and inside(0)"},
 }
 
-describe("faults of attention of one query are told:", function()
+describe("faults of attention of one query are reported:", function()
   for _, f in ipairs(FAULTS) do
     it(oracle.title(f), function()
       local make = oracle.changed(OWN, table.unpack(f, 1, 4))

@@ -123,7 +123,7 @@ local function close(p, t, ends, i, n, want)
   assert.is_true(mean < 6e-3, ("sequence %d: %g"):format(i, mean))
 end
 
-describe("attention of sequences behind each other", function()
+describe("attention of concatenated sequences", function()
   for _, right in ipairs {false, 0} do
     it("is that of each, " .. (right and "causal" or "full"), function()
       local p, ends = sequences {h = 2, g = 1, d = 64, right = right or nil}
@@ -173,7 +173,7 @@ local FAULTS = {
   {"flash", "not inner and inside(0)", 1, "inner and inside(0)"},
 }
 
-describe("faults of attention's gradients are told:", function()
+describe("faults of attention's gradients are reported:", function()
   local near = oracle.problem {s = 130, t = 150, d = 32, h = 2, g = 1}
   -- the first tiles of rows attend to nothing
   local far = oracle.problem {s = 300, t = 64, d = 32, h = 2, g = 1, right = 0}

@@ -188,7 +188,7 @@ describe("conv2d", function()
     if made then assert.equal(0, made.resources.spill_stores) end
   end)
 
-  it("keeps in L1 what its taps read again", function()
+  it("keeps repeated reads of its taps in L1", function()
     local function copies(...)
       local _, loop = traced(...)
       local _, kept = loop:gsub("cp_async_ca16", "")
@@ -201,7 +201,7 @@ describe("conv2d", function()
   end)
 end)
 
-describe("conv2d's faults are told:", function()
+describe("conv2d's faults are reported:", function()
   local SYNC, WAIT = "cute.arch.sync_threads()",
                      "cute.arch.cp_async_wait_group(stages - 2)"
   local COMMIT = "cute.arch.cp_async_commit_group()"

@@ -104,7 +104,7 @@ local function assert_caught(kinds, name, source, m, n)
 end
 
 describe("the copy ladder", function()
-  it("copies any size, with nothing to report", function()
+  it("copies any size, without reports", function()
     check_sizes "sim:sm_80"
   end)
 
@@ -203,7 +203,7 @@ describe("the copy scripts", function()
     return support.run {"scripts/" .. name .. ".lua", ...}
   end
 
-  it("verify, count and say so", function()
+  it("verify, count and report", function()
     for _, name in ipairs(RUNGS) do
       local out, err, code = script(name, "--device", "sim", "--m", "130",
                                     "--n", "72")
@@ -215,7 +215,7 @@ describe("the copy scripts", function()
     end
   end)
 
-  it("refuse sizes that are none", function()
+  it("reject invalid sizes", function()
     for _, c in ipairs {{"--m", "0"}, {"--n", "-3"}, {"--m", "x"},
                         {"--n", "99999999999"}, {"--m", "1.5"},
                         {"--rounds", "-1"}, {"--columns", "3"}} do
@@ -227,7 +227,7 @@ describe("the copy scripts", function()
     end
   end)
 
-  it("say when a size is beyond the memory", function()
+  it("report a size beyond the memory", function()
     local _, err, code = script("copy_tile", "--device", "sim", "--m",
                                 "2000000000", "--n", "2000000000")
     assert.equal(1, code)
@@ -242,7 +242,7 @@ describe("the copy scripts", function()
     assert.truthy(out:find("tArA", 1, true))
   end)
 
-  it("run as one ladder, and record what was counted", function()
+  it("run as one ladder, and record the counts", function()
     local dir = support.folder()
     local path = dir .. "/copies.tsv"
     local out, err, code = script("copy_ladder", "--device", "sim", "--m",

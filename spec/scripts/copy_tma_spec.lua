@@ -61,7 +61,7 @@ describe("the copy by TMA", function()
     end
   end)
 
-  it("asks for each byte once, and no thread touches one", function()
+  it("loads each byte once, without threads", function()
     local l = lesson()
     local p = harness.problem(l, {128, 512})
     local _, reports = harness.try(p, "sim:sm_90a")
@@ -69,7 +69,7 @@ describe("the copy by TMA", function()
     assert.equal(0, reports[1]:total "wavefronts")
   end)
 
-  it("leaves to copy_tile what TMA cannot", function()
+  it("uses copy_tile where TMA does not apply", function()
     local l = lesson()
     local say, said = lib.say, {}
     lib.say = function(...) said[#said + 1] = string.format(...) end
@@ -96,7 +96,7 @@ describe("the copy by TMA", function()
       .. "mode 1, 140 bytes, is no multiple of 16\n"), out)
   end)
 
-  it("is found out without what it needs", function()
+  it("is reported with missing synchronization", function()
     for _, c in ipairs {
       {"arch.mbarrier_arrive_and_expect_tx(bar, load.tx_bytes)",
        "arch.mbarrier_arrive(bar)", "deadlock"},
@@ -129,7 +129,7 @@ describe("the copy by TMA", function()
     end
   end)
 
-  it("is what NVRTC takes", function()
+  it("is accepted by NVRTC", function()
     local l = lesson()
     each(l, {256, 256}, function(c, p)
       local r = harness.launches(p, c.make)[1]

@@ -83,7 +83,7 @@ describe("gemm_splitk", function()
     end)
   end
 
-  it("goes on as gemm_sm80 does", function()
+  it("accepts epilogues like gemm_sm80", function()
     local launch, C, want = problem(64, 72, 128, 2)
     for i = 0, 63 do for j = 0, 71 do C[{i, j}] = i end end
     assert.is_true(launch(1, 2.0, 3.0).ok)
@@ -168,7 +168,7 @@ describe("gemm_grouped", function()
     run({20, 100, 9}, 64, 64, {rows = true})
   end)
 
-  it("leaves all else as it was", function()
+  it("leaves other memory unchanged", function()
     assert.equal(-99, run({0, 0}, 8, 16)(0, 3))
   end)
 end)

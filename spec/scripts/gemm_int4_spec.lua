@@ -128,7 +128,7 @@ describe("gemm_int4", function()
     end
   end)
 
-  it("refuses what it cannot do", function()
+  it("rejects unsupported options", function()
     local function refused(text, f, ...)
       local ok, err = pcall(f, ...)
       assert.is_false(ok)
@@ -163,7 +163,7 @@ describe("gemm_int4", function()
                  {{16, 8192, 8192}, {group = 32}}, {{64, 4096, 4096}, {}},
                  {{64, 4096, 4096}, {zeros = true, group = 32}}}
 
-  it("is what NVRTC takes, in registers", function()
+  it("is accepted by NVRTC, without spills", function()
     for i, arch in pairs {"sm_80", "sm_90a", [5] = "sm_90a"} do
       local p = harness.problem(lesson, LARGE[i][1], {opt = LARGE[i][2],
         bare = true, dtype = i == 2 and "f16" or "bf16"})
@@ -188,7 +188,7 @@ describe("gemm_int4", function()
     end
   end)
 
-  it("shares a long K among blocks where columns are few", function()
+  it("splits a long K among blocks if there are few columns", function()
     local function parts(k, cluster)
       local made = gemm_int4 {m = 16, n = 1024, k = k, group = 128,
                               cluster = cluster}
@@ -211,7 +211,7 @@ describe("gemm_int4", function()
   end)
 end)
 
-describe("gemm_int4's faults are told #long:", function()
+describe("gemm_int4's faults are reported #long:", function()
   local RAGGED = {5, 80, 448, group = 64, zeros = true, splits = 2,
                   warps = {4, 2}, columns = 2}
   local ALONG = {16, 144, 1088, group = 32, splits = 2, warps = {1, 4},

@@ -89,7 +89,7 @@ describe("gemm_sm80's epilogue", function()
       end)
   end
 
-  it("reads what is broadcast, transposed or C itself", function()
+  it("reads broadcast and transposed tensors, and C itself", function()
     local M, N, K = 64, 72, 32
     local A, B, C = numbers({M, K}, 1), numbers({N, K}, 2),
       numbers({M, N}, 3, cute.f32)
@@ -147,7 +147,7 @@ describe("gemm_sm80's batches", function()
         cute.zeros(cute.make_layout({M, N, L}, {N * L, 1, N}), cute.f32))
   end)
 
-  it("are the same matrix where there is but one", function()
+  it("share one matrix if there is only one", function()
     run(numbers({M, K, 1}, 1, nil, cute.make_layout({M, K, 1}, {K, 1, 0})),
         cute.make_tensor(numbers({N, K}, 2).iterator,
                          cute.make_layout({N, K, L}, {K, 1, 0})),
@@ -254,7 +254,7 @@ describe("gemm_sm80's operands", function()
     return table.concat(out, " ")
   end
 
-  it("are asked for between blocks of K", function()
+  it("are loaded between blocks of K", function()
     assert.equal("fetch mma fetch A mma fetch B mma wait fetch mma",
                  passes {128, 128, 64})
     assert.equal("fetch A B mma wait fetch mma", passes {128, 128, 32})
@@ -317,7 +317,7 @@ describe("cute.tiles", function()
     end
   end)
 
-  it("refuses threads that do not divide a tile", function()
+  it("rejects threads that do not divide a tile", function()
     local gemm = gemm_sm80 {tile = {192, 128, 64}, atoms = {3, 2, 1},
                             permutation = {48, 32, 16}}
     local A, B = cute.empty({192, 64}, cute.bf16),

@@ -35,7 +35,7 @@ describe("gemm_sm90 on the simulator", function()
     end))
   end)
 
-  it("scales, adds what was there, and runs an epilogue", function()
+  it("scales, adds the previous D, and runs an epilogue", function()
     local m, n, k = 130, 72, 136
     local A, B = matrix(m, k, 1), matrix(n, k, 2)
     local want = product(A, B)
@@ -145,7 +145,7 @@ describe("gemm_sm90 on the simulator", function()
     end)
   end
 
-  it("adds to what D was, by TMA both ways", function()
+  it("adds to the previous D, by TMA both ways", function()
     local g = gemm_sm90 {tile = {128, 64, 64}, epi = {64, 32},
       sources = {{dtype = cute.bf16, major = "n"}},
       epilogue = function(acc, place)
@@ -165,7 +165,7 @@ describe("gemm_sm90 on the simulator", function()
     end))
   end)
 
-  it("says which source it cannot read", function()
+  it("reports unsupported sources", function()
     local why = "gemm_sm90: source 1 = {dtype = u8, major = \"n\"}; a type of "
       .. "16 or 32 bits and \"n\" or \"m\" are needed"
     support.raises(why, gemm_sm90, {sources = {{dtype = cute.u8,
@@ -260,7 +260,7 @@ describe("gemm_sm90 on the simulator", function()
     end
   end)
 
-  it("refuses what it cannot do", function()
+  it("rejects unsupported options", function()
     support.raises("no option 'stage'", gemm_sm90, {stage = 3})
     support.raises("persistent = false has one tile a block", gemm_sm90,
                    {schedule = "pingpong", persistent = false})
@@ -299,7 +299,7 @@ describe("stream-K in gemm_sm90", function()
     return why
   end
 
-  it("is exact for any grid, its workspace as it was #long", function()
+  it("is exact for any grid, and restores its workspace #long", function()
     local g = gemm_sm90(choices)
     for _, sms in ipairs {1, 3, 7, 12, 40} do
       local D = matrix(m, n)
@@ -326,7 +326,7 @@ describe("stream-K in gemm_sm90", function()
     end))
   end)
 
-  it("is told where sums are handed over wrongly", function()
+  it("is reported if partial sums are passed wrongly", function()
     assert.same({"ends"}, {changed()})
     local race = "read by block .* and write by block .* with nothing to order"
     for _, sem in ipairs {"release", "acquire"} do
@@ -342,7 +342,7 @@ describe("stream-K in gemm_sm90", function()
       "stream", "    pipe:consumer_release(read)\n", ""})
   end)
 
-  it("says what it does not go with", function()
+  it("reports incompatible options", function()
     local why = 'split = "stream" is for consumers that share a tile, and '
       .. "clusters along one mode"
     support.raises(why, gemm_sm90, {split = "stream", schedule = "pingpong"})
@@ -390,7 +390,7 @@ describe("gemm_sm90's rule", function()
     end
   end
 
-  it("chooses what was fastest", function()
+  it("chooses the fastest configuration", function()
     for _, s in ipairs(fastest) do
       local o = gemm_sm90.choose(s[1], s[2], s[3], {dtype = s.dtype,
         promote = s.promote, d_major = s.d_major or "m"})
@@ -475,7 +475,7 @@ describe("gemm_sm90's rule", function()
 end)
 
 describe("gemm_sm90's rule", function()
-  it("lets blocks go after one wave, and L2 keep what is read again",
+  it("lets blocks exit after one wave, and L2 keep repeated reads",
      function()
     local Hint = cute.nvgpu.cpasync.CacheHint
     local FIRST, LAST = Hint.EVICT_FIRST, Hint.EVICT_LAST
@@ -523,7 +523,7 @@ describe("gemm_sm90's rule", function()
     error "no cluster of 2 x 1"
   end)
 
-  it("is right where it chooses", function()
+  it("is right with its own choice", function()
     for i, s in ipairs {{200, 72, 136}, {70, 520, 72}, {130, 264, 520},
                         {70, 60, 1160}} do
       local m, n, k = table.unpack(s)
@@ -583,7 +583,7 @@ describe("the Hopper rung", function()
 end)
 
 describe("the Hopper scripts", function()
-  it("say which kernel serves instead, and why", function()
+  it("report which kernel runs instead, and why", function()
     local function says(name, words, why)
       local out, err, code = support.run {("scripts/%s.lua"):format(name),
         "--device", "sim", table.unpack(words)}
@@ -616,7 +616,7 @@ describe("the Hopper scripts", function()
                            1, true), err)
   end)
 
-  it("say which word is wrong", function()
+  it("report which argument is wrong", function()
     for words, want in pairs {
       ["--m 0"] = "--m: a whole number of at least 1 expected, got '0'",
       ["--n -3"] = "--n: a whole number of at least 1 expected, got '-3'",
@@ -647,7 +647,7 @@ describe("the Hopper scripts", function()
 end)
 
 describe("gemm_sm90 as text", function()
-  it("keeps to registers and says nothing", function()
+  it("uses no local memory and gives no warnings", function()
     if not jit.version() then return pending "needs NVRTC" end
     for _, o in ipairs {hopper.CASES[1][2], hopper.PING, hopper.CASES[8][2],
                         hopper.CASES[9][2],

@@ -68,7 +68,7 @@ describe("the GEMM ladder", function()
     end)
   end
 
-  it("does not read C where beta is 0", function()
+  it("does not read C if beta is 0", function()
     local rung = rung_of "gemm_base"
     for _, size in ipairs {{100, 50, 30}, {128, 128, 64}} do
       local p = real.problem(rung, size, {alpha = 3})
@@ -78,7 +78,7 @@ describe("the GEMM ladder", function()
     end
   end)
 
-  it("gives what a page does not take to the general kernel", function()
+  it("uses the general kernel for unsupported problems", function()
     for _, name in ipairs {"gemm_base", "gemm3stage"} do
       local rung = rung_of(name)
       for _, case in ipairs {
@@ -108,7 +108,7 @@ describe("the GEMM ladder", function()
     assert.equal(3, count)  -- whole tiles; 16-byte rows; any
   end)
 
-  it("has no predicate, and no conflict, where tiles fit", function()
+  it("has no predicate, and no conflict, if tiles fit", function()
     for _, name in ipairs {"gemm_base", "gemm_sm80_best", "sgemm"} do
       local rung = rung_of(name)
       local r = run(rung, {256, 256, 256})
@@ -221,7 +221,7 @@ end
 
 -- (Hundreds of runs; spec/sim/planted_spec.lua covers the same with
 -- sanitizers.)
-describe("the ladder's faults are told #noasan #long:", function()
+describe("the ladder's faults are reported #noasan #long:", function()
   for name, faults in pairs(IN_SCRIPTS) do
     local text = read("scripts/" .. name .. ".lua")
     for _, f in ipairs(faults) do
@@ -271,7 +271,7 @@ describe("the ladder's faults are told #noasan #long:", function()
       assert.is_false(r.ok)
     end)
   end
-  it("behind the last tile, a stage that was never written", function()
+  it("after the last tile, a stage that was never written", function()
     assert_told(with_sm80("gemm_sm80_best", {
       "at = cute.where(cute.lt(k_tile + 1, A.k_tiles), read, at)", 1,
       "at = read"}), {128, 256, 64})

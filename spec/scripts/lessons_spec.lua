@@ -78,7 +78,7 @@ describe("the lesson", function()
 end)
 
 describe("lessons of the library", function()
-  it("say what they did", function()
+  it("print their results", function()
     local out, err, code = support.run {"scripts/gemm_grouped.lua",
                                         "--device", "sim", "--m", "70"}
     assert.equal("", err)

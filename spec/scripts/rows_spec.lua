@@ -193,7 +193,7 @@ describe("kernels along rows", function()
     end
   end)
 
-  it("layernorm keeps its digits where the mean is large", function()
+  it("layernorm stays accurate for large means", function()
     local function fill(b)
       for i = 0, #b - 1 do b[i] = 10000 + i * 7919 % 101 / 50 end
       b[0] = -30000  -- the first element of a thread
@@ -263,7 +263,7 @@ describe("kernels along rows", function()
     end
   end)
 
-  it("refuse to share rows that blocks cannot", function()
+  it("reject rows that blocks cannot share", function()
     local norm = require "kernels.norm"
     for _, o in ipairs {{blocks = 2, threads = 32}, {blocks = 2, n = 9},
                         {blocks = 2, n = 1 << 20}} do
@@ -282,7 +282,7 @@ describe("kernels along rows", function()
       end)
   end)
 
-  it("refuse rows of another length, and columns", function()
+  it("reject rows of another length, and columns", function()
     local k = require "kernels.softmax" {n = 64, dtype = cute.f32}
     for _, x in ipairs {cute.zeros({4, 32}, cute.f32),
         cute.zeros(cute.make_layout({4, 64}, {1, 4}), cute.f32)} do
@@ -292,7 +292,7 @@ describe("kernels along rows", function()
     end
   end)
 
-  it("are what NVRTC takes", function()
+  it("are accepted by NVRTC", function()
     for _, c in ipairs(LARGE) do
       if not kernels.lesson_compiles(rows[c[1]](c[2]), c[3], "bf16",
                                      c[4] or {"sm_90a"}) then return end
@@ -320,7 +320,7 @@ describe("kernels along rows", function()
   end)
 end)
 
-describe("kernels along rows tell", function()
+describe("kernels along rows report", function()
   -- Returns a module of kernels/ with the nth `from` replaced in
   -- kernels/FILE.lua.
   local function changed(module, file, from, to, nth)
@@ -476,7 +476,7 @@ describe("elementwise", function()
     end
   end)
 
-  it("tells a missing predicate", function()
+  it("reports a missing predicate", function()
     local text = support.change(support.read "kernels/elementwise.lua",
       "cute.lt(v, o.count)", 1, "cute.le(v, o.count)")
     local k = assert(load(text))() {f = function(a) return a end, n = 1000,
@@ -487,7 +487,7 @@ describe("elementwise", function()
     assert.equal("out-of-bounds", r.reports[1].kind)
   end)
 
-  it("refuses tensors whose elements lie in another order", function()
+  it("rejects tensors with another order of elements", function()
     local k = elementwise {f = function(a) return a end, n = 12,
                            inputs = {cute.f32}}
     local x = cute.zeros({3, 4}, cute.f32)
@@ -501,7 +501,7 @@ describe("elementwise", function()
 end)
 
 describe("the lessons of rows and elements", function()
-  it("verify, count and say so", function()
+  it("verify, count and report", function()
     for _, w in ipairs {
       {"softmax", "--n", "520"}, {"rmsnorm", "--dtype", "f32"},
       {"rmsnorm_backward", "--rows", "40"}, {"elementwise", "--f", "silu"},

@@ -215,7 +215,7 @@ describe("running sums", function()
     end
   end)
 
-  it("of one row are one pass, in any order of blocks, again and again",
+  it("of one row take one pass, in any order of blocks, repeatedly",
      function()
     for seed = 1, 3 do
       check("scan", {one_pass = true, block = 64, values = 4},
@@ -241,7 +241,7 @@ describe("running sums", function()
     end
   end)
 
-  it("refuse what they cannot do", function()
+  it("reject unsupported options", function()
     local scan = require "kernels.scan"
     refused("op is add, mul, max or min, not sub", scan,
             {dtype = cute.f32, n = 8, op = "sub"})
@@ -286,7 +286,7 @@ describe("topk", function()
     end
   end)
 
-  it("refuses what it cannot do", function()
+  it("rejects unsupported options", function()
     local topk = require "kernels.topk"
     refused("k is from 1 to 64, and at most n = 100, not 65", topk,
             {dtype = cute.f32, n = 100, k = 65})
@@ -311,7 +311,7 @@ describe("histograms", function()
       plain = function(x) return (x * x) % 7 - 1 end}, {{7000}}, {"i32"})
   end)
 
-  it("refuse what they cannot count", function()
+  it("reject unsupported bins", function()
     local k = require "kernels.histogram" {dtype = cute.u8, n = 64, bins = 9}
     local x, h = cute.zeros({64}, cute.u8), cute.zeros({9}, cute.i32)
     refused("64 elements side by side", function()
@@ -357,7 +357,7 @@ describe("the selective scan", function()
     end
   end)
 
-  it("goes on where it was left", function()
+  it("continues from a saved state", function()
     local o = {softplus = true}
     local p = harness.problem(scans.mamba(o), {1, 8, 96}, {dtype = "f32"})
     assert.is_true((harness.try(p, "sim")))
@@ -383,7 +383,7 @@ describe("the selective scan", function()
     end
   end)
 
-  it("refuses lanes that do not divide the states, and short tiles", function()
+  it("rejects lanes that do not divide the states, and short tiles", function()
     local selective_scan = require "kernels.selective_scan"
     refused("1, 2 or 4 lanes that divide the 6 states are needed, not 4",
             selective_scan, {dtype = cute.f32, states = 6})
@@ -393,7 +393,7 @@ describe("the selective scan", function()
 end)
 
 describe("scans and selections", function()
-  it("are what NVRTC takes", function()
+  it("are accepted by NVRTC", function()
     for _, c in ipairs(LARGE) do
       if not kernels.lesson_compiles(scans[c[1]](c[2]), c[3], c[4],
                                      c[5] or {"sm_90a"}) then return end
@@ -405,7 +405,7 @@ describe("scans and selections", function()
   end)
 end)
 
-describe("scans and selections tell", function()
+describe("scans and selections report", function()
   local RACE = {race = true, ["block-race"] = true, uninitialised = true}
   local OUT = {["out-of-bounds"] = true, uninitialised = true}
   local FLIGHT = {["async-in-flight"] = true, uninitialised = true}
@@ -468,7 +468,7 @@ describe("scans and selections tell", function()
 end)
 
 describe("the lessons of scans and selections", function()
-  it("verify, count and say so", function()
+  it("verify, count and report", function()
     for _, name in ipairs {"scan", "selective_scan", "topk", "histogram"} do
       local out, err, code = support.run {"scripts/" .. name .. ".lua",
                                           "--device", "sim"}

@@ -64,7 +64,7 @@ describe("tools/fit.lua #long", function()
   end)
   teardown(function() support.remove(dir) end)
 
-  it("learns what its rule had wrong, also of what it has not seen", function()
+  it("learns errors of its rule, also for unseen products", function()
     fit {dir .. "/packed.tsv", "--pack", "planted", dir .. "/j.tsv"}
     local head = support.lines(support.read(dir .. "/packed.tsv"))[1]
     assert.equal("# NVIDIA H1\tsm_90a\t132", head)
@@ -110,7 +110,7 @@ describe("tools/fit.lua #long", function()
     return list, sets
   end
 
-  it("says how near the repository's rule is to what was measured #noasan",
+  it("reports how close the repository's rule is to measurements #noasan",
      function()
     local out = fit {}
     local list, sets = above(out)
@@ -120,7 +120,7 @@ describe("tools/fit.lua #long", function()
     assert.is_true(regret(out, "the rule") <= 1.01, out)
   end)
 
-  it("says it of a rule that is spoilt #noasan", function()
+  it("reports a spoilt rule #noasan", function()
     local lines = support.lines(support.read "docs/measured/gemm_choices.tsv")
     local function only(set)
       local some, path = {}, ("%s/%s.tsv"):format(dir, set)

@@ -207,7 +207,7 @@ describe("the source beside its results", function()
     assert.same({2, 1, {"line 12"}}, {f.sectors, f.notes, f.list})
   end)
 
-  it("has a prompt in the run's globals, with what was asked before", function()
+  it("has a prompt in the run's globals, with earlier inputs", function()
     local f = found[1]
     assert.equal("for i = 1, 2 do\n", f.open)
     assert.equal("for i = 1, 2 do\nprint(i) end", f.last)
@@ -217,7 +217,7 @@ describe("the source beside its results", function()
     assert.equal("1\n2\n", f.said[#f.said])
   end)
 
-  it("has a list of what can follow at the prompt, as the editor's", function()
+  it("has a completion list at the prompt, like the editor's", function()
     local h = found[1].hints
     assert.same({"make_layout", "make_layout_image_mask", "make_layout_like",
                  "make_layout_tv"}, h.words)
@@ -239,7 +239,7 @@ describe("the source beside its results", function()
     assert.truthy(f.said:find "^timeline of one, model of H200")
   end)
 
-  it("names what can be used, and can be read, light and dark", function()
+  it("has readable names and contrast, light and dark", function()
     for i = 3, 5 do
       assert.same({}, found[i].unnamed)
       assert.same({}, found[i].faint)

@@ -187,7 +187,7 @@ local function test(what, f)
 end
 
 describe("the tutorial in the page", function()
-  test("runs each step, keeps what was changed, and puts it back", function()
+  test("runs each step, keeps changes, and reverts them", function()
     local v = value.change
     assert.equal("t(0, 0)10.0", v.plain)
     assert.equal("hello\nmine, t.layout42, (2,3):(3,1)", v.changed)
@@ -202,7 +202,7 @@ describe("the tutorial in the page", function()
     assert.same({16, 4}, value.picture)
   end)
 
-  test("checks the three exercises, tells where, gives hints, and remembers",
+  test("checks the three exercises, marks errors, gives hints, and remembers",
     function()
       for i, row in ipairs {{"conflicts", "992 conflicts", 2, true},
                             {"barrier", "[race]", 2, true},
@@ -225,13 +225,13 @@ describe("the tutorial in the page", function()
       assert.equal("Lessons: 3 of 14 exercises solved", value.next[5])
     end)
 
-  test("is stopped in a step, and goes on", function()
+  test("can be stopped in a step, and continues", function()
     assert.equal("Stopped.", value.stop[1])
     assert.matches("^cute.make_layout", value.stop[2])
     assert.is_true(value.stop[3])
   end)
 
-  test("is read by keys alone, on a phone too, and goes to its neighbours",
+  test("can be read by keys alone, on a phone too, and links its neighbours",
     function()
       assert.same({here = "lesson-2", inEditor = true, next = "Run",
         said = "cute.make_layout({4, 8}, {8, 1})(4,8):(8,1)l(2, 3)19",
@@ -245,7 +245,7 @@ describe("the tutorial in the page", function()
 end)
 
 describe("the button of a kernel's page", function()
-  test("opens its script in the workshop, which runs it when asked", function()
+  test("opens its script in the workshop, which runs it on request", function()
     assert.equal(1, value.button:find(PAGE .. "#s=", 1, true))
     local text, words, before, after = table.unpack(value.led)
     assert.same({SCRIPT, "--n 96"}, {text, words})

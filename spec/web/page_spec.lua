@@ -86,7 +86,7 @@ local function const(name, value)
 end
 
 describe("the page", function()
-  it("is there, with its Worker, served and as files, and asks for no more",
+  it("loads, with its Worker, served and as files, and requests no more",
     function()
       local steps, script = {}, [[
         const said = await run("print(6 * 7)");
@@ -109,7 +109,7 @@ describe("the page", function()
       assert.truthy(all:find "cutelua[-%w]*%.js")
     end)
 
-  it("may ask nobody else", function()
+  it("may not reach other servers", function()
     local found = browser.drive({{url = SERVED, script = [[
       const out = [];
       document.addEventListener("securitypolicyviolation",
@@ -226,7 +226,7 @@ describe("a fault in a script", function()
     return table.concat(out, "\n") .. "\n", at
   end
 
-  it("is told at its lines, which are underlined", function()
+  it("is reported at its lines, which are underlined", function()
     local cases = {
       {"gemm3stage", "cute.arch.sync_threads()", 2, "[async-in-flight]"},
       {"transpose", "cute.arch.sync_threads()", 1, "[race]"},
@@ -319,8 +319,8 @@ describe("Stop", function()
   end)
 end)
 
-describe("what is printed", function()
-  it("comes in few messages, and is drawn as far as is said", function()
+describe("output", function()
+  it("arrives in few messages, and is drawn up to the stated limit", function()
     local v = visit {{url = FILE, script = [[
       await ready();
       let messages = 0;
@@ -362,7 +362,7 @@ describe("what is printed", function()
   end)
 end)
 
-describe("what is carried", function()
+describe("dropped files", function()
   it("is a script in a link, and a draft that is kept", function()
     local text = ("-- \u{e4}\u{1f600} <&> %s\nprint(#arg, arg[1])\n")
       :format(("x"):rep(5000))
@@ -434,7 +434,7 @@ describe("what is carried", function()
 end)
 
 describe("with keys alone", function()
-  it("a script is found, changed, run, and asked about", function()
+  it("a script is found, changed, run, and prompted", function()
     local v = visit {{url = SERVED, script = [[
       await ready();
       const out = [], here = () => document.activeElement;
@@ -553,7 +553,7 @@ local FILES = {
    ".npy files and .lua scripts are taken"},
 }
 
-describe("what is wrong is told in a sentence, and the page works on:",
+describe("errors are sentences, and the page keeps working:",
          function()
   it("scripts, arguments and files", function()
     local given = {}
@@ -607,7 +607,7 @@ describe("what is wrong is told in a sentence, and the page works on:",
   end)
 end)
 
-describe("what is wrong is told in a sentence, and the page works on:",
+describe("errors are sentences, and the page keeps working:",
          function()
   it("links", function()
     local steps = {}

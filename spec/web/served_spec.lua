@@ -29,10 +29,10 @@ const hello = await engine.ready;
 const ask = (name, text, words) => engine.ask("run", {name, text, words});
 ]]
 
-describe("what cutelua web serves", function()
+describe("the page that cutelua web serves", function()
   if not browser.find() then return end
 
-  it("has threads, whose results are those of one", function()
+  it("has threads, with the results of one thread", function()
     local script = READY .. [[
       const found = {isolated: crossOriginIsolated, threads: hello.threads,
         cores: navigator.hardwareConcurrency};

@@ -38,7 +38,7 @@ describe("cutelua.text.json", function()
     return "{" .. table.concat(out, ",") .. "}"
   end
 
-  it("reads what is hard and right as dkjson does", function()
+  it("reads difficult valid texts as dkjson does", function()
     for _, text in ipairs {"-0", "-0.0", "1e400", "-1E+400", "1e-400", "0.1",
         "5e-324", "1.7976931348623157e308", "12345678901234567890",
         "9223372036854775807", "-9223372036854775808", "9223372036854775808",
@@ -82,7 +82,7 @@ describe("cutelua.text.json", function()
       assert.is_true(read > 500, read)
     end)
 
-  it("says where a text is no JSON", function()
+  it("reports the position of an error", function()
     for text, why in pairs {
         [""] = "byte 1: a value expected",
         ["[1,]"] = "byte 4: a value expected",

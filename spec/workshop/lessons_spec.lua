@@ -40,7 +40,7 @@ describe("a lesson in the workshop", function()
       end
     end)
 
-  it("runs from any of its blocks on, with what they say", function()
+  it("runs from any of its blocks on, with the results shown", function()
     for _, name in ipairs(learn.names) do
       local blocks = learn.blocks(learn.lesson(name))
       for i = #blocks, 1, -1 do
@@ -62,7 +62,7 @@ describe("a lesson in the workshop", function()
     end
   end)
 
-  it("goes on from the learner's own texts, as far as they run", function()
+  it("uses the learner's own texts, as far as they run", function()
     local first, text = at("layouts", "lua", 1)
     local i = at("layouts", "lua", 3)
     local mine = text:gsub("%(4,8%):%(8,1%)", "(4,8):(1,4)")
@@ -83,7 +83,8 @@ describe("a lesson in the workshop", function()
     assert.equal("(4,8):(8,1), nil", shown())
   end)
 
-  it("leaves its globals to the prompt, which leaves them alone", function()
+  it("shares its globals with the prompt, which does not change them",
+     function()
     local i, text = at("layouts", "lua", 1)
     local function prompt(said)
       local got = ask {ask = "prompt", text = said}
@@ -101,7 +102,7 @@ describe("a lesson in the workshop", function()
     assert.matches("attempt to call a nil value", prompt "blocked(1, 1)")
   end)
 
-  it("tells of errors at their line, and of launches", function()
+  it("reports errors at their line, and launches", function()
     local i = at("tensors", "lua", 3)
     local got = block("tensors", i, "x = 1\ny = x.z.w")
     assert.is_false(got.ok)
@@ -150,7 +151,7 @@ describe("a lesson in the workshop", function()
       assert.matches("unexpected symbol", got.message)
     end)
 
-  it("refuses what is no lesson, block or text", function()
+  it("rejects invalid lessons, blocks and texts", function()
     local function told(request)
       local got = ask(request)
       assert.is_false(got.ok)

@@ -2,7 +2,7 @@
 local misuse = require "spec.workshop.misuse"
 local workshop = require "spec.workshop.asked"
 
-describe("the workshop says so of", function()
+describe("the workshop reports", function()
   local requests, answers = {}, nil
   for i, row in ipairs(misuse.list) do requests[i] = misuse.request(row) end
 

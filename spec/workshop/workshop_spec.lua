@@ -57,7 +57,7 @@ describe("the workshop", function()
                  answers[5].error.message)
   end)
 
-  it("gives the page of a run, its costs and pictures where asked", function()
+  it("returns the page of a run, its costs and pictures on request", function()
     local answers = asked {run(SCRIPT, {name = "turn.lua"}),
       {ask = "costs", kernel = 1}, {ask = "timeline", kernel = 1},
       {ask = "picture", number = 1}, {ask = "picture", number = 99}}
@@ -87,7 +87,7 @@ describe("the workshop", function()
                  answers[5].error.message)
   end)
 
-  it("tells a race at its line, and of os.exit its code", function()
+  it("reports a race at its line, and the code of os.exit", function()
     local answers = asked {run(SCRIPT, {name = "turn.lua", words = {"racy"}}),
       run "print 'a' os.exit(3) print 'b'", run "os.exit(true)",
       run "os.exit(false)"}
@@ -113,7 +113,7 @@ describe("the workshop", function()
                                       answers[5].out})
   end)
 
-  it("schedules launches by its seed, where they have none", function()
+  it("schedules launches by its seed, unless they have one", function()
     local text = [[
       local cute = require "cute"
       local k = cute.kernel("order", function(count, at)
@@ -140,7 +140,7 @@ describe("the workshop", function()
                  answers[4].error.message)
   end)
 
-  it("shows what cute.draw draws", function()
+  it("shows the drawings of cute.draw", function()
     local answers = asked {run [[
       local cute = require "cute"
       cute.draw(cute.make_layout({2, 3}))

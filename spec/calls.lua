@@ -11,7 +11,7 @@ local surface = require "spec.surface"
 local calls = {}
 
 ---------------------------------------------------------------------------
--- What an error has to be
+-- Requirements of an error
 ---------------------------------------------------------------------------
 
 local OURS = "a callback's own error"  -- message that callbacks raise

@@ -199,7 +199,7 @@ function ops.problems(it, random)
     end
   end
   for part = 0, 7 do
-    it("gives what Lua gives of random operands " .. part, function()
+    it("gives Lua's results for random operands " .. part, function()
       all(part * 10 + 1, part * 10 + 10)
     end)
   end

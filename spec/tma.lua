@@ -609,7 +609,7 @@ function tma.suite(it, check, device)
     end
   end)
 
-  it("stores tiles, and combines them with what is there", function()
+  it("stores tiles, and combines them with the old values", function()
     for _, case in ipairs(tma.CASES) do
       local shape, tile = table.unpack(case)
       local layout = cute.make_layout(tile)
@@ -632,11 +632,11 @@ function tma.suite(it, check, device)
     check(tma.try_multicast({200, 100}, {64, 32}, cute.bf16, device))
   end)
 
-  it("moves runs of bytes without a map", function()
+  it("copies rows of bytes without a tensor map", function()
     check(tma.try_runs(device))
   end)
 
-  it("unfolds images", function()
+  it("loads im2col tiles of images", function()
     for _, case in ipairs(tma.UNFOLDED) do
       local tile = case[7]
       local rows = cute.make_layout(tile, cute.LayoutRight)
@@ -648,7 +648,7 @@ function tma.suite(it, check, device)
       device))
   end)
 
-  it("unfolds images for the CTAs of a cluster", function()
+  it("multicasts im2col tiles to the CTAs of a cluster", function()
     for k, case in ipairs(tma.UNFOLDED) do
       local layout = cute.make_layout(case[7], cute.LayoutRight)
       check(tma.try_unfold(case, k % 2 == 0 and cute.bf16 or cute.f32, layout,
@@ -664,13 +664,13 @@ function tma.suite(it, check, device)
     end
   end)
 
-  it("rounds what it loads as tf32, not what it stores", function()
+  it("rounds loads of tf32, not stores", function()
     local loaded, stored = tma.try_tf32(device)
     check(loaded, "loaded")
     check(stored, "stored")
   end)
 
-  it("goes by tensor maps that a kernel makes", function()
+  it("uses tensor maps that a kernel makes", function()
     for _, mode in ipairs {false, "SMEM", "GMEM"} do
       check((tma.try_groups({mode = mode}, {device = device})))
     end

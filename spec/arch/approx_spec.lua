@@ -108,7 +108,7 @@ describe("softmax", function()
 end)
 
 ---------------------------------------------------------------------------
--- What is known without a card
+-- Properties that need no GPU
 ---------------------------------------------------------------------------
 
 local NAN, INF = 0x7fffffff, 0x7f800000

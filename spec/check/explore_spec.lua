@@ -140,7 +140,7 @@ local function kernel_of(warps)
 end
 
 ---------------------------------------------------------------------------
--- Random programs that all do alike
+-- Random programs of identical warps
 ---------------------------------------------------------------------------
 
 -- Returns a program of identical warps: each operation adds the previous result

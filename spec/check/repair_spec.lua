@@ -170,7 +170,7 @@ describe("the repair search", function()
   end)
 end)
 
--- Of the first two barriers one is enough; the third is unnecessary.
+-- One of the first two barriers is enough; the third is unnecessary.
 local function three(x, y)
   local t = arch.thread_idx()
   local s = cute.make_smem_tensor(cute.f32, cute.make_layout(128))

@@ -143,7 +143,7 @@ end)
 local function a_of(i, j) return (i * 3 + j * 5) % 7 - 3 end
 local function b_of(i, j) return (i * 5 + j * 2) % 5 - 2 end
 
-local sums = {}  -- of a row of A and a row of B, by both indices
+local sums = {}  -- products of rows of A and B, by both indices
 
 local function sum_of(i, j)
   local at = i << 16 | j

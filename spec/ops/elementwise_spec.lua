@@ -82,7 +82,7 @@ describe("cute.ops.elementwise", function()
     call(3.0)
   end)
 
-  it("has numbers of now in calls that are known #gpu", function()
+  it("has current numbers in repeated calls #gpu", function()
     local X, factor, offset = matrix {20, 30}, 1.0, {by = 0}
     local G, scale = X:to "gpu", cute.full({1}, 3, cute.f32, {device = "gpu"})
     local D = ops.tensor(ops.random(1), {20, 30}, "f64", 1, "k"):to "gpu"
@@ -669,7 +669,7 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("turn such rows in calls that are known, and in a graph #gpu", function()
+  it("transpose such rows in repeated calls, and in a graph #gpu", function()
     for i, dtype in ipairs {"i8", "bf16", "f32", "f64"} do
       local out
       for seed = 1, 3 do

@@ -123,7 +123,7 @@ describe("cute.ops.reduce", function()
     end
   end)
 
-  it("does so in calls that are known, and in a graph #gpu", function()
+  it("does so in repeated calls, and in a graph #gpu", function()
     local out = cute.zeros({1}, cute.f32, {device = "gpu"})
     for i = 1, 3 do
       local X = matrix({5, 70000}, "f32", i)

@@ -364,7 +364,7 @@ describe("repacking matrices", function()
     end
   end)
 
-  it("is done again by calls that are known, and in graphs #gpu", function()
+  it("is done again by repeated calls, and in graphs #gpu", function()
     local A, B = rows({300, 1001}, "i8", 1):to "gpu",
       laid({200, 1001}, {1, 201}, "i8", 2):to "gpu"
     local o = {out = cute.zeros({300, 201}, cute.i32, {device = "gpu"})}

@@ -58,7 +58,7 @@ describe("the lesson", function()
       end
     end)
 
-    it(name .. " is what NVRTC takes", function()
+    it(name .. " is accepted by NVRTC", function()
       local spec = spec_of(name)
       local p = harness.problem(spec, spec.sim[1], {bare = true})
       for _, r in ipairs(harness.launches(p, spec.make)) do

@@ -30,7 +30,7 @@ describe("a fault in the text of #long", function()
     end)
   end
 
-  it("all of them is told, of 50 all but one", function()
+  it("all of them is reported, except one of 50", function()
     print(("planted in scripts and kernels: %d of %d faults told without a "
       .. "look at results"):format(told, all))
     assert.is_true(all >= 120 and told >= 0.98 * all, told .. " of " .. all)

@@ -314,7 +314,7 @@ describe("a race's first line, and the barrier that it lacks", function()
     end)
   end
 
-  it("are not turned between threads with roles of their own", function()
+  it("are not swapped between threads with separate roles", function()
     local r = run({}, lines_of [[
   cute.when(t:lt(32), function()
     s[t] = t

@@ -187,7 +187,7 @@ describe("a warp's wait_group", function()
   for name in pairs(HANDED) do names[#names + 1] = name end
   table.sort(names)
   for _k, name in ipairs(names) do  -- luacheck: ignore _k
-    it("speaks for itself, behind " .. name, function()
+    it("covers that warp only, with " .. name, function()
       local o = HANDED[name]
       local call, launch, at = refill(o)
       launch {grid = 1, device = DEVICE}  -- traced: the lines are known
@@ -200,7 +200,7 @@ describe("a warp's wait_group", function()
     end)
   end
 
-  it("that nobody behind knows of is a race all the same", function()
+  it("that no later warp is ordered after is a race nevertheless", function()
     local _k, launch = refill {by = 4, more = 1}  -- luacheck: ignore _k
     local r = launch {device = DEVICE, faults = "return"}
     assert.is_false(r.ok)
@@ -260,7 +260,7 @@ local function again(o)
   return call, launch, at
 end
 
-describe("a buffer that threads read and a copy fills anew", function()
+describe("a buffer that threads read and a copy refills", function()
   local fence = arch.fence_view_async_shared
   local CASES = {
     ["no fence"] = {told = true},
@@ -311,7 +311,7 @@ describe("a buffer that threads read and a copy fills anew", function()
     end)
   end
 
-  it("needs its fence, says the surgeon", function()
+  it("needs its fence, by the repair search", function()
     local call = again {fenced = fence}
     local v = call:check {grid = 1, block = 160, device = DEVICE, gpu = false,
                           surgeon = true}
@@ -436,7 +436,7 @@ local function faulty(o)
 end
 
 describe("a tensor map changes", function()
-  it("behind a store's wait_group, with read or without", function()
+  it("after a store's wait_group, with or without read", function()
     for _k, read in ipairs {true, false} do  -- luacheck: ignore _k
       local function drain(change)
         commit() group(0, read) change()
@@ -447,7 +447,7 @@ describe("a tensor map changes", function()
     end
   end)
 
-  it("in front of it, or behind a wait for fewer", function()
+  it("before it, or after a wait that leaves groups", function()
     faulty {stores = true, drain = function(change)
       commit() change() group(0, true)
     end}
@@ -462,7 +462,7 @@ describe("a tensor map changes", function()
     end}
   end)
 
-  it("behind a load's mbarrier", function()
+  it("after a load's mbarrier", function()
     local call, launch = remap {drain = function(change, wait)
       wait()
       change()
@@ -471,7 +471,7 @@ describe("a tensor map changes", function()
     checks(nil, call, {grid = 1, block = 32})
   end)
 
-  it("behind commit and wait, CUTLASS's drain of loads", function()
+  it("after commit and wait, CUTLASS's drain of loads", function()
     for _k, read in ipairs {true, false} do  -- luacheck: ignore _k
       local call, launch, at = remap {drain = function(change)
         commit() group(0, read) change()
@@ -500,7 +500,7 @@ describe("a tensor map changes", function()
   end)
 end)
 
-it("kernels of this repository rely on PTX alone #long", function()
+it("kernels of this repository rely only on PTX #long", function()
   local said, tell = {}, words.tell
   words.tell = function(text)
     if text:find "relies on the card" then said[#said + 1] = text end

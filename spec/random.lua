@@ -101,7 +101,7 @@ local function leaf(g, t)
     return ("%s[%s]"):format(v.name, g:register(v)), v.bound
   end
   local keep = TYPES[t][4] or 0
-  if not g.args[t] then  -- of another type that the program has
+  if not g.args[t] then  -- another type that the program has
     local from = g:pick(g.types)
     local text = ("x_%s[%d]"):format(from, g:r(IN) - 1)
     if class(t) == "I" and class(from) ~= "F" then

@@ -811,7 +811,7 @@ function require_module(name)
 end
 
 ---------------------------------------------------------------------------
--- All of it
+-- The whole check
 ---------------------------------------------------------------------------
 
 local LIBRARY, USERS = find "lua", find "kernels scripts"

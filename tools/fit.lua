@@ -34,7 +34,7 @@ local UNSEEN = "fresh"  -- products that no constant is fitted to
 local FLOOR = 2.8
 
 ---------------------------------------------------------------------------
--- What was measured
+-- Measurements
 ---------------------------------------------------------------------------
 
 -- Returns the microseconds of each choice for a journal's problem: short
@@ -146,7 +146,7 @@ function unpack_times(file)
 end
 
 ---------------------------------------------------------------------------
--- What the rule says
+-- Predictions of the rule
 ---------------------------------------------------------------------------
 
 -- Returns a function that predicts a candidate's time for problem p by the

@@ -12,7 +12,7 @@ local names = require "cutelua.doc.names"
 local reference = {}
 
 ---------------------------------------------------------------------------
--- What there is: sections of {title =, items =, text =}
+-- Contents: sections of {title =, items =, text =}
 ---------------------------------------------------------------------------
 
 local function file_of(title)

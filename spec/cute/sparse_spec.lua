@@ -363,7 +363,7 @@ describe("atoms of sparse products", function()
       local words = K // (name:find "TF32" and 8 or name:find "VS" and 32 or 16)
       local of_e = times(m:thrfrg_E(cute.make_layout {M, words}), M * words,
                          name)
-      -- of four lanes with the same words, two are used
+      -- four lanes have the same words, and two of them are used
       assert.equal(words == 2 and 2 or 1, of_e, name)
       local of_a = times(m.tv_layout_A_tiled, M * K // 2, name)
       assert.equal(name:find "_SS" and m:size() or 1, of_a, name)

@@ -414,7 +414,7 @@ describe("repeated calls", function()
     -- counts of each graph
     assert.equal("2\t2\n", out)
     local owner = {}
-    for i = 3, 5 do  -- of two graphs, and of the stream after them
+    for i = 3, 5 do  -- two graphs, and the stream after them
       assert.equal(i == 5 and 6 or 3, #parts[i])
       for k = 1, 2 do
         local words = {}

@@ -67,7 +67,7 @@ local FOLD = {sum = {0, function(a, b) return a + b end},
   amax = {0, function(a, b) return math.max(a, math.abs(b)) end}}
 
 ---------------------------------------------------------------------------
--- Parts of a call: each sets options, and gives what it means
+-- Parts of a call: each sets options, and returns their meaning
 ---------------------------------------------------------------------------
 
 -- Returns 4-bit weights, and the scaled value of B's element (j, k).

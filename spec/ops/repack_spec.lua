@@ -213,7 +213,7 @@ describe("repacked operands", function()
 end)
 
 ---------------------------------------------------------------------------
--- What is said
+-- Explanations
 ---------------------------------------------------------------------------
 
 local function stand_in(shape, dtype, stride)

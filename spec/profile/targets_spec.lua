@@ -134,7 +134,7 @@ describe("the occupancy of an SM", function()
       end
     end
     assert.equal(25, targets.clusters(100, 4))  -- of 100 of its SMs
-    assert.equal(40, targets.clusters(160, 4))  -- of a GPU without a table
+    assert.equal(40, targets.clusters(160, 4))  -- a GPU without a table
   end)
 
   it("is 0 if a block is too large", function()

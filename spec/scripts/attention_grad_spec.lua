@@ -83,7 +83,7 @@ describe("the gradients of attention", function()
 end)
 
 ---------------------------------------------------------------------------
--- Sequences of different lengths behind each other
+-- Concatenated sequences of different lengths
 ---------------------------------------------------------------------------
 
 local LENGTHS = {{5, 70}, {130, 130}, {64, 3}, {1, 200}}

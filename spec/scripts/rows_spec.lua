@@ -358,7 +358,7 @@ describe("kernels along rows report", function()
   local SHARED = {backward = true, weight = true, blocks = 2, threads = 64,
                   stages = 3, resident = 4}
 
-  -- what, module, file, text, its replacement, options, size, kinds
+  -- title, module, file, text, its replacement, options, size, kinds
   local CASES = {
     {"softmax", "softmax", "rows", "cute.arch.sync_threads()", "",
      {threads = 64}, {4, 512}, RACE},

@@ -411,7 +411,7 @@ describe("scans and selections report", function()
   local FLIGHT = {["async-in-flight"] = true, uninitialised = true}
   local SYNC = "cute.arch.sync_threads()"
 
-  -- what, file, text, which occurrence, its replacement, options, size, dtype
+  -- title, file, text, which occurrence, its replacement, options, size, dtype
   local CASES = {
     {"scan", "scan", SYNC, 1, "", {block = 64}, {2, 900}, "f32", RACE},
     {"scan", "scan", "1 - turn", 1, "turn", {block = 64, values = 4},

@@ -354,7 +354,7 @@ describe("output", function()
     assert.is_true((1 << 20) - dropped - v[5] < 1, v[4])
     assert.truthy(v[7]:find(("%d bytes more are not shown: 1 MiB are kept of "
       .. "what a run prints\n"):format(v[2]), 1, true), v[7])
-    -- of a line longer than the kept output, the end remains
+    -- a line longer than the kept output keeps its end
     assert.is_true(v[8] > 399900 and v[8] <= 400000, v[8])
     assert.equal("<99999><100000>", v[9]:sub(-15))
     assert.truthy(v[10]:find "^%d+ characters of output in front")
